@@ -141,19 +141,19 @@ func TestIdentityTimeIndex(t *testing.T) {
 			"rfc3339 without a zone",
 			changes{timeIndex("at;rfc3339")},
 			`[{"at":"2026-01-01T00:00:00"}]`,
-			`!(%+); a time of RFC 3339 ends in a zone, as Z or +02:00`,
+			`!(%+); a time in RFC 3339 ends with an offset, such as Z or +02:00`,
 		},
 		{
 			"Z for an offset",
 			changes{timeIndex("at;datestr;%Y-%m-%dT%H:%M:%S%z")},
 			`[{"at":"2026-01-01T00:00:00Z"}]`,
-			`!input contains invalid characters at byte 19 (%z); %#z reads Z as well as offsets`,
+			`!input contains invalid characters at byte 19 (%z); %#z accepts Z as well as offsets`,
 		},
 		{
 			"Z for an offset with a colon",
 			changes{timeIndex("at;datestr;%Y-%m-%dT%H:%M:%S %:z")},
 			`[{"at":"2026-01-01T00:00:00 z"}]`,
-			`!(%:z); %#z reads Z as well as offsets`,
+			`!(%:z); %#z accepts Z as well as offsets`,
 		},
 		{"not rfc3339", changes{timeIndex("at;rfc3339")}, `[{"at":"2026-01-05"}]`, `!record 0: time index "at": `},
 		{

@@ -10,7 +10,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// access is a program of twelve operations on records of an access log.
+// access is a program with twelve operations on records of an access log.
 const access = `
 if .path == "/healthz" { return null }
 .time = parse_timestamp!(.time, format: "%+")
@@ -65,7 +65,7 @@ func BenchmarkAccessLog(b *testing.B) {
 	b.ReportAllocs()
 	i := 0
 	for b.Loop() {
-		// A frozen event is copied as it is changed: one copy of its fields is part of this.
+		// A frozen event is copied when it changes, so the measured time includes one copy of its fields.
 		e := events[i&255]
 		if _, err := p.Run(&e, nil); err != nil {
 			b.Fatal(err)
@@ -132,7 +132,7 @@ func TestAccessLog(t *testing.T) {
 	}
 }
 
-// BenchmarkFunctions runs the functions that programs for logs spend their time in.
+// BenchmarkFunctions runs the functions that take most of the time in programs for logs.
 func BenchmarkFunctions(b *testing.B) {
 	line := `10.1.2.3 - frank [10/Oct/2024:13:55:36 +0200] "GET /apache_pb.gif?x=1 HTTP/1.1" 200 2326 ` +
 		`"https://example.com/start" "Mozilla/5.0 (X11; Linux x86_64)"`

@@ -10,7 +10,7 @@ import (
 	"cordwood/router/vrl/vrltest"
 )
 
-// hostilePrograms are programs that are made to be slow to compile, of about n bytes.
+// hostilePrograms returns programs of about n bytes that are designed to be slow to compile.
 var hostilePrograms = map[string]func(n int) string{
 	"assignments of objects that hold one another": func(n int) string {
 		return lines(n, func(i int) string {
@@ -138,9 +138,9 @@ func numbered(n int, format string) string {
 	return strings.Join(list, ", ")
 }
 
-// TestCompileBounded compiles programs that are made to be slow to compile: 256 KB of each
-// must be compiled, or refused, within seconds. The bound is far above what they take, and
-// far below what anything does that is quadratic or worse.
+// TestCompileBounded compiles 256 KB of programs that are designed to be slow to compile. Each must be compiled
+// or refused within seconds. The limit is far above the normal time, and far below the time of any quadratic
+// work.
 func TestCompileBounded(t *testing.T) {
 	size := 256 << 10
 	if testing.Short() {

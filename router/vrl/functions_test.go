@@ -15,8 +15,8 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// TestFunctionsOnAnything calls every function with random arguments, of the right kinds
-// and of wrong ones. None may panic, or go beyond the budget by much.
+// TestFunctionsOnAnything calls every function with random arguments of the right and of wrong kinds. No call may
+// panic or exceed the budget by much.
 func TestFunctionsOnAnything(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -81,9 +81,9 @@ func callAnything(t *testing.T, r *rand.Rand, f *fn.Function) bool {
 	}
 	if err == nil {
 		if n := len(value.AppendJSON(nil, v)); n > 64<<20 {
-			t.Fatalf("%s makes %d bytes of %s", source, n, before)
+			t.Fatalf("%s creates %d bytes from %s", source, n, before)
 		}
-		// What the compiler said of the result is true.
+		// The result has the kind that the compiler inferred.
 		if value.Size(v, 2000) < 2000 && !p.Result().Includes(kind.Of(v)) {
 			t.Errorf("%s on %s: %s is not of kind %s", source, before, v, p.Result())
 		}
@@ -92,7 +92,7 @@ func callAnything(t *testing.T, r *rand.Rand, f *fn.Function) bool {
 	if after != before && !f.Effect {
 		t.Errorf("%s changes the event from %s to %s", source, before, after)
 	}
-	// Changing the result must not change the event that it was made from.
+	// Changing the result must not change the event that it came from.
 	if value.Size(v, 500) < 500 {
 		scribble(&v, v, nil)
 		if got := string(value.AppendJSON(nil, event)); got != after {
@@ -100,12 +100,12 @@ func callAnything(t *testing.T, r *rand.Rand, f *fn.Function) bool {
 		}
 	}
 	if d := time.Since(start); d > 3*time.Second {
-		t.Errorf("%s takes %s on %s", source, d, before)
+		t.Errorf("%s took %s on %s", source, d, before)
 	}
 	return true
 }
 
-// scribble writes into every container of a value.
+// scribble overwrites every container in a value.
 func scribble(root *value.Value, v value.Value, path value.Path) {
 	if o := v.Object(); o != nil {
 		for i := range o.Len() {
@@ -134,7 +134,7 @@ var texts = []string{
 	"key: value\n- 1",
 }
 
-// anything returns a value that is of the kind, most of the time.
+// anything returns a value that usually has the kind.
 func anything(r *rand.Rand, k kind.Kind) value.Value {
 	for range 20 {
 		v := random(r, 3)
@@ -182,7 +182,7 @@ func random(r *rand.Rand, depth int) value.Value {
 	return value.NewRegex(re)
 }
 
-// constant returns source text of a value of the kind.
+// constant returns the source text of a value of the kind.
 func constant(r *rand.Rand, k kind.Kind) string {
 	v := anything(r, k)
 	if k.Is(kind.RegexBit) {

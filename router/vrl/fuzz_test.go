@@ -13,10 +13,10 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// small is a budget that a run cannot spend much time within.
+// small is a budget that limits a run to a short time.
 var small = fn.Budget{Steps: 20_000, Bytes: 1 << 20}
 
-// FuzzProgram feeds any text to the compiler, and runs what compiles.
+// FuzzProgram passes any text to the compiler and runs it if it compiles.
 func FuzzProgram(f *testing.F) {
 	for _, s := range []string{
 		`.a = upcase!(.b) ?? "x"`, "if .a == 1 { .b = 2 } else { del(.c) }\n.", `x, err = to_int(.a); "{{ err }}"`,
@@ -29,7 +29,7 @@ func FuzzProgram(f *testing.F) {
 	f.Fuzz(func(t *testing.T, source, event string) { tryProgram(t, source, event) })
 }
 
-// tryProgram compiles and runs a program; nothing may panic or take long.
+// tryProgram compiles and runs a program. It must not panic or take long.
 func tryProgram(t *testing.T, source, event string) (compiled bool) {
 	t.Helper()
 	start := time.Now()
@@ -45,7 +45,7 @@ func tryProgram(t *testing.T, source, event string) (compiled bool) {
 	if err != nil {
 		v = value.NewObject(value.MakeFields(0))
 	}
-	// An event that others hold too must come to no harm, and give the same results.
+	// An event that is shared must not change, and must give the same results.
 	frozen, before := v.Detach().Freeze(), v.String()
 	held := frozen
 	result, err := p.Run(&v, nil)
@@ -64,14 +64,14 @@ func tryProgram(t *testing.T, source, event string) (compiled bool) {
 	if (err == nil) != (errAgain == nil) || !value.Same(result, again) || !value.Same(v, held) {
 		t.Fatalf("%s on %s\nowned:  %s, %s, %v\nshared: %s, %s, %v", source, before, result, v, err, again, held, errAgain)
 	}
-	// Far above the bound that is promised: the machine may be busy.
+	// Far above the promised limit, because the machine may be busy.
 	if d := time.Since(start); d > 5*time.Second {
 		t.Fatalf("took %s: %s", d, source)
 	}
 	return true
 }
 
-// TestRandomPrograms runs programs made from a grammar, most of which compile.
+// TestRandomPrograms runs random programs from a grammar, most of which compile.
 func TestRandomPrograms(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -88,7 +88,7 @@ func TestRandomPrograms(t *testing.T) {
 	}
 }
 
-// generator makes random programs and events.
+// generator generates random programs and events.
 type generator struct {
 	*rand.Rand
 	vars  []string

@@ -12,9 +12,8 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// FuzzGrammar runs random programs of the grammar, with loops over large values, within the
-// budget of a record. However a program spends it, it must end within a deadline that is far
-// above what the steps are to take.
+// FuzzGrammar runs random programs of the grammar, with loops over large values, within the budget of a record.
+// Each must end before a deadline that is far above the intended time of the steps.
 func FuzzGrammar(f *testing.F) {
 	for seed := range uint64(48) {
 		f.Add(seed, uint16(1000))
@@ -40,7 +39,7 @@ func FuzzGrammar(f *testing.F) {
 		}
 		spent := vrl.DefaultBudget.Steps - m.Record.Steps
 		if spent > 500_000 && looks == 0 {
-			t.Errorf("the meter did not look in %d steps: %s", spent, source)
+			t.Errorf("the meter did not check the request in %d steps: %s", spent, source)
 		}
 		if d := time.Since(start); d > 30*time.Second {
 			t.Fatalf("took %s for %d steps: %s", d, spent, source)
@@ -62,7 +61,7 @@ func large(n int) value.Value {
 	)
 }
 
-// loops makes programs that work on large values again and again.
+// loops generates programs that process large values repeatedly.
 type loops struct {
 	generator
 	nested int

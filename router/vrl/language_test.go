@@ -310,7 +310,7 @@ func TestKinds(t *testing.T) {
 	})
 }
 
-// A closure's second run may find values of other kinds than its first.
+// The second run of a closure may get values of other kinds than the first.
 func TestKindsChangeInClosures(t *testing.T) {
 	vrltest.Run(t, []vrltest.Case{
 		{
@@ -372,7 +372,7 @@ func TestBudget(t *testing.T) {
 	})
 }
 
-// Programs whose values share endlessly are compiled and refused in no time.
+// Programs whose values share parts without end are compiled and refused quickly.
 func TestSharedForever(t *testing.T) {
 	lines := func(line string) string { return strings.Repeat(line+"\n", 60) }
 	vrltest.Run(t, []vrltest.Case{

@@ -10,8 +10,8 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// A Session runs programs one after another with a common event and common variables, as an interactive prompt
-// does. It belongs to one goroutine.
+// A Session runs programs one after another with a common event and common variables, like an interactive prompt.
+// It belongs to one goroutine.
 type Session struct {
 	options     Options
 	event, meta value.Value
@@ -19,7 +19,7 @@ type Session struct {
 	values      []value.Value
 }
 
-// NewSession returns a session that works on an event.
+// NewSession returns a session with an event.
 func NewSession(o Options, event value.Value) *Session {
 	return &Session{options: o, event: event, meta: value.NewObject(value.MakeFields(0))}
 }

@@ -1,12 +1,12 @@
-// Package vrl is the language VRL, with which log records are reshaped: Compile checks a
-// program and makes code of it, Program.Run runs it on one record.
+// Package vrl implements VRL, a language for changing log records. Compile checks and compiles a program, and
+// Program.Run runs it on one record.
 //
-// The language stands alone: this package and those below it import nothing of the
-// project around them. What a program can reach outside of its record is decided by the
-// host, in Options; by default that is nothing, and its time and memory are bounded.
+// The language is independent: this package and the packages below it import nothing else of the project. In
+// Options, the host decides what a program can access besides its record. By default that is nothing, and its
+// time and memory are limited.
 //
-// A Program is immutable and may be run by any number of goroutines. The values that a
-// run works on belong to one goroutine; see package value for the rules.
+// A Program is immutable and may be run by any number of goroutines. The values of a run belong to one goroutine;
+// package value has the rules.
 package vrl
 
 import (
@@ -26,32 +26,32 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// Options is what a program is compiled for. The zero value is a host that grants
-// nothing, with records that are objects of any fields.
+// Options are the settings for compiling a program. The zero value grants no permissions, and records are objects
+// with any fields.
 type Options struct {
-	// Event and Meta are the kinds of the records and of their metadata. The default is
-	// an object of any fields.
+	// Event and Meta are the kinds of the records and of their metadata. By default they are objects with any
+	// fields.
 	Event, Meta kind.Kind
-	// ReadOnly are paths that the program must not change.
+	// ReadOnly lists the paths that the program must not change.
 	ReadOnly []compile.ReadOnly
-	// Record says that the program's value takes the record's place, as in a pipeline. A
-	// program that ends in something else draws a warning then.
+	// Record means that the program's value replaces the record, as in a pipeline. Then a program that ends with
+	// another value gets a warning.
 	Record bool
-	// Zone is the zone of times without an offset. The default is UTC.
+	// Zone is the zone of times without an offset. The default value is UTC.
 	Zone *time.Location
-	// Grants is what the program may use of the world. The default is nothing.
+	// Grants are the permissions of the program. By default it has none.
 	Grants fn.Grant
-	// Logger takes what the function log writes. The default drops it.
+	// Logger receives the messages of the function log. By default they are discarded.
 	Logger *slog.Logger
-	// Now is the clock. The default is time.Now.
+	// Now is the clock. The default value is time.Now.
 	Now func() time.Time
-	// Budget bounds each run. The default is DefaultBudget.
+	// Budget limits each run. The default value is DefaultBudget.
 	Budget fn.Budget
-	// Functions are the functions that the program may call. The default is stdlib.All.
+	// Functions are the functions that the program may call. The default value is stdlib.All.
 	Functions []*fn.Function
 }
 
-// DefaultBudget is far beyond what programs for log records need.
+// DefaultBudget is far more than programs for log records need.
 var DefaultBudget = fn.Budget{Steps: 2_000_000, Bytes: 64 << 20}
 
 // A Program is a compiled program.
@@ -61,16 +61,16 @@ type Program struct {
 	budget fn.Budget
 	frames sync.Pool
 	source string
-	places sync.Map // of calls that failed: the line and the column by *fn.Site
+	places sync.Map // line and column of calls that failed, by *fn.Site
 }
 
-// Diagnostics are the findings that a source was refused for.
+// Diagnostics is the error for a source that does not compile. It has all findings.
 type Diagnostics struct {
 	Source string
 	List   []*diag.Diagnostic
 }
 
-// Error returns the headlines of all findings, with their places, in one line.
+// Error returns the headlines of all findings with their positions, on one line.
 func (d *Diagnostics) Error() string {
 	texts := make([]string, len(d.List))
 	for i, x := range d.List {
@@ -83,20 +83,19 @@ func (d *Diagnostics) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// A Finding is one of Diagnostics, as it is shown where others stand beside it.
+// A Finding is a finding formatted for display.
 type Finding struct {
-	// Line and Column are where the part of the program begins that it is about, and EndLine and EndColumn what is
-	// behind its last character, from 1; 0: there is none.
+	// Line and Column are the start of the faulty part of the program, and EndLine and EndColumn the position
+	// after its last character, from 1; 0: unknown.
 	Line, Column, EndLine, EndColumn int
-	// Headline is one line. Excerpt shows the place, what is said of it, and hints; it is
-	// empty, or some lines.
+	// Headline is one line. Excerpt has the faulty lines, an explanation and hints on several lines, or is empty.
 	Headline, Excerpt string
 }
 
-// maxExcerpt bounds an excerpt, in bytes: lines of programs may be long.
+// maxExcerpt limits an excerpt in bytes, because lines of programs may be long.
 const maxExcerpt = 4 << 10
 
-// Findings returns the first ones, at most n.
+// Findings returns up to n findings, the first ones.
 func (d *Diagnostics) Findings(n int) []Finding {
 	var out []Finding
 	for _, x := range d.List[:min(n, len(d.List))] {
@@ -116,8 +115,8 @@ func (d *Diagnostics) Findings(n int) []Finding {
 	return out
 }
 
-// Render returns the findings for people, with excerpts of the source. The name is the name of the
-// source's file; it may be empty.
+// Render returns the findings as text for people, with excerpts of the source. name is the name of the source's
+// file and may be empty.
 func (d *Diagnostics) Render(name string) string { return diag.Render(name, d.Source, d.List) }
 
 var library = sync.OnceValue(func() map[string]*fn.Function { return index(stdlib.All()) })
@@ -130,21 +129,21 @@ func index(list []*fn.Function) map[string]*fn.Function {
 	return m
 }
 
-// Function returns a function of the library by its name.
+// Function returns a function of the library.
 func Function(name string) (*fn.Function, bool) {
 	f, ok := library()[name]
 	return f, ok
 }
 
-// Functions returns all functions of the library in the order of their names.
+// Functions returns all functions of the library, sorted by name.
 func Functions() []*fn.Function {
 	list := stdlib.All()
 	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
 	return list
 }
 
-// Compile compiles a program. Warnings are findings that do not prevent its use. The
-// error is a *Diagnostics with all that is wrong.
+// Compile compiles a program. Warnings are findings that do not prevent its use. The error is a *Diagnostics with
+// all findings.
 func Compile(source string, o Options) (p *Program, warnings []*diag.Diagnostic, err error) {
 	return compileWith(source, o, nil)
 }
@@ -202,7 +201,7 @@ func compileWith(source string, o Options,
 	return p, list, nil
 }
 
-// recordWarning warns of a program whose value cannot be, or often is not, a record.
+// recordWarning returns a warning for a program whose value cannot be, or is often not, a record.
 func recordWarning(result kind.Kind, nodes []syntax.Node) []*diag.Diagnostic {
 	var text string
 	switch {
@@ -221,10 +220,10 @@ func recordWarning(result kind.Kind, nodes []syntax.Node) []*diag.Diagnostic {
 	}
 	d := diag.New(900, "the program's value is not the record", span, text)
 	d.Severity = diag.Warning
-	return []*diag.Diagnostic{d.Note("the value of the last expression takes the record's place: end the program with .")}
+	return []*diag.Diagnostic{d.Note("the value of the last expression replaces the record: end the program with .")}
 }
 
-// PatternBytes estimates how much memory the program's patterns take.
+// PatternBytes estimates the memory of the program's patterns, in bytes.
 func (p *Program) PatternBytes() int { return p.host.PatternBytes() }
 
 // Result returns the kind of the program's value.
@@ -235,26 +234,26 @@ type Reason uint8
 
 // The reasons.
 const (
-	// Failed: a call marked with ! failed.
+	// Failed: a call with ! failed.
 	Failed Reason = iota
-	// Aborted: the program said abort.
+	// Aborted: the program called abort.
 	Aborted
 	// Exhausted: the run used up its budget.
 	Exhausted
 )
 
-// Error means that a run did not get to the end of its program.
+// Error is the reason why a run ended before the end of its program.
 type Error struct {
 	Reason Reason
 	Text   string
-	// Line is the line of the program with the call that failed, from 1; 0: it was none.
+	// Line is the line of the call that failed, from 1; 0: no call failed.
 	Line int
 }
 
 func (e *Error) Error() string { return e.Text }
 
-// place says where a call begins. It is looked up once for each call: records fail in
-// millions, and programs may be long.
+// place formats the position of a call. It is computed once for each call, because millions of records may fail
+// and programs may be long.
 func (p *Program) place(s *fn.Site) string {
 	if text, ok := p.places.Load(s); ok {
 		return text.(string)
@@ -265,7 +264,7 @@ func (p *Program) place(s *fn.Site) string {
 	return text
 }
 
-// line returns the line of a call; 0 without one. Its place is looked up once, as for place.
+// line returns the line of a call, or 0 if s is nil. It is computed once, like place.
 func (p *Program) line(s *fn.Site) int {
 	if s == nil {
 		return 0
@@ -275,21 +274,21 @@ func (p *Program) line(s *fn.Site) int {
 	return n
 }
 
-// maxValues bounds the values that an event may consist of after a run.
+// maxValues limits the number of values in an event after a run.
 const maxValues = 4 << 20
 
-// Run runs the program on a record and its metadata (which may be nil) and returns its
-// value. Both are changed in place; after an error they are as the run left them.
+// Run runs the program on a record and its metadata, which may be nil, and returns the program's value. Both are
+// changed in place. After an error they are as the run left them.
 //
-// The value may hold containers of the record. Strings in it and in the record may be
-// parts of those that were there before, or of the program. The error is an *Error.
+// The value may contain containers of the record. Strings in it and in the record may be parts of the previous
+// strings or of the program. The error is an *Error.
 func (p *Program) Run(event, meta *value.Value) (value.Value, error) {
 	return p.RunMetered(nil, event, meta)
 }
 
-// RunMetered is Run for a record of a request whose work m bounds: the run spends what m has
-// for the record, instead of the budget of Options. If m ends the run, which an Error
-// of the reason Exhausted tells, m.Err says why. A nil m is none.
+// RunMetered is Run for a record of a request whose work m limits: the run uses the budget of m for the record
+// instead of Options.Budget. If m ends the run, the Error has the reason Exhausted, and m.Err says why. If m is
+// nil, RunMetered is the same as Run.
 func (p *Program) RunMetered(m *fn.Meter, event, meta *value.Value) (value.Value, error) {
 	f := p.frames.Get().(*fn.Frame)
 	v, err := p.run(f, m, event, meta)
@@ -311,7 +310,7 @@ func (p *Program) run(f *fn.Frame, m *fn.Meter, event, meta *value.Value) (v val
 	defer func() {
 		f.Settle()
 		if r := recover(); r != nil {
-			// A fault of a function of the library must not take the server down.
+			// A bug in a function of the library must not crash the server.
 			p.host.Logger.Error("vrl: a program panicked", "panic", r)
 			v, err = value.Value{}, &Error{Reason: Failed, Text: "internal error: a function of the library failed unexpectedly"}
 		}
@@ -320,10 +319,10 @@ func (p *Program) run(f *fn.Frame, m *fn.Meter, event, meta *value.Value) (v val
 	if f.Stopped() == fn.Returned {
 		v, ok = f.Result(), true
 	}
-	// What the host gets can be walked through in reasonable time.
+	// The host must be able to traverse the value in reasonable time.
 	if value.Size(*event, maxValues) == maxValues || ok && value.Size(v, maxValues) == maxValues {
 		*event = value.NewObject(value.MakeFields(0))
-		return value.Value{}, &Error{Reason: Exhausted, Text: "the program makes a value that is too large"}
+		return value.Value{}, &Error{Reason: Exhausted, Text: "the program creates a value that is too large"}
 	}
 	if !ok {
 		switch f.Stopped() {

@@ -140,7 +140,7 @@ func TestResultKind(t *testing.T) {
 	}
 }
 
-// Programs are shared by goroutines; so are the constants in them.
+// Goroutines share programs and the constants in them.
 func TestConcurrentRuns(t *testing.T) {
 	p := compiled(t, `x = {"list": [1, 2], "o": {"k": "v"}}
 		x.list = push(x.list, .n)
@@ -217,7 +217,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// A program's patterns are bounded together, whoever compiles them.
+// The patterns of a program are limited together, whichever code compiles them.
 func TestPatternsAreBounded(t *testing.T) {
 	big := strings.Repeat(`\w`, 1000)
 	for name, one := range map[string]string{

@@ -94,7 +94,7 @@ func TestDate(t *testing.T) {
 		},
 		{
 			"Z for an offset", `{field: t, formats: ['%Y-%m-%dT%H:%M:%S%z']}`, `{"t":"2024-01-02T03:04:05Z"}`,
-			`!input contains invalid characters at byte 19 (%z); %#z reads Z as well as offsets: "2024-01-02T03:04:05Z"`,
+			`!input contains invalid characters at byte 19 (%z); %#z accepts Z as well as offsets: "2024-01-02T03:04:05Z"`,
 		},
 		{"left over", `{field: t, formats: ['%Y-%m-%d']}`, `{"t":"2024-01-02 "}`, `!trailing input " " at byte 10`},
 		{

@@ -115,7 +115,7 @@ func TestSyslog(t *testing.T) {
 		{"empty", `field: m`, `{"m":""}`, `!expected a priority or a time`},
 		{"bad priority", `field: m`, `{"m":"<x>1 - - - - - -"}`, `!the priority is not a number in < and >`},
 		{"priority too large", `field: m`, `{"m":"<192>x"}`, `!the priority is above 191`},
-		{"bad time", `field: m`, `{"m":"<1>1 yesterday h a - - - x"}`, `!the time is none of RFC 3339`},
+		{"bad time", `field: m`, `{"m":"<1>1 yesterday h a - - - x"}`, `!the time is not in the format of RFC 3339`},
 		{"no such day", `{field: m, year: 2023}`, `{"m":"Feb 29 00:00:00 h a: x"}`, `!expected a priority or a time`},
 		{"header too short", `field: m`, `{"m":"<1>1 - h a"}`, `!the header has too few parts`},
 		{"no structured data", `field: m`, `{"m":"<1>1 - h a p i text"}`, `!the structured data is missing`},

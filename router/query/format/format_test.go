@@ -24,7 +24,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // fakeRows is a result of given batches that may end in an error.
 type fakeRows struct {

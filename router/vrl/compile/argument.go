@@ -107,7 +107,7 @@ func (c *compiler) checkArgument(f *fn.Function, i int, a *argument) bool {
 	if p.Target && a.target == nil {
 		c.report(diag.New(610, "function compilation error: error[E400] unexpected expression", a.span,
 			"a path is expected here").
-			Note("a path is one of the event (.a.b), the metadata (%%a), a variable, or what follows another value"))
+			Note("a path starts at the event (.a.b), the metadata (%%a), a variable or another value"))
 		return false
 	}
 	if p.Constant && !a.known {
@@ -144,7 +144,7 @@ func (c *compiler) uncertain(n *syntax.Call, f *fn.Function, i int, a *argument)
 		d.Note("assert the type: %s!(…)", name)
 	}
 	return d.Note("let a failure end the program: %s!(…)",
-		n.Name).Note("or give a value for that case: %s(…) ?? default", n.Name)
+		n.Name).Note("or give a value for the failure: %s(…) ?? default", n.Name)
 }
 
 var assertions = map[kind.Set]string{

@@ -64,7 +64,7 @@ func (c *compiler) unhandledAssign(n *syntax.Assign, e *expr) *diag.Diagnostic {
 		}
 		d.Note("let a failure end the program: %s!(…)", call.Name)
 	}
-	d.Note("give a value for that case: … ?? default")
+	d.Note("give a value for the failure: … ?? default")
 	d.Note("or take the error: ok, err = …")
 	return d
 }
@@ -211,7 +211,7 @@ func (c *compiler) assignMerge(n *syntax.Assign) expr {
 const (
 	// fewFields is the number of fields up to which they are put into an object one by one.
 	fewFields = 8
-	// manyFields is the number of fields of an event from which on setting a field is charged.
+	// manyFields is the number of fields of an event at which setting a field starts to be charged.
 	manyFields = 64
 )
 

@@ -87,7 +87,7 @@ func (c *compiler) call(n *syntax.Call) expr {
 	if def.Fallible && !out.fallible {
 		out.fallible = true
 		out.why = diag.New(100, "unhandled error", n.Span(), "this call can fail when the program runs").
-			Note("let a failure end the program: %s!(…)\nor give a value for that case: %s(…) ?? default\nor take the error: "+
+			Note("let a failure end the program: %s!(…)\nor give a value for the failure: %s(…) ?? default\nor take the error: "+
 				"value, err = %s(…)", f.Name, f.Name, f.Name)
 	}
 	impl := f.Impl

@@ -207,7 +207,7 @@ func (e *expr) reason() *diag.Diagnostic {
 		return e.why
 	}
 	return diag.New(100, "unhandled error", e.span, "this expression can fail when the program runs").
-		Note("give a value for that case: … ?? default\nor take the error: value, err = …")
+		Note("give a value for the failure: … ?? default\nor take the error: value, err = …")
 }
 
 // inherit marks e as fallible if one of its parts is.

@@ -51,7 +51,7 @@ func (c *compiler) array(n *syntax.Array) expr {
 
 func (c *compiler) object(n *syntax.Object) expr {
 	out := expr{span: n.Span(), known: true}
-	// Entries are evaluated in the order of their keys. If a key is repeated, the last entry counts.
+	// Entries are evaluated in the order of their keys. If a key is repeated, the last entry wins.
 	order := make([]int, len(n.Keys))
 	for i := range order {
 		order[i] = i

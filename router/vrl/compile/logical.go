@@ -58,7 +58,7 @@ func (c *compiler) logical(n *syntax.Binary) expr {
 func mixedAnd(n *syntax.Binary, l, r *expr) *diag.Diagnostic {
 	return diag.New(100, "unhandled error", n.Span(), "this fails if one side is neither a boolean nor null").
 		With(l.span, "this is "+l.kind.String()).With(r.span, "this is "+r.kind.String()).
-		Note("compare the value, as in … == true, or give a value for that case: (… && …) ?? false")
+		Note("compare the value, as in … == true, or give a value for the failure: (… && …) ?? false")
 }
 
 // and sets the code of l && r.

@@ -41,12 +41,12 @@ func (c *compiler) operate(op string, span diag.Span, l, r expr) expr {
 		out.fallible = true
 		out.why = diag.New(100, "unhandled error", span, "this operation fails if its operands are of other types").
 			With(l.span, "this is "+l.kind.String()).With(r.span, "this is "+r.kind.String()).
-			Note("assert or convert the operands first, as with int!(…) or to_string(…)\nor give a value for that case: … " +
+			Note("assert or convert the operands first, as with int!(…) or to_string(…)\nor give a value for the failure: … " +
 				"?? default")
 		if op == "/" {
 			out.why = diag.New(100, "unhandled error", span, "this division fails if the divisor is zero").
-				With(r.span, "only a number other than zero that is known at compile time is sure not to be").
-				Note("give a value for that case: … ?? default")
+				With(r.span, "only a nonzero number that is known at compile time is certainly not zero").
+				Note("give a value for the failure: … ?? default")
 		}
 	}
 	if l.known && r.known && op != "==" && op != "!=" && l.kind.Within(numberBits) && r.kind.Within(numberBits) {

@@ -27,7 +27,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// Places at the end of a text, in the middle of lines, and over several of them.
+// Positions at the end of a text, in the middle of lines, and spanning several lines.
 func TestRenderAnywhere(t *testing.T) {
 	const source = "a\nbc\n\nd"
 	for start := 0; start <= len(source); start++ {

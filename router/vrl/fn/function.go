@@ -6,15 +6,13 @@
 //
 // # Life of a call
 //
-//  1. The compiler matches arguments with Params: names, number, kinds, constants and
-//     enumerations. A function need not check any of that again.
-//  2. Type says what kind the call results in and whether the function may fail. It may
-//     be left out: then Returns and Fallible hold for every call.
-//  3. Compile makes the call's run-time form, an Impl. It sees which arguments are
-//     constant and does what can be done once: compile patterns, parse networks. It may
-//     be left out: then Impl is used for every call.
-//  4. At run time the Impl is called with the arguments. They are of the kinds that Params
-//     promise: the compiler has put a check in front if that was not certain.
+//  1. The compiler assigns arguments to Params and checks their names, number, kinds, constants and enumerations. A
+//     function need not check these again.
+//  2. Type returns the kind of the result and whether the call may fail. If it is nil, Returns and Fallible apply.
+//  3. Compile returns the run-time form of the call, an Impl. It knows which arguments are constant, and does
+//     everything that can be done once, such as compiling patterns. If it is nil, Impl is used for every call.
+//  4. At run time the Impl is called with the arguments. They have the kinds in Params, because the compiler adds a
+//     check where that is not certain.
 package fn
 
 import (

@@ -2,9 +2,9 @@ package fn
 
 import "errors"
 
-// reclaimEvery is the number of steps after which a Meter checks whether its request has ended. A step takes about 7
+// checkEvery is the number of steps after which a Meter checks whether its request has ended. A step takes about 7
 // ns.
-const reclaimEvery = 100_000
+const checkEvery = 100_000
 
 // ErrSteps means that the request has used up its steps.
 var ErrSteps = errors.New("the request has used up its budget of steps")
@@ -101,10 +101,10 @@ func (m *Meter) take(need int) (slice int, ok bool) {
 		return 0, false
 	}
 	if !m.bound {
-		return reclaimEvery, true
+		return checkEvery, true
 	}
 	m.left -= int64(need)
-	slice = int(min(m.left, reclaimEvery))
+	slice = int(min(m.left, checkEvery))
 	m.left -= int64(slice)
 	return slice, true
 }

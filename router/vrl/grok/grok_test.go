@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// match returns the fields of the first match, nil if there is none.
+// match returns the fields of the first match, or nil.
 func match(t *testing.T, source, text string) map[string]string {
 	t.Helper()
 	p, err := Compile(source)
@@ -97,7 +97,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestBounded holds that a match that would take for ever is given up.
+// TestBounded: a match that would take very long is aborted.
 func TestBounded(t *testing.T) {
 	p, err := Compile(`^(?=a)(a+)+$`)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// AppendFloat appends a float: the shortest digits that give the same float when read, always with a fraction or an
-// exponent. It uses an exponent from 1e16 on and below 1e-5. Infinities become null.
+// AppendFloat appends a float: the shortest digits that give the same float when read, always with a fraction or
+// an exponent. It uses an exponent for numbers of at least 1e16 and below 1e-5. Infinities become null.
 func AppendFloat(dst []byte, f float64) []byte {
 	if math.IsInf(f, 0) {
 		return append(dst, "null"...)

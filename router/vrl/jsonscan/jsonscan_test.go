@@ -15,7 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// skipAll is Skip over a whole document, as a reader would use it.
+// skipAll checks a whole document with Skip, like a reader.
 func skipAll(data []byte) error {
 	t := NewText(data)
 	pos, err := t.Skip(t.Space(0), 0)
@@ -187,7 +187,7 @@ func TestSkip(t *testing.T) {
 	}
 }
 
-// A text is scanned in place, so what follows it in the buffer must not leak in.
+// A text is scanned in place, so the bytes after it in the buffer must not affect the result.
 func TestTextEndsWhereItEnds(t *testing.T) {
 	buf := append([]byte("{\"a\":1\n,\"b\":2}\n[true\n]\n12\n34"), make([]byte, Padding)...)
 	from := 0
@@ -274,8 +274,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// FuzzScan holds the scanner against a strict library: the same texts are valid,
-// strings decode alike, numbers are the same. Its seeds in testdata are those of test/answers, too.
+// FuzzScan compares the scanner with a strict library: both accept the same texts, decode strings in the same
+// way, and return the same numbers. The seeds in testdata are also those of test/answers.
 func FuzzScan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if !utf8.Valid(data) {
@@ -294,7 +294,7 @@ func FuzzScan(f *testing.F) {
 			return
 		}
 		if !valid {
-			t.Fatalf("accepted what the library refuses")
+			t.Fatalf("accepted a text that the library refuses")
 		}
 		if again, err := canonical([]byte(text)); err != nil || again != text {
 			t.Fatalf("canonical text %q is not stable: %q, %v", text, again, err)
@@ -311,13 +311,13 @@ func FuzzScan(f *testing.F) {
 			t.Fatal(err)
 		}
 		if !equal(want, got) {
-			t.Fatalf("canonical text %q means %v, want %v", text, got, want)
+			t.Fatalf("canonical text %q decodes to %v, want %v", text, got, want)
 		}
 		checkScalar(t, data, want)
 	})
 }
 
-// checkScalar compares a document that is one number or string.
+// checkScalar checks a document that is one number or string.
 func checkScalar(t *testing.T, data []byte, want any) {
 	text := NewText(data)
 	pos := text.Space(0)

@@ -103,7 +103,7 @@ func TestIncludes(t *testing.T) {
 	}
 }
 
-// Random values are always of the kinds inferred for what is done to them.
+// The results of operations on random values have the inferred kinds.
 func TestAgainstValues(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -141,7 +141,7 @@ func TestAgainstValues(t *testing.T) {
 	}
 	for range 5000 {
 		v := make3(3)
-		// What is known of v: exactly it, or that it may be something else too.
+		// The known kind of v: exactly its kind, or that and other kinds.
 		k := Of(v)
 		for range r.IntN(3) {
 			k = k.Union(Of(make3(2)))

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestEnginesAgree holds that patterns match alike whether or not package quick is asked.
+// TestEnginesAgree: patterns have the same matches with and without package quick.
 func TestEnginesAgree(t *testing.T) {
 	texts := []string{"", "a", "ab ab", "a1 b22 c333", "aaa", "x=1,y=2", "\n\na\nb", "GET /a?b=c 200", "a\u00e9b"}
 	for _, source := range []string{
@@ -33,7 +33,7 @@ func TestEnginesAgree(t *testing.T) {
 	}
 }
 
-// Patterns that would compile to more than the bound are refused at once.
+// Patterns that would compile to more than the limit are refused quickly.
 func TestCompiledSize(t *testing.T) {
 	for _, c := range []struct {
 		pattern string
@@ -52,7 +52,7 @@ func TestCompiledSize(t *testing.T) {
 	}
 }
 
-// The size of a compiled pattern is about what it takes.
+// The estimated size of a compiled pattern is about its actual memory.
 func TestSize(t *testing.T) {
 	for _, c := range []struct {
 		pattern   string

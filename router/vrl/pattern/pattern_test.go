@@ -10,8 +10,7 @@ import (
 	"cordwood/router/vrl/pattern"
 )
 
-// TestFind holds what patterns match: want is the text of the first match, none if the
-// text is "none".
+// TestFind: want is the text of the first match, or "none" if there is no match.
 func TestFind(t *testing.T) {
 	const none = "none"
 	tests := []struct{ name, pattern, text, want string }{

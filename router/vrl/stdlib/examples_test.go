@@ -11,7 +11,7 @@ import (
 	"cordwood/router/vrl/vrltest"
 )
 
-// Every example in the descriptions is executed.
+// Every example in the descriptions is run.
 func TestExamples(t *testing.T) {
 	for _, f := range stdlib.All() {
 		t.Run(f.Name, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestDescriptions(t *testing.T) {
 			}
 			seen[f.Name] = true
 			if !strings.HasSuffix(f.Doc, ".") || len(f.Examples) == 0 || f.Group == "" {
-				t.Error("Doc must end in a full stop; Group and Examples must be there")
+				t.Error("Doc must end with a full stop; Group and Examples are required")
 			}
 			optional := false
 			for _, p := range f.Params {

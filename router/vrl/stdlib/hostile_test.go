@@ -19,35 +19,34 @@ import (
 	"cordwood/router/vrl/vrltest"
 )
 
-// These tests call every function of the library with large arguments that are made to
-// be slow to work on. Calls are made of the examples in the functions' descriptions, so that
-// a new function is covered as soon as it has one.
+// These tests call every function of the library with large arguments that are designed to be slow to process.
+// The calls come from the examples in the functions' descriptions, so a new function is tested as soon as it has
+// an example.
 //
-// The promise is that the steps and bytes that a call takes off the budget are in
-// proportion to its time and memory, whatever the arguments: then the budget bounds every
-// program. Times are those of the thread, because the machine may be busy.
+// The steps and bytes that a call takes from the budget must be proportional to its time and memory, whatever the
+// arguments are. Then the budget limits every program. Times are thread times, because the machine may be busy.
 
 const (
-	// Most steps take about 7 ns. What is quadratic takes a thousand times as long: this leaves room
-	// for slow machines.
+	// Most steps take about 7 ns. Quadratic work takes a thousand times as long, so this limit leaves room for
+	// slow machines.
 	timePerStep = 4 * time.Microsecond
-	// Time and memory that need not be paid for.
+	// Time and memory that are not charged.
 	freeTime  = 160 * time.Millisecond
 	freeBytes = 32 << 20
-	// bytesPerByte is what may be allocated for a byte that is charged. Buffers that grow
-	// are allocated several times.
+	// bytesPerByte is how many bytes may be allocated for each charged byte, because growing buffers are
+	// allocated several times.
 	bytesPerByte = 6
 )
 
-// hostileCall is a program of one call, whose argument .h is to be hostile.
+// hostileCall is a program with one call, whose argument .h gets hostile values.
 type hostileCall struct {
 	source string
 	kind   kind.Kind
-	text   string // of the argument in the example, if it is a string
+	text   string // the argument in the example, if it is a string
 }
 
-// hostileCalls makes calls of the examples of a function: in each one argument is .h.
-// Options that no example gives are added, one at a time.
+// hostileCalls creates calls from the examples of a function. In each call one argument is .h. Options that no
+// example uses are added one at a time.
 func hostileCalls(t *testing.T, f *fn.Function) (calls []hostileCall) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -94,7 +93,7 @@ func hostileCalls(t *testing.T, f *fn.Function) (calls []hostileCall) {
 				with := slices.Clone(args)
 				with[i] = p.Name + ": .h"
 				if f.Closure != nil && i == 0 {
-					// What a closure is called for must be known to be a container.
+					// The argument of a call with a closure must be known to be a container.
 					for _, assert := range []string{"array!(.h)", "object!(.h)"} {
 						with[i] = p.Name + ": " + assert
 						add(c, slices.Clone(with))
@@ -116,7 +115,7 @@ func hostileCalls(t *testing.T, f *fn.Function) (calls []hostileCall) {
 	return calls
 }
 
-// options are values to try a parameter with that an example leaves out.
+// options returns values for a parameter that an example leaves out.
 func options(p *fn.Param, given bool) (list []string) {
 	switch {
 	case given || !p.Optional:
@@ -179,7 +178,7 @@ func walk(nodes []syntax.Node, f func(*syntax.Call)) {
 	}
 }
 
-// units are what hostile texts are repetitions of.
+// units are the texts that hostile texts repeat.
 var units = []string{
 	"a", "a ", "a=", "a=b ", "a&", "&", "=", ",", "\"", "\"a,\"a,", "\"a\" ", "'", "'a' ", "@", ":", "/", "%", "%25", "(",
 	"[", "{", "{\"a\":",
@@ -191,7 +190,7 @@ var units = []string{
 	"{{", "%{a}", "$", "^", "|a", "=>",
 }
 
-// hostileTexts are texts of about size bytes, of which some continue as the example begins.
+// hostileTexts returns texts of about size bytes. Some start with the example.
 func hostileTexts(example string, size int) (texts []func() string) {
 	fill := func(head, unit string) {
 		if unit != "" {
@@ -224,7 +223,7 @@ func isWord(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
-// hostileValues are values of a kind: texts and containers of about size bytes, numbers.
+// hostileValues returns values of a kind: texts and containers of about size bytes, and numbers.
 func hostileValues(k kind.Kind, example string, size int) (list []func() value.Value) {
 	if k.Has(kind.StringBit) {
 		for _, s := range hostileTexts(example, size) {
@@ -254,7 +253,7 @@ func hostileValues(k kind.Kind, example string, size int) (list []func() value.V
 	return list
 }
 
-// made keeps what was made for a size.
+// made caches the result of f for each size.
 func made(f func(int) []value.Value) func(int) []value.Value {
 	sizes := map[int][]value.Value{}
 	return func(size int) []value.Value {
@@ -331,7 +330,7 @@ func makeObjects(size int) (list []value.Value) {
 	return append(list, o.Value())
 }
 
-// deepValues are values that are nested as deep as a host lets them be.
+// deepValues returns values with the deepest nesting that a host allows.
 func deepValues() []value.Value {
 	a, o := value.NewInt(1), value.NewInt(1)
 	for range 120 {
@@ -341,15 +340,14 @@ func deepValues() []value.Value {
 	return []value.Value{a, o}
 }
 
-// cost is what a call took, and what it paid.
+// cost is the time and memory of a call, and the steps and bytes that it was charged.
 type cost struct {
 	time         time.Duration
 	allocated    int
 	steps, bytes int
 }
 
-// excess says what the cost is too much for; free is the part of what need not be paid for
-// that counts.
+// excess describes how the cost exceeds the charge. free is the share of the uncharged time and memory to allow.
 func (c cost) excess(free float64) string {
 	if most := time.Duration(free*float64(freeTime)) + time.Duration(c.steps)*timePerStep; c.time > most {
 		return fmt.Sprintf("takes %v for %d steps (%d bytes), at most %v is allowed", c.time, c.steps, c.bytes, most)
@@ -380,17 +378,17 @@ func measure(t *testing.T, p *vrl.Program, v value.Value) cost {
 	}
 	c.allocated = int(after.TotalAlloc - before.TotalAlloc)
 	if err != nil && strings.Contains(err.Error(), "budget of bytes") {
-		m.Record.Bytes = 0 // what would have gone beyond the budget ended the run
+		m.Record.Bytes = 0 // a call that would exceed the budget ended the run
 	}
 	c.steps, c.bytes = budget.Steps-m.Record.Steps, budget.Bytes-m.Record.Bytes
 	return c
 }
 
-// TestFunctionsPayForTheirWork calls every function with hostile arguments of 1 MB and
-// 2 MB. It fails for a function that no call could be made of.
+// TestFunctionsPayForTheirWork calls every function with hostile arguments of 1 MB and 2 MB. It fails for a
+// function without any call that compiles.
 //
-// All arguments are tried at 64 KB first. What is quadratic takes 16 times as long there as it
-// may, and is tried again at full size, as are some arguments in any case.
+// All arguments are tried with 64 KB first. Those that take more than a sixteenth of the allowed cost there, and
+// some others, are tried with the full sizes.
 func TestFunctionsPayForTheirWork(t *testing.T) {
 	const screen = 64 << 10
 	sizes := []int{1 << 20, 2 << 20}
@@ -400,7 +398,7 @@ func TestFunctionsPayForTheirWork(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	for _, f := range stdlib.All() {
 		if f.Needs != 0 {
-			continue // off in a server
+			continue // not permitted in a server
 		}
 		t.Run(f.Name, func(t *testing.T) {
 			compiled, faults := 0, 0
@@ -413,7 +411,7 @@ func TestFunctionsPayForTheirWork(t *testing.T) {
 				begin := time.Now()
 				for i, small := range hostileValues(c.kind, c.text, screen) {
 					if time.Since(begin) > time.Second/5 && i%17 != 0 {
-						continue // of slow ones some will do
+						continue // of the slow functions, some are enough
 					}
 					text := excess(t, p, small(), 1./16)
 					if text == "" && (i >= 1 || compiled > 1) {
@@ -438,7 +436,7 @@ func TestFunctionsPayForTheirWork(t *testing.T) {
 	}
 }
 
-// excess measures a program three times if need be: the collector may work on our thread.
+// excess measures a program up to three times, because the garbage collector may run on our thread.
 func excess(t *testing.T, p *vrl.Program, v value.Value, free float64) (text string) {
 	t.Helper()
 	for range 3 {
@@ -461,15 +459,15 @@ func shown(v value.Value) string {
 	return fmt.Sprintf("an %s of %d, as %.60s…", v.Kind(), v.Len(), value.AppendJSON(nil, v))
 }
 
-// TestNodesOfYAMLArePaidFor parses a list of half a million short scalars. The parser allocates about
-// 250 bytes for each before the function sees any.
+// TestNodesOfYAMLArePaidFor parses a list of half a million short scalars. The parser allocates about 250 bytes
+// for each before the function gets any.
 func TestNodesOfYAMLArePaidFor(t *testing.T) {
 	p, _, err := vrl.Compile("x = parse_yaml!(string!(.h))", vrl.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := "[" + strings.Repeat("a,", 1<<19-2) + "a]"
-	for _, v := range []string{text, text[:len(text)-1]} { // whole, and without its end
+	for _, v := range []string{text, text[:len(text)-1]} { // complete, and without its end
 		if s := excess(t, p, value.NewString(v), 1); s != "" {
 			t.Errorf("parse_yaml of %d bytes: %s", len(v), s)
 		}

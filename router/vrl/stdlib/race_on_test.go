@@ -2,5 +2,5 @@
 
 package stdlib_test
 
-// raceEnabled means that everything takes ten times as long.
+// raceEnabled means that everything takes about ten times as long.
 const raceEnabled = true

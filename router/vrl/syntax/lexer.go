@@ -215,7 +215,7 @@ func (l *lexer) quoted(c byte) {
 		at, err := parseTimestamp(raw)
 		if err != nil {
 			l.report(diag.New(601, "invalid timestamp", t.span,
-				"expected a date, a time and an offset as in t'2021-02-03T04:05:06Z'"))
+				"expected a date, a time and an offset, such as t'2021-02-03T04:05:06Z'"))
 		}
 		t.value = value.NewTimestamp(at)
 	}

@@ -7,7 +7,7 @@ import (
 	"cordwood/router/vrl/diag"
 )
 
-// Every node of a program covers its text.
+// The span of every node covers its text.
 func TestSpans(t *testing.T) {
 	for source, want := range map[string]string{
 		`  1 + 2 * x # c`:          `1 + 2 * x`,
@@ -34,7 +34,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// One fault does not hide the faults of other root expressions.
+// A fault does not hide the faults of other root expressions.
 func TestAllFaults(t *testing.T) {
 	source := "x = (1 + )\nok = 1\ny = [1, 2\nz = 3]\n\"\\q\"\nfor = 1\n1 2\nw = {\n  1 +\n}\nlast = )"
 	_, list := Parse(source)

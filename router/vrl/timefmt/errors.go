@@ -102,11 +102,11 @@ func (e *ParseError) Advice() string {
 	case e.nanos:
 		return "; nanoseconds hold 1677-09-21 00:12:44 to 2262-04-11 23:47:16"
 	case e.Reason == TooShort && e.Spec == "%+":
-		return "; a time of RFC 3339 ends in a zone, as Z or +02:00"
+		return "; a time in RFC 3339 ends with an offset, such as Z or +02:00"
 	case e.Reason != Invalid || e.Pos < 0 || e.Pos >= len(e.Text) || e.Text[e.Pos]|0x20 != 'z':
 		return ""
 	case strings.HasSuffix(e.Spec, "z") && !strings.Contains(e.Spec, "#"):
-		return "; %#z reads Z as well as offsets"
+		return "; %#z accepts Z as well as offsets"
 	}
 	return ""
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// roundTrips are patterns that hold a whole time to the nanosecond.
+// roundTrips are patterns that contain a whole time to the nanosecond.
 var roundTrips = []string{
 	"%Y-%m-%d %H:%M:%S%.f %::z",
 	"%+",

@@ -20,7 +20,7 @@ const rfc3339 = "2006-01-02T15:04:05.999999999Z07:00"
 
 func TestParse(t *testing.T) {
 	for _, tt := range []struct{ pattern, text, want string }{
-		// Plain dates and clocks.
+		// Plain dates and clock times.
 		{"%Y-%m-%d %H:%M:%S", "2024-05-06 07:08:09", "2024-05-06T07:08:09Z"},
 		{"%Y-%m-%d %H:%M", "2024-05-06 07:08", "2024-05-06T07:08:00Z"},
 		{"%Y-%m-%d %H:%M:%S", "2014-5-7 1:2:3", "2014-05-07T01:02:03Z"},
@@ -56,7 +56,7 @@ func TestParse(t *testing.T) {
 		{"%q %F %R", "2 2024-05-06 07:08", "2024-05-06T07:08:00Z"},
 		{"%q %F %R", "3 2024-05-06 07:08", "!no possible date"},
 		{"%q %F %R", "5 2024-05-06 07:08", "!out of range"},
-		// Days by other means.
+		// Days by other fields.
 		{"%Y %j %R", "2024 60 00:00", "2024-02-29T00:00:00Z"},
 		{"%Y %j %R", "2024 366 00:00", "2024-12-31T00:00:00Z"},
 		{"%Y %j %R", "2023 366 00:00", "!no possible date"},
@@ -191,7 +191,7 @@ func TestParse(t *testing.T) {
 		{"%p %F %R", "x", "!premature end"},
 		{"%b", "ja", "!premature end"},
 		{"%a", "xyz", "!invalid characters"},
-		// Padding flags mean nothing here.
+		// Padding flags are ignored.
 		{"%-Y-%-m-%_d %0e %-H:%_M:%-S", "2024-5-6 6 7:8:9", "2024-05-06T07:08:09Z"},
 	} {
 		t.Run(tt.pattern+"<"+tt.text, func(t *testing.T) {
@@ -300,8 +300,8 @@ func TestParseOptions(t *testing.T) {
 	}
 }
 
-// Every change of the clocks in a zone, seen from both sides: what the clock showed at
-// an instant must be read back as that instant, unless it was shown twice.
+// Every change of the clocks in a zone, from both sides: the clock time of an instant must be parsed to that
+// instant, unless it occurs twice.
 func TestLocalAgainstZones(t *testing.T) {
 	for _, name := range []string{
 		"America/New_York", "Australia/Lord_Howe", "Africa/Casablanca", "Pacific/Apia", "Asia/Pyongyang",
@@ -343,7 +343,7 @@ func TestCalendarAgainstTime(t *testing.T) {
 			t.Fatalf("day %d: %d-%d-%d, want %v", days, y, m, d, want)
 		}
 		if back := daysFromCivil(y, m, d); back != days {
-			t.Fatalf("day %d comes back as %d", days, back)
+			t.Fatalf("day %d is converted back to %d", days, back)
 		}
 		iy, iw := isoWeekOf(days)
 		if wy, ww := want.ISOWeek(); int(iy) != wy || int(iw) != ww {

@@ -18,7 +18,7 @@ func TestZone(t *testing.T) {
 		"": false, "Local": false, "Mars/Olympus": false, "../../etc/passwd": false,
 		strings.Repeat("a", MaxZoneName+1): false,
 	} {
-		for range 2 { // read, then remembered
+		for range 2 { // read from a file, then from the cache
 			if zone := Zone(name); (zone != nil) != found || found && zone.String() != name {
 				t.Errorf("%q: %v", name, zone)
 			}
@@ -26,14 +26,14 @@ func TestZone(t *testing.T) {
 	}
 	first := Zone("Europe/Paris")
 	if zone, seen := SeenZone("Europe/Paris"); !seen || zone != first {
-		t.Error("the zone is not remembered")
+		t.Error("the zone is not cached")
 	}
 	if _, seen := SeenZone("Asia/Kolkata/never"); seen {
-		t.Error("a name that nobody asked for was seen")
+		t.Error("SeenZone found a name that was never requested")
 	}
 }
 
-// TestZonesAreBounded: names come from records, so there may be any number.
+// TestZonesAreBounded: names come from records, so there may be any number of names.
 func TestZonesAreBounded(t *testing.T) {
 	var wg sync.WaitGroup
 	for part := range 4 {
@@ -45,14 +45,14 @@ func TestZonesAreBounded(t *testing.T) {
 	}
 	wg.Wait()
 	if n := len(zones.byName); n > maxZones {
-		t.Errorf("%d names are remembered, at most %d may be", n, maxZones)
+		t.Errorf("%d names are cached, want at most %d", n, maxZones)
 	}
 	if Zone("Europe/Berlin") == nil {
-		t.Error("a zone is not found any more")
+		t.Error("a zone is no longer found")
 	}
 }
 
-// TestZoneKeepsItsName: the name may lie in memory that is used again.
+// TestZoneKeepsItsName: the name may be in memory that is reused.
 func TestZoneKeepsItsName(t *testing.T) {
 	body := []byte("Asia/Tokyo")
 	zone := Zone(unsafe.String(&body[0], len(body)))
@@ -62,8 +62,7 @@ func TestZoneKeepsItsName(t *testing.T) {
 	}
 }
 
-// TestOneWayToZones: only this package reads zones from files; others would do it for each
-// record.
+// TestOneWayToZones: only this package reads zones from files, because other code would do so for each record.
 func TestOneWayToZones(t *testing.T) {
 	for _, root := range []string{"../../vrl", "../../pipeline", "../../ingest"} {
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

@@ -75,8 +75,8 @@ func MakeFields(n int) *Fields { return &Fields{list: make([]Field, 0, n)} }
 // NewObject returns the value that holds o, which must not be nil.
 func NewObject(o *Fields) Value { return Value{kind: Object, p: unsafe.Pointer(o)} }
 
-// ObjectOf returns an object with the given fields, in any order. The caller must not use list afterwards. If a key
-// is repeated, the last one counts.
+// ObjectOf returns an object with the given fields, in any order. The caller must not use list afterwards. If a
+// key is repeated, the last one wins.
 func ObjectOf(list ...Field) Value {
 	o := &Fields{list: list}
 	o.Sort()

@@ -32,7 +32,7 @@ const BigInteger = "an integer beyond -9223372036854775808 to 922337203685477580
 
 // JSONOptions says how to parse a JSON text. The zero value parses all of it.
 type JSONOptions struct {
-	// MaxDepth, if not 0, is the depth from which on containers stay text.
+	// MaxDepth, if not 0, is the depth at which containers start to stay text.
 	MaxDepth int
 	// Strict refuses invalid UTF-8. Otherwise it is kept unchanged.
 	Strict bool
@@ -40,7 +40,7 @@ type JSONOptions struct {
 	Exact bool
 	// Rounded, if not nil, receives the number of integers that became a float with another value.
 	Rounded *int
-	// Repeated, if not nil, receives the number of repeated keys in objects. The last value of a key counts.
+	// Repeated, if not nil, receives the number of repeated keys in objects. The last value of a key wins.
 	Repeated *int
 	// Vanished, if not nil, receives the number of nonzero numbers that became the float 0.
 	Vanished *int

@@ -7,30 +7,26 @@
 //
 // # Strings
 //
-// The bytes under a string value never change as long as anything refers to them. So
-// who hands out a buffer as strings (NewBytes, ParseJSON) gives the buffer away: it
-// may be used again only when every value made from it is gone. Strings hold any
-// bytes; what must be text is decoded when it is written, with one U+FFFD for each
-// maximal ill-formed subsequence.
+// The bytes under a string value must not change as long as anything refers to them. So NewBytes and ParseJSON take
+// over the buffer that they get: it may be reused only when no value made from it exists any more. Strings may hold
+// any bytes. Where valid text is required, they are decoded, with one U+FFFD for each maximal ill-formed subsequence.
 //
 // # Containers and sharing
 //
-// Arrays and objects are behind pointers. Assigning a Value copies the pointer, so
-// two places may hold one container. A container is therefore either owned by the one
-// place that holds it, or shared; a shared one never changes again. The rules:
+// Arrays and objects are behind pointers. Assigning a Value copies the pointer, so several places may refer to the same
+// container. A container is either owned by one place or shared, and a shared container never changes again:
 //
-//   - What New… returns is owned.
-//   - Every reader that takes a container out of another one (Array.At, Object.Get,
-//     Value.Get, …) marks it as shared, since it is now in two places. Readers called
-//     Peek… do not mark; what they return is for looking at, never for keeping.
-//   - To change a container that a Value holds, go through the holder:
-//     Value.MutArray, Value.MutObject, Insert, Remove. They put a copy in its place
-//     first if it is shared. A copy is shallow: it marks what it holds as shared. So
-//     a change deep inside copies the containers along its path and nothing else.
-//   - Who keeps a container in a second place by other means calls Share.
-//   - Freeze marks a whole tree, so that goroutines may read it at once.
+//   - A container from New… is owned.
+//   - A function that takes a container out of another one (Items.At, Fields.Get, Value.Get, …) marks it as shared,
+//     because two places refer to it now. Functions whose names start with Peek do not mark it. Their results may be
+//     read but not kept.
+//   - To change a container, use Value.MutArray, Value.MutObject, Insert or Remove on the place that refers to it.
+//     If it is shared, they first replace it by a copy. The copy is shallow and marks the containers inside as
+//     shared. So a change deep inside copies only the containers on its path.
+//   - Code that stores a container in a second place by other means must call Share.
+//   - Freeze marks a whole tree as shared, so that several goroutines may read it.
 //
-// Nothing here locks. A tree belongs to one goroutine unless it is frozen.
+// There are no locks. A tree belongs to one goroutine unless it is frozen.
 package value
 
 import (
@@ -42,7 +38,7 @@ import (
 	"cordwood/router/vrl/pattern"
 )
 
-// Kind is what a Value is.
+// Kind is the kind of a Value.
 type Kind uint8
 
 // The kinds. The zero Value is null.
@@ -56,8 +52,8 @@ const (
 	Regex
 	Array
 	Object
-	// Undefined is not a value at all: an optional argument that was not given, a field
-	// that is not there. It never occurs inside a container.
+	// Undefined means that there is no value: an optional argument that is not given, or a field that does not
+	// exist. It never occurs inside a container.
 	Undefined
 )
 
@@ -65,7 +61,7 @@ var kindNames = [...]string{
 	"null", "boolean", "integer", "float", "string", "timestamp", "regex", "array", "object", "undefined",
 }
 
-// String returns the kind's name as the language's messages spell it.
+// String returns the kind's name, as in the language's messages.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
@@ -73,7 +69,7 @@ func (k Kind) String() string {
 	return "invalid"
 }
 
-// A Value is one value. It is comparable only with Equal.
+// A Value is one value. Compare values with Equal or Same, not with ==.
 type Value struct {
 	p    unsafe.Pointer // String: first byte; Array, Object, Regex: *Items, *Fields, *pattern.Regex
 	n    uint64         // Bool, Int, Float: the bits; String: the length; Timestamp: Unix seconds
@@ -96,7 +92,7 @@ func NewBool(b bool) Value {
 // NewInt returns an integer.
 func NewInt(i int64) Value { return Value{kind: Int, n: uint64(i)} }
 
-// NewFloat returns a float, which must not be NaN: null takes its place.
+// NewFloat returns a float. If f is NaN, it returns null.
 func NewFloat(f float64) Value {
 	if f != f {
 		return Value{}
@@ -109,21 +105,20 @@ func NewString(s string) Value {
 	return Value{kind: String, p: unsafe.Pointer(unsafe.StringData(s)), n: uint64(len(s))}
 }
 
-// NewBytes returns a string made of b without copying it: b must not change any more.
+// NewBytes returns a string with the bytes of b, without copying. b must not change afterwards.
 func NewBytes(b []byte) Value {
 	return Value{kind: String, p: unsafe.Pointer(unsafe.SliceData(b)), n: uint64(len(b))}
 }
 
-// NewTimestamp returns an instant of nanosecond precision. The zone of t is dropped.
+// NewTimestamp returns an instant with nanosecond precision. The zone of t is dropped.
 func NewTimestamp(t time.Time) Value { return NewUnix(t.Unix(), uint32(t.Nanosecond())) }
 
-// NewUnix returns the instant that is sec seconds and nsec nanoseconds, below one
-// second, after 1970 began.
+// NewUnix returns the instant sec seconds and nsec nanoseconds (less than a second) after the start of 1970.
 func NewUnix(sec int64, nsec uint32) Value {
 	return Value{kind: Timestamp, n: uint64(sec), aux: nsec}
 }
 
-// NewUnixNano returns the instant that is ns nanoseconds after 1970 began.
+// NewUnixNano returns the instant ns nanoseconds after the start of 1970.
 func NewUnixNano(ns int64) Value {
 	sec, nsec := ns/1e9, ns%1e9
 	if nsec < 0 {
@@ -135,7 +130,7 @@ func NewUnixNano(ns int64) Value {
 // NewRegex returns a regular expression.
 func NewRegex(r *pattern.Regex) Value { return Value{kind: Regex, p: unsafe.Pointer(r)} }
 
-// Kind returns what v is.
+// Kind returns the kind of v.
 func (v Value) Kind() Kind { return v.kind }
 
 // IsNull reports whether v is null.
@@ -144,19 +139,19 @@ func (v Value) IsNull() bool { return v.kind == Null }
 // IsString reports whether v is a string.
 func (v Value) IsString() bool { return v.kind == String }
 
-// IsDefined reports whether v is a value at all: anything but None.
+// IsDefined reports whether v is a value, and not None.
 func (v Value) IsDefined() bool { return v.kind != Undefined }
 
-// Bool returns the boolean that v holds; false if it is of another kind.
+// Bool returns the boolean v; false if v has another kind.
 func (v Value) Bool() bool { return v.kind == Bool && v.n != 0 }
 
-// IsTrue is Bool, and IsFalsy reports whether v is null or false.
+// IsTrue reports whether v is true.
 func (v Value) IsTrue() bool { return v.kind == Bool && v.n != 0 }
 
 // IsFalsy reports whether v is null or false, which the logical operators treat alike.
 func (v Value) IsFalsy() bool { return v.kind == Null || v.kind == Bool && v.n == 0 }
 
-// Int returns the integer that v holds; 0 if it is of another kind.
+// Int returns the integer v; 0 if v has another kind.
 func (v Value) Int() int64 {
 	if v.kind != Int {
 		return 0
@@ -164,7 +159,7 @@ func (v Value) Int() int64 {
 	return int64(v.n)
 }
 
-// Float returns the float that v holds; 0 if it is of another kind.
+// Float returns the float v; 0 if v has another kind.
 func (v Value) Float() float64 {
 	if v.kind != Float {
 		return 0
@@ -172,7 +167,7 @@ func (v Value) Float() float64 {
 	return math.Float64frombits(v.n)
 }
 
-// Number returns the integer or float that v holds as a float.
+// Number returns the integer or float v as a float.
 func (v Value) Number() (float64, bool) {
 	switch v.kind {
 	case Int:
@@ -183,8 +178,8 @@ func (v Value) Number() (float64, bool) {
 	return 0, false
 }
 
-// Str returns the bytes that v holds as a Go string, without copying; "" if v is of
-// another kind. They need not be valid UTF-8 (see Text).
+// Str returns the bytes of the string v as a Go string, without copying; "" if v has another kind. They need not
+// be valid UTF-8 (see Text).
 func (v Value) Str() string {
 	if v.kind != String {
 		return ""
@@ -192,8 +187,8 @@ func (v Value) Str() string {
 	return unsafe.String((*byte)(v.p), int(v.n))
 }
 
-// Text returns the string that v holds as valid UTF-8: ill-formed parts become U+FFFD.
-// Strings that are well formed, as nearly all are, are not copied.
+// Text returns the string v as valid UTF-8: ill-formed parts become U+FFFD. Well-formed strings, which are the
+// usual case, are not copied.
 func (v Value) Text() string { return Lossy(v.Str()) }
 
 // Len returns the length in bytes of a string, or the number of elements of a container.
@@ -209,7 +204,7 @@ func (v Value) Len() int {
 	return 0
 }
 
-// Time returns the instant that v holds, in UTC; the zero time if v is of another kind.
+// Time returns the timestamp v in UTC; the zero time if v has another kind.
 func (v Value) Time() time.Time {
 	if v.kind != Timestamp {
 		return time.Time{}
@@ -217,7 +212,7 @@ func (v Value) Time() time.Time {
 	return time.Unix(int64(v.n), int64(v.aux)).UTC()
 }
 
-// Unix returns the instant that v holds as seconds and nanoseconds since 1970.
+// Unix returns the timestamp v as seconds and nanoseconds since 1970.
 func (v Value) Unix() (sec int64, nsec uint32) {
 	if v.kind != Timestamp {
 		return 0, 0
@@ -225,8 +220,8 @@ func (v Value) Unix() (sec int64, nsec uint32) {
 	return int64(v.n), v.aux
 }
 
-// UnixNano returns the instant that v holds in nanoseconds since 1970, and false if it
-// does not fit (it is before 1677 or after 2262) or v is not a timestamp.
+// UnixNano returns the timestamp v in nanoseconds since 1970. It returns false if this does not fit (before 1677
+// or after 2262) or v is not a timestamp.
 func (v Value) UnixNano() (int64, bool) {
 	if v.kind != Timestamp {
 		return 0, false
@@ -239,7 +234,7 @@ func (v Value) UnixNano() (int64, bool) {
 	return sec*1_000_000_000 + int64(v.aux), true
 }
 
-// Regex returns the regular expression that v holds; nil if v is of another kind.
+// Regex returns the regular expression v; nil if v has another kind.
 func (v Value) Regex() *pattern.Regex {
 	if v.kind != Regex {
 		return nil
@@ -247,7 +242,7 @@ func (v Value) Regex() *pattern.Regex {
 	return (*pattern.Regex)(v.p)
 }
 
-// Shared reports whether v is a container that is copied before it is changed.
+// Shared reports whether v is a container that must be copied before it is changed.
 func (v Value) Shared() bool {
 	switch v.kind {
 	case Array:
@@ -261,7 +256,7 @@ func (v Value) Shared() bool {
 func (v Value) items() *Items   { return (*Items)(v.p) }
 func (v Value) fields() *Fields { return (*Fields)(v.p) }
 
-// Array returns the array that v holds, to be read; nil if v is of another kind.
+// Array returns the array v for reading; nil if v has another kind.
 func (v Value) Array() *Items {
 	if v.kind != Array {
 		return nil
@@ -269,7 +264,7 @@ func (v Value) Array() *Items {
 	return v.items()
 }
 
-// Object returns the object that v holds, to be read; nil if v is of another kind.
+// Object returns the object v for reading; nil if v has another kind.
 func (v Value) Object() *Fields {
 	if v.kind != Object {
 		return nil
@@ -277,8 +272,8 @@ func (v Value) Object() *Fields {
 	return v.fields()
 }
 
-// MutArray returns the array that v holds, to be changed, after putting a copy in its
-// place if it was shared; nil if v is of another kind.
+// MutArray returns the array v for changes. If it is shared, MutArray first replaces it by a copy. It returns nil
+// if v has another kind.
 func (v *Value) MutArray() *Items {
 	if v.kind != Array {
 		return nil
@@ -298,14 +293,13 @@ func (v *Value) MutObject() *Fields {
 	}
 	o := v.fields()
 	if o.shared {
-		o = o.copy(8) // who changes an object often adds fields
+		o = o.copy(8) // code that changes an object often adds fields
 		v.p = unsafe.Pointer(o)
 	}
 	return o
 }
 
-// Share marks the container that v holds, if it is one, as held in more than one
-// place, and returns v.
+// Share marks v as shared, if it is a container, and returns v.
 func (v Value) Share() Value {
 	switch v.kind {
 	case Array:
@@ -320,8 +314,8 @@ func (v Value) Share() Value {
 	return v
 }
 
-// Freeze marks v and all containers inside it as shared, so that v may be read by any
-// number of goroutines, and returns v.
+// Freeze marks v and all containers inside it as shared, so that any number of goroutines may read v, and returns
+// v.
 func (v Value) Freeze() Value {
 	v.Share()
 	switch v.kind {
@@ -337,8 +331,8 @@ func (v Value) Freeze() Value {
 	return v
 }
 
-// Detach returns v with all strings and containers copied, so that it refers to no
-// buffer that v referred to. Object keys are copied too.
+// Detach returns a copy of v with copies of all strings, object keys and containers, so that it does not refer to
+// any buffer of v.
 func (v Value) Detach() Value {
 	switch v.kind {
 	case String:

@@ -49,7 +49,7 @@ func TestJSONRoundTrip(t *testing.T) {
 	}
 }
 
-// The order of keys that is remembered of one object must not spoil another.
+// The order of keys that is cached for one object must not affect another.
 func TestJSONKeyOrders(t *testing.T) {
 	for range 3 {
 		for in, want := range map[string]string{
@@ -110,12 +110,12 @@ func TestSharing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := json(inner); got != `{"x":{"n":1}}` {
-		t.Errorf("the part taken out changed to %s", got)
+		t.Errorf("the extracted part changed to %s", got)
 	}
 	if got := json(root); got != `{"a":{"x":{"n":5}},"b":2}` {
 		t.Errorf("root is %s", got)
 	}
-	// Once copied, the containers on the path are owned: no further copies.
+	// After the copy, the containers on the path are owned, so there are no further copies.
 	before := root.Object()
 	if err := Insert(&root, Path{Name("a"), Name("x"), Name("n")}, NewInt(6)); err != nil || root.Object() != before {
 		t.Error("an owned object was copied")

@@ -8,10 +8,9 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// Lines returns the texts in a file of Go strings, one a line. Lines that begin with # are
-// comments.
+// Lines returns the texts in a file of Go strings, one per line. Lines that start with # are comments.
 func Lines(t *testing.T, file string) []string {
 	t.Helper()
 	content, err := os.ReadFile(file)
@@ -33,8 +32,8 @@ func Lines(t *testing.T, file string) []string {
 	return texts
 }
 
-// Golden compares a text with the file that holds what it was, line by line. With the flag
-// -update it writes the file instead.
+// Golden compares a text line by line with a file of expected text. With the flag -update, it writes the file
+// instead.
 func Golden(t *testing.T, file, got string) {
 	t.Helper()
 	if *update {

@@ -8,28 +8,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stopwatch measures what a thread has computed: the lesser of that and the time that has
-// passed, for on a busy machine, and on a virtual one, either may be far too long.
+// Stopwatch measures the lesser of the CPU time of a thread and the elapsed time, because either may be far too
+// long on a busy or virtual machine.
 type Stopwatch struct {
 	start time.Time
 	user  time.Duration
 }
 
-// StartWatch starts a stopwatch of the calling goroutine, which stays on its thread until Took.
+// StartWatch starts a stopwatch for the calling goroutine, which stays on its thread until Took is called.
 func StartWatch(t *testing.T) Stopwatch {
 	t.Helper()
 	runtime.LockOSThread()
 	return Stopwatch{time.Now(), userTime(t)}
 }
 
-// Took returns what the thread has computed since the start. It is called once.
+// Took returns the time since the start. It must be called once.
 func (w Stopwatch) Took(t *testing.T) time.Duration {
 	t.Helper()
 	defer runtime.UnlockOSThread()
 	return min(time.Since(w.start), userTime(t)-w.user)
 }
 
-// userTime returns the time that the thread has computed.
+// userTime returns the CPU time of the thread.
 func userTime(t *testing.T) time.Duration {
 	t.Helper()
 	var use unix.Rusage

@@ -1,5 +1,4 @@
-// Package vrltest runs tables of small programs, for the tests of the language and of
-// its library.
+// Package vrltest runs tables of small programs for the tests of the language and its library.
 package vrltest
 
 import (
@@ -16,26 +15,26 @@ import (
 // A Case is a program and its expected result: exactly one of Want, CompileError and
 // RunError is set, or WantEvent.
 type Case struct {
-	// Name says what the case shows; the source if empty.
+	// Name says what the case shows; empty: the source is the name.
 	Name   string
 	Source string
-	// Event and Meta are what it runs on, as JSON; empty objects if empty.
+	// Event and Meta are the inputs as JSON; empty: empty objects.
 	Event, Meta string
-	// Zone is the run's time zone; UTC if empty.
+	// Zone is the run's time zone; empty: UTC.
 	Zone string
-	// Want is the value of the program as JSON, WantEvent the event after it.
+	// Want is the expected value as JSON, and WantEvent the expected event after the run.
 	Want, WantEvent string
-	// CompileError is a part of the report, such as "E103"; RunError of the run's error.
+	// CompileError is a part of the expected report, such as "E103", and RunError a part of the run's error.
 	CompileError, RunError string
 	// Warning is a part of a warning, such as "E900".
 	Warning string
-	// Grants is what the program may use.
+	// Grants are the permissions of the program.
 	Grants fn.Grant
-	// Now is the time; zero means the time of the test run.
+	// Now is the time of the run; zero: the current time.
 	Now time.Time
 }
 
-// Run runs the cases, a subtest each.
+// Run runs each case as a subtest.
 func Run(t *testing.T, cases []Case) {
 	t.Helper()
 	for _, c := range cases {
@@ -112,7 +111,7 @@ func parse(t *testing.T, text string) value.Value {
 	return v
 }
 
-// same compares a value with JSON text, whose keys may be in any order.
+// same compares a value with JSON text, ignoring the order of keys.
 func same(t *testing.T, what string, got value.Value, want string) {
 	t.Helper()
 	w := string(value.AppendJSON(nil, parse(t, want)))

@@ -67,10 +67,10 @@ const (
 	errHighest    problem = "the priority is above 191"
 	errNot5424    problem = "expected a priority and a version, as in <34>1"
 	errNot3164    problem = "expected a priority or a time, as in <34>Oct 11 22:14:15"
-	errTime       problem = "the time is none of RFC 3339"
+	errTime       problem = "the time is not in the format of RFC 3339"
 	errHeader     problem = "the header has too few parts"
 	errData       problem = "the structured data is malformed"
-	errNoData     problem = "the structured data is missing, which - stands for if there is none"
+	errNoData     problem = "the structured data is missing; write - if there is none"
 	errAfterData  problem = "expected a space after the structured data"
 	highest               = 191
 	byteOrderMark         = "\ufeff"

@@ -18,14 +18,14 @@ const (
 		`"(?<request>[^"]*)")?$`
 )
 
-// compare matches with a Program and with package regexp.
+// compare compares the match of a Program with that of package regexp.
 func compare(t *testing.T, pattern, text string) (decided bool) {
 	t.Helper()
 	re, err := regexp.Compile(pattern)
 	p := Compile(pattern)
 	if err != nil {
 		if p != nil {
-			t.Errorf("%q compiles, though invalid: %v", pattern, err)
+			t.Errorf("%q compiles although it is invalid: %v", pattern, err)
 		}
 		return false
 	}
@@ -110,7 +110,7 @@ func TestGivesUp(t *testing.T) {
 	}
 }
 
-// TestMatchFrom finds all matches, as package regexp does.
+// TestMatchFrom finds all matches and compares them with those of package regexp.
 func TestMatchFrom(t *testing.T) {
 	for _, tt := range []struct{ pattern, text string }{
 		{`\b\w`, "ab cd é f"},
@@ -148,7 +148,7 @@ func TestMatchFrom(t *testing.T) {
 func TestMemory(t *testing.T) {
 	p := Compile(`(?:ab|a)+c`)
 	if _, decided := p.Match(strings.Repeat("a", 1<<20)+"c", make([]int, 2)); decided {
-		t.Error("a match that leaves a million things to try was decided")
+		t.Error("a match with a million alternatives to try was decided")
 	}
 }
 

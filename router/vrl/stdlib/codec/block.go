@@ -36,7 +36,7 @@ func zstdReader(r io.Reader) (*zstd.Decoder, error) {
 var decodeZstd = &fn.Function{
 	Name:     "decode_zstd",
 	Group:    fn.Codec,
-	Doc:      "Decompresses Zstandard data, all frames of it.",
+	Doc:      "Decompresses all frames of Zstandard data.",
 	Params:   []fn.Param{fn.ValueParam("The compressed bytes.")},
 	Returns:  kind.String,
 	Fallible: true,
@@ -86,9 +86,10 @@ var encodeZstd = &fn.Function{
 	Group: fn.Codec,
 	Doc:   "Compresses the string to Zstandard data.",
 	Params: []fn.Param{
-		fn.ValueParam("What to compress."),
+		fn.ValueParam("The string to compress."),
 		{
-			Name: "compression_level", Doc: "From 1, fastest, to 22, smallest; the nearest of four that differ is taken.",
+			Name: "compression_level", Doc: "The level, from 1 (fastest) to 22 (smallest). The nearest of four distinct " +
+				"levels is used.",
 			Kind:     kind.Integer,
 			Optional: true, Default: value.NewInt(3),
 		},
@@ -123,7 +124,7 @@ var encodeZstd = &fn.Function{
 var decodeSnappy = &fn.Function{
 	Name:     "decode_snappy",
 	Group:    fn.Codec,
-	Doc:      "Decompresses a block of Snappy data, which is data without the frames of Snappy's streams.",
+	Doc:      "Decompresses a block of Snappy data, which has no stream frames.",
 	Params:   []fn.Param{fn.ValueParam("The compressed bytes.")},
 	Returns:  kind.String,
 	Fallible: true,
@@ -158,7 +159,7 @@ var encodeSnappy = &fn.Function{
 	Name:     "encode_snappy",
 	Group:    fn.Codec,
 	Doc:      "Compresses the string to a block of Snappy data.",
-	Params:   []fn.Param{fn.ValueParam("What to compress.")},
+	Params:   []fn.Param{fn.ValueParam("The string to compress.")},
 	Returns:  kind.String,
 	Fallible: true,
 	Errors:   []string{"the string is longer than 4 GiB"},
@@ -223,23 +224,24 @@ const lz4Problem = "unable to decode value with lz4 block decoder: "
 var decodeLZ4 = &fn.Function{
 	Name:  "decode_lz4",
 	Group: fn.Codec,
-	Doc: "Decompresses LZ4 data: frames, if the string starts as one, and else a block. Four bytes before a " +
+	Doc: "Decompresses LZ4 data: frames if the string starts with one, otherwise a block. Four bytes before a " +
 		"block, the lowest first, may contain the length of its content.",
 	Params: []fn.Param{
 		fn.ValueParam("The compressed bytes."),
 		{
-			Name: "buf_size", Doc: "The longest content of a block without its length.", Kind: kind.Integer,
+			Name: "buf_size", Doc: "The maximum size of the content of a block without a length.", Kind: kind.Integer,
 			Optional: true, Default: value.NewInt(1_000_000),
 		},
 		{
-			Name: "prepended_size", Doc: "Whether the length comes before a block.", Kind: kind.Boolean, Optional: true,
+			Name: "prepended_size", Doc: "Whether a block is preceded by the length of its " +
+				"content.", Kind: kind.Boolean, Optional: true,
 			Default: value.NewBool(false),
 		},
 	},
 	Returns:  kind.String,
 	Fallible: true,
 	Errors: []string{
-		"the string is not LZ4 data, or damaged", "the content is longer than the length before it, or than buf_size",
+		"the string is not LZ4 data, or damaged", "the content is longer than the length before it or buf_size",
 		"buf_size is negative",
 	},
 	Examples: []fn.Example{
@@ -360,9 +362,10 @@ var encodeLZ4 = &fn.Function{
 	Group: fn.Codec,
 	Doc:   "Compresses the string to a block of LZ4 data.",
 	Params: []fn.Param{
-		fn.ValueParam("What to compress."),
+		fn.ValueParam("The string to compress."),
 		{
-			Name: "prepend_size", Doc: "Whether the length of the string comes first, in four bytes, the lowest first.",
+			Name: "prepend_size", Doc: "Whether the result starts with the length of the string, in four bytes, the lowest " +
+				"first.",
 			Kind: kind.Boolean, Optional: true, Default: value.NewBool(true),
 		},
 	},

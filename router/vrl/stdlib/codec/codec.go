@@ -14,8 +14,8 @@ import (
 var encodeBase16 = &fn.Function{
 	Name:    "encode_base16",
 	Group:   fn.Codec,
-	Doc:     "Writes the bytes of the string as hexadecimal digits, in lower case.",
-	Params:  []fn.Param{fn.ValueParam("The bytes to write.")},
+	Doc:     "Encodes the bytes of the string as hexadecimal digits in lower case.",
+	Params:  []fn.Param{fn.ValueParam("The bytes to encode.")},
 	Returns: kind.String,
 	Examples: []fn.Example{
 		{Title: "three bytes", Source: `encode_base16("log")`, Result: `"6c6f67"`},
@@ -32,11 +32,11 @@ var encodeBase16 = &fn.Function{
 var decodeBase16 = &fn.Function{
 	Name:     "decode_base16",
 	Group:    fn.Codec,
-	Doc:      "Reads bytes that are written as hexadecimal digits, in upper or lower case.",
+	Doc:      "Decodes bytes from hexadecimal digits in upper or lower case.",
 	Params:   []fn.Param{fn.ValueParam("The digits.")},
 	Returns:  kind.String,
 	Fallible: true,
-	Errors:   []string{"the string has other characters than hexadecimal digits, or an odd number of them"},
+	Errors:   []string{"the string has characters other than hexadecimal digits, or an odd number of digits"},
 	Examples: []fn.Example{
 		{Title: "three bytes", Source: `decode_base16!("6C6f67")`, Result: `"log"`},
 		{Title: "no digits", Source: `decode_base16!("log")`, Fails: `unable to decode value from base16`},
@@ -59,7 +59,7 @@ var base64Charset = fn.Param{
 	Name: "charset", Doc: "The alphabet.", Kind: kind.String, Optional: true, Default: value.NewString("standard"),
 	Enum: []fn.Enum{
 		{Value: "standard", Doc: "with `+` and `/`"},
-		{Value: "url_safe", Doc: "with `-` and `_` in their place"},
+		{Value: "url_safe", Doc: "with `-` and `_`"},
 	},
 }
 
@@ -88,13 +88,13 @@ var encodeBase64 = &fn.Function{
 	Params: []fn.Param{
 		fn.ValueParam("The bytes to encode."),
 		{
-			Name: "padding", Doc: "Whether the result is filled up with `=` to a multiple of four characters.",
+			Name: "padding", Doc: "Whether the result is padded with `=` to a multiple of four characters.",
 			Kind: kind.Boolean, Optional: true, Default: value.NewBool(true),
 		},
 		base64Charset,
 	},
 	Returns: kind.String,
-	Errors:  []string{"charset names no alphabet"},
+	Errors:  []string{"charset is not an alphabet"},
 	Examples: []fn.Example{
 		{Title: "padded", Source: `encode_base64("cord")`, Result: `"Y29yZA=="`},
 		{Title: "not padded", Source: `encode_base64("cord", padding: false)`, Result: `"Y29yZA"`},
@@ -128,7 +128,7 @@ var decodeBase64 = &fn.Function{
 	},
 	Returns:  kind.String,
 	Fallible: true,
-	Errors:   []string{"the string is not Base64 of the alphabet", "charset names no alphabet"},
+	Errors:   []string{"the string is not Base64 in the alphabet", "charset is not an alphabet"},
 	Examples: []fn.Example{
 		{Title: "padded", Source: `decode_base64!("Y29yZA==")`, Result: `"cord"`},
 		{Title: "not padded, from a URL", Source: `decode_base64!("YT8-Yj8-", charset: "url_safe")`, Result: `"a?>b?>"`},
@@ -190,13 +190,13 @@ var percentSets = []struct {
 }{
 	{"NON_ALPHANUMERIC", "all but letters and digits", nonAlnumSet},
 	{"CONTROLS", "control characters", controlSet},
-	{"FRAGMENT", "what a fragment may not hold", fragmentSet},
-	{"QUERY", "what a query may not hold", querySet},
-	{"SPECIAL", "what the query of an HTTP URL may not hold", specialSet},
-	{"PATH", "what a path may not hold", pathSet},
-	{"USERINFO", "what a user name or password may not hold", userinfoSet},
-	{"COMPONENT", "what JavaScript's encodeURIComponent encodes", componentSet},
-	{"WWW_FORM_URLENCODED", "what the fields of a form may not hold", formSet},
+	{"FRAGMENT", "characters that a fragment must not contain", fragmentSet},
+	{"QUERY", "characters that a query must not contain", querySet},
+	{"SPECIAL", "characters that the query of an HTTP URL must not contain", specialSet},
+	{"PATH", "characters that a path must not contain", pathSet},
+	{"USERINFO", "characters that a user name or password must not contain", userinfoSet},
+	{"COMPONENT", "the same as JavaScript's encodeURIComponent", componentSet},
+	{"WWW_FORM_URLENCODED", "characters that the fields of a form must not contain", formSet},
 }
 
 func percentEnum() []fn.Enum {

@@ -64,7 +64,7 @@ var gzipReaders = sync.Pool{New: func() any { return new(gzip.Reader) }}
 var decodeGzip = &fn.Function{
 	Name:     "decode_gzip",
 	Group:    fn.Codec,
-	Doc:      "Decompresses gzip data, all members of it.",
+	Doc:      "Decompresses all members of gzip data.",
 	Params:   []fn.Param{fn.ValueParam("The compressed bytes.")},
 	Returns:  kind.String,
 	Fallible: true,
@@ -118,7 +118,8 @@ var decodeZlib = &fn.Function{
 
 // compressionLevel is the parameter of encode_gzip and encode_zlib.
 var compressionLevel = fn.Param{
-	Name: "compression_level", Doc: "From 0, not compressed, to 10, smallest.", Kind: kind.Integer, Optional: true,
+	Name: "compression_level", Doc: "The level, from 0 (not compressed) to 10 " +
+		"(smallest).", Kind: kind.Integer, Optional: true,
 	Default: value.NewInt(6),
 }
 
@@ -134,7 +135,7 @@ var encodeGzip = &fn.Function{
 	Name:     "encode_gzip",
 	Group:    fn.Codec,
 	Doc:      "Compresses the string to gzip data.",
-	Params:   []fn.Param{fn.ValueParam("What to compress."), compressionLevel},
+	Params:   []fn.Param{fn.ValueParam("The string to compress."), compressionLevel},
 	Returns:  kind.String,
 	Fallible: true,
 	Errors:   []string{"the level is not from 0 to 10"},
@@ -169,7 +170,7 @@ var encodeZlib = &fn.Function{
 	Name:     "encode_zlib",
 	Group:    fn.Codec,
 	Doc:      "Compresses the string to zlib data.",
-	Params:   []fn.Param{fn.ValueParam("What to compress."), compressionLevel},
+	Params:   []fn.Param{fn.ValueParam("The string to compress."), compressionLevel},
 	Returns:  kind.String,
 	Fallible: true,
 	Errors:   []string{"the level is not from 0 to 10"},

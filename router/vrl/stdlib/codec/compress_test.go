@@ -106,7 +106,7 @@ func TestCompress(t *testing.T) {
 	})
 }
 
-// run runs a program with .v set to a string.
+// run runs a program whose event has the string v in the field .v.
 func run(t testing.TB, source, v string, budget fn.Budget) (string, error) {
 	t.Helper()
 	p, _, err := vrl.Compile(source, vrl.Options{Budget: budget})
@@ -119,7 +119,7 @@ func run(t testing.TB, source, v string, budget fn.Budget) (string, error) {
 	return out.Str(), err
 }
 
-// texts are of many lengths and of several kinds.
+// texts returns texts of several kinds and many lengths.
 func texts() []string {
 	random := rand.New(rand.NewPCG(1, 2))
 	list := []string{""}
@@ -151,15 +151,14 @@ func TestCompressRoundTrip(t *testing.T) {
 			for _, text := range texts() {
 				got, err := run(t, source, text, fn.Budget{})
 				if err != nil || got != text {
-					t.Fatalf("%d bytes come back as %d: %v", len(text), len(got), err)
+					t.Fatalf("%d bytes are decoded as %d: %v", len(text), len(got), err)
 				}
 			}
 		})
 	}
 }
 
-// What is written can be read by the decoders of the standard library, and is one block
-// where that is promised.
+// The decoders of the standard library can read the results, which are one block where that is promised.
 func TestDeflateContainers(t *testing.T) {
 	for _, text := range texts() {
 		z, err := run(t, `encode_gzip!(.v)`, text, fn.Budget{})
@@ -187,7 +186,7 @@ func TestDeflateContainers(t *testing.T) {
 	}
 }
 
-// Frames as others write them.
+// Frames as other programs write them.
 func TestDecodeFrames(t *testing.T) {
 	text := strings.Repeat("a line of a log, ", 50_000)
 	var b bytes.Buffer
@@ -215,7 +214,7 @@ func TestDecodeFrames(t *testing.T) {
 	}
 }
 
-// A few bytes may not become more than the budget allows.
+// A few bytes must not expand beyond the budget.
 func TestCompressionBombs(t *testing.T) {
 	const size = 32 << 20
 	huge := strings.Repeat("\x00", size)
@@ -252,7 +251,7 @@ func TestCompressionBombs(t *testing.T) {
 	}
 }
 
-// Nor may one long string that occurs many times.
+// Nor may one long string that occurs many times exceed the budget.
 func TestEncodeBombs(t *testing.T) {
 	const blow = `l = [.v, .v, .v, .v, .v, .v, .v, .v]; l = [l, l, l, l, l, l, l, l]; l = [l, l, l, l, l, l, l, l]; `
 	for _, source := range []string{
@@ -309,7 +308,7 @@ func FuzzDecoders(f *testing.F) {
 	})
 }
 
-// A frame that is cut off is an error wherever that happens.
+// A truncated frame is an error, wherever it ends.
 func TestDecodeCutOff(t *testing.T) {
 	text := strings.Repeat("a line of a log, ", 10)
 	var b bytes.Buffer

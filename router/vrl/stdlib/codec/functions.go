@@ -1,6 +1,5 @@
-// Package codec holds the functions that encode and decode: to text, to compressed forms, to JSON, CSV,
-// key=value and protocol buffers. Both directions of a format are in one file, or beside each
-// other.
+// Package codec has the functions that encode and decode text, compressed data, JSON, CSV, key=value pairs and
+// protocol buffers. Both directions of a format are in one file or in neighbouring files.
 package codec
 
 import "cordwood/router/vrl/fn"

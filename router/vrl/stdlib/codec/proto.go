@@ -27,10 +27,10 @@ const (
 var protoParams = []fn.Param{
 	{
 		Name: "desc_file",
-		Doc:  "The path of a file that `protoc --include_imports -o` wrote, read when the program is compiled.",
+		Doc:  "The path of a file from `protoc --include_imports -o`. It is read when the program is compiled.",
 		Kind: kind.String, Constant: true,
 	},
-	{Name: "message_type", Doc: "The full name of the message's type.", Kind: kind.String, Constant: true},
+	{Name: "message_type", Doc: "The full name of the message type.", Kind: kind.String, Constant: true},
 }
 
 // protoDescriptor returns the message type of a call. The arguments file and name are the path of a descriptor set
@@ -162,7 +162,7 @@ var parseProto = &fn.Function{
 	Errors:   []string{"the bytes are not a message of the type", "the host does not let programs read files"},
 	Examples: []fn.Example{
 		{
-			Title:  "where programs may not read files",
+			Title:  "reading files is not permitted",
 			Source: `parse_proto("", "person.desc", "acme.Person") ?? {}`,
 			Result: `{}`,
 		},

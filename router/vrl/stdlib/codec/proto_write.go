@@ -26,7 +26,8 @@ var encodeProto = &fn.Function{
 		protoParams[0], protoParams[1],
 		{
 			Name: "allow_lossy_string_coercion",
-			Doc:  "Whether numbers, booleans and timestamps are written as text to fields of type string; else the call fails.",
+			Doc: "Whether numbers, booleans and timestamps are converted to text for fields of type string. Otherwise the " +
+				"call fails.",
 			Kind: kind.Boolean, Optional: true, Default: value.NewBool(true),
 		},
 	},
@@ -39,7 +40,7 @@ var encodeProto = &fn.Function{
 	},
 	Examples: []fn.Example{
 		{
-			Title:  "where programs may not read files",
+			Title:  "reading files is not permitted",
 			Source: `encode_proto({}, "person.desc", "acme.Person") ?? "refused"`,
 			Result: `"refused"`,
 		},
@@ -78,9 +79,9 @@ var encodeProto = &fn.Function{
 	},
 }
 
-// A protoWriter turns values to messages.
+// A protoWriter converts values to messages.
 type protoWriter struct {
-	// lossy converts other scalars to text where text is wanted.
+	// lossy converts other scalars to text for fields of type string.
 	lossy bool
 }
 
@@ -272,5 +273,5 @@ func scalarText(v value.Value) string {
 
 // mismatch returns the error for a value of the wrong type.
 func mismatch(want string, v value.Value) error {
-	return fmt.Errorf("%s cannot be made of a value of kind %s", want, v.Kind())
+	return fmt.Errorf("%s cannot be created from a value of kind %s", want, v.Kind())
 }

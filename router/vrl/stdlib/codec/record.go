@@ -13,12 +13,12 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// This file holds encoders of whole values: JSON, CSV, key-value pairs.
+// This file has encoders of whole values: JSON, CSV and key-value pairs.
 
 // scratch has buffers for building text of unknown length.
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxScratch is the size from which on a buffer is not reused.
+// maxScratch is the size at which a buffer is no longer reused, in bytes.
 const maxScratch = 1 << 20
 
 // build returns the text that write appends, as a string of the run.
@@ -66,12 +66,12 @@ func fits(f *fn.Frame, n int) bool { return n <= f.Left().Bytes || f.Reserve(n) 
 var encodeJSON = &fn.Function{
 	Name:  "encode_json",
 	Group: fn.Codec,
-	Doc: "Writes the value as JSON, the keys of objects in order. Timestamps become RFC 3339 texts, regular " +
+	Doc: "Encodes the value as JSON with sorted keys. Timestamps become RFC 3339 texts, regular " +
 		"expressions their patterns, and infinite numbers null.",
 	Params: []fn.Param{
-		{Name: "value", Doc: "The value to write.", Kind: kind.Any, Borrow: true},
+		{Name: "value", Doc: "The value to encode.", Kind: kind.Any, Borrow: true},
 		{
-			Name: "pretty", Doc: "Whether each element gets a line of its own, indented by two blanks a level.",
+			Name: "pretty", Doc: "Whether each element is on a separate line, indented by two spaces for each level.",
 			Kind: kind.Boolean, Optional: true, Default: value.NewBool(false),
 		},
 	},
@@ -99,12 +99,12 @@ var encodeJSON = &fn.Function{
 var encodeCSV = &fn.Function{
 	Name:  "encode_csv",
 	Group: fn.Codec,
-	Doc: "Writes an array of strings as a record of CSV, without a line end. Fields that hold a quote, a line end or " +
+	Doc: "Encodes an array of strings as a CSV record without a line end. Fields that contain a quote, a line end or " +
 		"the delimiter are quoted.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The fields, an array.", Kind: kind.Any, Borrow: true},
 		{
-			Name: "delimiter", Doc: "What to put between fields: one byte.", Kind: kind.String, Optional: true,
+			Name: "delimiter", Doc: "The separator of fields, one byte.", Kind: kind.String, Optional: true,
 			Default: value.NewString(","),
 		},
 	},
@@ -178,22 +178,22 @@ func orderingType(c *fn.Call) fn.TypeDef {
 var encodeKeyValue = &fn.Function{
 	Name:  "encode_key_value",
 	Group: fn.Codec,
-	Doc: "Writes an object as pairs of a key and a value. Fields of nested objects and elements of arrays get " +
+	Doc: "Encodes an object as pairs of keys and values. Fields of nested objects and elements of arrays have " +
 		"keys such as " +
-		"`a.b` and `a.0`. Keys and values that hold white space, a quote or `=` are quoted.",
+		"`a.b` and `a.0`. Keys and values that contain white space, a quote or `=` are quoted.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object.", Kind: kind.Object, Borrow: true},
 		fieldsOrdering,
 		{
-			Name: "key_value_delimiter", Doc: "What to put between a key and its value.", Kind: kind.String,
+			Name: "key_value_delimiter", Doc: "The separator of a key and its value.", Kind: kind.String,
 			Optional: true, Default: value.NewString("="),
 		},
 		{
-			Name: "field_delimiter", Doc: "What to put between pairs.", Kind: kind.String, Optional: true,
+			Name: "field_delimiter", Doc: "The separator of pairs.", Kind: kind.String, Optional: true,
 			Default: value.NewString(" "),
 		},
 		{
-			Name: "flatten_boolean", Doc: "Whether true is written as the key alone and false not at all.", Kind: kind.Boolean,
+			Name: "flatten_boolean", Doc: "Whether true is written as the key alone and false is left out.", Kind: kind.Boolean,
 			Optional: true, Default: value.NewBool(false),
 		},
 	},
@@ -225,7 +225,7 @@ var encodeKeyValue = &fn.Function{
 var encodeLogfmt = &fn.Function{
 	Name:  "encode_logfmt",
 	Group: fn.Codec,
-	Doc: "Writes an object as logfmt, like encode_key_value. A field that is true is written as its key alone, " +
+	Doc: "Encodes an object as logfmt, like encode_key_value. A field that is true is written as its key alone, " +
 		"and a field that is false is left out.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object.", Kind: kind.Object, Borrow: true},

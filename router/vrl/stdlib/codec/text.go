@@ -19,7 +19,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// This file holds character sets, encoded words of mail headers, and domain names.
+// This file has the functions for character sets, encoded words in mail headers, and domain names.
 
 // charsetOf returns the encoding that a label of the WHATWG's standard names.
 func charsetOf(label string) (encoding.Encoding, string, bool) {
@@ -52,15 +52,15 @@ func recoded(f *fn.Frame, s string, t transform.Transformer, times int, problem 
 var decodeCharset = &fn.Function{
 	Name:  "decode_charset",
 	Group: fn.Codec,
-	Doc: "Converts text of a character set to UTF-8. What the character set does not have becomes U+FFFD. A byte order " +
-		"mark goes before the character set named.",
+	Doc: "Converts text of a character set to UTF-8. Invalid bytes become U+FFFD. A byte order " +
+		"mark takes precedence over the given character set.",
 	Params: []fn.Param{
 		fn.ValueParam("The text."),
-		{Name: "from_charset", Doc: "The character set, by any of the labels that browsers know.", Kind: kind.String},
+		{Name: "from_charset", Doc: "The character set, by any label that browsers know.", Kind: kind.String},
 	},
 	Returns:  kind.String,
 	Fallible: true,
-	Errors:   []string{"the label names no character set"},
+	Errors:   []string{"the label is not a known character set"},
 	Examples: []fn.Example{
 		{Title: "Latin 1", Source: `decode_charset!(decode_base16!("63e96e"), "iso-8859-1")`, Result: `"cén"`},
 		{Title: "Japanese", Source: `decode_charset!(decode_base64!("k/qWew=="), "shift_jis")`, Result: `"日本"`},
@@ -81,15 +81,15 @@ var decodeCharset = &fn.Function{
 var encodeCharset = &fn.Function{
 	Name:  "encode_charset",
 	Group: fn.Codec,
-	Doc: "Converts the string to another character set. Characters that it does not have become references as in HTML, " +
-		"such as `&#8364;`. To UTF-16, which is for reading only, UTF-8 is written.",
+	Doc: "Converts the string to another character set. Characters that it lacks become HTML references " +
+		"such as `&#8364;`. For UTF-16, which is supported only for decoding, the result is UTF-8.",
 	Params: []fn.Param{
 		fn.ValueParam("The string to convert."),
-		{Name: "to_charset", Doc: "The character set, by any of the labels that browsers know.", Kind: kind.String},
+		{Name: "to_charset", Doc: "The character set, by any label that browsers know.", Kind: kind.String},
 	},
 	Returns:  kind.String,
 	Fallible: true,
-	Errors:   []string{"the label names no character set"},
+	Errors:   []string{"the label is not a known character set"},
 	Examples: []fn.Example{
 		{Title: "Latin 1", Source: `encode_base16(encode_charset!("cén", "iso-8859-1"))`, Result: `"63e96e"`},
 		{Title: "a character that is missing", Source: `encode_charset!("日", "iso-8859-1")`, Result: `"&#26085;"`},
@@ -110,15 +110,15 @@ var encodeCharset = &fn.Function{
 var decodeMimeQ = &fn.Function{
 	Name:  "decode_mime_q",
 	Group: fn.Codec,
-	Doc: "Decodes the encoded words of a mail header, such as `=?utf-8?q?=C3=BC?=`, and leaves the text around " +
+	Doc: "Decodes the encoded words of a mail header, such as `=?utf-8?q?=C3=BC?=`, and does not change the text around " +
 		"them as it " +
-		"is. A single word may come without its marks `=?` and `?=`, and without a character set, which is then UTF-8.",
+		" A single word may lack its delimiters `=?` and `?=` and its character set, which is then UTF-8.",
 	Params:   []fn.Param{fn.ValueParam("The text of the header.")},
 	Returns:  kind.String,
 	Fallible: true,
 	Errors: []string{
 		"the encoding of a word is neither b nor q", "the character set of a word is not known",
-		"a word is not of its encoding",
+		"a word is invalid in its encoding",
 	},
 	Examples: []fn.Example{
 		{
@@ -261,8 +261,8 @@ var domainNames = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.S
 
 // validateNames is the parameter of the functions of domain names.
 var validateNames = fn.Param{
-	Name: "validate", Doc: "Whether the name is checked by the rules of internationalized domain names, and its letters " +
-		"mapped by them.",
+	Name: "validate", Doc: "Whether the name is checked and its letters are mapped " +
+		"by the rules of internationalized domain names.",
 	Kind: kind.Boolean, Optional: true, Default: value.NewBool(true),
 }
 
@@ -271,7 +271,7 @@ const namePrefix = "xn--"
 var decodePunycode = &fn.Function{
 	Name:  "decode_punycode",
 	Group: fn.Codec,
-	Doc:   "Converts the labels of a domain name that start with `xn--` to the text that they stand for.",
+	Doc:   "Decodes the labels of a domain name that start with `xn--`.",
 	Params: []fn.Param{
 		fn.ValueParam("The domain name."),
 		validateNames,

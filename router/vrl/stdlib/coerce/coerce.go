@@ -23,15 +23,15 @@ func fallibleIfMay(returns kind.Kind, failing kind.Set) func(*fn.Call) fn.TypeDe
 var toInt = &fn.Function{
 	Name:  "to_int",
 	Group: fn.Coerce,
-	Doc: "Converts the value to an integer. Fractions are cut off, numbers that do not fit become the nearest " +
-		"that does, booleans are 1 and 0, null is 0, timestamps are Unix seconds, and strings must hold a decimal integer.",
+	Doc: "Converts the value to an integer. Fractions are dropped, numbers out of range become the nearest " +
+		"integer, booleans are 1 and 0, null is 0, timestamps are Unix seconds, and strings must be decimal integers.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The value to convert.", Kind: kind.Any, Borrow: true},
 	},
 	Returns:  kind.Integer,
 	Fallible: true,
 	Errors: []string{
-		"the value is a string that does not hold an integer",
+		"the value is a string that is not an integer",
 		"the value is an array, an object or a regular expression",
 	},
 	Examples: []fn.Example{
@@ -92,7 +92,7 @@ var toBool = &fn.Function{
 	Returns:  kind.Boolean,
 	Fallible: true,
 	Errors: []string{
-		"the value is a string that stands for no boolean",
+		"the value is a string that is not a boolean",
 		"the value is a timestamp, an array, an object or a regular expression",
 	},
 	Examples: []fn.Example{
@@ -140,14 +140,14 @@ var toFloat = &fn.Function{
 	Name:  "to_float",
 	Group: fn.Coerce,
 	Doc: "Converts the value to a float. Booleans are 1.0 and 0.0, null is 0.0, timestamps are Unix seconds with their " +
-		"fraction, and strings must hold a decimal number.",
+		"fraction, and strings must be decimal numbers.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The value to convert.", Kind: kind.Any, Borrow: true},
 	},
 	Returns:  kind.Float,
 	Fallible: true,
 	Errors: []string{
-		"the value is a string that does not hold a number, or NaN",
+		"the value is a string that is not a number, or NaN",
 		"the value is an array, an object or a regular expression",
 	},
 	Examples: []fn.Example{
@@ -218,8 +218,9 @@ func parseFloatText(f *fn.Frame, v value.Value) (value.Value, bool) {
 var toString = &fn.Function{
 	Name:  "to_string",
 	Group: fn.Coerce,
-	Doc: "Converts the value to a string. Floats are written without an exponent and with as few digits as tell them " +
-		"from all others, timestamps as RFC 3339 in UTC. Null is the empty string.",
+	Doc: "Converts the value to a string. Floats are written without an exponent and with as few digits as " +
+		"distinguish them " +
+		"from all other floats, timestamps as RFC 3339 in UTC. Null becomes the empty string.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The value to convert.", Kind: kind.Any, Borrow: true},
 	},
@@ -260,7 +261,7 @@ var toString = &fn.Function{
 var toRegex = &fn.Function{
 	Name:  "to_regex",
 	Group: fn.Coerce,
-	Doc: "Makes a regular expression of the string. If you know the pattern when you write the program, write " +
+	Doc: "Compiles the string to a regular expression. If you know the pattern when you write the program, write " +
 		"r'…' instead, which is checked and compiled only once.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The pattern.", Kind: kind.String},

@@ -39,17 +39,17 @@ const (
 var fromUnixTimestamp = &fn.Function{
 	Name:  "from_unix_timestamp",
 	Group: fn.Convert,
-	Doc:   "Converts a count of units of time since 1970 began, in UTC, to a timestamp.",
+	Doc:   "Converts the time since the start of 1970 in UTC, in a unit, to a timestamp.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The number of units.", Kind: kind.Integer},
 		{
-			Name: "unit", Doc: "What the number counts.", Kind: kind.String, Optional: true,
+			Name: "unit", Doc: "The unit of the number.", Kind: kind.String, Optional: true,
 			Default: value.NewString("seconds"), Constant: true, Enum: timeUnits,
 		},
 	},
 	Returns:  kind.Timestamp,
 	Fallible: true,
-	Errors:   []string{"the instant is more than some 262,000 years away"},
+	Errors:   []string{"the instant is more than about 262,000 years away"},
 	Examples: []fn.Example{
 		{Title: "seconds", Source: `from_unix_timestamp!(1577836800)`, Result: `"2020-01-01T00:00:00Z"`},
 		{
@@ -78,16 +78,16 @@ var fromUnixTimestamp = &fn.Function{
 var toUnixTimestamp = &fn.Function{
 	Name:  "to_unix_timestamp",
 	Group: fn.Convert,
-	Doc:   "Converts a timestamp to a count of units of time since 1970 began, in UTC, rounded down.",
+	Doc:   "Converts a timestamp to the time since the start of 1970 in UTC, in a unit, rounded down.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The timestamp.", Kind: kind.Timestamp},
 		{
-			Name: "unit", Doc: "What to count.", Kind: kind.String, Optional: true, Default: value.NewString("seconds"),
+			Name: "unit", Doc: "The unit of the result.", Kind: kind.String, Optional: true, Default: value.NewString("seconds"),
 			Constant: true, Enum: timeUnits,
 		},
 	},
 	Returns: kind.Integer,
-	Errors:  []string{"the number does not fit 64 bits, as nanoseconds before 1677 or after 2262"},
+	Errors:  []string{"the number does not fit 64 bits, for example nanoseconds before 1677 or after 2262"},
 	Examples: []fn.Example{
 		{Title: "seconds", Source: `to_unix_timestamp(t'2020-01-01T00:00:00Z')`, Result: `1577836800`},
 		{
@@ -116,7 +116,7 @@ var toSyslogFacility = &fn.Function{
 	Params:   []fn.Param{{Name: "value", Doc: "The facility's number, from 0 to 23.", Kind: kind.Integer}},
 	Returns:  kind.String,
 	Fallible: true,
-	Errors:   []string{"there is no facility with the number"},
+	Errors:   []string{"the number is not a facility"},
 	Examples: []fn.Example{
 		{Title: "a facility", Source: `to_syslog_facility!(4)`, Result: `"auth"`},
 		{Title: "no facility", Source: `to_syslog_facility!(24)`, Fails: `facility code 24 not valid`},
@@ -136,7 +136,7 @@ var toSyslogFacilityCode = &fn.Function{
 	Params:   []fn.Param{{Name: "value", Doc: "The facility's name, such as kern or local7.", Kind: kind.String}},
 	Returns:  kind.Integer,
 	Fallible: true,
-	Errors:   []string{"there is no facility with the name"},
+	Errors:   []string{"the name is not a facility"},
 	Examples: []fn.Example{
 		{Title: "a facility", Source: `to_syslog_facility_code!("auth")`, Result: `4`},
 		{Title: "no facility", Source: `to_syslog_facility_code!("post")`, Fails: `syslog facility 'post' not valid`},
@@ -156,7 +156,7 @@ var toSyslogLevel = &fn.Function{
 	Params:   []fn.Param{{Name: "value", Doc: "The severity, from 0 to 7.", Kind: kind.Integer}},
 	Returns:  kind.String,
 	Fallible: true,
-	Errors:   []string{"there is no severity with the number"},
+	Errors:   []string{"the number is not a severity"},
 	Examples: []fn.Example{
 		{Title: "a severity", Source: `to_syslog_level!(5)`, Result: `"notice"`},
 		{Title: "no severity", Source: `to_syslog_level!(8)`, Fails: `severity level 8 not valid`},
@@ -177,7 +177,7 @@ var toSyslogSeverity = &fn.Function{
 	Params:   []fn.Param{{Name: "value", Doc: "The severity's keyword.", Kind: kind.String}},
 	Returns:  kind.Integer,
 	Fallible: true,
-	Errors:   []string{"there is no severity with the keyword"},
+	Errors:   []string{"the keyword is not a severity"},
 	Examples: []fn.Example{
 		{Title: "a severity", Source: `to_syslog_severity!("alert")`, Result: `1`},
 		{Title: "no severity", Source: `to_syslog_severity!("fatal")`, Fails: `syslog level fatal not valid`},

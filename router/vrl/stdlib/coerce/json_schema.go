@@ -24,13 +24,13 @@ var validateJSONSchema = &fn.Function{
 	Name:  "validate_json_schema",
 	Group: fn.Type,
 	Doc: "Returns true if a JSON text conforms to a JSON Schema, and otherwise fails with a list of the faults. The " +
-		"schema is read from its file once, when the program is compiled; it may not refer to other files.",
+		"schema is read from its file once, when the program is compiled. It must not refer to other files.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The JSON text.", Kind: kind.String},
 		{Name: "schema_definition", Doc: "The path of the file with the schema.", Kind: kind.String, Constant: true},
 		{
 			Name: "ignore_unknown_formats",
-			Doc:  "Whether formats that are not part of JSON Schema are let pass; else the call fails.",
+			Doc:  "Whether formats that are not part of JSON Schema are ignored. Otherwise the call fails.",
 			Kind: kind.Boolean, Optional: true, Default: value.NewBool(false),
 		},
 	},
@@ -42,7 +42,7 @@ var validateJSONSchema = &fn.Function{
 		"the schema uses an unknown format and ignore_unknown_formats is not set",
 	},
 	Examples: []fn.Example{
-		{Title: "not allowed here", Source: `validate_json_schema("{}", "schema.json") ?? false`, Result: `false`},
+		{Title: "not permitted", Source: `validate_json_schema("{}", "schema.json") ?? false`, Result: `false`},
 	},
 	Compile: func(c *fn.Call) (fn.Impl, error) {
 		fails := fn.Impl{F1: func(f *fn.Frame, _ value.Value) (value.Value, bool) {
@@ -60,7 +60,7 @@ var validateJSONSchema = &fn.Function{
 	},
 }
 
-// jsonSchema is a schema with what its file held.
+// jsonSchema is a compiled schema.
 type jsonSchema struct {
 	schema *jsonschema.Schema
 	// unknown is a format that the schema uses and JSON Schema does not define.

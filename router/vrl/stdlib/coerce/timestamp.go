@@ -34,18 +34,18 @@ func zoneOf(name string) (*time.Location, bool) {
 var formatTimestamp = &fn.Function{
 	Name:  "format_timestamp",
 	Group: fn.Timestamp,
-	Doc:   "Writes a timestamp by a strftime pattern.",
+	Doc:   "Formats a timestamp with a strftime pattern.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The timestamp.", Kind: kind.Timestamp},
 		{Name: "format", Doc: "The pattern, such as `%Y-%m-%d %H:%M:%S`.", Kind: kind.String},
 		{
-			Name: "timezone", Doc: "The time zone that the text is in: an IANA name, or `local`; UTC if it is left out.",
+			Name: "timezone", Doc: "The time zone of the text: an IANA name or `local`. The default value is UTC.",
 			Kind: kind.String, Optional: true,
 		},
 	},
 	Returns:  kind.String,
 	Fallible: true,
-	Errors:   []string{"the pattern has a specifier that does not exist", "there is no time zone of the name"},
+	Errors:   []string{"the pattern has a specifier that does not exist", "the time zone does not exist"},
 	Examples: []fn.Example{
 		{Title: "a date", Source: `format_timestamp!(t'2026-03-01T09:05:00Z', "%d %B %Y")`, Result: `"01 March 2026"`},
 		{

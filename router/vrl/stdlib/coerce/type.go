@@ -30,7 +30,7 @@ func expect(name string, k value.Kind, full kind.Kind, source, event, result str
 		Name:  name,
 		Group: fn.Type,
 		Doc: "Returns the value if it is of the kind " + k.String() +
-			" and fails otherwise. The value is not converted; the call tells the compiler the kind of the " +
+			" and fails otherwise. The value is not converted; the compiler then knows the kind of the " +
 			"value.",
 		Params:   []fn.Param{{Name: "value", Doc: "The value to check.", Kind: kind.Any}},
 		Returns:  full,
@@ -78,7 +78,7 @@ func is(name string, k value.Kind, yes, no string) *fn.Function {
 		Name:    name,
 		Group:   fn.Type,
 		Doc:     "Returns whether the value is of the kind " + k.String() + ".",
-		Params:  []fn.Param{{Name: "value", Doc: "The value to look at.", Kind: kind.Any, Borrow: true}},
+		Params:  []fn.Param{{Name: "value", Doc: "The value to check.", Kind: kind.Any, Borrow: true}},
 		Returns: kind.Boolean,
 		Examples: []fn.Example{
 			{Title: "of the kind", Source: yes, Result: `true`},
@@ -96,12 +96,12 @@ var isEmpty = &fn.Function{
 	Group: fn.Type,
 	Doc:   "Returns whether the string, object or array has the length 0.",
 	Params: []fn.Param{
-		{Name: "value", Doc: "The value to look at.", Kind: kind.Or(kind.String, kind.Object, kind.Array), Borrow: true},
+		{Name: "value", Doc: "The value to check.", Kind: kind.Or(kind.String, kind.Object, kind.Array), Borrow: true},
 	},
 	Returns: kind.Boolean,
 	Examples: []fn.Example{
 		{Title: "an empty array", Source: `is_empty([])`, Result: `true`},
-		{Title: "a blank is something", Source: `is_empty(" ")`, Result: `false`},
+		{Title: "a blank is not empty", Source: `is_empty(" ")`, Result: `false`},
 	},
 	Impl: fn.Impl{F1: func(_ *fn.Frame, v value.Value) (value.Value, bool) {
 		return value.NewBool(v.Len() == 0), true
@@ -176,12 +176,12 @@ var isNullish = &fn.Function{
 	Name:    "is_nullish",
 	Group:   fn.Type,
 	Doc:     "Returns whether the value is null, the string \"-\", or a string that is empty or only white space.",
-	Params:  []fn.Param{{Name: "value", Doc: "The value to look at.", Kind: kind.Any, Borrow: true}},
+	Params:  []fn.Param{{Name: "value", Doc: "The value to check.", Kind: kind.Any, Borrow: true}},
 	Returns: kind.Boolean,
 	Examples: []fn.Example{
 		{Title: "the dash of access logs", Source: `is_nullish("-")`, Result: `true`},
 		{Title: "white space", Source: `is_nullish(" \n")`, Result: `true`},
-		{Title: "a number says something", Source: `is_nullish(0)`, Result: `false`},
+		{Title: "a number is not nullish", Source: `is_nullish(0)`, Result: `false`},
 	},
 	Impl: fn.Impl{F1: func(_ *fn.Frame, v value.Value) (value.Value, bool) {
 		return value.NewBool(v.Nullish()), true
@@ -191,7 +191,7 @@ var isNullish = &fn.Function{
 var tagTypesExternally = &fn.Function{
 	Name:  "tag_types_externally",
 	Group: fn.Type,
-	Doc: "Puts each scalar into an object that names its kind: string, integer, float, boolean, timestamp or regex. " +
+	Doc: "Wraps each scalar in an object with its kind as the key: string, integer, float, boolean, timestamp or regex. " +
 		"In objects and arrays, each value is treated in this way; null stays null.",
 	Params: []fn.Param{{Name: "value", Doc: "The value to tag.", Kind: kind.Any}},
 	Deep:   true,

@@ -18,7 +18,7 @@ var crc = &fn.Function{
 	Group: fn.Checksum,
 	Doc:   "Returns a cyclic redundancy check of the string as decimal digits.",
 	Params: []fn.Param{
-		fn.ValueParam("What to check."),
+		fn.ValueParam("The string to check."),
 		{
 			Name: "algorithm", Doc: "Which check.", Kind: kind.String, Optional: true,
 			Default: value.NewString("CRC_32_ISO_HDLC"), Enum: crcEnum(),
@@ -26,11 +26,11 @@ var crc = &fn.Function{
 	},
 	Returns:  kind.String,
 	Fallible: true,
-	Errors:   []string{"algorithm names no check"},
+	Errors:   []string{"algorithm is not a known check"},
 	Examples: []fn.Example{
 		{Title: "the checksum of gzip and Ethernet", Source: `crc("123456789")`, Result: `"3421780262"`},
 		{Title: "another one", Source: `crc("123456789", algorithm: "CRC_16_MODBUS")`, Result: `"19255"`},
-		{Title: "no such check", Source: `crc!("123456789", algorithm: "CRC_33")`, Fails: `Invalid CRC algorithm: CRC_33`},
+		{Title: "unknown algorithm", Source: `crc!("123456789", algorithm: "CRC_33")`, Fails: `Invalid CRC algorithm: CRC_33`},
 	},
 	Type: func(c *fn.Call) fn.TypeDef {
 		v, ok := c.Const(1)
@@ -71,9 +71,9 @@ var xxHash = &fn.Function{
 	Doc: "Returns an xxHash of the string: an integer, which may be negative if it has 64 bits, or decimal digits if it " +
 		"has 128. It is fast, but does not protect against forgery.",
 	Params: []fn.Param{
-		fn.ValueParam("What to hash."),
+		fn.ValueParam("The string to hash."),
 		{
-			Name: "variant", Doc: "Which of the family.", Kind: kind.String, Optional: true, Default: value.NewString("XXH32"),
+			Name: "variant", Doc: "The variant.", Kind: kind.String, Optional: true, Default: value.NewString("XXH32"),
 			Enum: []fn.Enum{
 				{Value: "XXH32", Doc: "32 bits"},
 				{Value: "XXH64", Doc: "64 bits"},
@@ -84,7 +84,7 @@ var xxHash = &fn.Function{
 	},
 	Returns:  kind.Or(kind.Integer, kind.String),
 	Fallible: true,
-	Errors:   []string{"variant names none of them"},
+	Errors:   []string{"variant is not one of these"},
 	Examples: []fn.Example{
 		{Title: "by default", Source: `xxhash("foo")`, Result: `3792637401`},
 		{Title: "64 bits", Source: `xxhash("foo", variant: "XXH3-64")`, Result: `-6093828362558603894`},

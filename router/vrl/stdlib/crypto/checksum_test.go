@@ -7,7 +7,7 @@ import (
 	"cordwood/router/vrl/vrltest"
 )
 
-// crcChecks are the checks of "123456789" that the catalogue gives, in decimal digits.
+// crcChecks has the checks of "123456789" from the catalogue, in decimal digits.
 var crcChecks = []struct{ algorithm, want string }{
 	{"CRC_3_GSM", "4"},
 	{"CRC_3_ROHC", "6"},

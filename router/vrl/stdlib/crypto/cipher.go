@@ -82,7 +82,8 @@ func cipherParams(name, doc string) []fn.Param {
 		{Name: "key", Doc: "The secret key, of the algorithm's length.", Kind: kind.String},
 		{
 			Name: "iv",
-			Doc: "The initialization vector or nonce, of the algorithm's length. For each text under one key it must be " +
+			Doc: "The initialization vector or nonce, of the algorithm's length. For each text encrypted with one key it " +
+				"must be " +
 				"another one.",
 			Kind: kind.String,
 		},
@@ -90,16 +91,16 @@ func cipherParams(name, doc string) []fn.Param {
 }
 
 const cipherDoc = " With a mode that authenticates (SIV, POLY1305), decrypting fails if the bytes were changed; " +
-	"other modes do not notice changes. The function random_bytes makes initialization vectors."
+	"other modes do not detect changes. The function random_bytes returns initialization vectors."
 
 var encrypt = &fn.Function{
 	Name:     "encrypt",
 	Group:    fn.Cryptography,
 	Doc:      "Encrypts bytes with a symmetric key." + cipherDoc,
-	Params:   cipherParams("plaintext", "What to encrypt."),
+	Params:   cipherParams("plaintext", "The bytes to encrypt."),
 	Returns:  kind.String,
 	Fallible: true,
-	Errors:   []string{"there is no such algorithm", "key or iv are not of the algorithm's length"},
+	Errors:   []string{"the algorithm does not exist", "key or iv has the wrong length for the algorithm"},
 	Examples: []fn.Example{
 		{
 			Title: "a text",
@@ -120,12 +121,12 @@ var decrypt = &fn.Function{
 	Name:     "decrypt",
 	Group:    fn.Cryptography,
 	Doc:      "Decrypts bytes that encrypt has encrypted." + cipherDoc,
-	Params:   cipherParams("ciphertext", "What to decrypt."),
+	Params:   cipherParams("ciphertext", "The bytes to decrypt."),
 	Returns:  kind.String,
 	Fallible: true,
 	Errors: []string{
-		"there is no such algorithm", "key or iv are not of the algorithm's length",
-		"the text was not encrypted with this key and algorithm, so far as that shows",
+		"the algorithm does not exist", "key or iv has the wrong length for the algorithm",
+		"the text was not encrypted with this key and algorithm, if that can be detected",
 	},
 	Examples: []fn.Example{
 		{

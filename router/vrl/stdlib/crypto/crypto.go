@@ -28,7 +28,7 @@ var md5Sum = &fn.Function{
 	Name:    "md5",
 	Group:   fn.Cryptography,
 	Doc:     "Returns the MD5 hash of the string in hexadecimal digits. It does not protect against forgery.",
-	Params:  []fn.Param{fn.ValueParam("What to hash.")},
+	Params:  []fn.Param{fn.ValueParam("The string to hash.")},
 	Returns: kind.String,
 	Examples: []fn.Example{
 		{Title: "a hash", Source: `md5("cord")`, Result: `"a5fdad9de7faf3a0492812b9cb818d85"`},
@@ -43,7 +43,7 @@ var sha1Sum = &fn.Function{
 	Name:    "sha1",
 	Group:   fn.Cryptography,
 	Doc:     "Returns the SHA-1 hash of the string in hexadecimal digits. It does not protect against forgery.",
-	Params:  []fn.Param{fn.ValueParam("What to hash.")},
+	Params:  []fn.Param{fn.ValueParam("The string to hash.")},
 	Returns: kind.String,
 	Examples: []fn.Example{
 		{Title: "a hash", Source: `sha1("cord")`, Result: `"3d72b32fffbc94bb6296e9edbccc005958d6bee5"`},
@@ -90,17 +90,17 @@ var sha2Sum = &fn.Function{
 	Group: fn.Cryptography,
 	Doc:   "Returns a SHA-2 hash of the string in hexadecimal digits.",
 	Params: []fn.Param{
-		fn.ValueParam("What to hash."),
+		fn.ValueParam("The string to hash."),
 		{
-			Name: "variant", Doc: "Which of the family.", Kind: kind.String, Optional: true,
+			Name: "variant", Doc: "The variant.", Kind: kind.String, Optional: true,
 			Default: value.NewString("SHA-512/256"), Constant: true,
 			Enum: []fn.Enum{
 				{Value: "SHA-224", Doc: "224 bits"},
 				{Value: "SHA-256", Doc: "256 bits"},
 				{Value: "SHA-384", Doc: "384 bits"},
 				{Value: "SHA-512", Doc: "512 bits"},
-				{Value: "SHA-512/224", Doc: "224 bits, by the algorithm of SHA-512"},
-				{Value: "SHA-512/256", Doc: "256 bits, by the algorithm of SHA-512"},
+				{Value: "SHA-512/224", Doc: "224 bits, by the algorithm for SHA-512"},
+				{Value: "SHA-512/256", Doc: "256 bits, by the algorithm for SHA-512"},
 			},
 		},
 	},
@@ -125,9 +125,9 @@ var sha3Sum = &fn.Function{
 	Group: fn.Cryptography,
 	Doc:   "Returns a SHA-3 hash of the string in hexadecimal digits.",
 	Params: []fn.Param{
-		fn.ValueParam("What to hash."),
+		fn.ValueParam("The string to hash."),
 		{
-			Name: "variant", Doc: "Which of the family.", Kind: kind.String, Optional: true,
+			Name: "variant", Doc: "The variant.", Kind: kind.String, Optional: true,
 			Default: value.NewString("SHA3-512"), Constant: true,
 			Enum: []fn.Enum{
 				{Value: "SHA3-224", Doc: "224 bits"},
@@ -158,7 +158,7 @@ var hmacSum = &fn.Function{
 	Group: fn.Cryptography,
 	Doc:   "Returns the bytes of the message authentication code (HMAC) of the string under a key.",
 	Params: []fn.Param{
-		fn.ValueParam("What to authenticate."),
+		fn.ValueParam("The string to authenticate."),
 		{Name: "key", Doc: "The secret key.", Kind: kind.String},
 		{
 			Name: "algorithm", Doc: "The hash function.", Kind: kind.String, Optional: true, Default: value.NewString("SHA-256"),
@@ -173,7 +173,7 @@ var hmacSum = &fn.Function{
 	},
 	Returns:  kind.String,
 	Fallible: true,
-	Errors:   []string{"algorithm names no hash function"},
+	Errors:   []string{"algorithm is not a known hash function"},
 	Examples: []fn.Example{
 		{
 			Title:  "by default",
@@ -207,7 +207,7 @@ var seaHash = &fn.Function{
 	Group: fn.Cryptography,
 	Doc: "Returns the SeaHash of the string, 64 bits, as an integer, which may be negative. " +
 		"It is fast, but does not protect against forgery.",
-	Params:  []fn.Param{fn.ValueParam("What to hash.")},
+	Params:  []fn.Param{fn.ValueParam("The string to hash.")},
 	Returns: kind.Integer,
 	Examples: []fn.Example{
 		{Title: "a hash", Source: `seahash("foobar")`, Result: `5348458858952426560`},

@@ -74,7 +74,7 @@ func TestHMAC(t *testing.T) {
 	})
 }
 
-// What OpenSSL 3 and the Python package cryptography make of the same texts.
+// The expected values are from OpenSSL 3 and the Python package cryptography.
 func TestCiphers(t *testing.T) {
 	const (
 		text = "a message of more than one block, and a bit"
@@ -111,7 +111,7 @@ func TestCiphers(t *testing.T) {
 				Want:   `"` + c.text + `"`,
 			})
 	}
-	// All of them, on texts around a block's length.
+	// All algorithms, on texts whose lengths are close to a block's length.
 	for _, c := range []struct{ algorithm, key, iv string }{
 		{"AES-256-CTR", k, iv},
 		{"AES-192-CTR-LE", k[:24], iv},

@@ -1,4 +1,4 @@
-// Package crypto holds the functions that encrypt, hash, compute checksums, and draw random numbers and
+// Package crypto has the functions that encrypt, hash, compute checksums, and generate random numbers and
 // identifiers.
 package crypto
 

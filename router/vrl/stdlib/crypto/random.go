@@ -43,7 +43,7 @@ var randomBytes = &fn.Function{
 	Name:     "random_bytes",
 	Group:    fn.Random,
 	Doc:      "Returns random bytes that cannot be predicted, for keys and initialization vectors.",
-	Params:   []fn.Param{{Name: "length", Doc: "How many, up to 65536.", Kind: kind.Integer}},
+	Params:   []fn.Param{{Name: "length", Doc: "The number of bytes, up to 65536.", Kind: kind.Integer}},
 	Returns:  kind.String,
 	Fallible: true,
 	Errors:   []string{"the length is negative or more than 65536"},
@@ -81,8 +81,8 @@ const badRange = "max must be greater than min"
 // rangeParams returns the parameters of random_float and random_int.
 func rangeParams(k kind.Kind) []fn.Param {
 	return []fn.Param{
-		{Name: "min", Doc: "The least result.", Kind: k},
-		{Name: "max", Doc: "What all results are less than.", Kind: k},
+		{Name: "min", Doc: "The smallest possible result.", Kind: k},
+		{Name: "max", Doc: "The limit, which is greater than all results.", Kind: k},
 	}
 }
 
@@ -112,7 +112,7 @@ func compileRange(impl fn.Impl) func(*fn.Call) (fn.Impl, error) {
 var randomFloat = &fn.Function{
 	Name:     "random_float",
 	Group:    fn.Random,
-	Doc:      "Returns a random number from min on and less than max.",
+	Doc:      "Returns a random number that is at least min and less than max.",
 	Params:   rangeParams(kind.Float),
 	Returns:  kind.Float,
 	Fallible: true,
@@ -143,7 +143,7 @@ var randomFloat = &fn.Function{
 var randomInt = &fn.Function{
 	Name:     "random_int",
 	Group:    fn.Random,
-	Doc:      "Returns a random integer from min on and less than max.",
+	Doc:      "Returns a random integer that is at least min and less than max.",
 	Params:   rangeParams(kind.Integer),
 	Returns:  kind.Integer,
 	Fallible: true,
@@ -209,16 +209,16 @@ var uuidV7 = &fn.Function{
 	Name:  "uuid_v7",
 	Group: fn.Random,
 	Doc: "Returns a UUID that starts with a time in milliseconds and is random otherwise (version 7), " +
-		"so that later ones " +
-		"sort behind earlier ones. With a timestamp the time in it is up to 4.3 seconds later than that, as in other " +
-		"implementations of the language, whose ids of an event it is to agree with.",
+		"so that later UUIDs " +
+		"sort after earlier ones. The time in the UUID is up to 4.3 seconds later than a given timestamp, as in other " +
+		"implementations of the language, so that they agree on the id of an event.",
 	Params: []fn.Param{
-		{Name: "timestamp", Doc: "The time; now if it is left out.", Kind: kind.Timestamp, Optional: true},
+		{Name: "timestamp", Doc: "The time. The default value is the current time.", Kind: kind.Timestamp, Optional: true},
 	},
 	Returns: kind.String,
 	Examples: []fn.Example{
 		{Title: "now", Source: `uuid_v7()`, Any: true},
-		{Title: "of a time", Source: `slice!(uuid_v7(t'2026-01-01T00:00:00Z'), 0, 8)`, Result: `"019b76da"`},
+		{Title: "from a time", Source: `slice!(uuid_v7(t'2026-01-01T00:00:00Z'), 0, 8)`, Result: `"019b76da"`},
 	},
 	Impl: fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
 		ms := uint64(f.Host.Now().UnixMilli())
@@ -245,7 +245,7 @@ var uuidFromFriendlyID = &fn.Function{
 	Params:   []fn.Param{fn.ValueParam("The Friendly ID.")},
 	Returns:  kind.String,
 	Fallible: true,
-	Errors:   []string{"the string has other characters than ASCII letters and digits, none, or more than fit 128 bits"},
+	Errors:   []string{"the string is empty, has characters other than ASCII letters and digits, or exceeds 128 bits"},
 	Examples: []fn.Example{
 		{
 			Title:  "an id",

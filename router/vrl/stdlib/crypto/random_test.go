@@ -32,7 +32,7 @@ func TestRandom(t *testing.T) {
 	})
 }
 
-// Random numbers stay in their range and reach all of it.
+// Random numbers are in their range and cover all of it.
 func TestRandomRange(t *testing.T) {
 	seen := map[string]bool{}
 	for range 400 {
@@ -81,7 +81,7 @@ func TestUUID(t *testing.T) {
 	})
 }
 
-// run returns the string that a program results in, which may use v as .v.
+// run returns the string result of a program whose event has v in the field .v.
 func run(t testing.TB, source, v string, budget fn.Budget) (string, error) {
 	t.Helper()
 	p, _, err := vrl.Compile(source, vrl.Options{Budget: budget})

@@ -8,8 +8,8 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// TestDatadogQueryIsPaid: the pattern of a query is a constant, so that only the length of the
-// text and of the query together tell what a match takes.
+// TestDatadogQueryIsPaid: the pattern of a query is a constant, so the cost of a match depends only on the
+// lengths of the text and the query.
 func TestDatadogQueryIsPaid(t *testing.T) {
 	for _, query := range []string{"*" + strings.Repeat("a*", 1000) + "b", "@x:*" + strings.Repeat("a*", 1000) + "b"} {
 		p, _, err := vrl.Compile("match_datadog_query(., s'"+query+"')", vrl.Options{})
@@ -20,7 +20,7 @@ func TestDatadogQueryIsPaid(t *testing.T) {
 		event, meta := value.ObjectOf(value.Field{Key: "message", Value: text}, value.Field{Key: "x", Value: text}),
 			value.ObjectOf()
 		if _, err := p.Run(&event, &meta); err == nil || !strings.Contains(err.Error(), "steps") {
-			t.Errorf("%.20s…: error %v, want that the budget of steps is spent", query, err)
+			t.Errorf("%.20s…: error %v, want that the budget of steps is used up", query, err)
 		}
 	}
 }

@@ -1,4 +1,5 @@
-// Package datadog holds match_datadog_query: the search syntax of Datadog, and its matching.
+// Package datadog has the function match_datadog_query: the syntax of Datadog's search language, and its
+// matching.
 package datadog
 
 import "cordwood/router/vrl/fn"

@@ -14,12 +14,12 @@ import (
 var matchDatadogQuery = &fn.Function{
 	Name:  "match_datadog_query",
 	Group: fn.Object,
-	Doc: "Returns whether the object is found by a query in Datadog's search language. " +
-		"Words alone are looked for in the " +
-		"message, without regard to case; host:, source:, status:, service:, trace_id:, message:, timestamp: and tags: in " +
-		"the field of that name; @path: in the field at the path; and any other name: among the tags, which are an " +
-		"array of strings name:value. A value may be a word, a \"phrase\", have * in it, or be a range such as [1 TO 5], " +
-		"{1 TO *} or >=5. _exists_:name and _missing_:name ask for fields. AND, OR, NOT, - and parentheses combine.",
+	Doc: "Returns whether the object matches a query in Datadog's search language. " +
+		"Words without a field are searched in the " +
+		"message, ignoring case; host:, source:, status:, service:, trace_id:, message:, timestamp: and tags: in " +
+		"the field with that name; @path: in the field at the path; and any other name: among the tags, which are an " +
+		"array of strings name:value. A value may be a word, a \"phrase\", a pattern with *, or a range such as [1 TO 5], " +
+		"{1 TO *} or >=5. _exists_:name and _missing_:name test for fields. AND, OR, NOT, - and parentheses combine terms.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object.", Kind: kind.Object, Borrow: true},
 		{Name: "query", Doc: "The query.", Kind: kind.String, Constant: true},

@@ -48,7 +48,7 @@ var appendArrays = &fn.Function{
 	Doc:   "Returns the elements of one array followed by the elements of another array.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The first array.", Kind: kind.Array},
-		{Name: "items", Doc: "The array to follow.", Kind: kind.Array},
+		{Name: "items", Doc: "The second array.", Kind: kind.Array},
 	},
 	Examples: []fn.Example{
 		{Title: "two arrays", Source: `append([1, 2], ["a"])`, Result: `[1,2,"a"]`},
@@ -134,8 +134,8 @@ var pop = &fn.Function{
 var chunks = &fn.Function{
 	Name:  "chunks",
 	Group: fn.Array,
-	Doc: "Cuts the string into pieces of a number of bytes; the last may be shorter. " +
-		"A character of several bytes may be cut.",
+	Doc: "Splits the string into pieces with a given number of bytes; the last piece may be shorter. " +
+		"A character of several bytes may be split.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The string.", Kind: kind.String},
 		{Name: "chunk_size", Doc: "The size of the pieces in bytes, at least 1.", Kind: kind.Integer},

@@ -78,7 +78,7 @@ var includes = &fn.Function{
 		"differ.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The array.", Kind: kind.Array, Borrow: true},
-		{Name: "item", Doc: "What to look for.", Kind: kind.Any, Borrow: true},
+		{Name: "item", Doc: "The value to search for.", Kind: kind.Any, Borrow: true},
 	},
 	Returns: kind.Boolean,
 	Deep:    true,
@@ -99,10 +99,10 @@ var includes = &fn.Function{
 var tallyValue = &fn.Function{
 	Name:  "tally_value",
 	Group: fn.Enumerate,
-	Doc:   "Counts the elements of the array that are the same as the value, in kind too.",
+	Doc:   "Counts the elements of the array that are equal to the value and have the same kind.",
 	Params: []fn.Param{
 		{Name: "array", Doc: "The array.", Kind: kind.Array, Borrow: true},
-		{Name: "value", Doc: "What to count.", Kind: kind.Any, Borrow: true},
+		{Name: "value", Doc: "The value to count.", Kind: kind.Any, Borrow: true},
 	},
 	Returns: kind.Integer,
 	Deep:    true,
@@ -256,7 +256,7 @@ var matchArray = &fn.Function{
 		{Name: "value", Doc: "The array.", Kind: kind.Array, Borrow: true},
 		{Name: "pattern", Doc: "The regular expression.", Kind: kind.Regex},
 		{
-			Name: "all", Doc: "Whether it must match all elements.", Kind: kind.Boolean, Optional: true,
+			Name: "all", Doc: "Whether the expression must match all elements.", Kind: kind.Boolean, Optional: true,
 			Default: value.NewBool(false),
 		},
 	},

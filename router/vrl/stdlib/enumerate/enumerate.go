@@ -30,7 +30,8 @@ var mapValues = &fn.Function{
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object or array.", Kind: kind.Or(kind.Object, kind.Array)},
 		{
-			Name: "recursive", Doc: "Whether values inside values are replaced too; a container before what it holds.",
+			Name: "recursive", Doc: "Whether values in nested containers are replaced too. A container is replaced before " +
+				"its content.",
 			Kind: kind.Boolean, Optional: true, Default: value.NewBool(false),
 		},
 	},
@@ -180,7 +181,7 @@ var mapKeys = &fn.Function{
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object.", Kind: kind.Object},
 		{
-			Name: "recursive", Doc: "Whether keys of objects inside, and inside arrays, are replaced too.",
+			Name: "recursive", Doc: "Whether keys of nested objects, including objects in arrays, are replaced too.",
 			Kind: kind.Boolean, Optional: true, Default: value.NewBool(false),
 		},
 	},

@@ -24,7 +24,7 @@ var flatten = &fn.Function{
 		{Name: "value", Doc: "The object or array.", Kind: kind.Or(kind.Object, kind.Array)},
 		separatorParam,
 		{
-			Name: "except", Doc: "Keys, at any level, whose objects stay as they are.", Kind: kind.Array, Optional: true,
+			Name: "except", Doc: "Keys at any level whose objects are not flattened.", Kind: kind.Array, Optional: true,
 			Default: value.NewArray(nil).Freeze(), Borrow: true,
 		},
 	},
@@ -115,13 +115,13 @@ func (x *flattener) object(prefix string, o *value.Fields, top bool) bool {
 var unflatten = &fn.Function{
 	Name:  "unflatten",
 	Group: fn.Enumerate,
-	Doc: "Splits keys at the separator and makes nested objects from them: the opposite of flatten. If a key " +
+	Doc: "Splits keys at the separator and creates nested objects: the opposite of flatten. If a key " +
 		"has both a value and further keys below it, the value is lost.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object.", Kind: kind.Object},
 		separatorParam,
 		{
-			Name: "recursive", Doc: "Whether the keys of objects inside are split too.", Kind: kind.Boolean,
+			Name: "recursive", Doc: "Whether the keys of nested objects are split too.", Kind: kind.Boolean,
 			Optional: true, Default: value.NewBool(true),
 		},
 	},
@@ -220,12 +220,12 @@ var compact = &fn.Function{
 		"become empty by this. Options control which kinds of empty values are removed.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object or array.", Kind: kind.Or(kind.Object, kind.Array)},
-		switchParam("recursive", "Whether objects and arrays inside are compacted too.", true),
-		switchParam("null", "Whether null is dropped.", true),
-		switchParam("string", "Whether empty strings are dropped.", true),
-		switchParam("object", "Whether empty objects are dropped.", true),
-		switchParam("array", "Whether empty arrays are dropped.", true),
-		switchParam("nullish", "Whether all is dropped for which is_nullish is true.", false),
+		switchParam("recursive", "Whether nested objects and arrays are compacted too.", true),
+		switchParam("null", "Whether null is removed.", true),
+		switchParam("string", "Whether empty strings are removed.", true),
+		switchParam("object", "Whether empty objects are removed.", true),
+		switchParam("array", "Whether empty arrays are removed.", true),
+		switchParam("nullish", "Whether all values for which is_nullish is true are removed.", false),
 	},
 	Deep: true,
 	Examples: []fn.Example{

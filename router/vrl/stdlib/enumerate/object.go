@@ -9,13 +9,14 @@ import (
 var merge = &fn.Function{
 	Name:  "merge",
 	Group: fn.Object,
-	Doc: "Returns the fields of both objects. If both have a field, the second one's value counts; if deep is set and " +
-		"both are objects, they are merged in turn.",
+	Doc: "Returns the fields of both objects. If both have a field, the second object's value is used; if deep is " +
+		"set and " +
+		"both values are objects, they are merged.",
 	Params: []fn.Param{
 		{Name: "to", Doc: "The first object.", Kind: kind.Object},
-		{Name: "from", Doc: "The object whose fields count.", Kind: kind.Object},
+		{Name: "from", Doc: "The object whose fields take precedence.", Kind: kind.Object},
 		{
-			Name: "deep", Doc: "Whether objects inside the objects are merged too.", Kind: kind.Boolean, Optional: true,
+			Name: "deep", Doc: "Whether nested objects are merged too.", Kind: kind.Boolean, Optional: true,
 			Default: value.NewBool(false),
 		},
 	},
@@ -109,7 +110,7 @@ func mergeObjects(f *fn.Frame, to, from value.Value, deep bool) (value.Value, bo
 var fromEntries = &fn.Function{
 	Name:  "from_entries",
 	Group: fn.Object,
-	Doc: "Makes an object of an array of objects, each of which holds a key and a value. The key is the first " +
+	Doc: "Creates an object from an array of objects, each with a key and a value. The key is the first " +
 		"of the fields key, Key, name and Name that is neither null nor false. The value is the field value or " +
 		"Value; a missing value is null.",
 	Params:  []fn.Param{{Name: "value", Doc: "The array of entries.", Kind: kind.Array}},
@@ -157,7 +158,7 @@ var fromEntries = &fn.Function{
 var toEntries = &fn.Function{
 	Name:   "to_entries",
 	Group:  fn.Object,
-	Doc:    "Returns an array with an object for each field or element, which holds its key, or index, and its value.",
+	Doc:    "Returns an array with an object for each field or element, with its key or index and its value.",
 	Params: []fn.Param{{Name: "value", Doc: "The object or array.", Kind: kind.Or(kind.Object, kind.Array)}},
 	Examples: []fn.Example{
 		{Title: "an object", Source: `to_entries({"a": 1})`, Result: `[{"key":"a","value":1}]`},
@@ -205,7 +206,7 @@ func keyKind(k kind.Kind) kind.Kind {
 var objectFromArray = &fn.Function{
 	Name:  "object_from_array",
 	Group: fn.Object,
-	Doc: "Makes an object from an array of pairs, each of which is an array of a key and a value, or from an " +
+	Doc: "Creates an object from an array of pairs, each of which is an array of a key and a value, or from an " +
 		"array of values and an array of keys. Pairs with the key null are left out, and so are elements without " +
 		"a counterpart in the other array. A pair without a value gets the value null.",
 	Params: []fn.Param{
@@ -265,7 +266,7 @@ var unnest = &fn.Function{
 	Params: []fn.Param{
 		{Name: "path", Doc: "The path to the array.", Kind: kind.Array, Target: true},
 	},
-	Errors: []string{"what the path leads to is not an array"},
+	Errors: []string{"the value at the path is not an array"},
 	Examples: []fn.Example{
 		{
 			Title: "an event for each message", Source: `unnest!(.messages)`, Event: `{"host":"h","messages":["a","b"]}`,

@@ -25,7 +25,7 @@ var communityID = &fn.Function{
 	Name:  "community_id",
 	Group: fn.String,
 	Doc: "Returns the Community ID (version 1) of a network flow: a hash of its addresses, ports and protocol, " +
-		"which is the same in both directions. You can use it to join records of different tools.",
+		"which is the same in both directions. Use it to join records of different tools.",
 	Params: []fn.Param{
 		{Name: "source_ip", Doc: "The source address.", Kind: kind.String},
 		{Name: "destination_ip", Doc: "The destination address.", Kind: kind.String},
@@ -40,7 +40,7 @@ var communityID = &fn.Function{
 			Kind: kind.Integer, Optional: true,
 		},
 		{
-			Name: "seed", Doc: "A number that goes into the hash, from 0 to 65535.", Kind: kind.Integer, Optional: true,
+			Name: "seed", Doc: "A seed for the hash, from 0 to 65535.", Kind: kind.Integer, Optional: true,
 			Default: value.NewInt(0),
 		},
 	},

@@ -11,13 +11,13 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// This file holds the encryption of IP addresses to IP addresses, by the methods of the
-// ipcrypt specification.
+// This file has the functions that encrypt IP addresses to IP addresses, by the methods of the ipcrypt
+// specification.
 
 // ipModes are the methods.
 var ipModes = []fn.Enum{
-	{Value: "aes128", Doc: "a block of AES; the result is an IPv6 address; the key has 16 bytes"},
-	{Value: "pfx", Doc: "addresses that share a prefix share one afterwards; the key has 32 bytes"},
+	{Value: "aes128", Doc: "one AES block; the result is an IPv6 address; the key has 16 bytes"},
+	{Value: "pfx", Doc: "addresses with a common prefix keep a common prefix; the key has 32 bytes"},
 }
 
 func ipCryptParams(doc string) []fn.Param {
@@ -29,7 +29,7 @@ func ipCryptParams(doc string) []fn.Param {
 }
 
 var ipCryptErrors = []string{
-	noIPError, "mode names no method", "the key is not of the method's length, or its halves are equal",
+	noIPError, "mode is not a known method", "the key has the wrong length for the method, or its halves are equal",
 }
 
 var encryptIP = &fn.Function{

@@ -1,4 +1,4 @@
-// Package ip holds the functions that work on IP addresses and networks.
+// Package ip has the functions for IP addresses and networks.
 package ip
 
 import "cordwood/router/vrl/fn"

@@ -35,11 +35,11 @@ const noIPError = "the string is not an IP address"
 var ipAton = &fn.Function{
 	Name:     "ip_aton",
 	Group:    fn.IP,
-	Doc:      "Converts an IPv4 address to the integer whose four bytes it is, the highest first.",
+	Doc:      "Converts an IPv4 address to an integer. The first byte of the address is the highest.",
 	Params:   []fn.Param{fn.ValueParam("The address.")},
 	Returns:  kind.Integer,
 	Fallible: true,
-	Errors:   []string{"the string is no IPv4 address"},
+	Errors:   []string{"the string is not an IPv4 address"},
 	Examples: []fn.Example{
 		{Title: "an address", Source: `ip_aton!("10.0.1.2")`, Result: `167772418`},
 		{Title: "IPv6", Source: `ip_aton!("::1")`, Fails: `unable to parse IPv4 address`},
@@ -57,7 +57,7 @@ var ipAton = &fn.Function{
 var ipNtoa = &fn.Function{
 	Name:     "ip_ntoa",
 	Group:    fn.IP,
-	Doc:      "Converts an integer to the IPv4 address whose bytes it holds, the highest first.",
+	Doc:      "Converts an integer to an IPv4 address. The highest byte is the first byte of the address.",
 	Params:   []fn.Param{{Name: "value", Doc: "The integer.", Kind: kind.Integer}},
 	Returns:  kind.String,
 	Fallible: true,
@@ -122,7 +122,7 @@ var isIPv4 = &fn.Function{
 	Name:    "is_ipv4",
 	Group:   fn.IP,
 	Doc:     "Returns whether the string is an IPv4 address.",
-	Params:  []fn.Param{fn.ValueParam("The string to look at.")},
+	Params:  []fn.Param{fn.ValueParam("The string to check.")},
 	Returns: kind.Boolean,
 	Examples: []fn.Example{
 		{Title: "IPv4", Source: `is_ipv4("10.0.1.2")`, Result: `true`},
@@ -139,7 +139,7 @@ var isIPv6 = &fn.Function{
 	Name:    "is_ipv6",
 	Group:   fn.IP,
 	Doc:     "Returns whether the string is an IPv6 address.",
-	Params:  []fn.Param{fn.ValueParam("The string to look at.")},
+	Params:  []fn.Param{fn.ValueParam("The string to check.")},
 	Returns: kind.Boolean,
 	Examples: []fn.Example{
 		{Title: "IPv6", Source: `is_ipv6("2001:db8::1")`, Result: `true`},
@@ -154,7 +154,7 @@ var isIPv6 = &fn.Function{
 var ipToIPv6 = &fn.Function{
 	Name:  "ip_to_ipv6",
 	Group: fn.IP,
-	Doc: "Converts an IPv4 address to the IPv6 address that stands for it, and writes an IPv6 address in its " +
+	Doc: "Converts an IPv4 address to its IPv4-mapped IPv6 address, and an IPv6 address to its " +
 		"shortest form.",
 	Params:   []fn.Param{fn.ValueParam("The address.")},
 	Returns:  kind.String,
@@ -176,13 +176,13 @@ var ipToIPv6 = &fn.Function{
 var ipv6ToIPv4 = &fn.Function{
 	Name:  "ipv6_to_ipv4",
 	Group: fn.IP,
-	Doc: "Converts an IPv6 address that stands for an IPv4 address, as `::ffff:10.0.1.2` and the older " +
-		"`::10.0.1.2` do, to " +
-		"that one. An IPv4 address stays as it is.",
+	Doc: "Converts an IPv6 address that represents an IPv4 address, such as `::ffff:10.0.1.2` or the older " +
+		"`::10.0.1.2`, to " +
+		"that IPv4 address. An IPv4 address stays unchanged.",
 	Params:   []fn.Param{fn.ValueParam("The address.")},
 	Returns:  kind.String,
 	Fallible: true,
-	Errors:   []string{noIPError, "the address stands for no IPv4 address"},
+	Errors:   []string{noIPError, "the address does not represent an IPv4 address"},
 	Examples: []fn.Example{
 		{Title: "mapped", Source: `ipv6_to_ipv4!("::ffff:10.0.1.2")`, Result: `"10.0.1.2"`},
 		{Title: "already IPv4", Source: `ipv6_to_ipv4!("10.0.1.2")`, Result: `"10.0.1.2"`},
@@ -219,7 +219,7 @@ var ipSubnet = &fn.Function{
 	},
 	Returns:  kind.String,
 	Fallible: true,
-	Errors:   []string{noIPError, "subnet is neither a number of bits that the address has nor a mask of its kind"},
+	Errors:   []string{noIPError, "subnet is neither a valid number of bits nor a mask of the address's kind"},
 	Examples: []fn.Example{
 		{Title: "bits", Source: `ip_subnet!("10.1.2.3", "/16")`, Result: `"10.1.0.0"`},
 		{Title: "a mask", Source: `ip_subnet!("10.1.2.3", "255.0.0.0")`, Result: `"10.0.0.0"`},
@@ -243,7 +243,7 @@ var ipSubnet = &fn.Function{
 			return noIP(f)
 		}
 		if mask.BitLen() != a.BitLen() {
-			return f.Failf("the mask %s is of another kind than the address %s", mask, a)
+			return f.Failf("the mask %s and the address %s are of different kinds", mask, a)
 		}
 		b, m := a.AsSlice(), mask.AsSlice()
 		for i := range b {

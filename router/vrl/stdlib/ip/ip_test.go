@@ -48,7 +48,7 @@ func TestNetworks(t *testing.T) {
 		{Source: `ip_subnet!("2001:db8::1", "ffff::")`, Want: `"2001::"`},
 		{Name: "no number", Source: `ip_subnet!("10.1.2.3", "/x")`, RunError: "invalid prefix length"},
 		{Name: "negative", Source: `ip_subnet!("10.1.2.3", "/-1")`, RunError: "invalid prefix length"},
-		{Name: "other kind", Source: `ip_subnet!("10.1.2.3", "ffff::")`, RunError: "is of another kind"},
+		{Name: "other kind", Source: `ip_subnet!("10.1.2.3", "ffff::")`, RunError: "are of different kinds"},
 		{Name: "no mask", Source: `ip_subnet!("10.1.2.3", "mask")`, RunError: "unable to parse IP address"},
 		{
 			Source: `[ip_cidr_contains!("0.0.0.0/0", "8.8.8.8"), ip_cidr_contains!("::/0", "8.8.8.8"), ` +

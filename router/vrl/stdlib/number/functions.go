@@ -1,4 +1,4 @@
-// Package number holds the functions that compute with numbers.
+// Package number has the functions that compute with numbers.
 package number
 
 import "cordwood/router/vrl/fn"

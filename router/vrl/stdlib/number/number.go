@@ -18,7 +18,7 @@ func sameNumber(c *fn.Call) fn.TypeDef {
 var absolute = &fn.Function{
 	Name:   "abs",
 	Group:  fn.Number,
-	Doc:    "Returns the number without its sign. The smallest integer has no positive counterpart and stays as it is.",
+	Doc:    "Returns the number without its sign. The smallest integer has no positive counterpart and stays unchanged.",
 	Params: []fn.Param{{Name: "value", Doc: "The number.", Kind: kind.Number}},
 	Type:   sameNumber,
 	Examples: []fn.Example{
@@ -40,7 +40,7 @@ var (
 	ceiling = rounds("ceil", "Rounds the number up.", math.Ceil, `ceil(4.341, precision: 2)`, `4.35`, `ceil(4.1)`, `5.0`)
 	floor   = rounds("floor", "Rounds the number down.", math.Floor, `floor(4.349, precision: 2)`, `4.34`,
 		`floor(4.9)`, `4.0`)
-	round = rounds("round", "Rounds the number to the nearest, and halves away from zero.", math.Round,
+	round = rounds("round", "Rounds the number to the nearest one, with halves away from zero.", math.Round,
 		`round(4.345, precision: 2)`, `4.35`, `round(-2.5)`, `-3.0`)
 )
 
@@ -51,7 +51,7 @@ func rounds(name, doc string, round func(float64) float64,
 	return &fn.Function{
 		Name:  name,
 		Group: fn.Number,
-		Doc:   doc + " Integers stay as they are.",
+		Doc:   doc + " Integers stay unchanged.",
 		Params: []fn.Param{
 			{Name: "value", Doc: "The number.", Kind: kind.Number},
 			{
@@ -83,7 +83,7 @@ func rounds(name, doc string, round func(float64) float64,
 var formatInt = &fn.Function{
 	Name:  "format_int",
 	Group: fn.Number,
-	Doc:   "Writes the integer in a base, with small letters for digits above 9.",
+	Doc:   "Formats the integer in a base, with lower-case letters for digits above 9.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The integer.", Kind: kind.Integer},
 		{Name: "base", Doc: "The base, from 2 to 36.", Kind: kind.Integer, Optional: true, Default: value.NewInt(10)},
@@ -108,20 +108,21 @@ var formatInt = &fn.Function{
 var formatNumber = &fn.Function{
 	Name:  "format_number",
 	Group: fn.Number,
-	Doc:   "Writes the number in decimals, never with an exponent, for people to read.",
+	Doc:   "Formats the number for people: in decimal digits and never with an exponent.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The number.", Kind: kind.Number},
 		{
 			Name: "scale",
-			Doc:  "The number of decimals: more are cut off without rounding, missing ones are 0. All there are if not given.",
+			Doc: "The number of decimals. Further decimals are dropped without rounding, and missing ones are 0. By " +
+				"default all are kept.",
 			Kind: kind.Integer, Optional: true,
 		},
 		{
-			Name: "decimal_separator", Doc: "What to put before the decimals.", Kind: kind.String, Optional: true,
+			Name: "decimal_separator", Doc: "The separator before the decimals.", Kind: kind.String, Optional: true,
 			Default: value.NewString("."),
 		},
 		{
-			Name: "grouping_separator", Doc: "What to put between groups of three digits.", Kind: kind.String,
+			Name: "grouping_separator", Doc: "The separator of groups of three digits.", Kind: kind.String,
 			Optional: true, Default: value.NewString(""),
 		},
 	},
@@ -129,7 +130,7 @@ var formatNumber = &fn.Function{
 	Examples: []fn.Example{
 		{Title: "grouped", Source: `format_number(1234567.891, 2, grouping_separator: ",")`, Result: `"1,234,567.89"`},
 		{Title: "filled up", Source: `format_number(4321.5, 3, decimal_separator: ",")`, Result: `"4321,500"`},
-		{Title: "as it is", Source: `format_number(100.0)`, Result: `"100"`},
+		{Title: "unchanged", Source: `format_number(100.0)`, Result: `"100"`},
 	},
 	Impl: fn.Impl{N: func(f *fn.Frame, args []value.Value) (value.Value, bool) {
 		var room [400]byte

@@ -20,7 +20,7 @@ const accessTime = "%d/%b/%Y:%T %z"
 
 var timeParam = fn.Param{
 	Name: "timestamp_format",
-	Doc:  "The layout of the time, as for format_timestamp. Times without an offset are in the zone of the run.",
+	Doc:  "The strftime pattern of the time. Times without an offset are in the time zone of the run.",
 	Kind: kind.String, Optional: true, Default: value.NewString(accessTime),
 }
 
@@ -290,7 +290,7 @@ var parseCommonLog = &fn.Function{
 	Name:  "parse_common_log",
 	Group: fn.Parse,
 	Doc: "Parses a line in the common log format of NCSA. Fields that are a dash are left out; a request that is not " +
-		"a method, a path and a protocol is in `message` only.",
+		"a method, a path and a protocol is stored only in `message`.",
 	Params:   []fn.Param{fn.ValueParam("The line."), timeParam},
 	Returns:  optionalFields("host identity user message method path protocol", "status size", ""),
 	Fallible: true,
@@ -324,15 +324,15 @@ var apacheFormats = map[string]struct {
 var parseApacheLog = &fn.Function{
 	Name:  "parse_apache_log",
 	Group: fn.Parse,
-	Doc:   "Parses a line of a log of Apache httpd. Fields that are a dash are left out.",
+	Doc:   "Parses a line of an Apache httpd log. Fields that are a dash are left out.",
 	Params: []fn.Param{
 		fn.ValueParam("The line."),
 		{
 			Name: "format", Doc: "The format of the log.", Kind: kind.String, Constant: true,
 			Enum: []fn.Enum{
-				{Value: "common", Doc: "The access log in common format."},
-				{Value: "combined", Doc: "The access log with referrer and agent."},
-				{Value: "error", Doc: "The error log."},
+				{Value: "common", Doc: "the access log in common format"},
+				{Value: "combined", Doc: "the access log with referrer and agent"},
+				{Value: "error", Doc: "the error log"},
 			},
 		},
 		timeParam,

@@ -173,13 +173,13 @@ var parseAWSALBLog = &fn.Function{
 	Params: []fn.Param{
 		fn.ValueParam("The line."),
 		{
-			Name: "strict_mode", Doc: "Whether fields after the known ones are an error; else they are passed over.",
+			Name: "strict_mode", Doc: "Whether fields after the known ones are an error. Otherwise they are ignored.",
 			Kind: kind.Boolean, Optional: true, Default: value.NewBool(true),
 		},
 	},
 	Returns:  albKind,
 	Fallible: true,
-	Errors:   []string{"a field is missing or not of its kind", "the line continues after the last known field"},
+	Errors:   []string{"a field is missing or has the wrong type", "the line continues after the last known field"},
 	Examples: []fn.Example{
 		{
 			Title: "a line",
@@ -203,7 +203,7 @@ var parseAWSALBLog = &fn.Function{
 			return f.Fail("unable to parse AWS ALB log: the line continues after its last field; pass strict_mode: " +
 				"false to ignore that")
 		}
-		return f.Fail("unable to parse AWS ALB log: the field " + at + " is missing or not of its kind")
+		return f.Fail("unable to parse AWS ALB log: the field " + at + " is missing or has the wrong type")
 	}},
 }
 
@@ -281,8 +281,8 @@ var parseAWSVPCFlowLog = &fn.Function{
 	Returns:  kind.ObjectAll(kind.Or(kind.String, kind.Integer, kind.Null)),
 	Fallible: true,
 	Errors: []string{
-		"the line has fewer or more fields than the format", "a number is none",
-		"the format names a field that is not known",
+		"the line has fewer or more fields than the format", "a number is invalid",
+		"the format has an unknown field",
 	},
 	Examples: []fn.Example{
 		{

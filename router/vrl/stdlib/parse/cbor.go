@@ -108,7 +108,7 @@ func (r *cborReader) text(major byte, n uint64, indefinite bool) (string, error)
 			return "", err
 		}
 		if m != major || nested || n > uint64(len(r.s)) {
-			return "", errors.New("a piece of a string is not one")
+			return "", errors.New("a piece of a string is not a string")
 		}
 		out = append(out, r.s[:n]...)
 		r.s = r.s[n:]
@@ -209,7 +209,7 @@ var parseCBOR = &fn.Function{
 	Errors:   []string{"the bytes are not CBOR", "a key is not a string", "items are nested more than 128 deep"},
 	Examples: []fn.Example{
 		{Title: "an object", Source: `parse_cbor!(decode_base16!("a16161182a"))`, Result: `{"a":42}`},
-		{Title: "half an item", Source: `parse_cbor!(decode_base16!("a161"))`, Fails: `unable to parse cbor`},
+		{Title: "a truncated item", Source: `parse_cbor!(decode_base16!("a161"))`, Fails: `unable to parse cbor`},
 	},
 	Impl: fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
 		// An element of one byte takes 24 in memory.

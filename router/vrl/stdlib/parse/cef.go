@@ -187,7 +187,7 @@ var parseCEF = &fn.Function{
 	).WithOthers(kind.String),
 	Fallible: true,
 	Errors: []string{
-		"the header is not complete", "the extension is not keys and values",
+		"the header is not complete", "the extension does not consist of keys and values",
 		"a custom field has no label, or several",
 	},
 	Examples: []fn.Example{
@@ -201,7 +201,7 @@ var parseCEF = &fn.Function{
 			Source: `parse_cef!("CEF:0|Acme|wall|2.2|1|denied|5|cs1=7 cs1Label=rule", translate_custom_fields: true).rule`,
 			Result: `"7"`,
 		},
-		{Title: "half a header", Source: `parse_cef!("CEF:0|Acme")`, Fails: `header`},
+		{Title: "an incomplete header", Source: `parse_cef!("CEF:0|Acme")`, Fails: `header`},
 	},
 	Impl: fn.Impl{F3: func(f *fn.Frame, v, translate, strict value.Value) (value.Value, bool) {
 		s := v.Text()

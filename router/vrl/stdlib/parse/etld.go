@@ -137,8 +137,8 @@ var parseETLD = &fn.Function{
 		},
 		{
 			Name: "psl",
-			Doc: "The path of a list of suffixes in the format of publicsuffix.org, read when the program is compiled. " +
-				"The default is a list that is built in.",
+			Doc: "The path of a list of suffixes in the format of publicsuffix.org. It is read when the program is compiled. " +
+				"By default a built-in list is used.",
 			Kind: kind.String, Optional: true, Constant: true,
 		},
 	},

@@ -7,8 +7,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// parsers are programs that read the bytes in .x; none of them may panic, whatever those
-// are, and what they result in must have a form as JSON.
+// parsers are programs that parse the bytes in .x. None may panic, and results must be expressible as JSON.
 var parsers = []string{
 	`parse_key_value(.x) ?? {}`,
 	`parse_key_value(.x, key_value_delimiter: ":", field_delimiter: ",", whitespace: "strict", accept_standalone_key: ` +

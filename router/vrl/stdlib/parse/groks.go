@@ -200,11 +200,11 @@ var parseGroks = &fn.Function{
 		fn.ValueParam("The text."),
 		{Name: "patterns", Doc: "The rules, an array of strings.", Kind: kind.Array, Constant: true},
 		{
-			Name: "aliases", Doc: "Rules by name, to be used as matchers.", Kind: kind.Object, Optional: true,
+			Name: "aliases", Doc: "Rules by name, which can be used as matchers.", Kind: kind.Object, Optional: true,
 			Default: value.ObjectOf(), Constant: true,
 		},
 		{
-			Name: "alias_sources", Doc: "Paths of JSON files with more aliases, read when the program is compiled.",
+			Name: "alias_sources", Doc: "Paths of JSON files with more aliases. They are read when the program is compiled.",
 			Kind: kind.Array, Optional: true, Default: value.ArrayOf(), Constant: true,
 		},
 	},

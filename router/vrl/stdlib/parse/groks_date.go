@@ -113,7 +113,7 @@ const fractionMark = "\x00"
 // milliseconds since 1970.
 func dateMatcher(c *call) (string, groksFilter, error) {
 	if len(c.args) < 1 || len(c.args) > 2 {
-		return "", nil, fmt.Errorf("date takes a layout and perhaps a zone")
+		return "", nil, fmt.Errorf("date takes a layout and optionally a zone")
 	}
 	joda := c.args[0].text
 	re, layout, err := jodaLayout(joda)

@@ -147,7 +147,7 @@ var parseInfluxDB = &fn.Function{
 	Group: fn.Parse,
 	Doc: "Parses lines of InfluxDB's line protocol into an array of metrics, one for each field. The name of a " +
 		"metric consists of the names of the measurement and the field, and its value is a gauge.",
-	Params: []fn.Param{fn.ValueParam("The lines. Empty ones and those that start with # are passed over.")},
+	Params: []fn.Param{fn.ValueParam("The lines. Empty lines and lines that start with # are ignored.")},
 	Returns: kind.ArrayAll(kind.ObjectOf(
 		kind.Field{Name: "name", Kind: kind.String}, kind.Field{Name: "kind", Kind: kind.String},
 		kind.Field{Name: "tags", Kind: kind.ObjectAll(kind.String).OrUndefined()},

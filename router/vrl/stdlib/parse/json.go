@@ -16,11 +16,11 @@ var parseJSON = &fn.Function{
 	Params: []fn.Param{
 		{Name: "value", Doc: "The JSON text.", Kind: kind.String},
 		{
-			Name: "max_depth", Doc: "How many levels of containers are parsed; deeper ones stay text. From 1 to 128.",
+			Name: "max_depth", Doc: "How many levels of containers are parsed, from 1 to 128. Deeper containers stay text.",
 			Kind: kind.Integer, Optional: true,
 		},
 		{
-			Name: "lossy", Doc: "Whether ill-formed UTF-8 becomes U+FFFD; else it is an error.", Kind: kind.Boolean,
+			Name: "lossy", Doc: "Whether ill-formed UTF-8 becomes U+FFFD. Otherwise it is an error.", Kind: kind.Boolean,
 			Optional: true, Default: value.NewBool(true),
 		},
 	},

@@ -269,7 +269,8 @@ var parseKeyValue = &fn.Function{
 			Kind: kind.String, Optional: true, Default: value.NewString(" "),
 		},
 		{
-			Name: "whitespace", Doc: "Whether blanks around the delimiter of a pair count.", Kind: kind.String, Optional: true,
+			Name: "whitespace", Doc: "Whether blanks around the delimiter of a pair are " +
+				"significant.", Kind: kind.String, Optional: true,
 			Default: value.NewString("lenient"), Constant: true,
 			Enum: []fn.Enum{
 				{Value: "lenient", Doc: "Blanks before and after the delimiter are skipped."},
@@ -277,7 +278,7 @@ var parseKeyValue = &fn.Function{
 			},
 		},
 		{
-			Name: "accept_standalone_key", Doc: "Whether a key may be without a delimiter and a value; it is then true.",
+			Name: "accept_standalone_key", Doc: "Whether a key may have no delimiter and no value. Its value is then true.",
 			Kind: kind.Boolean, Optional: true, Default: value.NewBool(true),
 		},
 	},

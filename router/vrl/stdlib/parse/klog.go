@@ -88,12 +88,12 @@ var googleKind = kind.ObjectOf(
 var parseKlog = &fn.Function{
 	Name:  "parse_klog",
 	Group: fn.Parse,
-	Doc: "Parses a line of klog, the logger of Kubernetes. Its time has no year: it gets the present year, or " +
-		"the last year if the time is in December and it is now January.",
+	Doc: "Parses a line of klog, the logger of Kubernetes. Its time has no year: it gets the current year, or " +
+		"the previous year if the time is in December and it is now January.",
 	Params:   []fn.Param{fn.ValueParam("The line.")},
 	Returns:  googleKind,
 	Fallible: true,
-	Errors:   []string{"the line is not in the format", "its level is not I, W, E or F", "its time is not one"},
+	Errors:   []string{"the line is not in the format", "its level is not I, W, E or F", "its time is invalid"},
 	Examples: []fn.Example{
 		{
 			Title:  "a line",
@@ -116,7 +116,7 @@ var parseGlog = &fn.Function{
 	Params:   []fn.Param{fn.ValueParam("The line.")},
 	Returns:  googleKind,
 	Fallible: true,
-	Errors:   []string{"the line is not in the format", "its level is not I, W, E or F", "its time is not one"},
+	Errors:   []string{"the line is not in the format", "its level is not I, W, E or F", "its time is invalid"},
 	Examples: []fn.Example{
 		{
 			Title: "a line", Source: `parse_glog!("W20240131 14:48:54.411655 15520 main.cc:9] low on space")`,

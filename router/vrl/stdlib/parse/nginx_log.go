@@ -249,7 +249,7 @@ var nginxFormats = map[string]lineParser{
 var parseNginxLog = &fn.Function{
 	Name:  "parse_nginx_log",
 	Group: fn.Parse,
-	Doc:   "Parses a line of a log of nginx. If the user or one of most other fields is a dash, it is left out.",
+	Doc:   "Parses a line of an nginx log. Most fields, such as the user, are left out if they are a dash.",
 	Params: []fn.Param{
 		fn.ValueParam("The line."),
 		{
@@ -262,8 +262,8 @@ var parseNginxLog = &fn.Function{
 			},
 		},
 		{
-			Name: "timestamp_format", Doc: "The layout of the time, as for format_timestamp. The default is `%d/%b/%Y:%T %z`, " +
-				"and `%Y/%m/%d %H:%M:%S` for the error log. Times without an offset are in the zone of the run.",
+			Name: "timestamp_format", Doc: "The strftime pattern of the time. The default value is `%d/%b/%Y:%T %z`, " +
+				"and `%Y/%m/%d %H:%M:%S` for the error log. Times without an offset are in the time zone of the run.",
 			Kind: kind.String, Optional: true,
 		},
 	},

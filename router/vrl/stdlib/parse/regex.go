@@ -109,8 +109,8 @@ var regexParams = []fn.Param{
 	{Name: "pattern", Doc: "The regular expression.", Kind: kind.Regex},
 	{
 		Name: "numeric_groups",
-		Doc: "Whether the result also has the groups by their numbers; the whole match is `0`. A group that " +
-			"does not take part in the match " +
+		Doc: "Whether the result also has the groups by number; the whole match is `0`. A group that " +
+			"takes no part in the match " +
 			"is left out, and those after it move up.",
 		Kind: kind.Boolean, Optional: true, Default: value.NewBool(false),
 	},
@@ -159,7 +159,8 @@ var parseRegex = &fn.Function{
 var parseRegexAll = &fn.Function{
 	Name:  "parse_regex_all",
 	Group: fn.Parse,
-	Doc:   "Searches the text with a regular expression and returns the groups of every match, each as parse_regex does.",
+	Doc: "Searches the text with a regular expression and returns an array with the result of parse_regex for each " +
+		"match.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The text to search.", Kind: kind.Any},
 		regexParams[1], regexParams[2],

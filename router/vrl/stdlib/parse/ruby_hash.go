@@ -217,7 +217,7 @@ func parseRuby(s string) (value.Value, error) {
 var parseRubyHash = &fn.Function{
 	Name:  "parse_ruby_hash",
 	Group: fn.Parse,
-	Doc: "Parses a hash as Ruby's `inspect` writes it. Keys and symbols become strings, all numbers floats, and nil " +
+	Doc: "Parses a hash in the format of Ruby's `inspect`. Keys and symbols become strings, all numbers floats, and nil " +
 		"null.",
 	Params:   []fn.Param{fn.ValueParam("The hash.")},
 	Returns:  kind.ObjectAll(kind.JSON),

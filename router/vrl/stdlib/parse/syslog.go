@@ -107,7 +107,7 @@ var parseSyslog = &fn.Function{
 	Group: fn.Parse,
 	Doc: "Parses a syslog message of RFC 5424, or of RFC 3164 and its many variants. Fields that the message " +
 		"does not have are left out. Each element of structured data becomes an object under its id. A time " +
-		"without a year gets the present year, or the last year if the time is in December and it is now " +
+		"without a year gets the current year, or the previous year if the time is in December and it is now " +
 		"January. A time without an offset is in the time zone of the run.",
 	Params:   []fn.Param{fn.ValueParam("The message.")},
 	Returns:  syslogKind,
@@ -130,7 +130,7 @@ var parseSyslog = &fn.Function{
 var parseLinuxAuthorization = &fn.Function{
 	Name:     "parse_linux_authorization",
 	Group:    fn.Parse,
-	Doc:      "Parses a line of `/var/log/auth.log` or `/var/log/secure`, as parse_syslog does.",
+	Doc:      "Parses a line of `/var/log/auth.log` or `/var/log/secure`, like parse_syslog.",
 	Params:   []fn.Param{fn.ValueParam("The line.")},
 	Returns:  syslogKind,
 	Fallible: true,

@@ -11,9 +11,8 @@ import (
 	"cordwood/router/vrl/vrltest"
 )
 
-// TestSyslogGolden holds what parse_syslog reads in the lines that all readers of syslog
-// are tested with, in UTC and in a zone where clocks change. A line of a zone that has the
-// same result as the one above is left out.
+// TestSyslogGolden checks the results of parse_syslog for the lines with which all syslog parsers are tested, in
+// UTC and in a zone whose clocks change. If the result for a zone equals the previous one, its line is omitted.
 func TestSyslogGolden(t *testing.T) {
 	zones := []string{"UTC", "Europe/Berlin"}
 	var programs []*vrl.Program

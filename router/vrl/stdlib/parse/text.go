@@ -10,13 +10,13 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// This file holds parsers of simple texts: tokens, CSV, query strings and integers.
+// This file has parsers of simple texts: tokens, CSV, query strings and integers.
 
 var parseTokens = &fn.Function{
 	Name:  "parse_tokens",
 	Group: fn.Parse,
-	Doc: "Splits the text at blanks, as in the common log format. Text in double quotes or brackets is one token, " +
-		"without them. An empty token or a dash is null.",
+	Doc: "Splits the text at blanks, like the common log format. Text in double quotes or brackets is one token " +
+		"without these delimiters. An empty token or a dash becomes null.",
 	Params:  []fn.Param{fn.ValueParam("The text to split.")},
 	Returns: kind.ArrayAll(kind.String.OrNull()),
 	Examples: []fn.Example{
@@ -73,7 +73,7 @@ func (t *tokenizer) token(s string) (w, rest string) {
 var parseCSV = &fn.Function{
 	Name:  "parse_csv",
 	Group: fn.Parse,
-	Doc: "Parses the first record of a CSV text into an array of its fields. A field in double quotes may hold " +
+	Doc: "Parses the first record of a CSV text into an array of its fields. A field in double quotes may contain " +
 		"delimiters and line ends, and a quote written twice.",
 	Params: []fn.Param{
 		fn.ValueParam("The CSV text."),
@@ -235,7 +235,7 @@ var parseInt = &fn.Function{
 	Returns:  kind.Integer,
 	Fallible: true,
 	Errors: []string{
-		"the text is not an integer of the base, or one that does not fit 64 bits", "the base is not from 2 to 36",
+		"the text is not an integer in the base, or does not fit 64 bits", "the base is not from 2 to 36",
 	},
 	Examples: []fn.Example{
 		{Title: "decimal", Source: `parse_int!("-17")`, Result: `-17`},

@@ -60,26 +60,26 @@ func (r *stampReader) run(f *fn.Frame, v, format, zone value.Value) (value.Value
 var parseTimestamp = &fn.Function{
 	Name:  "parse_timestamp",
 	Group: fn.Parse,
-	Doc:   "Reads a time in a layout of strptime. A timestamp is returned as it is.",
+	Doc:   "Parses a time with a strptime pattern. A timestamp is returned unchanged.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The text of the time.", Kind: kind.Or(kind.String, kind.Timestamp)},
 		{
 			Name: "format",
-			Doc:  "The layout, such as `%Y-%m-%d %H:%M:%S`. It must determine a date and a time; seconds may be missing.",
+			Doc:  "The pattern, such as `%Y-%m-%d %H:%M:%S`. It must determine a date and a time; seconds may be missing.",
 			Kind: kind.String,
 		},
 		{
 			Name: "timezone",
-			Doc: "The zone of a text without an offset, by its name in the IANA list, or `local`. " +
-				"The default is the zone of the run.",
+			Doc: "The time zone of a text without an offset, an IANA name or `local`. " +
+				"The default value is the time zone of the run.",
 			Kind: kind.String, Optional: true,
 		},
 	},
 	Returns:  kind.Timestamp,
 	Fallible: true,
 	Errors: []string{
-		"the text does not match the layout, or is not a time", "the layout or the zone is not known",
-		"the local time occurs twice or not at all in its zone",
+		"the text does not match the pattern, or is not a time", "the pattern or the zone is invalid",
+		"the local time occurs twice in its zone, or not at all",
 	},
 	Examples: []fn.Example{
 		{

@@ -10,8 +10,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// This file holds the parsers of numbers with units. They compute exactly, so that 1.1
-// weeks are 7.7 days.
+// This file has the parsers of numbers with units. They compute exactly, so that 1.1 weeks are 7.7 days.
 
 // maxNumber bounds the digits of a number with a unit.
 const maxNumber = 64
@@ -79,7 +78,7 @@ var parseDuration = &fn.Function{
 	Doc:   "Parses a duration such as `1h 30m` or `1.5s`, the sum of its parts in any order, and returns it in a unit.",
 	Params: []fn.Param{
 		fn.ValueParam("The duration. Each part is a number and a unit: ns, us or µs, ms, cs, ds, s, m, h, d or w."),
-		{Name: "unit", Doc: "The unit of the result, one of those.", Kind: kind.String},
+		{Name: "unit", Doc: "The unit of the result, one of the units above.", Kind: kind.String},
 	},
 	Returns:  kind.Float,
 	Fallible: true,
@@ -161,7 +160,7 @@ var parseBytes = &fn.Function{
 	Doc:   "Parses an amount of memory such as `1.5GiB` and returns it in a unit.",
 	Params: []fn.Param{
 		fn.ValueParam("The amount: a number and a unit, B or one of k, M, G, T, P and E with B or, for base 2, iB."),
-		{Name: "unit", Doc: "The unit of the result, one of those.", Kind: kind.String},
+		{Name: "unit", Doc: "The unit of the result, one of the units above.", Kind: kind.String},
 		{
 			Name: "base", Doc: "Whether units are powers of 1024 or of 1000.", Kind: kind.String, Optional: true,
 			Default: value.NewString("2"), Constant: true,

@@ -24,7 +24,7 @@ var knownPorts = map[string]int64{"ftp": 21, "http": 80, "https": 443, "ws": 80,
 var parseURL = &fn.Function{
 	Name:  "parse_url",
 	Group: fn.Parse,
-	Doc: "Parses a URL as browsers do (the WHATWG URL standard): hosts are in lower case and in Punycode, paths " +
+	Doc: "Parses a URL by the WHATWG URL standard, like browsers: hosts are in lower case and in Punycode, paths " +
 		"have no dot segments, and the default port of a scheme is left out. If several query parameters have " +
 		"the same name, the last one is kept.",
 	Params: []fn.Param{
@@ -46,7 +46,7 @@ var parseURL = &fn.Function{
 	Fallible: true,
 	Errors: []string{
 		"the text is not a URL", "the URL has no scheme",
-		"there are more than 64 signs @ before the query, or the URL is longer than 65536 bytes",
+		"the URL has more than 64 @ signs before the query, or is longer than 65536 bytes",
 	},
 	Examples: []fn.Example{
 		{
@@ -55,7 +55,7 @@ var parseURL = &fn.Function{
 				`"scheme":"https","username":"mia"}`,
 		},
 		{
-			Title:  "the scheme's port",
+			Title:  "the default port",
 			Source: `parse_url!("https://example.org", default_known_ports: true).port`,
 			Result: `443`,
 		},
@@ -72,7 +72,7 @@ var parseURL = &fn.Function{
 		}
 		ats := strings.Count(before, "@")
 		if ats > maxAts {
-			return f.Failf("unable to parse url: it has %d times @ before its query, at most %d are allowed", ats, maxAts)
+			return f.Failf("unable to parse url: it has %d @ signs before its query, at most %d are allowed", ats, maxAts)
 		}
 		if !f.Reserve(512+6*len(s)) || !f.Spend(len(s)/2+ats*len(s)/32) {
 			return value.Value{}, false

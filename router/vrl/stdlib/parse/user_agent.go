@@ -346,18 +346,18 @@ func agentResult(enriched bool) kind.Kind {
 var parseUserAgent = &fn.Function{
 	Name:  "parse_user_agent",
 	Group: fn.Parse,
-	Doc: "Finds out the browser, the operating system and the kind of device of a user agent. Unknown fields " +
+	Doc: "Determines the browser, the operating system and the kind of device of a user agent. Unknown fields " +
 		"are null. Kinds " +
 		"of devices are pc, smartphone, appliance and crawler.",
 	Params: []fn.Param{
 		fn.ValueParam("The user agent."),
 		{
-			Name: "mode", Doc: "How much to find out.", Kind: kind.String, Optional: true, Default: value.NewString("fast"),
+			Name: "mode", Doc: "The amount of detail.", Kind: kind.String, Optional: true, Default: value.NewString("fast"),
 			Constant: true,
 			Enum: []fn.Enum{
-				{Value: "fast", Doc: "Families and versions."},
-				{Value: "reliable", Doc: "The same; for programs that ask for it."},
-				{Value: "enriched", Doc: "Also the parts of versions, and the brand and model of the device."},
+				{Value: "fast", Doc: "families and versions"},
+				{Value: "reliable", Doc: "the same, for compatibility"},
+				{Value: "enriched", Doc: "also the parts of versions, and the brand and model of the device"},
 			},
 		},
 	},

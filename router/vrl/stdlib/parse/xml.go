@@ -181,7 +181,7 @@ var parseXML = &fn.Function{
 	Params: []fn.Param{
 		fn.ValueParam("The document."),
 		{
-			Name: "trim", Doc: "Whether white space between tags is dropped.", Kind: kind.Boolean, Optional: true,
+			Name: "trim", Doc: "Whether white space between tags is removed.", Kind: kind.Boolean, Optional: true,
 			Default: value.NewBool(true),
 		},
 		{
@@ -189,7 +189,7 @@ var parseXML = &fn.Function{
 			Default: value.NewBool(true),
 		},
 		{
-			Name: "attr_prefix", Doc: "What stands before the name of an attribute.", Kind: kind.String, Optional: true,
+			Name: "attr_prefix", Doc: "The prefix for the names of attributes.", Kind: kind.String, Optional: true,
 			Default: value.NewString("@"),
 		},
 		{

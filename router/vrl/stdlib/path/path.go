@@ -13,7 +13,7 @@ var del = &fn.Function{
 	Params: []fn.Param{
 		{Name: "target", Doc: "The path to remove.", Kind: kind.Any, Target: true},
 		{
-			Name: "compact", Doc: "Whether containers that become empty by it are removed too.", Kind: kind.Boolean,
+			Name: "compact", Doc: "Whether containers that become empty are removed too.", Kind: kind.Boolean,
 			Optional: true, Default: value.NewBool(false),
 		},
 	},
@@ -62,7 +62,7 @@ var exists = &fn.Function{
 	Group: fn.Path,
 	Doc:   "Returns whether the path leads to a value, which may be null.",
 	Params: []fn.Param{
-		{Name: "field", Doc: "The path to look at.", Kind: kind.Any, Target: true, Borrow: true},
+		{Name: "field", Doc: "The path to check.", Kind: kind.Any, Target: true, Borrow: true},
 	},
 	Examples: []fn.Example{
 		{Title: "there", Source: `exists(.a.b)`, Event: `{"a":{"b":null}}`, Result: `true`},
@@ -84,7 +84,7 @@ var get = &fn.Function{
 	Doc: "Returns the value at a path that is computed at run time, or null if there is none. If you know the " +
 		"path when you write the program, write .a.b[0] instead, which cannot fail.",
 	Params: []fn.Param{
-		{Name: "value", Doc: "The object or array to look into.", Kind: kind.Or(kind.Object, kind.Array)},
+		{Name: "value", Doc: "The object or array to search.", Kind: kind.Or(kind.Object, kind.Array)},
 		pathParam,
 	},
 	Returns:  kind.Value,
@@ -115,7 +115,7 @@ var get = &fn.Function{
 
 var pathParam = fn.Param{
 	Name: "path", Kind: kind.Array, Borrow: true,
-	Doc: "The steps of the path: strings are names of fields, integers indexes, negative ones counted from the end.",
+	Doc: "The steps of the path: strings are field names, and integers are indexes. Negative indexes count from the end.",
 }
 
 var pathErrors = []string{"a step of the path is neither a string nor an integer", "the path has more than 1000 steps"}
@@ -176,7 +176,7 @@ var remove = &fn.Function{
 		{Name: "value", Doc: "The object or array.", Kind: kind.Or(kind.Object, kind.Array)},
 		pathParam,
 		{
-			Name: "compact", Doc: "Whether containers that become empty by it are removed too.", Kind: kind.Boolean,
+			Name: "compact", Doc: "Whether containers that become empty are removed too.", Kind: kind.Boolean,
 			Optional: true, Default: value.NewBool(false),
 		},
 	},
@@ -217,17 +217,17 @@ var set = &fn.Function{
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object or array.", Kind: kind.Or(kind.Object, kind.Array)},
 		pathParam,
-		{Name: "data", Doc: "What to put there.", Kind: kind.Any},
+		{Name: "data", Doc: "The value to store.", Kind: kind.Any},
 	},
 	Returns:  kind.Or(kind.Object, kind.Array),
 	Fallible: true,
 	Errors: append([]string{
 		"an index is more than 65536 elements beyond the ends of its array",
-		"the path is empty and the data no object or array",
+		"the path is empty and the data is not an object or array",
 	}, pathErrors...),
 	Examples: []fn.Example{
 		{Title: "a field", Source: `set!({"a": 1}, ["b"], 2)`, Result: `{"a":1,"b":2}`},
-		{Title: "what is missing is made", Source: `set!({}, ["a", "b", 1], true)`, Result: `{"a":{"b":[null,true]}}`},
+		{Title: "missing parents are created", Source: `set!({}, ["a", "b", 1], true)`, Result: `{"a":{"b":[null,true]}}`},
 	},
 	Type: func(c *fn.Call) fn.TypeDef {
 		if p, ok := constantPath(c, 1); ok {
@@ -249,7 +249,7 @@ var set = &fn.Function{
 			return value.Value{}, false
 		}
 		if len(p) == 0 && data.Kind() != value.Object && data.Kind() != value.Array {
-			return f.Failf("the path is empty, and so the data would be the result: expected object or array, got %v",
+			return f.Failf("the path is empty, so the data would be the result: expected object or array, got %v",
 				data.Kind())
 		}
 		if !data.IsDefined() {

@@ -17,8 +17,8 @@ var assert = &fn.Function{
 	Group: fn.Debug,
 	Doc:   "Returns true if the condition is true and fails with the message otherwise.",
 	Params: []fn.Param{
-		{Name: "condition", Doc: "What must be true.", Kind: kind.Boolean},
-		{Name: "message", Doc: "The text of the failure.", Kind: kind.String, Optional: true},
+		{Name: "condition", Doc: "The condition.", Kind: kind.Boolean},
+		{Name: "message", Doc: "The message of the failure.", Kind: kind.String, Optional: true},
 	},
 	Effect:   true,
 	Returns:  kind.Boolean,
@@ -45,8 +45,8 @@ var assertEq = &fn.Function{
 	Doc:   "Returns true if the values are equal and have the same kind, and fails otherwise.",
 	Params: []fn.Param{
 		{Name: "left", Doc: "A value.", Kind: kind.Any},
-		{Name: "right", Doc: "The value that it must be.", Kind: kind.Any},
-		{Name: "message", Doc: "The text of the failure.", Kind: kind.String, Optional: true},
+		{Name: "right", Doc: "The expected value.", Kind: kind.Any},
+		{Name: "message", Doc: "The message of the failure.", Kind: kind.String, Optional: true},
 	},
 	Effect:   true,
 	Returns:  kind.Boolean,
@@ -78,9 +78,9 @@ var logValue = &fn.Function{
 	Doc: "Writes the value to the log of the host. A call writes at most once in its time window; further " +
 		"messages in the window are only counted.",
 	Params: []fn.Param{
-		{Name: "value", Doc: "What to write. Texts of more than 8 KiB are cut.", Kind: kind.Any, Borrow: true},
+		{Name: "value", Doc: "The value to write. Texts of more than 8 KiB are truncated.", Kind: kind.Any, Borrow: true},
 		{
-			Name: "level", Doc: "How important it is.", Kind: kind.String, Optional: true, Default: value.NewString("info"),
+			Name: "level", Doc: "The level of the message.", Kind: kind.String, Optional: true, Default: value.NewString("info"),
 			Constant: true,
 			Enum: []fn.Enum{
 				{Value: "trace", Doc: "for following each step"},

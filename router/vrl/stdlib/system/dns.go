@@ -40,11 +40,12 @@ var (
 var dnsLookup = &fn.Function{
 	Name:  "dns_lookup",
 	Group: fn.System,
-	Doc: "Asks a name server and returns its answer as an object: header, question, and the lists of records answers, " +
-		"authority and additional, each with domainName, class, recordType, ttl and rData, the data as text. The program " +
+	Doc: "Queries a name server and returns its answer as an object: header, question, and the lists of records " +
+		"answers, " +
+		"authority and additional, each with domainName, class, recordType, ttl and rData (the data as text). The program " +
 		"waits for the answer.",
 	Params: []fn.Param{
-		{Name: "value", Doc: "The name to ask for.", Kind: kind.String},
+		{Name: "value", Doc: "The name to query.", Kind: kind.String},
 		{
 			Name: "qtype", Doc: "The type of records, such as A, AAAA, MX or TXT.", Kind: kind.String, Optional: true,
 			Default: value.NewString("A"),
@@ -53,9 +54,9 @@ var dnsLookup = &fn.Function{
 		{
 			Name: "options", Kind: kind.Object, Optional: true,
 			Default: value.NewObject(value.MakeFields(0)).Freeze(), Borrow: true,
-			Doc: "servers is a list of name servers, else those of the host are asked; " +
-				"timeout the seconds to wait for an answer, " +
-				"from 1 to 30 (5); attempts how often to ask, up to 10 (2); tcp whether to ask by TCP at once.",
+			Doc: "servers is a list of name servers (by default those of the host); " +
+				"timeout is how many seconds to wait for an answer, " +
+				"1 to 30 (default 5); attempts is how often to query, up to 10 (default 2); tcp uses TCP from the start.",
 		},
 	},
 	Returns: kind.ObjectOf(
@@ -71,7 +72,7 @@ var dnsLookup = &fn.Function{
 	Needs:    fn.Network,
 	Errors:   []string{"the name, type, class or an option is not valid", "no server answers"},
 	Examples: []fn.Example{
-		{Title: "not allowed here", Source: `dns_lookup("example.com") ?? "no answer"`, Result: `"no answer"`},
+		{Title: "not permitted", Source: `dns_lookup("example.com") ?? "no answer"`, Result: `"no answer"`},
 	},
 	Impl: fn.Impl{N: func(f *fn.Frame, args []value.Value) (value.Value, bool) {
 		q, err := dnsQuestion(args[0].Text(), args[1].Text(), args[2].Text())
@@ -267,7 +268,7 @@ func exchange(network, server string, packet []byte, id uint16, until time.Time)
 			return m, nil
 		}
 		if network == "tcp" {
-			return nil, errors.New("the server answered another question")
+			return nil, errors.New("the server answered a different question")
 		}
 	}
 }

@@ -26,14 +26,14 @@ var httpMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPT
 var httpRequest = &fn.Function{
 	Name:  "http_request",
 	Group: fn.System,
-	Doc: "Makes an HTTP request and returns the body of the answer, whatever its status. " +
-		"The program waits for it, up to " +
-		"10 seconds; answers of more than 8 MiB are refused.",
+	Doc: "Sends an HTTP request and returns the body of the answer, whatever its status is. " +
+		"The program waits for it up to " +
+		"10 seconds. Answers of more than 8 MiB are refused.",
 	Params: []fn.Param{
-		{Name: "url", Doc: "Where to send the request.", Kind: kind.String},
+		{Name: "url", Doc: "The URL of the request.", Kind: kind.String},
 		{Name: "method", Doc: "The method, in any case.", Kind: kind.String, Optional: true, Default: value.NewString("get")},
 		{
-			Name: "headers", Doc: "The headers: strings.", Kind: kind.Object, Optional: true,
+			Name: "headers", Doc: "The headers; their values are strings.", Kind: kind.Object, Optional: true,
 			Default: value.NewObject(value.MakeFields(0)).Freeze(),
 		},
 		{Name: "body", Doc: "The body of the request.", Kind: kind.String, Optional: true, Default: value.NewString("")},
@@ -48,9 +48,9 @@ var httpRequest = &fn.Function{
 	Fallible: true,
 	Effect:   true,
 	Needs:    fn.Network,
-	Errors:   []string{"the method, a header or a URL is not valid", "there is no answer, or it is too long"},
+	Errors:   []string{"the method, a header or a URL is not valid", "no answer arrives, or it is too long"},
 	Examples: []fn.Example{
-		{Title: "not allowed here", Source: `http_request("https://example.com") ?? "no answer"`, Result: `"no answer"`},
+		{Title: "not permitted", Source: `http_request("https://example.com") ?? "no answer"`, Result: `"no answer"`},
 	},
 	Impl: fn.Impl{N: func(f *fn.Frame, args []value.Value) (value.Value, bool) {
 		method := strings.ToUpper(args[1].Text())

@@ -22,7 +22,7 @@ var getEnvVar = &fn.Function{
 	Returns:  kind.String,
 	Fallible: true,
 	Needs:    fn.Environment,
-	Errors:   []string{"there is no such variable"},
+	Errors:   []string{"the variable does not exist"},
 	Examples: []fn.Example{
 		{Title: "a default", Source: `get_env_var("NO_SUCH_VARIABLE") ?? "none"`, Result: `"none"`},
 		{Title: "a variable", Source: `get_env_var!("PATH")`, Any: true, Needs: fn.Environment},
@@ -63,10 +63,10 @@ var getHostname = &fn.Function{
 var getTimezoneName = &fn.Function{
 	Name:     "get_timezone_name",
 	Group:    fn.System,
-	Doc:      "Returns the name of the time zone that the program runs in: UTC, or a name in the IANA database.",
+	Doc:      "Returns the name of the program's time zone: UTC or an IANA name.",
 	Returns:  kind.String,
 	Fallible: true,
-	Errors:   []string{"the program runs in the zone of the host, and that has no name"},
+	Errors:   []string{"the program uses the host's time zone, which has no name"},
 	Examples: []fn.Example{
 		{Title: "the zone", Source: `get_timezone_name!()`, Result: `"UTC"`},
 	},
@@ -76,7 +76,7 @@ var getTimezoneName = &fn.Function{
 			return value.NewString(name), true
 		}
 		if name = localZone(); name == "" {
-			return f.Fail("failed to get the name of the local time zone: neither TZ nor /etc/localtime tells it")
+			return f.Fail("failed to get the name of the local time zone: neither TZ nor /etc/localtime has it")
 		}
 		return value.NewString(name), true
 	}},
@@ -113,9 +113,9 @@ var reverseDNS = &fn.Function{
 	Returns:  kind.String,
 	Fallible: true,
 	Needs:    fn.Network,
-	Errors:   []string{"the value is not an IP address", "there is no name for the address"},
+	Errors:   []string{"the value is not an IP address", "the address has no name"},
 	Examples: []fn.Example{
-		{Title: "not allowed here", Source: `reverse_dns("127.0.0.1") ?? "unknown"`, Result: `"unknown"`},
+		{Title: "not permitted", Source: `reverse_dns("127.0.0.1") ?? "unknown"`, Result: `"unknown"`},
 	},
 	Impl: fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
 		addr, err := netip.ParseAddr(v.Text())

@@ -84,7 +84,7 @@ func TestHTTPRequest(t *testing.T) {
 	})
 }
 
-// nameServer answers all questions by UDP, cut off, and by TCP.
+// nameServer starts a name server that answers all queries: truncated by UDP, and in full by TCP.
 func nameServer(t *testing.T) string {
 	t.Helper()
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")

@@ -60,7 +60,7 @@ func boundariesOf(originalCase string) boundaries {
 	return byDefault
 }
 
-// namedBoundaries are the boundaries that snakecase can be told to ignore.
+// namedBoundaries are the boundaries that snakecase can ignore.
 var namedBoundaries = map[string]boundaries{
 	"lower_upper": lowerUpper,
 	"upper_lower": upperLower,
@@ -89,9 +89,9 @@ func changesCase(name, shown, separator string, excludes bool, change func(b []b
 		{Name: "value", Doc: "The identifier.", Kind: kind.String},
 		{
 			Name: "original_case", Kind: kind.String, Optional: true, Constant: true, Enum: originalCases,
-			Doc: "The case that the string is in, so that it is split only where that case splits; " +
-				"else it is split at blanks, " +
-				"underscores and hyphens and where capitals, small letters and digits meet.",
+			Doc: "The original case of the string. The string is then split only at the boundaries of that case. " +
+				"Otherwise it is split at blanks, " +
+				"underscores and hyphens, and where capitals, lower-case letters and digits meet.",
 		},
 	}
 	examples := []fn.Example{
@@ -101,7 +101,8 @@ func changesCase(name, shown, separator string, excludes bool, change func(b []b
 	if excludes {
 		params = append(params, fn.Param{
 			Name: "excluded_boundaries", Kind: kind.Array, Optional: true, Constant: true,
-			Doc: "Where not to split: lower_upper, upper_lower, acronym, lower_digit, upper_digit, digit_lower, digit_upper.",
+			Doc: "Boundaries at which the string is not split: lower_upper, upper_lower, acronym, lower_digit, " +
+				"upper_digit, digit_lower, digit_upper.",
 		})
 		examples = append(examples, fn.Example{
 			Title: "not before digits", Source: name + `("s3Bucket", excluded_boundaries: ["lower_digit"])`,

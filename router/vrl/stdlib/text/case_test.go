@@ -33,7 +33,7 @@ func TestChangeCase(t *testing.T) {
 	})
 }
 
-// TestCaseIsPaid: characters beyond ASCII, of which each may be a word, take ten times as long.
+// TestCaseIsPaid: non-ASCII characters, each of which may be a word, cost ten times as much.
 func TestCaseIsPaid(t *testing.T) {
 	for unit, perByte := range map[string]int{"aB": 1, "ßA": 8, "_é": 8, "e\u0301": 8} {
 		text := strings.Repeat(unit, 10_000)
@@ -59,7 +59,7 @@ func TestCaseIsPaid(t *testing.T) {
 
 func TestCommunityID(t *testing.T) {
 	vrltest.Run(t, []vrltest.Case{
-		// The values are those of the specification's baseline.
+		// The values come from the baseline of the specification.
 		{
 			Name:   "ICMP has types for ports",
 			Source: `community_id!("192.168.0.89", "192.168.0.1", 1, source_port: 8, destination_port: 0)`,

@@ -1,4 +1,4 @@
-// Package text holds the functions that compare, search, change and split strings.
+// Package text has the functions that compare, search, change and split strings.
 package text
 
 import "cordwood/router/vrl/fn"

@@ -19,12 +19,12 @@ var shannonEntropy = &fn.Function{
 	Params: []fn.Param{
 		{Name: "value", Doc: "The string.", Kind: kind.String},
 		{
-			Name: "segmentation", Doc: "What the symbols are.", Kind: kind.String, Optional: true,
+			Name: "segmentation", Doc: "The symbols.", Kind: kind.String, Optional: true,
 			Default: value.NewString("byte"), Constant: true,
 			Enum: []fn.Enum{
 				{Value: "byte", Doc: "bytes"},
-				{Value: "codepoint", Doc: "code points of Unicode"},
-				{Value: "grapheme", Doc: "characters as people see them"},
+				{Value: "codepoint", Doc: "Unicode code points"},
+				{Value: "grapheme", Doc: "grapheme clusters"},
 			},
 		},
 	},

@@ -53,7 +53,7 @@ var basename = &fn.Function{
 	Params:   []fn.Param{{Name: "value", Doc: "The path.", Kind: kind.String}},
 	Returns:  kind.Or(kind.String, kind.Null),
 	Fallible: true,
-	Errors:   []string{"none at present; calls count as ones that may fail"},
+	Errors:   []string{"none at present, but the compiler treats calls as fallible"},
 	Examples: []fn.Example{
 		{Title: "a file", Source: `basename!("/var/log/syslog.1")`, Result: `"syslog.1"`},
 		{Title: "a slash at the end", Source: `basename!("/var/log/")`, Result: `"log"`},
@@ -75,7 +75,7 @@ var dirname = &fn.Function{
 	Params:   []fn.Param{{Name: "value", Doc: "The path.", Kind: kind.String}},
 	Returns:  kind.String,
 	Fallible: true,
-	Errors:   []string{"none at present; calls count as ones that may fail"},
+	Errors:   []string{"none at present, but the compiler treats calls as fallible"},
 	Examples: []fn.Example{
 		{Title: "a file", Source: `dirname!("/var/log/syslog.1")`, Result: `"/var/log"`},
 		{Title: "no directory", Source: `dirname!("syslog.1")`, Result: `"."`},

@@ -20,17 +20,17 @@ var redact = &fn.Function{
 	Name:  "redact",
 	Group: fn.String,
 	Doc: "Replaces secret text in a string, or in all strings of an object or array. The filters determine " +
-		"which text is replaced. They are regular expressions; the name us_social_security_number; or objects with a " +
-		"type, which is that name or " +
-		"pattern, the latter with a list of patterns, regular expressions or strings. The redactor is full (the text " +
-		"[REDACTED] is put in the place), sha2 or sha3 (a hash), or an object with one of these as type, or text. An " +
-		"object of type text has a replacement; sha2 and sha3 may have a variant, such as SHA-256, and an encoding, " +
+		"which text is replaced. A filter is a regular expression, the name us_social_security_number, or an object with a " +
+		"type, which is this name or " +
+		"pattern; for pattern, it has a list patterns of regular expressions or strings. The redactor is full (the text is " +
+		"replaced by [REDACTED]), sha2 or sha3 (by a hash), or an object whose type is one of these or text. An " +
+		"object of type text has a replacement. For sha2 and sha3 it may have a variant, such as SHA-256, and an encoding, " +
 		"base64 or base16.",
 	Params: []fn.Param{
-		{Name: "value", Doc: "What to redact.", Kind: kind.Or(kind.String, kind.Object, kind.Array)},
-		{Name: "filters", Doc: "What to look for.", Kind: kind.Array, Constant: true},
+		{Name: "value", Doc: "The value to redact.", Kind: kind.Or(kind.String, kind.Object, kind.Array)},
+		{Name: "filters", Doc: "The filters.", Kind: kind.Array, Constant: true},
 		{
-			Name: "redactor", Doc: "What to replace it with.", Kind: kind.Or(kind.String, kind.Object), Optional: true,
+			Name: "redactor", Doc: "The redactor.", Kind: kind.Or(kind.String, kind.Object), Optional: true,
 			Default: value.NewString("full"), Constant: true,
 		},
 	},

@@ -22,7 +22,7 @@ var match = &fn.Function{
 	Returns: kind.Boolean,
 	Examples: []fn.Example{
 		{Title: "found", Source: `match("I'm a little teapot", r'tea\w+')`, Result: `true`},
-		{Title: "the whole string is meant", Source: `match("I'm a little teapot", r'^tea\w+$')`, Result: `false`},
+		{Title: "the whole string must match", Source: `match("I'm a little teapot", r'^tea\w+$')`, Result: `false`},
 	},
 	Impl: fn.Impl{F2: func(f *fn.Frame, v, re value.Value) (value.Value, bool) {
 		s := v.Str()
@@ -68,7 +68,7 @@ var matchAny = &fn.Function{
 }
 
 var countParam = fn.Param{
-	Name: "count", Doc: "How many occurrences to replace, from the left; all if negative.", Kind: kind.Integer,
+	Name: "count", Doc: "How many occurrences to replace, from the left; if negative, all.", Kind: kind.Integer,
 	Optional: true, Default: value.NewInt(-1),
 }
 
@@ -77,12 +77,12 @@ var replace = &fn.Function{
 	Group: fn.String,
 	Doc: "Replaces occurrences of the pattern. With a regular expression, $1, $name and ${name} in the " +
 		"replacement stand " +
-		"for its groups, and $$ for a dollar sign. A name goes as far as there are letters, digits and underscores: " +
+		"for its groups, and $$ for a dollar sign. A name is as long as possible: " +
 		"${1}st is the first group followed by st.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The string.", Kind: kind.String},
-		{Name: "pattern", Doc: "What to replace: a string, or a regular expression.", Kind: textOrRegex},
-		{Name: "with", Doc: "What to put in its place.", Kind: kind.String},
+		{Name: "pattern", Doc: "The text to replace: a string or a regular expression.", Kind: textOrRegex},
+		{Name: "with", Doc: "The replacement.", Kind: kind.String},
 		countParam,
 	},
 	Returns: kind.String,
@@ -212,7 +212,7 @@ var replaceWith = &fn.Function{
 	Name:  "replace_with",
 	Group: fn.String,
 	Doc: "Replaces each match of the regular expression with the result of the closure. The closure gets an object: " +
-		"string is the match, captures an array of its groups, and each named group is a field of its own. A group that " +
+		"string is the match, captures is an array of its groups, and each named group is a separate field. A group that " +
 		"took no part in the match is null.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The string.", Kind: kind.String},
@@ -306,7 +306,7 @@ var sieve = &fn.Function{
 		"the end is not replaced.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The string.", Kind: kind.String},
-		{Name: "permitted_characters", Doc: "What to keep.", Kind: kind.Regex},
+		{Name: "permitted_characters", Doc: "The text to keep.", Kind: kind.Regex},
 		{
 			Name: "replace_single", Doc: "The text that replaces a single byte.", Kind: kind.String, Optional: true,
 			Default: value.NewString(""),

@@ -15,14 +15,16 @@ var textOrRegex = kind.Or(kind.String, kind.Regex)
 var split = &fn.Function{
 	Name:  "split",
 	Group: fn.String,
-	Doc: "Splits the string wherever the pattern is found. An empty pattern splits between all characters, and so gives " +
+	Doc: "Splits the string at each occurrence of the pattern. An empty pattern splits between all characters, which " +
+		"gives " +
 		"an empty string at both ends.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The string to split.", Kind: kind.String},
 		{Name: "pattern", Doc: "The separator of the pieces: a string or a regular expression.", Kind: textOrRegex},
 		{
 			Name: "limit",
-			Doc:  "The most pieces to make; the last is all the rest. None are made if it is 0 or negative.",
+			Doc: "The maximum number of pieces. The last piece is the rest of the string. If the limit is 0 or negative, " +
+				"the result is empty.",
 			Kind: kind.Integer, Optional: true,
 		},
 	},
@@ -90,13 +92,14 @@ func splitRegex(f *fn.Frame, s string, re *pattern.Regex, n int) (value.Value, b
 var slice = &fn.Function{
 	Name:  "slice",
 	Group: fn.String,
-	Doc: "Returns a part of a string or an array, from start up to, but without, end. Positions in strings count bytes. " +
+	Doc: "Returns the part of a string or an array from start to before end. Positions in strings count bytes. " +
 		"Negative positions count from the end.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The string or array.", Kind: kind.Or(kind.String, kind.Array)},
 		{Name: "start", Doc: "Where the part starts.", Kind: kind.Integer},
 		{
-			Name: "end", Doc: "Where the part ends; beyond the end is the end, and so is none given.", Kind: kind.Integer,
+			Name: "end", Doc: "Where the part ends. By default, or if it is too large, this is the end of the " +
+				"value.", Kind: kind.Integer,
 			Optional: true,
 		},
 	},
@@ -157,7 +160,7 @@ var join = &fn.Function{
 	Params: []fn.Param{
 		{Name: "value", Doc: "The strings.", Kind: kind.Array, Borrow: true},
 		{
-			Name: "separator", Doc: "What to put between them.", Kind: kind.String, Optional: true,
+			Name: "separator", Doc: "The separator.", Kind: kind.String, Optional: true,
 			Default: value.NewString(""),
 		},
 	},
@@ -205,13 +208,13 @@ var find = &fn.Function{
 	Doc:   "Returns the position of the first occurrence of the pattern, in bytes, or null if it does not occur.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The string to search.", Kind: kind.String},
-		{Name: "pattern", Doc: "What to search for: a string, or a regular expression.", Kind: textOrRegex},
+		{Name: "pattern", Doc: "The pattern to search for: a string or a regular expression.", Kind: textOrRegex},
 		{Name: "from", Doc: "The position to search from.", Kind: kind.Integer, Optional: true, Default: value.NewInt(0)},
 	},
 	Returns: kind.Or(kind.Integer, kind.Null),
 	Examples: []fn.Example{
 		{Title: "a string", Source: `find("foobar", "bar")`, Result: `3`},
-		{Title: "a regular expression, from a position on", Source: `find("a1b2", r'\d', from: 2)`, Result: `3`},
+		{Title: "a regular expression, from a position", Source: `find("a1b2", r'\d', from: 2)`, Result: `3`},
 		{Title: "not found", Source: `find("foobar", "baz")`, Result: `null`},
 	},
 	Impl: fn.Impl{F3: func(f *fn.Frame, v, pat, from value.Value) (value.Value, bool) {

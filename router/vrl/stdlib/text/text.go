@@ -35,7 +35,7 @@ var downcase = &fn.Function{
 	Params: []fn.Param{{Name: "value", Doc: "The string to convert.", Kind: kind.String}},
 	Examples: []fn.Example{
 		{Title: "plain letters", Source: `downcase("GET")`, Result: `"get"`},
-		{Title: "letters beyond ASCII", Source: `downcase("ÀÉ")`, Result: `"àé"`},
+		{Title: "non-ASCII letters", Source: `downcase("ÀÉ")`, Result: `"àé"`},
 	},
 	Returns: kind.String,
 	Impl: fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
@@ -78,7 +78,7 @@ func mapCase(f *fn.Frame, v value.Value, first, last byte,
 var contains = &fn.Function{
 	Name:  "contains",
 	Group: fn.String,
-	Doc:   "Returns whether the string contains another one.",
+	Doc:   "Returns whether the string contains another string.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The string to search.", Kind: kind.String},
 		{Name: "substring", Doc: "The string to search for.", Kind: kind.String},
@@ -116,7 +116,7 @@ func lower(s string) string {
 }
 
 var caseSensitive = fn.Param{
-	Name: "case_sensitive", Doc: "Whether upper and lower case letters differ.", Kind: kind.Boolean, Optional: true,
+	Name: "case_sensitive", Doc: "Whether upper and lower case are distinguished.", Kind: kind.Boolean, Optional: true,
 	Default: value.NewBool(true),
 }
 
@@ -173,10 +173,10 @@ var containsAll = &fn.Function{
 var startsWith = &fn.Function{
 	Name:  "starts_with",
 	Group: fn.String,
-	Doc:   "Returns whether the string starts with another one.",
+	Doc:   "Returns whether the string starts with another string.",
 	Params: []fn.Param{
-		{Name: "value", Doc: "The string to look at.", Kind: kind.String},
-		{Name: "substring", Doc: "What it may start with.", Kind: kind.String},
+		{Name: "value", Doc: "The string to check.", Kind: kind.String},
+		{Name: "substring", Doc: "The prefix.", Kind: kind.String},
 		caseSensitive,
 	},
 	Returns: kind.Boolean,
@@ -226,10 +226,10 @@ func lowerRune(r rune) rune {
 var endsWith = &fn.Function{
 	Name:  "ends_with",
 	Group: fn.String,
-	Doc:   "Returns whether the string ends with another one.",
+	Doc:   "Returns whether the string ends with another string.",
 	Params: []fn.Param{
-		{Name: "value", Doc: "The string to look at.", Kind: kind.String},
-		{Name: "substring", Doc: "What it may end with.", Kind: kind.String},
+		{Name: "value", Doc: "The string to check.", Kind: kind.String},
+		{Name: "substring", Doc: "The suffix.", Kind: kind.String},
 		caseSensitive,
 	},
 	Returns: kind.Boolean,
@@ -270,12 +270,12 @@ var stripWhitespace = &fn.Function{
 var truncateString = &fn.Function{
 	Name:  "truncate",
 	Group: fn.String,
-	Doc: "Cuts the string after a number of characters (code points). What is cut may be followed by a suffix, " +
+	Doc: "Truncates the string to a number of characters (code points). A truncated string may get a suffix, " +
 		"which is not counted.",
 	Params: []fn.Param{
-		{Name: "value", Doc: "The string to cut.", Kind: kind.String},
-		{Name: "limit", Doc: "The number of characters to keep; negative is 0.", Kind: kind.Integer},
-		{Name: "suffix", Doc: "What to add if something was cut off.", Kind: kind.String, Optional: true},
+		{Name: "value", Doc: "The string to truncate.", Kind: kind.String},
+		{Name: "limit", Doc: "The number of characters to keep. A negative number counts as 0.", Kind: kind.Integer},
+		{Name: "suffix", Doc: "The suffix for a truncated string.", Kind: kind.String, Optional: true},
 	},
 	Returns: kind.String,
 	Examples: []fn.Example{
