@@ -72,7 +72,7 @@ func TestCluster(t *testing.T) {
 		},
 		{
 			http.MethodPost, "/v1/cluster/operations", `{"kind":"shard-add"} {"kind":"shard-add"}`, "rw", 400,
-			"something follows its end",
+			"there is text after its end",
 		},
 		{http.MethodPost, "/v1/cluster/operations", `[]`, "rw", 400, "it is a JSON array, and an object is needed"},
 		{http.MethodPost, "/v1/cluster/operations", `{"kind":`, "rw", 400, "it is not complete"},

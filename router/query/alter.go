@@ -68,7 +68,7 @@ func (d definer) addColumn(a *metapb.AlterTable, t *schema.Table, def *statement
 	}
 	if len(t.Columns) >= d.maxColumns {
 		return errs.New(errs.InvalidArguments,
-			"table %s.%s has %d columns, which is as many as a table can have (--max-columns)",
+			"table %s.%s has %d columns, which is the maximum (--max-columns)",
 			t.Database, t.Name, len(t.Columns))
 	}
 	a.Change = &metapb.AlterTable_AddColumn{AddColumn: c.ToProto()}
@@ -151,18 +151,18 @@ func addedColumn(t *schema.Table, def *statement.ColumnDef) (schema.Column, erro
 			t.Database, t.Name, t.TimeIndex().Name)
 	case c.NotNull && c.Default == nil:
 		return c, errs.New(errs.InvalidArguments,
-			"column %q cannot be added as NOT NULL without a DEFAULT: the rows that exist have no value for it", c.Name)
+			"column %q cannot be added as NOT NULL without a DEFAULT: the existing rows have no value for it", c.Name)
 	case c.NotNull && !showsDefault(&c, def):
 		return c, errs.New(errs.InvalidArguments,
-			"column %q cannot be added as NOT NULL: the rows that exist cannot show a default in a tag, a TIMESTAMP or a "+
+			"column %q cannot be added as NOT NULL: existing rows cannot show a default in a tag, a TIMESTAMP or a "+
 				"BINARY; add it without NOT NULL", c.Name)
 	}
 	if def.PrimaryKey {
 		c.Semantic = schema.Tag
 	}
 	if c.Default != nil && !def.Null && showsDefault(&c, def) {
-		// The rows that exist are to show the default. In segments they are recognised by having no value, so that
-		// no later row may be null.
+		// Existing rows must show the default. In segments they are recognised by having no value, so later rows
+		// must not be null.
 		c.NotNull = true
 	}
 	return c, nil
@@ -176,8 +176,8 @@ func showsDefault(c *schema.Column, def *statement.ColumnDef) bool {
 // changeable refuses options that are not properties of a table.
 func changeable(key string) error {
 	if key == schema.OptionAutoCreateTable {
-		return errs.New(errs.InvalidArguments, "%s is no option of a table: a request or a pipeline says it "+
-			"with its rows, as x-svc-hints: auto_create_table=false or svc_auto_create_table", key)
+		return errs.New(errs.InvalidArguments, "%s is not an option of a table: a request or a pipeline sets it "+
+			"with its rows, by x-svc-hints: auto_create_table=false or svc_auto_create_table", key)
 	}
 	if _, ok := schema.OptionName(key); !ok {
 		_, err := schema.NormalizeOption(key, "")

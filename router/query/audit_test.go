@@ -11,7 +11,7 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// changeLines returns the lines of changes in a log, without what is not about them.
+// changeLines returns the lines for changes in a log, without members that do not concern them.
 func changeLines(t *testing.T, log *bytes.Buffer) (lines []map[string]any) {
 	t.Helper()
 	for line := range bytes.Lines(log.Bytes()) {
@@ -26,8 +26,8 @@ func changeLines(t *testing.T, log *bytes.Buffer) (lines []map[string]any) {
 	return lines
 }
 
-// TestChangesAreAudited runs every kind of statement as who may do it, as who may not,
-// and while the metadata fails: those that change something leave one line, others none.
+// TestChangesAreAudited runs every kind of statement as a user who may, as a user who may not, and while the
+// metadata fails. Each statement that changes something is logged in one line, and others are not logged.
 func TestChangesAreAudited(t *testing.T) {
 	objects := map[string][2]string{
 		"CreateDatabase": {"d", ""}, "AlterDatabase": {"shop", ""}, "DropDatabase": {"shop", ""},
@@ -48,7 +48,7 @@ func TestChangesAreAudited(t *testing.T) {
 			object, changes := objects[kind]
 			if !changes {
 				if len(lines) > 0 {
-					t.Errorf("%s as %s is written down: %v", text, right, lines)
+					t.Errorf("%s as %s is logged: %v", text, right, lines)
 				}
 				continue
 			}
@@ -75,8 +75,8 @@ func TestChangesAreAudited(t *testing.T) {
 	}
 }
 
-// TestEachStatementIsWrittenDown has a line for each statement of a text, with its own text.
-func TestEachStatementIsWrittenDown(t *testing.T) {
+// TestEachStatementIsAudited: each statement of a text is logged in a separate line with its own text.
+func TestEachStatementIsAudited(t *testing.T) {
 	var log bytes.Buffer
 	w := newWorld(t, func(c *Config) { c.Logger = slog.New(slog.NewJSONHandler(&log, nil)) })
 	text := "CREATE DATABASE a; SELECT 1; DROP TABLE nope; DROP DATABASE b"

@@ -8,8 +8,8 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// TestBehindRefuses: a node that cannot read the metadata does not say that something does
-// not exist, or that there is nothing to change: others may have made it meanwhile.
+// TestBehindRefuses: a node that cannot read the metadata does not report that something does not exist or that
+// there is nothing to change, because another node may have created it.
 func TestBehindRefuses(t *testing.T) {
 	for _, sql := range []string{
 		"DROP TABLE IF EXISTS later", "DROP TABLE later", "TRUNCATE TABLE later", "ALTER TABLE later ADD COLUMN c STRING",
@@ -21,10 +21,10 @@ func TestBehindRefuses(t *testing.T) {
 	} {
 		w := newWorld(t)
 		w.shards.reads = []*shardpb.TableName{{Database: "public", Name: "later"}}
-		w.meta.fresh = func() error { return errs.New(errs.DeadlineExceeded, "this node is cut off") }
+		w.meta.fresh = func() error { return errs.New(errs.DeadlineExceeded, "this node is isolated") }
 		_, err := w.run(t.Context(), sql)
 		if e := errs.From(err); e.Code != errs.ShardNotReady || e.Status() != 503 || e.RetryAfter == 0 ||
-			!strings.Contains(err.Error(), "cut off") {
+			!strings.Contains(err.Error(), "isolated") {
 			t.Errorf("%s: %v, want code %d with the cause", sql, err, errs.ShardNotReady)
 		}
 		if len(w.meta.proposed) > 0 {
@@ -33,10 +33,10 @@ func TestBehindRefuses(t *testing.T) {
 	}
 }
 
-// TestBehindAsksShards: a query of a node that cannot read the metadata continues with the
-// tables that it knows, unless a shard knows newer ones.
+// TestBehindAsksShards: a query on a node that cannot read the metadata uses the tables that the node knows,
+// unless a shard knows newer ones.
 func TestBehindAsksShards(t *testing.T) {
-	cut := errs.New(errs.DeadlineExceeded, "this node is cut off")
+	cut := errs.New(errs.DeadlineExceeded, "this node is isolated")
 	for _, c := range []struct {
 		newer int
 		heals bool

@@ -12,8 +12,8 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// Tables returns the tables of a database, as Table does a single one. For a database of the server they are the
-// ones with stored rows.
+// Tables returns the tables of a database, with the same rules as Table. In a database of the server, these are
+// the tables with stored rows.
 func (s *Service) Tables(ctx context.Context, database string) ([]*schema.Table, error) {
 	caller := access.From(ctx)
 	if err := caller.Require(access.Need{Privilege: access.Select, Action: "list tables"}); err != nil {
@@ -28,8 +28,7 @@ func (s *Service) Tables(ctx context.Context, database string) ([]*schema.Table,
 	return s.names.meta.Tables(database), nil
 }
 
-// CheckCondition refuses a condition in a client's parameter that is not a condition on the columns of a single
-// table.
+// CheckCondition returns an error if a client's condition is not a condition on the columns of a single table.
 func (s *Service) CheckCondition(ctx context.Context, database, where string) error {
 	if err := statement.CheckCondition(where); err != nil {
 		return errs.Wrap(errs.InvalidSyntax, err, "where")
@@ -41,7 +40,8 @@ func (s *Service) CheckCondition(ctx context.Context, database, where string) er
 		return statement.InAlone(err)
 	}
 	if len(a.Tables) > 0 || statement.HasQuery(where) {
-		return errs.New(errs.Unsupported, "where: a condition uses the columns of the tables; it cannot have a query in it")
+		return errs.New(errs.Unsupported, "where: a condition can only use the columns of the tables; it cannot contain "+
+			"a query")
 	}
 	return nil
 }

@@ -191,7 +191,7 @@ func alter(table string, a *metapb.AlterTable) *metapb.Command {
 	return &metapb.Command{Op: &metapb.Command_AlterTable{AlterTable: a}}
 }
 
-// TestRoundTrip creates a table from what SHOW CREATE TABLE says of another.
+// TestRoundTrip creates a table from the result of SHOW CREATE TABLE for another table.
 func TestRoundTrip(t *testing.T) {
 	text := "it's"
 	quoted := schema.QuoteLiteral(text)
@@ -224,7 +224,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestRoundTripRandom does so for many tables with everything that a table can have.
+// TestRoundTripRandom does the same for many random tables with everything.
 func TestRoundTripRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
@@ -274,7 +274,7 @@ func TestRoundTripRandom(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !table.AppendMode() {
-			// A table that merges rows says so whether or not it was told.
+			// The statement contains the options of a table that merges rows even if they were not set.
 			table.Options["append_mode"], table.Options["merge_mode"] = "false", table.MergeMode()
 		}
 		sql := schema.CreateTableSQL(table)
@@ -292,7 +292,7 @@ func TestRoundTripRandom(t *testing.T) {
 	}
 }
 
-// randomDefault returns a DEFAULT as it is stored, or none.
+// randomDefault returns a DEFAULT in its stored form, or nil.
 func randomDefault(r *rand.Rand, typ schema.Type) *string {
 	texts := []string{schema.QuoteLiteral(""), schema.QuoteLiteral("it's\n\"; --")}
 	switch {
@@ -371,7 +371,7 @@ func TestInsert(t *testing.T) {
 	}
 }
 
-// TestInsertFollowsSchema runs the rows again when the table changed meanwhile.
+// TestInsertFollowsSchema: if the table has changed, the INSERT converts its rows again.
 func TestInsertFollowsSchema(t *testing.T) {
 	w := newWorld(t)
 	w.writer.err = errors.Join(write.ErrSchemaChanged, errs.New(errs.InvalidArguments, "another type"))
@@ -489,8 +489,8 @@ func TestValueOf(t *testing.T) {
 	}
 }
 
-// TestCreateTableMode has a table without a primary key keep all rows, one with a key merge them
-// and say so.
+// TestCreateTableMode: a table without a primary key keeps all rows. A table with a key merges rows, and a
+// warning says so.
 func TestCreateTableMode(t *testing.T) {
 	for _, c := range []struct{ sql, mode, warning string }{
 		{"CREATE TABLE n (ts TIMESTAMP TIME INDEX, msg STRING)", "true", ""},
@@ -533,7 +533,7 @@ func TestCreateTableMode(t *testing.T) {
 	}
 }
 
-// TestSetAppendMode has append mode end the merging of values with it.
+// TestSetAppendMode: setting append_mode ends the merging of rows.
 func TestSetAppendMode(t *testing.T) {
 	w := newWorld(t)
 	table, ok := w.meta.Table("public", "logs")
@@ -550,8 +550,8 @@ func TestSetAppendMode(t *testing.T) {
 	}
 }
 
-// TestUnsetAppendMode: a table without a primary key keeps all rows by default, so that there is nothing to change, or
-// it does so from now on.
+// TestUnsetAppendMode: a table without a primary key keeps all rows by default, so UNSET either changes nothing
+// or makes the table keep all rows.
 func TestUnsetAppendMode(t *testing.T) {
 	for _, c := range []struct {
 		sql, mode string
@@ -595,23 +595,22 @@ func TestUnsetAppendMode(t *testing.T) {
 	}
 }
 
-// TestDefineRefusals lists statements that contradict themselves.
+// TestDefineRefusals checks statements that contradict themselves.
 func TestDefineRefusals(t *testing.T) {
 	for sql, want := range map[string]string{
 		"CREATE TABLE n (ts TIMESTAMP TIME INDEX, a STRING PRIMARY KEY, b STRING PRIMARY KEY)":      "PRIMARY KEY (a, b)",
 		"CREATE TABLE n (ts TIMESTAMP TIME INDEX, a STRING PRIMARY KEY, b STRING, PRIMARY KEY (b))": "PRIMARY KEY (a, b)",
-		"ALTER TABLE logs MODIFY COLUMN n STRING": "gets wider types " +
-			"only, and those of Int32 are BIGINT, DOUBLE",
-		"ALTER TABLE logs MODIFY COLUMN x DOUBLE":                           `no column "x"`,
-		"ALTER TABLE logs MODIFY COLUMN n NUMBER":                           "Unknown column type",
-		"ALTER TABLE logs MODIFY COLUMN n SET FULLTEXT INDEX":               "needs a String column, not Int32",
-		"ALTER TABLE logs MODIFY COLUMN n UNSET SKIPPING INDEX":             "has no index",
-		"ALTER TABLE logs RENAME COLUMN x TO y":                             `no column "x"`,
-		"ALTER TABLE logs SET tll='7d'":                                     `did you mean "ttl"?; known are append_mode`,
-		"ALTER TABLE logs MODIFY COLUMN n SET INVERTED INDEX WITH (x='1')":  "which has no options",
-		"ALTER TABLE logs MODIFY COLUMN n SET SKIPPING INDEX WITH (gran=1)": `did you mean "granularity"?`,
-		"ALTER TABLE logs RENAME COLUMN n TO __primary_key":                 "__primary_key",
-		"ALTER TABLE logs SET ttl='7d', skip_wal=NULL":                      "send a statement for each",
+		"ALTER TABLE logs MODIFY COLUMN n STRING":                                                   "the types wider than Int32 are BIGINT, DOUBLE",
+		"ALTER TABLE logs MODIFY COLUMN x DOUBLE":                                                   `no column "x"`,
+		"ALTER TABLE logs MODIFY COLUMN n NUMBER":                                                   "Unknown column type",
+		"ALTER TABLE logs MODIFY COLUMN n SET FULLTEXT INDEX":                                       "needs a String column, not Int32",
+		"ALTER TABLE logs MODIFY COLUMN n UNSET SKIPPING INDEX":                                     "has no index",
+		"ALTER TABLE logs RENAME COLUMN x TO y":                                                     `no column "x"`,
+		"ALTER TABLE logs SET tll='7d'":                                                             `did you mean "ttl"?; known are append_mode`,
+		"ALTER TABLE logs MODIFY COLUMN n SET INVERTED INDEX WITH (x='1')":                          "which has no options",
+		"ALTER TABLE logs MODIFY COLUMN n SET SKIPPING INDEX WITH (gran=1)":                         `did you mean "granularity"?`,
+		"ALTER TABLE logs RENAME COLUMN n TO __primary_key":                                         "__primary_key",
+		"ALTER TABLE logs SET ttl='7d', skip_wal=NULL":                                              "send a statement for each",
 	} {
 		w := newWorld(t)
 		if _, err := w.run(t.Context(), sql); err == nil || !strings.Contains(err.Error(), want) || len(w.meta.proposed) > 0 {
@@ -620,7 +619,7 @@ func TestDefineRefusals(t *testing.T) {
 	}
 }
 
-// TestTimezoneOfStatements: a time zone holds for the statements behind it.
+// TestTimezoneOfStatements: a time zone applies to the statements after it.
 func TestTimezoneOfStatements(t *testing.T) {
 	w := newWorld(t)
 	if _, err := w.run(t.Context(),

@@ -9,8 +9,8 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// timeIndexOf returns the place of the time index among the columns of a table. index are the names that clauses
-// give it, at the places of all columns.
+// timeIndexOf returns the position of the time index among the columns of a table. index has the column names in
+// TIME INDEX clauses, and at the positions of all columns.
 func timeIndexOf(st *statement.CreateTable, index []string, at map[string]int) (int, error) {
 	switch {
 	case len(index) == 0:
@@ -80,7 +80,7 @@ func tableColumns(st *statement.CreateTable) ([]schema.Column, error) {
 		}
 		switch columns[i].Semantic {
 		case schema.Timestamp:
-			return nil, bad("%q is the time index, which is part of a row's identity anyway; leave it out of PRIMARY KEY", key)
+			return nil, bad("%q is the time index, which is always part of a row's identity; leave it out of PRIMARY KEY", key)
 		case schema.Tag:
 			return nil, bad("PRIMARY KEY names %q twice", key)
 		}
@@ -89,7 +89,7 @@ func tableColumns(st *statement.CreateTable) ([]schema.Column, error) {
 	return columns, nil
 }
 
-// newColumn checks a column by itself.
+// newColumn checks a column definition and returns the column.
 func newColumn(def *statement.ColumnDef) (schema.Column, error) {
 	if err := schema.CheckColumnName(def.Name); err != nil {
 		return schema.Column{}, err
@@ -121,7 +121,7 @@ func newColumn(def *statement.ColumnDef) (schema.Column, error) {
 	return c, nil
 }
 
-// newIndex makes the index of a column of type t.
+// newIndex returns the index for a column of type t.
 func newIndex(def *statement.IndexDef, t schema.Type) (*schema.Index, error) {
 	kind, ok := schema.ParseIndexKind(def.Kind)
 	if !ok {

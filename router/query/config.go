@@ -70,11 +70,11 @@ type Config struct {
 	Shards Shards
 	Writer Writer
 
-	// Timeout bounds a request that does not name another. The default value is 30 s.
+	// Timeout limits requests without their own time limit. The default value is 30 s.
 	Timeout time.Duration
-	// MaxTimeout is the longest that a request may name. The default value is 1 hour.
+	// MaxTimeout is the largest time limit that a request may have. The default value is 1 hour.
 	MaxTimeout time.Duration
-	// Running bounds the SELECTs that run at a time. The default value is 16.
+	// Running limits the concurrent SELECTs. The default value is 16.
 	Running int
 	// RunningPerUser bounds the running queries of one user, or, without authentication, of one client's
 	// address. The default value is three quarters of Running.
@@ -83,7 +83,7 @@ type Config struct {
 	Waiting int
 	// WaitingPerUser bounds how many queries of one user wait. The default value is half of Waiting.
 	WaitingPerUser int
-	// MaxWait bounds how long one waits. The default value is 10 s.
+	// MaxWait limits the time that a query waits. The default value is 10 s.
 	MaxWait time.Duration
 	// MaxColumns bounds the columns of a table. The default value is 4096.
 	MaxColumns int
@@ -117,7 +117,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports all faults of c at once.
+// Validate returns an error with all faults of c.
 func (c Config) Validate() error {
 	var faults []error
 	if c.Meta == nil || c.Shards == nil || c.Writer == nil {

@@ -9,7 +9,7 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// definer turns the statements that define databases and tables into commands of the metadata.
+// definer converts the statements that define databases and tables to metadata commands.
 type definer struct {
 	names
 	maxColumns int
@@ -52,7 +52,7 @@ func databaseOptions(list []statement.Option) (map[string]string, error) {
 }
 
 func noDatabaseOption(key string) error {
-	return errs.New(errs.InvalidArguments, "unknown option %q; a database has the option ttl only", key)
+	return errs.New(errs.InvalidArguments, "unknown option %q; a database only has the option ttl", key)
 }
 
 func (d definer) alterDatabase(st *statement.AlterDatabase, _ string) (*metapb.Command, error) {
@@ -105,7 +105,7 @@ func (d definer) createTable(st *statement.CreateTable, database string) (*metap
 		return nil, err
 	}
 	if len(st.Columns) > d.maxColumns {
-		return nil, errs.New(errs.InvalidArguments, "CREATE TABLE %s: %d columns are more than the %d that a table can have",
+		return nil, errs.New(errs.InvalidArguments, "CREATE TABLE %s: %d columns exceed the maximum of %d",
 			st.Name.Table, len(st.Columns), d.maxColumns)
 	}
 	t := &schema.Table{Database: database, Name: st.Name.Table}

@@ -23,8 +23,8 @@ const (
 	deleteBytes = 4 << 20
 )
 
-// delete finds the rows that the condition names and writes a deletion for each identity,
-// piece by piece. It returns how many there were.
+// delete finds the rows that meet the condition and writes a deletion for each identity, piece by piece. It
+// returns how many there were.
 //
 // It deletes the rows that exist when it begins. A row with one of these identities that is written while it runs
 // is either deleted or kept, depending on the order of the writes.
@@ -82,7 +82,7 @@ func (s *Service) delete(ctx context.Context, st *statement.Delete, req *Request
 
 // noQuery returns the error of a condition that reads tables.
 func noQuery(t *schema.Table) error {
-	return errs.New(errs.Unsupported, "DELETE FROM %s.%s: the condition cannot have a query in it: it uses %s",
+	return errs.New(errs.Unsupported, "DELETE FROM %s.%s: the condition cannot contain a query, but it uses %s",
 		t.Database, t.Name, keyNames(t))
 }
 

@@ -19,8 +19,7 @@ import (
 	"cordwood/router/write"
 )
 
-// identities returns the stream of an answer with n rows of host and ts, of which some hosts
-// are null.
+// identities returns an answer stream with n rows of host and ts. Some hosts are null.
 func identities(t *testing.T, n int) []byte {
 	t.Helper()
 	s := arrow.NewSchema([]arrow.Field{
@@ -51,7 +50,7 @@ func identities(t *testing.T, n int) []byte {
 	return out.Bytes()
 }
 
-// mergingWorld has public.m, whose rows merge.
+// mergingWorld returns a world with the table public.m, whose rows merge.
 func mergingWorld(t *testing.T, rows int) *world {
 	w := newWorld(t)
 	m := *w.meta.tables[0]
@@ -69,7 +68,7 @@ func TestDelete(t *testing.T) {
 	}
 	q := w.shards.queried
 	if q.Sql != `SELECT "ts", "host" FROM "public"."m" WHERE (host = 'h'`+"\n)" || len(q.Tables) != 1 {
-		t.Errorf("the engine is asked %s of %d tables", q.Sql, len(q.Tables))
+		t.Errorf("the engine got %s with %d tables", q.Sql, len(q.Tables))
 	}
 	if cols := q.Tables[0].Table.Columns; len(cols) != 2 || q.Tables[0].ExpiredBefore == nil {
 		t.Errorf("the engine sees columns %v, expired before %v; want the key, and the ttl", cols, q.Tables[0].ExpiredBefore)
@@ -89,7 +88,7 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// pieces counts the rows of each write, and fails after fail writes (0: never).
+// pieces counts the rows of each write. If fail is not 0, it fails after that many writes.
 type pieces struct {
 	fakeWriter
 	rows []int
@@ -123,14 +122,14 @@ func TestDeleteInPieces(t *testing.T) {
 func TestDeleteRefused(t *testing.T) {
 	for _, tt := range []struct {
 		sql  string
-		err  error // of the engine
+		err  error // the error of the engine
 		code errs.Code
 		says string
 	}{
 		{"DELETE FROM logs WHERE host = 'a'", nil, errs.Unsupported, "append_mode='true'"},
 		{"DELETE FROM nope WHERE host = 'a'", nil, errs.TableNotFound, "nope"},
 		{"DELETE FROM svc_private.rejects WHERE true", nil, errs.Unsupported, "svc_private"},
-		{"DELETE FROM m WHERE host IN (SELECT host FROM logs)", nil, errs.Unsupported, "query in it"},
+		{"DELETE FROM m WHERE host IN (SELECT host FROM logs)", nil, errs.Unsupported, "cannot contain a query"},
 		{
 			"DELETE FROM m WHERE upper(N) = 'A'", errs.New(errs.ColumnNotFound, "no N"), errs.Unsupported,
 			`column "n" is not a key column; the condition may use the tags "host" and the time index "ts"`,
@@ -154,9 +153,9 @@ func TestDeleteRefused(t *testing.T) {
 	}
 }
 
-// TestDeleteAsksWhatItIs: what the engine does not take for a condition by itself, or takes for
-// one that reads a table, is not run.
-func TestDeleteAsksWhatItIs(t *testing.T) {
+// TestDeleteChecksCondition: a condition that the engine does not parse as a single condition, or that reads a
+// table, is not run.
+func TestDeleteChecksCondition(t *testing.T) {
 	for _, tt := range []struct {
 		err   error
 		reads []*shardpb.TableName
@@ -172,7 +171,7 @@ func TestDeleteAsksWhatItIs(t *testing.T) {
 			t.Errorf("error is %v, want %q and nothing run", err, tt.says)
 		}
 		if want := statement.Alone("host = /* any */ 'x'"); w.shards.analyzed.Sql != want {
-			t.Errorf("the engine is asked what %q is, want %q", w.shards.analyzed.Sql, want)
+			t.Errorf("the engine was asked to analyze %q, want %q", w.shards.analyzed.Sql, want)
 		}
 	}
 }

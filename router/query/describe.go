@@ -10,18 +10,18 @@ import (
 
 // Description is what is known about a SELECT before it runs.
 type Description struct {
-	// Columns are those of its answer.
+	// Columns are the columns of the answer.
 	Columns []AnswerColumn
-	// Parameters are the engine's types of $1, $2 and so on; empty: not known.
+	// Parameters are the engine's types of $1, $2 and so on; empty: unknown.
 	Parameters []string
-	// Tables are the tables that it reads, as "database.table".
+	// Tables are the tables that the SELECT reads, as "database.table".
 	Tables []string
 }
 
 // AnswerColumn is a column of an answer.
 type AnswerColumn struct {
 	Name string
-	// Type is the engine's name of its type, as DECIMAL(18,3).
+	// Type is the engine's name of the type, for example DECIMAL(18,3).
 	Type string
 }
 

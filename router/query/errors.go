@@ -11,8 +11,8 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// storedBefore changes an error after which clients send a request again, if statements
-// before the one that failed have stored rows: they would store them again.
+// storedBefore changes an error after which clients retry, if earlier statements of the text have stored rows,
+// because a retry would store those rows again.
 func storedBefore(err error) error {
 	if err == nil || errs.ReasonOf(err) == errs.OutcomeUnknown {
 		return err
@@ -25,23 +25,23 @@ func storedBefore(err error) error {
 	return err
 }
 
-// unread returns the error for a statement that needs metadata which this node cannot read now.
+// unread returns the error for a statement that needs metadata that this node cannot read now.
 func unread(behind error, what string) error {
 	e := errs.Wrap(errs.ShardNotReady, behind, "%s", what).WithRetryAfter(time.Second)
 	e.Code, e.Leader, e.Reason = errs.ShardNotReady, "", "" // nothing was changed
 	return e
 }
 
-// unsure changes an error which says that something does not exist, because a node that cannot read the metadata
-// does not know that.
+// unsure changes an error for something that does not exist, because a node that cannot read the metadata cannot
+// be sure.
 func unsure(err, behind error) error {
 	if behind == nil || err == nil {
 		return err
 	}
 	switch e := errs.From(err); e.Code {
 	case errs.TableNotFound, errs.ColumnNotFound, errs.DatabaseNotFound:
-		return unread(behind, "this node knows of it only what was so before ("+e.Msg+
-			"), and what other nodes changed cannot be read now")
+		return unread(behind, "this node's metadata may be out of date ("+e.Msg+
+			"), and the changes of other nodes cannot be read now")
 	}
 	return err
 }
@@ -55,7 +55,7 @@ func explain(ctx context.Context, st statement.Statement, err error, after time.
 		errs.From(err).Status() == http.StatusServiceUnavailable:
 		return err // rows may have been written, which is more important than the cause
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) || timeIsUp(ctx, err):
-		advice := "ask for less, or allow more by the header x-svc-timeout"
+		advice := "request less, or allow more time by the header x-svc-timeout"
 		switch e := errs.From(err); e.Code {
 		case errs.ShardUnreachable, errs.ShardNotReady:
 			advice = "it waited for a shard: " + e.Msg

@@ -27,7 +27,7 @@ import (
 	"cordwood/router/write"
 )
 
-// fakeMeta is a view of fixed tables that keeps the commands proposed to it.
+// fakeMeta is a view of fixed tables. It records the proposed commands.
 type fakeMeta struct {
 	databases []*schemapb.Database
 	tables    []*schema.Table
@@ -36,7 +36,7 @@ type fakeMeta struct {
 	proposed  []*metapb.Command
 	pipelines []*metapb.PipelineVersion
 	err       error
-	// fresh is what Fresh does; nil: nothing.
+	// fresh is called by Fresh, unless it is nil.
 	fresh func() error
 }
 
@@ -130,7 +130,7 @@ func (m *fakeMeta) EachPipelineText(_ context.Context, f func(*metapb.PipelineVe
 	return nil
 }
 
-// fakeShards answers with given tables and rows, and keeps the last request.
+// fakeShards answers with fixed tables and rows, and records the last request.
 type fakeShards struct {
 	statsErr error
 	mu       sync.Mutex
@@ -147,12 +147,12 @@ type fakeShards struct {
 	runningErr error
 	killing    *shardpb.KillQueryRequest
 
-	defined  []uint32 // shards that were told of tables before a query
+	defined  []uint32 // shards that received definitions before a query
 	queried  *shardpb.QueryRequest
 	analyzed *shardpb.AnalyzeRequest
 	closed   bool
-	gone     int           // so many queries find that a table is not there any more
-	newer    int           // so many unchecked queries find that a shard knows a newer table
+	gone     int           // the number of queries that find that a table no longer exists
+	newer    int           // the number of unchecked queries that find that a shard knows a newer table
 	block    chan struct{} // if set, Query waits for it or its context
 }
 
@@ -239,7 +239,7 @@ type closer struct {
 
 func (c *closer) Close() error { c.s.closed = true; return nil }
 
-// fakeWriter keeps what is written.
+// fakeWriter records the written rows.
 type fakeWriter struct {
 	out    *pipeline.Output
 	keys   []write.Key
@@ -261,7 +261,7 @@ func (w *fakeWriter) Write(_ context.Context, out *pipeline.Output) (write.Resul
 	return write.Result{Rows: out.Tables[0].Rows.Rows()}, nil
 }
 
-// ipcStream returns the stream of one batch of integers for each count given.
+// ipcStream returns a stream with a batch of integers for each count.
 func ipcStream(t *testing.T, end bool, counts ...int) []byte {
 	t.Helper()
 	s := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
@@ -288,7 +288,7 @@ func ipcStream(t *testing.T, end bool, counts ...int) []byte {
 
 var now = time.Date(2024, 5, 6, 7, 8, 9, 123456789, time.UTC)
 
-// world is a service over fakes, with two databases and three tables.
+// world is a service on fakes, with two databases and three tables.
 type world struct {
 	*Service
 	meta   *fakeMeta

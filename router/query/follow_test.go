@@ -7,8 +7,8 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// TestQueryFollowsTables: a query that comes to a shard after the rows of a table have
-// gone elsewhere is asked again, of where they are.
+// TestQueryFollowsTables: if a query reaches a shard after the rows of a table have moved, it is sent again to
+// the table's current shards.
 func TestQueryFollowsTables(t *testing.T) {
 	for _, c := range []struct {
 		gone int
@@ -17,7 +17,7 @@ func TestQueryFollowsTables(t *testing.T) {
 		w := newWorld(t)
 		w.shards.reads, w.shards.gone = []*shardpb.TableName{{Database: "public", Name: "logs"}}, c.gone
 		moved := *w.meta.tables[0]
-		w.meta.fresh = func() error { // what the second look finds
+		w.meta.fresh = func() error { // the table that the second look-up finds
 			moved.ID, moved.Placement = 77, nil
 			moved.Placement = append(moved.Placement, w.meta.tables[1].Placement...)
 			if w.shards.queried != nil {
@@ -30,7 +30,7 @@ func TestQueryFollowsTables(t *testing.T) {
 			t.Errorf("%d times gone: %v", c.gone, err)
 		}
 		if q := w.shards.queried.Tables[0]; q.Table.Id != 77 || q.ShardId != 3 {
-			t.Errorf("%d times gone: table %d of shard %d was asked for last", c.gone, q.Table.Id, q.ShardId)
+			t.Errorf("%d times gone: the last query was for table %d of shard %d", c.gone, q.Table.Id, q.ShardId)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func (n names) fresh(ctx context.Context, need freshness) (behind, err error) {
 	if behind == nil {
 		return nil, nil
 	}
-	return behind, unread(behind, "what other nodes changed cannot be read now")
+	return behind, unread(behind, "the changes of other nodes cannot be read now")
 }
 
 // newest waits until this node knows everything that any shard knows: also changes that nobody has acknowledged yet.

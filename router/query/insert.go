@@ -66,7 +66,7 @@ func (s *Service) insert(ctx context.Context, st *statement.Insert, req *Request
 	}
 }
 
-// nowIn returns the present moment in a time zone.
+// nowIn returns the current time in a time zone.
 func (s *Service) nowIn(name string) (time.Time, error) {
 	loc, err := zone.Load(name)
 	if err != nil {
@@ -75,8 +75,8 @@ func (s *Service) nowIn(name string) (time.Time, error) {
 	return s.cfg.Now().In(loc), nil
 }
 
-// statementKey returns the key of the statement that runs: two that store into the same table
-// are not one repeated. The first has the key of the request, as an ingestion has.
+// statementKey returns the key of the current statement, because two statements that store into the same table
+// are not repetitions of each other. The first statement has the key of the request, like an ingestion.
 func (r *Request) statementKey() write.Key {
 	key := r.Key
 	if key.Text != "" && r.statement > 0 {
@@ -94,7 +94,7 @@ type insertColumn struct {
 	col  *column.Col
 }
 
-// insertRows makes typed rows, with the time index first. It counts values that are changed when stored.
+// insertRows returns typed rows with the time index first. It counts values that are changed when stored.
 func insertRows(t *schema.Table, st *statement.Insert, now time.Time,
 	suggest bool,
 ) (rows *column.Builder, changed pipeline.Changes, err error) {
@@ -151,7 +151,7 @@ func insertColumns(t *schema.Table, st *statement.Insert, suggest bool) ([]inser
 			return nil, findNoColumn(t, name, suggest)
 		}
 		if _, twice := from[name]; twice {
-			return nil, errs.New(errs.InvalidArguments, "column %q is named twice", name)
+			return nil, errs.New(errs.InvalidArguments, "column %q is listed twice", name)
 		}
 		from[name] = i
 	}

@@ -13,8 +13,8 @@ import (
 
 func keyed(r *Request) { r.Key = write.Key{Text: "k", Body: 7} }
 
-// TestInsertKeys gives the rows of each INSERT of a text a key of its own, under the user's
-// name. The first has the key of the request, as a request of another kind would have it.
+// TestInsertKeys: the rows of each INSERT of a text have a separate key with the user's name. The first has the
+// key of the request, like a request of another kind.
 func TestInsertKeys(t *testing.T) {
 	w := newWorld(t)
 	const text = "INSERT INTO logs (ts) VALUES (1); CREATE DATABASE IF NOT EXISTS shop; " +
@@ -31,7 +31,7 @@ func TestInsertKeys(t *testing.T) {
 	seen := map[string]bool{}
 	for _, key := range w.writer.keys {
 		if seen[key.Text] || key.User != "ann" || key.Body != 7 {
-			t.Errorf("keys %+v: each must be one of its own, of ann, with the body's hash", w.writer.keys)
+			t.Errorf("keys %+v: want distinct keys of ann with the body's hash", w.writer.keys)
 		}
 		seen[key.Text] = true
 	}
@@ -51,7 +51,7 @@ func TestInsertKeys(t *testing.T) {
 	}
 }
 
-// fakeChange says that the table has changed.
+// fakeChange is the error of a writer that the table has changed.
 type fakeChange struct{}
 
 func (*fakeChange) Error() string { return "changed" }
@@ -60,8 +60,8 @@ func (*fakeChange) Unwrap() []error {
 	return []error{write.ErrSchemaChanged, errs.New(errs.InvalidArguments, "changed")}
 }
 
-// TestUnknownAfterStatements: clients send a request again that failed with 503 and nothing
-// else, so it must not have stored rows by an earlier statement.
+// TestUnknownAfterStatements: clients retry a request that failed with 503 and no reason, so such a request must
+// not have stored rows by an earlier statement.
 func TestUnknownAfterStatements(t *testing.T) {
 	busy := errs.New(errs.ShardBusy, "full")
 	for _, tt := range []struct {
@@ -87,7 +87,7 @@ func TestUnknownAfterStatements(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
-			w.writer.err = tt.err // shop.gone throws its rows away, unwritten
+			w.writer.err = tt.err // shop.gone discards its rows
 			_, err := w.run(t.Context(), tt.sql)
 			if errs.ReasonOf(err) != tt.reason || errs.From(err).Status() != tt.status {
 				t.Errorf("%v: reason %q, status %d; want %q, %d", err, errs.ReasonOf(err), errs.From(err).Status(),

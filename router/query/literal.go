@@ -109,7 +109,7 @@ func integerValue(l statement.Literal, t schema.Type) (value, error) {
 		}
 	} else if i, err := strconv.ParseInt(text, base, 64); err == nil {
 		if lo, hi := t.IntRange(); i < lo || i > hi {
-			return value{}, mismatch(l, t, ", which goes from "+strconv.FormatInt(lo, 10)+" to "+strconv.FormatInt(hi, 10))
+			return value{}, mismatch(l, t, ", whose range is "+strconv.FormatInt(lo, 10)+" to "+strconv.FormatInt(hi, 10))
 		}
 		return value{i: i}, nil
 	}
@@ -153,11 +153,11 @@ func floatValue(l statement.Literal, t schema.Type) (value, error) {
 	exact := math.IsInf(f, 0) || text == strconv.FormatFloat(f, 'f', -1, bits)
 	if n, ok := new(big.Int).SetString(text, 10); ok && !exact {
 		if g, _ := new(big.Float).SetFloat64(f).Int(nil); g.Cmp(n) != 0 {
-			return value{}, mismatch(l, t, fmt.Sprintf(", which would make it %s; write %s.0 if it may be rounded", g, n))
+			return value{}, mismatch(l, t, fmt.Sprintf(", which would round it to %s; write %s.0 to allow this", g, n))
 		}
 	}
 	if f == 0 && jsonscan.Underflows(strings.TrimSpace(l.Text)) {
-		return value{}, mismatch(l, t, ": it is nearer to 0 than any number of the column; write 0 if it may be that")
+		return value{}, mismatch(l, t, ": it is too small for the column; write 0 to store 0")
 	}
 	return value{f: f}, nil
 }
@@ -182,7 +182,7 @@ func timestampValue(l statement.Literal, t schema.Type, now time.Time) (value, e
 	text := strings.TrimSpace(l.Text)
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
 		if lo, hi := t.TimeRange(); i < lo || i > hi {
-			return value{}, mismatch(l, t, fmt.Sprintf(", which cannot hold that moment: it goes from %d to %d (%s)",
+			return value{}, mismatch(l, t, fmt.Sprintf(", whose range is %d to %d (%s)",
 				lo, hi, t.TimeSpan()))
 		}
 		return value{i: i}, nil
@@ -206,8 +206,8 @@ func timestampValue(l statement.Literal, t schema.Type, now time.Time) (value, e
 		}
 	}
 	if longYear.MatchString(text) {
-		return value{}, mismatch(l, t, ", which cannot hold that moment: it goes from "+t.TimeSpan()+
-			", and a text has a year of four digits")
+		return value{}, mismatch(l, t, ", whose range is "+t.TimeSpan()+
+			", and a year in text has four digits")
 	}
 	return value{}, mismatch(l, t, hint)
 }
@@ -220,11 +220,11 @@ func timeOf(l statement.Literal, t schema.Type, when time.Time) (value, error) {
 	per := t.UnitsPerSecond()
 	sec := when.Unix()
 	if sec > math.MaxInt64/per-1 || sec < math.MinInt64/per+1 {
-		return value{}, mismatch(l, t, ", which cannot hold that moment: it goes from "+t.TimeSpan())
+		return value{}, mismatch(l, t, ", whose range is "+t.TimeSpan())
 	}
 	i := sec*per + int64(when.Nanosecond())/(1e9/per)
 	if lo, hi := t.TimeRange(); i < lo || i > hi {
-		return value{}, mismatch(l, t, ", which cannot hold that moment: it goes from "+t.TimeSpan())
+		return value{}, mismatch(l, t, ", whose range is "+t.TimeSpan())
 	}
 	return value{i: i}, nil
 }

@@ -43,14 +43,14 @@ func (s *Service) Lookup(ctx context.Context, q Lookup) ([]string, error) {
 	}
 	statements, err := statement.Parse(q.text(t))
 	if err != nil {
-		return nil, errs.New(errs.Internal, "look for texts of column %s: %s", q.Column, err)
+		return nil, errs.New(errs.Internal, "search for texts in column %s: %s", q.Column, err)
 	}
 	var out []string
 	err = s.Execute(ctx, Request{Statements: statements, Database: q.Database}, func(_ context.Context, r Result) error {
 		for r.Rows.Next() {
 			column, ok := r.Rows.RecordBatch().Column(0).(array.StringLike)
 			if !ok {
-				return errs.New(errs.Internal, "look for texts of column %s: the answer has type %s", q.Column,
+				return errs.New(errs.Internal, "search for texts in column %s: the answer has type %s", q.Column,
 					r.Rows.RecordBatch().Column(0).DataType())
 			}
 			for i := range column.Len() {
@@ -65,7 +65,7 @@ func (s *Service) Lookup(ctx context.Context, q Lookup) ([]string, error) {
 		return nil, nil // it was dropped meanwhile
 	}
 	if err != nil && errs.From(err).Status() == http.StatusBadRequest {
-		err = errs.New(errs.Internal, "look for texts of column %s: %s", q.Column, err) // the fault is not the client's
+		err = errs.New(errs.Internal, "search for texts in column %s: %s", q.Column, err) // the fault is not the client's
 	}
 	return out, err
 }

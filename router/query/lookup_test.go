@@ -65,7 +65,7 @@ func TestLookup(t *testing.T) {
 		},
 		{
 			"a fault of ours", func(w *world, _ *Lookup) { w.shards.err = errs.New(errs.InvalidSyntax, "what") }, nil,
-			"look for texts", "",
+			"search for texts", "",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -53,7 +53,7 @@ func (m *metrics) observe(st statement.Statement, protocol string, err error, to
 	m.seconds.WithLabelValues(kind, cmp.Or(protocol, "http")).Observe(took.Seconds())
 }
 
-// kindName names the statement's type, as query or createtable.
+// kindName returns the name of the statement's type, for example query or createtable.
 func kindName(st statement.Statement) string {
 	name := fmt.Sprintf("%T", st)
 	return strings.ToLower(name[strings.LastIndexByte(name, '.')+1:])

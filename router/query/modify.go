@@ -89,7 +89,7 @@ func (s *Service) modifyType(ctx context.Context, st *statement.AlterTable, data
 	found, beyond, err := s.reader.beyondDouble(ctx, begun, c.Name)
 	switch {
 	case err != nil:
-		return errs.Wrap(errs.Internal, err, "look at the rows of column %q", c.Name)
+		return errs.Wrap(errs.Internal, err, "check the rows of column %q", c.Name)
 	case beyond:
 		return errs.New(errs.InvalidArguments,
 			"column %q of table %s.%s cannot become %s: it has the integer %s, and %s would round integers beyond 2^53", c.Name,
@@ -109,11 +109,12 @@ func cannotBecome(t *schema.Table, c *schema.Column, to schema.Type) error {
 	}
 	if wider == "" {
 		return errs.New(errs.InvalidArguments,
-			"column %q of table %s.%s cannot become %s: there is no type that has all values of %s; add another column", c.Name,
+			"column %q of table %s.%s cannot become %s: no other type has all values of %s; add another column", c.Name,
 			t.Database, t.Name, to, c.Type)
 	}
 	return errs.New(errs.InvalidArguments,
-		"column %q of table %s.%s cannot become %s: a column gets wider types only, and those of %s are%s", c.Name,
+		"column %q of table %s.%s cannot become %s: a column can only get a wider type, and the types wider than %s "+
+			"are%s", c.Name,
 		t.Database, t.Name, to, c.Type, wider[1:])
 }
 
@@ -138,7 +139,7 @@ func (s *Service) modify(ctx context.Context, t *schema.Table, change *metapb.Mo
 	return schema.FromProto(result.Tables[0]), nil
 }
 
-// beyondDouble looks at all rows, also expired ones, for an integer that a Float64 cannot hold exactly.
+// beyondDouble checks all rows, including expired ones, for an integer that a Float64 cannot hold exactly.
 func (r *reader) beyondDouble(ctx context.Context, t *schema.Table,
 	name string,
 ) (found string, beyond bool, err error) {
@@ -169,7 +170,7 @@ func (r *reader) beyondDouble(ctx context.Context, t *schema.Table,
 	return found, beyond, stream.Err()
 }
 
-// exact reports whether a Float64 holds the one integer of an answer.
+// exact reports whether a Float64 can hold the single integer of an answer exactly.
 func exact(a arrow.Array) bool {
 	switch a := a.(type) {
 	case *array.Int64:

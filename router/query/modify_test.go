@@ -16,7 +16,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// boundsStream returns the answer with the bounds of a column.
+// boundsStream returns an answer with the bounds of a column.
 func boundsStream(t *testing.T, least, most int64) []byte {
 	t.Helper()
 	s := arrow.NewSchema([]arrow.Field{
@@ -39,9 +39,9 @@ func boundsStream(t *testing.T, least, most int64) []byte {
 	return out.Bytes()
 }
 
-// TestModifyLooksAtRows takes two steps for a column of which the metadata do not know that its integers fit:
-// between them all shards are told, and only then all rows are looked at, those that have expired as well.
-func TestModifyLooksAtRows(t *testing.T) {
+// TestModifyChecksRows: if the metadata does not know that the integers of a column fit, the change has two
+// steps. Between them, first all shards are informed, and then all rows are checked, including expired ones.
+func TestModifyChecksRows(t *testing.T) {
 	begin, finish := metapb.ModifyColumn_STEP_BEGIN, metapb.ModifyColumn_STEP_FINISH
 	for _, tt := range []struct {
 		name        string
@@ -76,7 +76,7 @@ func TestModifyLooksAtRows(t *testing.T) {
 				t.Errorf("the steps are %v, want %v", steps, tt.steps)
 			}
 			if slices.Sort(w.shards.defined); !slices.Equal(w.shards.defined, []uint32{2, 3}) {
-				t.Errorf("before the rows are looked at, shards %v know of the change", w.shards.defined)
+				t.Errorf("before the rows are checked, shards %v know of the change", w.shards.defined)
 			}
 			if q := w.shards.queried; q == nil || q.Tables[0].ExpiredBefore != nil ||
 				q.Sql != `SELECT min("n"), max("n") FROM "public"."logs"` {
@@ -92,7 +92,7 @@ func TestModifyLooksAtRows(t *testing.T) {
 		errs.TableUnavailable || len(w.meta.proposed) > 0 {
 		t.Errorf("while the rows are handed over: %v", err)
 	}
-	// With the mark, nobody is asked.
+	// With the mark, no shard is asked.
 	logs.Handoff, logs.Columns[2].WithinDouble = nil, true
 	if _, err := w.run(t.Context(), "ALTER TABLE logs MODIFY COLUMN n DOUBLE"); err != nil || len(w.meta.proposed) != 1 ||
 		w.shards.queried != nil {

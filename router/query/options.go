@@ -8,7 +8,7 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// optionMap turns options as written into options by name. Their values are checked later.
+// optionMap returns options by name. Their values are checked later.
 func optionMap(list []statement.Option) (map[string]string, error) {
 	options := make(map[string]string, len(list))
 	for _, o := range list {

@@ -14,7 +14,7 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// everyKind is a text of each type of statement.
+// everyKind has a text with each type of statement.
 var everyKind = map[string]string{
 	"Query": "SELECT 1", "ShowDatabases": "SHOW DATABASES", "ShowTables": "SHOW TABLES",
 	"ShowCreateTable": "SHOW CREATE TABLE logs",
@@ -29,8 +29,8 @@ var everyKind = map[string]string{
 	"DescribeQuery": "DESCRIBE SELECT 1", "Kill": "KILL QUERY 'abc'",
 }
 
-// TestEveryKindOfStatement runs each kind of statement for each right. Who may only write
-// may only insert.
+// TestEveryKindOfStatement runs each kind of statement with each right. A user who may only write may only
+// insert.
 func TestEveryKindOfStatement(t *testing.T) {
 	for kind, text := range everyKind {
 		parsed, err := statement.Parse(text)
@@ -50,7 +50,7 @@ func TestEveryKindOfStatement(t *testing.T) {
 				t.Errorf("%s as %s: %v", text, right, err)
 			}
 			if !may && (len(w.meta.proposed) > 0 || w.writer.rounds > 0) {
-				t.Errorf("%s as %s was refused, and done", text, right)
+				t.Errorf("%s as %s was refused, but executed", text, right)
 			}
 		}
 	}
@@ -65,11 +65,11 @@ func TestEveryKindOfStatement(t *testing.T) {
 		}
 	}
 	if len(kinds) != len(everyKind) {
-		t.Errorf("%d kinds of statement are tested, and there are %d", len(everyKind), len(kinds))
+		t.Errorf("%d kinds of statement are tested, but %d exist", len(everyKind), len(kinds))
 	}
 }
 
-// TestNothingOfARefusedText checks that nothing of a text runs if the sender may not do all of it.
+// TestNothingOfARefusedText: if the sender may not run all statements of a text, none of them runs.
 func TestNothingOfARefusedText(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.run(by("ship", access.WriteOnly), "INSERT INTO logs (ts) VALUES (1); DROP TABLE logs")
@@ -79,7 +79,7 @@ func TestNothingOfARefusedText(t *testing.T) {
 	}
 }
 
-// TestNoNamesForWriters has errors suggest names only to those who may read them.
+// TestNoNamesForWriters: errors suggest names only to users who may read them.
 func TestNoNamesForWriters(t *testing.T) {
 	w := newWorld(t)
 	for _, tt := range []struct {
@@ -100,8 +100,8 @@ func TestNoNamesForWriters(t *testing.T) {
 	}
 }
 
-// TestNobodyMayNothing has a door that does not say who came by it refused.
-func TestNobodyMayNothing(t *testing.T) {
+// TestNoCallerIsRefused: a call without a caller is refused.
+func TestNoCallerIsRefused(t *testing.T) {
 	w := newWorld(t)
 	ctx := access.With(t.Context(), access.From(t.Context()))
 	if _, err := w.run(ctx, "SELECT 1"); errs.CodeOf(err) != errs.AuthHeaderNotFound {
@@ -109,7 +109,7 @@ func TestNobodyMayNothing(t *testing.T) {
 	}
 }
 
-// expiring may do n things, and then nothing.
+// expiring allows n actions and then nothing.
 type expiring struct{ n int }
 
 func (*expiring) End() {}
@@ -121,7 +121,7 @@ func (e *expiring) Require(access.Need) error {
 	return nil
 }
 
-// TestRightLostBetweenStatements has a text end where its sender lost the right.
+// TestRightLostBetweenStatements: a text ends at the statement at which its sender has lost the right.
 func TestRightLostBetweenStatements(t *testing.T) {
 	w := newWorld(t)
 	ctx := access.With(t.Context(), &access.Caller{Sender: access.Everybody(), Work: &expiring{n: 3 + 1}})

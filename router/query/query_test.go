@@ -76,7 +76,7 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// Statements see what was acknowledged through other routers before they came.
+// Statements see everything that was acknowledged through other routers before they arrived.
 func TestStatementsSeeOthersChanges(t *testing.T) {
 	w := newWorld(t)
 	later := *w.meta.tables[0]
@@ -90,7 +90,7 @@ func TestStatementsSeeOthersChanges(t *testing.T) {
 	if got, err := w.run(t.Context(), "SHOW TABLES LIKE 'later'"); err != nil || got != "Tables\nlater\n" {
 		t.Errorf("got %q, %v", got, err)
 	}
-	// While nobody leads the metadata group, statements about rows continue.
+	// While the metadata group has no leader, statements about rows continue.
 	w.meta.fresh = func() error { return errs.New(errs.DeadlineExceeded, "nobody leads") }
 	for sql, want := range map[string]errs.Code{
 		"SHOW TABLES": errs.ShardNotReady,
@@ -124,7 +124,7 @@ func TestErrors(t *testing.T) {
 		},
 		{sql: "DROP DATABASE svc_private", code: errs.Unsupported, want: "belongs to the server"},
 		{sql: "CREATE DATABASE information_schema", code: errs.DatabaseAlreadyExists, want: "exists already"},
-		{sql: "CREATE DATABASE d WITH (append_mode='true')", code: errs.InvalidArguments, want: "ttl only"},
+		{sql: "CREATE DATABASE d WITH (append_mode='true')", code: errs.InvalidArguments, want: "only has the option ttl"},
 		{sql: "CREATE DATABASE d WITH (ttl='instant')", code: errs.InvalidArguments, want: "instant"},
 		{sql: "CREATE DATABASE \"a/b\"", code: errs.InvalidArguments, want: "a/b"},
 		{sql: "CREATE TABLE t (a INT)", code: errs.InvalidArguments, want: "needs a time index"},
@@ -180,34 +180,33 @@ func TestErrors(t *testing.T) {
 		{
 			sql:  "INSERT INTO logs (ts) VALUES (1767600000000000000)",
 			code: errs.InvalidArguments,
-			want: "cannot hold that moment: it goes from -9200000000000000 to 9200000000000000 (",
+			want: "whose range is -9200000000000000 to 9200000000000000 (",
 		},
 		{
 			sql:  "INSERT INTO logs (ts) VALUES (-9200000000000001)",
 			code: errs.InvalidArguments,
-			want: "cannot hold that moment",
+			want: "whose range is -9200000000000000",
 		},
 		{
 			sql:  "INSERT INTO logs (ts) VALUES ('10000-01-01')",
 			code: errs.InvalidArguments,
-			want: "cannot hold that moment: it goes from -289567-08-09 12:26:40 to 293506-05-25 11:33:20, and a text has a " +
-				"year of four digits",
+			want: "whose range is -289567-08-09 12:26:40 to 293506-05-25 11:33:20, and a year in text has four digits",
 		},
 		{
 			sql:  "ALTER TABLE logs ADD COLUMN m TIMESTAMP(9) DEFAULT '-0001-01-01 00:00:00'",
 			code: errs.InvalidArguments,
-			want: "it goes from 1677-09-21 00:12:44 to 2262-04-11 23:47:16, and a text has a year of four digits",
+			want: "whose range is 1677-09-21 00:12:44 to 2262-04-11 23:47:16, and a year in text has four digits",
 		},
 		{sql: "ALTER TABLE logs ADD COLUMN m TIMESTAMP TIME INDEX", code: errs.InvalidArguments, want: `"ts"`},
 		{sql: "ALTER TABLE logs DROP COLUMN hosts", code: errs.ColumnNotFound, want: `did you mean "host"`},
-		{sql: "ALTER TABLE logs SET 'auto_create_table'='true'", code: errs.InvalidArguments, want: "no option of a table"},
+		{sql: "ALTER TABLE logs SET 'auto_create_table'='true'", code: errs.InvalidArguments, want: "not an option of a table"},
 		{sql: "ALTER TABLE logs UNSET 'colour'", code: errs.InvalidArguments, want: "colour"},
 		{sql: "ALTER TABLE logs RENAME TO \"a b\"", code: errs.InvalidArguments, want: "a b"},
 		{sql: "ALTER TABLE nope RENAME TO x", code: errs.TableNotFound, want: "nope"},
 		{sql: "DROP TABLE nope", code: errs.TableNotFound, want: "nope"},
 		{sql: "TRUNCATE TABLE nope", code: errs.TableNotFound, want: "nope"},
 		{sql: "INSERT INTO logs (a) VALUES (1)", code: errs.ColumnNotFound, want: `"a"`},
-		{sql: "INSERT INTO logs (n, n) VALUES (1, 2)", code: errs.InvalidArguments, want: "named twice"},
+		{sql: "INSERT INTO logs (n, n) VALUES (1, 2)", code: errs.InvalidArguments, want: "listed twice"},
 		{sql: "INSERT INTO logs VALUES (1, 2)", code: errs.InvalidArguments, want: "2 values, but the table has 4"},
 		{sql: "INSERT INTO logs (n) VALUES (1), ('x')", code: errs.InvalidArguments, want: `row 2, column "n"`},
 		{sql: "INSERT INTO logs (n) VALUES (3000000000)", code: errs.InvalidArguments, want: "2147483647"},
@@ -229,7 +228,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestSelect checks what the engine is told.
+// TestSelect checks the request that the engine gets.
 func TestSelect(t *testing.T) {
 	w := newWorld(t)
 	w.shards.reads = []*shardpb.TableName{{Database: "public", Name: "logs"}, {Database: "shop", Name: "orders"}}
@@ -270,7 +269,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// TestSelectShare tells the shards for whom a query runs, if that is known.
+// TestSelectShare: the shards learn for whom a query runs, if that is known.
 func TestSelectShare(t *testing.T) {
 	w := newWorld(t)
 	w.shards.reads = []*shardpb.TableName{{Database: "public", Name: "logs"}}
@@ -324,7 +323,7 @@ func TestTimeout(t *testing.T) {
 	if _, err := w.run(t.Context(), "SELECT 1", func(r *Request) {
 		r.Timeout = 50 * time.Millisecond
 	}); errs.CodeOf(err) != errs.QueryTimeout {
-		t.Errorf("the other side's time up: %v", err)
+		t.Errorf("the other process's time is up: %v", err)
 	}
 	if _, err := w.run(t.Context(), "SELECT 1"); errs.CodeOf(err) != errs.DeadlineExceeded {
 		t.Errorf("another deadline: %v", err)
@@ -341,7 +340,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// TestGate fills the places of running and of waiting queries.
+// TestGate fills the places for running and for waiting queries.
 func TestGate(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Running, c.Waiting, c.MaxWait = 1, 1, time.Hour })
 	w.shards.block = make(chan struct{})
@@ -421,7 +420,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestTimeIsUpWhileShardsAreAway: an answer that time was up says what the time went by with.
+// TestTimeIsUpWhileShardsAreAway: if the time is up, the error says what the query waited for.
 func TestTimeIsUpWhileShardsAreAway(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
@@ -430,7 +429,7 @@ func TestTimeIsUpWhileShardsAreAway(t *testing.T) {
 		want string
 	}{
 		{errs.New(errs.ShardUnreachable, "shard 2 has no leader"), "it waited for a shard: shard 2 has no leader"},
-		{context.DeadlineExceeded, "ask for less"},
+		{context.DeadlineExceeded, "request less"},
 	} {
 		err := explain(ctx, &statement.Query{}, tt.err, time.Second)
 		if errs.CodeOf(err) != errs.QueryTimeout || !strings.Contains(err.Error(), tt.want) {

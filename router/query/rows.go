@@ -8,7 +8,7 @@ import (
 	"cordwood/router/query/format"
 )
 
-// textRows makes a result of text columns.
+// textRows returns a result with text columns.
 func textRows(names []string, rows [][]string) array.RecordReader {
 	fields := make([]arrow.Field, len(names))
 	columns := make([]arrow.Array, len(names))

@@ -20,7 +20,7 @@ func newQueryID() string {
 }
 
 // others is the right to see and end the queries of other users.
-var others = access.Row{Privilege: access.Drop, Action: "see and end queries of others"}
+var others = access.Row{Privilege: access.Drop, Action: "see and end the queries of others"}
 
 // queriesOf returns the share whose queries a caller may see and end; empty: all queries.
 func queriesOf(ctx context.Context) (share string, err error) {
@@ -84,7 +84,8 @@ func (s *Service) kill(ctx context.Context, st *statement.Kill, _ *Request) (Res
 		return Result{}, errs.Wrap(errs.ShardUnreachable, err,
 			"no query with the id %q runs on the nodes that answered; ask again when all do", st.ID)
 	case err != nil:
-		return Result{AffectedRows: 1, Warnings: []string{"what runs on some nodes may go on: " + errs.From(err).Msg}}, nil
+		return Result{AffectedRows: 1, Warnings: []string{"the query may still run on some " +
+			"nodes: " + errs.From(err).Msg}}, nil
 	case killed == 0 && share != "":
 		return Result{}, errs.New(errs.InvalidArguments, "no query of yours with the id %q is running", st.ID)
 	case killed == 0:

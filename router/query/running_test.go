@@ -10,7 +10,7 @@ import (
 	"cordwood/router/access"
 )
 
-// TestRunningQueries: one sees and ends one's own queries, and with the right rw those of all.
+// TestRunningQueries: users see and end their own queries, and with the right rw those of all users.
 func TestRunningQueries(t *testing.T) {
 	w := newWorld(t)
 	w.shards.running = []*shardpb.RunningQuery{
@@ -64,7 +64,7 @@ a1 n2 part user ann 6 running NULL NULL 0 SELECT 2
 			t.Errorf("%s ends %s: %v, want %q", test.user, test.id, err, test.want)
 		}
 	}
-	// A node that does not answer is named, and the others' queries are shown and ended.
+	// A node that does not answer is reported, and the queries of other nodes are shown and ended.
 	w.shards.runningErr = errors.New("node n3 is down")
 	if _, err := w.run(by("root", access.ReadWrite), "SELECT * FROM svc_private.queries"); err != nil {
 		t.Errorf("list with a node down: %v", err)
@@ -74,11 +74,11 @@ a1 n2 part user ann 6 running NULL NULL 0 SELECT 2
 	}
 	if _, err := w.run(by("root", access.ReadWrite), "KILL 'c3'"); err == nil ||
 		!strings.Contains(err.Error(), "n3") || !strings.Contains(err.Error(), "nodes that answered") {
-		t.Errorf("end what is not known with a node down: %v", err)
+		t.Errorf("end an unknown query with a node down: %v", err)
 	}
 }
 
-// TestDescribeQuery tells the columns of a query of the definitions of its tables.
+// TestDescribeQuery returns the columns of a query from the definitions of its tables.
 func TestDescribeQuery(t *testing.T) {
 	w := newWorld(t)
 	w.shards.reads = []*shardpb.TableName{

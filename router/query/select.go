@@ -40,7 +40,7 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 	if err != nil {
 		return err
 	}
-	// Until the whole answer has been written.
+	// The span lasts until the whole answer has been written.
 	ctx, span = tracing.Start(ctx, "query shards")
 	defer func() { span.End(err) }()
 	stream, missing, err := r.follow(ctx, req, func() (*stream, []string, error) {
@@ -103,10 +103,10 @@ func (r *reader) follow(ctx context.Context, req *Request,
 		}
 		if try == followTries {
 			return nil, nil, errs.New(errs.TableUnavailable,
-				"a table that the statement reads keeps changing its place; try again").WithRetryAfter(time.Second)
+				"the rows of a table that the statement reads move again and again; try again").WithRetryAfter(time.Second)
 		}
 		if req.behind = r.newest(ctx); req.behind != nil {
-			return nil, nil, unread(req.behind, errs.From(err).Msg+"; what it is now cannot be read")
+			return nil, nil, unread(req.behind, errs.From(err).Msg+"; its current definition cannot be read")
 		}
 	}
 }
@@ -142,7 +142,7 @@ func (r *reader) queryTables(ctx context.Context, sql string, req *Request,
 			}
 			qt, err := t.encode(facts, unused)
 			if err != nil {
-				return nil, nil, errs.Wrap(errs.Internal, err, "make the rows of %s.%s", name.Database, name.Name)
+				return nil, nil, errs.Wrap(errs.Internal, err, "compute the rows of %s.%s", name.Database, name.Name)
 			}
 			qt.Name = name
 			out = append(out, qt)

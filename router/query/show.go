@@ -25,7 +25,7 @@ func (d describer) showDatabases(st *statement.ShowDatabases, _ string) (array.R
 	return textRows([]string{"Database"}, page(rows, st.Page)), nil
 }
 
-// baseTable is the kind of a client's table, systemView the kind of a system table.
+// baseTable is the table type of a client's table, and systemView that of a system table.
 const (
 	baseTable  = "BASE TABLE"
 	systemView = "SYSTEM VIEW"
@@ -107,7 +107,8 @@ func (d describer) showCreateTable(st *statement.ShowCreateTable, database strin
 	}
 	t, internal := d.internalTable(database, st.Name.Table)
 	if schema.ReservedDatabase(database) && !internal {
-		return nil, errs.New(errs.Unsupported, "%s.%s is a system table, which no statement creates; use DESCRIBE",
+		return nil, errs.New(errs.Unsupported, "%s.%s is a system table, which cannot be created by a statement; use "+
+			"DESCRIBE",
 			database, st.Name.Table)
 	}
 	if !internal {

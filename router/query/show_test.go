@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// TestShowTablesPages reads a list page by page: all pages together are the list.
+// TestShowTablesPages reads a list page by page. Together the pages are the list.
 func TestShowTablesPages(t *testing.T) {
 	w := newWorld(t)
 	for i := range 57 {
@@ -55,7 +55,7 @@ func TestShowTablesPages(t *testing.T) {
 	}
 }
 
-// TestSystemColumns reports which columns of information_schema.tables are made for a statement.
+// TestSystemColumns checks which columns of information_schema.tables are computed for a statement.
 func TestSystemColumns(t *testing.T) {
 	for sql, want := range map[string]string{
 		"SELECT table_name FROM information_schema.tables WHERE table_schema = 'shop' ORDER BY " +
@@ -72,7 +72,7 @@ func TestSystemColumns(t *testing.T) {
 			t.Fatal(err)
 		}
 		if rows := dump(t, w.shards.queried.Tables[0].InlineBatches[0]); !strings.Contains(rows, want) {
-			t.Errorf("%s: the engine is given\n%s, want in it %s", sql, rows, want)
+			t.Errorf("%s: the engine got\n%s, want %s in it", sql, rows, want)
 		}
 	}
 }

@@ -159,7 +159,7 @@ func objectOf(st statement.Statement, database string) access.Object {
 	return access.Object{}
 }
 
-// runQuery has a shard node run a SELECT.
+// runQuery runs a SELECT on a shard node.
 func runQuery(ctx context.Context, s *Service, st statement.Statement, req *Request, each resultFunc) error {
 	return s.reader.query(ctx, st.(*statement.Query), req, each)
 }

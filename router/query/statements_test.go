@@ -11,7 +11,8 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// TestStatementsHaveRows reads which types of statement there are from their source.
+// TestStatementsHaveRows finds all types of statements in the source of package statement and checks that each
+// has a row.
 func TestStatementsHaveRows(t *testing.T) {
 	//nolint:staticcheck // one package, no build tags
 	packages, err := parser.ParseDir(token.NewFileSet(), "statement", nil, 0)
@@ -36,30 +37,30 @@ func TestStatementsHaveRows(t *testing.T) {
 			found++
 			name := star.X.(*ast.Ident).Name
 			if row, ok := rows[name]; !ok || row.Privilege == access.Undeclared || row.Action == "" || row.run == nil {
-				t.Errorf("statement.%s has no row in the table of statements: say who may run it, and what carries it out", name)
+				t.Errorf("statement.%s has no row in the table of statements: add one with its right and its function", name)
 			}
 		}
 	}
 	if found != len(kinds) || found < 15 {
-		t.Errorf("%d types of statement were found, and %d have rows", found, len(kinds))
+		t.Errorf("%d types of statement were found, but %d have rows", found, len(kinds))
 	}
 }
 
-// TestChangesAreLogged has each statement that changes something, but INSERT, logged, and
-// each that only reads not.
+// TestChangesAreLogged: each statement that changes something, except INSERT, is logged. Statements that only
+// read are not.
 func TestChangesAreLogged(t *testing.T) {
 	for typ, k := range kinds {
 		row, st := k.Row, reflect.New(typ.Elem()).Interface().(statement.Statement)
 		_, insert := st.(*statement.Insert)
 		switch st.(type) {
 		case *statement.SetTimeZone, *statement.Kill:
-			continue // they change nothing that lasts
+			continue // they have no lasting effect
 		}
 		if row.Changes != (!st.Rows() && !insert) {
 			t.Errorf("%s: logged is %t", typ, row.Changes)
 		}
 		if row.Changes && row.Object == access.NoObject {
-			t.Errorf("%s: what is changed has no kind", typ)
+			t.Errorf("%s: the changed object has no kind", typ)
 		}
 		if st.Rows() != (row.Privilege == access.Select) {
 			t.Errorf("%s needs %s", typ, row.Privilege)
@@ -67,7 +68,7 @@ func TestChangesAreLogged(t *testing.T) {
 	}
 }
 
-// TestObjects checks that names without a database belong to the database of the request.
+// TestObjects: names without a database belong to the request's database.
 func TestObjects(t *testing.T) {
 	for text, want := range map[string]access.Object{
 		"DROP TABLE t":                    {Kind: access.Table, Database: "app", Name: "t"},

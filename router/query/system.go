@@ -25,7 +25,7 @@ type systemTable struct {
 	stats statsNeed
 }
 
-// systemTables are all of them.
+// systemTables has all system tables.
 var systemTables = []*systemTable{
 	schemataTable, tablesTable, columnsTable,
 	nodesTable, shardsTable, segmentsTable, pipelinesTable, operationsTable, queriesTable,
@@ -170,7 +170,7 @@ func (w *rowWriter) set(col *column.Col, row int, v any) {
 		}
 		col.SetInt(row, n)
 	default:
-		panic(fmt.Sprintf("system table %s.%s: column %s: no form for %T", w.def.Database, w.def.Name, col.Name, v))
+		panic(fmt.Sprintf("system table %s.%s: column %s: unsupported type %T", w.def.Database, w.def.Name, col.Name, v))
 	}
 }
 
@@ -288,7 +288,7 @@ func (f *facts) noteMissing(stats []*shardpb.ShardStats, err error) {
 		told[st.ShardId] = true
 	}
 	for _, sh := range f.names.meta.Shards() {
-		if note := fmt.Sprintf("shard %d: its sizes and its state are not known: %s", sh.Id, err); !told[sh.Id] &&
+		if note := fmt.Sprintf("shard %d: its size and state are not known: %s", sh.Id, err); !told[sh.Id] &&
 			!slices.Contains(f.missing, note) {
 			f.missing = append(f.missing, note)
 		}

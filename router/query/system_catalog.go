@@ -33,7 +33,7 @@ func catalogTable(name string) *systemTable {
 	return nil
 }
 
-// catalogSource returns what the rows of the catalog are made from.
+// catalogSource returns the data for the rows of the catalog.
 func (f *facts) catalogSource() *pgcatalog.Source {
 	s := &pgcatalog.Source{
 		Catalog: f.catalog, User: access.From(f.ctx).User, Databases: f.names.databaseNames(), Tables: f.meta().Tables,
@@ -52,7 +52,7 @@ func (f *facts) catalogSource() *pgcatalog.Source {
 	return s
 }
 
-// Catalog returns what PostgreSQL's catalog is made from, for the caller of a session. catalog is what the client calls
+// Catalog returns the data for PostgreSQL's catalog for the caller of a session. catalog is the client's name for
 // the database that it is connected to.
 func (s *Service) Catalog(catalog, user string) *pgcatalog.Source {
 	f := &facts{names: s.names, shards: s.reader.shards, system: systemTables, catalog: catalog}

@@ -6,10 +6,10 @@ import (
 	"cordwood/proto/schema"
 )
 
-// catalogName is the one catalog.
+// catalogName is the name of the only catalog.
 const catalogName = "svc"
 
-// catalogName returns what the client calls the one catalog.
+// catalogName returns the client's name for the only catalog.
 func (r *Request) catalogName() string { return cmp.Or(r.Catalog, catalogName) }
 
 // engineName is the engine that SHOW CREATE TABLE names.

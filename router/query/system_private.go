@@ -170,8 +170,8 @@ var segmentsTable = &systemTable{
 	},
 }
 
-// operationsTable is svc_private.operations: the operations of the cluster, the background work of
-// the shards of each node, and the ones that ended last.
+// operationsTable is svc_private.operations: the operations of the cluster, the background work of the shards of
+// each node, and the operations that ended last.
 var operationsTable = &systemTable{
 	id: 8, database: schema.PrivateDatabase, name: "operations",
 	columns: []schema.Column{
@@ -211,7 +211,7 @@ func addClusterOperation(w *rowWriter, op *metapb.Operation) {
 		metapb.OperationState_OPERATION_STATE_CANCELLED: "cancelled", metapb.OperationState_OPERATION_STATE_FAILED: "failed",
 	}
 	var shard, ended, parent, fault any
-	// A shard-drop and a shard-remove do not hold on to their shard, and name it in their progress.
+	// A shard-drop and a shard-remove do not lock their shard, but have it in their progress.
 	if id := cmp.Or(op.ShardId, op.GetShardDrop().GetShardId(), op.GetShardRemove().GetShardId()); id != 0 {
 		shard = id
 	}
@@ -229,7 +229,7 @@ func addClusterOperation(w *rowWriter, op *metapb.Operation) {
 		"cluster", orNull(cmp.Or(op.NodeId, op.FromNode)), op.Step, op.Attempt, parent, orNull(op.RequestedBy))
 }
 
-// pipelinesTable is svc_private.pipelines, one row a version. All databases share them.
+// pipelinesTable is svc_private.pipelines, with a row for each version. All databases share them.
 var pipelinesTable = &systemTable{
 	id: 7, database: schema.PrivateDatabase, name: "pipelines",
 	columns: []schema.Column{text("name"), text("schema"), text("content_type"), text("pipeline"), moment("created_at")},

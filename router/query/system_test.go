@@ -12,7 +12,7 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// TestSystemTables decodes the batches that the engine would be given.
+// TestSystemTables decodes the batches for the engine.
 func TestSystemTables(t *testing.T) {
 	w := newWorld(t)
 	w.shards.stats = []*shardpb.ShardStats{
@@ -97,8 +97,8 @@ NULL 5 node-drain running "" 1 NULL 0 0 NULL cluster b "" 0 NULL ann
 	}
 }
 
-// TestSystemTablesWithANodeDown: what the others know is shown, and the shards that nobody
-// told of are named; sizes that nobody tells of are an error.
+// TestSystemTablesWithANodeDown: the data of other nodes is shown, and the shards that no node has reported are
+// listed. If no node reports sizes, this is an error.
 func TestSystemTablesWithANodeDown(t *testing.T) {
 	w := newWorld(t)
 	ask := func() ([]string, error) {
@@ -129,8 +129,7 @@ func TestSystemTablesWithANodeDown(t *testing.T) {
 	}
 }
 
-// What the statement asks of names decides which rows are made, and what it names
-// whether the shards are asked.
+// The condition on names decides which rows are computed. The columns decide whether the shards are asked.
 func TestSystemTablesFiltered(t *testing.T) {
 	for _, tt := range []struct {
 		sql, table string
@@ -166,8 +165,8 @@ func TestSystemTablesFiltered(t *testing.T) {
 	}
 }
 
-// Tables that the server keeps rows in lie among the system tables; they are read like
-// any other, and nobody can change them.
+// Tables of the server with stored rows are listed among the system tables. They can be read like other tables
+// but not changed.
 func TestInternalTables(t *testing.T) {
 	w := newWorld(t)
 	w.meta.tables = append(w.meta.tables, (&schema.Table{
@@ -183,7 +182,7 @@ func TestInternalTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	if q := w.shards.queried.Tables[0]; q.Inline || q.ShardId != 2 || q.ExpiredBefore == nil {
-		t.Errorf("the engine is given %v", q)
+		t.Errorf("the engine got %v", q)
 	}
 	for sql, want := range map[string]string{
 		"DESCRIBE svc_private.rejects":          "rejected_at,TimestampNanosecond,PRI,NO",
@@ -205,7 +204,7 @@ func TestInternalTables(t *testing.T) {
 	}
 }
 
-// dump prints the values of a batch.
+// dump formats the values of a batch.
 func dump(t *testing.T, batch []byte) string {
 	t.Helper()
 	b, err := column.Decode(batch, nil)

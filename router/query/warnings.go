@@ -77,7 +77,7 @@ func changedTTL(text string, set []statement.Option, unset []string) string {
 
 // noMerging is the warning about a merge_mode that has no effect.
 const noMerging = "%s keeps all rows (append_mode='true'), so its merge_mode has no effect; " +
-	"only a table that is made with append_mode='false' merges rows"
+	"only a table that is created with append_mode='false' merges rows"
 
 func optionGiven(list []statement.Option, name string) bool {
 	return slices.ContainsFunc(list, func(o statement.Option) bool { return optionKey(o.Key) == name })
@@ -101,7 +101,7 @@ func expiryWarnings(before, after schema.TTL, of string) []string {
 	switch {
 	case after.Instant && !before.Instant:
 		return []string{
-			fmt.Sprintf("rows of %s that are written from now on are thrown away (ttl 'instant'); those that are stored stay",
+			fmt.Sprintf("new rows of %s are discarded from now on (ttl 'instant'); stored rows stay",
 				of),
 		}
 	case expire && (!did || old < limit):
@@ -111,7 +111,7 @@ func expiryWarnings(before, after schema.TTL, of string) []string {
 		}
 	case did && (!expire || limit < old) && !after.Instant:
 		return []string{
-			fmt.Sprintf("rows of %s that are older than %s had expired: those that were deleted since do not come back, "+
+			fmt.Sprintf("rows of %s that are older than %s had expired: those that have been deleted do not return, "+
 				"the others are shown again", of, before),
 		}
 	}
@@ -148,8 +148,8 @@ func (d definer) mergeWarnings(table *statement.CreateTable, database string) []
 		return nil
 	}
 	return []string{
-		"the table merges rows: of those with the same primary key and time it shows the last one; " +
-			"WITH (append_mode='true') keeps all",
+		"the table merges rows: of rows with the same primary key and time it shows the last one; " +
+			"WITH (append_mode='true') keeps all rows",
 	}
 }
 
@@ -179,7 +179,7 @@ func defaultWarnings(t *schema.Table, def *statement.ColumnDef) []string {
 	if !showsDefault(&c, def) {
 		why = "a tag, a TIMESTAMP and a BINARY cannot show another value"
 	}
-	return []string{fmt.Sprintf("rows that exist in table %s.%s are null in column %s, not %s: %s",
+	return []string{fmt.Sprintf("existing rows of table %s.%s are null in column %s, not %s: %s",
 		t.Database, t.Name, c.Name, def.Default.SQL(), why)}
 }
 
@@ -191,7 +191,7 @@ func indexWarnings(t *schema.Table, m *statement.ModifyColumn) []string {
 	}
 	if kind, ok := schema.ParseIndexKind(m.SetIndex.Kind); ok && kind != c.Index.Kind {
 		return []string{
-			fmt.Sprintf("column %s of table %s.%s had an index of the kind %s, which the %s index replaces: "+
+			fmt.Sprintf("column %s of table %s.%s had a %s index, which the %s index replaces: "+
 				"a column has one index", c.Name, t.Database, t.Name, c.Index.Kind, kind),
 		}
 	}

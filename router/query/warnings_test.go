@@ -30,9 +30,9 @@ func (w *world) warned(t *testing.T, sql string) (told []string) {
 	return told
 }
 
-// TestInsertTellsOfExpiredRows counts the rows that no query will show, by the ttl of the table or else
-// that of its database.
-func TestInsertTellsOfExpiredRows(t *testing.T) {
+// TestInsertWarnsOfExpiredRows: an INSERT warns of rows that no query will show, according to the ttl of the
+// table or of its database.
+func TestInsertWarnsOfExpiredRows(t *testing.T) {
 	const told = "older than the ttl of table"
 	for _, c := range []struct{ sql, own, want string }{
 		{
@@ -58,8 +58,8 @@ func TestInsertTellsOfExpiredRows(t *testing.T) {
 	}
 }
 
-// TestInsertTellsOfChanges counts what is stored otherwise than it was written, as ingestion does.
-func TestInsertTellsOfChanges(t *testing.T) {
+// TestInsertWarnsOfConversions: an INSERT counts values that are stored in another form, like ingestion.
+func TestInsertWarnsOfConversions(t *testing.T) {
 	w := newWorld(t)
 	logs, _ := w.meta.Table("public", "logs")
 	logs.Columns = append(logs.Columns, schema.Column{ID: 5, Name: "extra", Type: schema.JSON, Semantic: schema.Field})
@@ -85,19 +85,18 @@ func TestInsertTellsOfChanges(t *testing.T) {
 	}
 }
 
-// TestAlterTellsThatRowsExpire warns if a ttl becomes shorter, and not if it becomes longer.
-func TestAlterTellsThatRowsExpire(t *testing.T) {
+// TestAlterWarnsOfExpiry: a shorter ttl causes a warning, and a longer one does not.
+func TestAlterWarnsOfExpiry(t *testing.T) {
 	for sql, want := range map[string]string{
 		"ALTER TABLE logs SET 'ttl'='30d'":     "rows of table public.logs that are older than 30days have expired",
 		"ALTER TABLE logs SET 'ttl'='forever'": "",
 		"ALTER TABLE logs SET 'ttl'='0s'":      "ttl is 0s: rows are kept forever",
 		"ALTER TABLE logs SET 'ttl'=NULL":      "",
 		"CREATE DATABASE zero WITH (ttl='0')":  "ttl is 0: rows are kept forever",
-		"ALTER TABLE logs SET 'ttl'='instant'": "rows of table public.logs that are written from now on are " +
-			"thrown away",
-		"ALTER TABLE logs SET 'comment'='x'": "",
+		"ALTER TABLE logs SET 'ttl'='instant'": "new rows of table public.logs are discarded from now on",
+		"ALTER TABLE logs SET 'comment'='x'":   "",
 		"ALTER TABLE shop.orders SET 'ttl'='8d'": "rows of table shop.orders that are older than 7days had expired: " +
-			"those that were deleted since do not come back, the others are shown again",
+			"those that have been deleted do not return, the others are shown again",
 		"ALTER TABLE shop.orders SET 'ttl'='forever'": "rows of table shop.orders that are older than 7days had expired",
 		"ALTER TABLE shop.orders SET 'ttl'='7d'":      "",
 		"ALTER TABLE shop.orders SET 'ttl'='6d'":      "rows of table shop.orders that are older than 6days",
@@ -122,11 +121,11 @@ func TestAlterTellsThatRowsExpire(t *testing.T) {
 	}
 }
 
-// TestIndexReplaced warns if a column had an index of another kind.
+// TestIndexReplaced: replacing an index by one of another kind causes a warning.
 func TestIndexReplaced(t *testing.T) {
 	for sql, want := range map[string]string{
 		"ALTER TABLE logs MODIFY COLUMN host SET SKIPPING INDEX": "column host of table " +
-			"public.logs had an index of the kind FULLTEXT, which the SKIPPING index replaces: a column has one index",
+			"public.logs had a fulltext index, which the skipping index replaces: a column has one index",
 		"ALTER TABLE logs MODIFY COLUMN host SET FULLTEXT INDEX WITH (analyzer='English')": "",
 		"ALTER TABLE logs MODIFY COLUMN host UNSET FULLTEXT INDEX":                         "",
 	} {
@@ -139,7 +138,7 @@ func TestIndexReplaced(t *testing.T) {
 	}
 }
 
-// TestMergeModeWithoutEffect warns of a merge_mode of a table that keeps all rows.
+// TestMergeModeWithoutEffect: a merge_mode for a table that keeps all rows causes a warning.
 func TestMergeModeWithoutEffect(t *testing.T) {
 	for sql, want := range map[string]bool{
 		"CREATE TABLE m (ts TIMESTAMP TIME INDEX) WITH " +
@@ -173,18 +172,18 @@ func TestAddedDefaults(t *testing.T) {
 		"k JSON DEFAULT '{}'":         {notNull: true},
 		"k BIGINT NOT NULL DEFAULT 3": {notNull: true},
 		"k BIGINT NULL DEFAULT 3": {
-			told: "rows that exist in table public.logs are null in column k, not 3: it may be NULL",
+			told: "existing rows of table public.logs are null in column k, not 3: it may be NULL",
 		},
 		"k TIMESTAMP DEFAULT now()": {
-			told: "rows that exist in table public.logs are null in column k, not now(): a tag, a TIMESTAMP",
+			told: "existing rows of table public.logs are null in column k, not now(): a tag, a TIMESTAMP",
 		},
 		"k STRING DEFAULT 'x' PRIMARY KEY": {
-			told: "rows that exist in table public.logs are null in column k, not 'x': a tag",
+			told: "existing rows of table public.logs are null in column k, not 'x': a tag",
 		},
 		"k BIGINT":              {},
 		"k BIGINT DEFAULT NULL": {},
 		"k TIMESTAMP DEFAULT '2020-01-01'": {
-			told: "rows that exist in table public.logs are null in column k, not '2020-01-01': a tag",
+			told: "existing rows of table public.logs are null in column k, not '2020-01-01': a tag",
 		},
 		"IF NOT EXISTS n INT DEFAULT 3": {},
 		"IF NOT EXISTS n BIGINT DEFAULT 3": {

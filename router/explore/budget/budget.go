@@ -1,8 +1,9 @@
 // Package budget estimates how many rows a request would read, from the bounds of the files that contain them. If
-// that is too many, it chooses a part to read instead, so that the answer comes in time.
+// there are too many rows, it chooses a sample to read instead, so that the answer arrives in time.
 //
-// A sample is slices of time that are spread evenly over the rows. It is read as any other rows, by conditions on the
-// time. All numbers are estimates: rows are taken to lie evenly between the first and the last time of their file.
+// A sample consists of time slices that are spread evenly over the rows. It is read like any other rows, by
+// conditions on the time. All numbers are estimates: rows are assumed to be evenly distributed between the first
+// and the last time of their file.
 package budget
 
 import (
@@ -18,24 +19,24 @@ import (
 	"cordwood/router/query"
 )
 
-// The bounds of what is read.
+// The limits for reading.
 const (
-	// MaxExact is up to how many rows are counted exactly.
+	// MaxExact is the largest number of rows that are counted exactly.
 	MaxExact = 4_000_000
-	// SampleRows is about how many rows are read of more.
+	// SampleRows is the approximate number of rows in a sample.
 	SampleRows = 1_000_000
-	// slices is how many slices a sample has.
+	// sampleSlices is the number of slices in a sample.
 	sampleSlices = 32
 )
 
-// Read is how much a request reads.
+// Read is the amount of data that a request reads.
 type Read struct {
 	Segments int   `json:"segments"`
 	Of       int   `json:"of"`
 	Rows     int64 `json:"rows"`
 }
 
-// Estimate returns how much lies in the range of s.
+// Estimate returns how much data is in the range of s.
 func Estimate(s *scope.Scope, extents map[uint64]*query.Extent) Read {
 	var r Read
 	for _, t := range s.Tables {
@@ -57,15 +58,15 @@ func Estimate(s *scope.Scope, extents map[uint64]*query.Extent) Read {
 	return r
 }
 
-// piece is the rows of a file, from the first to the last time.
+// piece has the rows of a file between its first and last time.
 type piece struct {
 	from, to time.Time
 	rows     int64
-	// share is the part of them that is in the range.
+	// share is the fraction of the rows that is in the range.
 	share float64
 }
 
-// pieces returns the files of a table, with their times cut to the range of s.
+// pieces returns the files of a table, with their times restricted to the range of s.
 func pieces(s *scope.Scope, t *scope.Table, e *query.Extent) []piece {
 	typ := t.Def.TimeIndex().Type
 	out := make([]piece, 0, len(e.Segments))
@@ -91,9 +92,9 @@ func pieces(s *scope.Scope, t *scope.Table, e *query.Extent) []piece {
 	return out
 }
 
-// Slices returns a condition on the time of each table, by its id, that holds for about want rows in the range of s,
-// in slices that are spread evenly over them. A table that is not in the answer is read whole. ok is false if
-// too little is known.
+// Slices returns a condition on the time of each table, by its id, that holds for about want rows in the range of
+// s, in slices that are spread evenly over them. A table without a condition in the result is read completely. ok
+// is false if too little is known.
 func Slices(s *scope.Scope, extents map[uint64]*query.Extent, want int64) (conditions map[uint64]string, ok bool) {
 	total := Estimate(s, extents).Rows
 	if total <= want {
@@ -119,7 +120,8 @@ type edge struct {
 	change float64 // rows per nanosecond
 }
 
-// tableSlices returns the condition of the slices of a table: from equal parts of its rows the first part each.
+// tableSlices returns the condition for the slices of a table. It divides the rows into equal parts and selects
+// the start of each part.
 func tableSlices(t *scope.Table, list []piece, part float64) string {
 	edges, total := densities(list)
 	if total <= 0 || len(edges) == 0 {
@@ -159,7 +161,7 @@ func quantile(edges []edge, rows float64) time.Time {
 	return edges[len(edges)-1].at
 }
 
-// densities returns where the density of the rows changes, in order, and how many rows there are.
+// densities returns the times at which the density of the rows changes, in order, and the number of rows.
 func densities(list []piece) (edges []edge, total float64) {
 	for _, p := range list {
 		if p.share <= 0 {
@@ -174,7 +176,7 @@ func densities(list []piece) (edges []edge, total float64) {
 	return edges, total
 }
 
-// Extents answers for how much tables hold, and remembers that for a moment. It may be used concurrently.
+// Extents returns the extents of tables, and caches them for a short time. It may be used concurrently.
 type Extents struct {
 	ask func(ctx context.Context, tables []*schema.Table) (map[uint64]*query.Extent, error)
 	now func() time.Time
@@ -188,7 +190,7 @@ type known struct {
 	at     time.Time
 }
 
-// freshFor is how long an answer is good for, and maxKnown how many files are remembered.
+// freshFor is how long an answer is cached, and maxKnown how many files are cached.
 const (
 	freshFor = 3 * time.Second
 	maxKnown = 500_000

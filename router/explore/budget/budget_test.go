@@ -17,7 +17,7 @@ func table() *scope.Table {
 	return &scope.Table{Def: def.Index(), Condition: "TRUE"}
 }
 
-// TestSlices has slices follow the rows: a file of many rows in a short time has as many as it has rows.
+// TestSlices: slices follow the rows, so a file with many rows in a short time gets more slices.
 func TestSlices(t *testing.T) {
 	s := &scope.Scope{Tables: []*scope.Table{table()}, Range: scope.Range{To: time.Unix(1e6, 0)}}
 	extents := map[uint64]*query.Extent{7: {Rows: 3_000_000, Segments: []query.Segment{
@@ -35,7 +35,7 @@ func TestSlices(t *testing.T) {
 	if len(parts) != sampleSlices || parts[0] != "((ts >= '1970-01-01 00:00:00' AND ts < '1970-01-01 00:10:25')" {
 		t.Fatalf("%d slices, %s", len(parts), parts[0])
 	}
-	// Half of the rows lie in the first file, so half of the slices do.
+	// Half of the rows are in the first file, and so are half of the slices.
 	if !strings.HasPrefix(parts[16], "(ts >= '1970-01-02 03:46:40'") {
 		t.Errorf("the first slice of the second file is %s", parts[16])
 	}

@@ -25,7 +25,8 @@ func Time(millis *int64) (time.Duration, error) {
 	return time.Duration(*millis) * time.Millisecond, nil
 }
 
-// Try runs count within a time, and reports whether it was given up because that was over. The error is count's own.
+// Try runs count with a time limit, and reports whether it was aborted because of the limit. The error is count's
+// own.
 func Try(ctx context.Context, limit time.Duration, count func(ctx context.Context) error) (late bool, err error) {
 	inner, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

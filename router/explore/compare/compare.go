@@ -27,7 +27,7 @@ import (
 const (
 	// MaxFields bounds the fields that are compared.
 	MaxFields = 64
-	// MaxTop bounds the values of a field that are listed.
+	// MaxTop limits the listed values of a field.
 	MaxTop = 100
 	// FewRows is the number of rows of a set below which differences mean little.
 	FewRows = 30
@@ -35,15 +35,15 @@ const (
 	alike = 0.02
 	// together is how many fields are counted in one scan.
 	together = 16
-	// bins is how many parts numbers are counted in.
+	// bins is the number of ranges in which numbers are counted.
 	bins = 20
 	// maxValueBytes bounds a value, in bytes.
 	maxValueBytes = 1024
 )
 
-// Request asks for the fields that differ.
+// Request has the parameters for a comparison.
 type Request struct {
-	// Rest: rows of the first set do not count in the second.
+	// Rest excludes the rows of the first set from the second set.
 	Rest bool
 	// Fields are the fields to compare; nil: the most useful ones.
 	Fields []string
@@ -63,7 +63,8 @@ type Value struct {
 type Field struct {
 	Name  string  `json:"name"`
 	Score float64 `json:"score"`
-	// Kind is values or numbers. The values of numbers are the begins of parts that have equally many rows.
+	// Kind is values or numbers. For numbers, each value is the start of a range, and all ranges have about
+	// equally many rows.
 	Kind   string  `json:"kind"`
 	Values []Value `json:"values"`
 }
@@ -73,18 +74,19 @@ type Set struct {
 	Rows int64 `json:"rows"`
 }
 
-// Answer is the fields that differ, the most different one first.
+// Answer has the fields that differ, with the most different field first.
 type Answer struct {
 	A Set `json:"a"`
 	B Set `json:"b"`
-	// Low: a set has few rows.
+	// Low is set if a set has few rows.
 	Low    bool    `json:"low"`
 	Fields []Field `json:"fields"`
-	// Same are the fields that hardly differ, Unique the fields that differ in nearly every row.
+	// Same has the fields that hardly differ, and Unique the fields whose values differ in nearly every row.
 	Same   []string `json:"same"`
 	Unique []string `json:"unique"`
 
-	// SampledRows is of about how many rows the counts were estimated, SampledOf of how many there are; 0: they are exact.
+	// SampledRows is the approximate size of the sample from which the counts were estimated, and SampledOf the
+	// number of all rows; 0: the counts are exact.
 	SampledRows, SampledOf int64 `json:"-"`
 }
 
@@ -92,7 +94,7 @@ type Answer struct {
 type comparer struct {
 	a, b *scope.Scope
 	req  *Request
-	// part are the conditions of the part of each table that is read, by its id.
+	// part has the condition for the sampled rows of each table, by its id.
 	part map[uint64]string
 }
 
@@ -102,13 +104,15 @@ func Compare(ctx context.Context, a, b *scope.Scope, known *fields.Service, req 
 		return nil, errs.New(errs.InvalidArguments, "top is %d: it must be from 1 to %d", req.Top, MaxTop)
 	}
 	if len(req.Fields) > MaxFields {
-		return nil, errs.New(errs.InvalidArguments, "fields are %d: at most %d are compared", len(req.Fields), MaxFields)
+		return nil, errs.New(errs.InvalidArguments, "%d fields are given: at most %d can be "+
+			"compared", len(req.Fields), MaxFields)
 	}
 	if err := fields.CheckOnce(req.Fields); err != nil {
 		return nil, err
 	}
 	if !slices.EqualFunc(a.Tables, b.Tables, func(x, y *scope.Table) bool { return x.Def.ID == y.Def.ID }) {
-		return nil, errs.New(errs.InvalidArguments, "a and b have different tables: rows of the same tables are compared")
+		return nil, errs.New(errs.InvalidArguments, "a and b have different tables: only rows of the same tables can be "+
+			"compared")
 	}
 	c := &comparer{a: a, b: b, req: &req}
 	about, err := known.Of(ctx, a)
@@ -124,7 +128,7 @@ func Compare(ctx context.Context, a, b *scope.Scope, known *fields.Service, req 
 		return nil, err
 	}
 	both := *a
-	if b.Range.From.Before(both.Range.From) { // the zero time, that of no begin, is before all others
+	if b.Range.From.Before(both.Range.From) { // the zero time, which means no start, is before all others
 		both.Range.From = b.Range.From
 	}
 	if b.Range.To.After(both.Range.To) {
@@ -171,7 +175,7 @@ func (a *Answer) scale(by float64) {
 	}
 }
 
-// field is a field while it is compared.
+// field is a field that is being compared.
 type field struct {
 	name    string
 	exprs   map[uint64]string
@@ -181,7 +185,8 @@ type field struct {
 	most    int
 }
 
-// choose finds the fields: the named ones, or the most useful ones. unique are the ones that are left out.
+// choose selects the fields: those in the request, or the most useful ones. unique has the fields that are left
+// out.
 func (c *comparer) choose(about *fields.Answer) (list []*field, unique []string, err error) {
 	unique = []string{}
 	names := c.req.Fields
@@ -208,7 +213,7 @@ func (c *comparer) choose(about *fields.Answer) (list []*field, unique []string,
 				f.exprs[t.Def.ID] = "NULL"
 				continue
 			case typ == schema.Binary:
-				return nil, nil, errs.New(errs.Unsupported, "fields: the values of %.100q are binary, and are not compared", name)
+				return nil, nil, errs.New(errs.Unsupported, "fields: the values of %.100q are binary and cannot be compared", name)
 			}
 			found = true
 			f.exprs[t.Def.ID] = expr
@@ -331,7 +336,7 @@ func divergence(p, q float64) float64 {
 	return d
 }
 
-// number returns a count.
+// number returns a count from an answer.
 func number(a arrow.Array, row int) int64 {
 	if n, ok := a.(*array.Int64); ok && row < n.Len() && !n.IsNull(row) {
 		return n.Value(row)
@@ -365,7 +370,7 @@ func (c *comparer) countValues(ctx context.Context, list []*field, out *Answer) 
 	})
 }
 
-// countNumbers counts numbers in parts that have equally many rows of both sets together.
+// countNumbers counts numbers in ranges that have about equally many rows of both sets together.
 func (c *comparer) countNumbers(ctx context.Context, f *field, out *Answer) error {
 	from := c.from([]*field{f})
 	var edges []float64

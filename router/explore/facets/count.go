@@ -64,13 +64,13 @@ func (c *counter) count(ctx context.Context) (*Answer, error) {
 	return a, nil
 }
 
-// rows counts the rows that the search finds.
+// rows counts the rows that match the search.
 func (c *counter) rows(ctx context.Context) (n int64, err error) {
 	from, _ := c.from(nil, nil)
 	return c.number(ctx, "SELECT count(*)"+from)
 }
 
-// sampledRows counts the rows of the sample, also the ones that the search does not find.
+// sampledRows counts the rows of the sample, including those that do not match the search.
 func (c *counter) sampledRows(ctx context.Context) (n int64, err error) {
 	all := map[uint64]string{}
 	from, _ := c.from(nil, all)
@@ -87,7 +87,7 @@ func (c *counter) number(ctx context.Context, sql string) (n int64, err error) {
 	return n, err
 }
 
-// group counts the values of fields, of all in one scan.
+// group counts the values of several fields in one scan.
 func (c *counter) group(ctx context.Context, list []*field, wheres map[uint64]string, to map[string]*tally) error {
 	if len(list) == 0 {
 		return nil
@@ -123,7 +123,7 @@ func (c *counter) group(ctx context.Context, list []*field, wheres map[uint64]st
 	})
 }
 
-// estimate counts the rows with a value, and about how many different values there are.
+// estimate counts the rows with a value, and estimates the number of distinct values.
 func (c *counter) estimate(ctx context.Context, f *field, to *tally) error {
 	from, names := c.from([]*field{f}, f.wheres)
 	sql := "SELECT count(" + names[0] + "), approx_count_distinct(" + names[0] + ")" + from
@@ -137,14 +137,14 @@ func (c *counter) estimate(ctx context.Context, f *field, to *tally) error {
 	})
 }
 
-// tally counts the values of a field, and holds the most frequent ones.
+// tally counts the values of a field, and keeps the most frequent ones.
 type tally struct {
 	most             int
 	filled, distinct int64
 	top              values
 }
 
-// addAll adds values with their counts; is, if set, reports which rows are of the field.
+// addAll adds values with their counts. If is is set, it reports which rows belong to the field.
 func (t *tally) addAll(a, counts arrow.Array, is func(row int) bool) error {
 	numbers, ok := counts.(*array.Int64)
 	if !ok {
@@ -185,7 +185,7 @@ func order(a, b Value) int {
 	return cmp.Or(cmp.Compare(a.Count, b.Count), bytes.Compare(b.Value, a.Value))
 }
 
-// values is a heap, the rarest first.
+// values is a heap with the rarest value first.
 type values []Value
 
 // Len implements heap.Interface.
@@ -207,7 +207,7 @@ func (v *values) Pop() any {
 	return last
 }
 
-// bins is how many parts the numbers are counted in.
+// bins is the number of ranges in which numbers are counted.
 const bins = 20
 
 // stats returns the distribution of a field's numbers. NaN and infinities are left out.
@@ -218,7 +218,7 @@ func (c *counter) stats(ctx context.Context, f *field) (*Stats, error) {
 	s := &Stats{}
 	var low, high float64
 	var quartiles []float64
-	// The exact quartile holds all numbers in memory.
+	// The exact quartile would hold all numbers in memory.
 	quartile := "quantile_disc("
 	if c.many {
 		quartile = "approx_quantile("

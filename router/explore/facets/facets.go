@@ -1,4 +1,5 @@
-// Package facets counts the values of fields: the most frequent ones, how many there are, and how numbers lie.
+// Package facets counts the values of fields: the most frequent values, the number of distinct values, and the
+// distribution of numbers.
 package facets
 
 import (
@@ -17,13 +18,13 @@ import (
 	"cordwood/router/explore/scope"
 )
 
-// The bounds of a request.
+// The limits of a request.
 const (
 	MaxFields = 24
 	MaxTop    = 100
 )
 
-// Request asks for the values of fields.
+// Request has the parameters for counting the values of fields.
 type Request struct {
 	Fields []string
 	Top    int
@@ -34,7 +35,7 @@ type Request struct {
 	Budget time.Duration
 }
 
-// Value is a value with how often it occurs. Cut is the length in bytes of a text that was cut.
+// Value is a value with its number of occurrences. Cut is the full length in bytes of a text that was shortened.
 type Value struct {
 	Value json.RawMessage `json:"value"`
 	Count int64           `json:"count"`
@@ -55,7 +56,7 @@ type Stats struct {
 // Field has the counts of a field.
 type Field struct {
 	Name string `json:"name"`
-	// Filled counts rows with a value, Distinct different values.
+	// Filled counts the rows with a value, and Distinct the distinct values.
 	Filled   int64   `json:"filled"`
 	Distinct int64   `json:"distinct"`
 	Values   []Value `json:"values"`
@@ -64,50 +65,51 @@ type Field struct {
 	Stats *Stats `json:"stats,omitempty"`
 }
 
-// Answer is the values of fields.
+// Answer has the values of fields.
 type Answer struct {
-	// Rows counts the rows that the search finds.
+	// Rows counts the rows that match the search.
 	Rows   int64   `json:"rows"`
 	Fields []Field `json:"fields"`
 
-	// SampledRows is of how many rows the counts were estimated, SampledOf of how many there are; 0: they are exact.
+	// SampledRows is the number of rows from which the counts were estimated, and SampledOf the number of all
+	// rows; 0: the counts are exact.
 	SampledRows, SampledOf int64 `json:"-"`
 }
 
-// field is one of the fields while it is counted.
+// field is a field that is being counted.
 type field struct {
 	name string
-	// exprs are SQL of its value, by the id of a table.
+	// exprs has the SQL expressions for the value, by table id.
 	exprs map[uint64]string
-	// wheres are the conditions on the rows of the tables if they differ from the conditions of the scope;
-	// nil: they do not.
+	// wheres has the conditions for the rows of the tables if they differ from those of the scope; nil: they do
+	// not.
 	wheres  map[uint64]string
 	numbers bool
-	// scattered: nearly every row has a value of its own, so the values are not counted one by one.
+	// scattered is set if nearly every row has a distinct value. Then the values are not counted individually.
 	scattered bool
 }
 
-// equals reports whether two fields are the same values, by two names.
+// equals reports whether two fields with different names have the same values.
 func (f *field) equals(other *field) bool { return maps.Equal(f.exprs, other.exprs) }
 
-// counter counts for one request.
+// counter counts the values for one request.
 type counter struct {
 	scope  *scope.Scope
 	req    *Request
 	fields []*field
-	// sampled are the conditions of the part of each table that is read, by its id; nil: all is read.
+	// sampled has the condition for the sampled rows of each table, by its id; nil: all rows are read.
 	sampled map[uint64]string
-	// many: more rows are read than are counted exactly with a search.
+	// many is set if there are more rows than are counted exactly with a search.
 	many bool
 }
 
-// manyRows is how many rows a table has at least whose scattered fields are not counted value by value.
+// manyRows is the smallest number of rows of a table whose scattered fields are not counted individually.
 const manyRows = 10_000
 
 // Count counts the values of fields among the rows of s.
 func Count(ctx context.Context, s *scope.Scope, known *fields.Service, req Request) (*Answer, error) {
 	if len(req.Fields) == 0 || len(req.Fields) > MaxFields {
-		return nil, errs.New(errs.InvalidArguments, "fields are %d: name 1 to %d", len(req.Fields), MaxFields)
+		return nil, errs.New(errs.InvalidArguments, "%d fields are given: list 1 to %d", len(req.Fields), MaxFields)
 	}
 	if err := fields.CheckOnce(req.Fields); err != nil {
 		return nil, err
@@ -173,7 +175,7 @@ func (c *counter) run(ctx context.Context, rows int64, sample map[uint64]string)
 	return a, nil
 }
 
-// orNothing returns err, with no answer beside it.
+// orNothing returns err, and sets the answer to nil if err is not nil.
 func orNothing(a **Answer, err error) error {
 	if err != nil {
 		*a = nil
@@ -181,7 +183,7 @@ func orNothing(a **Answer, err error) error {
 	return err
 }
 
-// unsearched reports whether only the time bounds the rows.
+// unsearched reports whether the time range is the only condition.
 func (c *counter) unsearched() bool {
 	for _, t := range c.scope.Tables {
 		if t.Condition != "TRUE" {
@@ -225,7 +227,7 @@ func (c *counter) resolve(name string) (*field, error) {
 			found = true
 			f.numbers = f.numbers && (typ.IsInteger() || typ.IsFloat())
 			if typ == schema.Binary {
-				return nil, errs.New(errs.Unsupported, "fields: the values of %.100q are binary, and are not counted", name)
+				return nil, errs.New(errs.Unsupported, "fields: the values of %.100q are binary and cannot be counted", name)
 			}
 		}
 		f.exprs[t.Def.ID] = expr

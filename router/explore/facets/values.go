@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	// MaxValues bounds the values that are completed.
+	// MaxValues limits the values in an answer.
 	MaxValues = 50
-	// completedRows is of how many of the newest rows they are.
+	// completedRows is the number of the newest rows that are searched.
 	completedRows = 2_000_000
-	// maxPrefix bounds the beginning of a value, in bytes.
+	// maxPrefix limits the prefix, in bytes.
 	maxPrefix = 1024
 )
 
-// Values returns the most frequent values of a field that begin so, among the newest rows of s. whole reports whether
-// those are all rows.
+// Values returns the most frequent values of a field that start with the prefix, among the newest rows of s.
+// whole reports whether these are all rows.
 func Values(ctx context.Context, s *scope.Scope, name, prefix string, limit int) (list []Value, whole bool, err error) {
 	if limit < 1 || limit > MaxValues {
 		return nil, false, errs.New(errs.InvalidArguments, "limit is %d: it must be from 1 to %d", limit, MaxValues)
 	}
 	if len(prefix) > maxPrefix {
-		return nil, false, errs.New(errs.InvalidArguments, "prefix has %d bytes, and at most %d are allowed", len(prefix),
+		return nil, false, errs.New(errs.InvalidArguments, "prefix has %d bytes: at most %d are allowed", len(prefix),
 			maxPrefix)
 	}
 	c := &counter{scope: s, req: &Request{Exclude: true, Top: limit}}
@@ -50,7 +50,7 @@ func Values(ctx context.Context, s *scope.Scope, name, prefix string, limit int)
 	return slices.Clip(list), whole, nil
 }
 
-// begin has the values begin with a prefix.
+// begin adds the condition that the values of a field start with a prefix.
 func (c *counter) begin(f *field, prefix string) {
 	wheres := map[uint64]string{}
 	for _, t := range c.scope.Tables {

@@ -1,7 +1,7 @@
-// Package fields describes the purpose and the content of the columns of tables, judging by the newest rows of each
-// table.
+// Package fields describes the purpose and the content of the columns of tables, judging by the newest rows of
+// each table.
 //
-// What it learned of a table is kept for a minute. A Service may be used concurrently.
+// What it learned about a table is cached for a minute. A Service may be used concurrently.
 package fields
 
 import (
@@ -25,44 +25,45 @@ import (
 )
 
 const (
-	// sampled is how many of the newest rows are examined, and sampledBytes bounds the bytes of their values.
+	// sampled is how many of the newest rows are examined, and sampledBytes limits the bytes of their values.
 	sampled      = 1000
 	sampledBytes = 64 << 20
 	// MaxFields bounds the fields of an answer.
 	MaxFields = 4096
 	keptFor   = time.Minute
-	// emptyFor is how long it is remembered that a table has few rows.
+	// emptyFor is how long the result for a table with few rows is cached.
 	emptyFor = 2 * time.Second
-	// maxKept bounds the columns that are remembered.
+	// maxKept limits the cached columns.
 	maxKept = 200_000
 )
 
-// Field is a column of a table, or one that several have.
+// Field is a column of one table or of several tables.
 type Field struct {
 	Name  string      `json:"name"`
 	Type  string      `json:"type"`
 	Index *string     `json:"index"`
 	Role  *roles.Role `json:"role"`
-	// Fill is the share of rows with a value, and Unique the share of different values among these.
+	// Fill is the fraction of rows with a value, and Unique the fraction of distinct values among these.
 	Fill   float64 `json:"fill"`
 	Unique float64 `json:"unique"`
-	// Rank is the place among the fields, from 1: roles first, then fields that are filled with values that repeat.
+	// Rank is the position among the fields, from 1: first the fields with roles, then fields that often have a
+	// value and whose values repeat.
 	Rank int `json:"rank"`
-	// JSONPaths are the paths that rows have in a column of JSON.
+	// JSONPaths are the paths that occur in a JSON column.
 	JSONPaths []string `json:"json_paths,omitempty"`
 }
 
 // Answer is what is known about the columns of a scope.
 type Answer struct {
 	Fields []Field `json:"fields"`
-	// Time is the time index, and Levels how levels are recognised.
+	// Time is the time index, and Levels describes how levels are recognised.
 	Time   string        `json:"time"`
 	Levels *roles.Scheme `json:"levels"`
 	// LastRow is the time of the newest row; nil: there is none.
 	LastRow *string `json:"last_row"`
 }
 
-// Service looks at tables. See the package comment.
+// Service examines tables. See the package comment.
 type Service struct {
 	now func() time.Time
 
@@ -142,7 +143,7 @@ func add(a, b *column) *column {
 	return out
 }
 
-// addFields adds the columns of t that are not there yet.
+// addFields adds the columns of t that are not in the answer yet.
 func (a *Answer) addFields(t *scope.Table) {
 	have := map[string]bool{}
 	for _, f := range a.Fields {
@@ -178,7 +179,7 @@ func (a *Answer) fill(all map[string]*column, rows int) {
 	}
 }
 
-// rounded rounds to as many digits as the sample supports.
+// rounded rounds to the number of digits that the sample supports.
 func rounded(f float64) float64 { return math.Round(f*10000) / 10000 }
 
 // roleOrder is the order of the roles among the first fields.
@@ -204,7 +205,7 @@ func (a *Answer) rank() {
 	}
 }
 
-// Ranked returns the names of fields, the most useful ones first.
+// Ranked returns the fields, the most useful ones first.
 func (a *Answer) Ranked() []Field {
 	out := slices.Clone(a.Fields)
 	slices.SortFunc(out, func(x, y Field) int { return x.Rank - y.Rank })
@@ -215,7 +216,7 @@ func (a *Answer) Ranked() []Field {
 func CheckOnce(names []string) error {
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			return errs.New(errs.InvalidArguments, "fields: %.100q is named twice: name each field once", name)
+			return errs.New(errs.InvalidArguments, "fields: %.100q is listed twice: list each field once", name)
 		}
 	}
 	return nil

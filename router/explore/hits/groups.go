@@ -18,20 +18,20 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// Groups have numbers: groups of values from 0 on, and others these.
+// Groups have numbers: from 0 for groups of values, and the following for others.
 const (
 	otherGroup = -1
 	nullGroup  = -2
 )
 
-// groups are the values that have a series each.
+// groups has the values with separate series.
 type groups struct {
-	// level: the groups are the levels.
+	// level is set if the groups are the levels.
 	level bool
 	// whether all rows are one group
 	none   bool
 	values []json.RawMessage
-	// cases are the conditions of the values, by the id of a table.
+	// cases has the conditions of the values, by table id.
 	cases map[uint64]string
 }
 
@@ -161,10 +161,10 @@ type top struct {
 	count   int64
 }
 
-// maxShown bounds a value that has a series, in bytes.
+// maxShown limits a value with a separate series, in bytes.
 const maxShown = 1024
 
-// frequent returns the most frequent values of the field, as a sample has them if there are many rows.
+// frequent returns the most frequent values of the field. If there are many rows, it uses a sample.
 func frequent(ctx context.Context, s *scope.Scope, req *Request, extents map[uint64]*query.Extent) ([]top, error) {
 	sampled := map[uint64]string{}
 	if !req.Exact && budget.Estimate(s, extents).Rows > budget.MaxExact {

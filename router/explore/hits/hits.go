@@ -1,4 +1,4 @@
-// Package hits counts rows over time, all or by the values of a field.
+// Package hits counts rows over time, in total or by the values of a field.
 package hits
 
 import (
@@ -22,18 +22,19 @@ import (
 	"cordwood/router/query"
 )
 
-// MaxTop bounds the values that have a series of their own.
+// MaxTop limits the values with separate series.
 const MaxTop = 12
 
-// Request asks for counts.
+// Request has the parameters for the counts.
 type Request struct {
-	// Buckets bounds their number; Step is their length, empty: the smallest that keeps to Buckets.
+	// Buckets limits the number of buckets. Step is the length of a bucket; empty: the smallest step with which
+	// Buckets is not exceeded.
 	Buckets int
 	Step    string
-	// By is a field, or level; empty: all rows are one series.
+	// By is a field or level; empty: all rows are one series.
 	By  string
 	Top int
-	// Zone is the IANA name of the time zone in which buckets of an hour or more begin; empty: UTC.
+	// Zone is the IANA name of the time zone in which buckets of an hour or more start; empty: UTC.
 	Zone string
 	// Exact forbids estimates. Otherwise an exact count may take up to Budget.
 	Exact  bool
@@ -47,21 +48,22 @@ type Series struct {
 	Counts []int64         `json:"counts"`
 }
 
-// Answer is counts over time.
+// Answer has the counts over time.
 type Answer struct {
 	Start string `json:"start"`
 	// Step is the length of the buckets. Days and weeks may be an hour longer or shorter.
 	Step string `json:"step"`
 	// StepMillis is Step in milliseconds.
 	StepMillis int64 `json:"step_ms"`
-	// Times are the begins of the buckets.
+	// Times are the start times of the buckets.
 	Times []string `json:"times"`
-	// Cut says whether the range begins inside the first bucket or ends inside the last one.
+	// Cut says whether the range starts inside the first bucket or ends inside the last one.
 	Cut    Cut      `json:"cut"`
 	Series []Series `json:"series"`
 	Total  int64    `json:"total"`
 
-	// SampledRows is of how many rows the counts were estimated, SampledOf of how many there are; 0: they are exact.
+	// SampledRows is the number of rows from which the counts were estimated, and SampledOf the number of all
+	// rows; 0: the counts are exact.
 	SampledRows, SampledOf int64 `json:"-"`
 }
 
@@ -78,14 +80,14 @@ type counter struct {
 	bounds []time.Time
 	// part is the length of the intervals that the engine counts.
 	part time.Duration
-	// share is the part of the rows that is counted.
+	// share is the fraction of the rows that is counted.
 	share  float64
 	groups *groups
 	counts map[int][]int64 // by the number of a group
 	total  int64
 }
 
-// Count counts the rows of s over time. If s has no begin, its first row becomes that.
+// Count counts the rows of s over time. If s has no start, the time of its first row is used.
 func Count(ctx context.Context, s *scope.Scope, req Request) (*Answer, error) {
 	if req.Buckets < 1 || req.Buckets > MaxBuckets {
 		return nil, errs.New(errs.InvalidArguments, "buckets is %d: it must be from 1 to %d", req.Buckets, MaxBuckets)
@@ -95,13 +97,14 @@ func Count(ctx context.Context, s *scope.Scope, req Request) (*Answer, error) {
 	}
 	zone, err := time.LoadLocation(req.Zone)
 	if err != nil || req.Zone == "Local" || len(req.Zone) > 100 {
-		return nil, errs.New(errs.InvalidArguments, "tz is %.60q: it must be the name of a zone, as Europe/Berlin", req.Zone)
+		return nil, errs.New(errs.InvalidArguments, "tz is %.60q: it must be the name of a zone, such as "+
+			"Europe/Berlin", req.Zone)
 	}
 	if err := s.BeginAtFirstRow(ctx); err != nil {
 		return nil, err
 	}
 	if s.Range.From.Year() < 1678 || s.Range.To.Year() > 2261 {
-		return nil, errs.New(errs.InvalidArguments, "the range is %s to %s: rows are counted over times of the years 1678 "+
+		return nil, errs.New(errs.InvalidArguments, "the range is %s to %s: rows can only be counted in the years 1678 "+
 			"to 2261", s.Range.From.Format(time.RFC3339), s.Range.To.Format(time.RFC3339))
 	}
 	step, err := stepOf(s.Range, req.Buckets, req.Step)
@@ -116,7 +119,7 @@ func Count(ctx context.Context, s *scope.Scope, req Request) (*Answer, error) {
 	return c.answer(step), nil
 }
 
-// run counts exactly or, if that is not possible, a part of each bucket.
+// run counts exactly or, if that is not possible, counts a part of each bucket.
 func (c *counter) run(ctx context.Context) error {
 	extents, err := c.scope.Extents(ctx)
 	if err != nil {
@@ -129,7 +132,7 @@ func (c *counter) run(ctx context.Context) error {
 		return c.count(ctx)
 	}
 	rows := budget.Estimate(c.scope, extents).Rows
-	if c.req.Exact || rows <= budget.SampleRows { // a part would be all
+	if c.req.Exact || rows <= budget.SampleRows { // the sample would contain all rows
 		return count(ctx)
 	}
 	late, err := budget.Try(ctx, c.req.Budget, count)
@@ -140,7 +143,7 @@ func (c *counter) run(ctx context.Context) error {
 	return count(ctx)
 }
 
-// choose finds the values that have a series.
+// choose finds the values with separate series.
 func (c *counter) choose(ctx context.Context, extents map[uint64]*query.Extent) (err error) {
 	c.groups, err = newGroups(ctx, c.scope, c.req, extents)
 	c.counts, c.total = map[int][]int64{}, 0
@@ -196,7 +199,7 @@ func (c *counter) sampled(t *scope.Table) string {
 	return "(" + strings.Join(parts, " OR ") + ")"
 }
 
-// add adds the counts of a batch: the part of time, the group if there are several, and the number.
+// add adds the counts of a batch: the interval of time, the group if there are several, and the count.
 func (c *counter) add(rec arrow.RecordBatch, shift int64, grouped bool) error {
 	parts, ok := rec.Column(0).(*array.Int64)
 	numbers, also := rec.Column(int(rec.NumCols()) - 1).(*array.Int64)
@@ -208,7 +211,8 @@ func (c *counter) add(rec arrow.RecordBatch, shift int64, grouped bool) error {
 			continue
 		}
 		at := time.Unix(0, (parts.Value(i)-shift)*int64(c.part))
-		// The bucket is the last one that does not begin after it; the first one may begin before the range.
+		// The bucket is the last one that does not start after the interval. The first bucket may start before
+		// the range.
 		bucket := sort.Search(len(c.bounds), func(k int) bool { return c.bounds[k].After(at) }) - 1
 		if bucket = max(bucket, 0); bucket >= len(c.bounds)-1 {
 			continue
@@ -250,7 +254,7 @@ func (c *counter) answer(step time.Duration) *Answer {
 	return a
 }
 
-// stepText writes a step as requests do.
+// stepText formats a step as in requests.
 func stepText(step time.Duration) string {
 	const day = 24 * time.Hour
 	for _, u := range []struct {
@@ -264,5 +268,5 @@ func stepText(step time.Duration) string {
 	return strconv.FormatInt(step.Milliseconds(), 10) + "ms"
 }
 
-// levels are the names of the levels as JSON, in their order, and last other.
+// levels are the names of the levels as JSON, in order, followed by other.
 var levels = append(slices.Clone(roles.Names), roles.Other)

@@ -16,12 +16,12 @@ func at(t *testing.T, text string) time.Time {
 	return v.UTC()
 }
 
-// TestBoundaries has days of 23 and 25 hours, zones that are no whole hours away, and weeks.
+// TestBoundaries tests days of 23 and 25 hours, zones whose offsets are not whole hours, and weeks.
 func TestBoundaries(t *testing.T) {
 	for _, c := range []struct {
 		from, to, zone string
 		step           time.Duration
-		want           []string // the first begins, and how long the first buckets are
+		want           []string // the first start times, and the lengths of the first buckets
 		hours          []float64
 	}{
 		{
@@ -72,7 +72,7 @@ func TestBoundaries(t *testing.T) {
 		got := boundaries(scope.Range{From: at(t, c.from), To: at(t, c.to)}, c.step, zone)
 		for i, want := range c.want {
 			if i >= len(got) || !got[i].Equal(at(t, want)) {
-				t.Errorf("%s %s: bucket %d of %v begins at another time than %s", c.from, c.zone, i, got, want)
+				t.Errorf("%s %s: bucket %d of %v does not start at %s", c.from, c.zone, i, got, want)
 			}
 		}
 		if len(got)-1 != len(c.hours) {
@@ -87,7 +87,7 @@ func TestBoundaries(t *testing.T) {
 	}
 }
 
-// TestStep finds steps for ranges of any length, none with too many buckets.
+// TestStep finds steps for ranges of any length. None may give too many buckets.
 func TestStep(t *testing.T) {
 	to := at(t, "2026-01-05T00:00:00Z")
 	for _, c := range []struct {

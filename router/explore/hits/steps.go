@@ -7,7 +7,7 @@ import (
 	"cordwood/router/explore/scope"
 )
 
-// steps are how long buckets may be.
+// steps are the possible lengths of buckets.
 var steps = func() []time.Duration {
 	const day = 24 * time.Hour
 	var out []time.Duration
@@ -20,7 +20,7 @@ var steps = func() []time.Duration {
 	add(time.Second, 1, 2, 5, 10, 15, 30)
 	add(time.Minute, 1, 2, 5, 10, 15, 30)
 	add(time.Hour, 1, 2, 3, 6, 12)
-	// Beyond a week it doubles, up to more than any range needs.
+	// Beyond a week the length doubles, up to more than any range needs.
 	add(day, 1, 7, 14, 28, 56, 112, 224, 448, 896, 1792, 3584, 7168, 14336, 28672)
 	return out
 }()
@@ -51,7 +51,7 @@ func stepOf(r scope.Range, buckets int, text string) (time.Duration, error) {
 			continue
 		}
 		if span/step >= MaxBuckets {
-			return 0, errs.New(errs.InvalidArguments, "step %s makes more than %d buckets of the range: use a longer one, or "+
+			return 0, errs.New(errs.InvalidArguments, "with step %s the range has more than %d buckets: use a longer step, or "+
 				"buckets", text, MaxBuckets)
 		}
 		return step, nil
@@ -60,8 +60,8 @@ func stepOf(r scope.Range, buckets int, text string) (time.Duration, error) {
 		"1, 2, 5, 10, 15 or 30 s or m, 1, 2, 3, 6 or 12 h, 1d or 7d", text)
 }
 
-// boundaries returns when the buckets of a range begin, and when the last one ends. Buckets of an hour and more begin
-// on an hour or on midnight of the zone; weeks on Monday.
+// boundaries returns the start times of the buckets of a range, and the end of the last bucket. Buckets of an
+// hour or more start on the hour or at midnight of the zone, and weeks on Monday.
 func boundaries(r scope.Range, step time.Duration, zone *time.Location) []time.Time {
 	if step < time.Hour {
 		return evenly(floor(r.From, step), r.To, step)
@@ -96,7 +96,7 @@ func boundaries(r scope.Range, step time.Duration, zone *time.Location) []time.T
 	}
 }
 
-// evenly returns moments that are a step apart, until one is not before the end.
+// evenly returns times that are a step apart, until one is not before the end.
 func evenly(first, end time.Time, step time.Duration) []time.Time {
 	out := []time.Time{first}
 	for out[len(out)-1].Before(end) {
@@ -122,8 +122,8 @@ func floor(t time.Time, step time.Duration) time.Time {
 	return time.Unix(0, nanos-rest).UTC()
 }
 
-// countedStep returns the length of the parts that the engine counts: the buckets themselves, or parts of an hour
-// that make up the buckets.
+// countedStep returns the length of the intervals that the engine counts: the buckets themselves, or parts of an
+// hour that add up to the buckets.
 func countedStep(bounds []time.Time, step time.Duration) time.Duration {
 	if step < time.Hour {
 		return step

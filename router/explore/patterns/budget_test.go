@@ -13,7 +13,8 @@ import (
 	"cordwood/router/query"
 )
 
-// slow is a source of a table with so many rows, which ends queries by their deadline, or else by errWhole.
+// slow is a source of a table with the given number of rows. Its queries end at their deadline, or with errWhole
+// if they have none.
 type slow struct {
 	rows    int64
 	table   *schema.Table
@@ -45,10 +46,10 @@ func (s *slow) Execute(ctx context.Context, _ query.Request, _ func(context.Cont
 	}
 	s.limited++
 	<-ctx.Done()
-	return errs.New(errs.QueryTimeout, "the query was given up")
+	return errs.New(errs.QueryTimeout, "the query was aborted")
 }
 
-// TestBudgetWithoutSample counts once, without the budget, where the rows are too few for a sample.
+// TestBudgetWithoutSample: if there are too few rows for a sample, they are counted once and without the budget.
 func TestBudgetWithoutSample(t *testing.T) {
 	t.Parallel()
 	for rows, limited := range map[int64]int{budget.SampleRows: 0, budget.SampleRows + 1: 1, budget.MaxExact + 1: 0} {

@@ -71,10 +71,11 @@ func (t *tree[T]) find(words []string) *pattern[T] {
 	return best
 }
 
-// maxDiffering bounds the number of words in which masks of one pattern differ.
+// maxDiffering limits the number of words in which masks of one pattern may differ.
 const maxDiffering = 2
 
-// add returns the pattern of a mask, to which it makes the mask belong; nil: there are too many like it.
+// add returns the pattern to which the mask belongs, and adds the mask to it; nil: there are too many similar
+// patterns.
 func (t *tree[T]) add(mask string) *pattern[T] {
 	words := strings.Split(mask, " ")
 	if len(words) > maxWords {
@@ -108,7 +109,7 @@ func groupOf(words []string) string {
 	b.WriteByte(byte(len(words)))
 	b.WriteByte(byte(len(words) >> 8))
 	for i, w := range first {
-		// If there are few words, the second one may be the differing one.
+		// If there are few words, the second one may be the one that differs.
 		if strings.Contains(w, Hole) || i > 0 && len(words) < 2*prefixWords {
 			w = Hole
 		}

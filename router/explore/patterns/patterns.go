@@ -32,7 +32,7 @@ const (
 	maxMasks = 20_000
 	// textChars is how many characters of a text are used.
 	textChars = 500
-	// sparks is how many parts of the range have a count.
+	// sparks is the number of parts of the range that are counted separately.
 	sparks = 24
 	// exampleBytes bounds an example.
 	exampleBytes = 1024
@@ -44,12 +44,12 @@ const masked = `"[^"]*"|\B'[^']*'\B|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-f
 	`|\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?|\d\d:\d\d:\d\d(?:[.,]\d+)?` +
 	`|\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?|\b(?:0x[0-9a-fA-F]+|[0-9a-fA-F]{6,})\b|\d+(?:\.\d+)?`
 
-// Request asks for patterns.
+// Request has the parameters for finding patterns.
 type Request struct {
-	// Field holds the texts; empty: the field with the messages.
+	// Field contains the texts; empty: the field with the messages.
 	Field string
 	Limit int
-	// Before counts the texts of the range before, too, which is as long.
+	// Before also counts the texts of the preceding range of the same length.
 	Before bool
 	// Exact forbids estimates. Otherwise an exact count may take up to Budget.
 	Exact  bool
@@ -72,10 +72,10 @@ type Pattern struct {
 	Levels map[string]int64 `json:"levels"`
 	First  string           `json:"first"`
 	Last   string           `json:"last"`
-	// Spark are the counts of equal parts of the range.
+	// Spark has the counts for equal parts of the range.
 	Spark   []int64 `json:"spark"`
 	Example Example `json:"example"`
-	// Query is a search text that finds them.
+	// Query is a search text that finds the texts of the pattern.
 	Query string `json:"query"`
 
 	first, last time.Time
@@ -83,14 +83,15 @@ type Pattern struct {
 	whole       bool
 }
 
-// Answer is patterns, the most frequent first.
+// Answer has patterns, the most frequent ones first.
 type Answer struct {
 	Field    string     `json:"field"`
 	Patterns []*Pattern `json:"patterns"`
-	// Other counts rows with a text of another pattern.
+	// Other counts the rows whose text has another pattern.
 	Other int64 `json:"other"`
 
-	// SampledRows is of how many rows the counts were estimated, SampledOf of how many there are; 0: they are exact.
+	// SampledRows is the number of rows from which the counts were estimated, and SampledOf the number of all
+	// rows; 0: the counts are exact.
 	SampledRows, SampledOf int64 `json:"-"`
 }
 
@@ -105,7 +106,8 @@ type finder struct {
 	other   int64
 }
 
-// Find returns the patterns of the texts of a field among the rows of s. If s has no begin, its first row becomes that.
+// Find returns the patterns of the texts of a field among the rows of s. If s has no start, the time of its first
+// row is used.
 func Find(ctx context.Context, s *scope.Scope, req Request) (*Answer, error) {
 	if req.Limit < 1 || req.Limit > MaxLimit {
 		return nil, errs.New(errs.InvalidArguments, "limit is %d: it must be from 1 to %d", req.Limit, MaxLimit)
@@ -138,7 +140,7 @@ func Find(ctx context.Context, s *scope.Scope, req Request) (*Answer, error) {
 // countInTime counts exactly or, if that takes too long, a sample. sampled says that it counted a sample.
 func (f *finder) countInTime(ctx context.Context, rows int64) (sampled bool, err error) {
 	part, ok := budget.Slices(f.scope, f.extents, budget.SampleRows)
-	if f.req.Exact || !ok { // there is no sample to use instead
+	if f.req.Exact || !ok { // no sample is available
 		return false, f.count(ctx)
 	}
 	if rows <= budget.MaxExact {
@@ -150,7 +152,7 @@ func (f *finder) countInTime(ctx context.Context, rows int64) (sampled bool, err
 	return true, f.count(ctx)
 }
 
-// chooseField finds the field of the texts.
+// chooseField finds the field that contains the texts.
 func (f *finder) chooseField() error {
 	if f.req.Field == "" {
 		for _, t := range f.scope.Tables {
@@ -161,14 +163,15 @@ func (f *finder) chooseField() error {
 		}
 	}
 	if f.req.Field == "" {
-		return errs.New(errs.InvalidArguments, "the tables have no column of messages: name a field of texts, as "+
+		return errs.New(errs.InvalidArguments, "the tables have no column of messages: give a field with texts, such as "+
 			`"field":"note"`)
 	}
 	found := false
 	for _, t := range f.scope.Tables {
 		c := t.Def.Column(f.req.Field)
 		if c != nil && c.Type != schema.String {
-			return errs.New(errs.InvalidArguments, "field %.100q has type %s: patterns are of texts", f.req.Field, c.Type)
+			return errs.New(errs.InvalidArguments, "field %.100q has type %s: patterns need a field with "+
+				"texts", f.req.Field, c.Type)
 		}
 		found = found || c != nil
 	}
@@ -178,7 +181,7 @@ func (f *finder) chooseField() error {
 	return nil
 }
 
-// count has the engine count masks, and merges them.
+// count lets the engine count masks, and merges them.
 func (f *finder) count(ctx context.Context) error {
 	f.tree, f.total, f.other = &tree[*Pattern]{}, 0, 0
 	for _, t := range f.scope.Tables {
@@ -270,7 +273,7 @@ func (f *finder) countTable(ctx context.Context, t *scope.Table) error {
 // levels are the names of the levels, in their order.
 var levels = append(slices.Clone(roles.Names), roles.Other)
 
-// number returns a count.
+// number returns a count from an answer.
 func number(a arrow.Array, row int) int64 {
 	if n, ok := a.(*array.Int64); ok && row < n.Len() && !n.IsNull(row) {
 		return n.Value(row)
@@ -351,7 +354,7 @@ func (f *finder) identify(ctx context.Context, a *Answer) error {
 	return nil
 }
 
-// countBefore counts the texts of the range before that have one of the patterns.
+// countBefore counts the texts of the preceding range that have one of the patterns.
 func (f *finder) countBefore(ctx context.Context, a *Answer) error {
 	now := f.scope.Range
 	defer func() { f.scope.Range = now }()

@@ -10,7 +10,7 @@ import (
 	"cordwood/router/explore/search"
 )
 
-// TestMerge merges masks that differ in one or two words, and no others.
+// TestMerge: masks are merged if they differ in one or two words, and not otherwise.
 func TestMerge(t *testing.T) {
 	for _, c := range []struct{ masks, want string }{
 		{"job a of b done,job a of c done", "job a of ⟨*⟩ done"},
@@ -38,7 +38,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestManyMasks bounds the time that masks take which have nothing in common.
+// TestManyMasks: masks that have nothing in common are merged in a limited time.
 func TestManyMasks(t *testing.T) {
 	var tree tree[int]
 	refused := 0
@@ -56,7 +56,7 @@ func TestManyMasks(t *testing.T) {
 	}
 }
 
-// FuzzQuery: whatever a pattern is, its search text can be parsed, and becomes a condition.
+// FuzzQuery: the search text of any pattern can be parsed and compiled to a condition.
 func FuzzQuery(f *testing.F) {
 	f.Add("my text", `disk "⟨*⟩" full \ (⟨*⟩%)`)
 	f.Add(`a"b\`, "⟨*⟩")

@@ -7,10 +7,11 @@ import (
 	"unicode"
 )
 
-// maxQueryPhrases bounds the phrases of a search for a pattern: they narrow it before the expression is tried.
+// maxQueryPhrases limits the phrases of a search for a pattern. They reduce the rows for which the regular
+// expression is tried.
 const maxQueryPhrases = 3
 
-// bareName matches the names that a search text has without quotes.
+// bareName matches names that need no quotes in a search text.
 var bareName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`)
 
 // queryOf returns a search text that finds the texts of a pattern: phrases between the holes, then a regular

@@ -13,19 +13,19 @@ type Scheme string
 
 // The schemes.
 const (
-	// Text: words, for example error or WARN.
+	// Text: words such as error or WARN.
 	Text Scheme = "text"
 	// OTel: the numbers 1 to 24 of OpenTelemetry, four for each level.
 	OTel Scheme = "otel"
-	// Tens: 10 to 60 by tens, as bunyan and pino write them.
+	// Tens: 10 to 60 by tens, like bunyan and pino.
 	Tens Scheme = "tens"
-	// Syslog: 0 to 7, the smaller the worse.
+	// Syslog: 0 to 7; lower numbers are worse.
 	Syslog Scheme = "syslog"
-	// Status: status codes of HTTP; 5xx is an error, 4xx a warning.
+	// Status: HTTP status codes; 5xx is an error, 4xx a warning.
 	Status Scheme = "status"
 )
 
-// Names are the levels, the worst first. All other values have the level Other.
+// Names are the levels, with the worst first. All other values have the level Other.
 var Names = []string{"fatal", "error", "warn", "info", "debug", "trace"}
 
 // Other is the level of values that are not in Names.
@@ -59,8 +59,8 @@ var numbers = map[Scheme]map[string]span{
 type Levels struct {
 	Column *schema.Column
 	Scheme Scheme
-	// Number is a column of numbers that is used if Column, which has words, is null or empty. Its numbers are those
-	// of OpenTelemetry; nil: there is none.
+	// Number is a column of OpenTelemetry numbers that is used if Column, which has words, is null or empty; nil:
+	// there is none.
 	Number *schema.Column
 }
 
@@ -129,8 +129,8 @@ func Words() []string {
 	return out
 }
 
-// Condition returns SQL that is true for the rows whose level is one of levels, and false or null for all
-// other rows. ident writes the name of a column as SQL needs it.
+// Condition returns an SQL condition that is true for the rows whose level is one of levels, and false or null
+// for all other rows. ident quotes the name of a column for SQL.
 func (l *Levels) Condition(levels []string, ident func(string) string) string {
 	if l.Scheme != Text {
 		return orAll(spans(l.Scheme, ident(l.Column.Name), levels))
@@ -194,7 +194,7 @@ func wordsIn(text string, levels []string) []string {
 	return out
 }
 
-// spans returns conditions on a column of numbers. What is in no span of the scheme is Other.
+// spans returns conditions on a column of numbers. Numbers in no span of the scheme have the level Other.
 func spans(scheme Scheme, number string, levels []string) []string {
 	of := numbers[scheme]
 	var out []string

@@ -25,7 +25,7 @@ const (
 	Source  Role = "source"
 )
 
-// The names of columns for each role. The first one that a table has is used. Case is ignored.
+// The names of columns for each role. The first name that a table has is used. Case is ignored.
 var (
 	levelNames = []string{
 		"level", "severity", "severity_text", "log.level", "log_level", "detected_level", "lvl", "levelname", "loglevel",
@@ -40,19 +40,19 @@ var (
 	statusNames = []string{"status", "http.status_code"}
 )
 
-// Columns are the columns of a table by their roles. A role that no column has is nil.
+// Columns has the columns of a table by role. If no column has a role, it is nil.
 type Columns struct {
 	Time    *schema.Column
 	Level   *Levels
 	Message *schema.Column
-	// Errors are all columns with texts of errors.
+	// Errors has all columns with error texts.
 	Errors []*schema.Column
 	Trace  *schema.Column
 	Source *schema.Column
 }
 
-// Of returns the roles of the columns of t. message names the column that its owner chose for the
-// message; empty: the first that has one of the usual names.
+// Of returns the roles of the columns of t. message is the name of the column that the table's owner chose for
+// messages; empty: the first column with one of the usual names.
 func Of(t *schema.Table, message string) Columns {
 	byName := map[string]*schema.Column{}
 	for i := range t.Columns {
@@ -78,7 +78,7 @@ func Of(t *schema.Table, message string) Columns {
 	return c
 }
 
-// RoleOf returns the role of a column of the table that c is of.
+// RoleOf returns the role of a column of the table.
 func (c *Columns) RoleOf(col *schema.Column) Role {
 	switch {
 	case same(col, c.Time):

@@ -58,7 +58,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestChosenMessage has the owner of a table choose the column of messages; one that is no text is not taken.
+// TestChosenMessage: the owner of a table can choose the column of messages. A column that is not text is
+// ignored.
 func TestChosenMessage(t *testing.T) {
 	tab := table("ts TimestampSecond", "msg", "note", "n Int64")
 	for chosen, want := range map[string]string{"": "msg", "note": "note", "n": "msg", "gone": "msg"} {
@@ -79,7 +80,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestCondition has each scheme say the levels, and the rest, in SQL.
+// TestCondition tests the SQL for the levels, and for all other values, in each scheme.
 func TestCondition(t *testing.T) {
 	ident := func(name string) string { return name }
 	for _, c := range []struct{ columns, levels, want string }{

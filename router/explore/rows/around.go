@@ -15,13 +15,14 @@ import (
 	"cordwood/router/query/format"
 )
 
-// The limits of a row that is requested alone: of all its values, and of each text if they are larger.
+// The size limits of a row that is requested alone: of all its values, and of each text if they are larger.
 const (
 	maxRowBytes  = 8 << 20
 	maxTextBytes = 1 << 20
 )
 
-// Find returns the row with an id, with its values uncut unless they are large. s has one table, and no conditions.
+// Find returns the row with an id. Its values are not shortened unless they are large. s has one table and no
+// conditions.
 func Find(ctx context.Context, s *scope.Scope, id string) (*Row, error) {
 	r, err := find(ctx, s, id, nil, maxRowBytes)
 	if err == nil && len(r.V) > maxRowBytes {
@@ -30,7 +31,7 @@ func Find(ctx context.Context, s *scope.Scope, id string) (*Row, error) {
 	return r, err
 }
 
-// find returns the row with an id. same, if set, is handed the batch that it is in.
+// find returns the row with an id. If same is set, it gets the batch that contains the row.
 func find(ctx context.Context, s *scope.Scope, id string, same func(rec arrow.RecordBatch, row int),
 	most int,
 ) (*Row, error) {
@@ -44,7 +45,7 @@ func find(ctx context.Context, s *scope.Scope, id string, same func(rec arrow.Re
 	sh := &shape{most: most}
 	err = s.Run(ctx, "SELECT * FROM "+t.From()+scope.WhereAll(t.Compare("=", p.at)), func(rec arrow.RecordBatch) error {
 		if found != nil {
-			return nil // a query that is given up looks like one that failed
+			return nil // a query that was aborted looks like one that failed
 		}
 		b, err := newBatch(rec, t, sh)
 		if err != nil {
@@ -74,37 +75,37 @@ func find(ctx context.Context, s *scope.Scope, id string, same func(rec arrow.Re
 	return found, err
 }
 
-// MaxAround bounds the rows on either side of a row.
+// MaxAround limits the rows on either side of a row.
 const MaxAround = 200
 
-// Cursors are the places where the rows on either side of a row go on; empty: there are no others.
+// Cursors are the positions from which more rows on either side can be read; empty: there are no more rows.
 type Cursors struct {
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
 }
 
-// AroundRequest asks for the rows around a row.
+// AroundRequest has the parameters for reading the rows around a row.
 type AroundRequest struct {
 	ID string
-	// Before and After are how many rows of either side.
+	// Before and After are the numbers of rows on either side.
 	Before, After int
-	// Same are the columns whose values the rows share with the row; nil: the column of the source.
+	// Same lists the columns whose values the rows must share with the row; nil: the column of the source.
 	Same []string
 	// Cursors request further rows on the sides that have a cursor.
 	Cursors *Cursors
 	Now     time.Time
 }
 
-// Around is a row with its neighbours, all from old to new.
+// Around is a row with its neighbours, all sorted from old to new.
 type Around struct {
 	Before, After []*Row
 	Row           *Row
-	// Same are the columns whose values they share.
+	// Same lists the columns whose values the rows share.
 	Same    []string
 	Cursors Cursors
 }
 
-// ReadAround returns the rows around a row. s has one table, and no conditions.
+// ReadAround returns the rows around a row. s has one table and no conditions.
 func ReadAround(ctx context.Context, s *scope.Scope, req AroundRequest) (*Around, error) {
 	for name, n := range map[string]int{"before": req.Before, "after": req.After} {
 		if n < 0 || n > MaxAround {
@@ -149,7 +150,7 @@ func ReadAround(ctx context.Context, s *scope.Scope, req AroundRequest) (*Around
 	return out, err
 }
 
-// side returns the rows on one side of a row, the nearest first, and the cursor of the others.
+// side returns the rows on one side of a row, the nearest first, and the cursor for more rows.
 func side(ctx context.Context, s *scope.Scope, req *AroundRequest, row *Row, conditions []string, most int, of uint64,
 	newest bool,
 ) ([]*Row, string, error) {
@@ -202,11 +203,11 @@ func sameAs(rec arrow.RecordBatch, row int, names []string) ([]string, error) {
 	return out, nil
 }
 
-// maxIdentified bounds the rows that are read to find an id.
+// maxIdentified limits the rows that are read to find an id.
 const maxIdentified = 10_000
 
-// Identify hands the ids of rows of t that meet a condition to each, with their text in a column, until that returns
-// false. Rows that are equal in all have the id of the first one.
+// Identify passes the ids of rows of t that meet a condition to each, with their text in a column, until each
+// returns false. Identical rows have the id of the first one.
 func Identify(ctx context.Context, s *scope.Scope, t *scope.Table, condition, column string,
 	each func(id, text string) bool,
 ) error {

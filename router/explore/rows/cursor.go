@@ -13,7 +13,7 @@ import (
 	"cordwood/router/explore/scope"
 )
 
-// cursorLife is how long a cursor is good for.
+// cursorLife is how long a cursor is valid.
 const cursorLife = time.Hour
 
 // maxCursor bounds the text of a cursor, in bytes.
@@ -27,14 +27,14 @@ type cursor struct {
 	// of is a hash of the search.
 	of  uint64
 	rng scope.Range
-	// last is the row before the place. whole: all rows of its time are before the place, too.
+	// last is the row before the position. If whole is set, all rows with its time are before the position too.
 	last  place
 	whole bool
 }
 
 const cursorVersion = 1
 
-// String returns the cursor as clients keep it.
+// String returns the cursor as text for clients.
 func (c *cursor) String() string {
 	flags := byte(0)
 	for i, set := range []bool{c.newest, c.whole, !c.rng.From.IsZero()} {
@@ -50,9 +50,9 @@ func (c *cursor) String() string {
 		b = binary.AppendUvarint(b, uint64(t.Nanosecond())) //nolint:gosec // 0 to 999,999,999
 	}
 	b = binary.LittleEndian.AppendUint64(b, c.last.hash)
-	b = binary.AppendUvarint(b, uint64(c.last.number)) //nolint:gosec // it counts rows
+	b = binary.AppendUvarint(b, uint64(c.last.number)) //nolint:gosec // it is a number of rows
 	b = append(b, c.last.table...)
-	b = binary.LittleEndian.AppendUint32(b, uint32(xxhash.Sum64(b))) //nolint:gosec // a part of it is enough
+	b = binary.LittleEndian.AppendUint32(b, uint32(xxhash.Sum64(b))) //nolint:gosec // a part of the hash is enough
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
@@ -60,7 +60,8 @@ func (c *cursor) String() string {
 func parseCursor(text string) (*cursor, error) {
 	c, err := decodeCursor(text)
 	if err != nil {
-		return nil, errs.New(errs.InvalidArguments, "the cursor is damaged, or comes from another version: ask without it")
+		return nil, errs.New(errs.InvalidArguments, "the cursor is damaged or comes from another version: send the "+
+			"request without it")
 	}
 	return c, nil
 }
@@ -91,7 +92,7 @@ func decodeCursor(text string) (*cursor, error) {
 	c.rng.To = to
 	c.last.at = r.time()
 	c.last.hash = r.fixed()
-	c.last.number = int(r.uvarint()) //nolint:gosec // it is checked
+	c.last.number = int(r.uvarint()) //nolint:gosec // its range is checked
 	c.last.table = string(r.b)
 	if r.failed || body[1] > 7 || c.last.number < 0 || c.last.number > 1<<30 || strings.ContainsRune(c.last.table, 0) {
 		return nil, errCursor
@@ -133,7 +134,7 @@ func (r *reader) fixed() (v uint64) {
 	return v
 }
 
-// time reads a time that SQL text can express.
+// time reads a time, which must be expressible in SQL.
 func (r *reader) time() time.Time {
 	sec, nanos := r.varint(), r.uvarint()
 	const first, last = -62_135_596_800, 9_300_000_000_000
@@ -141,5 +142,5 @@ func (r *reader) time() time.Time {
 		r.failed = true
 		return time.Time{}
 	}
-	return time.Unix(sec, int64(nanos)).UTC() //nolint:gosec // it is checked
+	return time.Unix(sec, int64(nanos)).UTC() //nolint:gosec // its range is checked
 }

@@ -19,7 +19,7 @@ func someCursors() []*cursor {
 	}
 }
 
-// TestCursor reads back what was written.
+// TestCursor formats cursors and parses them again.
 func TestCursor(t *testing.T) {
 	for _, c := range someCursors() {
 		text := c.String()
@@ -33,16 +33,17 @@ func TestCursor(t *testing.T) {
 		}
 		for i := range len(text) {
 			if _, err := parseCursor(text[:i] + "A" + text[i+1:]); err == nil && text[i] != 'A' {
-				t.Errorf("byte %d was changed, and nobody noticed", i)
+				t.Errorf("byte %d was changed, and parseCursor accepted it", i)
 			}
 			if _, err := parseCursor(text[:i]); err == nil {
-				t.Errorf("%d bytes of %d are a cursor", i, len(text))
+				t.Errorf("%d bytes of %d are accepted as a cursor", i, len(text))
 			}
 		}
 	}
 }
 
-// FuzzCursor: no text breaks the parser, and what it takes is what it would write, with places that SQL can say.
+// FuzzCursor: no text breaks the parser. An accepted text is formatted to the same text, and its positions can be
+// expressed in SQL.
 func FuzzCursor(f *testing.F) {
 	for _, c := range someCursors() {
 		f.Add(c.String())
@@ -58,7 +59,7 @@ func FuzzCursor(f *testing.F) {
 			t.Fatalf("%q is %+v", text, c)
 		}
 		if again, err := decodeCursor(c.String()); err != nil || again.last != c.last || again.of != c.of {
-			t.Fatalf("%q is %+v, and written again %+v, %v", text, c, again, err)
+			t.Fatalf("%q is %+v, and after formatting %+v, %v", text, c, again, err)
 		}
 	})
 }

@@ -20,13 +20,13 @@ import (
 
 // shape says how the values of rows are formatted.
 type shape struct {
-	// most bounds a text, in bytes; it is cut at a character.
+	// most limits the bytes of a text. A longer text is cut at the end of a character.
 	most int
-	// columns are the columns to show; nil: all.
+	// columns lists the columns to show; nil: all.
 	columns []string
 }
 
-// batch reads the rows of an Arrow batch of SELECT * of one table.
+// batch reads the rows of an Arrow batch from SELECT * of one table.
 type batch struct {
 	shape   *shape
 	table   *scope.Table
@@ -38,9 +38,9 @@ type batch struct {
 // batchColumn is a column of a batch.
 type batchColumn struct {
 	name  string
-	key   []byte // as JSON, with a colon
+	key   []byte // the name as JSON, with a colon
 	array arrow.Array
-	text  func(row int) string // nil: it has no texts
+	text  func(row int) string // nil: the column has no texts
 	write format.Cell
 }
 
@@ -72,7 +72,7 @@ func newBatch(rec arrow.RecordBatch, t *scope.Table, sh *shape) (*batch, error) 
 	return b, nil
 }
 
-// place returns the place of a row, without its number.
+// place returns the position of a row, without its number.
 func (b *batch) place(row int) place {
 	return place{at: b.at(row), hash: b.hash(row), table: b.table.Def.Name, number: 1}
 }
@@ -113,8 +113,8 @@ func (b *batch) row(p place, row int) *Row {
 	return r
 }
 
-// hash returns a hash of the names and values of a row that are not null. It is part of links, so it must stay the
-// same: whatever the order of the columns, and if a column of integers has become one of floats.
+// hash returns a hash of the names and values of a row that are not null. It is part of links, so it must never
+// change: not with the order of the columns, and not if a column of integers becomes a column of floats.
 func (b *batch) hash(row int) uint64 {
 	h := xxhash.New()
 	var buf [64]byte
@@ -153,7 +153,7 @@ func (b *batch) hash(row int) uint64 {
 	return h.Sum64()
 }
 
-// numeral removes the quotes of an integer that is written as a text.
+// numeral removes the quotes of an integer in text form.
 func numeral(text []byte) []byte {
 	if len(text) > 1 && text[0] == '"' {
 		return text[1 : len(text)-1]
@@ -161,7 +161,7 @@ func numeral(text []byte) []byte {
 	return text
 }
 
-// appendNumber writes a float; one without a fraction as the integer would be.
+// appendNumber appends a float. A float without a fraction is written like the integer.
 func appendNumber(dst []byte, f float64, bits int) []byte {
 	const most = 1 << 63
 	if f == math.Trunc(f) && math.Abs(f) < most {

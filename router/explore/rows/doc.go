@@ -19,7 +19,7 @@ import (
 // MaxLimit bounds the rows of a page.
 const MaxLimit = 1000
 
-// pageBytes bounds the encoded rows that are held for a page, in bytes. A row alone may be larger.
+// pageBytes limits the encoded rows that are held for a page, in bytes. A single row may be larger.
 const pageBytes = 16 << 20
 
 // Row is a row as clients see it.
@@ -28,7 +28,7 @@ type Row struct {
 	Time  string          `json:"time"`
 	Table string          `json:"table"`
 	V     json.RawMessage `json:"v"`
-	// Cut has the length in bytes of each text that was cut.
+	// Cut has the full length in bytes of each text that was shortened.
 	Cut map[string]int `json:"cut,omitempty"`
 
 	place
@@ -39,11 +39,12 @@ type place struct {
 	at    time.Time
 	hash  uint64
 	table string
-	// number counts rows that are equal in all, from 1.
+	// number distinguishes identical rows. It starts at 1.
 	number int
 }
 
-// compare orders places: newest first or oldest first. Equal rows are in the order of their numbers both times.
+// compare orders positions: newest first or oldest first. Identical rows are in the order of their numbers in
+// both cases.
 func compare(a, b place, newest bool) int {
 	c := cmp.Or(a.at.Compare(b.at), cmp.Compare(a.hash, b.hash), cmp.Compare(a.table, b.table))
 	if newest {
@@ -58,7 +59,7 @@ type Column struct {
 	Type string `json:"type"`
 }
 
-// Columns returns the columns of all tables of a scope, each name once.
+// Columns returns the columns of all tables of a scope, without repeated names.
 func Columns(s *scope.Scope) []Column {
 	var out []Column
 	seen := map[string]bool{}

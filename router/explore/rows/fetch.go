@@ -16,13 +16,13 @@ type fetcher struct {
 	scope  *scope.Scope
 	newest bool
 	shape  shape
-	// more are further conditions on the rows.
+	// more has additional conditions for the rows.
 	more []string
-	// endless: the range of the scope does not hold.
+	// endless means that the time range of the scope does not apply.
 	endless bool
 }
 
-// where returns WHERE for the rows of t.
+// where returns the WHERE clause for the rows of t.
 func (f *fetcher) where(t *scope.Table, conditions ...string) string {
 	if !f.endless {
 		conditions = append(conditions, f.scope.Times(t))
@@ -30,11 +30,11 @@ func (f *fetcher) where(t *scope.Table, conditions ...string) string {
 	return scope.WhereAll(append(append(conditions, t.Condition), f.more...)...)
 }
 
-// bytes bounds the encoded rows that are held of one table.
+// bytes limits the encoded rows that are held for one table.
 func (f *fetcher) bytes() int { return pageBytes / len(f.scope.Tables) }
 
-// fetch returns the first n rows of t after a place. If they are large, it returns fewer, but at least one if there
-// is any.
+// fetch returns the first n rows of t after a position. If rows are large, it returns fewer, but at least one if
+// there is any.
 func (f *fetcher) fetch(ctx context.Context, t *scope.Table, after *cursor, n int) (list, error) {
 	var out []*Row
 	bound := "TRUE"
@@ -68,7 +68,7 @@ func (f *fetcher) fetch(ctx context.Context, t *scope.Table, after *cursor, n in
 		begin.hash = 1<<64 - 1
 	}
 	rows, _, err = f.fetchTime(ctx, t, &begin, n-len(out))
-	if out = append(out, rows...); err == nil && len(out) == 0 { // they have expired meanwhile
+	if out = append(out, rows...); err == nil && len(out) == 0 { // the rows have expired meanwhile
 		return f.fetch(ctx, t, &cursor{last: place{at: last}, whole: true}, n)
 	}
 	return list{out, false}, err
@@ -76,8 +76,8 @@ func (f *fetcher) fetch(ctx context.Context, t *scope.Table, after *cursor, n in
 
 func size(r *Row) int { return len(r.V) + 200 }
 
-// fetchOrdered returns n rows that meet a bound on the time, in the order of time. Rows of one time are in the order of
-// their hashes.
+// fetchOrdered returns n rows that meet a condition on the time, sorted by time. Rows with the same time are
+// sorted by their hashes.
 func (f *fetcher) fetchOrdered(ctx context.Context, t *scope.Table, bound string,
 	n int,
 ) (rows []*Row, complete bool, err error) {
@@ -98,7 +98,7 @@ func (f *fetcher) fetchOrdered(ctx context.Context, t *scope.Table, bound string
 			r := b.row(b.place(i), i)
 			rows = append(rows, r)
 			if len(rows) == n {
-				complete = false // the statement has no more
+				complete = false // the statement has no more rows
 			}
 			if held += size(r); held > f.bytes() {
 				complete = false
@@ -114,7 +114,7 @@ func (f *fetcher) fetchOrdered(ctx context.Context, t *scope.Table, bound string
 	return rows, complete, nil
 }
 
-// arrange sorts rows that are sorted only by time into their total order, and numbers equal rows.
+// arrange sorts rows that are sorted only by time into their total order, and numbers identical rows.
 func (f *fetcher) arrange(rows []*Row) {
 	slices.SortStableFunc(rows, func(a, b *Row) int { return compare(a.place, b.place, f.newest) })
 	for i := 1; i < len(rows); i++ {
@@ -124,15 +124,15 @@ func (f *fetcher) arrange(rows []*Row) {
 	}
 }
 
-// fetchTime returns the first n rows after a place that have the same time, and whether there are no others with
-// this time. It reads all of them, and keeps only those that it returns.
+// fetchTime returns the first n rows after a position that have the same time, and whether there are no other
+// rows with this time. It reads all of them, and keeps only those that it returns.
 func (f *fetcher) fetchTime(ctx context.Context, t *scope.Table, after *place,
 	n int,
 ) (rows []*Row, complete bool, err error) {
 	h := &farthest{newest: f.newest, most: f.bytes()}
 	complete = true
-	// equal counts the rows that are equal to the one at the place. As many as its number come before it, or are this
-	// row.
+	// equal counts the rows that are identical to the row at the position. The first ones, up to its number, come
+	// before it or are the row itself.
 	equal := 0
 	sql := "SELECT * FROM " + t.From() + f.where(t, t.Compare("=", after.at))
 	err = f.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {
@@ -173,15 +173,15 @@ func (f *fetcher) fetchTime(ctx context.Context, t *scope.Table, after *place,
 	return h.rows, complete, nil
 }
 
-// farthest is a heap of rows whose first one is the last in their order.
+// farthest is a heap whose first row is the last one in the order of the rows.
 type farthest struct {
 	rows   []*Row
 	newest bool
-	// held are the bytes of the rows; at most most may be held.
+	// held is the size of the rows in bytes, and most its limit.
 	held, most int
 }
 
-// full reports whether a further row must replace one.
+// full reports whether another row must replace one in the heap.
 func (h *farthest) full(n int) bool { return len(h.rows) >= n || h.held > h.most }
 
 // Len implements heap.Interface.

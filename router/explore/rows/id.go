@@ -10,7 +10,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// id returns the id of a row: the nanoseconds since 1970, the hash, and the number of a row that equals others.
+// id returns the id of a row: the nanoseconds since 1970, the hash, and the number among identical rows.
 func (p *place) id() string {
 	text := nanoseconds(p.at) + "-" + fmt.Sprintf("%016x", p.hash)
 	if p.number > 1 {
@@ -19,16 +19,16 @@ func (p *place) id() string {
 	return text
 }
 
-// nanoseconds writes a time in nanoseconds since 1970, which may be beyond 64 bits.
+// nanoseconds formats a time in nanoseconds since 1970, which may exceed 64 bits.
 func nanoseconds(t time.Time) string {
 	n := big.NewInt(t.Unix())
 	n.Mul(n, big.NewInt(1e9))
 	return n.Add(n, big.NewInt(int64(t.Nanosecond()))).String()
 }
 
-// parseID reads an id.
+// parseID parses an id.
 func parseID(text string) (place, error) {
-	wrong := errs.New(errs.InvalidArguments, "%.80q is not the id of a row: it is NANOSECONDS-HASH, as an answer has it",
+	wrong := errs.New(errs.InvalidArguments, "%.80q is not the id of a row: want NANOSECONDS-HASH, as in an answer",
 		text)
 	const most = 80
 	if len(text) > most {

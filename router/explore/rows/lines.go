@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// lineBytes is about how much is written at a time.
+	// lineBytes is the approximate number of bytes in each write.
 	lineBytes = 64 << 10
-	// maxNumbered bounds the rows that are kept to number rows that equal them.
+	// maxNumbered limits the rows that are remembered to number identical rows.
 	maxNumbered = 10_000
 )
 
-// WriteLines writes rows of SELECT * of a table as lines of JSON, in the form of the rows of a page, with texts cut to
-// most bytes. Rows of all that are equal have numbers in their ids. It returns how many rows there were.
+// WriteLines writes rows of SELECT * of a table as lines of JSON, in the same form as the rows of a page, with
+// texts cut to most bytes. Identical rows have numbers in their ids. It returns the number of rows.
 func WriteLines(w io.Writer, all format.Rows, t *schema.Table, most int) (n int64, err error) {
 	table, sh := &scope.Table{Def: t}, &shape{most: most}
 	numbers := map[place]int{}

@@ -9,19 +9,19 @@ import (
 	"cordwood/router/explore/scope"
 )
 
-// Request asks for a page.
+// Request has the parameters for reading a page.
 type Request struct {
 	Limit  int
 	Newest bool
-	// Cursor is the end of an earlier page. At is a time, or the id of a row, at which the page begins. At most one of
-	// them is set.
+	// Cursor is the end of an earlier page. At is a time, or the id of a row, at which the page starts. At most
+	// one of them is set.
 	Cursor, At string
-	// Columns are the columns to show; nil: all.
+	// Columns lists the columns to show; nil: all.
 	Columns []string
 	Now     time.Time
 }
 
-// Page is some rows.
+// Page is a page of rows.
 type Page struct {
 	Rows []*Row
 	// Next is the cursor of the next page; empty: there is none.
@@ -55,11 +55,11 @@ func Read(ctx context.Context, s *scope.Scope, req Request) (*Page, error) {
 	return page, nil
 }
 
-// begin returns the place after which a page begins; nil: at the first row.
+// begin returns the position after which a page starts; nil: at the first row.
 func begin(s *scope.Scope, req *Request, of uint64) (*cursor, error) {
 	switch {
 	case req.Cursor != "" && req.At != "":
-		return nil, errs.New(errs.InvalidArguments, "cursor and at are both given: leave one of them out")
+		return nil, errs.New(errs.InvalidArguments, "cursor and at are both given: give only one of them")
 	case req.Cursor != "":
 		c, err := parseCursor(req.Cursor)
 		if err != nil {
@@ -70,7 +70,8 @@ func begin(s *scope.Scope, req *Request, of uint64) (*cursor, error) {
 				"the cursor belongs to another search: send it with the scope and the order of the answer that it comes from")
 		}
 		if age := req.Now.Sub(c.issued); age > cursorLife || age < -cursorLife {
-			return nil, errs.New(errs.InvalidArguments, "the cursor is older than an hour: ask without it, or with at")
+			return nil, errs.New(errs.InvalidArguments, "the cursor is older than an hour: send the request without it, or "+
+				"with at")
 		}
 		s.Range = c.rng
 		return c, nil
@@ -81,7 +82,7 @@ func begin(s *scope.Scope, req *Request, of uint64) (*cursor, error) {
 		p, err := parseID(req.At)
 		if err != nil {
 			return nil, errs.New(errs.InvalidArguments,
-				"at is %.80q: it is the id of a row, or a time as 2026-01-05T10:00:00Z", req.At)
+				"at is %.80q: it must be the id of a row, or a time such as 2026-01-05T10:00:00Z", req.At)
 		}
 		if len(s.Tables) == 1 {
 			p.table = s.Tables[0].Def.Name
@@ -90,10 +91,10 @@ func begin(s *scope.Scope, req *Request, of uint64) (*cursor, error) {
 		}
 		return before(p.at, req.Newest), nil
 	}
-	return nil, nil //nolint:nilnil // the first row has none before it
+	return nil, nil //nolint:nilnil // no row comes before the first row
 }
 
-// before returns the place before all rows of a time, in the order of a page.
+// before returns the position before all rows with a time, in the order of a page.
 func before(t time.Time, newest bool) *cursor {
 	if newest {
 		return &cursor{last: place{at: t.Add(1)}, whole: true}
@@ -101,16 +102,16 @@ func before(t time.Time, newest bool) *cursor {
 	return &cursor{last: place{at: t.Add(-1)}, whole: true}
 }
 
-// list has rows of one table after a place. Unless it is complete, more rows may follow the last one.
+// list has rows of one table after a position. Unless it is complete, more rows may follow the last one.
 type list struct {
 	rows     []*Row
 	complete bool
 }
 
-// page returns the first n rows after a place, and whether there are more.
+// page returns the first n rows after a position, and whether there are more.
 func (f *fetcher) page(ctx context.Context, after *cursor, n int) (rows []*Row, more bool, err error) {
 	lists := make([]list, len(f.scope.Tables))
-	var horizon *place // up to which all lists are known
+	var horizon *place // the position up to which all lists are known
 	for i, t := range f.scope.Tables {
 		l, err := f.fetch(ctx, t, after, n+1)
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 	"cordwood/router/query"
 )
 
-// Source finds tables and runs SQL; *query.Service does.
+// Source finds tables and runs SQL. *query.Service implements it.
 type Source interface {
 	Table(ctx context.Context, database, name string) (*schema.Table, error)
 	Tables(ctx context.Context, database string) ([]*schema.Table, error)
@@ -22,7 +22,7 @@ type Source interface {
 	Execute(ctx context.Context, req query.Request, each func(context.Context, query.Result) error) error
 }
 
-// MaxTables bounds the tables of a scope.
+// MaxTables limits the tables of a scope.
 const MaxTables = 32
 
 // Request is a scope as clients write it.
@@ -31,23 +31,24 @@ type Request struct {
 	DB string `json:"db"`
 	// Tables are names, or patterns with stars.
 	Tables []string `json:"tables"`
-	// From and To are times by RFC 3339, or negative durations before now; nil: from the first row on, and up to now.
+	// From and To are times in RFC 3339, or negative durations relative to now; nil: from the first row, and up
+	// to now.
 	From *string `json:"from"`
 	To   *string `json:"to"`
-	// Query is a search text, Where a condition in SQL; both must hold.
+	// Query is a search text and Where an SQL condition. Both must hold.
 	Query string `json:"query"`
 	Where string `json:"where"`
 	// AllowPartial leaves out rows that cannot be read.
 	AllowPartial bool `json:"allow_partial"`
-	// Consistency is linear or any, as for SQL; empty: linear.
+	// Consistency is linear or any, with the same meaning as for SQL; empty: linear.
 	Consistency string `json:"consistency"`
 	// Exact forbids estimates.
 	Exact bool `json:"exact"`
 	// BudgetMillis is how long an exact count may take before an estimate replaces it.
 	BudgetMillis *int64 `json:"budget_ms"`
-	// MaxValueBytes bounds the texts of rows.
+	// MaxValueBytes limits the size of texts in rows.
 	MaxValueBytes *int `json:"max_value_bytes"`
 }
 
-// staleness is how old rows may be by the consistency any.
+// staleness is how old rows may be with the consistency any.
 const staleness = 10 * time.Second

@@ -7,7 +7,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// The SQL of several tables makes texts of columns that hold values of different classes, and of no others.
+// In the SQL for several tables, columns with values of different classes are converted to texts, and no others.
 func TestMixedColumns(t *testing.T) {
 	table := func(name string, v, w schema.Type) *Table {
 		def := &schema.Table{Database: "public", Name: name, Columns: []schema.Column{

@@ -8,7 +8,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// Range is the time of the rows: from From on, before To. A zero From means the time of the first row.
+// Range is a time range that includes From but not To. A zero From means the time of the first row.
 type Range struct{ From, To time.Time }
 
 // The first and the last time that SQL text can express.
@@ -17,7 +17,7 @@ var (
 	latest   = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 )
 
-// parseRange reads both ends.
+// parseRange parses both ends.
 func parseRange(from, to *string, now time.Time) (Range, error) {
 	r := Range{To: now.UTC()}
 	var err error
@@ -32,7 +32,7 @@ func parseRange(from, to *string, now time.Time) (Range, error) {
 		}
 	}
 	if r.To.Before(r.From) {
-		return r, errs.New(errs.InvalidArguments, "the range ends at %s, before it begins at %s",
+		return r, errs.New(errs.InvalidArguments, "the range ends at %s, before its start at %s",
 			r.To.Format(time.RFC3339Nano), r.From.Format(time.RFC3339Nano))
 	}
 	return r, nil
@@ -51,10 +51,10 @@ func parseMoment(name, text string, now time.Time) (time.Time, error) {
 		}
 	}
 	return time.Time{}, errs.New(errs.InvalidArguments,
-		"%s is %.60q: write a time as 2026-01-05T10:00:00Z, or as -1h, a duration before now", name, text)
+		"%s is %.60q: write a time like 2026-01-05T10:00:00Z, or a duration before now like -1h", name, text)
 }
 
-// ParseTime reads a time by RFC 3339 of the years 1 to 9999.
+// ParseTime parses a time in RFC 3339 in the years 1 to 9999.
 func ParseTime(text string) (time.Time, bool) {
 	const most = 60
 	if len(text) > most {
@@ -65,7 +65,8 @@ func ParseTime(text string) (time.Time, bool) {
 	return t, err == nil && !t.Before(earliest) && !t.After(latest)
 }
 
-// parseDuration parses 90m, 1h30m, and the form of a table's ttl, for example 7d. It stands for a time before now.
+// parseDuration parses durations such as 90m and 1h30m, and also the form of a table's ttl, such as 7d. The
+// duration stands for a time before now.
 func parseDuration(text string) (time.Duration, bool) {
 	const most = 200 * 365 * 24 * time.Hour
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 && d <= most {
@@ -75,7 +76,7 @@ func parseDuration(text string) (time.Duration, bool) {
 	return ttl.D, err == nil && ttl.D > 0 && ttl.D <= most
 }
 
-// ParseSpan reads a duration: 90m, 1h30m, 7d.
+// ParseSpan parses a duration such as 90m, 1h30m or 7d.
 func ParseSpan(text string) (time.Duration, bool) { return parseDuration(text) }
 
 // Ceil returns the first time at or after t that a timestamp type can express.
@@ -92,13 +93,13 @@ func holds(t time.Time, typ schema.Type) bool {
 	return typ != schema.TimestampNanosecond || t.Year() >= 1678 && t.Year() <= 2261
 }
 
-// Literal writes a time in SQL.
+// Literal returns a time as an SQL literal.
 func Literal(t time.Time) string {
 	return schema.QuoteLiteral(t.UTC().Format("2006-01-02 15:04:05.999999999"))
 }
 
-// Compare returns SQL that compares the time index of a table with t, even if its type cannot express t. op is <,
-// <=, >, >= or =.
+// Compare returns an SQL condition that compares the time index of a table with t, even if its type cannot
+// express t. op is <, <=, >, >= or =.
 func (t *Table) Compare(op string, at time.Time) string {
 	column := t.Def.TimeIndex()
 	if !holds(at, column.Type) {
@@ -121,7 +122,7 @@ func (t *Table) Compare(op string, at time.Time) string {
 	return Ident(column.Name) + " " + op + " " + Literal(up)
 }
 
-// TimeOf returns the moment of a value of the type's unit.
+// TimeOf returns the time for a value in the unit of the type.
 func TimeOf(v int64, typ schema.Type) time.Time {
 	per := typ.UnitsPerSecond()
 	sec, rest := v/per, v%per

@@ -20,11 +20,11 @@ var ErrStop = errors.New("scope: enough rows")
 // maxSQL is the longest statement that the engine accepts, in bytes.
 const maxSQL = 256 << 10
 
-// Run runs a SELECT and hands each batch of its rows to each, with the batch valid until that returns.
+// Run runs a SELECT and passes each batch of its rows to each. The batch is valid until each returns.
 func (s *Scope) Run(ctx context.Context, sql string, each func(arrow.RecordBatch) error) error {
 	if len(sql) > maxSQL {
-		return errs.New(errs.InvalidArguments, "the request over %d tables becomes a statement of %d bytes, and at most %d "+
-			"are allowed: name fewer tables or fields, or search for fewer words", len(s.Tables), len(sql), maxSQL)
+		return errs.New(errs.InvalidArguments, "the statement for the request over %d tables has %d bytes: at most %d "+
+			"are allowed; use fewer tables or fields, or search for fewer words", len(s.Tables), len(sql), maxSQL)
 	}
 	statements, err := statement.Parse(sql)
 	if err != nil {

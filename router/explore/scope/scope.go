@@ -16,7 +16,7 @@ import (
 	"cordwood/router/explore/search"
 )
 
-// Ident writes a name in SQL.
+// Ident returns a name for SQL, with quotes if it needs them.
 func Ident(name string) string { return search.Ident(name) }
 
 // Table is one of the tables.
@@ -27,12 +27,12 @@ type Table struct {
 	Condition string
 }
 
-// Scope is which rows a request is about. See the package comment.
+// Scope describes the rows that a request concerns. See the package comment.
 type Scope struct {
 	Database string
 	Tables   []*Table
 	Range    Range
-	// Query is the search text, parsed.
+	// Query is the parsed search text.
 	Query *search.Query
 	// Partial lists what was missing in the answers to queries so far.
 	Partial []string
@@ -42,8 +42,8 @@ type Scope struct {
 	timeout time.Duration
 }
 
-// Resolve finds the tables of a request and parses the rest of it. now is the time of the request, and timeout the
-// time limit of each query; 0: the service's default.
+// Resolve finds the tables of a request and parses the rest of the request. now is the time of the request, and
+// timeout the time limit of each query; 0: the service's default.
 func Resolve(ctx context.Context, source Source, req Request, now time.Time, timeout time.Duration) (*Scope, error) {
 	s := &Scope{Database: req.DB, req: req, source: source, timeout: timeout}
 	if s.Database = strings.TrimPrefix(s.Database, "svc-"); s.Database == "" {
@@ -53,7 +53,8 @@ func Resolve(ctx context.Context, source Source, req Request, now time.Time, tim
 		s.Database = strings.ToLower(s.Database)
 	}
 	if req.Consistency != "" && req.Consistency != "linear" && req.Consistency != "any" {
-		return nil, errs.New(errs.InvalidArguments, "consistency is %.40q: it must be linear, which shows all that was "+
+		return nil, errs.New(errs.InvalidArguments, "consistency is %.40q: it must be linear, which shows everything "+
+			"that was "+
 			"acknowledged, or any", req.Consistency)
 	}
 	var err error
@@ -158,7 +159,7 @@ func (s *Scope) find(ctx context.Context) ([]*schema.Table, error) {
 }
 
 func tooMany(n int) error {
-	return errs.New(errs.InvalidArguments, "tables are %d, and at most %d are searched together", n, MaxTables)
+	return errs.New(errs.InvalidArguments, "%d tables match: at most %d can be searched together", n, MaxTables)
 }
 
 // matches reports whether name matches a pattern, in which a star stands for any characters.
@@ -179,7 +180,7 @@ func matches(pattern, name string) bool {
 	return true
 }
 
-// Join returns the condition that all of conditions hold.
+// Join returns the condition that all of the given conditions hold.
 func Join(conditions ...string) string {
 	var kept []string
 	for _, c := range conditions {
@@ -197,7 +198,7 @@ func Join(conditions ...string) string {
 	return strings.Join(kept, " AND ")
 }
 
-// Times returns the conditions of the range on the time index of t.
+// Times returns the conditions of the time range for the time index of t.
 func (s *Scope) Times(t *Table) string {
 	from := "TRUE"
 	if !s.Range.From.IsZero() {
@@ -206,13 +207,13 @@ func (s *Scope) Times(t *Table) string {
 	return Join(from, t.Compare("<", s.Range.To))
 }
 
-// Where returns a WHERE clause with all conditions of the scope for the rows of t, and further ones; empty: there
-// are none.
+// Where returns the WHERE clause with all conditions of the scope for the rows of t, and the given ones; empty:
+// there are none.
 func (s *Scope) Where(t *Table, more ...string) string {
 	return WhereAll(append([]string{t.Condition, s.Times(t)}, more...)...)
 }
 
-// WhereAll returns WHERE with conditions joined by AND.
+// WhereAll returns a WHERE clause with conditions joined by AND.
 func WhereAll(conditions ...string) string {
 	if all := Join(conditions...); all != "TRUE" {
 		return " WHERE " + all
@@ -220,10 +221,10 @@ func WhereAll(conditions ...string) string {
 	return ""
 }
 
-// From returns the name of t in SQL.
+// From returns the name of t for SQL.
 func (t *Table) From() string { return Ident(t.Def.Database) + "." + Ident(t.Def.Name) }
 
-// SQL returns the SELECT of the newest rows of the scope, as a person would write it.
+// SQL returns the SELECT for the newest rows of the scope, in a form that a person would write.
 func (s *Scope) SQL(limit int) string {
 	if len(s.Tables) == 1 {
 		t := s.Tables[0]
@@ -247,7 +248,7 @@ func (s *Scope) SQL(limit int) string {
 	return strings.Join(parts, " UNION ALL BY NAME ") + " ORDER BY " + Ident(at) + fmt.Sprintf(" DESC LIMIT %d", limit)
 }
 
-// classOf returns the kind of values that a type has: columns of one class go into one column.
+// classOf returns the class of values of a type. Columns of the same class can be combined in one column.
 func classOf(t schema.Type) string {
 	switch {
 	case t == schema.String || t == schema.JSON:
@@ -260,7 +261,7 @@ func classOf(t schema.Type) string {
 	return t.String()
 }
 
-// mixed returns the columns, in lower case, that have values of different classes in the tables.
+// mixed returns the columns, in lower case, whose values have different classes in the tables.
 func (s *Scope) mixed() map[string]bool {
 	classes, mixed := map[string]string{}, map[string]bool{}
 	for _, t := range s.Tables {
@@ -276,8 +277,7 @@ func (s *Scope) mixed() map[string]bool {
 	return mixed
 }
 
-// asText returns SQL that converts those columns of t to text that have values of another class in other tables.
-// The time is excluded.
+// asText returns SQL that converts the columns of t in mixed to text. The time index is not converted.
 func (t *Table) asText(mixed map[string]bool) string {
 	var casts []string
 	for i := range t.Def.Columns {
@@ -294,8 +294,8 @@ func (t *Table) asText(mixed map[string]bool) string {
 	return " REPLACE (" + strings.Join(casts, ", ") + ")"
 }
 
-// commonTime returns the name of the time of all tables: the name of their time index if they share it, otherwise
-// one that no column has.
+// commonTime returns the name for the time in all tables: the name of their time index if it is the same,
+// otherwise a name that no column has.
 func (s *Scope) commonTime() string {
 	name := s.Tables[0].Def.TimeIndex().Name
 	if !slices.ContainsFunc(s.Tables, func(t *Table) bool { return t.Def.TimeIndex().Name != name }) {
@@ -327,7 +327,7 @@ func (s *Scope) short(t *Table) string {
 }
 
 // Conditions returns the conditions for the rows of the tables without the time, for people: the condition of the
-// first table, and those of other tables if they differ.
+// first table, and those of the other tables if they differ.
 func (s *Scope) Conditions() string {
 	first := s.Tables[0].Condition
 	for _, t := range s.Tables[1:] {
@@ -342,7 +342,7 @@ func (s *Scope) Conditions() string {
 	return first
 }
 
-// MaxValueBytes returns the bound of the texts of rows.
+// MaxValueBytes returns the size limit of texts in rows.
 func (s *Scope) MaxValueBytes() (int, error) {
 	const usual, most = 1024, 64 << 10
 	n := s.req.MaxValueBytes
@@ -368,7 +368,8 @@ func (s *Scope) Fingerprint() uint64 {
 	return h.Sum64()
 }
 
-// NoField returns the error for a field that no table has. what is the member of the request that names it.
+// NoField returns the error for a field that no table has. what is the member of the request that contains the
+// name.
 func (s *Scope) NoField(what, name string) error {
 	var names []string
 	for _, t := range s.Tables {

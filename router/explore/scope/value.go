@@ -11,7 +11,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// Cut shortens a text to at most n bytes, at a character.
+// Cut shortens a text to at most n bytes, at the end of a character.
 func Cut(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -41,8 +41,8 @@ func ValueJSON(a arrow.Array, row, most int) (text json.RawMessage, whole int) {
 // maxLiteral is the maximum size of a text that ValueLiteral returns as a literal, in bytes.
 const maxLiteral = 8 << 10
 
-// ValueLiteral returns a value, which is not null, as an SQL literal for comparison with its column. If it cannot
-// be compared, or is too long, ok is false.
+// ValueLiteral returns a value that is not null as an SQL literal for comparison with its column. If the value
+// cannot be compared or is too long, ok is false.
 func ValueLiteral(a arrow.Array, row int) (sql string, ok bool) {
 	if texts := format.Text(a); texts != nil {
 		s := texts(row)

@@ -12,22 +12,22 @@ import (
 	"cordwood/router/explore/roles"
 )
 
-// Columns are the columns of a table as searches see them. They are immutable.
+// Columns has the columns of a table for searches. It is immutable.
 type Columns struct {
 	table *schema.Table
 	roles roles.Columns
-	// texts are the columns in which a word without a field is searched for.
+	// texts has the columns in which words without a field are searched.
 	texts []*schema.Column
-	// among: the table is one of several that are searched together.
+	// among is set if the table is one of several that are searched together.
 	among bool
 }
 
-// TableField is the field that is the name of the table, where several tables are searched together.
+// TableField is the field that contains the name of the table if several tables are searched together.
 const TableField = "_table"
 
-// NewColumns returns the columns of t. message is the name of the column with messages. If it is empty, the table's
-// option message_column is used or, if that is not set, the column that package roles finds. If there is no such
-// column, words are searched for in every text column.
+// NewColumns returns the columns of t. message is the name of the column with messages. If it is empty, the
+// table's option message_column is used or, if that is not set, the column that package roles finds. If there is
+// no such column, words are searched in every text column.
 func NewColumns(t *schema.Table, message string) *Columns {
 	c := &Columns{table: t, roles: roles.Of(t, cmp.Or(message, t.Options[schema.OptionMessageColumn]))}
 	if c.roles.Message != nil {
@@ -42,7 +42,8 @@ func NewColumns(t *schema.Table, message string) *Columns {
 	return c
 }
 
-// Among returns the columns of a table that is searched together with others: TableField is its name.
+// Among returns the columns of a table that is searched together with other tables, so it has the field
+// TableField.
 func (c *Columns) Among() *Columns {
 	other := *c
 	other.among = true
@@ -59,7 +60,7 @@ func (c *Columns) Value(name string) (expr string, typ schema.Type, found bool, 
 	return t.expr, t.typ, found, err
 }
 
-// Words reports whether a search in a field looks for words instead of comparing the whole value.
+// Words reports whether a search in a field matches words instead of comparing the whole value.
 func (c *Columns) Words(name string) bool {
 	t, found, err := c.find(name, span{0, 0})
 	return found && err == nil && t.words
@@ -67,12 +68,12 @@ func (c *Columns) Words(name string) bool {
 
 // target is the meaning of a field name in a table.
 type target struct {
-	// expr is its value in SQL, of type typ. What is inside of a JSON column has type String.
+	// expr is the SQL expression for its value, of type typ. Values inside a JSON column have type String.
 	expr string
 	typ  schema.Type
-	// words says that a value is searched for as a word and not compared.
+	// words is set if a value is searched as a word instead of being compared.
 	words bool
-	// levels, if set: the field is the level.
+	// levels is set if the field is the level.
 	levels *roles.Levels
 }
 
@@ -98,7 +99,7 @@ func (c *Columns) of(col *schema.Column) target {
 // find returns the meaning of name, and whether it has one. It returns an error if the name may mean several
 // columns.
 func (c *Columns) find(name string, at span) (t target, found bool, err error) {
-	if c.among && name == TableField { // also if one of the tables has a column of this name
+	if c.among && name == TableField { // even if one of the tables has a column with this name
 		return target{expr: schema.QuoteLiteral(c.table.Name), typ: schema.String}, true, nil
 	}
 	if col := c.table.Column(name); col != nil {
@@ -130,7 +131,7 @@ func (c *Columns) find(name string, at span) (t target, found bool, err error) {
 	}
 	shown := names[:min(len(names), 5)]
 	return target{}, true, report(errs.ColumnNotFound, at, names,
-		fmt.Sprintf("%s may be any of %s: write the whole name", excerpt(name), strings.Join(shown, ", ")))
+		fmt.Sprintf("%s is ambiguous (%s): write the whole name", excerpt(name), strings.Join(shown, ", ")))
 }
 
 // inside returns the meaning of name as a path into a JSON column.
@@ -170,7 +171,7 @@ func (c *Columns) similar(fits func(column string) bool) []*schema.Column {
 	return out
 }
 
-// unknown returns the error of a field that no table has.
+// unknown returns the error for a field that no table has.
 func unknown(name string, at span, tables []*Columns) error {
 	var names []string
 	for _, c := range tables {
@@ -186,7 +187,7 @@ func unknown(name string, at span, tables []*Columns) error {
 	return report(errs.ColumnNotFound, at, near, msg+asText)
 }
 
-// reserved are words that need quotes as the name of a column.
+// reserved has the words that need quotes as column names.
 var reserved = strings.Fields(`all analyse analyze and any array as asc asymmetric both case cast check collate column
 constraint create default deferrable desc describe distinct do else end except false fetch for foreign from group having
 in initially intersect into lambda lateral leading limit not null offset on only or order pivot placing primary qualify
@@ -194,7 +195,7 @@ references returning select show some summarize symmetric table then to trailing
 variadic when where window with interval time timestamp date values row exists current_date current_time
 current_timestamp localtime localtimestamp user`)
 
-// Ident writes the name of a column in SQL, in double quotes if it needs them.
+// Ident returns the name of a column for SQL, in double quotes if it needs them.
 func Ident(name string) string {
 	bare := name != "" && (name[0] < '0' || name[0] > '9') &&
 		strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""

@@ -7,9 +7,9 @@ import (
 	"cordwood/router/explore/roles"
 )
 
-// Condition returns an SQL condition for the rows of c that q finds. It uses only columns and literals. If q finds
-// all rows, it is "TRUE". among are the tables that are searched together with c. A field that only they have is
-// null in the rows of c.
+// Condition returns an SQL condition for the rows of c that match q. It uses only columns and literals. If q
+// matches all rows, it is "TRUE". among has the tables that are searched together with c. A field that only they
+// have is null in the rows of c.
 //
 // The error is an *errs.Error of code ColumnNotFound or InvalidSyntax. Its cause, an *Error, has the position in
 // the text.
@@ -25,15 +25,15 @@ func (q *Query) Condition(c *Columns, among ...*Columns) (string, error) {
 type compiler struct {
 	columns *Columns
 	among   []*Columns
-	// written counts the bytes of conditions on texts, because a word may become a condition on each of thousands of
-	// columns.
+	// written counts the bytes of conditions on texts, because a word may become a condition on each of thousands
+	// of columns.
 	written int
 }
 
 // maxSQL bounds the conditions for the words of a text, in bytes.
 const maxSQL = 256 << 10
 
-// expr is a condition in SQL. One that is OR of others is in parentheses.
+// expr is an SQL condition. An OR is in parentheses.
 type expr string
 
 const (
@@ -55,7 +55,7 @@ func (k *compiler) node(n node, negate bool) (expr, error) {
 	case field:
 		return k.field(n, negate)
 	}
-	panic("search: a node of no known kind")
+	panic("search: unknown kind of node")
 }
 
 func (k *compiler) join(list []node, negate, and bool) (expr, error) {
@@ -70,7 +70,7 @@ func (k *compiler) join(list []node, negate, and bool) (expr, error) {
 	return joined(parts, and), nil
 }
 
-// joined returns the condition that all parts hold, or that one does.
+// joined returns the condition that all parts hold, or that at least one holds.
 func joined(parts []expr, and bool) expr {
 	if and {
 		return conjoin(parts)
@@ -88,7 +88,8 @@ func disjoin(parts []expr) expr {
 	return e
 }
 
-// combine joins conditions. A condition equal to neutral is left out. If one equals decides, the result is decides.
+// combine joins conditions. Conditions equal to neutral are left out. If a condition equals decides, the result
+// is decides.
 func combine(parts []expr, operator string, neutral, decides expr) expr {
 	var kept []string
 	for _, e := range parts {
@@ -106,7 +107,7 @@ func combine(parts []expr, operator string, neutral, decides expr) expr {
 	return expr(strings.Join(kept, operator))
 }
 
-// leaf returns the condition yes, or its opposite, which also holds where value is null.
+// leaf returns the condition yes, or its negation, which also holds if value is null.
 func leaf(yes, value string, negate bool) expr {
 	if !negate {
 		return expr(yes)
@@ -114,7 +115,7 @@ func leaf(yes, value string, negate bool) expr {
 	return expr("(NOT " + yes + " OR " + value + " IS NULL)")
 }
 
-// text compiles a text that may be in any of columns.
+// text compiles a text that may occur in any of the columns.
 func (k *compiler) text(v value, columns []*schema.Column, negate bool) (expr, error) {
 	if v.form == present {
 		return constant(!negate), nil
@@ -138,12 +139,12 @@ func (k *compiler) text(v value, columns []*schema.Column, negate bool) (expr, e
 	return joined(parts, negate), nil
 }
 
-// maxTexts bounds the columns in which one word is searched for, because the engine limits the conditions in one
-// list.
+// maxTexts limits the columns in which one word is searched, because the engine limits the number of conditions
+// in one list.
 const maxTexts = 1000
 
 func tooManyTexts(v value) error {
-	return wrong(v.span, "the search would look through too many columns for so many words: name fields, as in host:a, "+
+	return wrong(v.span, "the search has too many words for the number of columns: name fields, for example host:a, "+
 		"or use fewer words")
 }
 
@@ -183,7 +184,8 @@ func (k *compiler) field(f field, negate bool) (expr, error) {
 	return joined(parts, negate), nil
 }
 
-// absent compiles a condition on a field that the table does not have: it is null, or no field.
+// absent compiles a condition on a field that the table does not have. The field is either null in this table or
+// unknown.
 func (k *compiler) absent(f field, negate bool) (expr, error) {
 	for _, c := range k.among {
 		if _, found, _ := c.find(f.name, f.at); found {
@@ -196,12 +198,12 @@ func (k *compiler) absent(f field, negate bool) (expr, error) {
 	return "", unknown(f.name, f.at, k.among)
 }
 
-// asWord returns the original text of a condition, because in a line of pairs user=ann is a word.
+// asWord returns the original text of a condition, because in a line of key-value pairs, user=ann is a word.
 func asWord(f field) value {
 	return value{span: f.span, form: quoted, text: f.raw}
 }
 
-// anyField compiles a condition on every field that holds text.
+// anyField compiles a condition on every field with text.
 func (k *compiler) anyField(f field, negate bool) (expr, error) {
 	var columns []*schema.Column
 	for i := range k.columns.table.Columns {
@@ -212,7 +214,7 @@ func (k *compiler) anyField(f field, negate bool) (expr, error) {
 	parts := make([]expr, 0, len(f.values))
 	for _, v := range f.values {
 		if v.form == compare || v.form == between {
-			return "", wrong(v.span, "*: looks for text in every field; a comparison needs the name of a field")
+			return "", wrong(v.span, "*: searches for text in every field; a comparison needs the name of a field")
 		}
 		e, err := k.text(v, columns, negate)
 		if err != nil {
@@ -223,7 +225,8 @@ func (k *compiler) anyField(f field, negate bool) (expr, error) {
 	return joined(parts, negate), nil
 }
 
-// levelCondition compiles a condition on the level by the names of levels. ok: it is a condition on the level.
+// levelCondition compiles a condition on the level by the names of levels. ok reports whether it is a condition
+// on the level.
 func levelCondition(t target, f field) (sql string, ok bool, err error) {
 	if t.levels == nil || f.exact {
 		return "", false, nil
@@ -237,7 +240,7 @@ func levelCondition(t target, f field) (sql string, ok bool, err error) {
 		names = append(names, list...)
 	}
 	if len(names) == 0 {
-		return "", false, wrong(f.span, "no level is in this range; the levels are %s, the worst first",
+		return "", false, wrong(f.span, "no level is in this range; the levels are, from the worst, %s",
 			strings.Join(roles.Names, ", "))
 	}
 	return t.levels.Condition(names, Ident), true, nil

@@ -8,7 +8,7 @@ import (
 
 // An Error describes a fault in a text and its position. It is the cause of an *errs.Error, and errors.As finds it.
 type Error struct {
-	// Offset and Length are the part of the text, in bytes.
+	// Offset and Length give the faulty part of the text, in bytes.
 	Offset, Length int
 	// Nearest are the names of fields that may have been meant, the most similar first.
 	Nearest []string
@@ -19,7 +19,7 @@ type Error struct {
 // Error returns the description of the fault.
 func (e *Error) Error() string { return e.msg }
 
-// Part returns the part of the text that is wrong, in bytes.
+// Part returns the position and length of the faulty part of the text, in bytes.
 func (e *Error) Part() (offset, length int) { return e.Offset, e.Length }
 
 // Candidates returns the names of fields that may have been meant.
@@ -28,7 +28,7 @@ func (e *Error) Candidates() []string { return e.Nearest }
 // asText is the advice at the end of errors for parts that may have been meant as text.
 const asText = `; put it in double quotes to search for it as text`
 
-// wrong returns an error of the syntax.
+// wrong returns a syntax error.
 func wrong(at span, format string, args ...any) error {
 	return report(errs.InvalidSyntax, at, nil, fmt.Sprintf(format, args...))
 }

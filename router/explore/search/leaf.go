@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// leaf reads a text or a condition on a field.
+// leaf parses a text or a condition on a field.
 func (p *parser) leaf() (node, error) {
 	begin := p.at
 	switch {
@@ -51,14 +51,14 @@ func (p *parser) leaf() (node, error) {
 func otherOperator(word string) string {
 	switch {
 	case strings.Contains(word, "&&"), word == "&":
-		return "& is no operator: write AND between two terms"
+		return "& is not an operator: write AND between two terms"
 	case strings.Contains(word, "||"), word == "|":
-		return "| is no operator: write OR between two terms"
+		return "| is not an operator: write OR between two terms"
 	case word == "!":
-		return "! is no operator: write - directly before the term to exclude"
+		return "! is not an operator: write - directly before the term to exclude"
 	case strings.HasPrefix(word, "!"):
 		if r := first(word[1:]); unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return "! is no operator: write -" + excerpt(word[1:]) + " to exclude it"
+			return "! is not an operator: write -" + excerpt(word[1:]) + " to exclude it"
 		}
 	}
 	return ""
@@ -113,7 +113,7 @@ func (p *parser) condition(name string, at span) (node, error) {
 	return f, nil
 }
 
-// list reads values in parentheses with OR between them.
+// list parses values in parentheses with OR between them.
 func (p *parser) list(f *field, name string) error {
 	open := p.at
 	p.token(span{open, open + 1}, KindParen, "")
@@ -145,7 +145,7 @@ func (p *parser) list(f *field, name string) error {
 	}
 }
 
-// value reads one value of a field.
+// value parses one value of a field.
 func (p *parser) value(name string, exact bool) (value, error) {
 	begin := p.at
 	if p.at == len(p.src) || isSpace(first(p.src[p.at:])) || p.peek(')') {
@@ -189,7 +189,7 @@ func (p *parser) operator() string {
 func (p *parser) bound(name string) (string, error) {
 	v, err := p.literal(name)
 	if err == nil && v.text == "" {
-		return "", wrong(v.span, "what %s is compared with is missing", excerpt(name))
+		return "", wrong(v.span, "the value after the comparison of %s is missing", excerpt(name))
 	}
 	return v.text, err
 }
@@ -212,7 +212,7 @@ func (p *parser) literal(name string) (value, error) {
 	return v, nil
 }
 
-// loose reads a value that may be a range or have stars. Either end of a range may be in double quotes.
+// loose parses a value that may be a range or contain stars. Either end of a range may be in double quotes.
 func (p *parser) loose(name string) (value, error) {
 	begin := p.at
 	if p.peek('"') {
@@ -238,7 +238,7 @@ func (p *parser) loose(name string) (value, error) {
 	return wordValue(word, at), nil
 }
 
-// upper reads the upper end of a range, from the two dots on.
+// upper parses the upper end of a range, starting at the two dots.
 func (p *parser) upper(name string, begin int, from string) (value, error) {
 	p.token(span{begin, p.at}, KindValue, name)
 	p.token(span{p.at, p.at + 2}, KindOperator, "")
@@ -267,7 +267,8 @@ func (p *parser) regex(name string) (value, error) {
 	}
 	p.token(v.span, KindRegex, name)
 	if v.text == "" {
-		return v, wrong(v.span, "the regular expression is missing; put one that has blanks or parentheses in double quotes")
+		return v, wrong(v.span, "the regular expression is missing; put it in double quotes if it contains blanks or "+
+			"parentheses")
 	}
 	return v, nil
 }

@@ -11,7 +11,8 @@ import (
 	"unicode/utf16"
 )
 
-// pageParser prints, for each text of a list, the tokens of the page's parser, or that it has a fault.
+// pageParser is a program that prints the tokens of each text in a list, according to the page's parser, or that
+// the text has a fault.
 const pageParser = `
 import { parseSearch } from '../../web/app/lib/search.js';
 let text = '';
@@ -25,18 +26,18 @@ console.log(JSON.stringify(JSON.parse(text).map((t) => {
 })));
 `
 
-// pageAnswer is what the page's parser says of a text; places count units of UTF-16.
+// pageAnswer is the result of the page's parser for a text. Positions count UTF-16 units.
 type pageAnswer struct {
 	Fault  []any
 	Tokens [][3]any
 }
 
-// TestPageParser holds the page's parser, which is written in JavaScript, and this one to each other: of random
-// texts, both refuse the same ones, and find the same tokens in the others.
+// TestPageParser compares the page's parser, which is written in JavaScript, with this one: for random texts,
+// both must refuse the same texts and find the same tokens in the others.
 func TestPageParser(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
-		t.Skip("there is no node")
+		t.Skip("node is not installed")
 	}
 	texts := randomTexts(20_000)
 	for _, c := range cases(t) {
@@ -67,7 +68,7 @@ func TestPageParser(t *testing.T) {
 	}
 }
 
-// differs says how this parser and the page's disagree about a text; empty: they do not.
+// differs describes how the results of this parser and of the page's differ for a text; empty: they do not.
 func differs(text string, page *pageAnswer) string {
 	q, err := Parse(text)
 	switch {
@@ -94,12 +95,12 @@ func differs(text string, page *pageAnswer) string {
 	return ""
 }
 
-// units returns the place of a byte as JavaScript counts it.
+// units returns the position of a byte as JavaScript counts it.
 func units(text string, at int) int {
 	return len(utf16.Encode([]rune(text[:at])))
 }
 
-// randomTexts makes texts of parts that the language knows, and of others.
+// randomTexts returns texts that consist of parts of the language and other parts.
 func randomTexts(n int) []string {
 	parts := []string{
 		" ", " ", " ", " ", "  ", "\n", "\t", "a", "err", "host", "level", "status", "ts", "*", ":", ":", ":",

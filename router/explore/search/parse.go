@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// The bounds of a text.
+// The limits of a text.
 const (
 	MaxBytes = 16 << 10
 	MaxTerms = 200
@@ -16,7 +16,7 @@ const (
 // position.
 func Parse(src string) (*Query, error) {
 	if len(src) > MaxBytes {
-		return nil, wrong(span{MaxBytes, len(src)}, "it has %d bytes, and at most %d are allowed", len(src), MaxBytes)
+		return nil, wrong(span{MaxBytes, len(src)}, "it has %d bytes: at most %d are allowed", len(src), MaxBytes)
 	}
 	if at := invalid(src); at >= 0 {
 		return nil, wrong(span{at, at + 1}, "it is not valid UTF-8, or contains a NUL character")
@@ -31,12 +31,12 @@ func Parse(src string) (*Query, error) {
 		return nil, err
 	}
 	if p.at < len(src) { // only a parenthesis ends a query early
-		return nil, wrong(span{p.at, p.at + 1}, "the parenthesis closes nothing"+asText)
+		return nil, wrong(span{p.at, p.at + 1}, "the closing parenthesis has no opening one"+asText)
 	}
 	return &Query{Text: src, Tokens: p.tokens, root: root}, nil
 }
 
-// invalid returns where src is not valid UTF-8 or has a NUL, -1 if nowhere.
+// invalid returns the position at which src is not valid UTF-8 or has a NUL; -1: it is valid.
 func invalid(src string) int {
 	for i, r := range src {
 		if r == 0 {
@@ -153,7 +153,7 @@ func (p *parser) unary(depth int) (node, error) {
 		rest := p.src[p.at:p.wordEnd(p.at)]
 		if strings.HasPrefix(rest, "-") || rest == "" && !p.peek('(') {
 			return nil, wrong(span{begin, p.wordEnd(p.at)},
-				"a hyphen excludes the term that directly follows it, and there is none"+asText)
+				"a hyphen excludes the term directly after it, but no term follows"+asText)
 		}
 		p.token(span{begin, p.at}, KindKeyword, "")
 	default:
@@ -179,14 +179,15 @@ func (p *parser) term(depth int) (node, error) {
 	return p.leaf()
 }
 
-// missing returns the error of a term that is not there.
+// missing returns the error for a missing term.
 func (p *parser) missing() error {
 	end := min(max(p.wordEnd(p.at), p.at+1), len(p.src))
 	what := "the end of the text"
 	if p.at < len(p.src) {
 		what = p.src[p.at:end]
 	}
-	return wrong(span{p.at, end}, "a word or a condition is expected before %s; AND, OR and NOT stand before or between "+
+	return wrong(span{p.at, end}, "a word or a condition is expected before %s; AND, OR and NOT must be before or "+
+		"between "+
 		"terms"+asText, what)
 }
 
@@ -205,7 +206,7 @@ func (p *parser) group(depth int) (node, error) {
 	return n, p.closeGroup(open)
 }
 
-// closeGroup accepts the parenthesis that closes the one at open.
+// closeGroup accepts the closing parenthesis for the one at open.
 func (p *parser) closeGroup(open int) error {
 	if !p.peek(')') {
 		return wrong(span{open, open + 1}, "the parenthesis is not closed")

@@ -14,7 +14,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// tables are the tables of the cases.
+// tables has the tables of the cases.
 var tables = map[string]*schema.Table{
 	"app": table("app",
 		"ts TimestampMillisecond time", "level String", "message String fulltext", "host String", "service String",
@@ -49,7 +49,7 @@ func table(name string, columns ...string) *schema.Table {
 	return t.Index()
 }
 
-// A testCase is a text and what becomes of it: SQL, or an error at a part of the text.
+// A testCase is a text and the expected SQL, or the expected error at a part of the text.
 type testCase struct {
 	Text   string      `json:"text"`
 	Table  string      `json:"table,omitempty"` // app by default
@@ -73,7 +73,7 @@ func cases(t testing.TB) []testCase {
 	return list
 }
 
-// TestCases holds the parser and the compiler to the cases, which the page's parser is held to as well.
+// TestCases runs the cases with the parser and the compiler. The page's parser is tested with the same cases.
 func TestCases(t *testing.T) {
 	for _, c := range cases(t) {
 		t.Run(c.Text, func(t *testing.T) {
@@ -136,7 +136,7 @@ func tokensOf(q *Query) [][2]string {
 	return out
 }
 
-// TestBounds holds the bounds of a text.
+// TestBounds tests the limits of a text.
 func TestBounds(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{strings.Repeat("a", MaxBytes+1), "at most 16384"},
@@ -160,7 +160,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestManyColumns bounds what a short text becomes in a table of many columns.
+// TestManyColumns: the SQL for a short text in a table with many columns is limited.
 func TestManyColumns(t *testing.T) {
 	for _, c := range []struct {
 		columns int
@@ -189,8 +189,8 @@ func TestManyColumns(t *testing.T) {
 	}
 }
 
-// FuzzParse has any text be parsed: the tokens are parts of it in order, faults lie within it, and the opposite
-// of a search compiles if the search does.
+// FuzzParse parses any text: the tokens are consecutive parts of it, errors are inside it, and the negation of a
+// search compiles if the search does.
 func FuzzParse(f *testing.F) {
 	for _, c := range cases(f) {
 		f.Add(c.Text)
@@ -199,7 +199,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		q, err := Parse(text)
 		if e := (*Error)(nil); errors.As(err, &e) && (e.Offset < 0 || e.Length < 0 || e.Offset+e.Length > len(text)) {
-			t.Fatalf("the fault lies at %d, %d bytes, of %d", e.Offset, e.Length, len(text))
+			t.Fatalf("the fault is at %d, %d bytes, of %d", e.Offset, e.Length, len(text))
 		}
 		if err != nil {
 			return
@@ -214,12 +214,12 @@ func FuzzParse(f *testing.F) {
 		_, err = q.Condition(columns)
 		opposite := &Query{Text: q.Text, root: not{q.root}}
 		if _, negated := opposite.Condition(columns); (err == nil) != (negated == nil) {
-			t.Fatalf("the search: %v; its opposite: %v", err, negated)
+			t.Fatalf("the search: %v; its negation: %v", err, negated)
 		}
 	})
 }
 
-// TestWithout leaves out the conditions on a field that must hold, and no others.
+// TestWithout: Without removes the conditions on a field that must hold, and no others.
 func TestWithout(t *testing.T) {
 	columns := NewColumns(tables["app"], "")
 	for _, c := range []struct{ text, field, want string }{
@@ -255,7 +255,8 @@ func columnsOf(t *testing.T, text string, columns *Columns) string {
 	return sql
 }
 
-// TestMessageColumn looks for words in the column that the table's option names, unless the caller names another.
+// TestMessageColumn: words are searched in the column in the table's option, unless the caller gives another
+// column.
 func TestMessageColumn(t *testing.T) {
 	table := &schema.Table{Database: "public", Name: "app", Columns: []schema.Column{
 		{Name: "ts", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp},
@@ -267,7 +268,7 @@ func TestMessageColumn(t *testing.T) {
 		{"", "", "message"},
 		{"note", "", "note"},
 		{"note", "message", "message"},
-		{"gone", "", "message"}, // from a backup of another program, say
+		{"gone", "", "message"}, // for example from a backup of another program
 		{"n", "", "message"},
 	} {
 		table.Options = map[string]string{schema.OptionMessageColumn: tt.option}
@@ -284,7 +285,7 @@ func TestMessageColumn(t *testing.T) {
 	}
 }
 
-// TestTableField: of several tables, the name of each is a field.
+// TestTableField: if several tables are searched, the name of each is a field.
 func TestTableField(t *testing.T) {
 	q, err := Parse("_table:app")
 	if err != nil {
@@ -294,6 +295,6 @@ func TestTableField(t *testing.T) {
 		t.Error(sql, err)
 	}
 	if _, err := q.Condition(NewColumns(tables["bare"], "")); err == nil {
-		t.Error("of one table its name is no field")
+		t.Error("TableField exists although only one table is searched")
 	}
 }

@@ -12,7 +12,7 @@ var layouts = []string{
 	"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02",
 }
 
-// parseTime reads a time. One without a zone is in UTC; a day or a minute alone is its begin.
+// parseTime parses a time. Without a zone it is in UTC. A day or a minute without more precision means its start.
 func parseTime(s string) (time.Time, bool) {
 	const most = 40
 	if len(s) > most {
@@ -30,8 +30,8 @@ func parseTime(s string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// ofTime compiles a value of a time. What the type of the column cannot hold exactly is rounded so that the
-// comparison has the same outcome.
+// ofTime compiles a value of a time. A time that the column's type cannot hold exactly is rounded so that the
+// comparison has the same result.
 func (t target) ofTime(f field, v value, negate bool) (expr, error) {
 	low, exact, err := t.moment(f, v, cmpText(v))
 	if err != nil {
@@ -47,7 +47,7 @@ func (t target) ofTime(f field, v value, negate bool) (expr, error) {
 		high, _, err := t.moment(f, v, v.upper)
 		return leaf(t.expr+" BETWEEN "+timeLiteral(up)+" AND "+timeLiteral(high), t.expr, negate), err
 	case plain, quoted:
-		if !exact { // no row has it
+		if !exact { // no row can have this time
 			return constant(negate), nil
 		}
 		return oneOf(t.expr, []string{timeLiteral(low)}, negate), nil
@@ -65,26 +65,26 @@ func cmpText(v value) string {
 	return v.lower
 }
 
-// unit returns how long the unit of the column's type is.
+// unit returns the length of the unit of the column's type.
 func (t target) unit() time.Duration { return time.Second / time.Duration(t.typ.UnitsPerSecond()) }
 
-// moment parses a time. It returns the time rounded down to the unit of the column, and whether rounding changed
-// nothing.
+// moment parses a time. It returns the time rounded down to the unit of the column, and whether the time was
+// already exact.
 func (t target) moment(f field, v value, s string) (low time.Time, exact bool, err error) {
 	at, ok := parseTime(s)
 	if !ok {
-		return low, false, wrong(v.span, "%s is a time, and %s is none: write it as 2026-01-05, 2026-01-05T10:00 or "+
-			"2026-01-05T10:00:00.5Z; without a zone it is in UTC", excerpt(f.name), excerpt(s))
+		return low, false, wrong(v.span, "%s is a time, but %s is not: write it like 2026-01-05, 2026-01-05T10:00 or "+
+			"2026-01-05T10:00:00.5Z; a time without a zone is in UTC", excerpt(f.name), excerpt(s))
 	}
 	if t.typ == schema.TimestampNanosecond && (at.Year() < 1678 || at.Year() > 2261) {
-		return low, false, wrong(v.span, "%s has nanoseconds, so it holds times of the years 1678 to 2261, and %s is none",
+		return low, false, wrong(v.span, "%s has nanoseconds, so its times are in the years 1678 to 2261, but %s is not",
 			excerpt(f.name), excerpt(s))
 	}
 	low = at.Truncate(t.unit())
 	return low, low.Equal(at), nil
 }
 
-// timeLiteral writes a time in UTC as the engine reads it.
+// timeLiteral formats a time in UTC for the engine.
 func timeLiteral(at time.Time) string {
 	return schema.QuoteLiteral(at.Format("2006-01-02 15:04:05.999999999"))
 }

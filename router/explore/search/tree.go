@@ -36,28 +36,28 @@ type Token struct {
 // A span is a part of the text, in bytes.
 type span struct{ from, to int }
 
-// A node is all, any, not, text or field.
+// A node is an all, anyOf, not, text or field.
 type node interface{}
 
-// all holds if each of its nodes does; without nodes it always does.
+// all matches if each of its nodes matches. Without nodes it always matches.
 type all []node
 
-// anyOf holds if one of its nodes does.
+// anyOf matches if one of its nodes matches.
 type anyOf []node
 
-// not holds if its node does not.
+// not matches if its node does not match.
 type not struct{ of node }
 
-// text is searched for in the message.
+// text is searched in the message.
 type text struct {
 	span
 	value
 }
 
-// field is a condition on one field: any of its values.
+// field is a condition on one field, which matches any of its values.
 type field struct {
 	span
-	// name is empty for every field (*).
+	// name is empty for all fields (*).
 	name   string
 	at     span // of the name
 	exact  bool // by =, not :
@@ -65,7 +65,7 @@ type field struct {
 	raw    string // the whole condition as typed
 }
 
-// form is how a value is compared.
+// form says how a value is compared.
 type form uint8
 
 const (
@@ -78,7 +78,7 @@ const (
 	present // * alone
 )
 
-// A value is a value with which a field is compared.
+// A value is a value for comparison with a field.
 type value struct {
 	span
 	form form
@@ -90,8 +90,8 @@ type value struct {
 	upper string
 }
 
-// Without returns the query without its conditions on a field, as far as they are at the top level, where all of
-// them must hold. The field has the name of its column, but the query may use another name.
+// Without returns the query without its top-level conditions on a field, all of which must hold. field is the
+// name of its column, but the query may use another name.
 func (q *Query) Without(c *Columns, field string) *Query {
 	list, several := q.root.(all)
 	if !several {
@@ -106,7 +106,7 @@ func (q *Query) Without(c *Columns, field string) *Query {
 	return &Query{Text: q.Text, Tokens: q.Tokens, root: kept}
 }
 
-// isOn reports whether n is a condition on a field, or the opposite of one.
+// isOn reports whether n is a condition on a field or its negation.
 func (c *Columns) isOn(n node, name string) bool {
 	if opposite, ok := n.(not); ok {
 		n = opposite.of

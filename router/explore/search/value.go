@@ -11,7 +11,7 @@ import (
 	"cordwood/router/explore/roles"
 )
 
-// equalities compiles a condition whose values are all compared by equality. ok: they are.
+// equalities compiles a condition whose values are all compared for equality. ok reports whether they are.
 func equalities(t target, f field, negate bool) (e expr, ok bool) {
 	if t.words && !f.exact || t.typ != schema.String {
 		return "", false
@@ -40,7 +40,7 @@ func oneOf(column string, literals []string, negate bool) expr {
 	return expr(column + in)
 }
 
-// levelsOf returns the levels that a value means.
+// levelsOf returns the levels that match a value.
 func levelsOf(v value) ([]string, bool) {
 	rank := func(word string) (int, bool) {
 		level, ok := roles.Parse(word)
@@ -55,7 +55,7 @@ func levelsOf(v value) ([]string, bool) {
 		if !ok {
 			return nil, false
 		}
-		switch v.op { // the worst comes first
+		switch v.op { // the worst level is first
 		case ">":
 			return roles.Names[:at], true
 		case ">=":
@@ -75,7 +75,7 @@ func levelsOf(v value) ([]string, bool) {
 	return nil, false
 }
 
-// condition compiles one value of a field, or its opposite.
+// condition compiles one value of a field, or its negation.
 func (t target) condition(f field, v value, negate bool) (expr, error) {
 	if v.form == present {
 		if negate {
@@ -87,7 +87,7 @@ func (t target) condition(f field, v value, negate bool) (expr, error) {
 	case t.typ == schema.String:
 		return t.ofText(v, negate)
 	case t.typ == schema.Binary:
-		return "", wrong(v.span, "%s is binary: a search finds out whether it has a value, by %s:* , and no more",
+		return "", wrong(v.span, "%s is binary: a search can only test whether it has a value, by %s:*",
 			excerpt(f.name), excerpt(f.name))
 	case v.form == pattern, v.form == regex:
 		return t.asText(f, v, negate)
@@ -101,7 +101,7 @@ func (t target) condition(f field, v value, negate bool) (expr, error) {
 	return t.ordered(v, literal, negate)
 }
 
-// ofText compiles a value of a text.
+// ofText compiles a value for a text column.
 func (t target) ofText(v value, negate bool) (expr, error) {
 	switch {
 	case v.form == compare || v.form == between:
@@ -118,7 +118,7 @@ func (t target) ofText(v value, negate bool) (expr, error) {
 	return oneOf(t.expr, []string{schema.QuoteLiteral(v.text)}, negate), nil
 }
 
-// orderedText compares a text: with numbers as a number, otherwise by its characters.
+// orderedText compares a text: as a number if the value is a number, otherwise by characters.
 func (t target) orderedText(v value, negate bool) (expr, error) {
 	if isNumber(v.lower) && (v.form == compare || isNumber(v.upper)) {
 		t.expr = "TRY_CAST(" + t.expr + " AS DOUBLE)"
@@ -127,7 +127,7 @@ func (t target) orderedText(v value, negate bool) (expr, error) {
 	return t.ordered(v, func(s string) (string, error) { return schema.QuoteLiteral(s), nil }, negate)
 }
 
-// ordered compiles an equality, a comparison or a range whose ends literal writes.
+// ordered compiles an equality, a comparison or a range. literal formats the values.
 func (t target) ordered(v value, literal func(string) (string, error), negate bool) (expr, error) {
 	switch v.form {
 	case compare:
@@ -145,10 +145,11 @@ func (t target) ordered(v value, literal func(string) (string, error), negate bo
 	return oneOf(t.expr, []string{equal}, negate), err
 }
 
-// asText compiles a pattern or a regular expression for a value that is no text.
+// asText compiles a pattern or a regular expression for a value that is not a text.
 func (t target) asText(f field, v value, negate bool) (expr, error) {
 	if t.typ.IsTimestamp() {
-		return "", wrong(v.span, "%s is a time: use a range, as %s:2026-01-05..2026-01-06", excerpt(f.name), excerpt(f.name))
+		return "", wrong(v.span, "%s is a time: use a range such as "+
+			"%s:2026-01-05..2026-01-06", excerpt(f.name), excerpt(f.name))
 	}
 	t.expr = "CAST(" + t.expr + " AS VARCHAR)"
 	if v.form == regex {
@@ -168,7 +169,7 @@ func (t target) ofBoolean(f field, v value, negate bool) (expr, error) {
 
 var numeral = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
 
-// isNumber reports whether s is a number that a double can be near to.
+// isNumber reports whether s is a number within the range of a double.
 func isNumber(s string) bool {
 	const most = 100
 	if len(s) > most || !numeral.MatchString(s) {
@@ -180,7 +181,7 @@ func isNumber(s string) bool {
 
 func (t target) number(f field, v value, s string) (string, error) {
 	if !isNumber(s) {
-		return "", wrong(v.span, "%s is a number (%s), and %s is none", excerpt(f.name), t.typ, excerpt(s))
+		return "", wrong(v.span, "%s is a number (%s), but %s is not", excerpt(f.name), t.typ, excerpt(s))
 	}
 	return strings.TrimPrefix(s, "+"), nil
 }

@@ -31,12 +31,12 @@ func word(column string, v value) (string, error) {
 // inWords reports whether r can be part of a word. A text without such characters is searched for literally.
 func inWords(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// phrase writes a text as a phrase of the query language of matches.
+// phrase returns a text as a phrase in the query language of matches.
 func phrase(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// The expressions, in RE2 syntax, for the ends of a word and for a star in a word.
+// The RE2 expressions for the ends of a word and for a star in a word.
 const (
 	beforeWord = `(^|[^\pL\pN])`
 	afterWord  = `($|[^\pL\pN])`
@@ -65,7 +65,7 @@ func wordPattern(column, pattern string) string {
 	return column + " ~* " + schema.QuoteLiteral(re)
 }
 
-// regexMatch returns SQL that is true where column has something that a regular expression matches.
+// regexMatch returns an SQL condition that is true if column contains a match of a regular expression.
 func regexMatch(column string, v value) (string, error) {
 	if _, err := syntax.Parse(v.text, syntax.Perl); err != nil {
 		return "", wrong(v.span, "%s is not a regular expression: %s", excerpt(v.text), err.Error())
@@ -73,7 +73,7 @@ func regexMatch(column string, v value) (string, error) {
 	return column + " ~ " + schema.QuoteLiteral(v.text), nil
 }
 
-// like returns SQL that is true where the whole text of column is like a pattern with stars.
+// like returns an SQL condition that is true if the whole text of column matches a pattern with stars.
 func like(column, pattern string) string {
 	begin, rest, _ := strings.Cut(pattern, "*")
 	if rest == "" {

@@ -33,7 +33,7 @@ func DecodeJSON(body []byte, to any) error {
 		return errs.New(errs.InvalidArguments, "the request cannot be read: %.200s", words.JSONFault(err))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errs.New(errs.InvalidArguments, "the request cannot be read: something follows its end")
+		return errs.New(errs.InvalidArguments, "the request cannot be read: there is text after its end")
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ func TestReadBody(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"a":1}`:               "",
 		"{\"a\":1} \n":          "",
-		`{"a":1} {"a":2}`:       "something follows its end",
+		`{"a":1} {"a":2}`:       "there is text after its end",
 		`{"b":1}`:               "unknown field",
 		`{"a":`:                 "cannot be read",
 		strings.Repeat(" ", 65): "more than 64 bytes",

@@ -41,7 +41,7 @@ const (
 	parquetGroupBytes = 32 << 20
 )
 
-// writeParquet writes a Parquet file, zstd, a row group at a time.
+// writeParquet writes a Parquet file compressed with zstd, one row group at a time.
 func writeParquet(w io.Writer, rows Rows) (err error) {
 	schema, err := parquetSchema(rows.Schema())
 	if err != nil {
@@ -54,7 +54,7 @@ func writeParquet(w io.Writer, rows Rows) (err error) {
 	}()
 	props := parquet.NewWriterProperties(parquet.WithCompression(compress.Codecs.Zstd),
 		parquet.WithMaxRowGroupLength(parquetGroupRows), parquet.WithCreatedBy("cordwood"))
-	// The writer closes w if it can be closed; it is not its own to close.
+	// The writer would close w if w had a method Close.
 	pw, err := pqarrow.NewFileWriter(schema, struct{ io.Writer }{w}, props,
 		pqarrow.NewArrowWriterProperties(pqarrow.WithStoreSchema()))
 	if err != nil {
@@ -96,7 +96,7 @@ func writeParquetBatch(pw *pqarrow.FileWriter, schema *arrow.Schema, rec arrow.R
 	return nil
 }
 
-// parquetSchema is s with names that differ, or an error if Parquet cannot hold it.
+// parquetSchema returns s with unique column names, or an error if Parquet cannot express it.
 func parquetSchema(s *arrow.Schema) (*arrow.Schema, error) {
 	if s.NumFields() == 0 {
 		return nil, errs.New(errs.Unsupported, "a Parquet file needs at least one column")
@@ -107,7 +107,7 @@ func parquetSchema(s *arrow.Schema) (*arrow.Schema, error) {
 		fields[i].Name = name
 		if t := notInParquet(fields[i].Type); t != nil {
 			return nil, errs.New(errs.Unsupported,
-				"column %q: Parquet has no type for %s; cast it to VARCHAR in the SELECT, or ask for another format", name, t)
+				"column %q: Parquet has no type for %s; cast it to VARCHAR in the SELECT, or use another format", name, t)
 		}
 	}
 	return arrow.NewSchema(fields, nil), nil

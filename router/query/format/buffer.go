@@ -70,13 +70,13 @@ func (b *Buffer) Append(p []byte) error {
 func (b *Buffer) grow() error {
 	if int64(len(b.chunks)+1)*chunkBytes > b.budget.perBuffer {
 		return errs.New(errs.RuntimeResourcesExhausted,
-			"the result is larger than %d MiB, which is the most that format svcdb_v1 can hold: "+
-				"ask for format=ndjson, csv, arrow or parquet, which stream, or add a LIMIT",
+			"the result is larger than %d MiB, which is the limit of format svcdb_v1: "+
+				"use format=ndjson, csv, arrow or parquet, which stream, or add a LIMIT",
 			b.budget.perBuffer>>20).WithStatus(400)
 	}
 	if !b.budget.take(chunkBytes) {
 		return errs.New(errs.RateLimited,
-			"too many large results in format svcdb_v1 are under way: try again later, or ask for format=ndjson, csv, "+
+			"too many large results in format svcdb_v1 are in progress: try again later, or use format=ndjson, csv, "+
 				"arrow or parquet, which stream")
 	}
 	b.chunks = append(b.chunks, chunks.Get().(*[chunkBytes]byte))

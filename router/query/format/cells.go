@@ -8,7 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// maxSafe is the largest integer up to which all integers are exact in a double, and so for every JSON reader.
+// maxSafe is the largest integer up to which a double, and so every JSON reader, represents all integers exactly.
 const maxSafe = 1<<53 - 1
 
 // Cell appends the JSON of the value of a row.
@@ -45,7 +45,7 @@ func quoteUnsafe(c cell) cell {
 	return func(dst []byte, i int) []byte {
 		from := len(dst)
 		dst = c(dst, i)
-		const digits = 15 // so many are always safe
+		const digits = 15 // integers with so few digits are always safe
 		if len(dst)-from <= digits {
 			return dst
 		}

@@ -18,7 +18,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// Format is one of the formats that a client can ask for.
+// Format is a format that a client can request.
 type Format uint8
 
 // The formats.
@@ -70,7 +70,7 @@ func (f Format) String() string { return formats[f].name }
 // ContentType returns the media type of the format.
 func (f Format) ContentType() string { return formats[f].contentType }
 
-// Rows is a result: batches of one schema. array.RecordReader implements it.
+// Rows is a result: batches with the same schema. array.RecordReader implements it.
 type Rows interface {
 	Schema() *arrow.Schema
 	// Next moves to the next batch; false at the end and after an error.

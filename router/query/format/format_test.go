@@ -26,7 +26,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// fakeRows is a result of given batches that may end in an error.
+// fakeRows is a result with the given batches and an optional error at the end.
 type fakeRows struct {
 	schema  *arrow.Schema
 	batches []arrow.RecordBatch
@@ -51,7 +51,7 @@ func rowsOf(batches ...arrow.RecordBatch) *fakeRows {
 	return &fakeRows{schema: batches[0].Schema(), batches: batches}
 }
 
-// parseJSON makes a batch of the schema from a JSON array of objects.
+// parseJSON returns a batch of the schema from a JSON array of objects.
 func parseJSON(t testing.TB, schema *arrow.Schema, text string) arrow.RecordBatch {
 	t.Helper()
 	rec, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(text))
@@ -61,8 +61,8 @@ func parseJSON(t testing.TB, schema *arrow.Schema, text string) arrow.RecordBatc
 	return rec
 }
 
-// allTypes has a row of values, a row of extremes and a row of nulls in every type
-// that the engine can answer with.
+// allTypes returns a row of values, a row of extremes and a row of nulls, with a column for every type in the
+// engine's answers.
 func allTypes(t testing.TB, parquetOnly bool) arrow.RecordBatch {
 	mem := memory.DefaultAllocator
 	var fields []arrow.Field
@@ -267,7 +267,7 @@ func TestParquet(t *testing.T) {
 	}
 }
 
-// TestParquetRowGroups checks that memory is bounded by rows and bytes.
+// TestParquetRowGroups: the rows and bytes of a row group, and thereby the memory, are limited.
 func TestParquetRowGroups(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String}}, nil)
 	b := array.NewStringBuilder(memory.DefaultAllocator)
@@ -329,7 +329,7 @@ func TestEmptyAndDuplicates(t *testing.T) {
 	}
 }
 
-// TestErrors checks that a failed result never looks complete.
+// TestErrors: a failed result never looks complete.
 func TestErrors(t *testing.T) {
 	rec := allTypes(t, true)
 	broken := errors.New("shard 3 went away")
@@ -371,10 +371,10 @@ func TestBudget(t *testing.T) {
 	}
 	if err := a.Append([]byte{1}); errs.CodeOf(err) != errs.RuntimeResourcesExhausted || errs.From(err).Status() != 400 ||
 		!strings.Contains(err.Error(), "ndjson") {
-		t.Errorf("past one buffer's bound: %v", err)
+		t.Errorf("beyond the limit of one buffer: %v", err)
 	}
 	if err := b.Append(make([]byte, chunkBytes+1)); errs.CodeOf(err) != errs.RateLimited {
-		t.Errorf("past the bound of all: %v", err)
+		t.Errorf("beyond the limit of all buffers: %v", err)
 	}
 	a.Release()
 	if err := b.Append(make([]byte, chunkBytes/2)); err != nil {
@@ -420,7 +420,7 @@ func TestParseNames(t *testing.T) {
 	}
 }
 
-// TestTableWidths checks cells wider than the sample, wide characters and controls.
+// TestTableWidths tests cells wider than the sample, wide characters and control characters.
 func TestTableWidths(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{
 		{Name: "s", Type: arrow.BinaryTypes.String}, {Name: "n", Type: arrow.PrimitiveTypes.Int64},
@@ -513,7 +513,8 @@ type counter int64
 
 func (c *counter) Write(p []byte) (int, error) { *c += counter(len(p)); return len(p), nil }
 
-// TestSumsOfIntegers: of columns with 38 digits svcdb_v1 says Int64 as long as all values are of 64 bits.
+// TestSumsOfIntegers: the type of a column with 38 digits is named Int64 in svcdb_v1 if all values fit into 64
+// bits.
 func TestSumsOfIntegers(t *testing.T) {
 	kind := &arrow.Decimal128Type{Precision: 38}
 	of := func(name string, values ...string) (arrow.Field, arrow.Array) {

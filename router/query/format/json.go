@@ -18,7 +18,7 @@ func cells(rec arrow.RecordBatch, s style) []cell {
 	return out
 }
 
-// writeNDJSON writes an object a row, with every column.
+// writeNDJSON writes an object for each row, with every column.
 func writeNDJSON(o *output, rows Rows, safe bool) error {
 	names := uniqueNames(rows.Schema())
 	keys := make([][]byte, len(names))

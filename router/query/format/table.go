@@ -151,8 +151,8 @@ func (t *table) pad(c byte, n int) {
 	}
 }
 
-// printable writes control characters but line ends as escapes, so that a stored log
-// line can neither break the frame nor drive a terminal.
+// printable writes control characters except line ends as escapes, so that a stored log line can neither break
+// the frame nor control a terminal.
 func printable(dst []byte, s string) []byte {
 	for _, r := range s {
 		switch {

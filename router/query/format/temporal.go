@@ -73,8 +73,8 @@ func perSecond(u arrow.TimeUnit) int64 {
 	return 1e9
 }
 
-// appendTimestamp writes RFC 3339 in UTC with the shortest exact of 0, 3, 6 or 9
-// fraction digits. Years beyond 9999 have a sign, as ISO 8601 has it.
+// appendTimestamp writes RFC 3339 in UTC with the shortest exact of 0, 3, 6 or 9 fraction digits. Years beyond
+// 9999 have a sign, as in ISO 8601.
 func appendTimestamp(dst []byte, v int64, u arrow.TimeUnit) []byte {
 	per := perSecond(u)
 	sec := floorDiv(v, per)

@@ -50,7 +50,7 @@ func (c *compiler) expr(text []byte, depth int) (expr, error) {
 	case "NamedIdent":
 		var column string
 		if err := json.Unmarshal(value, &column); err != nil {
-			return expr{}, invalid("NamedIdent takes the name of a column: %s", clip(string(value)))
+			return expr{}, invalid("the value of NamedIdent must be the name of a column: %s", clip(string(value)))
 		}
 		sql, err := c.column(column)
 		return expr{sql: sql, column: column}, err
@@ -64,10 +64,10 @@ func (c *compiler) expr(text []byte, depth int) (expr, error) {
 	case "BinaryOp":
 		return c.binary(value, depth)
 	case "PositionalIdent", "Decompose", "Filter":
-		return expr{}, unsupported("the expression %s is not taken: /v1/sql takes SQL", name)
+		return expr{}, unsupported("the expression %s is not supported: use SQL with /v1/sql", name)
 	}
-	return expr{}, invalid("an expression is one of NamedIdent, Literal, ScalarFunc, AggrFunc, Alias and BinaryOp, "+
-		"and not %q", clip(name))
+	return expr{}, invalid("an expression must be NamedIdent, Literal, ScalarFunc, AggrFunc, Alias or BinaryOp, "+
+		"not %q", clip(name))
 }
 
 // function reads a call of a function.
@@ -79,14 +79,14 @@ func (c *compiler) function(kind string, value json.RawMessage, depth int) (expr
 		Alias *string           `json:"alias"`
 	}
 	if err := decode(value, &f); err != nil {
-		return expr{}, invalid("%s takes name, args, by and alias: %v", kind, err)
+		return expr{}, invalid("%s has the members name, args, by and alias: %v", kind, err)
 	}
 	if !functionName.MatchString(f.Name) {
-		return expr{}, invalid("%s names no function: %q", kind, clip(f.Name))
+		return expr{}, invalid("the name in %s is not a valid function name: %q", kind, clip(f.Name))
 	}
 	out := expr{aggregate: kind == "AggrFunc"}
 	if !out.aggregate && len(f.By) > 0 {
-		return expr{}, invalid("ScalarFunc has no by: an AggrFunc has")
+		return expr{}, invalid("ScalarFunc has no member by; only AggrFunc has")
 	}
 	args, err := c.list(f.Args, depth)
 	if err != nil {
@@ -115,7 +115,7 @@ func (c *compiler) list(texts []json.RawMessage, depth int) ([]string, error) {
 			return nil, err
 		}
 		if e.aggregate {
-			return nil, invalid("an AggrFunc cannot be within another function or by")
+			return nil, invalid("an AggrFunc cannot be inside another function or by")
 		}
 		out = append(out, e.sql)
 	}
@@ -128,7 +128,7 @@ func (c *compiler) alias(value json.RawMessage, depth int) (expr, error) {
 		Alias string          `json:"alias"`
 	}
 	if err := decode(value, &a); err != nil || a.Expr == nil || a.Alias == "" {
-		return expr{}, invalid("Alias takes expr and alias: %s", clip(string(value)))
+		return expr{}, invalid("Alias has the members expr and alias: %s", clip(string(value)))
 	}
 	e, err := c.expr(a.Expr, depth+1)
 	if err != nil {
@@ -153,11 +153,11 @@ func (c *compiler) binary(value json.RawMessage, depth int) (expr, error) {
 		Right json.RawMessage `json:"right"`
 	}
 	if err := decode(value, &b); err != nil || b.Left == nil || b.Right == nil {
-		return expr{}, invalid("BinaryOp takes left, op and right: %s", clip(string(value)))
+		return expr{}, invalid("BinaryOp has the members left, op and right: %s", clip(string(value)))
 	}
 	op, ok := operators[b.Op]
 	if !ok {
-		return expr{}, invalid("the operator %q of BinaryOp is not known: take one as Eq, Lt, Plus, And", clip(b.Op))
+		return expr{}, invalid("the operator %q of BinaryOp is not known: use one such as Eq, Lt, Plus or And", clip(b.Op))
 	}
 	sides, err := c.list([]json.RawMessage{b.Left, b.Right}, depth)
 	if err != nil {

@@ -17,7 +17,7 @@ func variant(what string, text []byte) (name string, value json.RawMessage, err 
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil || len(members) != 1 {
-		return "", nil, invalid("%s must be an object with one member, which says what it is: %s", what, clip(string(text)))
+		return "", nil, invalid("%s must be an object with one member, whose name is the kind: %s", what, clip(string(text)))
 	}
 	for name, value = range members {
 	}
@@ -28,7 +28,7 @@ func variant(what string, text []byte) (name string, value json.RawMessage, err 
 func list(what string, text json.RawMessage) ([]json.RawMessage, error) {
 	var out []json.RawMessage
 	if err := json.Unmarshal(text, &out); err != nil || out == nil {
-		return nil, invalid("%s takes an array: %s", what, clip(string(text)))
+		return nil, invalid("%s must be an array: %s", what, clip(string(text)))
 	}
 	return out, nil
 }
@@ -74,7 +74,7 @@ func (c *compiler) filter(text []byte, depth int) (string, error) {
 	case "Single":
 		return c.single(value, depth+1)
 	}
-	return "", invalid("a filter is one of And, Or, Not and Single, and not %q", clip(name))
+	return "", invalid("a filter must be And, Or, Not or Single, not %q", clip(name))
 }
 
 // single returns the conditions on one expression, all of which must hold.
@@ -84,14 +84,14 @@ func (c *compiler) single(text []byte, depth int) (string, error) {
 		Filters []json.RawMessage `json:"filters"`
 	}
 	if err := decode(text, &s); err != nil || s.Expr == nil {
-		return "", invalid("the filter Single has expr and filters: %s", clip(string(text)))
+		return "", invalid("the filter Single has the members expr and filters: %s", clip(string(text)))
 	}
 	e, err := c.expr(s.Expr, depth)
 	if err != nil {
 		return "", err
 	}
 	if e.aggregate {
-		return "", invalid("a filter cannot have an aggregate: it is about single rows")
+		return "", invalid("a filter cannot contain an aggregate, because it applies to single rows")
 	}
 	return c.contents(&e, s.Filters, "AND", depth)
 }
@@ -109,7 +109,7 @@ func (c *compiler) contents(e *expr, filters []json.RawMessage, by string, depth
 	return join(conditions, by, "TRUE"), nil
 }
 
-// texts are the conditions on an expression as a text, by name.
+// texts has the conditions on an expression as a text, by name.
 var texts = map[string]func(e, text string) string{
 	"Exact":    func(e, text string) string { return e + " = " + text },
 	"Prefix":   func(e, text string) string { return "starts_with(" + e + ", " + text + ")" },
@@ -118,7 +118,7 @@ var texts = map[string]func(e, text string) string{
 	"Regex":    func(e, text string) string { return "regexp_matches(" + e + ", " + text + ")" },
 }
 
-// plain are the conditions without a value, by name.
+// plain has the conditions without a value, by name.
 var plain = map[string]string{"Exist": " IS NOT NULL", "IsTrue": " IS TRUE", "IsFalse": " IS FALSE"}
 
 // content returns a condition on an expression.
@@ -136,7 +136,7 @@ func (c *compiler) content(e *expr, text []byte, depth int) (string, error) {
 	if write, ok := texts[name]; ok {
 		var s *string
 		if err := json.Unmarshal(value, &s); err != nil || s == nil {
-			return "", invalid("the condition %s takes a text: %s", name, clip(string(value)))
+			return "", invalid("the value of the condition %s must be a text: %s", name, clip(string(value)))
 		}
 		return "(" + write(c.asText(e), quote(*s)) + ")", nil
 	}
@@ -155,11 +155,11 @@ func (c *compiler) content(e *expr, text []byte, depth int) (string, error) {
 	case "Compound":
 		return c.compound(e, value, depth)
 	}
-	return "", invalid("a condition is one of Exact, Prefix, Postfix, Contains, Regex, Exist, IsTrue, IsFalse, In, "+
-		"Equal, Between, GreatThan, LessThan and Compound, and not %q", clip(name))
+	return "", invalid("a condition must be Exact, Prefix, Postfix, Contains, Regex, Exist, IsTrue, IsFalse, In, "+
+		"Equal, Between, GreatThan, LessThan or Compound, not %q", clip(name))
 }
 
-// asText returns an expression as a text. A column that is one stays, so that indexes help.
+// asText returns an expression as a text. A text column stays unchanged, so that indexes can be used.
 func (c *compiler) asText(e *expr) string {
 	if column := c.table.Column(e.column); e.column != "" && column != nil && column.Type == schema.String {
 		return e.sql
@@ -189,7 +189,8 @@ func (c *compiler) in(e *expr, value json.RawMessage) (string, error) {
 	return "(" + e.sql + " IN (" + strings.Join(values, ", ") + "))", nil
 }
 
-// equalValue returns a value as SQL: a text, a number or a boolean, or {"Int":1}, as the reference writes them too.
+// equalValue returns a value as SQL: a text, a number or a boolean, also in the form {"Int":1}, as in the
+// reference.
 func equalValue(text json.RawMessage) (string, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(text, &members); err == nil && len(members) == 1 {
@@ -217,10 +218,10 @@ func scalar(text json.RawMessage) (string, error) {
 	case trimmed != "" && (trimmed[0] == '-' || trimmed[0] >= '0' && trimmed[0] <= '9'):
 		return trimmed, nil // JSON writes numbers as SQL does
 	}
-	return "", invalid("a value is a text, a number or a boolean, and not %s", clip(trimmed))
+	return "", invalid("a value must be a text, a number or a boolean, not %s", clip(trimmed))
 }
 
-// quote returns a text of SQL, which has no NUL: U+FFFD replaces it.
+// quote returns a text as an SQL literal. SQL has no NUL, so U+FFFD replaces it.
 func quote(text string) string {
 	return schema.QuoteLiteral(strings.ReplaceAll(text, "\x00", "\uFFFD"))
 }
@@ -233,7 +234,7 @@ func between(e *expr, value json.RawMessage) (string, error) {
 		EndInclusive   bool            `json:"end_inclusive"`
 	}
 	if err := decode(value, &b); err != nil || b.Start == nil || b.End == nil {
-		return "", invalid("the condition Between takes start, end, start_inclusive and end_inclusive: %s",
+		return "", invalid("the condition Between has the members start, end, start_inclusive and end_inclusive: %s",
 			clip(string(value)))
 	}
 	start, err := scalar(b.Start)
@@ -254,7 +255,7 @@ func compare(e *expr, op, name string, value json.RawMessage) (string, error) {
 		Inclusive bool            `json:"inclusive"`
 	}
 	if err := decode(value, &b); err != nil || b.Value == nil {
-		return "", invalid("the condition %s takes value and inclusive: %s", name, clip(string(value)))
+		return "", invalid("the condition %s has the members value and inclusive: %s", name, clip(string(value)))
 	}
 	v, err := scalar(b.Value)
 	return "(" + e.sql + " " + inclusive(op, b.Inclusive) + " " + v + ")", err

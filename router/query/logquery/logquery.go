@@ -108,7 +108,7 @@ func decode(text []byte, to any) error {
 		return errors.New(words.JSONFault(err))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows its end")
+		return errors.New("there is text after its end")
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// compiler makes the text of one query.
+// compiler creates the text of one query.
 type compiler struct {
 	table *schema.Table
 	nodes int

@@ -13,7 +13,7 @@ import (
 
 var now = time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
 
-// lookup knows public.app, shop."my logs", and public.seconds, whose time has seconds.
+// lookup has public.app, shop."my logs", and public.seconds, whose time index has seconds.
 func lookup(database, name string) (*schema.Table, error) {
 	at := schema.Column{Name: "ts", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp}
 	t := &schema.Table{Database: database, Name: name}
@@ -34,7 +34,7 @@ func lookup(database, name string) (*schema.Table, error) {
 	return t.Index(), nil
 }
 
-// compile compiles a query of public.app with further members.
+// compile compiles a query of public.app with additional members.
 func compile(members string) (string, error) {
 	if members != "" {
 		members = "," + members
@@ -71,7 +71,7 @@ func TestTables(t *testing.T) {
 			`{"table":{"table_name":"app"},"time_filter":{"span":1},"colums":[]}`,
 			`1004 unknown field "colums"`,
 		},
-		{`{"table":{"table_name":"app"},"time_filter":{"span":1}} x`, "1004 follows its end"},
+		{`{"table":{"table_name":"app"},"time_filter":{"span":1}} x`, "1004 after its end"},
 		{`{"table":{"table_name":1}}`, "1004 table.table_name is a JSON number, and a string is needed"},
 		{`{"table":"apache"}`, `1004 the query cannot be read: table must be an object, as {"table_name":"apache"}`},
 		{`[]`, "1004 it is a JSON array, and an object is needed"},
@@ -167,7 +167,7 @@ func TestTimes(t *testing.T) {
 		}
 		check(t, text, got, err, want)
 	}
-	// A column of seconds holds any year.
+	// A column of seconds can hold any year.
 	got, err := Compile([]byte(`{"table":{"table_name":"seconds"},"time_filter":{"start":"0001"}}`), "public", lookup, now)
 	check(t, "year 1", got, err, `SELECT * FROM "public"."seconds" WHERE "ts" >= '0001-01-01T00:00:00Z' AND "ts" < `+
 		`'0002-01-01T00:00:00Z'`+order)
@@ -225,9 +225,9 @@ func TestFilters(t *testing.T) {
 		{`{"Single":{}}`, "1004 expr and filters"},
 		{`{"Single":{"expr":{"NamedIdent":"nope"},"filters":[]}}`, "4002 no column"},
 		{`{"Single":{"expr":{"AggrFunc":{"name":"max","args":[]}},"filters":[]}}`, "1004 aggregate"},
-		{on(`{"Exact":1}`), "1004 takes a text"},
-		{on(`{"Exact":null}`), "1004 takes a text"},
-		{on(`{"Like":"a"}`), "1004 a condition is one"},
+		{on(`{"Exact":1}`), "1004 must be a text"},
+		{on(`{"Exact":null}`), "1004 must be a text"},
+		{on(`{"Like":"a"}`), "1004 a condition must be"},
 		{on(`{"In":"a"}`), "1004 array"},
 		{on(`{"In":[{}]}`), "1004 a value"},
 		{on(`{"Equal":[1]}`), "1004 a value"},
@@ -288,16 +288,16 @@ func TestSelected(t *testing.T) {
 		{`"columns":["nope"]`, "4002 no column"},
 		{`"exprs":[{"PositionalIdent":1}]`, "1001 PositionalIdent"},
 		{`"exprs":[{"Decompose":{}}]`, "1001 Decompose"},
-		{`"exprs":[{"Nope":1}]`, "1004 an expression is one"},
+		{`"exprs":[{"Nope":1}]`, "1004 an expression must be"},
 		{`"exprs":[{"NamedIdent":1}]`, "1004 NamedIdent"},
 		{`"exprs":[{"Literal":null}]`, "1004 a value"},
-		{`"exprs":[{"ScalarFunc":{"name":"a; DROP TABLE x","args":[]}}]`, "1004 names no function"},
-		{`"exprs":[{"ScalarFunc":{"name":"lower","args":[],"by":[{"Literal":1}]}}]`, "1004 no by"},
+		{`"exprs":[{"ScalarFunc":{"name":"a; DROP TABLE x","args":[]}}]`, "1004 not a valid function name"},
+		{`"exprs":[{"ScalarFunc":{"name":"lower","args":[],"by":[{"Literal":1}]}}]`, "1004 no member by"},
 		{
 			`"exprs":[{"ScalarFunc":{"name":"lower","args":[{"AggrFunc":{"name":"max","args":[]}}]}}]`,
-			"1004 within another",
+			"1004 inside another",
 		},
-		{`"exprs":[{"ScalarFunc":1}]`, "1004 takes name"},
+		{`"exprs":[{"ScalarFunc":1}]`, "1004 has the members name"},
 		{`"exprs":[{"Alias":{"expr":{"Literal":1}}}]`, "1004 Alias"},
 		{`"exprs":[{"Alias":{"expr":{"Literal":1},"alias":"\u0000"}}]`, "1004 NUL"},
 		{`"exprs":[{"BinaryOp":{"left":{"Literal":1},"op":"||","right":{"Literal":1}}}]`, "1004 operator"},
@@ -320,7 +320,7 @@ func TestIsQuery(t *testing.T) {
 	}
 }
 
-// FuzzCompile holds that any query is refused, or becomes one statement that reads the table that it names.
+// FuzzCompile: a query is either refused or becomes one statement that reads the table in the query.
 func FuzzCompile(f *testing.F) {
 	f.Add(`{"table":{"table_name":"app"},"time_filter":{"start":"2026","end":"2027-01-01T00:00:00Z"},"limit":{"skip":1}}`)
 	f.Add(`{"table":{"table_name":"app"},"time_filter":{"span":1},"filters":{"And":[{"Not":{"Single":{"expr":` +
@@ -334,13 +334,13 @@ func FuzzCompile(f *testing.F) {
 		sql, err := Compile([]byte(text), "public", lookup, now)
 		if err != nil {
 			if errs.CodeOf(err) == errs.Unknown {
-				t.Errorf("%v has no code", err)
+				t.Errorf("%v has no error code", err)
 			}
 			return
 		}
 		list, err := statement.Parse(sql)
 		if err != nil {
-			return // such as a function that is not allowed
+			return // for example a function that is not allowed
 		}
 		if len(list) != 1 || !list[0].Rows() {
 			t.Errorf("%s: %T", sql, list[0])

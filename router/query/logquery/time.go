@@ -14,14 +14,14 @@ type timeFilter struct {
 	Span  *uint64 `json:"span"` // seconds
 }
 
-// period is the time that a text means: a moment, or a year, a month or a day.
+// period is the time that a text denotes: a moment, or a year, a month or a day.
 type period struct {
 	from, to time.Time // equal for a moment
 }
 
 func (p *period) isMoment() bool { return p.from.Equal(p.to) }
 
-// parsePeriod reads a moment as RFC 3339 has it, or YYYY, YYYY-MM or YYYY-MM-DD in UTC.
+// parsePeriod parses a moment in RFC 3339, or YYYY, YYYY-MM or YYYY-MM-DD in UTC.
 func parsePeriod(name, text string) (period, error) {
 	for _, form := range []struct {
 		layout              string
@@ -55,10 +55,10 @@ func (f *timeFilter) bounds(now time.Time) (from, to time.Time, err error) {
 	var span time.Duration
 	if f.Span != nil {
 		if *f.Span > uint64(math.MaxInt64/time.Second) {
-			return from, to, invalid("time_filter.span is %d: it is a number of seconds, at most %d", *f.Span,
+			return from, to, invalid("time_filter.span is %d: it must be a number of seconds, at most %d", *f.Span,
 				uint64(math.MaxInt64/time.Second))
 		}
-		span = time.Duration(*f.Span) * time.Second //nolint:gosec // it is bounded
+		span = time.Duration(*f.Span) * time.Second //nolint:gosec // its size is checked
 	}
 	switch {
 	case start != nil && end != nil && f.Span != nil:
@@ -120,7 +120,7 @@ func rangeOf(t schema.Type) (first, last time.Time) {
 	return first, last
 }
 
-// literal returns a moment as a text of SQL.
+// literal returns a moment as SQL text.
 func literal(t time.Time) string {
 	return schema.QuoteLiteral(t.UTC().Format("2006-01-02T15:04:05.999999999Z"))
 }

@@ -1,8 +1,8 @@
-// Package pgcatalog makes the rows of PostgreSQL's catalog, pg_catalog, from the metadata: clients of PostgreSQL's
-// protocol ask it which databases, tables, columns and types there are.
+// Package pgcatalog computes the rows of PostgreSQL's catalog, pg_catalog, from the metadata. Clients of
+// PostgreSQL's protocol read it to find databases, tables, columns and types.
 //
-// A database of cordwood is a schema of PostgreSQL. OIDs are the same on all nodes and after restarts: those of
-// PostgreSQL for its own objects, and numbers made of ids for others. All functions are pure.
+// A database of cordwood is a schema in PostgreSQL. OIDs are the same on all nodes and after restarts:
+// PostgreSQL's own OIDs for its own objects, and numbers derived from ids for others. All functions are pure.
 package pgcatalog
 
 import (
@@ -13,13 +13,13 @@ import (
 	"cordwood/proto/schema"
 )
 
-// Database is the database that the tables are in.
+// Database is the database that contains the tables.
 const Database = schema.CatalogDatabase
 
 // Type is the type of a column of the catalog.
 type Type string
 
-// The types, by the letters of the specifications of tables.
+// The types, by their letters in the specifications of tables.
 const (
 	OID     Type = "o"
 	Name    Type = "n"
@@ -40,7 +40,7 @@ const (
 	OIDVector Type = "V"
 )
 
-// Element returns the engine's type of the elements of a list; empty: t is none.
+// Element returns the engine's type of the elements of a list; empty: t is not a list.
 func (t Type) Element() string {
 	switch t {
 	case OIDs, Int2s, Vector, OIDVector:
@@ -57,7 +57,7 @@ type Column struct {
 	Type Type
 }
 
-// Stored returns the type in which the values are stored.
+// Stored returns the type of the stored values.
 func (c Column) Stored() schema.Type {
 	switch c.Type {
 	case OID, Int8:
@@ -77,7 +77,7 @@ type Table struct {
 	Name    string
 	OID     int64
 	Columns []Column
-	// Sizes says that the rows need the sizes of tables.
+	// Sizes means that the rows need the sizes of tables.
 	Sizes bool
 	rows  func(s *Source, add func(values ...any)) error
 }
@@ -95,12 +95,12 @@ func (t *Table) Lists() bool {
 	return slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Type.Element() != "" })
 }
 
-// Size is what is stored of a table.
+// Size is the size of a table.
 type Size struct{ Rows, Bytes int64 }
 
-// Source is what the rows are made from.
+// Source is the data from which the rows are computed.
 type Source struct {
-	// Catalog is what the client calls the database that it is connected to.
+	// Catalog is the client's name for the database that it is connected to.
 	Catalog string
 	User    string
 	// Databases are all databases, including the server's own.
@@ -143,21 +143,21 @@ func (s *Source) TableOIDs(database string) map[string]int64 {
 // Find returns a table by its name, in any case; nil: there is none.
 func Find(name string) *Table { return byName[strings.ToLower(name)] }
 
-// The first OIDs of what has an id.
+// The first OIDs of objects with ids.
 const (
 	tableOIDs    = 0x10000000
 	indexOIDs    = 0x40000000
 	databaseOIDs = 0x50000000
 	systemOIDs   = 0x60000000
 	most         = 1<<28 - 1
-	// OwnerOID is the owner of everything, UserOID the user of the session.
+	// OwnerOID is the owner of all objects, and UserOID the user of the session.
 	OwnerOID = 10
 	UserOID  = 16384
 	// Owner is the name of the owner.
 	Owner = "svc"
 )
 
-// SchemaOID returns the OID of a database as a schema; 0: there is none.
+// SchemaOID returns the OID of a database as a schema; 0: the database does not exist.
 func (s *Source) SchemaOID(name string) int64 {
 	if s.schemaOIDs == nil {
 		s.schemaOIDs = schemaOIDs(s.Databases)
@@ -165,7 +165,7 @@ func (s *Source) SchemaOID(name string) int64 {
 	return s.schemaOIDs[name]
 }
 
-// schemaOIDs returns the OIDs of databases. all are the names of all of them.
+// schemaOIDs returns the OIDs of all databases, by name.
 func schemaOIDs(all []string) map[string]int64 {
 	oids, taken := make(map[string]int64, len(all)+3), map[int64]bool{}
 	for _, name := range all {
@@ -193,7 +193,7 @@ func TableOID(t *schema.Table) int64 {
 // indexOID returns the OID of the primary key of a table.
 func indexOID(t *schema.Table) int64 { return indexOIDs + int64(t.ID&most) }
 
-// keyOf returns the numbers of the columns of the primary key: tags and the time index, if the table has tags.
+// keyOf returns the numbers of the primary key columns: the tags and the time index, if the table has tags.
 func keyOf(t *schema.Table) (key []int) {
 	tags := false
 	for i, c := range t.Columns {

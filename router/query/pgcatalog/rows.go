@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// list writes numbers as a list.
+// list formats numbers as a list.
 func list(numbers []int) string {
 	texts := make([]string, len(numbers))
 	for i, n := range numbers {
@@ -18,7 +18,7 @@ func list(numbers []int) string {
 	return "[" + strings.Join(texts, ",") + "]"
 }
 
-// same returns a list of one number again and again.
+// same returns a list that repeats one number.
 func same(n, times int) []int { return slices.Repeat([]int{n}, times) }
 
 // schemas returns all schemas: databases, and pg_catalog.
@@ -50,7 +50,7 @@ func namespaceRows(s *Source, add func(...any)) error {
 	return nil
 }
 
-// catalogs returns the names of PostgreSQL's databases: the one of the session, and all of cordwood.
+// catalogs returns the names of PostgreSQL's databases: the session's database, and all databases of cordwood.
 func (s *Source) catalogs() []string {
 	var all []string
 	for _, d := range s.Databases {
@@ -125,7 +125,7 @@ func attributeRows(s *Source, add func(...any)) error {
 	return nil
 }
 
-// collationOf returns the collation of a type: texts have the default one.
+// collationOf returns the collation of a type. Text types have the default collation.
 func collationOf(typ int64) int64 {
 	switch typ {
 	case 25, 1042, 1043, 1009:
@@ -157,7 +157,7 @@ func constraintRows(s *Source, add func(...any)) error {
 	return nil
 }
 
-// definitionRows are the texts of indexes and constraints, for functions.
+// definitionRows adds the texts of indexes and constraints, for functions.
 func definitionRows(s *Source, add func(...any)) error {
 	s.each(func(t *schema.Table) {
 		key := keyOf(t)
@@ -176,7 +176,7 @@ func definitionRows(s *Source, add func(...any)) error {
 	return nil
 }
 
-// sizeRows are the sizes of tables, for functions.
+// sizeRows adds the sizes of tables, for functions.
 func sizeRows(s *Source, add func(...any)) error {
 	sizes, err := s.Sizes()
 	if err != nil {
@@ -245,7 +245,7 @@ var functions = []string{
 	"current_database", "current_setting", "generate_series", "unnest", "regexp_replace", "strftime", "epoch_ns",
 }
 
-// FunctionOID returns the OID of a function; 0: there is none.
+// FunctionOID returns the OID of a function; 0: the function is not in the list.
 func FunctionOID(name string) int64 {
 	if i := slices.Index(functions, name); i >= 0 {
 		return 750 + int64(i)
@@ -297,7 +297,7 @@ func tableViewRows(s *Source, add func(...any)) error {
 
 func indexViewRows(s *Source, add func(...any)) error {
 	defs := map[int64]string{}
-	_ = definitionRows(s, func(v ...any) { defs[v[0].(int64)] = v[1].(string) }) // it has no error
+	_ = definitionRows(s, func(v ...any) { defs[v[0].(int64)] = v[1].(string) }) // it never fails
 	s.each(func(t *schema.Table) {
 		if keyOf(t) != nil {
 			add(t.Database, t.Name, t.Name+"_pkey", nil, defs[indexOID(t)])

@@ -2,13 +2,13 @@ package pgcatalog
 
 import "strings"
 
-// Tables are all tables of the catalog. Their columns are those of PostgreSQL 15.
+// Tables has all tables of the catalog, with the columns of PostgreSQL 15.
 var Tables []*Table
 
-// byName has them by name.
+// byName has the tables by name.
 var byName = map[string]*Table{}
 
-func init() { // not in the declaration, because rows of some are made from all
+func init() { // not in the declaration, because some tables are computed from all tables
 	Tables = tables()
 	for _, t := range Tables {
 		byName[t.Name] = t
@@ -74,7 +74,7 @@ func tables() []*Table {
 		define("cordwood_definitions", 12900, "oid:o definition:t", definitionRows),
 		sized(define("cordwood_sizes", 12901, "oid:o rows:l bytes:l", sizeRows)),
 
-		// Of the following there is nothing.
+		// The following tables are empty.
 		define("pg_inherits", 2611, "inhrelid:o inhparent:o inhseqno:i inhdetachpending:b", nil),
 		define("pg_policy", 3256, "oid:o polname:n polrelid:o polcmd:c polpermissive:b polroles:o[] polqual:t "+
 			"polwithcheck:t", nil),
@@ -152,7 +152,7 @@ func tables() []*Table {
 const statColumns = "relid:o schemaname:n relname:n seq_scan:l seq_tup_read:l idx_scan:l idx_tup_fetch:l n_tup_ins:l " +
 	"n_tup_upd:l n_tup_del:l n_tup_hot_upd:l n_live_tup:l n_dead_tup:l"
 
-// define returns a table whose columns are written as name:type.
+// define adds a table whose columns are written as name:type.
 func define(name string, oid int64, columns string, rows func(*Source, func(...any)) error) *Table {
 	t := &Table{Name: name, OID: oid, rows: rows}
 	for c := range strings.FieldsSeq(columns) {

@@ -9,11 +9,11 @@ type PGType struct {
 	Array    int64
 	Len      int
 	Category string
-	// Spoken is its name in SQL, as format_type returns it.
+	// Spoken is the type's name in SQL, as format_type returns it.
 	Spoken string
 }
 
-// Types are the types that columns and parameters have, and those that clients look for.
+// Types has the types of columns and parameters, and types that clients look up.
 var Types = []PGType{
 	{16, "bool", 1000, 1, "B", "boolean"},
 	{17, "bytea", 1001, -1, "U", "bytea"},
@@ -78,7 +78,7 @@ func typeOf(t schema.Type) (oid int64, mod int) {
 	return 25, -1
 }
 
-// catalogTypes are the OIDs of the types of the catalog's own columns.
+// catalogTypes has the OIDs of the types of the catalog's own columns.
 var catalogTypes = map[Type]int64{
 	OID: 26, Name: 19, Text: 25, Bool: 16, Int2: 21, Int4: 23, Int8: 20, Char: 18, Regproc: 24, Moment: 1184, OIDs: 1028,
 	Texts: 1009, Int2s: 1005, Chars: 1002, Vector: 22, OIDVector: 30,
@@ -96,7 +96,7 @@ var lengths = func() map[int64]int {
 	return m
 }()
 
-// SpokenName returns the name of a type in SQL; empty: it is not known.
+// SpokenName returns the name of a type in SQL; empty: unknown.
 func SpokenName(oid int64) string {
 	for _, t := range Types {
 		switch oid {
@@ -109,7 +109,7 @@ func SpokenName(oid int64) string {
 	return ""
 }
 
-// TypeByName returns the OID of a type by either of its names; 0: there is none.
+// TypeByName returns the OID of a type with either name; 0: unknown.
 func TypeByName(name string) int64 {
 	for _, t := range Types {
 		switch name {

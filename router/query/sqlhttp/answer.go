@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// flushEvery is how long rows are held back to be sent together.
+	// flushEvery is how long rows are buffered to be sent together.
 	flushEvery = 100 * time.Millisecond
 	// writeWait is how long a client may take for one piece of an answer that is complete.
 	writeWait = time.Minute
@@ -27,7 +27,7 @@ type answer struct {
 	rc     *http.ResponseController
 	start  time.Time
 	format format.Format
-	// filename is the name under which a browser keeps the answer; empty: it shows it.
+	// filename is the name of the file in which a browser saves the answer; empty: the browser shows the answer.
 	filename string
 	// structured: the request is a structured query.
 	structured bool
@@ -51,15 +51,15 @@ func (a *answer) begin() {
 	a.w.WriteHeader(http.StatusOK)
 }
 
-// setFilename has a browser keep the answer in a file.
+// setFilename makes a browser save the answer in a file.
 func (a *answer) setFilename() {
 	if a.filename != "" {
 		a.w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": a.filename}))
 	}
 }
 
-// deadline bounds the following writes; zero removes the bound. Some connections have no deadlines, and nothing can
-// replace them.
+// deadline limits the time of the following writes; zero removes the limit. Some connections have no deadlines,
+// and nothing can replace them.
 func (a *answer) deadline(t time.Time) { _ = a.rc.SetWriteDeadline(t) }
 
 // Write implements io.Writer.
@@ -73,7 +73,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	return a.w.Write(p)
 }
 
-// Flush implements format.Flusher: rows go out when some time has passed.
+// Flush implements format.Flusher. It sends the rows if enough time has passed.
 func (a *answer) Flush() error {
 	if !a.started || time.Since(a.flushed) < flushEvery {
 		return nil

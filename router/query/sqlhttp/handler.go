@@ -169,13 +169,13 @@ func (h *Handler) check(r *http.Request, in *input) error {
 	}
 	if reading > 1 && in.format != format.SvcdbV1 {
 		return errs.New(errs.InvalidArguments,
-			"format %s holds the rows of one statement, and the text has %d that answer with rows; "+
-				"send one at a time, or ask for format svcdb_v1", in.format, reading)
+			"format %s can contain the rows of one statement, but %d statements of the text return rows; "+
+				"send them one at a time, or use format svcdb_v1", in.format, reading)
 	}
 	return nil
 }
 
-// collect answers in svcdb_v1: one element of output a statement.
+// collect answers in svcdb_v1: one element of output for each statement.
 func (h *Handler) collect(a *answer, r *http.Request, in *input) error {
 	buf := format.NewBuffer(h.budget)
 	defer buf.Release()
@@ -190,7 +190,7 @@ func (h *Handler) collect(a *answer, r *http.Request, in *input) error {
 				return err
 			}
 		}
-		tellWarnings(a.w, res.Warnings)
+		setWarningHeaders(a.w, res.Warnings)
 		if res.Rows == nil {
 			return buf.Append(append(strconv.AppendInt([]byte(`{"affectedrows":`), res.AffectedRows, 10), '}'))
 		}
@@ -229,12 +229,12 @@ func (h *Handler) stream(a *answer, r *http.Request, in *input) error {
 	defer a.deadline(time.Time{})
 	err := h.cfg.Service.Execute(r.Context(), in.query, func(ctx context.Context, res query.Result) error {
 		affected += res.AffectedRows
-		tellWarnings(a.w, res.Warnings)
+		setWarningHeaders(a.w, res.Warnings)
 		if res.Rows == nil {
 			return nil
 		}
 		rows = true
-		tellPartial(a.w, h.named(r, res.Partial))
+		setPartialHeader(a.w, h.named(r, res.Partial))
 		a.until, _ = ctx.Deadline()
 		write := format.Write
 		if in.safe {

@@ -30,14 +30,14 @@ import (
 	"cordwood/router/write"
 )
 
-// fakeService answers statements with rows by rows, the others with 7.
+// fakeService answers statements that return rows with rows, and others with the count 7.
 type fakeService struct {
 	got  query.Request
 	rows func() format.Rows
 	err  error
 }
 
-// Table knows public.app.
+// Table finds only public.app.
 func (s *fakeService) Table(_ context.Context, database, name string) (*schema.Table, error) {
 	if database != "public" || name != "app" {
 		return nil, errs.New(errs.TableNotFound, "table %s.%s does not exist", database, name)
@@ -69,7 +69,7 @@ func (s *fakeService) Execute(ctx context.Context, req query.Request,
 	return nil
 }
 
-// numbers are batches of n integers, endless if n < 0, with an error at the end.
+// numbers returns n batches of integers, without end if n < 0, and then an error.
 type numbers struct {
 	n, batch int
 	err      error
@@ -103,7 +103,7 @@ func (r *numbers) Err() error {
 	return nil
 }
 
-// writeError answers with status, code and text.
+// writeError answers with the status, code and text of an error.
 func writeError(w http.ResponseWriter, _ *http.Request, err error) {
 	e := errs.From(err)
 	http.Error(w, strings.Join([]string{"error", e.Msg}, ": "), e.Status())
@@ -201,7 +201,7 @@ func TestRequests(t *testing.T) {
 		{name: "too fresh", query: "sql=SELECT+1&consistency=any&max_staleness=1s", status: 400, want: "from 2s to 24h"},
 		{
 			name: "staleness of what is not stale", query: "sql=SELECT+1&max_staleness=1m", status: 400,
-			want: "goes with consistency=any",
+			want: "requires consistency=any",
 		},
 		{
 			name: "limit 0", query: "sql=SELECT+1&limit=0", status: 200,
@@ -244,7 +244,7 @@ func TestRequests(t *testing.T) {
 		},
 		{
 			name: "sql beside a body", method: "POST", query: "sql=SELECT+1", body: "SELECT 2",
-			headers: headers{"Content-Type": "text/plain"}, status: 400, want: "given twice",
+			headers: headers{"Content-Type": "text/plain"}, status: 400, want: "is given both",
 		},
 		{
 			name: "json body", method: "POST", body: `{"sql":"SELECT 1"}`,
@@ -253,11 +253,11 @@ func TestRequests(t *testing.T) {
 		},
 		{
 			name: "a statement as a form", method: "POST", body: "SELECT 1 WHERE 'a' LIKE '%x'",
-			headers: headers{"Content-Type": form}, status: 400, want: "the body is a statement, and its content type",
+			headers: headers{"Content-Type": form}, status: 400, want: "the body is a statement, but its content type",
 		},
 		{
 			name: "an assignment in a statement as a form", method: "POST", body: "SELECT 1 WHERE 1=1 & 1",
-			headers: headers{"Content-Type": form}, status: 400, want: "the body is a statement, and its content type",
+			headers: headers{"Content-Type": form}, status: 400, want: "the body is a statement, but its content type",
 		},
 		{name: "format of other systems", query: "sql=SELECT+1&format=json", status: 400, want: "ndjson a line of JSON for"},
 		{name: "format", query: "sql=SELECT+1&format=xml", status: 400, want: "unknown format"},
@@ -354,8 +354,8 @@ func TestGzipBody(t *testing.T) {
 	}
 }
 
-// TestGetReads sends every type of statement by GET and HEAD: those that change something do
-// not reach the service, whatever stands before them and whatever the user may do.
+// TestGetReads sends every type of statement by GET and HEAD. Those that change something do not reach the
+// service, whatever statements come before them and whatever the user's rights are.
 func TestGetReads(t *testing.T) {
 	for sql, reads := range map[string]bool{
 		"SELECT 1": true, "WITH a AS (SELECT 1) SELECT * FROM a": true, "EXPLAIN SELECT 1": true,
@@ -384,7 +384,7 @@ func TestGetReads(t *testing.T) {
 	}
 }
 
-// TestErrorsBeforeFirstByte get a status of their own in every format.
+// TestErrorsBeforeFirstByte: errors before the first byte have their own status in every format.
 func TestErrorsBeforeFirstByte(t *testing.T) {
 	for _, name := range []string{"svcdb_v1", "ndjson", "csv", "table", "arrow", "parquet"} {
 		for what, s := range map[string]*fakeService{
@@ -408,7 +408,7 @@ func TestErrorsBeforeFirstByte(t *testing.T) {
 	}
 }
 
-// TestErrorAfterFirstByte must not look like the end of the rows.
+// TestErrorAfterFirstByte: an error after the first byte must not look like the end of the rows.
 func TestErrorAfterFirstByte(t *testing.T) {
 	s := &fakeService{
 		rows: func() format.Rows { return &numbers{n: 100_000, batch: 10_000, err: errors.New("shard lost")} },
@@ -431,7 +431,7 @@ func TestErrorAfterFirstByte(t *testing.T) {
 	}
 }
 
-// TestStreams reads the head of an endless result.
+// TestStreams reads the beginning of an endless result.
 func TestStreams(t *testing.T) {
 	s := &fakeService{rows: func() format.Rows { return &numbers{n: -1, batch: 1000} }}
 	srv := httptest.NewServer(newHandler(t, s))
@@ -449,7 +449,7 @@ func TestStreams(t *testing.T) {
 	_ = resp.Body.Close()
 }
 
-// TestTooLarge refuses a result that svcdb_v1 cannot hold.
+// TestTooLarge: a result that is too large for svcdb_v1 is refused.
 func TestTooLarge(t *testing.T) {
 	s := &fakeService{rows: func() format.Rows { return &numbers{n: -1, batch: 1000} }}
 	h := newHandler(t, s, func(c *Config) { c.MaxResultBytes = 1 << 20 })
@@ -466,7 +466,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestClientStalls has a client send a part of its statement and then nothing.
+// TestClientStalls: a client sends a part of its statement and then nothing.
 func TestClientStalls(t *testing.T) {
 	for name, header := range map[string]string{"of its own": "x-svc-timeout: 20ms\r\n", "of the server": ""} {
 		h := newHandler(t, &fakeService{rows: ones(1)}, func(c *Config) {
@@ -500,7 +500,7 @@ func TestClientStalls(t *testing.T) {
 	}
 }
 
-// TestDeadlineIsLifted has a statement run longer than its body may take to arrive.
+// TestDeadlineIsLifted: a statement may run longer than its body may take to arrive.
 func TestDeadlineIsLifted(t *testing.T) {
 	s := &fakeService{rows: func() format.Rows { return &numbers{n: -1, batch: 10} }}
 	srv := httptest.NewServer(newHandler(t, s, func(c *Config) { c.Timeout = 50 * time.Millisecond }))
@@ -517,7 +517,7 @@ func TestDeadlineIsLifted(t *testing.T) {
 	}
 }
 
-// TestServeLogs: a structured query becomes a SELECT, with the parameters and answers of SQL.
+// TestServeLogs: a structured query becomes a SELECT, with the same parameters and answers as SQL.
 func TestServeLogs(t *testing.T) {
 	const q = `{"table":{"table_name":"app"},"time_filter":{"start":"2026"},"columns":["level"],"limit":{"fetch":5}}`
 	const want = `SELECT "level" FROM "public"."app" WHERE "ts" >= '2026-01-01T00:00:00Z' AND ` +
@@ -530,7 +530,7 @@ func TestServeLogs(t *testing.T) {
 		{"a body", "POST", "/v1/logs?format=csv&limit=3&allow_partial=true", q, "Application/JSON; charset=x", 200, "200"},
 		{"a body by GET", "GET", "/v1/logs?format=csv", q, "application/json", 200, "200"},
 		{"a parameter", "GET", "/v1/logs?format=csv&query=" + url.QueryEscape(q), "", "", 200, "200"},
-		{"both", "POST", "/v1/logs?query={}", q, "", 400, "twice"},
+		{"both", "POST", "/v1/logs?query={}", q, "", 400, "is given both"},
 		{"neither", "GET", "/v1/logs", "", "", 400, "missing"},
 		{"no JSON", "POST", "/v1/logs", "SELECT 1", "application/sql", 400, "application/json"},
 		{"another table", "POST", "/v1/logs?db=shop", q, "", 400, "shop.app"},
@@ -557,7 +557,7 @@ func TestServeLogs(t *testing.T) {
 	}
 }
 
-// TestLinks has links say by parameters what they cannot say by headers.
+// TestLinks: links use parameters instead of headers.
 func TestLinks(t *testing.T) {
 	s := &fakeService{rows: ones(1)}
 	h := newHandler(t, s)
@@ -593,6 +593,6 @@ func TestLinks(t *testing.T) {
 		t.Errorf("two time limits: %d", w.Code)
 	}
 	if w := get(""); w.Header().Get("Content-Disposition") != "" {
-		t.Error("every answer is a file")
+		t.Error("an answer without a file name is sent as a file")
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// input is what a request asks for.
+// input has the parameters of a request.
 type input struct {
 	query  query.Request
 	format format.Format
@@ -119,11 +119,11 @@ func (in *input) readLink(p *parameters) error {
 	}
 	if limit != "" {
 		if in.query.Timeout != 0 {
-			return errs.New(errs.InvalidArguments, "the time limit is given by timeout and by x-svc-timeout: give it once")
+			return errs.New(errs.InvalidArguments, "the time limit is given both by timeout and by x-svc-timeout: give it once")
 		}
 		d, err := timeout(limit)
 		if err != nil {
-			return errs.New(errs.InvalidArguments, "parameter timeout is %.40q: it must be a duration, as 30s", limit)
+			return errs.New(errs.InvalidArguments, "parameter timeout is %.40q: it must be a duration such as 30s", limit)
 		}
 		in.query.Timeout = d
 	}
@@ -152,7 +152,7 @@ func (h *Handler) readSQL(p *parameters) (string, error) {
 	}
 	if p.text != "" {
 		if sql != "" {
-			return "", errs.New(errs.InvalidArguments, "the SQL is given twice, as parameter sql and as the body: give it once")
+			return "", errs.New(errs.InvalidArguments, "the SQL is given both as parameter sql and as the body: give it once")
 		}
 		sql = p.text
 	}
@@ -178,7 +178,7 @@ func (h *Handler) readLogQuery(r *http.Request, p *parameters, database string, 
 	if p.text != "" {
 		if text != "" {
 			return "", errs.New(errs.InvalidArguments,
-				"the query is given twice, as parameter query and as the body: give it once")
+				"the query is given both as parameter query and as the body: give it once")
 		}
 		text = p.text
 	}
@@ -195,7 +195,7 @@ func (h *Handler) readLogQuery(r *http.Request, p *parameters, database string, 
 	}, now)
 }
 
-// parameters are the parameters of the query string and of a form. The first error sticks.
+// parameters has the parameters of the query string and of a form, and the first error.
 type parameters struct {
 	query, form params.Values
 	text        string // a body that is SQL
@@ -211,7 +211,8 @@ func (p *parameters) get(name string) string {
 	s, inQuery := p.query.Lookup(name)
 	f, inForm := p.form.Lookup(name)
 	if inQuery && inForm && p.err == nil {
-		p.err = errs.New(errs.InvalidArguments, "parameter %s is given in the query string and in the form: give it once",
+		p.err = errs.New(errs.InvalidArguments, "parameter %s is given both in the query string and in the form: give "+
+			"it once",
 			name)
 	}
 	if inForm {
@@ -220,7 +221,7 @@ func (p *parameters) get(name string) string {
 	return s
 }
 
-// stopBody is a body whose read may be ended from outside: a body.Stopper.
+// stopBody is a body whose read another goroutine can end: a body.Stopper.
 type stopBody struct {
 	io.ReadCloser
 	rc *http.ResponseController
@@ -248,13 +249,13 @@ func (h *Handler) readBody(a *answer, r *http.Request, p *parameters, limit time
 		// The deadline stays, because the server reads the rest of a body before it sends the answer, and would wait
 		// without end.
 		return &errs.Error{Code: errs.QueryTimeout, Err: err, Msg: fmt.Sprintf(
-			"the statement was not there after %s; send it faster, or allow more by the header x-svc-timeout", limit)}
+			"the statement did not arrive within %s; send it faster, or allow more time by the header x-svc-timeout", limit)}
 	}
 	if err != nil {
-		return err // the deadline stays for the same reason
+		return err // the deadline stays for the reason above
 	}
 	if limited {
-		_ = a.rc.SetReadDeadline(time.Time{}) // worked a moment ago
+		_ = a.rc.SetReadDeadline(time.Time{}) // setting a deadline has worked before
 	}
 	defer release()
 	if len(data) == 0 {
@@ -275,7 +276,7 @@ func (h *Handler) readBody(a *answer, r *http.Request, p *parameters, limit time
 			err = p.form.Check(params.SQL)
 		}
 		if _, bad := statement.Parse(string(data)); err != nil && bad == nil {
-			return errs.New(errs.InvalidArguments, "the body is a statement, and its content type, which curl -d sends, is "+
+			return errs.New(errs.InvalidArguments, "the body is a statement, but its content type, which curl -d sends, is "+
 				"that of a form: send it by --data-urlencode 'sql=…', or with -H 'Content-Type: application/sql'")
 		}
 		if err != nil {
@@ -304,8 +305,7 @@ func database(names ...string) string {
 	return schema.DefaultDatabase
 }
 
-// timeout reads a duration as 30s, 1m30s, 500ms or 2 minutes. Nothing, and zero, mean
-// the default.
+// timeout parses a duration such as 30s, 1m30s, 500ms or 2 minutes. An empty text and zero mean the default.
 func timeout(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
@@ -316,19 +316,19 @@ func timeout(text string) (time.Duration, error) {
 	if ttl, err := schema.ParseTTL(text); err == nil && ttl.D > 0 && ttl.D < math.MaxInt64 {
 		return ttl.D, nil
 	}
-	return 0, errs.New(errs.InvalidArguments, "Invalid x-svc-timeout: %.40q is not a duration; write it as 30s", text)
+	return 0, errs.New(errs.InvalidArguments, "Invalid x-svc-timeout: %.40q is not a duration; write it like 30s", text)
 }
 
 // The staleness of rows with consistency=any: default, minimum and maximum. Each second, leaders tell their
 // replicas what was acknowledged.
 const defaultStaleness, minStaleness, maxStaleness = 10 * time.Second, 2 * time.Second, 24 * time.Hour
 
-// staleness reads how old rows may be; 0: everything that was acknowledged is shown.
+// staleness parses how old rows may be; 0: everything that was acknowledged is shown.
 func staleness(consistency, most string) (time.Duration, error) {
 	switch consistency {
 	case "", "linear":
 		if most != "" {
-			return 0, errs.New(errs.InvalidArguments, "parameter max_staleness goes with consistency=any only")
+			return 0, errs.New(errs.InvalidArguments, "parameter max_staleness requires consistency=any")
 		}
 		return 0, nil
 	case "any":

@@ -30,8 +30,8 @@ func (h *Handler) named(r *http.Request, partial []string) []string {
 	return out
 }
 
-// tellPartial sets the header that lists what is missing.
-func tellPartial(w http.ResponseWriter, partial []string) {
+// setPartialHeader sets the header that lists what is missing.
+func setPartialHeader(w http.ResponseWriter, partial []string) {
 	if len(partial) == 0 {
 		return
 	}
@@ -45,8 +45,8 @@ func tellPartial(w http.ResponseWriter, partial []string) {
 // maxWarnings bounds the warnings of an answer: each INSERT of a text may have some.
 const maxWarnings = 20
 
-// tellWarnings sets headers with warnings, in any format. The statements succeeded nevertheless.
-func tellWarnings(w http.ResponseWriter, warnings []string) {
+// setWarningHeaders sets headers with warnings, in any format. The statements succeeded nevertheless.
+func setWarningHeaders(w http.ResponseWriter, warnings []string) {
 	h := w.Header()
 	for _, text := range warnings {
 		switch told := len(h.Values(headerWarnings)); {
@@ -60,7 +60,7 @@ func tellWarnings(w http.ResponseWriter, warnings []string) {
 	}
 }
 
-// headerText is text as printable ASCII.
+// headerText returns text as printable ASCII.
 func headerText(text string) string {
 	return strings.Map(func(c rune) rune {
 		if c < ' ' || c > '~' {
@@ -75,7 +75,7 @@ func appendPartial(w http.ResponseWriter, buf *format.Buffer, partial []string) 
 	if len(partial) == 0 {
 		return nil
 	}
-	tellPartial(w, partial)
+	setPartialHeader(w, partial)
 	var missing struct {
 		Segments []string `json:"segments,omitempty"`
 		Shards   []string `json:"shards,omitempty"`

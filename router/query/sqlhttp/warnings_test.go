@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// TestWarningsAreBounded: a text of many statements does not make headers without end.
+// TestWarningsAreBounded: a text of many statements produces a limited number of headers.
 func TestWarningsAreBounded(t *testing.T) {
 	w := httptest.NewRecorder()
 	for range 1000 {
-		tellWarnings(w, []string{"one", "two"})
+		setWarningHeaders(w, []string{"one", "two"})
 	}
 	told := w.Header().Values("X-Svc-Warnings")
 	if len(told) != maxWarnings+1 || !strings.HasPrefix(told[maxWarnings], "there are more warnings") ||

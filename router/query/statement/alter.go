@@ -23,7 +23,7 @@ func (p *parser) alterDatabase() Statement {
 	return s
 }
 
-// modifyColumn reads c TYPE, c SET kind INDEX [WITH (…)] or c UNSET kind INDEX.
+// modifyColumn parses c TYPE, c SET kind INDEX [WITH (…)] or c UNSET kind INDEX.
 func (p *parser) modifyColumn() *ModifyColumn {
 	m := &ModifyColumn{Name: p.name("a column name")}
 	isIndex := func() bool {
@@ -65,7 +65,7 @@ func (p *parser) fixed(column string) bool {
 	case p.tok.is("DEFAULT"):
 		what = "the default of column %s; add another column"
 	case p.tok.is("FIRST") || p.tok.is("AFTER"):
-		what = "the place of column %s; a SELECT names columns in any order"
+		what = "the position of column %s; a SELECT can list columns in any order"
 	default:
 		return false
 	}
@@ -172,7 +172,7 @@ func (p *parser) refuseIndex() bool {
 	return true
 }
 
-// renameTable reads [TO] name, with which the statement ends.
+// renameTable parses [TO] name, with which the statement ends.
 func (p *parser) renameTable() string {
 	p.accept("TO")
 	name := p.name("the new table name")
@@ -186,7 +186,7 @@ func (p *parser) renameTable() string {
 		p.stop(syntaxError(p.src, p.tok.from,
 			"a table cannot be moved to another database; write the new name of the table alone"))
 	default:
-		p.expected("the end of the statement behind the new table name")
+		p.expected("the end of the statement after the new table name")
 	}
 	return name
 }

@@ -19,10 +19,10 @@ type Statement interface {
 	Rows() bool
 }
 
-// Name is a table's name as written; Database is empty if it was not.
+// Name is a table's name as written. Database is empty if the name has no database.
 type Name struct{ Database, Table string }
 
-// Query is a statement for the engine: SELECT, WITH, EXPLAIN and their like.
+// Query is a statement for the engine, such as SELECT, WITH or EXPLAIN.
 type Query struct{ Text string }
 
 // ShowDatabases is SHOW DATABASES [LIKE 'p'] [LIMIT n] [OFFSET n].
@@ -83,15 +83,15 @@ type DropDatabase struct {
 	IfExists, Cascade bool
 }
 
-// Option is one key and value of WITH or SET, as written.
+// Option is a key and a value of WITH or SET, as written.
 type Option struct{ Key, Value string }
 
 // ColumnDef is one column of CREATE TABLE or ADD COLUMN.
 type ColumnDef struct {
 	Name string
-	// Type is the type as written, as "TIMESTAMP(3)".
+	// Type is the type as written, for example "TIMESTAMP(3)".
 	Type string
-	// Null is set by NULL, NotNull by NOT NULL.
+	// Null is set for NULL, and NotNull for NOT NULL.
 	Null, NotNull         bool
 	Default               *Literal
 	TimeIndex, PrimaryKey bool
@@ -99,7 +99,7 @@ type ColumnDef struct {
 	Index *IndexDef
 }
 
-// IndexDef is the clause FULLTEXT INDEX WITH (…) of a column, and its like.
+// IndexDef is an index clause of a column, for example FULLTEXT INDEX WITH (…).
 type IndexDef struct {
 	// Kind is the word before INDEX, as written.
 	Kind    string
@@ -111,7 +111,7 @@ type CreateTable struct {
 	Name        Name
 	IfNotExists bool
 	Columns     []ColumnDef
-	// TimeIndex and PrimaryKey are the columns that the clauses name.
+	// TimeIndex and PrimaryKey are the columns in these clauses.
 	TimeIndex  []string
 	PrimaryKey []string
 	Options    []Option
@@ -150,8 +150,8 @@ type DropTable struct {
 // TruncateTable is TRUNCATE TABLE t.
 type TruncateTable struct{ Name Name }
 
-// Insert is INSERT INTO t (columns) VALUES rows. No columns means all; every
-// row has as many values as there are columns, if they are named.
+// Insert is INSERT INTO t (columns) VALUES rows. If there are no columns, all are meant. Otherwise every row has
+// as many values as there are columns.
 type Insert struct {
 	Name    Name
 	Columns []string
@@ -161,7 +161,7 @@ type Insert struct {
 // Delete is DELETE FROM t WHERE condition.
 type Delete struct {
 	Name Name
-	// Where is the condition as written. CheckCondition holds for it.
+	// Where is the condition as written. CheckCondition has accepted it.
 	Where string
 }
 
@@ -185,7 +185,7 @@ type Literal struct {
 	Text string
 }
 
-// SQL writes the literal as a statement would.
+// SQL returns the literal as it is written in a statement.
 func (l Literal) SQL() string {
 	switch l.Kind {
 	case Null:

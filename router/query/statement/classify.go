@@ -12,12 +12,12 @@ var engineWords = map[string]bool{
 // refusedWords begin a statement that is never run, with the reason.
 var refusedWords = func() map[string]string {
 	const (
-		host    = "a query may not touch the host: no files, extensions, settings or network"
-		session = "every request stands alone, so there is no session to change (but SET TIME ZONE, for the statements " +
+		host    = "a query must not access the host: no files, extensions, settings or network"
+		session = "there are no sessions, so there are no settings to change (except SET TIME ZONE, for the statements " +
 			"behind it)"
-		txn    = "every statement stands alone, there are no transactions"
-		change = "rows of a log are not changed in place"
-		none   = "there is no such object here"
+		txn    = "there are no transactions"
+		change = "rows cannot be changed in place"
+		none   = "this kind of object does not exist"
 	)
 	m := map[string]string{
 		"COPY": "COPY is not available over HTTP; to export rows send the SELECT with format=csv, ndjson, arrow or parquet",
@@ -109,7 +109,7 @@ func (p *parser) setTimeZone() Statement {
 	}
 	st := &SetTimeZone{}
 	if !p.accept("DEFAULT") {
-		st.Zone = p.textLiteral("a time zone in quotes, as 'Europe/Berlin' or '+02:00'")
+		st.Zone = p.textLiteral("a time zone in quotes, such as 'Europe/Berlin' or '+02:00'")
 	}
 	p.done()
 	return st
@@ -197,7 +197,7 @@ func (p *parser) describe(at piece) Statement {
 	return s
 }
 
-// kill reads KILL [QUERY] 'id'.
+// kill parses KILL [QUERY] 'id'.
 func (p *parser) kill() Statement {
 	p.accept("QUERY")
 	s := &Kill{ID: p.textLiteral("the query_id of svc_private.queries in quotes")}

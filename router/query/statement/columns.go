@@ -45,7 +45,7 @@ func (p *parser) tableElement(s *CreateTable) {
 // noConstraints are the words that start a column constraint in other systems.
 var noConstraints = []string{"COMMENT", "REFERENCES", "CHECK", "COLLATE", "GENERATED", "AS", "UNIQUE", "FIRST", "AFTER"}
 
-// column reads name type [constraints].
+// column parses name type [constraints].
 func (p *parser) column() ColumnDef {
 	c := ColumnDef{Name: p.name("a column name")}
 	c.Type = p.columnType()
@@ -89,7 +89,7 @@ func (p *parser) column() ColumnDef {
 	return c
 }
 
-// index reads FULLTEXT INDEX [WITH (…)], or another kind.
+// index parses FULLTEXT INDEX [WITH (…)], or another kind of index.
 func (p *parser) index() *IndexDef {
 	x := &IndexDef{Kind: p.tok.val}
 	p.advance()
@@ -100,13 +100,13 @@ func (p *parser) index() *IndexDef {
 	return x
 }
 
-// typeWords are the words that may follow in the name of a type.
+// typeWords are the words that may follow the first word of a type's name.
 var typeWords = map[string]bool{
 	"UNSIGNED": true, "SIGNED": true, "PRECISION": true, "VARYING": true, "WITH": true, "WITHOUT": true, "ZONE": true,
 	"LOCAL": true,
 }
 
-// columnType reads a type and returns it with single spaces, as TINYINT UNSIGNED.
+// columnType parses a type and returns it with single spaces, for example TINYINT UNSIGNED.
 func (p *parser) columnType() string {
 	if p.tok.kind != word {
 		p.expected("a column type")

@@ -53,7 +53,7 @@ const aloneHead = "SELECT ["
 // condition with our lexer, and this function with the engine's.
 func Alone(src string) string { return aloneHead + src + "\n]" }
 
-// InAlone makes the position in an error of the engine about Alone(src) one in src.
+// InAlone converts the position in an engine error about Alone(src) to a position in src.
 func InAlone(err error) error { return InCondition(err, len(aloneHead)) }
 
 var position = regexp.MustCompile(`\(position (\d+)\)$`)

@@ -23,7 +23,7 @@ func TestCheckCondition(t *testing.T) {
 		}
 	}
 	if err := CheckCondition(string(make([]byte, maxCondition+1))); errs.CodeOf(err) != errs.InvalidArguments {
-		t.Errorf("a long one: %v", err)
+		t.Errorf("a long condition: %v", err)
 	}
 }
 
@@ -39,7 +39,7 @@ func TestInCondition(t *testing.T) {
 		}
 	}
 	if InCondition(nil, 3) != nil {
-		t.Error("no error becomes one")
+		t.Error("InCondition changed nil to an error")
 	}
 }
 

@@ -36,7 +36,7 @@ func (p *cursor) stop(err error) {
 	p.tok = token{kind: eof, from: p.end, to: p.end}
 }
 
-// expected reports an error that names what was expected at tok.
+// expected reports an error that says what was expected at tok.
 func (p *cursor) expected(what string) {
 	p.stop(syntaxError(p.src, p.tok.from, "expected %s %s", what, near(p.src, p.tok)))
 }
@@ -84,12 +84,12 @@ func (p *cursor) done() {
 	}
 }
 
-// refuse stops because the statement is understood but not to be run.
+// refuse stops because the statement is understood but must not be run.
 func (p *cursor) refuse(format string, args ...any) {
 	p.stop(errs.New(errs.Unsupported, format, args...))
 }
 
-// name reads one name.
+// name parses one name.
 func (p *cursor) name(what string) string {
 	if p.tok.kind != word && p.tok.kind != quoted {
 		p.expected(what)
@@ -104,7 +104,7 @@ func (p *cursor) name(what string) string {
 	return val
 }
 
-// catalog is the one catalog that names may be qualified with.
+// catalog is the only catalog that may qualify names.
 const catalog = "svc"
 
 // tableName reads [[catalog.]database.]table.
@@ -123,13 +123,13 @@ func (p *cursor) tableName() Name {
 	case len(parts) == 3 && parts[0] == catalog:
 		return Name{Database: parts[1], Table: parts[2]}
 	default:
-		p.stop(syntaxError(p.src, at.from, "a table is named as `table` or `database.table`, not %s",
+		p.stop(syntaxError(p.src, at.from, "a table name has the form `table` or `database.table`, not %s",
 			near(p.src, token{kind: word, from: at.from, to: p.prev.to})))
 	}
 	return Name{}
 }
 
-// names reads (a, b, …).
+// names parses (a, b, …).
 func (p *cursor) names(what string) []string {
 	p.expectSym("(")
 	return p.namesAfterParenthesis(what)
@@ -141,7 +141,7 @@ func (p *cursor) namesAfterParenthesis(what string) (names []string) {
 	return names
 }
 
-// list reads elements up to the closing parenthesis.
+// list parses elements up to the closing parenthesis.
 func (p *cursor) list(element func()) {
 	for p.err == nil {
 		element()
@@ -154,7 +154,7 @@ func (p *cursor) list(element func()) {
 	}
 }
 
-// textLiteral reads 'text'.
+// textLiteral parses 'text'.
 func (p *cursor) textLiteral(what string) string {
 	if p.tok.kind != text {
 		p.expected(what)
@@ -173,7 +173,7 @@ func (p *cursor) like() *string {
 	return &pattern
 }
 
-// page reads LIMIT n and OFFSET n, in either order.
+// page parses LIMIT n and OFFSET n, in either order.
 func (p *cursor) page() (page Page) {
 	for range 2 {
 		switch {
@@ -210,7 +210,7 @@ func (p *cursor) peek() token {
 	return t
 }
 
-// options reads ('k'='v', k=v, …).
+// options parses ('k'='v', k=v, …).
 func (p *cursor) options() []Option {
 	options := []Option{}
 	p.expectSym("(")
@@ -230,7 +230,7 @@ func (p *cursor) optionKey() string {
 	}
 }
 
-// option reads k = v, where v may be quoted or not.
+// option parses k = v, where v may be quoted or not.
 func (p *cursor) option() Option {
 	o := Option{Key: p.optionKey()}
 	p.expectSym("=")
@@ -244,7 +244,7 @@ func (p *cursor) option() Option {
 	return o
 }
 
-// optionKeys reads k, …
+// optionKeys parses k, …
 func (p *cursor) optionKeys() (list []string) {
 	for p.err == nil {
 		list = append(list, p.optionKey())

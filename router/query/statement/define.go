@@ -20,7 +20,7 @@ func (p *parser) refuseObject(verb, wanted string) {
 		case "VIEW", "SEQUENCE", "FUNCTION", "MACRO", "TYPE", "TRIGGER", "SECRET", "PERSISTENT",
 			"TEMP", "TEMPORARY", "OR", "EXTERNAL", "MATERIALIZED", "RECURSIVE", "ROLE", "USER", "FLOW", "SERVER",
 			"EXTENSION", "AGGREGATE", "PROCEDURE":
-			p.refuse("%s %s is not available; there are databases and tables only", verb, strings.ToUpper(p.tok.val))
+			p.refuse("%s %s is not available; there are only databases and tables", verb, strings.ToUpper(p.tok.val))
 			return
 		}
 	}

@@ -1,6 +1,6 @@
 package statement
 
-// delete reads FROM t WHERE condition.
+// delete parses FROM t WHERE condition.
 func (p *parser) delete(at piece) Statement {
 	p.expect("FROM")
 	s := &Delete{Name: p.tableName()}
@@ -11,7 +11,7 @@ func (p *parser) delete(at piece) Statement {
 		p.refuse("DELETE without WHERE is not available; TRUNCATE TABLE removes all rows")
 		return nil
 	case p.tok.is("USING"):
-		p.refuse("DELETE … USING is not available; a condition on the key columns of the table says what goes")
+		p.refuse("DELETE … USING is not available; use a condition on the key columns of the table")
 		return nil
 	}
 	p.expect("WHERE")

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Filter is the condition of a query on the columns table_schema and table_name, as far as it is certain. Rows that
-// do not match are not in the answer. Rows that match may not be in it either.
+// Filter is the condition of a query on the columns table_schema and table_name, as far as it is certain. Rows
+// that do not match are not in the answer, and even rows that match may be missing from it.
 type Filter struct{ Schema, Table *Match }
 
 // Match is a condition on a name. A nil Match accepts all names.
@@ -15,7 +15,7 @@ type Match struct {
 	like  *string
 }
 
-// Names returns the names that fit, sorted, each once; false if they cannot be listed.
+// Names returns the matching names, sorted and without duplicates. It returns false if they cannot be listed.
 func (m *Match) Names() ([]string, bool) {
 	if m == nil || m.like != nil {
 		return nil, false
@@ -23,7 +23,7 @@ func (m *Match) Names() ([]string, bool) {
 	return m.names, true
 }
 
-// Fits reports whether the name fits.
+// Fits reports whether the name matches.
 func (m *Match) Fits(name string) bool {
 	switch {
 	case m == nil:
@@ -35,7 +35,7 @@ func (m *Match) Fits(name string) bool {
 }
 
 // Words that show that a query is more than SELECT … FROM t WHERE a AND b, or that change what AND joins.
-var notPlain = strings.Fields(
+var notPlainWords = strings.Fields(
 	"WITH UNION INTERSECT EXCEPT JOIN OR NOT CASE BETWEEN LATERAL PIVOT UNPIVOT COLLATE SEMI ANTI ASOF POSITIONAL")
 
 // afterWhere are the words that end a WHERE clause.
@@ -102,10 +102,10 @@ func (p *plainSelect) take(t token) bool {
 	return true
 }
 
-// count counts a keyword. It returns false for one that the form does not have.
+// count counts a keyword. It returns false for a keyword that the form does not have.
 func (p *plainSelect) count(up string) bool {
 	switch {
-	case slices.Contains(notPlain, up):
+	case slices.Contains(notPlainWords, up):
 		return false
 	case up == "SELECT":
 		p.selects++
@@ -133,7 +133,7 @@ func conjuncts(tokens []token) [][]token {
 	return append(out, tokens[from:])
 }
 
-// condition reads a condition of a form that TableFilter understands; m is nil for others.
+// condition parses a condition in a form that TableFilter understands; m is nil for other conditions.
 func condition(c []token) (column string, m *Match) {
 	if len(c) == 3 && c[0].kind == text && c[1].sym("=") && c[2].names() {
 		return c[2].val, &Match{names: []string{c[0].val}}
@@ -168,7 +168,7 @@ func comparison(c []token) (m *Match) {
 	return nil
 }
 
-// listed reads texts with commas between them, and returns them in order.
+// listed parses texts separated by commas, and returns them sorted.
 func listed(c []token) (names []string, ok bool) {
 	for i, t := range c {
 		switch {
@@ -199,7 +199,7 @@ func (t token) nesting() int {
 func Like(pattern, name string) bool {
 	p, s := []rune(pattern), []rune(name)
 	i, j := 0, 0
-	star, mark := -1, 0 // the last % met, and where the text after it was tried
+	star, mark := -1, 0 // the last % seen, and the position at which the text after it was tried
 	for j < len(s) {
 		switch {
 		case i < len(p) && p[i] == '%':

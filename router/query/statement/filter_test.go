@@ -80,13 +80,13 @@ func TestOnlyUses(t *testing.T) {
 func TestMatch(t *testing.T) {
 	var all *Match
 	if !all.Fits("x") {
-		t.Error("no condition keeps a name out")
+		t.Error("a nil condition refuses a name")
 	}
 	if _, ok := all.Names(); ok {
-		t.Error("no condition lists names")
+		t.Error("a nil condition lists names")
 	}
 	f := TableFilter("SELECT 1 FROM t WHERE table_name LIKE 'a_c%'")
 	if !f.Table.Fits("abcd") || f.Table.Fits("ac") {
-		t.Error("LIKE does not fit as it should")
+		t.Error("LIKE does not match correctly")
 	}
 }

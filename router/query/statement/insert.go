@@ -39,7 +39,7 @@ func (p *parser) insert() Statement {
 	return s
 }
 
-// rows reads (value, …), …: as many values in each row as there are columns; 0: as in the first row.
+// rows parses (value, …), …. Each row must have as many values as there are columns; 0: as many as the first row.
 func (p *parser) rows(columns int) (rows [][]Literal) {
 	total := 0
 	for p.err == nil {
@@ -57,7 +57,7 @@ func (p *parser) rows(columns int) (rows [][]Literal) {
 			return nil
 		}
 		if total += len(row); total > maxInsertValues {
-			p.stop(errs.New(errs.InvalidArguments, "INSERT holds more than %d values; send rows in bulk to /v1/ingest",
+			p.stop(errs.New(errs.InvalidArguments, "INSERT has more than %d values; send rows in bulk to /v1/ingest",
 				maxInsertValues))
 			return nil
 		}
@@ -69,7 +69,7 @@ func (p *parser) rows(columns int) (rows [][]Literal) {
 	return rows
 }
 
-// row reads (literal, …).
+// row parses (literal, …).
 func (p *parser) row() []Literal {
 	var row []Literal
 	p.expectSym("(")
@@ -85,8 +85,8 @@ func (p *parser) row() []Literal {
 	return row
 }
 
-// literal reads a value. A type before or after a text, as in TIMESTAMP '…' and
-// '…'::timestamp, is accepted and has no meaning: the column decides.
+// literal parses a value. A type before or after a text, as in TIMESTAMP '…' and '…'::timestamp, is accepted and
+// ignored, because the column determines the type.
 func (p *parser) literal() Literal {
 	l := p.bareLiteral()
 	for p.err == nil && p.acceptSym("::") {
@@ -138,7 +138,7 @@ func (p *parser) bareLiteral() Literal {
 	return Literal{}
 }
 
-// typedLiteral reads x'00ff', or TYPE 'text'.
+// typedLiteral parses x'00ff', or TYPE 'text'.
 func (p *parser) typedLiteral() Literal {
 	at := p.tok
 	p.advance()
@@ -147,7 +147,7 @@ func (p *parser) typedLiteral() Literal {
 	case at.is("X"):
 		b, err := hex.DecodeString(val)
 		if err != nil {
-			p.stop(syntaxError(p.src, at.from, "x'…' holds pairs of hexadecimal digits, not %s", near(p.src, p.prev)))
+			p.stop(syntaxError(p.src, at.from, "x'…' must contain pairs of hexadecimal digits, not %s", near(p.src, p.prev)))
 		}
 		return Literal{Kind: Bytes, Text: string(b)}
 	case at.is("TIMESTAMP"), at.is("TIMESTAMPTZ"), at.is("DATE"), at.is("DATETIME"), at.is("JSON"), at.is("VARCHAR"),
@@ -158,7 +158,7 @@ func (p *parser) typedLiteral() Literal {
 	return Literal{}
 }
 
-// ParseLiteral reads a single literal, such as the stored text of a DEFAULT.
+// ParseLiteral parses a single literal, such as the stored text of a DEFAULT.
 func ParseLiteral(src string) (Literal, error) {
 	p := &parser{cursor{src: src, end: len(src), lex: lexer{src: src}}}
 	p.advance()

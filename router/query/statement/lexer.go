@@ -203,8 +203,8 @@ func unescape(s string) (b byte, length int) {
 	return s[0], 1
 }
 
-// digits reads at most most digits of a number in the given base, and returns the number and how many digits it read.
-// If the number is too large for a byte, digits returns its low bits, as the engine does.
+// digits reads up to most digits of a number in the given base, and returns the number and how many digits it
+// read. If the number is too large for a byte, digits returns its low bits, as the engine does.
 func digits(s string, base, most int) (v byte, n int) {
 	for n < min(most, len(s)) {
 		d, err := strconv.ParseUint(s[n:n+1], base, 8)
@@ -270,7 +270,7 @@ func (l *lexer) number(from int) token {
 		l.pos += 2
 		l.digits(digit)
 	}
-	// For the engine a name begins here. It may hold dollars.
+	// For the engine a name begins here. It may contain dollars.
 	if l.pos < len(l.src) && isNameStart(l.src[l.pos]) {
 		for l.pos < len(l.src) && isNamePart(l.src[l.pos]) && l.src[l.pos] < utf8.RuneSelf {
 			l.pos++

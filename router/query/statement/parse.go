@@ -27,7 +27,7 @@ func Parse(src string) ([]Statement, error) {
 	return statements, nil
 }
 
-// Texts returns the text of each statement of src, which Parse has read.
+// Texts returns the text of each statement of src, which Parse has accepted.
 func Texts(src string) []string {
 	pieces, err := split(src)
 	if err != nil {

@@ -237,7 +237,7 @@ func TestParseErrors(t *testing.T) {
 		{"ALTER TABLE t MODIFY COLUMN a INT NOT NULL", errs.InvalidSyntax, `whether column "a" may be NULL`},
 		{"ALTER TABLE t MODIFY COLUMN a NOT NULL", errs.InvalidSyntax, `whether column "a" may be NULL`},
 		{"ALTER TABLE t MODIFY a BIGINT DEFAULT 9", errs.InvalidSyntax, `the default of column "a"`},
-		{"ALTER TABLE t MODIFY a BIGINT FIRST", errs.InvalidSyntax, `the place of column "a"`},
+		{"ALTER TABLE t MODIFY a BIGINT FIRST", errs.InvalidSyntax, `the position of column "a"`},
 		{"ALTER TABLE t ALTER COLUMN a SET NOT NULL", errs.InvalidSyntax, `whether column "a" may be NULL`},
 		{"ALTER TABLE t ALTER COLUMN a DROP DEFAULT", errs.InvalidSyntax, `the default of column "a"`},
 		{"ALTER TABLE t ALTER COLUMN a SET FULLTEXT INDEX", errs.InvalidSyntax, "TYPE and the new type"},
@@ -267,12 +267,12 @@ func TestParseErrors(t *testing.T) {
 		{"SET time_zone = Berlin", errs.InvalidSyntax, "expected a time zone in quotes"},
 		{"SET time_zone '+02:00'", errs.InvalidSyntax, "expected TO"},
 		{"SET TIME ZONE 'UTC' 1", errs.InvalidSyntax, "expected the end of the statement"},
-		{"PRAGMA version", errs.Unsupported, "touch the host"},
-		{"attach 'x.db'", errs.Unsupported, "touch the host"},
-		{"INSTALL httpfs", errs.Unsupported, "touch the host"},
-		{"LOAD httpfs", errs.Unsupported, "touch the host"},
-		{"CALL pragma_version()", errs.Unsupported, "touch the host"},
-		{"EXPORT DATABASE 'x'", errs.Unsupported, "touch the host"},
+		{"PRAGMA version", errs.Unsupported, "access the host"},
+		{"attach 'x.db'", errs.Unsupported, "access the host"},
+		{"INSTALL httpfs", errs.Unsupported, "access the host"},
+		{"LOAD httpfs", errs.Unsupported, "access the host"},
+		{"CALL pragma_version()", errs.Unsupported, "access the host"},
+		{"EXPORT DATABASE 'x'", errs.Unsupported, "access the host"},
 		{"USE d", errs.Unsupported, "x-svc-db-name"},
 		{"BEGIN", errs.Unsupported, "transactions"},
 		{"UPDATE t SET a = 1", errs.Unsupported, "UPDATE"},
@@ -328,7 +328,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q: %d pieces, %d statements, %v", src, len(pieces), len(statements), err)
 		}
 		for i, p := range pieces {
-			// A piece alone is the same one statement.
+			// A piece by itself is the same single statement.
 			again, err := split(src[p.from:p.to])
 			if err != nil || len(again) != 1 {
 				t.Fatalf("%q: piece %d splits into %v, %v", src, i, again, err)

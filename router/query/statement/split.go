@@ -6,7 +6,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// maxStatements bounds how many statements one text may hold.
+// maxStatements limits the statements of one text.
 const maxStatements = 1000
 
 // piece is one statement of a text: src[from:to], without its semicolon.
@@ -27,7 +27,7 @@ func split(src string) ([]piece, error) {
 		if end && from >= 0 {
 			if len(pieces) == maxStatements {
 				return nil, errs.New(errs.InvalidArguments,
-					"the text holds more than %d statements; send them in several requests", maxStatements)
+					"the text has more than %d statements; send them in several requests", maxStatements)
 			}
 			pieces = append(pieces, piece{from, last})
 			from = -1

@@ -14,13 +14,13 @@ const (
 	TokenNumber
 	// TokenSymbol is one character, or ::.
 	TokenSymbol
-	// TokenComment is one of either kind, with the line end that a comment of the form -- ends at.
+	// TokenComment is a comment of either kind. A comment that starts with -- includes the line end.
 	TokenComment
 	// TokenUnfinished is a quote or comment that reaches to the end of the text without ending.
 	TokenUnfinished
 )
 
-// Token is a piece of a statement, for programs that help to write statements.
+// Token is a piece of a statement, for programs that help users to write statements.
 type Token struct {
 	Kind TokenKind
 	// From and To are offsets into the text.
@@ -30,7 +30,8 @@ type Token struct {
 	Value string
 }
 
-// Tokens splits a text into tokens, with the same rules as for parsing statements. White space is between them.
+// Tokens splits a text into tokens, with the same rules as for parsing statements. White space is not part of any
+// token.
 func Tokens(src string) []Token {
 	kinds := [...]TokenKind{
 		word: TokenWord, quoted: TokenName, text: TokenText, number: TokenNumber,

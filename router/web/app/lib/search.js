@@ -69,7 +69,7 @@ class Parser {
     if (this.at === this.src.length) return null;
     const root = this.query(0);
     if (this.at < this.src.length) {
-      throw new SearchError(this.at, this.at + 1, `the parenthesis closes nothing${asText}`);
+      throw new SearchError(this.at, this.at + 1, `the closing parenthesis has no opening one${asText}`);
     }
     return root;
   }
@@ -151,7 +151,7 @@ class Parser {
     this.at++;
     const rest = this.src.slice(this.at, this.wordEnd(this.at));
     if (rest.startsWith('-') || (rest === '' && !this.peek('('))) {
-      const message = `a hyphen excludes the term that directly follows it, and there is none${asText}`;
+      const message = `a hyphen excludes the term directly after it, but no term follows${asText}`;
       throw new SearchError(from, this.wordEnd(this.at), message);
     }
     this.token(from, this.at, 'keyword');
@@ -188,7 +188,7 @@ class Parser {
   missing() {
     const end = Math.min(Math.max(this.wordEnd(this.at), this.at + 1), this.src.length);
     const what = this.at < this.src.length ? this.src.slice(this.at, end) : 'the end of the text';
-    return new SearchError(this.at, end, `a word or a condition is expected before ${what}; AND, OR and NOT stand before or between terms${asText}`);
+    return new SearchError(this.at, end, `a word or a condition is expected before ${what}; AND, OR and NOT must be before or between terms${asText}`);
   }
 
   /**
@@ -328,7 +328,7 @@ class Parser {
   /** @param {string} name */
   bound(name) {
     const value = this.literal(name);
-    if (!value.text) throw new SearchError(value.from, value.to, `what ${name} is compared with is missing`);
+    if (!value.text) throw new SearchError(value.from, value.to, `the value after the comparison of ${name} is missing`);
     return value.text;
   }
 
@@ -407,7 +407,7 @@ class Parser {
     }
     this.token(from, this.at, 'regex', name);
     if (text === '') {
-      const message = 'the regular expression is missing; put one that has blanks or parentheses in double quotes';
+      const message = 'the regular expression is missing; put it in double quotes if it contains blanks or parentheses';
       throw new SearchError(from, this.at, message);
     }
     return { from, to: this.at, form: 'regex', text };
@@ -448,10 +448,10 @@ class Parser {
  * @param {string} word
  */
 function otherOperator(word) {
-  if (word.includes('&&') || word === '&') return '& is no operator: write AND between two terms';
-  if (word.includes('||') || word === '|') return '| is no operator: write OR between two terms';
-  if (word === '!') return '! is no operator: write - directly before the term to exclude';
-  if (/^![\p{L}\p{Nd}]/u.test(word)) return `! is no operator: write -${word.slice(1)} to exclude it`;
+  if (word.includes('&&') || word === '&') return '& is not an operator: write AND between two terms';
+  if (word.includes('||') || word === '|') return '| is not an operator: write OR between two terms';
+  if (word === '!') return '! is not an operator: write - directly before the term to exclude';
+  if (/^![\p{L}\p{Nd}]/u.test(word)) return `! is not an operator: write -${word.slice(1)} to exclude it`;
   return '';
 }
 
