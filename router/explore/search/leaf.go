@@ -189,7 +189,7 @@ func (p *parser) operator() string {
 func (p *parser) bound(name string) (string, error) {
 	v, err := p.literal(name)
 	if err == nil && v.text == "" {
-		return "", wrong(v.span, "the value after the comparison of %s is missing", excerpt(name))
+		return "", wrong(v.span, "a value of %s is missing", excerpt(name))
 	}
 	return v.text, err
 }

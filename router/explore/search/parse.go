@@ -31,7 +31,7 @@ func Parse(src string) (*Query, error) {
 		return nil, err
 	}
 	if p.at < len(src) { // only a parenthesis ends a query early
-		return nil, wrong(span{p.at, p.at + 1}, "the closing parenthesis has no opening one"+asText)
+		return nil, wrong(span{p.at, p.at + 1}, "unmatched parenthesis"+asText)
 	}
 	return &Query{Text: src, Tokens: p.tokens, root: root}, nil
 }
@@ -153,7 +153,7 @@ func (p *parser) unary(depth int) (node, error) {
 		rest := p.src[p.at:p.wordEnd(p.at)]
 		if strings.HasPrefix(rest, "-") || rest == "" && !p.peek('(') {
 			return nil, wrong(span{begin, p.wordEnd(p.at)},
-				"a hyphen excludes the term directly after it, but no term follows"+asText)
+				"no term follows the hyphen"+asText)
 		}
 		p.token(span{begin, p.at}, KindKeyword, "")
 	default:

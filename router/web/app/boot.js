@@ -1,4 +1,4 @@
-// Runs before all else: sets the theme, so that no wrong one flashes, and loads the page again if a module cannot be
+// Runs before all else: sets the theme, so that the wrong one does not flash, and loads the page again if a module cannot be
 // loaded, as when the address is answered by routers of two versions.
 (function () {
   const theme = read(localStorage, 'cordwood.theme');

@@ -67,7 +67,7 @@ function App({ stores }) {
     stores.saved.follow(short).then(
       (address) => stores.place.go(address, { replace: true }),
       (error) => {
-        toast(`The short link does not lead on: ${error.message}`);
+        toast(`The short link does not work: ${error.message}`);
         stores.place.go('/dashboard/explore', { replace: true });
       },
     );
@@ -118,7 +118,7 @@ function PageView({ page, stores }) {
   if (View) return html`<${View} stores=${stores} />`;
   if (!failed) return html`<div class="waits" aria-busy="true"></div>`;
   return html`<${Empty} title="This page did not load.">
-    <p>The server does not answer, or it has another version now.</p>
+    <p>The server does not answer, or its version has changed.</p>
     <p class="acts"><button class="button main" onClick=${() => location.reload()}>Load again</button></p><//>`;
 }
 

@@ -1,4 +1,4 @@
-// What the editors of pipelines and of SQL offer.
+// The completions in the editors of pipelines and SQL.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';

@@ -1,4 +1,4 @@
-// What can be done with rows and values of Explore.
+// The actions on rows and values in Explore.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';

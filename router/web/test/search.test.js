@@ -4,7 +4,7 @@ import test from 'node:test';
 import { parseSearch } from '../app/lib/search.js';
 import { clauseFor, toggleClause, toggleExclusion, valuesOf, wantedWords } from '../app/lib/edit.js';
 
-// The cases that the Go parser and compiler are held to, too.
+// The cases with which the Go parser and compiler are tested too.
 const cases = JSON.parse(readFileSync(new URL('../../explore/search/cases.json', import.meta.url), 'utf8'));
 
 test('the cases of the language', () => {

@@ -107,8 +107,8 @@ test('Docker has no configuration for names that its driver cannot say', () => {
   const docker = senders.find((s) => s.id === 'docker');
   const names = { db: 'public', table: 'app', pipeline: 'svc_identity' };
   assert.equal(docker.lacks(names), '');
-  assert.match(docker.lacks({ ...names, db: 'shop' }), /cannot name a database/);
-  assert.match(docker.lacks({ ...names, pipeline: 'p' }), /cannot name a database or a pipeline/);
+  assert.match(docker.lacks({ ...names, db: 'shop' }), /cannot set a database/);
+  assert.match(docker.lacks({ ...names, pipeline: 'p' }), /cannot set a database or a pipeline/);
 });
 
 test('names that YAML takes for something else stand in quotes', () => {

@@ -58,7 +58,7 @@ test('errors of the API keep their parts', async () => {
   assert.equal(shellWord("x;id'"), `'x;id'\\'''`);
 });
 
-/** A browser with one address, and a server that notes what it is asked. */
+/** A browser with one address, and a server that records its requests. */
 function fixture(search) {
   const entries = [];
   const location = { pathname: '/dashboard/explore', search };

@@ -28,7 +28,7 @@ export function ClusterAct({ id, given, state, stores, onClose }) {
   async function begin() {
     const request = act.request(values);
     if (!(await operations.begin(asks ? { ...request, confirm: asks } : request))) return;
-    toast(operations.start.value.value?.message || 'The operation has begun.');
+    toast(operations.start.value.value?.message || 'The operation has started.');
     onClose();
     await health.load();
   }
@@ -86,7 +86,7 @@ export function AddNode({ state, onClose }) {
   --rpc-addr 0.0.0.0:4001 --advertise-addr ADDRESS:4001 --http-addr 0.0.0.0:4000 \\
   --cluster-secret-file cluster-secret --seeds ${seeds}`;
   return html`<${Dialog} title="Add a node" onClose=${onClose}><div class="asks">
-    <p>Start cordwood on another machine, with the cluster secret of these nodes, a name of its own and the address under which the others reach it.</p>
+    <p>Start cordwood on another machine, with the cluster secret of these nodes, its own name, and the address at which the other nodes reach it.</p>
     <pre class="asked">${command}</pre>
     <p role="status" data-ui="joined">${joined.length === 0 ? html`<span class="dot waiting"></span> Waiting for it to join…` : `${joined.map((/** @type {any} */ n) => n.name).join(', ')} joined.`}</p>
     <p class="acts"><button class="button main" onClick=${() => copyText(command)}>Copy</button><button class="button" onClick=${onClose}>Close</button></p></div><//>`;
@@ -104,7 +104,7 @@ export function Rebalance({ stores, onClose }) {
   /** @param {string} kind */
   async function begin(kind) {
     if (!(await operations.begin({ kind }))) return;
-    toast(operations.start.value.value?.message || 'It has begun.');
+    toast(operations.start.value.value?.message || 'Started.');
     await health.load();
     onClose();
   }
@@ -123,6 +123,6 @@ export function Rebalance({ stores, onClose }) {
     ${plan?.blocked.map((text) => html`<p class="wrong">${text}</p>`)}
     <${ErrorPanel} latest=${operations.start} what="Beginning it" />
     <p class="acts"><button class="button main" data-ui="confirm" disabled=${!plan || plan.moves.length === 0} onClick=${() => begin('rebalance')}>Begin</button>
-      ${plan && html`<button class="button" data-ui="pause" onClick=${() => begin(plan.paused ? 'rebalance-resume' : 'rebalance-pause')}>${plan.paused ? 'Let it go on by itself' : 'Pause it'}</button>`}
+      ${plan && html`<button class="button" data-ui="pause" onClick=${() => begin(plan.paused ? 'rebalance-resume' : 'rebalance-pause')}>${plan.paused ? 'Resume it' : 'Pause it'}</button>`}
       <button class="button" onClick=${onClose}>Close</button></p></div><//>`;
 }

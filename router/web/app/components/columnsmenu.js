@@ -1,4 +1,4 @@
-// Which columns stand beside the line, and in which order.
+// The menu with the columns beside the line and their order.
 
 import { html, useState } from '../../vendor/core.js';
 import { mostColumns } from '../stores/explore.js';

@@ -28,7 +28,7 @@ export function Compare({ stores }) {
       explore.set({ bq: other.trim(), afrom: '', ato: '' });
     }}><input data-ui="compare-search" aria-label="Compare with the rows of this search" placeholder="with another search" value=${other} onInput=${(/** @type {InputEvent} */ e) => setOther(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></form></div>
     <${ErrorPanel} latest=${analysis.comparison} what="Comparing" />
-    ${answer?.low && html`<p class="wrong none">One of the sets has fewer than 30 rows: chance may be all that is seen here.</p>`}
+    ${answer?.low && html`<p class="wrong none">One set has fewer than 30 rows: the differences may be chance.</p>`}
     ${answer && answer.fields.length === 0 && html`<${Empty} title="No field differs."><p>Drag over a part of the histogram to compare it with the rest.</p><//>`}
     <div class=${`compared ${analysis.comparison.since.value && answer ? 'dim' : ''}`}>${answer?.fields.map(
       (field) => html`<${Card} key=${field.name} field=${field} answer=${answer} onOnly=${explore.only} onWithout=${explore.without} />`,

@@ -1,4 +1,4 @@
-// The list of what may follow in an editor. The text keeps the focus: arrows choose, Tab or Enter takes, Escape closes.
+// The completion list of an editor. The text keeps the focus: arrows choose, Tab or Enter takes, Escape closes.
 
 import { html, useEffect, useRef, useState } from '../../vendor/core.js';
 
@@ -7,7 +7,7 @@ import { html, useEffect, useRef, useState } from '../../vendor/core.js';
 /** @typedef {{current: HTMLTextAreaElement | null}} Area */
 
 const lineHeight = 21;
-const mostHeight = 330; // of the list with its help
+const mostHeight = 330; // the height of the list with its help
 
 /**
  * @param {Area} area
@@ -15,14 +15,14 @@ const mostHeight = 330; // of the list with its help
  */
 export function useCompletion(area, complete) {
   const [shown, setShown] = useState(/** @type {(Completion & {at: number}) | null} */ (null));
-  const asked = useRef(false); // by Ctrl Space: offers also where nothing was typed
-  const typing = useRef(false); // names that come late are offered, too
+  const asked = useRef(false); // set by Ctrl Space: also offers choices where nothing was typed
+  const typing = useRef(false); // names that arrive late are offered too
   const close = () => {
     setShown(null);
     asked.current = typing.current = false;
   };
 
-  /** Offers what may follow what was typed. */
+  /** Offers completions of the typed text. */
   function offer() {
     const element = area.current;
     if (!complete || !element || element.readOnly || element.selectionStart !== element.selectionEnd) return close();
@@ -48,7 +48,7 @@ export function useCompletion(area, complete) {
     document.execCommand('insertText', false, choice.insert); // which can be undone
   }
 
-  /** Takes keys that are for the list. @param {KeyboardEvent} event */
+  /** Handles the keys of the list. @param {KeyboardEvent} event */
   function key(event) {
     if (event.key === ' ' && event.ctrlKey && complete) {
       asked.current = true;

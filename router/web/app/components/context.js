@@ -1,4 +1,4 @@
-// The rows around the one that is open, of the same source, without the search.
+// The rows around the open row, from the same source, without the search.
 
 import { html } from '../../vendor/core.js';
 import { useNarrow } from './narrow.js';
@@ -13,7 +13,7 @@ export function ContextPane({ stores }) {
   const state = explore.state.value;
   const rows = explore.contextRows();
   const at = rows.findIndex((row) => row.id === state.row);
-  // The row that was asked about is in the middle.
+  // The open row is in the middle.
   const focus = answer && state.row === answer.row.id ? Math.min(at + 10, rows.length - 1) : at;
   const sources = [...new Set([...explore.sharedFields(), ...explore.apart.value])];
   const toggle = (/** @type {string} */ name, /** @type {boolean} */ shared) => {
@@ -34,7 +34,7 @@ export function ContextPane({ stores }) {
             marks=${explore.marks.value} zone=${prefs.zone.value} density=${prefs.density.value} narrow=${narrow} label=${`${rows.length} rows, oldest first`}
             selected=${state.row} focus=${focus} wrap=${state.wrap} onOpen=${(/** @type {import('../lib/line.js').Row} */ row) => explore.open(row)} />`
     }
-    <div class="foot"><span>${answer && `${answer.before.length} rows before, ${answer.after.length} after; the search does not count here`}</span><span class="grow"></span>
+    <div class="foot"><span>${answer && `${answer.before.length} rows before, ${answer.after.length} after; without the search`}</span><span class="grow"></span>
       ${answer && explore.contextMore.value && html`<button class="text go" data-ui="context-more" onClick=${() => void explore.widenContext()}>More at both ends</button>`}</div>
   </section>`;
 }

@@ -27,7 +27,7 @@ export function Dialog({ title, onClose, class: look = '', children }) {
 }
 
 /**
- * Asks before something that cannot be taken back: what happens is said, and a word is typed.
+ * Asks before an action that cannot be undone. It says what happens, and a word must be typed.
  * @param {object} props
  * @param {string} props.title
  * @param {string} props.word what has to be typed; empty: a click is enough

@@ -1,4 +1,4 @@
-// Files that the page makes itself, of what is on screen.
+// Files that the page creates from what is on screen.
 
 /**
  * @param {Blob} blob
@@ -15,7 +15,7 @@ export function download(blob, name) {
 const drawn = ['fill', 'stroke', 'stroke-width', 'font', 'text-anchor'];
 
 /**
- * Makes a picture of a drawing, at twice its size, as it looks here.
+ * Returns a drawing as a picture with twice its size.
  * @param {SVGSVGElement} svg
  * @param {string} ground
  * @returns {Promise<Blob>}
@@ -39,5 +39,5 @@ export async function pictureOf(svg, ground) {
   context.fillStyle = ground;
   context.fillRect(0, 0, canvas.width, canvas.height);
   context.drawImage(image, 0, 0, canvas.width, canvas.height);
-  return new Promise((resolve, reject) => canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error('The browser made no picture.')))));
+  return new Promise((resolve, reject) => canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error('The browser could not create the picture.')))));
 }

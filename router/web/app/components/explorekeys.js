@@ -1,4 +1,4 @@
-// The keys of Explore, and what they do that no button does.
+// The keys of Explore, and the actions that have no button.
 
 import { useEffect } from '../../vendor/core.js';
 import { isBad, levelOf } from '../lib/levels.js';
@@ -15,7 +15,7 @@ export function useExploreKeys(stores) {
   useEffect(() => stores.keys.bind({ ...rowKeys(stores), ...viewKeys(stores) }), [stores]);
 }
 
-/** Clicks what has a name. @param {string} ui */
+/** Clicks the element with a name. @param {string} ui */
 function press(ui) {
   /** @type {HTMLElement | null} */ (document.querySelector(`[data-ui=${ui}]`))?.click();
 }

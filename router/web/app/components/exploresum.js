@@ -1,4 +1,4 @@
-// What stands above the rows in Explore: the number of rows, the legend and the histogram.
+// The part above the rows in Explore: the number of rows, the legend and the histogram.
 
 import { html } from '../../vendor/core.js';
 import { clauseFor } from '../lib/edit.js';
@@ -34,7 +34,7 @@ export function Sum({ stores }) {
     }`;
 }
 
-/** How the bars have the colours of levels. @param {Explore} explore @returns {boolean | 'status'} */
+/** Whether and how the bars have the colours of levels. @param {Explore} explore @returns {boolean | 'status'} */
 function levelsOf(explore) {
   if (explore.state.value.by !== 'level') return false;
   return explore.shape.value.scheme === 'status' ? 'status' : true;
@@ -58,16 +58,16 @@ function Legend({ explore, hide, hidden }) {
   })}</span>`;
 }
 
-/** Why a search takes long, and what makes it quicker. @param {{explore: Explore}} props */
+/** Why a search takes long, and how to make it faster. @param {{explore: Explore}} props */
 export function WhySlow({ explore }) {
   const read = explore.reads.value.value?.read;
   const span = parseSpan(explore.state.value.from);
   return html`<span data-ui="why-slow">${read ? `${formatCount(read.rows)} rows${read.of > 0 ? `, in ${formatCount(read.segments)} of ${formatCount(read.of)} segments,` : ''} are read: ` : ''}narrow the time, or name a field</span>
-    ${span && span > 600e3 && html` <button class="text go" onClick=${() => explore.set({ from: formatSpan(span / 4), to: '', row: '' })}>A quarter of the time</button>`}
+    ${span && span > 600e3 && html` <button class="text go" onClick=${() => explore.set({ from: formatSpan(span / 4), to: '', row: '' })}>A quarter of the range</button>`}
     <button class="text go" onClick=${() => document.getElementById('search')?.focus()}>Name a field</button>`;
 }
 
-/** How often the search runs by itself. @param {{explore: Explore}} props */
+/** How often the search runs automatically. @param {{explore: Explore}} props */
 function RefreshPicker({ explore }) {
   return html`<label class="by again">refresh <select aria-label="How often the search runs again" data-ui="refresh" value=${explore.refresh.value}
     onChange=${(/** @type {Event} */ e) => (explore.refresh.value = Number(/** @type {HTMLSelectElement} */ (e.currentTarget).value))}>

@@ -11,7 +11,7 @@ import { NumberFacet } from './numberfacet.js';
  *
  * @param {object} props
  * @param {Field[]} props.fields
- * @param {string[]} props.useful names, the most telling first
+ * @param {string[]} props.useful names, the most useful ones first
  * @param {string[]} props.chosen names that have a column
  * @param {string[]} props.open
  * @param {Facet[]} props.facets
@@ -23,7 +23,7 @@ import { NumberFacet } from './numberfacet.js';
  * @param {(clause: string) => void} props.onOnly
  * @param {(clause: string) => void} props.onWithout
  * @param {(field: string, value: string) => void} props.onEither any of the values that are ticked
- * @param {() => void} [props.onClose] on a phone, where they lie over the rows
+ * @param {() => void} [props.onClose] on a phone, where the list covers the rows
  */
 export function FieldList(props) {
   const { fields, useful, chosen } = props;

@@ -1,4 +1,4 @@
-// The ruler at the right edge of a list: a tick for each loaded row that asks for attention or has a word of the search.
+// The ruler at the right edge of a list: a tick for each loaded row that needs attention or matches the search.
 
 import { html, useMemo } from '../../vendor/core.js';
 import { formatCount, valueText } from '../lib/format.js';
@@ -7,8 +7,8 @@ import { isBad, levelOf } from '../lib/levels.js';
 /** @typedef {import('../lib/line.js').Row} Row */
 /** @typedef {import('../lib/line.js').Shape} Shape */
 
-const places = 300; // ticks that can be told apart
-const mostLooked = 2000; // rows that are looked at
+const places = 300; // ticks that can be distinguished
+const mostLooked = 2000; // rows that are examined
 
 /**
  * @param {object} props

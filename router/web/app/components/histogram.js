@@ -8,7 +8,7 @@ import { offsetOf, partsOfTime } from '../lib/time.js';
 
 /** @typedef {import('../lib/geometry.js').Hits} Hits */
 
-// Colours of values that are no levels: none of them says that something is wrong.
+// Colours of values that are not levels. None of them suggests an error.
 const palette = ['accent', 'number', 'ink-3', 'bar-info', 'string', 'line-2', 'edge', 'ink'];
 
 /**

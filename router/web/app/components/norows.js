@@ -1,4 +1,4 @@
-// What stands in the place of rows if there are none: why, and what helps.
+// Shown if there are no rows: the reason, and what helps.
 
 import { html } from '../../vendor/core.js';
 import { searchEveryField } from '../lib/edit.js';

@@ -1,4 +1,4 @@
-// A field of numbers: where its values lie, as bars. A drag over them, or two numbers, show only a part of them.
+// A field of numbers: the distribution of its values as bars. A drag over them, or two numbers, select a part.
 
 import { html, useEffect, useRef, useState } from '../../vendor/core.js';
 import { clauseFor } from '../lib/edit.js';
@@ -64,7 +64,7 @@ export function NumberFacet({ facet, exact, onOnly }) {
         (n, i) =>
           html`<u class=${brush && (i < brush[0] || i > brush[1]) ? 'out' : ''} style=${{ height: `${n > 0 ? Math.max(2, (n / most) * 36) : 0}px` }}></u>`,
       )}</div>
-    <p class="quiet" title="A quarter of the rows is below the first number, half below the second, a quarter above the third">${exact ? '' : '≈ '}${[p25, p50, p75].map(shortNumber).join(' · ')}<span>${formatCount(facet.filled)} rows</span></p>
+    <p class="quiet" title="Quartiles of the values">${exact ? '' : '≈ '}${[p25, p50, p75].map(shortNumber).join(' · ')}<span>${formatCount(facet.filled)} rows</span></p>
     <p>${input(0, 'at least')}<span>–</span>${input(1, 'at most')}<button class="text go" data-ui="number-range" disabled=${!range[0] && !range[1]}>Only</button></p></form>`;
 }
 

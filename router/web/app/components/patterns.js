@@ -1,4 +1,4 @@
-// The patterns of the texts of a search: how often each is there, when, and how often it was there before.
+// The patterns of the texts of a search: how often each occurs, when, and how often it occurred before.
 
 import { html, useEffect, useState } from '../../vendor/core.js';
 import { formatCount } from '../lib/format.js';
@@ -61,7 +61,7 @@ export function Patterns({ stores }) {
  */
 function ChooseText({ texts, onChoose }) {
   if (texts.length === 0) return html`<${Empty} title="There are no texts."><p>Patterns need a field with texts, and this table has none.</p><//>`;
-  return html`<${Empty} title="Which text?"><p>This table has no field that is known as its message. Patterns are shown of</p>
+  return html`<${Empty} title="Which text?"><p>This table has no message field. Show the patterns of</p>
     <p class="acts">${texts.slice(0, 20).map((name) => html`<button class="button" data-ui="pattern-field" onClick=${() => onChoose(name)}>${name}</button> `)}</p><//>`;
 }
 

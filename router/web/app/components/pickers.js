@@ -1,4 +1,4 @@
-// The pickers of the table and of the range of time.
+// The pickers for the table and the time range.
 
 import { html, useState } from '../../vendor/core.js';
 import { formatBytes, formatCount } from '../lib/format.js';
@@ -26,7 +26,7 @@ export function TablePicker({ db, tables, all, onPick, single }) {
       onPick(ofDb, picked);
       close();
     };
-    return html`<input class="find" type="search" placeholder="Find a table, or a pattern as k8s_*" aria-label="Find a table" value=${find}
+    return html`<input class="find" type="search" placeholder="Find a table, or a pattern like k8s_*" aria-label="Find a table" value=${find}
         onInput=${(/** @type {InputEvent} */ e) => setFind(/** @type {HTMLInputElement} */ (e.currentTarget).value)}
         onKeyDown=${(/** @type {KeyboardEvent} */ e) => {
           if (e.key !== 'Enter') return;
@@ -55,7 +55,7 @@ export function TablePicker({ db, tables, all, onPick, single }) {
  * @param {object} props
  * @param {string} props.from
  * @param {string} props.to
- * @param {{from: string, to: string} | null} props.answered the range that the rows on screen are of
+ * @param {{from: string, to: string} | null} props.answered the range of the rows on screen
  * @param {string} props.zone
  * @param {(from: string, to: string) => void} props.onRange
  */
@@ -82,7 +82,7 @@ function RangeForm({ from, to, answered, zone, onRange }) {
     const now = new Date();
     const [a, b] = [parseTime(begin, zone, now), parseTime(end, zone, now)];
     if (a === null || b === null) {
-      setWrong(`“${a === null ? begin : end}” is no time. Write -90m, today, or 2026-01-05 10:00.`);
+      setWrong(`“${a === null ? begin : end}” is not a time. Write -90m, today, or 2026-01-05 10:00.`);
       return;
     }
     onRange(a, b);

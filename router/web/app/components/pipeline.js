@@ -61,12 +61,12 @@ export function PipelineEditor({ stores, info }) {
       }}><div class="head"><h2>${formatCount(samples.length)} ${samples.length === 1 ? 'sample' : 'samples'}</h2><span class="grow"></span><${SampleMenu} stores=${stores} /></div>
         ${
           samples.length === 0
-            ? html`<p class="quiet none">Paste some lines or records, or drop a file: each step is shown for each of them. They stay in this browser.</p>`
+            ? html`<p class="quiet none">Paste some lines or records, or drop a file: each step is shown for each sample. They stay in this browser.</p>`
             : html`<${Samples} samples=${samples} records=${answer?.records ?? []} chosen=${chosen} onChoose=${setChosen}
               onRemove=${(/** @type {number} */ at) => pipelines.setSamples(samples.filter((_, i) => i !== at))} />`
         }</section>
       <section class="pane" aria-label="Trace"><div class="head"><h2>Trace${record ? ` of sample ${chosen + 1}` : ''}</h2></div>
-        <div class="scrolled">${record ? html`<${Trace} record=${record} lines=${lines} onLine=${toLine} />` : html`<p class="quiet none">${samples.length === 0 ? 'Without samples nothing is tried.' : 'No step was run.'}</p>`}</div></section>
+        <div class="scrolled">${record ? html`<${Trace} record=${record} lines=${lines} onLine=${toLine} />` : html`<p class="quiet none">${samples.length === 0 ? 'There are no samples.' : 'No step was run.'}</p>`}</div></section>
       <section class="pane store" aria-label="What would be stored">${answer ? html`<${StoredTables} answer=${answer} />` : html`<div class="head"><h2>What would be stored</h2></div>`}</section>
     </div>
     ${saves && html`<${SaveDialog} stores=${stores} info=${info} onClose=${() => setSaves(false)} />`}`;
@@ -112,7 +112,7 @@ function Faults({ stores, onLine }) {
 }
 
 /**
- * What stands beside the line of each step: how many samples passed it, failed at it, and were dropped by it.
+ * The marks beside the line of each step: how many samples passed it, failed at it, and were dropped by it.
  * @param {import('../stores/pipelines.js').DryRun | null} answer
  * @param {number[]} lines
  */

@@ -1,4 +1,4 @@
-// Storing a text as a new version: what changes, what the samples said, and a note.
+// The dialog that stores a text as a new version: the changes, the results for the samples, and a note.
 
 import { html, useEffect, useState } from '../../vendor/core.js';
 import { formatCount } from '../lib/format.js';
@@ -33,7 +33,7 @@ export function SaveDialog({ stores, info, onClose }) {
   return html`<${Dialog} title=${`Save ${name}`} class="broad" onClose=${onClose}><form class="asks" onSubmit=${submit}>
     <p class=${failed > 0 ? 'wrong' : 'quiet'}>${
       pipelines.dry.error.value
-        ? 'This text cannot be built: the server refuses it.'
+        ? 'The server refuses this text.'
         : answer
           ? `Of ${formatCount(answer.records.length)} samples ${formatCount(answer.records.length - failed)} are good, ${formatCount(failed)} fail.`
           : 'It was not tried on samples.'
@@ -42,8 +42,8 @@ export function SaveDialog({ stores, info, onClose }) {
     <label>Note<input data-ui="note" maxlength="200" placeholder="What changes, and why" value=${note} onInput=${(/** @type {InputEvent} */ e) => setNote(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
     ${
       conflict
-        ? html`<p class="wrong" role="alert">Somebody stored another version meanwhile. <button type="button" class="text go" onClick=${() => void pipelines.load().then(onClose)}>Look at the versions</button></p>`
-        : html`<${ErrorPanel} latest=${pipelines.saving} what="Storing it" />`
+        ? html`<p class="wrong" role="alert">A newer version was stored meanwhile. <button type="button" class="text go" onClick=${() => void pipelines.load().then(onClose)}>Look at the versions</button></p>`
+        : html`<${ErrorPanel} latest=${pipelines.saving} what="Saving" />`
     }
     <p class="acts"><button class="button main" data-ui="save-now">${info ? 'Save as new version' : 'Save'}</button><button type="button" class="button" onClick=${onClose}>Cancel</button></p></form><//>`;
 }

@@ -1,4 +1,4 @@
-// What stands around every page: the bar at the top, on phones the bar at the bottom, messages and the list of keys.
+// The frame of every page: the bar at the top, on phones the bar at the bottom, messages and the list of keys.
 
 import { html, useEffect, useState } from '../../vendor/core.js';
 import { formatCount, formatDuration } from '../lib/format.js';
@@ -55,17 +55,17 @@ export function Toast() {
   return html`<div class=${`toast ${message.value ? 'on' : ''}`} data-ui="toast" role="status">${message.value}</div>`;
 }
 
-/** The problem that is worst now. @param {{stores: import('../main.js').Stores, page: string}} props */
+/** The worst current problem. @param {{stores: import('../main.js').Stores, page: string}} props */
 export function Banner({ stores, page }) {
   const { health } = stores;
   const gone = health.error.value?.status === 0;
   const problem = health.value.value?.problems?.[0];
   useEffect(() => {
-    if (!gone && stores.signIn.session.value) void stores.signIn.load(); // it is back: perhaps another version
+    if (!gone && stores.signIn.session.value) void stores.signIn.load(); // the server is back, perhaps with another version
   }, [gone]);
   if (gone) return html`<div class="banner" data-ui="banner" role="alert"><${Gone} health=${health} /></div>`;
   if (stores.signIn.otherVersion.value) {
-    return html`<div class="banner" data-ui="banner" role="alert">The server has another version now. <button class="text go" data-ui="reload" onClick=${() => location.reload()}>Load the page again</button></div>`;
+    return html`<div class="banner" data-ui="banner" role="alert">The server's version has changed. <button class="text go" data-ui="reload" onClick=${() => location.reload()}>Reload the page</button></div>`;
   }
   if (!problem || page === 'cluster') return null;
   return html`<div class="banner" data-ui="banner" role="alert"><span>${problem.text}</span> <a class="text go" href="/dashboard/cluster">Cluster</a></div>`;

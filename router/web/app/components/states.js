@@ -1,4 +1,4 @@
-// What a panel shows instead of its content: an error with what to do, emptiness with what helps, and waiting.
+// What a panel shows instead of its content: an error with advice, advice if there is no content, or waiting.
 
 import { html, useEffect, useState } from '../../vendor/core.js';
 import { curlOf } from '../lib/api.js';
@@ -10,15 +10,15 @@ import { copyText } from './copy.js';
  * @typedef {import('../stores/latest.js').Latest<T>} Latest
  */
 
-/** Codes of errors that say that a part of the cluster does not answer, so that the others can. */
+/** Codes of errors for which the rest of the cluster can still answer. */
 const unreachable = [4010, 5000, 5003];
 
 /**
  * @param {object} props
  * @param {Latest<any>} props.latest
  * @param {string} props.what
- * @param {() => void} [props.onPartial] asks for what the others have
- * @param {(name: string) => void} [props.onNearest] takes a name in the place of the wrong one
+ * @param {() => void} [props.onPartial] requests the data of the other nodes
+ * @param {(name: string) => void} [props.onNearest] replaces the wrong name
  */
 export function ErrorPanel({ latest, what, onPartial, onNearest }) {
   const error = latest.error.value;
@@ -28,14 +28,14 @@ export function ErrorPanel({ latest, what, onPartial, onNearest }) {
     <p><b>${what} failed.</b> ${error.message}</p>
     ${
       error.nearest.length > 0 &&
-      html`<p>Near by: ${error.nearest.map((name) => (onNearest ? html`<button class="text go" data-ui="nearest" onClick=${() => onNearest(name)}>${name}</button> ` : `${name} `))}</p>`
+      html`<p>Similar: ${error.nearest.map((name) => (onNearest ? html`<button class="text go" data-ui="nearest" onClick=${() => onNearest(name)}>${name}</button> ` : `${name} `))}</p>`
     }
     ${error.status === 403 && html`<p>Your user does not have the right for this. <a class="text go" href="/dashboard/settings">See who you are, or sign in as somebody else</a></p>`}
     <p class="quiet">${error.code ? `Code ${error.code}. ` : ''}${error.status ? `HTTP ${error.status}.` : ''}
       ${waits > 0 && html` <${Countdown} until=${waits} />`}</p>
     <p class="acts">
       <button class="button" data-ui="retry" onClick=${latest.again}>Try again</button>
-      ${onPartial && unreachable.includes(error.code) && html`<button class="button" data-ui="partial" onClick=${onPartial}>Show what the others have</button>`}
+      ${onPartial && unreachable.includes(error.code) && html`<button class="button" data-ui="partial" onClick=${onPartial}>Show the rest</button>`}
       ${error.request && html`<button class="text" onClick=${() => copyText(curlOf(/** @type {any} */ (error.request), location.origin))}>Copy as curl</button>`}
     </p>
   </div>`;
@@ -48,7 +48,7 @@ function Countdown({ until }) {
 }
 
 /**
- * The time, again and again.
+ * Returns the current time, and updates it regularly.
  * @param {number} every in milliseconds
  */
 export function useNow(every) {
@@ -89,7 +89,7 @@ export function Missing({ missing, onAgain }) {
     <button class="text go" onClick=${onAgain}>Ask for all</button></div>`;
 }
 
-/** What stands in the place of the first rows, if they take longer than a moment. */
+/** Shown in place of the first rows if they take longer than a moment. */
 export function Skeleton() {
   return html`<div class="skeleton" aria-hidden="true">${Array.from({ length: 14 }, (_, i) => html`<p key=${i} style=${{ width: `${38 + ((i * 29) % 47)}%` }}></p>`)}</div>`;
 }

@@ -1,4 +1,4 @@
-// One table: how much it holds, its columns, its segments over time, its statement, and what can be done to it.
+// One table: its size, its columns, its segments over time, its statement, and what can be done to it.
 
 import { html, useEffect, useState } from '../../vendor/core.js';
 import { formatBytes, formatCount, formatDuration, valueText, visible } from '../lib/format.js';

@@ -1,4 +1,4 @@
-// What can be done to a table: a form for each, the statement that it sends, and what it means.
+// The actions on a table: a form for each, its statement, and its effect.
 
 import { html, useState } from '../../vendor/core.js';
 import { formatBytes, formatCount } from '../lib/format.js';
@@ -29,14 +29,14 @@ export const tableActions = [
   {
     id: 'ttl',
     name: 'Set how long rows are kept…',
-    says: 'Rows older than this are removed by themselves. Write 12h, 7d, 3M, 1y, or forever.',
+    says: 'Older rows are removed automatically. Write 12h, 7d, 3M, 1y, or forever.',
     asks: [['ttl', 'ttl', 'text']],
     statement: (table, { ttl }) => `ALTER TABLE ${table} SET 'ttl' = ${quoteText(ttl)}`,
   },
   {
     id: 'column',
     name: 'Add a column…',
-    says: 'Rows that are there have null in it.',
+    says: 'Existing rows have null in it.',
     asks: [
       ['column', 'Name', 'text'],
       ['type', 'Type', 'type'],
@@ -46,7 +46,7 @@ export const tableActions = [
   {
     id: 'index',
     name: 'Add an index…',
-    says: 'It holds for rows from now on. INVERTED is for values that repeat, SKIPPING for ids, FULLTEXT for words in texts.',
+    says: 'It applies to new rows. INVERTED is for values that repeat, SKIPPING for ids, FULLTEXT for words in texts.',
     asks: [
       ['column', 'Column', 'column'],
       ['index', 'Index', 'index'],
@@ -56,7 +56,7 @@ export const tableActions = [
   {
     id: 'rename',
     name: 'Rename…',
-    says: 'Senders that use the old name make a new table of it.',
+    says: 'Senders that use the old name create a new table.',
     asks: [['to', 'New name', 'text']],
     statement: (table, { to }) => `ALTER TABLE ${table} RENAME TO ${quoteName(to)}`,
     gone: true,
@@ -111,7 +111,7 @@ export function TableAction({ id, db, name, info, fields, stores, onClose }) {
       onClose();
     }}>
     <p>${action.says}</p>
-    ${action.typed && info && html`<p><b>${db}.${name}</b> holds ${formatCount(info.rows)} rows, ${formatBytes(info.bytes)}.</p>`}
+    ${action.typed && info && html`<p><b>${db}.${name}</b> has ${formatCount(info.rows)} rows, ${formatBytes(info.bytes)}.</p>`}
     ${action.asks.map(
       ([key, label, kind]) =>
         html`<label>${label}<${Input} kind=${kind} fields=${fields} value=${values[key]} onValue=${(/** @type {string} */ v) => setValues({ ...values, [key]: v })} /></label>`,

@@ -1,4 +1,4 @@
-// What a dry run says: the samples, every step of one of them, and what would be stored.
+// The result of a dry run: the samples, every step of one of them, and what would be stored.
 
 import { html, useState } from '../../vendor/core.js';
 import { formatCount, valueText, visible } from '../lib/format.js';

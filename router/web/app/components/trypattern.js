@@ -1,4 +1,4 @@
-// Trying a pattern on one line, and a VRL program on one record, without a pipeline.
+// Tries a pattern on one line, or a VRL program on one record, without a pipeline.
 
 import { html, useEffect, useMemo, useState } from '../../vendor/core.js';
 import { valueText } from '../lib/format.js';
@@ -102,7 +102,7 @@ function TryProgram({ pipelines }) {
       }</div></section>`;
 }
 
-/** What is wrong with what was tried. @param {{latest: Try}} props */
+/** The error of a try. @param {{latest: Try}} props */
 function Wrong({ latest }) {
   const error = latest.error.value;
   if (error) return html`<div class="faults" role="alert" data-ui="fault"><pre>${error.message}</pre></div>`;

@@ -1,4 +1,4 @@
-// A list of which only the rows in sight are in the document. Rows have one height, or are measured once they are drawn.
+// A list that only draws the rows in sight. Rows have the same height, or are measured when they are drawn.
 
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../../vendor/core.js';
 import { createHeights, rowsInSight } from '../lib/heights.js';
@@ -24,7 +24,7 @@ export function VirtualList({ count, height, measured = false, dropped = 0, labe
   const [view, setView] = useState({ top: 0, height: 600, width: 0 });
   const [, redraw] = useState({});
   const before = useRef({ dropped, resetKey });
-  // What was measured holds for one width and one list.
+  // Measured heights are valid for one width and one list.
   const heights = useMemo(() => createHeights(height), [height, measured, measured && view.width, resetKey]);
   const gone = useRef(0); // pixels of rows that were dropped since the last picture
   if (dropped > before.current.dropped) gone.current += heights.drop(dropped - before.current.dropped);
@@ -52,7 +52,7 @@ export function VirtualList({ count, height, measured = false, dropped = 0, labe
     gone.current = 0;
   }, [dropped, follow, resetKey]);
 
-  // Measures what was drawn. The first row in sight stays where it is, whatever those above it turn out to be.
+  // Measures the drawn rows. The first row in sight stays in place, whatever the heights of the rows above it are.
   useLayoutEffect(() => {
     const element = box.current;
     if (!measured || !element || !block.current) return;

@@ -7,7 +7,7 @@ const sequence = /\u001b\[([\d;:]*)([A-Za-z])/g;
 const colours = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white'];
 
 /**
- * Splits a text at its colours, and leaves out what sets them. Other sequences, as those that move a cursor, stay.
+ * Splits a text at its colours, and removes the colour sequences. Other sequences, such as cursor movements, stay.
  * @param {string} text
  * @returns {Piece[]}
  */

@@ -3,7 +3,7 @@
 import { shellQuoted } from './format.js';
 
 /**
- * What the server answers when it refuses.
+ * The server's answer to a refused request.
  * @typedef {object} ErrorBody
  * @property {number} [code]
  * @property {string} [error]
@@ -12,7 +12,7 @@ import { shellQuoted } from './format.js';
  * @property {{line: number, message: string}[]} [faults] of a pipeline
  */
 
-/** An answer that is none: what happened, and what a reader can do with it. */
+/** An error instead of an answer: what happened, and what a reader can do about it. */
 export class ApiError extends Error {
   /**
    * @param {string} message
@@ -120,7 +120,7 @@ async function errorOf(response, request) {
   try {
     body = JSON.parse(text);
   } catch {
-    // an answer of a proxy
+    // the answer comes from a proxy
   }
   const retryAfter = Number(response.headers.get('retry-after')) || 0;
   const message = body.error ?? (text.slice(0, 300) || `The server answered ${response.status}.`);

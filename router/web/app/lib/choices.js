@@ -1,4 +1,4 @@
-// What an editor offers behind what was typed.
+// The completions that an editor offers after the typed text.
 
 /** @typedef {{insert: string, text: string, note: string, help: string}} Choice */
 /** @typedef {{from: number, to: number, list: Choice[]}} Completion what takes the place of a part of the text */
@@ -6,7 +6,7 @@
 const most = 12;
 
 /**
- * Leaves the choices that have what was typed in their name, those that begin with it first.
+ * Returns the choices whose names contain the typed text. Names that start with it come first.
  * @param {Choice[]} list
  * @param {string} typed
  * @param {number} caret

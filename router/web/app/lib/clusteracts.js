@@ -1,4 +1,4 @@
-// What can be done to a cluster: what each operation asks for, what it will do, and the request that begins it.
+// The operations on a cluster: the input of each, its effect, and the request that starts it.
 
 /**
  * @typedef {Record<string, string>} Values
@@ -25,7 +25,7 @@ export const clusterActs = [
     id: 'drain',
     name: 'Drain a node…',
     group: 'nodes',
-    says: 'All replicas and leaders move to other nodes, and the node gets nothing new until it is undrained. For a restart only leaders move: the node keeps its replicas and comes back with them.',
+    says: 'All replicas and leaders move to other nodes, and the node gets nothing new until it is undrained. For a restart only leaders move: the node keeps its replicas.',
     asks: [node, { name: 'restart', label: 'For a restart: move leaders only', kind: 'check' }],
     word: none,
     request: (v) => ({ kind: 'node-drain', node: v.node, for_restart: v.restart === 'yes' }),
@@ -34,7 +34,7 @@ export const clusterActs = [
     id: 'undrain',
     name: 'Undrain a node…',
     group: 'nodes',
-    says: 'The node takes part again. A drain that is under way ends.',
+    says: 'The node takes part again. A running drain ends.',
     asks: [node],
     word: none,
     request: (v) => ({ kind: 'node-undrain', node: v.node }),
@@ -43,7 +43,7 @@ export const clusterActs = [
     id: 'decommission',
     name: 'Decommission a node…',
     group: 'nodes',
-    says: 'All replicas move away for good, and the node leaves the metadata group. If it does not answer any more, its replicas are made anew from those of other nodes.',
+    says: 'All replicas move away for good, and the node leaves the metadata group. If it does not answer, its replicas are rebuilt from other nodes.',
     asks: [node],
     word: (v) => v.node,
     request: (v) => ({ kind: 'node-decommission', node: v.node }),
@@ -52,7 +52,7 @@ export const clusterActs = [
     id: 'remove',
     name: 'Forget a node…',
     group: 'nodes',
-    says: 'The cluster forgets a node that is stopped and holds nothing. It can come back with an empty data folder only.',
+    says: 'The cluster forgets a stopped node without replicas. It can only return with an empty data folder.',
     asks: [node],
     word: (v) => v.node,
     request: (v) => ({ kind: 'node-remove', node: v.node }),
@@ -61,7 +61,7 @@ export const clusterActs = [
     id: 'shard-add',
     name: 'Add shards…',
     group: 'shards',
-    says: 'New shards are made on the nodes that hold least. New tables go to them; tables that are there stay.',
+    says: 'New shards are created on the nodes with the least data. New tables use them; existing tables stay.',
     asks: [{ name: 'count', label: 'How many', kind: 'number' }],
     word: none,
     request: (v) => ({ kind: 'shard-add', count: Number(v.count) }),
@@ -70,7 +70,7 @@ export const clusterActs = [
     id: 'shard-move',
     name: 'Move a replica…',
     group: 'shards',
-    says: 'A replica is copied to the other node, catches up, and then takes the place of the old one. Queries and rows go on meanwhile.',
+    says: 'A replica is copied to the other node, catches up, and then takes the place of the old one. Queries and writes continue meanwhile.',
     asks: [shard, { name: 'from', label: 'From', kind: 'node' }, { name: 'to', label: 'To', kind: 'node' }],
     word: none,
     request: (v) => ({ kind: 'shard-move', shard: Number(v.shard), from: v.from, to: v.to }),
@@ -79,7 +79,7 @@ export const clusterActs = [
     id: 'replicas',
     name: 'Change replicas…',
     group: 'shards',
-    says: 'The shard gets so many replicas, each on a node of its own.',
+    says: 'The shard gets this number of replicas, each on a different node.',
     asks: [shard, { name: 'replicas', label: 'Replicas', kind: 'number' }],
     word: none,
     request: (v) => ({ kind: 'replica-change', shard: Number(v.shard), replicas: Number(v.replicas) }),
@@ -88,16 +88,16 @@ export const clusterActs = [
     id: 'rebuild',
     name: 'Rebuild a replica…',
     group: 'shards',
-    says: 'The replica is thrown away and made anew from the others.',
+    says: 'The replica is discarded and rebuilt from the others.',
     asks: [shard, node],
     word: none,
     request: (v) => ({ kind: 'replica-rebuild', shard: Number(v.shard), node: v.node }),
   },
   {
     id: 'shard-remove',
-    name: 'Take a shard away…',
+    name: 'Remove a shard…',
     group: 'shards',
-    says: 'Its tables go to other shards with their rows, two at a time; then the shard is removed.',
+    says: 'Its tables move to other shards with their rows, two at a time; then the shard is removed.',
     asks: [shard],
     word: (v) => (v.shard ? `shard ${v.shard}` : ''),
     request: (v) => ({ kind: 'shard-remove', shard: Number(v.shard) }),
@@ -106,11 +106,11 @@ export const clusterActs = [
     id: 'table-move',
     name: 'Move a table…',
     group: 'shards',
-    says: 'The other shards take the writes of the table. Rows that are there stay where they are, unless they are taken along.',
+    says: 'The other shards take the writes of the table. Existing rows stay, unless they are moved too.',
     asks: [
       { name: 'table', label: 'Table', kind: 'table' },
-      { name: 'shards', label: 'To the shards', kind: 'shards', note: 'as 2, 3' },
-      { name: 'rows', label: 'Take the rows along', kind: 'check' },
+      { name: 'shards', label: 'To the shards', kind: 'shards', note: 'like 2, 3' },
+      { name: 'rows', label: 'Move the rows too', kind: 'check' },
     ],
     word: none,
     request: (v) => ({ kind: 'table-move', table: v.table, to_shards: numbersOf(v.shards), with_rows: v.rows === 'yes' }),
@@ -119,11 +119,11 @@ export const clusterActs = [
     id: 'partition',
     name: 'Partition a table…',
     group: 'shards',
-    says: 'The table is written to so many shards at once.',
+    says: 'The table is written to this number of shards.',
     asks: [
       { name: 'table', label: 'Table', kind: 'table' },
       { name: 'partitions', label: 'Shards', kind: 'number' },
-      { name: 'rows', label: 'Spread the rows that are there, too', kind: 'check' },
+      { name: 'rows', label: 'Distribute existing rows too', kind: 'check' },
     ],
     word: none,
     request: (v) => ({ kind: 'table-partition', table: v.table, partitions: Number(v.partitions), with_rows: v.rows === 'yes' }),
@@ -161,7 +161,7 @@ export function operationWords(o) {
     case 'shard-add':
       return 'Add shards';
     case 'shard-remove':
-      return `Take shard ${o.shard} away`;
+      return `Remove shard ${o.shard}`;
     case 'rebalance':
       return 'Rebalance';
     default:

@@ -1,4 +1,4 @@
-// What may follow in a search text: fields, then values of a field.
+// Completion of a search text: fields, then values of a field.
 
 import { clauseFor } from './edit.js';
 

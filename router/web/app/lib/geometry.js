@@ -1,4 +1,4 @@
-// Where the bars and the times of a histogram are.
+// The positions of the bars and times of a histogram.
 
 /** @typedef {{start: string, step: number | string, times: string[], series: {value: unknown, counts: number[]}[], total: number, exact: boolean, cut?: {first: boolean, last: boolean}}} Hits */
 

@@ -1,4 +1,4 @@
-// What stands in the line of a row: the message, then the other fields as name=value, always in the same order.
+// The line of a row: the message, then the other fields as name=value, always in the same order.
 
 import { valueText } from './format.js';
 

@@ -1,4 +1,4 @@
-// What may follow in the text of a pipeline: keys and values by its JSON Schema, and functions in programs.
+// Completion in the text of a pipeline: keys and values by its JSON Schema, and functions in programs.
 
 import { matching } from './choices.js';
 

@@ -1,4 +1,4 @@
-// Which columns of an answer are drawn, and where their points are.
+// Selects the columns of an answer to draw, and computes their points.
 
 /**
  * @typedef {{name: string, type: string}} Column

@@ -1,4 +1,4 @@
-// Senders to protocols with ports of their own, which are closed until a flag of the server opens them.
+// Senders for protocols with separate ports, which a flag of the server opens.
 
 import { hostOf, identity, yamlHeaders } from './senderparts.js';
 
@@ -22,7 +22,7 @@ export const portSenders = [
     id: 'syslog',
     name: 'syslog',
     file: 'in a shell',
-    note: 'Routers, switches and other devices take the same host and port in their settings.',
+    note: 'Set the same host and port in routers, switches and other devices.',
     port: { flag: 'syslog-addr', text: opens('udp://0.0.0.0:5514', 'tcp://0.0.0.0:5514') },
     text: (to) => `logger --server ${hostOf(to).host} --port 5514 --tcp --octet-count --tag shop 'GET /cart 200'`,
   },

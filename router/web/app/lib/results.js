@@ -1,4 +1,4 @@
-// The rows of an answer to a statement: their order, and how they are written for others.
+// The rows of an answer to a statement: their order, and how they are exported.
 
 import { cellText } from './statements.js';
 
@@ -28,7 +28,7 @@ export function orderOf({ columns, rows }, sort) {
 }
 
 /**
- * Compares numbers. Those that a number of JavaScript would round are texts.
+ * Compares numbers. Numbers that JavaScript would round are texts.
  * @param {unknown} a
  * @param {unknown} b
  */

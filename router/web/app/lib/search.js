@@ -69,7 +69,7 @@ class Parser {
     if (this.at === this.src.length) return null;
     const root = this.query(0);
     if (this.at < this.src.length) {
-      throw new SearchError(this.at, this.at + 1, `the closing parenthesis has no opening one${asText}`);
+      throw new SearchError(this.at, this.at + 1, `unmatched parenthesis${asText}`);
     }
     return root;
   }
@@ -151,7 +151,7 @@ class Parser {
     this.at++;
     const rest = this.src.slice(this.at, this.wordEnd(this.at));
     if (rest.startsWith('-') || (rest === '' && !this.peek('('))) {
-      const message = `a hyphen excludes the term directly after it, but no term follows${asText}`;
+      const message = `no term follows the hyphen${asText}`;
       throw new SearchError(from, this.wordEnd(this.at), message);
     }
     this.token(from, this.at, 'keyword');
@@ -328,7 +328,7 @@ class Parser {
   /** @param {string} name */
   bound(name) {
     const value = this.literal(name);
-    if (!value.text) throw new SearchError(value.from, value.to, `the value after the comparison of ${name} is missing`);
+    if (!value.text) throw new SearchError(value.from, value.to, `a value of ${name} is missing`);
     return value.text;
   }
 

@@ -1,4 +1,4 @@
-// What configurations of senders are made of: the address of the server, headers, and names.
+// Parts of the configurations of senders: the address of the server, headers, and names.
 //
 // The names come from the address of the page, which anybody may have written. What is copied into a shell or a file of
 // settings must not do more than send rows, so that there is a configuration for names that the server takes and for no others.

@@ -22,7 +22,7 @@ export const senders = [
     id: 'cordwood',
     name: 'cordwood',
     file: 'in a shell',
-    note: 'Sends a file, also a compressed one. After a lost answer it sends a batch again, and the batch is stored once.',
+    note: 'Sends a file, which may be compressed. If an answer is lost, it sends the batch again, and the batch is stored once.',
     text: (to) => `${loginOf(to)}cordwood ingest --server ${to.origin} ${tableOf(to)} app.ndjson.gz`,
   },
   {
@@ -249,7 +249,7 @@ setup.template.enabled: false`;
     id: 'telegraf',
     name: 'Telegraf',
     file: 'telegraf.conf',
-    note: 'Telegraf keeps 10,000 records in memory while the server is away. Set metric_buffer_limit for more.',
+    note: 'Telegraf keeps 10,000 records in memory while the server is down. Set metric_buffer_limit for more.',
     text: (to) => `[[outputs.loki]]
   domain = "${to.origin}"
   endpoint = "/loki/api/v1/push"
@@ -263,7 +263,7 @@ setup.template.enabled: false`;
     lacks: (to) =>
       to.db === 'public' && to.pipeline === identity
         ? ''
-        : 'Docker’s driver cannot name a database or a pipeline. Use the database public and the pipeline svc_identity, or send by another sender.',
+        : 'Docker’s driver cannot set a database or a pipeline. Use the database public and the pipeline svc_identity, or send by another sender.',
     text: (to) => `services:
   shop:
     image: shop

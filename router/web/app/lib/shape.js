@@ -1,4 +1,4 @@
-// What the fields of a table say about its rows.
+// The roles of a table's fields.
 
 /** @typedef {{name: string, role: string | null, rank: number}} FieldInfo */
 

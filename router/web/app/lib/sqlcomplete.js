@@ -1,4 +1,4 @@
-// What may follow in a text of SQL: columns and tables by their place, functions and keywords.
+// Completion in SQL: columns and tables by their position, functions and keywords.
 
 import { matching } from './choices.js';
 import { sqlFunctions } from './sqlfunctions.js';

@@ -1,4 +1,4 @@
-// Splits SQL into statements, and says which of them change something.
+// Splits SQL into statements, and finds out which of them change something.
 
 /**
  * Finds the statement at a place. Semicolons in texts, names and comments end none.

@@ -59,7 +59,7 @@ export function formatTime(time, zone) {
 }
 
 /**
- * Says a moment in all the ways in which somebody may need it: in the zone, in UTC, how long ago, and since 1970.
+ * Describes a moment in all forms that somebody may need: in the zone, in UTC, how long ago, and since 1970.
  * @param {string} time RFC 3339
  * @param {string} zone
  * @param {number} [now]

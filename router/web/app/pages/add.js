@@ -22,7 +22,7 @@ export function AddPage({ stores }) {
     document.title = 'Add data · cordwood';
   }, []);
   useEffect(() => {
-    const timer = setTimeout(() => void adding.follow(db, table), 300); // while a name is typed nobody asks
+    const timer = setTimeout(() => void adding.follow(db, table), 300); // no request while a name is typed
     return () => {
       clearTimeout(timer);
       adding.stop();
@@ -74,7 +74,7 @@ function ServerPort({ api, flag, value }) {
   }, []);
   const port = openPort(config, flag);
   const command = `cordwood serve --${flag} ${shellQuoted(value)}`;
-  return html`<section class="snippet" aria-label="On the server" data-ui="server-port"><div class="head"><h2>On the server</h2><span class="quiet">${port ? `It listens at ${port}. The address says of which table and pipeline.` : 'It does not listen for this protocol until it is started so.'}</span><span class="grow"></span>
+  return html`<section class="snippet" aria-label="On the server" data-ui="server-port"><div class="head"><h2>On the server</h2><span class="quiet">${port ? `It listens at ${port}. The address says of which table and pipeline.` : 'Start the server with this flag to use this protocol.'}</span><span class="grow"></span>
       <button class="button" onClick=${() => copyText(command)}>Copy</button></div><pre tabindex="0">${command}</pre></section>`;
 }
 

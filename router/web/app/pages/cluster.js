@@ -32,7 +32,7 @@ export function ClusterPage({ stores }) {
   const close = () => setDoing({ id: '', given: {} });
   const tolerance = state.failure_tolerance;
   return html`<div class="scrolled">
-    <div class="state"><h1>${ok ? 'The cluster is well' : html`The cluster is <i>${state.health}</i>`}</h1>
+    <div class="state"><h1>${ok ? 'The cluster is healthy' : html`The cluster is <i>${state.health}</i>`}</h1>
       <span class="quiet">${tolerance > 0 ? `It survives the loss of ${tolerance} ${tolerance === 1 ? 'node' : 'nodes'}.` : `It survives the loss of no node; ${state.limited_by} limits it.`}</span></div>
     <${ErrorPanel} latest=${health} what="Asking for the state of the cluster" />
     ${state.problems.map((/** @type {any} */ p) => html`<div class="problem"><p><b>${p.text}</b> ${p.advice}</p></div>`)}
@@ -75,7 +75,7 @@ function Acts({ group, onDo }) {
 }
 
 /**
- * What each node is for each shard, by a letter and a word. A cell offers what can be done with the replica in it.
+ * The role of each node for each shard, as a letter and a word. A cell offers what can be done with the replica in it.
  * @param {{state: any, onDo: Do | null}} props
  */
 function Matrix({ state, onDo }) {
@@ -119,7 +119,7 @@ function roleOf(shard, name) {
 /** @param {{operations: any[], stores: import('../main.js').Stores, may: boolean}} props */
 function Operations({ operations, stores, may }) {
   const { cancelling } = stores.operations;
-  if (operations.length === 0) return html`<p class="quiet none">No operation is running, and none is remembered.</p>`;
+  if (operations.length === 0) return html`<p class="quiet none">No operation is running or stored.</p>`;
   return html`<${ErrorPanel} latest=${cancelling} what="Cancelling" /><ul class="ops">${operations.map((o) => {
     const runs = o.state === 'running';
     const share = o.total_bytes > 0 ? (o.done_bytes / o.total_bytes) * 100 : 0;
@@ -128,7 +128,7 @@ function Operations({ operations, stores, may }) {
       runs && o.total_bytes > 0 && `${formatBytes(o.done_bytes)} of ${formatBytes(o.total_bytes)}`,
       runs && o.eta_seconds && `${formatDuration(o.eta_seconds * 1000)} left`,
       o.reason,
-      o.requested_by && `asked by ${o.requested_by}`,
+      o.requested_by && `requested by ${o.requested_by}`,
     ].filter(Boolean);
     return html`<li data-ui="operation" data-state=${o.state} key=${o.id}><h3>${operationWords(o)}${
       runs &&

@@ -41,7 +41,7 @@ export function ExplorePage({ stores }) {
   useExploreKeys(stores);
   useEffect(() => {
     const unknown = explore.unknownNames();
-    if (unknown.length > 0) toast(`The address has names that the page does not know: ${unknown.join(', ')}`);
+    if (unknown.length > 0) toast(`The address has unknown parameters: ${unknown.join(', ')}`);
   }, []);
   const busy = explore.first.since.value || explore.fields.since.value || explore.hits.since.value;
   useEffect(() => {
@@ -96,7 +96,7 @@ function biggest(all) {
   return all.reduce((best, t) => (t.db !== 'svc_private' && (best.db === 'svc_private' || t.rows > best.rows) ? t : best));
 }
 
-/** The SQL that the search means. @param {{stores: import('../main.js').Stores}} props */
+/** The SQL of the search. @param {{stores: import('../main.js').Stores}} props */
 function Said({ stores }) {
   const { explore } = stores;
   const sql = explore.compiled.value.value?.sql ?? '';

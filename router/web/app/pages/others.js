@@ -1,4 +1,4 @@
-// The pages that are not there at once: they come together, with one request, when the first of them is opened.
+// The pages that are loaded later: all together, with one request, when the first of them is opened.
 
 export { AddPage } from './add.js';
 export { ClusterPage } from './cluster.js';

@@ -1,4 +1,4 @@
-// The pages that there are, in the order of the bar. Explore is there at once, the others are loaded when they are opened.
+// All pages, in the order of the bar. Explore is loaded at once, and the others when they are opened.
 
 import { ExplorePage } from './explore.js';
 

@@ -51,7 +51,7 @@ function PipelineList({ stores }) {
     <${ErrorPanel} latest=${pipelines.list} what="Asking for the pipelines" />
     ${
       list?.length === 0 &&
-      html`<${Empty} title="There is no pipeline of your own."><p>Records are kept as they are by <b class="mono">svc_identity</b>, which needs none.</p><//>`
+      html`<${Empty} title="You have no pipelines yet."><p>Records are stored unchanged by <b class="mono">svc_identity</b>, which needs none.</p><//>`
     }
     ${
       list &&

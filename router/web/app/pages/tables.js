@@ -1,4 +1,4 @@
-// Tables: all that there are, and one of them with what can be done to it.
+// Tables: the list, and one table with its actions.
 
 import { html, useEffect, useMemo, useState } from '../../vendor/core.js';
 import { useNarrow } from '../components/narrow.js';

@@ -46,7 +46,7 @@ export function createAdding({ api, clock }) {
         if (response.body) await readRows(response.body);
       } catch (error) {
         if (isAbort(error)) return;
-        // The table is not there yet, or the server is away: it is asked again.
+        // The table does not exist yet, or the server is down: try again.
       }
       await clock.wait(1000, stop).catch(() => {});
     }

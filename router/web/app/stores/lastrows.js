@@ -1,4 +1,4 @@
-// When the newest row of a table came, for the tables in sight: one question for each, a few at a time.
+// The times of the newest rows of the tables in sight: one request for each, a few at a time.
 
 import { signal } from '../../vendor/core.js';
 

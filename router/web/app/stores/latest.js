@@ -1,4 +1,4 @@
-// One request of a kind at a time: a new one cancels the one before, and what that still answers is dropped.
+// One request of a kind at a time: a new request cancels the previous one, whose answer is then ignored.
 
 import { signal } from '../../vendor/core.js';
 import { ApiError, isAbort } from '../lib/api.js';

@@ -1,4 +1,4 @@
-// The rows before and after the one that is open, of the same source, without the search.
+// The rows before and after the open row, from the same source, without the search.
 
 import { computed, signal } from '../../vendor/core.js';
 import { createLatest } from './latest.js';

@@ -1,4 +1,4 @@
-// Pipelines: the list, one that is edited, its samples and what they become.
+// Pipelines: the list, the pipeline being edited, its samples and their results.
 
 import { batch, computed, signal } from '../../vendor/core.js';
 import { quoteText } from '../lib/sqlwords.js';

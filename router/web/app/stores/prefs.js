@@ -57,7 +57,7 @@ export function createPrefs(storage) {
       const stored = JSON.parse(read(name) ?? 'null');
       return typeof stored === 'object' && stored !== null && !Array.isArray(stored) ? stored : initial;
     } catch {
-      return initial; // what is stored is no JSON
+      return initial; // the stored text is not JSON
     }
   }
 
@@ -79,7 +79,7 @@ export function createPrefs(storage) {
       const stored = JSON.parse(read(name) ?? '[]');
       if (Array.isArray(stored)) initial = stored.filter((text) => typeof text === 'string');
     } catch {
-      // what is stored is no list
+      // the stored text is not a list
     }
     const value = signal(initial);
     effect(() => write(name, JSON.stringify(value.value.slice(0, 200))));

@@ -1,4 +1,4 @@
-// What is saved on the server: searches and statements by name, and the states behind short links.
+// The values saved on the server: searches and statements by name, and the states behind short links.
 
 import { createLatest } from './latest.js';
 
@@ -51,7 +51,7 @@ export function createSaved(api, clock, kind = 'search') {
     async follow(name) {
       const { value } = await api.json({ path: `/v1/saved/link/${encodeURIComponent(name)}` });
       const address = String(value?.address ?? '');
-      if (!address.startsWith('/dashboard/')) throw new Error('The link leads nowhere.'); // anybody may store a value
+      if (!address.startsWith('/dashboard/')) throw new Error('The link is invalid.'); // anybody may store a value
       return address;
     },
   };

@@ -1,4 +1,4 @@
-// Who asks. The server keeps who signed in, in a cookie that scripts cannot read.
+// The user. The server stores the session in a cookie that scripts cannot read.
 
 import { computed, signal } from '../../vendor/core.js';
 
@@ -61,6 +61,6 @@ export function createSignIn(fetch) {
 /** @param {number} status */
 function reasonOf(status) {
   if (status === 0) return 'The server does not answer.';
-  if (status === 429) return 'Too many wrong tries: wait a minute.';
-  return 'Name and password do not fit together.';
+  if (status === 429) return 'Too many attempts: wait a minute.';
+  return 'Wrong name or password.';
 }

@@ -52,7 +52,7 @@ export function createSql({ api, place, storage, clock }) {
       const kept = JSON.parse(storage.getItem('cordwood.sql') ?? '[]');
       if (Array.isArray(kept) && kept.length > 0) return kept.map(String).slice(0, mostTabs);
     } catch {
-      // what is stored is no list
+      // the stored text is not a list
     }
     return ['SHOW TABLES'];
   }

@@ -1,4 +1,4 @@
-// One table: its columns, its statement, its segments, and what can be done to it.
+// One table: its columns, its statement, its segments, and its actions.
 
 import { quoteName, quoteText } from '../lib/sqlwords.js';
 import { createLatest } from './latest.js';

@@ -1,4 +1,4 @@
-// The tables that there are.
+// All tables.
 
 import { computed } from '../../vendor/core.js';
 import { createLatest } from './latest.js';

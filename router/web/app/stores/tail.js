@@ -91,12 +91,12 @@ export function createTail({ api, place, prefs, clock }) {
         if (last && 'code' in last && 'error' in last && Object.keys(last).length === 2) return endOf(last);
         add(values, sizes);
       }
-      return { text: 'The server ended the tail. It is opened again.', again: true };
+      return { text: 'The server ended the tail. Reconnecting.', again: true };
     } catch (error) {
       if (isAbort(error)) return null;
       const status = /** @type {any} */ (error).status;
       const again = status === 0 || status === undefined || status === 503;
-      return { text: `${/** @type {Error} */ (error).message}${again ? ' It is tried again.' : ''}`, again };
+      return { text: `${/** @type {Error} */ (error).message}${again ? ' Trying again.' : ''}`, again };
     }
   }
 
@@ -210,7 +210,7 @@ function tailPath(db, table, q, since) {
 /** @param {{code: number, error: string}} last */
 function endOf(last) {
   if (last.code === 6001) {
-    return { text: 'The browser was too slow: rows are missing here, and are in the table. It follows again.', again: true };
+    return { text: 'The browser was too slow: some rows are missing here, but not in the table. Reconnecting.', again: true };
   }
   return { text: last.error, again: last.code === 4008 || last.code === 5003 };
 }
