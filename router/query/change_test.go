@@ -600,17 +600,18 @@ func TestDefineRefusals(t *testing.T) {
 	for sql, want := range map[string]string{
 		"CREATE TABLE n (ts TIMESTAMP TIME INDEX, a STRING PRIMARY KEY, b STRING PRIMARY KEY)":      "PRIMARY KEY (a, b)",
 		"CREATE TABLE n (ts TIMESTAMP TIME INDEX, a STRING PRIMARY KEY, b STRING, PRIMARY KEY (b))": "PRIMARY KEY (a, b)",
-		"ALTER TABLE logs MODIFY COLUMN n STRING":                                                   "the types wider than Int32 are BIGINT, DOUBLE",
-		"ALTER TABLE logs MODIFY COLUMN x DOUBLE":                                                   `no column "x"`,
-		"ALTER TABLE logs MODIFY COLUMN n NUMBER":                                                   "Unknown column type",
-		"ALTER TABLE logs MODIFY COLUMN n SET FULLTEXT INDEX":                                       "needs a String column, not Int32",
-		"ALTER TABLE logs MODIFY COLUMN n UNSET SKIPPING INDEX":                                     "has no index",
-		"ALTER TABLE logs RENAME COLUMN x TO y":                                                     `no column "x"`,
-		"ALTER TABLE logs SET tll='7d'":                                                             `did you mean "ttl"?; known are append_mode`,
-		"ALTER TABLE logs MODIFY COLUMN n SET INVERTED INDEX WITH (x='1')":                          "which has no options",
-		"ALTER TABLE logs MODIFY COLUMN n SET SKIPPING INDEX WITH (gran=1)":                         `did you mean "granularity"?`,
-		"ALTER TABLE logs RENAME COLUMN n TO __primary_key":                                         "__primary_key",
-		"ALTER TABLE logs SET ttl='7d', skip_wal=NULL":                                              "send a statement for each",
+		"ALTER TABLE logs MODIFY COLUMN n STRING": "the types wider than " +
+			"Int32 are BIGINT, DOUBLE",
+		"ALTER TABLE logs MODIFY COLUMN x DOUBLE":                           `no column "x"`,
+		"ALTER TABLE logs MODIFY COLUMN n NUMBER":                           "Unknown column type",
+		"ALTER TABLE logs MODIFY COLUMN n SET FULLTEXT INDEX":               "needs a String column, not Int32",
+		"ALTER TABLE logs MODIFY COLUMN n UNSET SKIPPING INDEX":             "has no index",
+		"ALTER TABLE logs RENAME COLUMN x TO y":                             `no column "x"`,
+		"ALTER TABLE logs SET tll='7d'":                                     `did you mean "ttl"?; known are append_mode`,
+		"ALTER TABLE logs MODIFY COLUMN n SET INVERTED INDEX WITH (x='1')":  "which has no options",
+		"ALTER TABLE logs MODIFY COLUMN n SET SKIPPING INDEX WITH (gran=1)": `did you mean "granularity"?`,
+		"ALTER TABLE logs RENAME COLUMN n TO __primary_key":                 "__primary_key",
+		"ALTER TABLE logs SET ttl='7d', skip_wal=NULL":                      "send a statement for each",
 	} {
 		w := newWorld(t)
 		if _, err := w.run(t.Context(), sql); err == nil || !strings.Contains(err.Error(), want) || len(w.meta.proposed) > 0 {

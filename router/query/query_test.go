@@ -199,7 +199,10 @@ func TestErrors(t *testing.T) {
 		},
 		{sql: "ALTER TABLE logs ADD COLUMN m TIMESTAMP TIME INDEX", code: errs.InvalidArguments, want: `"ts"`},
 		{sql: "ALTER TABLE logs DROP COLUMN hosts", code: errs.ColumnNotFound, want: `did you mean "host"`},
-		{sql: "ALTER TABLE logs SET 'auto_create_table'='true'", code: errs.InvalidArguments, want: "not an option of a table"},
+		{
+			sql: "ALTER TABLE logs SET 'auto_create_table'='true'", code: errs.InvalidArguments,
+			want: "not an option of a table",
+		},
 		{sql: "ALTER TABLE logs UNSET 'colour'", code: errs.InvalidArguments, want: "colour"},
 		{sql: "ALTER TABLE logs RENAME TO \"a b\"", code: errs.InvalidArguments, want: "a b"},
 		{sql: "ALTER TABLE nope RENAME TO x", code: errs.TableNotFound, want: "nope"},

@@ -30,7 +30,10 @@ var crc = &fn.Function{
 	Examples: []fn.Example{
 		{Title: "the checksum of gzip and Ethernet", Source: `crc("123456789")`, Result: `"3421780262"`},
 		{Title: "another one", Source: `crc("123456789", algorithm: "CRC_16_MODBUS")`, Result: `"19255"`},
-		{Title: "unknown algorithm", Source: `crc!("123456789", algorithm: "CRC_33")`, Fails: `Invalid CRC algorithm: CRC_33`},
+		{
+			Title:  "unknown algorithm",
+			Source: `crc!("123456789", algorithm: "CRC_33")`, Fails: `Invalid CRC algorithm: CRC_33`,
+		},
 	},
 	Type: func(c *fn.Call) fn.TypeDef {
 		v, ok := c.Const(1)
