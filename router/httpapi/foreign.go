@@ -75,7 +75,7 @@ func noSuchPath(method, path, shown string, known []string) *errs.Error {
 	if protocol, ok := foreignProtocol(path); ok {
 		what := "which this server does not speak at this path"
 		if strings.HasSuffix(protocol, "write API") || strings.HasSuffix(protocol, "of metrics") {
-			what = "and this server takes logs only: send Telegraf's records by outputs.loki, outputs.http or " +
+			what = "and this server accepts only logs: send Telegraf's records with outputs.loki, outputs.http or " +
 				"outputs.elasticsearch"
 		}
 		return errs.New(errs.InvalidArguments,

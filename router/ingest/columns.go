@@ -64,8 +64,8 @@ func (r *columnRun) Finish() (*pipeline.Output, error) {
 	}
 	if n := r.Repaired(); n > 0 {
 		out.Warnings = append(out.Warnings,
-			words.Say(n, "text is not valid UTF-8: U+FFFD was stored in the place of what is not",
-				"texts are not valid UTF-8: U+FFFD was stored in the place of what is not"))
+			words.Say(n, "text is not valid UTF-8: U+FFFD was stored for each invalid part",
+				"texts are not valid UTF-8: U+FFFD was stored for each invalid part"))
 	}
 	if r.j.kept == nil {
 		return out, nil

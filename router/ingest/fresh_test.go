@@ -21,8 +21,8 @@ func lines(table, pipeline, text string) *ingest.Batch {
 	}
 }
 
-// behind returns a service whose view gets what f does with the store when it is refreshed for the first time, and
-// a count of refreshes.
+// behind returns a service whose view is updated from f and the store when it is refreshed for the first time,
+// and a count of the refreshes.
 func behind(t *testing.T, f func(st *ingesttest.Store) error, change ...func(*ingest.Config)) (*ingest.Service,
 	*ingesttest.Store, *int,
 ) {
@@ -47,7 +47,7 @@ var (
 	tookColumn = schema.Column{Name: "took", Type: schema.Int64, Semantic: schema.Field}
 )
 
-// A request is judged by the rules of a table that another router has just made or altered, and not by the defaults.
+// A request uses the rules of a table that another router has just created or altered, and not the defaults.
 func TestNewTableIsSeenBeforeTypesAreRefused(t *testing.T) {
 	const text = `{"took":1}` + "\n" + `{"took":"x"}` + "\n"
 	aside := map[string]string{schema.OptionOnTypeConflict: "aside"}
@@ -72,7 +72,7 @@ func TestNewTableIsSeenBeforeTypesAreRefused(t *testing.T) {
 	}
 }
 
-// What is refused by the newest view is refused once it was read once, and nothing is asked if nothing is refused.
+// Records are refused after one refresh of the view, and without refused records there is no refresh.
 func TestViewIsRefreshedOnce(t *testing.T) {
 	s, st, count := behind(t, func(*ingesttest.Store) error { return nil })
 	out := s.Store(t.Context(), request(lines("t", ingest.IdentityPipeline, `{"took":1}`+"\n"+`{"took":"x"}`)))[0]
@@ -87,7 +87,7 @@ func TestViewIsRefreshedOnce(t *testing.T) {
 	}
 }
 
-// Without the metadata, a table that is known is enough to refuse a row; one that is not may exist.
+// Without the metadata, a row for a known table can be refused. An unknown table may exist.
 func TestViewCannotBeRefreshed(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		s, st, _ := behind(t, func(*ingesttest.Store) error { return errs.New(errs.ShardNotReady, "no leader") })

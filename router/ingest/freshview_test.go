@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// However many requests ask, one refresh runs at a time, and one begins every freshEvery. None is answered by a
-// refresh that began before it asked.
+// For any number of requests, one refresh runs at a time, and one begins every freshEvery. No request uses a
+// refresh that began before the request.
 func TestRefreshesAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex // guards begun
@@ -38,7 +38,7 @@ func TestRefreshesAreShared(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				if last := begun[len(begun)-1]; last.Before(asked) {
-					t.Errorf("asked %v after the refresh began", asked.Sub(last))
+					t.Errorf("requested %v after the refresh began", asked.Sub(last))
 				}
 			})
 		}
@@ -54,7 +54,7 @@ func TestRefreshesAreShared(t *testing.T) {
 	})
 }
 
-// Who cannot wait any longer leaves, and the refresh goes on for the others.
+// A request that cannot wait any longer gives up waiting, and the refresh continues for the others.
 func TestRefreshWaitEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limits := make(chan time.Duration, 2)
@@ -77,7 +77,7 @@ func TestRefreshWaitEnds(t *testing.T) {
 	})
 }
 
-// A refresh that began a moment ago is enough for tables that are known, and one that failed is none.
+// For known tables, a refresh that began a moment ago suffices, unless it failed.
 func TestRefreshIsYoungEnough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, fails := 0, true
@@ -102,7 +102,7 @@ func TestRefreshIsYoungEnough(t *testing.T) {
 			time.Sleep(step.after)
 			fails = step.fails
 			if err := f.waitFor(t.Context(), step.age); (err != nil) != step.fails || asked != step.asked {
-				t.Errorf("%+v: asked %d times, %v", step, asked, err)
+				t.Errorf("%+v: %d refreshes, %v", step, asked, err)
 			}
 		}
 	})

@@ -18,7 +18,7 @@ import (
 	"cordwood/router/write"
 )
 
-// batch is one for public.NAME through svc_identity.
+// batch returns a batch for public.NAME through svc_identity.
 func batch(name string, feed ingest.Records) *ingest.Batch {
 	return &ingest.Batch{
 		Database: "public", Table: name, Pipeline: ingest.IdentityPipeline, SkipError: true, Each: true, Input: feed,
@@ -38,7 +38,7 @@ func object(list ...value.Field) value.Value {
 	return o.Value()
 }
 
-// Records of all forms, with times of their own, and an outcome for each.
+// Records of all kinds with their own times, and an outcome for each.
 func TestRecords(t *testing.T) {
 	s, st := ingesttest.New(t)
 	at := time.Date(2020, 1, 2, 3, 4, 5, 6, time.UTC)
@@ -95,7 +95,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// The same through a stored pipeline that names no time.
+// The same through a stored pipeline that does not specify the time.
 func TestRecordsThroughPipeline(t *testing.T) {
 	s, st := ingesttest.New(t)
 	st.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: |\n        .m = upcase(string!(.m))\n        .\n")
@@ -123,7 +123,7 @@ func TestRecordsThroughPipeline(t *testing.T) {
 	}
 }
 
-// Each table is stored or refused by itself.
+// Each table is stored or refused separately.
 func TestBatchesByThemselves(t *testing.T) {
 	s, st := ingesttest.New(t)
 	one := func(to *ingest.Sink) error { return to.JSON([]byte(`{"a":1}`)) }
@@ -143,7 +143,7 @@ func TestBatchesByThemselves(t *testing.T) {
 	}
 }
 
-// The right is asked before the body, and again with the names of tables.
+// The right is checked before the body is read, and again with the names of the tables.
 func TestRights(t *testing.T) {
 	s, st := ingesttest.New(t)
 	reader := ingesttest.Caller(access.ReadOnly)
@@ -164,7 +164,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// noting notes what is asked and allows nothing.
+// noting records which rights are needed, and grants none.
 type noting struct{ asked *[]access.Need }
 
 func (n noting) End() {}
@@ -174,7 +174,7 @@ func (n noting) Require(need access.Need) error {
 	return errs.New(errs.PermissionDenied, "no right on %s", need.Object)
 }
 
-// A request that may wait finds room again; one that may not is refused at once.
+// A request that may wait succeeds when the shards are free again. One that may not wait is refused at once.
 func TestWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, st := ingesttest.New(t)
@@ -201,8 +201,8 @@ func TestWaiting(t *testing.T) {
 	})
 }
 
-// Values that go straight into columns, for a table that exists and one that does not, with what is
-// refused among the rejects.
+// Values go directly into columns, for an existing and a new table, and refused records are kept among the
+// rejects.
 func TestColumns(t *testing.T) {
 	s, st := ingesttest.New(t)
 	st.Create("public", "old",
@@ -270,8 +270,8 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// TestNewColumnsOfARequest: the batches of a request share the bound of its new columns, and one that is made again has
-// what it had.
+// TestNewColumnsOfARequest: the batches of a request share the limit of its new columns, and a batch that is
+// retried keeps its share.
 func TestNewColumnsOfARequest(t *testing.T) {
 	s, st := ingesttest.New(t, func(c *ingest.Config) { c.MaxNewColumns = 5 })
 	feed := func(doc string) ingest.Records {
@@ -284,10 +284,10 @@ func TestNewColumnsOfARequest(t *testing.T) {
 			return nil
 		}
 	}
-	st.Refuse("public.a", fmt.Errorf("a change: %w", write.ErrSchemaChanged)) // it is made three times
+	st.Refuse("public.a", fmt.Errorf("a change: %w", write.ErrSchemaChanged)) // it is retried three times
 	outs := s.Store(t.Context(), request(batch("a", feed(`{"a":1,"b":1,"c":1}`)), batch("f", feed(`{"a":1,"b":1}`))))
 	if outs[0].Err == nil || outs[1].Err != nil || outs[1].Skipped != 0 {
-		t.Errorf("beside a batch that is made again: %+v", outs)
+		t.Errorf("next to a batch that is retried: %+v", outs)
 	}
 	st.Refuse("public.a", nil)
 	outs = s.Store(t.Context(), request(batch("a", feed(`{"a":1,"b":1,"c":1}`)), batch("b", feed(`{"a":1,"b":1,"c":1}`)),
@@ -302,7 +302,7 @@ func TestNewColumnsOfARequest(t *testing.T) {
 	if stored > 2 || skipped < 4 || stored+skipped != 6 {
 		t.Errorf("%d records stored, %d left out", stored, skipped)
 	}
-	// What exists costs nothing, and each request has the whole bound.
+	// Existing columns do not count, and each request has the whole limit.
 	if out := s.Store(t.Context(), request(batch("d", feed(`{"a":1,"b":1,"c":1,"d":1,"e":1}`)),
 		batch("e", feed(`{}`))))[0]; out.Err != nil || out.Skipped != 0 {
 		t.Errorf("%+v", out)

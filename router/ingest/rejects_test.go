@@ -8,7 +8,7 @@ import (
 	"cordwood/router/pipeline"
 )
 
-// Records that are too many to keep fail the request: none gets lost.
+// If there are too many rejects to keep, the request fails, so that none is lost.
 func TestTooManyRejects(t *testing.T) {
 	text := strings.Repeat("x", 100)
 	r := &rejects{batch: &Batch{}, bytes: maxRejectBytes - 1000}

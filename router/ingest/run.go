@@ -340,8 +340,8 @@ func (j *job) write(ctx context.Context, out *pipeline.Output) Outcome {
 	warnings := slices.Clone(out.Warnings)
 	if j.repaired > 0 {
 		warnings = append(warnings, words.Say(j.repaired,
-			"line is not valid UTF-8: U+FFFD was stored in the place of what is not",
-			"lines are not valid UTF-8: U+FFFD was stored in the place of what is not"))
+			"line is not valid UTF-8: U+FFFD was stored for each invalid part",
+			"lines are not valid UTF-8: U+FFFD was stored for each invalid part"))
 	}
 	if b.compiled != nil && b.timeIndex != nil {
 		warnings = append(warnings, "custom_time_index has no effect: the pipeline "+b.Pipeline+

@@ -51,7 +51,7 @@ func ingestServer(t *testing.T) (*httptest.Server, func() []received) {
 			rows = len(values)
 		}
 		for range bytes.Count(body, []byte("twice")) {
-			w.Header().Add("x-svc-warnings", "1 key came more than once")
+			w.Header().Add("x-svc-warnings", "1 key occurred more than once")
 		}
 		if n := bytes.Count(body, []byte("drop")); n > 0 {
 			rows -= n
@@ -332,7 +332,7 @@ func TestIngestReports(t *testing.T) {
 	warns := writeFile(t, "warns", []byte(strings.Repeat("fine\ntwice\n", 4)+"twice\ntwice\ntwice\n"))
 	stdout, stderr, err = execute(t, "", "ingest", warns, "--server", s.URL, "--table", "t")
 	if err != nil || !strings.HasPrefix(stdout, "11 rows written, 0 skipped, ") ||
-		strings.Count(stderr, "warning: "+warns+", lines 1-11: 1 key came more than once\n") != 5 ||
+		strings.Count(stderr, "warning: "+warns+", lines 1-11: 1 key occurred more than once\n") != 5 ||
 		!strings.Contains(stderr, "warning: the answers to batches had 2 more warnings like these\n") {
 		t.Errorf("printed %q, %q, %v", stdout, stderr, err)
 	}

@@ -196,12 +196,12 @@ func TestDryRunOfManyRecords(t *testing.T) {
 func TestDryRunPrintsWarnings(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Add("X-Svc-Warnings", "2 numbers lost their fraction")
-		w.Header().Add("X-Svc-Warnings", "1 key came more than once")
+		w.Header().Add("X-Svc-Warnings", "1 key occurred more than once")
 		_, _ = w.Write([]byte(tracedAnswer))
 	}))
 	t.Cleanup(s.Close)
 	_, stderr, err := execute(t, "x\n", "pipeline", "dryrun", "edge", "--server", s.URL)
-	if want := "warning: 2 numbers lost their fraction\nwarning: 1 key came more than once\n"; stderr != want {
+	if want := "warning: 2 numbers lost their fraction\nwarning: 1 key occurred more than once\n"; stderr != want {
 		t.Errorf("%q, %v, want %q", stderr, err, want)
 	}
 }

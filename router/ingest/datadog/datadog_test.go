@@ -39,7 +39,7 @@ func send(d *Door, target, body string, headers ...string) *httptest.ResponseRec
 	return doortest.Serve(d.Logs, Refuse, r)
 }
 
-// agent is what the agent sends of two lines.
+// agent is a body from the agent with two lines.
 const agent = `[{"message":"GET / 200","status":"info","timestamp":1720081858123,"hostname":"box","service":"web",` +
 	`"ddsource":"nginx","ddtags":"env:prod,team:a,team:b,canary,image:nginx:1.27"},` +
 	`{"message":"a \"b\" é","status":"error","timestamp":1720081858124,"hostname":"box","service":"web",` +
@@ -86,7 +86,7 @@ func packed(t testing.TB, encoding, text string) string {
 	return out.String()
 }
 
-// TestAgent sends what the agent sends, in all encodings that it has.
+// TestAgent sends the agent's body in all encodings that the agent supports.
 func TestAgent(t *testing.T) {
 	for _, encoding := range []string{"", "identity", "gzip", "deflate", "zstd"} {
 		d, st := door(t)
@@ -112,7 +112,7 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// TestProbe: the agent asks with an empty object whether logs would be taken.
+// TestProbe: the agent sends an empty object to check that logs are accepted.
 func TestProbe(t *testing.T) {
 	for _, body := range []string{"{}", " { }\n", "[]"} {
 		d, st := door(t)
@@ -186,7 +186,7 @@ func TestForms(t *testing.T) {
 				delete(got[i], "svc_timestamp")
 			case arrival:
 				if at := got[i]["svc_timestamp"].(time.Time); time.Since(at).Abs() > time.Hour {
-					t.Errorf("%s: the row has the time %s", c.name, at)
+					t.Errorf("%s: the time of the row is %s", c.name, at)
 				}
 				got[i]["svc_timestamp"] = arrival
 			}
@@ -197,7 +197,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestBadLogs: what can never be stored is kept among the rejects, and the others are stored.
+// TestBadLogs: logs that can never be stored are kept among the rejects, and the others are stored.
 func TestBadLogs(t *testing.T) {
 	deep := strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200)
 	for _, c := range []struct {
@@ -251,8 +251,8 @@ func checkErrors(t *testing.T, w *httptest.ResponseRecorder) (detail string) {
 	return got.Errors[0].Detail
 }
 
-// TestRefusals: what passes later is 429 or 503, and all else is one of the statuses on which the agent does not send
-// again.
+// TestRefusals: temporary refusals are 429 or 503, and all others have a status after which the agent does not
+// retry.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		err    error
@@ -329,7 +329,7 @@ func TestValidateAndCredentials(t *testing.T) {
 	}
 }
 
-// The same body is stored once if that is asked for.
+// The same body is stored once if the request asks for that.
 func TestDedupe(t *testing.T) {
 	d, st := door(t)
 	for range 2 {
@@ -342,11 +342,11 @@ func TestDedupe(t *testing.T) {
 	}
 }
 
-// readOne reads the log that a text is.
+// readOne reads the log in a text.
 func readOne(text []byte) (log, error) { return readLog(jsonwalk.New(text)) }
 
-// FuzzLogs holds that any body is answered, and that records are JSON whose fields other than ddtags are those of the
-// log.
+// FuzzLogs checks that every body gets an answer, and that records are JSON with all fields of the log except
+// ddtags.
 func FuzzLogs(f *testing.F) {
 	f.Add(agent, "env:test,a,a:b", "")
 	f.Add("{\"a\":1}\n{\"a\"\n2\n[3]", "", "h")
@@ -370,7 +370,7 @@ func FuzzLogs(f *testing.F) {
 		}
 		l, err := readOne(text)
 		if err != nil {
-			return // encoding/json takes what is nested deeper
+			return // encoding/json allows deeper nesting
 		}
 		var got map[string]any
 		if err := json.Unmarshal(in.appendRecord(nil, &l), &got); err != nil {

@@ -10,7 +10,7 @@ import (
 // tag is a tag of a log: a key and a value. The value may be empty.
 type tag struct{ key, value []byte }
 
-// manyTags is the number of tags from which on tags with equal keys are found by sorting.
+// manyTags is the number of tags at which tags with equal keys are found by sorting.
 const manyTags = 32
 
 // appendTags appends tags such as "env:test,team:a", and the tags in the query string, as a JSON object. If a key

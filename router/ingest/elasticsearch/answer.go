@@ -95,7 +95,7 @@ func writeItems(w http.ResponseWriter, out []byte, operations []operation, whole
 	return append(out, ']', ',')
 }
 
-// minZipped is the number of operations from which on the answer is large enough to be compressed.
+// minZipped is the number of operations at which the answer is large enough to be compressed.
 const minZipped = 8
 
 // storedItem is the end of the item of a stored document, after its id.
@@ -162,7 +162,7 @@ func alike(operations []operation) (n int) {
 // and end are the parts of an item before and after its id, and before is the id of the previous item. It returns the
 // last id, in the memory of before.
 func (z *zipped) items(head, end []byte, count int, ids *madeIDs, before []byte) []byte {
-	// An item and its neighbours are periodic but for the letter.
+	// An item and its neighbours are periodic except for the letter.
 	letter := len(head) + len(before) - 2
 	period := len(head) + len(before) + len(end)
 	both := append(append(append([]byte(nil), head...), before...), end...)

@@ -210,7 +210,7 @@ func (o *operation) check() string {
 	case o.verb == verbUpdate:
 		return "update is not supported: send the whole document with index"
 	case o.document[0] != '{':
-		return "the document is no JSON object"
+		return "the document is not a JSON object"
 	case o.index == "":
 		return "an index is missing: name it as _index of the command, or in the path"
 	case len(o.index) > maxIndex:

@@ -113,7 +113,7 @@ func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 // Unsupported answers search requests.
 func (d *Door) Unsupported(w http.ResponseWriter, r *http.Request) {
 	out := appendError([]byte(`{"error":`), typeUnsupported,
-		"cordwood stores documents that come by this API, and answers SQL at POST /v1/sql")
+		"cordwood stores documents sent with this API, and answers SQL at POST /v1/sql")
 	write(w, r, http.StatusBadRequest, append(out, `,"status":400}`...))
 }
 

@@ -63,7 +63,7 @@ func parse(t testing.TB, w *httptest.ResponseRecorder) (out result) {
 	return out
 }
 
-// statuses are those of the items, by verb.
+// statuses returns the statuses of the items, by verb.
 func statuses(r result) (out []string) {
 	for _, item := range r.Items {
 		for verb, it := range item {
@@ -73,7 +73,7 @@ func statuses(r result) (out []string) {
 	return out
 }
 
-// TestItems: each document has an item of its own, and a fault of one keeps no other away.
+// TestItems: each document has its own item, and a fault in one does not affect the others.
 func TestItems(t *testing.T) {
 	d, st := door(t)
 	w := bulk(d, "", `{"create":{"_index":"logs-2026.11.22","_id":"a"}}
@@ -118,7 +118,7 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// TestForms: the index of the path, parameters, and how the answer is cut to size.
+// TestForms: the index of the path, parameters, and which parts of the answer are returned.
 func TestForms(t *testing.T) {
 	const one = "{\"index\":{}}\n{\"message\":\"{\\\"a\\\":1}\",\"b\":2}\n"
 	for _, c := range []struct {
@@ -171,8 +171,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestBodiesThatAreNone are refused as a whole.
-func TestBodiesThatAreNone(t *testing.T) {
+// TestInvalidBodies: they are refused as a whole.
+func TestInvalidBodies(t *testing.T) {
 	for _, body := range []string{
 		"7\n{}\n", `{"upsert":{}}` + "\n{}\n", `{"index":{}} x` + "\n{}\n", `{"index":{},"create":{}}` + "\n{}\n",
 		"{\"index\":{\"_id\":\"" + strings.Repeat("x", 600) + "\"}}\n{}\n",
@@ -189,8 +189,8 @@ func TestBodiesThatAreNone(t *testing.T) {
 	}
 }
 
-// TestPressed: what may pass later is answered so that clients send it again: 503 with an item of 429 for each
-// document if nothing was stored, else an item of 429 for those.
+// TestPressed: after temporary refusals, clients resend: the status is 503 with an item of 429 for each document
+// if nothing was stored, and otherwise the refused documents have items of 429.
 func TestPressed(t *testing.T) {
 	d, st := door(t)
 	st.Refuse("public.full", errs.New(errs.RateLimited, "too many new tables"))
@@ -211,7 +211,7 @@ func TestPressed(t *testing.T) {
 		!strings.Contains(got[0], "Too Many") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	// Refused before the body was read.
+	// The request is refused before its body is read.
 	st.Fill(errs.New(errs.StorageUnavailable, "the disk is full"))
 	w = bulk(d, "", two)
 	if got := parse(t, w); w.Code != 503 || len(got.Items) != 2 {
@@ -234,7 +234,7 @@ func TestPressed(t *testing.T) {
 	}
 }
 
-// TestKeys: documents that all have an id are known by these and their contents when they come again.
+// TestKeys: if all documents have an id, a repeated request is recognised by the ids and contents.
 func TestKeys(t *testing.T) {
 	d, st := door(t)
 	for _, body := range []string{
@@ -249,11 +249,11 @@ func TestKeys(t *testing.T) {
 		texts[k.Text]++
 	}
 	if len(texts) != 2 || texts[""] != 0 {
-		t.Errorf("keys %v: want one that came twice, and one of another document", texts)
+		t.Errorf("keys %v: want one that occurs twice, and one for another document", texts)
 	}
 }
 
-// TestDocument stores a single document, and says what is wrong with one.
+// TestDocument stores a single document, and reports what is wrong with another.
 func TestDocument(t *testing.T) {
 	d, st := door(t)
 	send := func(body string) *httptest.ResponseRecorder {
@@ -307,7 +307,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestMemberBehindAction: a member behind the action has no effect, as that of winston-elasticsearch.
+// TestMemberBehindAction: a member after the action has no effect, such as that of winston-elasticsearch.
 func TestMemberBehindAction(t *testing.T) {
 	d, st := door(t)
 	w := bulk(d, "", `{"index":{"_index":"logs"},"attempts":0}`+"\n"+`{"n":1}`+"\n")
@@ -319,7 +319,7 @@ func TestMemberBehindAction(t *testing.T) {
 	}
 }
 
-// TestHandshake: what clients ask before they send documents.
+// TestHandshake: the requests of clients before they send documents.
 func TestHandshake(t *testing.T) {
 	d, _ := door(t)
 	d.Version = "7.17.0"
@@ -355,7 +355,7 @@ func TestHandshake(t *testing.T) {
 	}
 }
 
-// TestSetUpIsLogged: the log tells once for each path that nothing is kept, and not of more paths than it may remember.
+// TestSetUpIsLogged: for each path, one log line says that nothing is kept. The number of paths is bounded.
 func TestSetUpIsLogged(t *testing.T) {
 	base, _ := doortest.New(t)
 	var log bytes.Buffer
@@ -381,7 +381,7 @@ func TestSetUpIsLogged(t *testing.T) {
 	}
 }
 
-// FuzzBulk: whatever a body is, there is an answer with an item for each of its documents, or an error.
+// FuzzBulk: every body gets an answer with an item for each document, or an error.
 func FuzzBulk(f *testing.F) {
 	f.Add([]byte("{\"index\":{\"_index\":\"a\"}}\n{\"n\":1}\n"))
 	f.Add([]byte("{\"create\":{\"_index\":\"a\",\"_id\":\"\\u0041\"}}\r\n\n{\"@timestamp\":1}"))
@@ -409,7 +409,7 @@ func FuzzBulk(f *testing.F) {
 	})
 }
 
-// compareSlow reads a body with a space behind each line, which the quick ways of reading do not take.
+// compareSlow reads a body with a space after each line, which the fast paths do not handle.
 func compareSlow(t *testing.T, body []byte, want []operation) {
 	t.Helper()
 	got, _ := (&reader{byDefault: "default"}).read(bytes.ReplaceAll(body, []byte("\n"), []byte(" \n")))
@@ -442,7 +442,7 @@ func BenchmarkBulk(b *testing.B) {
 	}
 }
 
-// Of a request for more new indexes than one may make, the documents of the others are to be sent again.
+// If a request would create too many new indexes, the client must resend the documents for the excess ones.
 func TestNewIndexesAreBounded(t *testing.T) {
 	d, st := door(t)
 	var body strings.Builder
@@ -466,7 +466,7 @@ var timeIndex = schema.Column{
 	Name: "svc_timestamp", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true,
 }
 
-// pieceWriter notes the longest piece of an answer.
+// pieceWriter records the longest piece of an answer.
 type pieceWriter struct {
 	http.ResponseWriter
 	longest int
@@ -477,8 +477,8 @@ func (w *pieceWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// TestAnswersInPieces: the answer to many documents is not in memory as a whole, and does not repeat a long name. An
-// index in the path made 80 MB of a body of 320 KB.
+// TestAnswersInPieces: a large answer is never in memory as a whole, and does not repeat a long name. An index in
+// the path once turned a body of 320 KB into 80 MB.
 func TestAnswersInPieces(t *testing.T) {
 	for name, c := range map[string]struct {
 		index string
@@ -514,7 +514,7 @@ func TestAnswersInPieces(t *testing.T) {
 	}
 }
 
-// With id_column the _id is a column, and the primary key of a new table of which the last row stays.
+// With id_column, the _id becomes a column, and the primary key of a new table that keeps the last row.
 func TestIDColumn(t *testing.T) {
 	d, st := door(t)
 	w := bulk(d, "?id_column=_id", `{"index":{"_index":"t","_id":"a\"1"}}
@@ -547,28 +547,28 @@ func TestIDColumn(t *testing.T) {
 	}
 }
 
-// TestOperationsGrow: the memory of operations is asked for before it is taken, also where commands have no document,
-// and a command that comes again is there once.
+// TestOperationsGrow: the memory for operations is reserved before it is allocated, also for commands without a
+// document, and equal commands are stored once.
 func TestOperationsGrow(t *testing.T) {
 	const n = 1000
 	body := bytes.Repeat([]byte("{\"delete\":{\"_index\":\"a\",\"_id\":\"x\"}}\n"), n)
-	release(make([]operation, 0, 2*n)) // the room for a list of an earlier request is that of the whole list
+	release(make([]operation, 0, 2*n)) // the memory for the list of an earlier request is that of the whole list
 	asked := 0
 	b := reader{room: func(operations int) error { asked = max(asked, operations); return nil }}
 	operations, err := b.read(body)
 	if err != nil || len(operations) != n || asked < cap(operations) {
-		t.Fatalf("%d operations of %d in the room for %d, of %d: %v", len(operations), n, cap(operations), asked, err)
+		t.Fatalf("%d operations of %d in the memory for %d, of %d: %v", len(operations), n, cap(operations), asked, err)
 	}
 	if operations[0].command != operations[n-1].command {
-		t.Error("each operation has a command of its own")
+		t.Error("each operation has its own command")
 	}
 	b = reader{room: func(int) error { return errors.New("no room") }}
 	if _, err := b.read(body); err == nil {
-		t.Error("operations are read without room for them")
+		t.Error("operations are read without memory for them")
 	}
 }
 
-// TestNamesOfItems: each item has the index and the id of its own document, and made ids differ.
+// TestNamesOfItems: each item has the index and the id of its own document, and generated ids differ.
 func TestNamesOfItems(t *testing.T) {
 	d, _ := door(t)
 	w := bulk(d, "", `{"create":{"_index":"a"}}
@@ -595,8 +595,8 @@ func TestNamesOfItems(t *testing.T) {
 	}
 }
 
-// TestOperationsIn: the estimate has room for all operations of an even body, and for few more; a body whose documents
-// become longer or shorter does not reserve more than it has.
+// TestOperationsIn: the estimate has room for all operations of an even body, and for few more. A body whose
+// documents become longer or shorter does not reserve more than it needs.
 func TestOperationsIn(t *testing.T) {
 	long := "{\"create\":{}}\n{\"a\":\"" + strings.Repeat("x", 500) + "\"}\n"
 	short := "{\"create\":{}}\n{\"a\":1}\n"

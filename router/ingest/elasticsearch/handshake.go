@@ -82,8 +82,9 @@ func (d *Door) SetUp(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if d.Log != nil && d.first(r.URL.Path) {
-		d.Log.InfoContext(r.Context(), "set-up of an Elasticsearch client is acknowledged, and not kept: tables are made of "+
-			"the documents, and options are set by x-svc-hints or ALTER TABLE", "method", r.Method, "path", clip(r.URL.Path),
+		d.Log.InfoContext(r.Context(), "the set-up of an Elasticsearch client is acknowledged but not stored: tables "+
+			"are created from "+
+			"the documents, and options are set with x-svc-hints or ALTER TABLE", "method", r.Method, "path", clip(r.URL.Path),
 			"client", clip(r.UserAgent()))
 	}
 	write(w, r, http.StatusOK, []byte(`{"acknowledged":true,"shards_acknowledged":true}`))

@@ -27,7 +27,7 @@ func unzip(t testing.TB, zip []byte) []byte {
 	return text
 }
 
-// FuzzZipped: what is written as gzip is the text, wherever it repeats.
+// FuzzZipped: the decompressed output equals the text, wherever it repeats.
 func FuzzZipped(f *testing.F) {
 	f.Add([]byte("abcabcabc"), uint64(1))
 	f.Add([]byte("é\xff\x00aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), uint64(7))
@@ -75,11 +75,11 @@ func TestZippedLengths(t *testing.T) {
 	}
 	z.end()
 	if !bytes.Equal(unzip(t, out.Bytes()), text) {
-		t.Error("the text is another")
+		t.Error("the text differs")
 	}
 }
 
-// FuzzAnswer: the answer in gzip is the answer without, whatever ids and commands are.
+// FuzzAnswer: the compressed answer equals the uncompressed one, for any ids and commands.
 func FuzzAnswer(f *testing.F) {
 	f.Add("logs", "a", uint16(20))
 	f.Add(strings.Repeat("é", 130), "\"\xff", uint16(9))
@@ -101,7 +101,7 @@ func FuzzAnswer(f *testing.F) {
 				o.id = fmt.Appendf(nil, "%s%d", id, random.IntN(1000)*random.IntN(1000))
 			}
 		}
-		// Both have the same made ids.
+		// Both have the same generated ids.
 		a, b := newNames(), newNames()
 		*b.ids = *a.ids
 		plain := httptest.NewRecorder()
@@ -115,7 +115,7 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// TestZippedAnswer: who takes gzip gets it, and the same items.
+// TestZippedAnswer: a client that accepts gzip gets it, with the same items.
 func TestZippedAnswer(t *testing.T) {
 	for accepted, want := range map[string]bool{
 		"": false, "gzip": true, "deflate, GZip;q=0.5": true, "gzip;q=0": false, "gzip; q=0.00": false, "br, zstd": false,
@@ -145,7 +145,7 @@ func TestZippedAnswer(t *testing.T) {
 			t.Errorf("%q: errors %v, %d ids", accepted, answer.Errors, len(ids))
 		}
 	}
-	// A document that fails gets its item in the other way.
+	// The item of a document that fails is written by the general path.
 	d, _ := door(t)
 	r := httptest.NewRequest(http.MethodPost, "/logs/_bulk",
 		strings.NewReader(strings.Repeat("{\"create\":{}}\n{\"a\":1}\n", 20)+"{\"create\":{}}\n7\n"))

@@ -167,7 +167,7 @@ func (in *input) decode(text []byte) error {
 	}
 	n, err := base64.StdEncoding.Decode(in.packed[:size], text)
 	if err != nil {
-		return in.add(text, "its data is no base64: "+err.Error())
+		return in.add(text, "its data is not base64: "+err.Error())
 	}
 	raw := in.packed[:n]
 	if len(raw) > 2 && raw[0] == 0x1f && raw[1] == 0x8b {

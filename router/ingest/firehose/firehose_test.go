@@ -28,7 +28,7 @@ func door(t testing.TB) (*Door, *ingesttest.Store) {
 
 const requestID = "ed1d787c-b9e2-4631-92dc-8e7c9d26d804"
 
-// request is a delivery of Firehose with records of this data.
+// request returns a delivery of Firehose whose records have this data.
 func request(data ...string) string {
 	var records []map[string]string
 	for _, one := range data {
@@ -41,7 +41,7 @@ func request(data ...string) string {
 	return string(text)
 }
 
-// send sends what Firehose sends; headers are further pairs of name and value.
+// send sends a body as Firehose does; headers are further pairs of name and value.
 func send(d *Door, target, body string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, target, strings.NewReader(body))
 	for _, h := range [][]string{
@@ -82,7 +82,7 @@ func gzipped(text string) string {
 	return out.String()
 }
 
-// cloudwatch is what a subscription of CloudWatch Logs sends.
+// cloudwatch is a message from a subscription of CloudWatch Logs.
 const cloudwatch = `{"messageType":"DATA_MESSAGE","owner":"123456789012","logGroup":"/aws/lambda/shop",` +
 	`"logStream":"2024/07/04/[$LATEST]0f3a","subscriptionFilters":["all"],"logEvents":[` +
 	`{"id":"0001","timestamp":1720081858123,"message":"START RequestId: 1\n"},` +
@@ -134,7 +134,7 @@ func TestForms(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		data []string
-		rows []ingesttest.Row // without the time of arrival
+		rows []ingesttest.Row // without the arrival time
 	}{
 		{
 			"JSON",
@@ -187,7 +187,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestCommonAttributes: they say where records go, and the others are fields of every record that lacks them.
+// TestCommonAttributes: they select the destination of records, and the others become fields of every record that
+// lacks them.
 func TestCommonAttributes(t *testing.T) {
 	d, st := door(t)
 	const header = `{"commonAttributes":{"db":"shop","table":"my table","env":"test","a":"x"}}`
@@ -199,10 +200,10 @@ func TestCommonAttributes(t *testing.T) {
 	for _, row := range st.Rows("shop.my_table") {
 		got = append(got, fmt.Sprint(row["env"], row["a"], row["message"]))
 		if time.Since(row["svc_timestamp"].(time.Time)) > time.Hour {
-			t.Errorf("it has the time %s", row["svc_timestamp"])
+			t.Errorf("its time is %s", row["svc_timestamp"])
 		}
 	}
-	// The first a is a number, and a text is another type.
+	// The first a is a number, so a text has another type.
 	want := []string{"test1 <nil>"}
 	if diff := cmp.Diff(want, got); diff != "" || len(st.Rows("svc_private.rejects")) != 4 {
 		t.Errorf("rows (-want +got):\n%s%v", diff, st.Rows("svc_private.rejects"))
@@ -236,20 +237,20 @@ func TestRepetition(t *testing.T) {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
 	}
-	if w := send(d, "/v1/firehose", request(`{"a":2}`)); w.Code != 200 { // the id alone says nothing
+	if w := send(d, "/v1/firehose", request(`{"a":2}`)); w.Code != 200 { // the id alone does not identify a request
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
 	if n := len(st.Rows("public.firehose_logs")); n != 2 {
 		t.Errorf("%d rows", n)
 	}
 	d, st = door(t)
-	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(request("x"))) // the id is in the body alone
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(request("x"))) // the id is only in the body
 	if w := doortest.Serve(d.Deliver, Refuse, r); w.Code != 200 || check(t, w) != "" || len(st.Keys()) != 1 {
 		t.Errorf("%d %s %v", w.Code, w.Body, st.Keys())
 	}
 }
 
-// TestBadRecords: what can never be stored is kept among the rejects, and the others are stored.
+// TestBadRecords: records that can never be stored are kept among the rejects, and the others are stored.
 func TestBadRecords(t *testing.T) {
 	deep := strings.Repeat("[", 200) + strings.Repeat("]", 200)
 	packed := gzipped(strings.Repeat("a line of text\n", 100))
@@ -291,7 +292,7 @@ func TestBadRecords(t *testing.T) {
 	}
 }
 
-// TestRefusals: what may pass later, quotas too, is 503.
+// TestRefusals: temporary refusals, including quotas, are 503.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		err    error
@@ -324,7 +325,8 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// FuzzRecords holds that any record is answered with 200 and none of its lines is lost: it is a row or a reject.
+// FuzzRecords checks that every record is answered with 200, and that each of its lines becomes a row or a
+// reject.
 func FuzzRecords(f *testing.F) {
 	f.Add(cloudwatch, "")
 	f.Add(gzipped(cloudwatch), "text\n{\"a\":1}")
@@ -334,7 +336,7 @@ func FuzzRecords(f *testing.F) {
 		d, st := door(t)
 		w := send(d, "/v1/firehose", request(first, second), headerCommon, `{"commonAttributes":{"env":"test"}}`)
 		if w.Code == http.StatusBadRequest && strings.Contains(w.Body.String(), "columns") {
-			return // more than a table may have
+			return // exceeds the limits of a table
 		}
 		if w.Code != 200 && w.Code != 413 {
 			t.Errorf("answer %d %s", w.Code, w.Body)
@@ -349,7 +351,7 @@ func FuzzRecords(f *testing.F) {
 	})
 }
 
-// blank returns how many lines have blanks only.
+// blank returns the number of lines that are empty or white space.
 func blank(text string) (n int) {
 	for line := range strings.SplitSeq(text, "\n") {
 		if strings.TrimSpace(line) == "" {
@@ -359,7 +361,7 @@ func blank(text string) (n int) {
 	return n
 }
 
-// FuzzBody holds that any body is answered.
+// FuzzBody checks that every body gets an answer.
 func FuzzBody(f *testing.F) {
 	f.Add(request(cloudwatch, "x"))
 	f.Add(`{"records":[{"data":"\u0065A=="},1,{}],"requestId":null}`)

@@ -58,7 +58,7 @@ func entry(text string) []byte {
 	return msgp.AppendString(msgp.AppendString(msgp.AppendMapHeader(b, 1), "msg"), text)
 }
 
-// option returns the options of a message, of texts.
+// option returns the options of a message as texts.
 func option(pairs ...string) []byte {
 	b := msgp.AppendMapHeader(nil, uint32(len(pairs)/2))
 	for _, text := range pairs {
@@ -73,7 +73,7 @@ func messageOf(tag string, parts ...[]byte) string {
 	return string(append(b, bytes.Join(parts, nil)...))
 }
 
-// packedOf is entries as the modes PackedForward have them.
+// packedOf returns entries as in the modes PackedForward.
 func packedOf(entries ...[]byte) []byte { return msgp.AppendBytes(nil, bytes.Join(entries, nil)) }
 
 func gzipped(data []byte) []byte {
@@ -120,7 +120,7 @@ func acked(t testing.TB, c io.Reader) string {
 	return string(name)
 }
 
-// The messages of all modes, those of fluent-logger for Python as it sent them.
+// The messages of all modes. Those of fluent-logger for Python were recorded.
 func TestModes(t *testing.T) {
 	row := func(tag, msg string) ingesttest.Row {
 		return ingesttest.Row{"svc_timestamp": at, "tag": tag, "msg": msg}
@@ -222,7 +222,7 @@ func slices(parts ...any) []byte {
 	return out
 }
 
-// A chunk is acknowledged once its rows are stored, and stored once although it comes three times.
+// A chunk is acknowledged once its rows are stored, and is stored once although it arrives three times.
 func TestAck(t *testing.T) {
 	address, f := server(t)
 	const table = "public.fluent_logs"
@@ -243,7 +243,7 @@ func TestAck(t *testing.T) {
 		}
 		socktest.Write(t, c, chunk)
 	}
-	// Other records under the same name are not lost, nor a chunk of another tag.
+	// Other records with the same name are not lost, and neither is a chunk with another tag.
 	socktest.Write(t, c, messageOf("a", packedOf(entry("z")), option("chunk", "p1"))+
 		messageOf("b", packedOf(entry("z")), option("chunk", "p1")))
 	for range 3 {
@@ -254,7 +254,7 @@ func TestAck(t *testing.T) {
 	}
 }
 
-// A chunk of more records than are stored at a time.
+// A chunk has more records than are stored at a time.
 func TestLargeChunk(t *testing.T) {
 	address, f := server(t)
 	one := entry("x")
@@ -269,7 +269,7 @@ func TestLargeChunk(t *testing.T) {
 	}
 }
 
-// A server that stops stores and acknowledges what was sent before.
+// When a server stops, it stores and acknowledges everything sent before.
 func TestShutdown(t *testing.T) {
 	f := socktest.New(t)
 	s, err := New(Config{Config: f.Config})
@@ -308,7 +308,7 @@ func TestArrivalTime(t *testing.T) {
 	}
 }
 
-// A client of a listener with a shared key is asked to prove that it knows it, and given a proof.
+// A client of a listener with a shared key must prove that it knows the key, and receives a proof.
 func TestSharedKey(t *testing.T) {
 	for _, key := range []string{"secret", "wrong"} {
 		address, f := server(t, func(c *Config) { c.SharedKey, c.Name = "secret", "box" })
@@ -355,7 +355,7 @@ func TestSharedKey(t *testing.T) {
 	}
 }
 
-// TestForbiddenWithKey: a client that takes part in the handshake is told that it may not send.
+// TestForbiddenWithKey: during the handshake, a client learns that it may not send.
 func TestForbiddenWithKey(t *testing.T) {
 	address, f := server(t, func(c *Config) {
 		c.SharedKey, c.Name = "secret", "box"
@@ -397,7 +397,7 @@ func decode(r *msgp.Reader, to *[]any) error {
 	return err
 }
 
-// Without a proof nothing is stored.
+// Without a proof, nothing is stored.
 func TestNoPing(t *testing.T) {
 	address, f := server(t, func(c *Config) { c.SharedKey = "secret" })
 	socktest.Send(t, address, messageOf("a", packedOf(entry("x"))))
@@ -406,7 +406,7 @@ func TestNoPing(t *testing.T) {
 	}
 }
 
-// A sender without the right to write is cut off, and so is one who loses it.
+// The connection of a sender without the right to write is closed, also if the right is lost later.
 func TestRights(t *testing.T) {
 	right := make(chan access.Right, 3)
 	for _, r := range []access.Right{access.ReadOnly, access.WriteOnly, access.ReadOnly} {
@@ -423,8 +423,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// What is wrong with one entry, or one message, does not keep the others away; what makes the stream unreadable ends
-// it.
+// A faulty entry or message does not affect the others. A fault that makes the stream unreadable ends it.
 func TestHostile(t *testing.T) {
 	deep := append(bytes.Repeat([]byte{0x81, 0xa1, 'a'}, 33), 0x80)
 	deeper := append(bytes.Repeat([]byte{0x81, 0xa1, 'a'}, 200), 0x80)
@@ -486,7 +485,7 @@ func TestHostile(t *testing.T) {
 			} else if n := f.Metric(t, "cordwood_forward_dropped_total", string(c.reason)); n != 1 {
 				t.Errorf("%v counted as %s", n, c.reason)
 			}
-			socktest.Await(t, "the memory is given back", func() bool { return f.Config.Bodies.InFlight() == 0 })
+			socktest.Await(t, "the memory is free", func() bool { return f.Config.Bodies.InFlight() == 0 })
 		})
 	}
 }
@@ -505,10 +504,10 @@ func TestTooLarge(t *testing.T) {
 	socktest.Await(t, "the message is counted", func() bool {
 		return f.Metric(t, "cordwood_forward_dropped_total", "too_large") == 1
 	})
-	socktest.Await(t, "the memory is given back", func() bool { return f.Config.Bodies.InFlight() == 0 })
+	socktest.Await(t, "the memory is free", func() bool { return f.Config.Bodies.InFlight() == 0 })
 }
 
-// FuzzStream holds that no bytes break the door, and that messages do not depend on how the bytes come.
+// FuzzStream checks that no bytes break the door, and that messages do not depend on how the bytes are split.
 func FuzzStream(f *testing.F) {
 	f.Add([]byte(messageOf("a", packedOf(entry("x"), entry("y")), option("chunk", "p"))), uint8(3))
 	f.Add([]byte(messageOf("a", eventTimeOf(at), entry("x")[11:], option("size", "1"))), uint8(1))
@@ -542,7 +541,7 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// checkRecord holds that a record that can be read is JSON.
+// checkRecord checks that a readable record becomes JSON.
 func checkRecord(t *testing.T, data []byte) {
 	text, ok := appendRecord(nil, &sockdoor.Record{Data: data, From: "tag"})
 	if ok && !isObject(text) {
@@ -556,8 +555,8 @@ func isObject(text []byte) bool {
 	return err == nil && v.Kind() == value.Object
 }
 
-// TestLittleMemory: a chunk that the memory for bodies has room for is stored although the connection holds its bytes,
-// and a bomb is acknowledged, which would come again for ever otherwise.
+// TestLittleMemory: a chunk that fits into the memory for bodies is stored although the connection holds its
+// bytes. A decompression bomb is acknowledged, because otherwise the client would resend it without end.
 func TestLittleMemory(t *testing.T) {
 	const limit = 24 << 20
 	text := strings.Repeat("x", limit/4)

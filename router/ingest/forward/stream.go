@@ -108,7 +108,7 @@ func (st *stream) message(r *sockdoor.Record) error {
 	m, err := parse(r.Data)
 	if err != nil {
 		st.Drop(malformed, 1)
-		return fmt.Errorf("a message has not the form of the forward protocol: %w", err)
+		return fmt.Errorf("a message does not conform to the forward protocol: %w", err)
 	}
 	if len(m.chunk) > maxChunk {
 		st.Drop(malformed, 1)
@@ -200,7 +200,7 @@ func (s *sender) entry(b []byte) ([]byte, error) {
 // bad counts an entry that does not conform to the protocol.
 func (s *sender) bad() {
 	s.st.Drop(malformed, 1)
-	s.st.Say("entries of messages have not the form of the forward protocol, and were left out", "tag", s.m.tag)
+	s.st.Say("entries of messages do not conform to the forward protocol, and were left out", "tag", s.m.tag)
 }
 
 // add adds a record.

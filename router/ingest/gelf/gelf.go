@@ -149,8 +149,8 @@ func (d *Door) push(r *http.Request) error {
 	out := &call.Store(b)[0]
 	if in.repeated > 0 {
 		call.X.Header().Add(exchange.HeaderWarnings, words.Say(in.repeated,
-			"key came more than once in an object: its last value was stored",
-			"keys came more than once in an object: the last value of each was stored"))
+			"key occurred more than once in an object: its last value was stored",
+			"keys occurred more than once in an object: the last value of each was stored"))
 	}
 	switch {
 	case out.Err != nil:

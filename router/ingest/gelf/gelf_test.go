@@ -38,12 +38,12 @@ func server(t testing.TB, change ...func(*sockdoor.Config)) (*Server, *socktest.
 	return s, f
 }
 
-// docker is what Docker's driver gelf sends of a line.
+// docker is what Docker's driver gelf sends for a line.
 const docker = `{"version":"1.1","host":"box","short_message":"GET / 200","timestamp":1720081858.123,"level":6,` +
 	`"_command":"nginx -g 'daemon off;'","_container_id":"0f3a9c","_container_name":"web",` +
 	`"_created":"2024-07-04T08:00:00.1Z","_image_id":"sha256:1","_image_name":"nginx","_tag":"0f3a9c"}`
 
-// pygelf is what pygelf sends of Python's logging, with extra fields.
+// pygelf is what pygelf sends for a record of Python's logging with extra fields.
 const pygelf = `{"version": "1.1", "short_message": "hello", "timestamp": 1720081858.5, "level": 4, "host": "box", ` +
 	`"_line": 3, "_took": 1.5, "_ok": true, "_none": null, "_id": "a", "_host": "other", "_obj": {"a": [1]}, ` +
 	`"full_message": "hello\nworld"}`
@@ -103,7 +103,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// Messages plain, compressed, and in chunks that come in any order and twice.
+// Messages are plain, compressed, or in chunks in any order and with duplicates.
 func TestDatagrams(t *testing.T) {
 	s, f := server(t)
 	c := socktest.Dial(t, "udp", socktest.UDP(t, s))
@@ -129,7 +129,7 @@ func TestDatagrams(t *testing.T) {
 	}
 }
 
-// What a datagram should not be is counted.
+// Invalid datagrams are counted.
 func TestBadDatagrams(t *testing.T) {
 	s, f := server(t)
 	c := socktest.Dial(t, "udp", socktest.UDP(t, s))
@@ -153,7 +153,7 @@ func TestBadDatagrams(t *testing.T) {
 	}
 }
 
-// A message that is too long is passed over, and the next one is stored.
+// A message that is too long is skipped, and the next one is stored.
 func TestLong(t *testing.T) {
 	s, f := server(t)
 	text := strings.Repeat("b", MaxBytes-30)
@@ -172,7 +172,7 @@ func TestLong(t *testing.T) {
 	}
 }
 
-// What is not a message is kept among the rejects.
+// Invalid messages are kept among the rejects.
 func TestRejects(t *testing.T) {
 	s, f := server(t)
 	socktest.Send(t, socktest.TCP(t, s), "hello\x00[1]\x00"+docker+"\x00{\"short_message\":\x00")
@@ -239,7 +239,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// Chunks that are never completed take bounded memory, and are forgotten.
+// Chunks that are never completed take bounded memory, and are dropped after some time.
 func TestAssembly(t *testing.T) {
 	a := newAssembly()
 	now := time.Now()
@@ -255,7 +255,7 @@ func TestAssembly(t *testing.T) {
 		}
 	}
 	if n := dropped[incomplete]; n != 5000-len(a.open) || n < 3000 {
-		t.Errorf("%d were given up, %d are open", n, len(a.open))
+		t.Errorf("%d were dropped, %d are open", n, len(a.open))
 	}
 	for i := range 2 * maxOpen {
 		a.message(from, chunk(fmt.Sprintf("s%07d", i), 0, 2, nil), drop)
@@ -278,7 +278,7 @@ func TestAssembly(t *testing.T) {
 	}
 }
 
-// FuzzDatagram holds that no datagrams break the door, and that messages are bounded.
+// FuzzDatagram checks that no datagrams break the door, and that messages are bounded.
 func FuzzDatagram(f *testing.F) {
 	zip := gzipped(f, docker)
 	f.Add([]byte(docker), []byte(pygelf))
@@ -301,7 +301,7 @@ func FuzzDatagram(f *testing.F) {
 	})
 }
 
-// FuzzFraming holds that messages do not depend on how the bytes come, and that the framing continues.
+// FuzzFraming checks that messages do not depend on how the bytes are split, and that the framing continues.
 func FuzzFraming(f *testing.F) {
 	f.Add([]byte(docker+"\x00"+pygelf+"\x00"), uint8(7))
 	f.Add([]byte("\x00 \x00aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\x00b"), uint8(3))
@@ -316,11 +316,11 @@ func FuzzFraming(f *testing.F) {
 	})
 }
 
-// TestValuesThatCannotBeKept: nothing is stored otherwise than it came without a word.
+// TestValuesThatCannotBeKept: no value is changed without a warning.
 func TestValuesThatCannotBeKept(t *testing.T) {
 	for _, c := range []struct{ name, body, text, warning string }{
 		{"an integer beyond 64 bits", `{"short_message":"a","_n":9223372036854775808}`, value.BigInteger, ""},
-		{"a key twice", `{"short_message":"a","_n":1,"_n":2}`, "", "1 key came more than once"},
+		{"a key twice", `{"short_message":"a","_n":1,"_n":2}`, "", "1 key occurred more than once"},
 		{"no UTF-8", "{\"short_message\":\"a\xff\"}", "", "not valid UTF-8"},
 	} {
 		base, _ := doortest.New(t)
@@ -333,8 +333,8 @@ func TestValuesThatCannotBeKept(t *testing.T) {
 	}
 }
 
-// TestLevels: a level is a number of syslog's, also by its name. What is none is kept beside it, and so is no message
-// refused for the type of a fixed field.
+// TestLevels: a level is a syslog number, also given by its name. Any other value is kept in another column. No
+// message is refused because of the type of a fixed field.
 func TestLevels(t *testing.T) {
 	for level, want := range map[string][2]any{
 		`3`: {int64(3), nil}, `"4"`: {int64(4), nil}, `6.0`: {int64(6), nil}, `"Error"`: {int64(3), "Error"},
@@ -357,7 +357,8 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestOtherTypes: a field whose type is not that of its column keeps no message away, unless the listener says so.
+// TestOtherTypes: a message is stored although the type of a field differs from that of its column, unless the
+// listener forbids it.
 func TestOtherTypes(t *testing.T) {
 	const messages = `{"host":"h","_n":1}` + "\x00" + `{"host":"h","_n":"x"}` + "\x00" + `{"host":"h","_n":2}`
 	s, f := server(t)
@@ -375,11 +376,12 @@ func TestOtherTypes(t *testing.T) {
 	f.Rows(t, "svc_private.rejects", 1)
 }
 
-// TestManyMessages: the list of messages takes of the memory for bodies, and malformed lines take time in proportion.
+// TestManyMessages: the list of messages counts towards the memory for bodies, and malformed lines take linear
+// time.
 func TestManyMessages(t *testing.T) {
 	base, _ := doortest.New(t)
 	d := NewDoor(base)
-	body := strings.Repeat("1 ", doortest.MaxBytes/2) // each message takes 24 times its bytes
+	body := strings.Repeat("1 ", doortest.MaxBytes/2) // each message takes 24 times its length
 	w := doortest.Serve(d.Push, Refuse, httptest.NewRequest(http.MethodPost, "/gelf", strings.NewReader(body)))
 	if w.Code != http.StatusRequestEntityTooLarge {
 		t.Errorf("%d %s", w.Code, w.Body)

@@ -365,7 +365,7 @@ func (c *Call) Text() ([]byte, error) {
 		return nil, err
 	}
 	c.text = n
-	c.X.Header().Add(exchange.HeaderWarnings, "the body is not valid UTF-8: U+FFFD was stored in the place of what is not")
+	c.X.Header().Add(exchange.HeaderWarnings, "the body is not valid UTF-8: U+FFFD was stored for each invalid part")
 	valid := bytes.ToValidUTF8(c.Body, []byte("\uFFFD"))
 	return append(valid, make([]byte, body.Pad)...)[:len(valid)], nil
 }

@@ -18,7 +18,7 @@ import (
 	"cordwood/router/ingest/splunk"
 )
 
-// Rows that no query will show are told by every protocol that has headers.
+// Every protocol that has headers reports rows that no query will find.
 func TestExpiredRowsAreTold(t *testing.T) {
 	type refusal = func(http.ResponseWriter, *http.Request, *exchange.Refusal)
 	for _, c := range []struct {

@@ -188,7 +188,7 @@ func (d *decoder) field(e *entry, start int, whole bool) error {
 		f.value = start + at
 	} else {
 		if len(line) > maxName || !whole {
-			return malformed("a line of %d bytes is no field: it has no =, and is too long for a name", len(line))
+			return malformed("a line of %d bytes is not a field: it has no =, and is too long for a name", len(line))
 		}
 		f.value = len(e.data)
 		if err := d.bytes(e); err != nil {

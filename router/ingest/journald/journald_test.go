@@ -49,7 +49,7 @@ func entriesOf(first, last int) string {
 	return b.String()
 }
 
-// binaryField returns a field that says its length.
+// binaryField returns a field with its length.
 func binaryField(name, value string) string {
 	return name + "\n" + string(binary.LittleEndian.AppendUint64(nil, uint64(len(value)))) + value + "\n"
 }
@@ -76,7 +76,7 @@ func post(d *Door, body io.Reader, change ...func(*http.Request)) *httptest.Resp
 
 func TestUpload(t *testing.T) {
 	d, st := newDoor(t)
-	// Recorded from systemd-journal-upload 252, with fields of a second kind.
+	// Recorded from systemd-journal-upload 252, with repeated fields.
 	body := "__CURSOR=" + cursor(1) + "\n__REALTIME_TIMESTAMP=1764200000000001\n__MONOTONIC_TIMESTAMP=1000\n_BOOT_ID=" +
 		boot + "\n_MACHINE_ID=a4f1606152314255aa4d3642d52c12d2\n_HOSTNAME=web-1\nPRIORITY=6\nSYSLOG_IDENTIFIER=shop\n" +
 		"_PID=7\n_UID=0\n" +
@@ -166,7 +166,7 @@ func TestPieces(t *testing.T) {
 	checkOnce(t, st, 900, 5500)
 	// 900-1000, -2000, -3000, -4000, -4095 (the last number of three digits), -5000, -5500.
 	if st.Writes() != 7 || len(st.Keys()) != 7 || st.Lookups() != 1 {
-		t.Errorf("%d writes, %d keys, asked %d times", st.Writes(), len(st.Keys()), st.Lookups())
+		t.Errorf("%d writes, %d keys, %d look-ups", st.Writes(), len(st.Keys()), st.Lookups())
 	}
 	for _, k := range st.Keys() {
 		if k.User != "ann" || !strings.HasPrefix(k.Text, "journald-") {
@@ -175,7 +175,7 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// An uploader whose answer did not come through sends all again, and what has been written since, from another place.
+// An uploader whose answer was lost sends everything again from another place, with new entries.
 func TestAgain(t *testing.T) {
 	d, st := newDoor(t)
 	for _, body := range []string{
@@ -188,7 +188,7 @@ func TestAgain(t *testing.T) {
 	checkOnce(t, st, 50, 2300)
 }
 
-// A piece whose write failed is not acknowledged; those before it are not stored again.
+// A piece whose write failed is not acknowledged. Pieces before it are not stored again.
 func TestWriteFails(t *testing.T) {
 	d, st := newDoor(t)
 	st.Refuse("public.journald", errs.New(errs.ShardUnreachable, "shard 1 is gone"))
@@ -212,7 +212,7 @@ type iotestErr struct{ err error }
 
 func (r iotestErr) Read([]byte) (int, error) { return 0, r.err }
 
-// What came is stored after a silence, while the request is under way.
+// Entries are stored after a silence, while the request continues.
 func TestSilence(t *testing.T) {
 	d, st := newDoor(t)
 	d.silence = time.Millisecond
@@ -233,7 +233,7 @@ func TestSilence(t *testing.T) {
 	checkOnce(t, st, 1, 5)
 }
 
-// Machines that are copies of one another have the same source and numbers.
+// Copies of a machine have the same source and numbers.
 func TestCopies(t *testing.T) {
 	d, st := newDoor(t)
 	other := strings.ReplaceAll(entriesOf(1, 20), ";x=0", ";x=f")
@@ -303,7 +303,7 @@ func TestRefusals(t *testing.T) {
 		},
 		{
 			"no fields", exported(2) + strings.Repeat("x", 100_000) + "\n", contentType, "table=f", access.ReadWrite, 400,
-			"is no field", 1,
+			"is not a field", 1,
 		},
 		{
 			"a long name", exported(2) + strings.Repeat("x", 1000) + "=y\n", contentType, "table=g", access.ReadWrite, 400,
@@ -326,7 +326,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Long values are cut, and what is beyond the limits of an entry is left out; the entry is stored.
+// Long values are cut, and data beyond the limits of an entry is dropped. The entry is stored.
 func TestLong(t *testing.T) {
 	d, st := newDoor(t, func(d *httpdoor.Door) {
 		var err error
@@ -356,7 +356,7 @@ func TestLong(t *testing.T) {
 	}
 }
 
-// What memory bodies have not is waited for, and refused with 503.
+// If memory for bodies is lacking, a request waits, and is refused with 503 in the end.
 func TestMemory(t *testing.T) {
 	d, st := newDoor(t)
 	held, err := d.Bodies.Hold(t.Context(), nil)
@@ -374,7 +374,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestExpect: a client that waits to be asked for its body is asked, or refused without it.
+// TestExpect: a client that expects 100 Continue gets it, or is refused before it sends the body.
 func TestExpect(t *testing.T) {
 	d, st := newDoor(t)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -76,16 +76,16 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// check holds the Walker against encoding/json.
+// check compares the Walker with encoding/json.
 func check(t *testing.T, text string) {
 	t.Helper()
 	var want any
 	wantErr := json.Unmarshal([]byte(text), &want)
 	got, err := walk(text)
 	if (err == nil) != (wantErr == nil) {
-		t.Errorf("%.100q: error %v, and encoding/json has %v", text, err, wantErr)
+		t.Errorf("%.100q: error %v, encoding/json: %v", text, err, wantErr)
 	} else if err == nil && !reflect.DeepEqual(got, want) {
-		t.Errorf("%.100q: got %v, and encoding/json has %v", text, got, want)
+		t.Errorf("%.100q: got %v, encoding/json: %v", text, got, want)
 	}
 }
 
@@ -116,7 +116,7 @@ func FuzzWalk(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		if strings.ToValidUTF8(text, "") != text || strings.Count(text, "[")+strings.Count(text, "{") > 100 ||
 			strings.Contains(text, `\u`) {
-			return // other readers differ there by choice
+			return // other readers intentionally differ here
 		}
 		var v any
 		if json.Unmarshal([]byte(text), &v) != nil && strings.ContainsAny(text, "eE") {
@@ -126,7 +126,7 @@ func FuzzWalk(f *testing.F) {
 	})
 }
 
-// TestValues: values come one after another and in arrays; what is malformed outside of arrays is a line.
+// TestValues: values follow one another or are in arrays. Malformed text outside of arrays counts as a line.
 func TestValues(t *testing.T) {
 	for body, want := range map[string]string{
 		``:                                   ``,
@@ -178,7 +178,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestValuesNested: malformed lines that open and never close do not make the rest be read again and again.
+// TestValuesNested: malformed lines with unclosed brackets do not make the rest be read repeatedly.
 func TestValuesNested(t *testing.T) {
 	body := []byte(strings.Repeat("[[\n", 100) + strings.Repeat("{\"a\":\n", 100_000))
 	reads := 0

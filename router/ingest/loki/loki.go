@@ -120,13 +120,13 @@ func (d *Door) push(r *http.Request) (*ingest.Outcome, error) {
 	}
 	if in.unreadable > 0 {
 		call.X.Header().Add(exchange.HeaderWarnings, words.Say(in.unreadable,
-			"stream has labels that could not be read: its entries are stored without",
-			"streams have labels that could not be read: their entries are stored without"))
+			"stream has labels that could not be read: its entries are stored without them",
+			"streams have labels that could not be read: their entries are stored without them"))
 	}
 	if in.repeated > 0 {
 		call.X.Header().Add(exchange.HeaderWarnings, words.Say(in.repeated,
-			"key came more than once in an object: its last value was stored",
-			"keys came more than once in an object: the last value of each was stored"))
+			"key occurred more than once in an object: its last value was stored",
+			"keys occurred more than once in an object: the last value of each was stored"))
 	}
 	if out.Skipped > 0 && out.Skipped == out.Records {
 		return nil, errs.New(errs.InvalidArguments, "no entry of the request could be stored; the first: %s",
@@ -193,7 +193,7 @@ func (d *Door) decode(call *httpdoor.Call, isJSON bool, block *[]byte) ([]byte, 
 	}
 	if n > maxExpansion*len(body)+64 {
 		return nil, errs.New(errs.InvalidArguments,
-			"the body is not a snappy block: its %d bytes cannot become %d, as it says", len(body), n)
+			"the body is not a snappy block: its %d bytes cannot become the %d bytes that it claims", len(body), n)
 	}
 	if err := call.Inflate(int64(n)); err != nil {
 		return nil, err

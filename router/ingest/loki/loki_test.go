@@ -27,7 +27,7 @@ type pushed struct {
 	metadata []string // names and values
 }
 
-// message appends a field of bytes.
+// message appends a field that has bytes.
 func message(to []byte, field protowire.Number, data []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(to, field, protowire.BytesType), data)
 }
@@ -48,7 +48,7 @@ func protobuf(labels string, entries ...pushed) []byte {
 		}
 		stream = message(stream, 2, entry)
 	}
-	return message(nil, 1, number(stream, 3, 77)) // a hash, which nobody reads
+	return message(nil, 1, number(stream, 3, 77)) // a hash, which is ignored
 }
 
 // door returns a door on a store in memory.
@@ -74,7 +74,7 @@ var at = time.Date(2024, 1, 2, 3, 4, 5, 6, time.UTC)
 
 func nanos(d time.Duration) string { return strconv.FormatInt(at.Add(d).UnixNano(), 10) }
 
-// Both forms of a body become the same rows.
+// Both forms of a body give the same rows.
 func TestForms(t *testing.T) {
 	want := []ingesttest.Row{
 		{"svc_timestamp": at, "line": "one", "structured_metadata": `{"trace":"1"}`, "app": "web", "env": `te"st`},
@@ -118,7 +118,7 @@ func TestLabels(t *testing.T) {
 	for _, c := range []struct {
 		name, labels string
 		headers      []string
-		want         map[string]any // of the row, but for line, metadata and time
+		want         map[string]any // of the row, except line, metadata and time
 		warning      string
 	}{
 		{
@@ -185,7 +185,7 @@ func TestPipeline(t *testing.T) {
 	}
 }
 
-// Entries that can never be stored are left out, told, and kept; if all are bad, the answer is 400.
+// Entries that can never be stored are left out, reported, and kept. If all entries are bad, the answer is 400.
 func TestBadEntries(t *testing.T) {
 	for _, c := range []struct {
 		name, body string
@@ -280,7 +280,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A repeated request with a key is known.
+// A repeated request with a key is recognised.
 func TestKeys(t *testing.T) {
 	d, st := door(t)
 	body := []byte(`{"streams":[{"stream":{},"values":[["1","a"]]}]}`)
@@ -337,7 +337,7 @@ func BenchmarkPush(b *testing.B) {
 	b.ReportMetric(float64(b.N)*1000/b.Elapsed().Seconds(), "lines/s")
 }
 
-// TestRejectsAreWhole: an entry that is refused is kept as a push with its labels, time and metadata.
+// TestRejectsAreWhole: a refused entry is kept as a push request with its labels, time and metadata.
 func TestRejectsAreWhole(t *testing.T) {
 	const year2300 = 10_413_792_000
 	proto := message(nil, 1, message(message(nil, 1, []byte(`{app="web"}`)), 2,
@@ -363,7 +363,7 @@ func TestRejectsAreWhole(t *testing.T) {
 	}
 }
 
-// TestReplayedRejects: an entry that is sent again is noted once it is stored, and not if it fails again.
+// TestReplayedRejects: an entry that is sent again is noted when it is stored, and not if it fails again.
 func TestReplayedRejects(t *testing.T) {
 	d, st := door(t)
 	again := func(id, body string) *httptest.ResponseRecorder {
@@ -387,8 +387,8 @@ func TestReplayedRejects(t *testing.T) {
 	}
 }
 
-// TestManyPairs: labels and metadata without number take time and memory in proportion, whatever becomes of the
-// entries. It took minutes.
+// TestManyPairs: unlimited labels and metadata take linear time and memory, whether their entries are stored or
+// not. They once took minutes.
 func TestManyPairs(t *testing.T) {
 	const n = 300_000
 	labels, metadata, fields := []byte("{"), []byte("{"), []byte(nil)
@@ -428,7 +428,7 @@ func TestManyPairs(t *testing.T) {
 			}
 			rejects := records.Rows("svc_private.rejects")
 			if len(rejects) != 1 || strings.Count(rejects[0]["record"].(string), `":"v"`) != c.kept {
-				t.Errorf("%s: the reject is not whole", c.name)
+				t.Errorf("%s: the reject is incomplete", c.name)
 			}
 			if columns := len(records.Columns("public.loki_logs")); columns != 0 {
 				t.Errorf("%s: %d columns of a refused entry", c.name, columns)
@@ -437,8 +437,8 @@ func TestManyPairs(t *testing.T) {
 	}
 }
 
-// TestRepeatedNames: of names that come again the last value is stored, and the answer says so. Metadata with the name
-// of a label of Loki's own are stored.
+// TestRepeatedNames: if a name is repeated, its last value is stored, and the answer reports it. Metadata named
+// like a label that is internal to Loki is stored.
 func TestRepeatedNames(t *testing.T) {
 	metadata := []string{"a", "1", "__b__", "2", "a", "3"}
 	for name, c := range map[string]struct {
@@ -458,14 +458,14 @@ func TestRepeatedNames(t *testing.T) {
 			w := send(d, c.contentType, c.body, "x-svc-pipeline-name", pipeline)
 			rows := st.Rows("public.loki_logs")
 			if w.Code != http.StatusNoContent || len(rows) != 1 || rows[0]["structured_metadata"] != `{"__b__":"2","a":"3"}` ||
-				!strings.Contains(strings.Join(w.Header().Values("X-Svc-Warnings"), " "), "1 key came more than once") {
+				!strings.Contains(strings.Join(w.Header().Values("X-Svc-Warnings"), " "), "1 key occurred more than once") {
 				t.Errorf("%s with pipeline %q: %d %s %v %v", name, pipeline, w.Code, w.Body, w.Header(), rows)
 			}
 		}
 	}
 }
 
-// TestManyEntries: entries are read one by one, so that millions of them take no memory beside their rows.
+// TestManyEntries: entries are read one by one, so millions of them take no memory besides their rows.
 func TestManyEntries(t *testing.T) {
 	const n = 200_000
 	one := message(nil, 1, []byte(`{a="b"}`))
@@ -487,8 +487,8 @@ func TestManyEntries(t *testing.T) {
 	}
 }
 
-// TestRejectsTakeMemory: rejects that repeat the labels of their stream take of the memory for bodies, and the request
-// ends with the first that is too much.
+// TestRejectsTakeMemory: rejects that repeat the labels of their stream count towards the memory for bodies, and
+// the request ends when the limit is exceeded.
 func TestRejectsTakeMemory(t *testing.T) {
 	body := []byte(`{"streams":[{"stream":{`)
 	for i := range 60 {
@@ -506,7 +506,7 @@ func TestRejectsTakeMemory(t *testing.T) {
 	}
 }
 
-// TestUnknownForms: fields of another form than the protocol's are passed over, as unknown fields are.
+// TestUnknownForms: fields of the wrong type are skipped, like unknown fields.
 func TestUnknownForms(t *testing.T) {
 	moment := number(number(message(message(nil, 1, nil), 2, []byte("x")), 1, 7), 2, 8)
 	moment = message(message(moment, 1, []byte("y")), 2, nil)
@@ -537,7 +537,8 @@ func TestLoneSurrogates(t *testing.T) {
 	}
 }
 
-// TestBlocksAreTheirOwn: a block is decoded into the memory of an earlier one, of which nothing is left.
+// TestBlocksAreTheirOwn: a block is decoded into the memory of an earlier one, and none of the earlier data
+// remains.
 func TestBlocksAreTheirOwn(t *testing.T) {
 	d, st := door(t)
 	for i, line := range []string{strings.Repeat("long ", 1000), "short"} {

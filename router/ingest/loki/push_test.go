@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// plainFields goes through the fields of a message by package protowire alone.
+// plainFields walks through the fields of a message with package protowire alone.
 func plainFields(msg []byte, each func(field protowire.Number, typ protowire.Type, value []byte)) bool {
 	for len(msg) > 0 {
 		num, typ, n := protowire.ConsumeField(msg)
@@ -21,7 +21,7 @@ func plainFields(msg []byte, each func(field protowire.Number, typ protowire.Typ
 	return true
 }
 
-// plainEntry is an entry as text, with the number of its metadata.
+// plainEntry returns an entry as text, and the number of its metadata pairs.
 func plainEntry(msg []byte) (text string, pairs int, ok bool) {
 	ok = true
 	var seconds, nanos uint64
@@ -61,7 +61,7 @@ func plainEntry(msg []byte) (text string, pairs int, ok bool) {
 	return fmt.Sprintf("%d.%d %q%s", int64(seconds), int64(nanos), line, metadata), pairs, ok
 }
 
-// FuzzEntries holds the reader of entries against package protowire.
+// FuzzEntries compares the reader of entries with package protowire.
 func FuzzEntries(f *testing.F) {
 	body := protobuf(`{a="b"}`, pushed{1_700_000_000_123_456_789, "x", []string{"k", "v"}}, pushed{2, "", nil})
 	f.Add(body)
@@ -100,7 +100,7 @@ func FuzzEntries(f *testing.F) {
 			}) && ok
 		}) && ok
 		if (err == nil) != ok {
-			t.Fatalf("error %v, a message: %v", err, ok)
+			t.Fatalf("error %v, valid message: %v", err, ok)
 		}
 		if err == nil && fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("entries %q\nwant %q", got, want)

@@ -53,8 +53,8 @@ func TestKindOf(t *testing.T) {
 	}
 }
 
-// read runs a body through svc_identity and says what became of it: the values of
-// the column a (or message), with - for null, and what was skipped.
+// read runs a body through svc_identity and describes the result: the values of the column a (or message), with -
+// for null, and the skipped records.
 func read(body []byte, kind Kind, opt Options) (string, error) {
 	run, err := pipeline.NewIdentity(&pipeline.Request{
 		Database: "public", Table: "t", AutoCreate: true, SkipError: opt.SkipError, IgnoreErrors: opt.IgnoreErrors,
@@ -107,7 +107,7 @@ func TestRead(t *testing.T) {
 		kind Kind
 		opt  Options
 		in   string
-		want string // values, or the error's text after a !
+		want string // values, or ! and the text of the error
 	}{
 		{"empty", JSON, strict, "", ""},
 		{"blank", JSON, strict, " \r\n\t", ""},
@@ -273,7 +273,7 @@ func TestRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// A want that ends in a colon leaves the reasons open.
+			// If want ends with a colon, the reasons may be anything.
 			if got != tt.want && (!strings.HasSuffix(tt.want, ": ") || !strings.HasPrefix(got, tt.want)) {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
@@ -281,7 +281,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadTextColumns is spec'd by what a text body makes: message and the time.
+// TestReadTextColumns checks the columns of a text body: message and the time.
 func TestReadTextColumns(t *testing.T) {
 	run, err := pipeline.NewIdentity(&pipeline.Request{Database: "public", Table: "t"})
 	if err != nil {
@@ -304,7 +304,7 @@ func TestReadTextColumns(t *testing.T) {
 	}
 }
 
-// TestHostile holds bodies made to cost much: each must be answered soon.
+// TestHostile sends bodies that are intended to be expensive. Each must be answered soon.
 func TestHostile(t *testing.T) {
 	rep := func(s string, n int) []byte { return bytes.Repeat([]byte(s), n) }
 	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
@@ -401,8 +401,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// used returns the time that this process has had a processor, in all threads: unlike the clock it
-// does not depend on what else the machine does.
+// used returns the processor time of this process. Unlike the elapsed time, it does not depend on other
+// processes.
 func used() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -411,7 +411,7 @@ func used() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// FuzzRead holds whole bodies: no panic, and only errors that a client may see.
+// FuzzRead reads whole bodies: there are no panics, and only errors that a client may see.
 func FuzzRead(f *testing.F) {
 	for _, s := range []string{
 		"{\"a\":1}\n{\"a\":", "[{\"a\":1},{}]", "x\r\n\xff", "\xef\xbb\xbf[]", "{\"a\":[{\"b\":1}]}{}", "1 2 3",

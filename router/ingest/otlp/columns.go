@@ -142,7 +142,7 @@ func extract(to *pipeline.Direct, key string, attributes ...[]byte) error {
 			return nil
 		}
 		return errors.New("the attribute " + strings.ToValidUTF8(key, "\uFFFD") +
-			" is to be a column of its own, by x-svc-log-extract-keys, and is neither a text, an integer nor a boolean")
+			" cannot become a column by x-svc-log-extract-keys, because it is not a text, an integer or a boolean")
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func (g *GRPC) NoLogs(w http.ResponseWriter, r *http.Request) {
 		refuseOther(w, r)
 		return
 	}
-	exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "cordwood takes logs only: call %s", PathExportLogs).
+	exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "cordwood accepts only logs: call %s", PathExportLogs).
 		WithStatus(http.StatusNotImplemented))
 }
 
@@ -113,8 +113,8 @@ func isGRPC(h http.Header) bool {
 // refuseOther answers a request that is not a gRPC call.
 func refuseOther(w http.ResponseWriter, r *http.Request) {
 	exchange.Of(r).Refuse = nil
-	err := errs.New(errs.Unsupported, "this address takes OTLP by gRPC, with HTTP/2 and the Content-Type %s; "+
-		"--otlp-http-addr and the port for users take OTLP over HTTP, at /v1/logs", typeGRPC)
+	err := errs.New(errs.Unsupported, "this address accepts OTLP over gRPC, with HTTP/2 and the Content-Type %s; "+
+		"--otlp-http-addr and the port for users accept OTLP over HTTP, at /v1/logs", typeGRPC)
 	exchange.WriteError(w, r, err.WithStatus(http.StatusUnsupportedMediaType))
 }
 
@@ -134,7 +134,8 @@ func unframe(r *http.Request) error {
 	case prefix[0] == 0:
 	case prefix[0] != 1 || by == "" || by == "identity":
 		return errs.New(errs.InvalidArguments,
-			"the message is marked as compressed, and the call does not say by what: set %s", strings.ToLower(headerEncoding))
+			"the message is marked as compressed, but the call does not name the compression: set "+
+				"%s", strings.ToLower(headerEncoding))
 	default:
 		r.Header.Set("Content-Encoding", by)
 	}
@@ -148,7 +149,7 @@ type message struct {
 	left int64
 }
 
-var errMoreMessages = errors.New("the call has more than one message, and Export takes one")
+var errMoreMessages = errors.New("the call has more than one message, but Export accepts only one")
 
 // Read implements io.Reader. The call must end at the end of the message.
 func (m *message) Read(p []byte) (int, error) {

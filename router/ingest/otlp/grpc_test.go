@@ -32,7 +32,7 @@ import (
 	"cordwood/router/ingest/ingesttest"
 )
 
-// serveGRPC serves a door by HTTP/2 without TLS, and returns a connection of the client that everybody has.
+// serveGRPC serves a door over HTTP/2 without TLS, and returns a connection of the usual client.
 func serveGRPC(t *testing.T, right access.Right) (*grpc.ClientConn, *ingesttest.Store) {
 	t.Helper()
 	d, st := doortest.New(t)
@@ -86,7 +86,7 @@ func TestGRPC(t *testing.T) {
 			t.Errorf("%s: %v", table, rows)
 		}
 	}
-	// Calls one after another and side by side use the same connection.
+	// Calls in sequence and in parallel use the same connection.
 	done := make(chan error)
 	for range 50 {
 		go func() {
@@ -104,7 +104,7 @@ func TestGRPC(t *testing.T) {
 	}
 }
 
-// What is refused has the code that tells clients whether to send it again.
+// A refusal has the code that tells clients whether to retry.
 func TestGRPCRefusals(t *testing.T) {
 	large := export(&logs.LogRecord{Body: text(strings.Repeat("x", doortest.MaxBytes))})
 	for name, c := range map[string]struct {
@@ -154,7 +154,7 @@ func TestGRPCRefusals(t *testing.T) {
 				}
 			}
 			if again != c.again {
-				t.Errorf("a time to come again: %v, want %v", again, c.again)
+				t.Errorf("retry time %v, want %v", again, c.again)
 			}
 		})
 	}
@@ -167,16 +167,16 @@ func refusing(code errs.Code) func(st *ingesttest.Store) {
 func TestGRPCOtherServices(t *testing.T) {
 	conn, _ := serveGRPC(t, access.ReadWrite)
 	_, err := traces.NewTraceServiceClient(conn).Export(t.Context(), &traces.ExportTraceServiceRequest{})
-	if s := status.Convert(err); s.Code() != codes.Unimplemented || !strings.Contains(s.Message(), "logs only") {
+	if s := status.Convert(err); s.Code() != codes.Unimplemented || !strings.Contains(s.Message(), "only logs") {
 		t.Errorf("traces: %v", err)
 	}
 	_, err = metrics.NewMetricsServiceClient(conn).Export(t.Context(), &metrics.ExportMetricsServiceRequest{})
-	if s := status.Convert(err); s.Code() != codes.Unimplemented || !strings.Contains(s.Message(), "logs only") {
+	if s := status.Convert(err); s.Code() != codes.Unimplemented || !strings.Contains(s.Message(), "only logs") {
 		t.Errorf("metrics: %v", err)
 	}
 }
 
-// A call whose time is up is not left waiting for busy shards.
+// A call does not wait for busy shards after its timeout.
 func TestGRPCTimeout(t *testing.T) {
 	d, st := doortest.New(t)
 	st.Press("public.opentelemetry_logs", true)
@@ -189,7 +189,7 @@ func TestGRPCTimeout(t *testing.T) {
 	}
 }
 
-// call sends a call as net/http hands it to the door.
+// call sends a call in the form in which net/http passes it to the door.
 func call(g *GRPC, body []byte, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, PathExportLogs, bytes.NewReader(body))
 	r.ProtoMajor = 2
@@ -201,7 +201,7 @@ func call(g *GRPC, body []byte, headers ...string) *httptest.ResponseRecorder {
 	return doortest.Serve(g.Export, RefuseGRPC, r)
 }
 
-// frame returns a message as it goes over the wire.
+// frame returns a message with its header.
 func frame(flag byte, message []byte) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{flag}, uint32(len(message))), message...)
 }
@@ -252,7 +252,7 @@ func TestGRPCFrames(t *testing.T) {
 	}
 }
 
-// A request that is not a call is told in the shape of HTTP.
+// A request that is not a call gets an answer of HTTP.
 func TestGRPCOtherRequests(t *testing.T) {
 	d, _ := doortest.New(t)
 	g := NewGRPC(d)
@@ -266,7 +266,7 @@ func TestGRPCOtherRequests(t *testing.T) {
 	}
 }
 
-// FuzzGRPC sends calls of any bytes.
+// FuzzGRPC sends calls with arbitrary bytes.
 func FuzzGRPC(f *testing.F) {
 	q, err := proto.Marshal(export(whole()))
 	if err != nil {
@@ -277,7 +277,7 @@ func FuzzGRPC(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, encoding, timeout string) {
 		d, _ := doortest.New(t)
 		if timeout != "" && (len(timeout) < 3 || timeout[len(timeout)-1] != 'S') {
-			timeout += "00S" // a short one would be about the clock
+			timeout += "00S" // with a short one, the result would depend on the clock
 		}
 		w := call(NewGRPC(d), body, "grpc-encoding", encoding, "grpc-timeout", timeout)
 		if s := w.Result().Trailer.Get("Grpc-Status"); s != "0" && s != "3" && s != "12" && s != "14" {

@@ -179,7 +179,7 @@ func (r *record) readJSON(raw []byte, s *scope) error {
 			text, err := scalar(w)
 			n, ok := severityOf(string(text))
 			if r.severity = n; err == nil && !ok {
-				err = fieldError(key, "no number of a severity")
+				err = fieldError(key, "not the number of a severity")
 			}
 			return err
 		case "severityText":
@@ -228,7 +228,7 @@ func readUint(w *jsonwalk.Walker, key string) (uint64, error) {
 	}
 	n, err := strconv.ParseUint(string(text), 10, 64)
 	if err != nil {
-		return 0, fieldError(key, "no unsigned integer of 64 bits")
+		return 0, fieldError(key, "not an unsigned integer of 64 bits")
 	}
 	return n, nil
 }
@@ -241,7 +241,7 @@ func readHex(to []byte, w *jsonwalk.Walker, key string) ([]byte, error) {
 	}
 	raw, err := hex.DecodeString(string(text))
 	if err != nil {
-		return to, fieldError(key, "no text of hexadecimal digits")
+		return to, fieldError(key, "not a text of hexadecimal digits")
 	}
 	return appendHex(to, raw), nil
 }
@@ -326,7 +326,7 @@ func appendValueJSON(to []byte, w *jsonwalk.Walker, depth int) ([]byte, error) {
 		case "boolValue":
 			raw, err := w.Raw()
 			if string(raw) != "true" && string(raw) != "false" {
-				return fieldError("boolValue", "neither true nor false")
+				return fieldError("boolValue", "not true or false")
 			}
 			to = append(to, raw...)
 			return err
@@ -337,7 +337,7 @@ func appendValueJSON(to []byte, w *jsonwalk.Walker, depth int) ([]byte, error) {
 			}
 			n, err := strconv.ParseInt(string(text), 10, 64)
 			if err != nil {
-				return fieldError("intValue", "no integer of 64 bits")
+				return fieldError("intValue", "not an integer of 64 bits")
 			}
 			to = strconv.AppendInt(to, n, 10)
 		case "doubleValue":

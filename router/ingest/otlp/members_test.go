@@ -14,7 +14,8 @@ import (
 	"cordwood/router/ingest/httpdoor/doortest"
 )
 
-// repeatedKeys returns a request in which all attributes have keys that come twice, few and many of them.
+// repeatedKeys returns a request in which all attributes have keys that occur twice, with few and many
+// attributes.
 func repeatedKeys() *collector.ExportLogsServiceRequest {
 	twice := []*common.KeyValue{pair("a", number(1)), pair("b", text(",")), pair("a", object(pair("x", number(2))))}
 	many := make([]*common.KeyValue, 0, 2*fewKeys)
@@ -27,8 +28,8 @@ func repeatedKeys() *collector.ExportLogsServiceRequest {
 	return q
 }
 
-// TestRepeatedKeys: of attributes with the same key the last is stored, and the answer says so. Both were stored, and
-// which of them a query returned was by chance.
+// TestRepeatedKeys: if attributes have the same key, the last one is stored, and the answer reports it.
+// Previously both were stored, and a query returned either of them.
 func TestRepeatedKeys(t *testing.T) {
 	for form, body := range forms(t, repeatedKeys()) {
 		d, st := door(t)
@@ -47,13 +48,13 @@ func TestRepeatedKeys(t *testing.T) {
 			t.Errorf("%s: %v", form, rows[1]["log_attributes"])
 		}
 		told := w.Header().Get("X-Svc-Warnings")
-		if !strings.HasPrefix(told, strconv.Itoa(3+2*(fewKeys-1))+" keys came more than once") {
+		if !strings.HasPrefix(told, strconv.Itoa(3+2*(fewKeys-1))+" keys occurred more than once") {
 			t.Errorf("%s: warning %q", form, told)
 		}
 	}
 }
 
-// TestBadResource: attributes that cannot be stored keep the records of their resource or scope away, and no others.
+// TestBadResource: if attributes cannot be stored, only the records of their resource or scope are refused.
 func TestBadResource(t *testing.T) {
 	deep := text("x")
 	for range maxDepth + 1 {
@@ -80,8 +81,8 @@ func TestBadResource(t *testing.T) {
 	}
 }
 
-// TestExtractFromLargeResource: the attributes that records share are looked through once for those that become
-// columns. A body of 600 KB took minutes.
+// TestExtractFromLargeResource: shared attributes are searched once for those that become columns. A body of 600
+// KB once took minutes.
 func TestExtractFromLargeResource(t *testing.T) {
 	const records, keys = 100_000, 64
 	attributes := make([]*common.KeyValue, 0, 10_000)
@@ -120,7 +121,7 @@ func TestExtractFromLargeResource(t *testing.T) {
 	}
 }
 
-// TestLateObservedTime: a pipeline gets no time that is another one.
+// TestLateObservedTime: a pipeline never gets a wrong time.
 func TestLateObservedTime(t *testing.T) {
 	q := export(&logs.LogRecord{TimeUnixNano: 1, ObservedTimeUnixNano: math.MaxUint64})
 	for form, body := range forms(t, q) {

@@ -89,7 +89,7 @@ func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 		contentType = typeJSON
 	}
 	if err != nil {
-		body = nil // the text is not UTF-8; the status alone must do
+		body = nil // the text is not UTF-8; the status alone must suffice
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(httpStatus)
@@ -98,7 +98,7 @@ func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 
 // NoLogs refuses requests with traces or metrics.
 func (d *Door) NoLogs(w http.ResponseWriter, r *http.Request) {
-	exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "cordwood takes logs only: send them to /v1/logs").
+	exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "cordwood accepts only logs: send them to /v1/logs").
 		WithStatus(http.StatusNotFound))
 }
 
@@ -178,8 +178,8 @@ func (d *Door) store(r *http.Request, isJSON bool) (*ingest.Outcome, error) {
 	out := &call.Store(b)[0]
 	if in.repeated > 0 {
 		call.X.Header().Add(exchange.HeaderWarnings, words.Say(in.repeated,
-			"key came more than once in attributes: its last value was stored",
-			"keys came more than once in attributes: the last value of each was stored"))
+			"key occurred more than once in attributes: its last value was stored",
+			"keys occurred more than once in attributes: the last value of each was stored"))
 	}
 	return out, out.Err
 }

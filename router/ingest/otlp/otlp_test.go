@@ -68,7 +68,7 @@ func bin(b string) *common.AnyValue {
 
 var at = time.Date(2024, 1, 2, 3, 4, 5, 6, time.UTC)
 
-// request is an ExportLogsServiceRequest of the records, with a resource and a scope.
+// export returns an ExportLogsServiceRequest with the records, a resource and a scope.
 func export(records ...*logs.LogRecord) *collector.ExportLogsServiceRequest {
 	return &collector.ExportLogsServiceRequest{ResourceLogs: []*logs.ResourceLogs{{
 		Resource:  &resource.Resource{Attributes: []*common.KeyValue{pair("service.name", text("web"))}},
@@ -112,7 +112,7 @@ func forms(t testing.TB, q *collector.ExportLogsServiceRequest) map[string][]byt
 	if err != nil {
 		t.Fatal(err)
 	}
-	// OTLP's JSON has ids in hexadecimal, where protobuf's has base64.
+	// OTLP's JSON has ids in hexadecimal, and protobuf's has them in base64.
 	for _, r := range q.GetResourceLogs() {
 		for _, s := range r.GetScopeLogs() {
 			for _, l := range s.GetLogRecords() {
@@ -164,7 +164,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// Bodies of all types as text, and times that a record does not have or that cannot be stored.
+// Bodies of all types as text, and times that are missing or cannot be stored.
 func TestBodiesAndTimes(t *testing.T) {
 	q := export(&logs.LogRecord{Body: bin("hi")}, &logs.LogRecord{Body: number(7)}, &logs.LogRecord{},
 		&logs.LogRecord{TimeUnixNano: 1 << 63, Body: text("late")})
@@ -212,7 +212,7 @@ func TestExtract(t *testing.T) {
 		}
 	}
 	if w := send(d, typeProto, body, "x-svc-log-extract-keys", "k"); w.Code != 200 ||
-		!strings.Contains(w.Body.String(), "neither a text") {
+		!strings.Contains(w.Body.String(), "it is not a text") {
 		t.Errorf("%d %q", w.Code, w.Body)
 	}
 }
@@ -278,7 +278,7 @@ func TestBadBodies(t *testing.T) {
 		if c.status >= 400 && c.contentType == typeProto {
 			var st status.Status
 			if err := proto.Unmarshal(w.Body.Bytes(), &st); err != nil || st.GetMessage() == "" {
-				t.Errorf("%s: answer %q is no status: %v", c.name, w.Body, err)
+				t.Errorf("%s: answer %q is not a status: %v", c.name, w.Body, err)
 			}
 		}
 	}
@@ -292,12 +292,12 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("%d %s %v", w.Code, w.Body, w.Header())
 	}
 	r := httptest.NewRequest(http.MethodPost, "/v1/traces", nil)
-	if w := doortest.Serve(d.NoLogs, Refuse, r); w.Code != 404 || !strings.Contains(w.Body.String(), "logs only") {
+	if w := doortest.Serve(d.NoLogs, Refuse, r); w.Code != 404 || !strings.Contains(w.Body.String(), "only logs") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
 
-// FuzzProto holds the reader against the generated one.
+// FuzzProto compares the reader with the generated one.
 func FuzzProto(f *testing.F) {
 	f.Add(forms(f, export(whole(), &logs.LogRecord{Body: list(number(1))}))[typeProto])
 	f.Add([]byte("\x0a\xff"))
@@ -312,13 +312,13 @@ func FuzzProto(f *testing.F) {
 				return nil
 			}
 			if !jsonValid(r.attributes) || !jsonValid(r.scope.attributes) || !jsonValid(r.resource) {
-				t.Errorf("attributes %s are no JSON", r.attributes)
+				t.Errorf("attributes %s are not JSON", r.attributes)
 			}
 			got = append(got, strconv.FormatUint(r.time, 10)+" "+string(r.traceID)+" "+string(r.severityText))
 			return nil
 		})
 		if wantErr != nil || err != nil {
-			return // ours reads no further than it must, and takes texts that are no UTF-8
+			return // our reader reads no further than necessary, and accepts texts that are not UTF-8
 		}
 		var all []string
 		for _, rl := range want.GetResourceLogs() {
@@ -373,8 +373,8 @@ func BenchmarkRead(b *testing.B) {
 
 func jsonValid(text []byte) bool { return json.Valid(text) }
 
-// TestRejectsAreWhole: a record that is refused is kept as a request with all that the record had: with the fault
-// mended it makes the row that it would have made.
+// TestRejectsAreWhole: a refused record is kept as a request with all data of the record. When the fault is
+// fixed, it becomes the row that it would have become.
 func TestRejectsAreWhole(t *testing.T) {
 	for contentType, body := range forms(t, export(whole())) {
 		d, want := door(t)
@@ -395,15 +395,16 @@ func TestRejectsAreWhole(t *testing.T) {
 		record, _ := rejects[0]["record"].(string)
 		mended := strings.Replace(record, "9223372036854775809", strconv.FormatInt(at.UnixNano(), 10), 1)
 		if w := send(d, typeJSON, []byte(mended)); w.Code != http.StatusOK {
-			t.Fatalf("%s: the mended reject: %d %s", contentType, w.Code, w.Body)
+			t.Fatalf("%s: the fixed reject: %d %s", contentType, w.Code, w.Body)
 		}
 		if diff := cmp.Diff(want.Rows("public.opentelemetry_logs"), st.Rows("public.opentelemetry_logs")); diff != "" {
-			t.Errorf("%s: the row of the mended reject (-want +got):\n%s", contentType, diff)
+			t.Errorf("%s: the row of the fixed reject (-want +got):\n%s", contentType, diff)
 		}
 	}
 }
 
-// TestManyAttributes: a record whose attributes would take much more memory than the body is refused, alone.
+// TestManyAttributes: if the attributes of a record would take much more memory than the body, only this record
+// is refused.
 func TestManyAttributes(t *testing.T) {
 	good, bad := whole(), whole()
 	for range 1 << 21 {

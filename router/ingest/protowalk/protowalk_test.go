@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// FuzzNext holds the way for usual fields against that for all fields.
+// FuzzNext compares the fast path for usual fields with the general one.
 func FuzzNext(f *testing.F) {
 	long := protowire.AppendBytes(protowire.AppendTag(nil, 2, protowire.BytesType), []byte(strings.Repeat("x", 20_000)))
 	f.Add(long)

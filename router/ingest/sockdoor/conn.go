@@ -62,7 +62,7 @@ func (c *Conn) serve() {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		if c.unfinished() {
 			c.Drop(Slow, 1)
-			c.say("a connection was closed because a message did not come to its end in time", c.Peer.Address)
+			c.say("a connection was closed because a message was not complete in time", c.Peer.Address)
 		}
 	default:
 		c.say("a connection was closed", c.Peer.Address, "error", err)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A connection that has been silent for a long time gives up its place.
+// If there is no place for a new connection, it replaces one that has been silent for a long time.
 func TestPlaces(t *testing.T) {
 	now := time.Now()
 	s := &Server{cfg: Config{MaxConnections: 2}, silentLong: 30 * time.Second, conns: map[*Conn]struct{}{}}
@@ -25,14 +25,15 @@ func TestPlaces(t *testing.T) {
 	}
 	add(0)
 	if s.roomFor(&Conn{active: now}) {
-		t.Error("there is room, although no connection is silent for long")
+		t.Error("there is room, although no connection has been silent for long")
 	}
 	if _, there := s.conns[recent]; !there {
-		t.Error("a connection is gone that was in use")
+		t.Error("a connection in use was removed")
 	}
 }
 
-// Senders get their rate back with time, and those of a network of IPv6 share one. They are bounded.
+// Senders get their rate back with time, and the senders of an IPv6 network share one rate. Their number is
+// bounded.
 func TestSenders(t *testing.T) {
 	now := time.Now()
 	s := newSenders(10, func() time.Time { return now })

@@ -80,7 +80,7 @@ func dropped(t *testing.T, f *socktest.Fixture, why sockdoor.Reason) float64 {
 	return f.Metric(t, "cordwood_syslog_dropped_total", string(why))
 }
 
-// A batch is stored when it is full, without waiting for its time.
+// A batch is stored when it is full, without a delay.
 func TestBatches(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -99,7 +99,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// A server that stops stores what is in a batch, and what clients had sent.
+// When a server stops, it stores its batches and everything that clients have sent.
 func TestShutdown(t *testing.T) {
 	s, f := server(t, func(c *sockdoor.Config) { c.BatchDelay = time.Hour })
 	c := socktest.Dial(t, "tcp", socktest.TCP(t, s))
@@ -111,9 +111,9 @@ func TestShutdown(t *testing.T) {
 		socktest.Stop(t, s)
 	}()
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		t.Errorf("the client is not told: %v", err)
+		t.Errorf("the client does not learn of it: %v", err)
 	}
-	socktest.Write(t, c, " a line\nlast\n") // what was under way meanwhile
+	socktest.Write(t, c, " a line\nlast\n") // data that arrives meanwhile
 	c.Close()
 	<-stopped
 	if n := len(f.Store.Rows(table)); n != 4 {
@@ -129,7 +129,7 @@ func TestShutdown(t *testing.T) {
 	socktest.Stop(t, s)
 }
 
-// A client that goes on sending does not keep the server from stopping.
+// A client that continues to send does not keep the server from stopping.
 func TestShutdownEnds(t *testing.T) {
 	s, f := server(t, func(c *sockdoor.Config) { c.Drain = 10 * time.Millisecond })
 	address := socktest.TCP(t, s)
@@ -146,7 +146,7 @@ func TestShutdownEnds(t *testing.T) {
 	socktest.Stop(t, s)
 }
 
-// What cannot be stored until the server has to stop is counted and said.
+// Records that were not stored before the server stopped are counted and logged.
 func TestGivenUp(t *testing.T) {
 	s, f := server(t)
 	f.Store.Refuse(table, errs.New(errs.ShardNotReady, "no leader"))
@@ -162,15 +162,15 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// While rows cannot be stored, clients are not read: they send no more than fits, nothing is lost, and all is stored
-// once that is possible.
+// While rows cannot be stored, clients are not read: they cannot send more than the buffers hold, nothing is
+// lost, and everything is stored later.
 func TestBackPressure(t *testing.T) {
 	s, f := server(t, func(c *sockdoor.Config) { c.BatchRecords, c.MaxBatches = 1000, 2 })
 	f.Store.Refuse(table, errs.New(errs.ShardNotReady, "no leader"))
 	c := socktest.Dial(t, "tcp", socktest.TCP(t, s))
 	piece := strings.Repeat(strings.Repeat("x", 999)+"\n", 1000)
 	var sent atomic.Int64
-	const pieces = 40 // more than the kernel takes
+	const pieces = 40 // more than the kernel buffers
 	done := make(chan error, 1)
 	go func() {
 		for range pieces {
@@ -187,18 +187,18 @@ func TestBackPressure(t *testing.T) {
 		t.Errorf("%v batches", n)
 	}
 	if sent.Load() == pieces {
-		t.Error("the client could send all")
+		t.Error("the client could send everything")
 	}
 	f.Store.Refuse(table, nil)
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
 	f.Rows(t, table, pieces*1000)
-	// Rows are there a moment before their batch gives its memory back.
-	socktest.Await(t, "the memory is given back", func() bool { return f.Config.Bodies.InFlight() <= 1<<20 })
+	// The rows are visible a moment before their batch frees its memory.
+	socktest.Await(t, "the memory is free", func() bool { return f.Config.Bodies.InFlight() <= 1<<20 })
 }
 
-// Of a batch that is refused for good, only the records are left out for which it is.
+// If a batch is refused permanently, only the records that cause it are left out.
 func TestRefused(t *testing.T) {
 	s, f := server(t)
 	text := ""
@@ -215,14 +215,14 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// If all records are refused, that is found out soon.
+// If all records are refused, few attempts are needed to find that out.
 func TestAllRefused(t *testing.T) {
 	s, f := server(t)
 	socktest.Send(t, socktest.TCP(t, s), strings.Repeat("boom\n", 5000))
 	socktest.Await(t, "all are refused", func() bool { return dropped(t, f, sockdoor.Refused) == 5000 })
 }
 
-// What an operator can mend is waited for.
+// If an operator can fix the cause, the door waits.
 func TestNoPipeline(t *testing.T) {
 	s, f := server(t, func(c *sockdoor.Config) { c.Target = httpdoor.Target{Pipeline: "p"} })
 	socktest.Send(t, socktest.TCP(t, s), "one\n")
@@ -231,7 +231,7 @@ func TestNoPipeline(t *testing.T) {
 	f.Rows(t, table, 1)
 }
 
-// Who may not write is cut off, at once and when the right is lost.
+// A sender who may not write is disconnected, at once or when the right is lost.
 func TestForbidden(t *testing.T) {
 	var right atomic.Int32
 	s, f := server(t, func(c *sockdoor.Config) {
@@ -262,7 +262,7 @@ func TestForbidden(t *testing.T) {
 	f.Rows(t, table, 2)
 }
 
-// A message that does not come to its end in time, and a connection that says nothing, are cut off.
+// A connection is closed if a message is not complete in time, or if nothing arrives.
 func TestSlow(t *testing.T) {
 	s, f := server(t, func(c *sockdoor.Config) { c.Patience, c.Idle = 10*time.Millisecond, time.Hour })
 	slow := socktest.Dial(t, "tcp", socktest.TCP(t, s))
@@ -285,7 +285,7 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// Beyond the connections that there may be, one more is refused while all are in use.
+// When all allowed connections are in use, a further one is refused.
 func TestTooMany(t *testing.T) {
 	s, f := server(t, func(c *sockdoor.Config) { c.MaxConnections = 2 })
 	address := socktest.TCP(t, s)
@@ -302,7 +302,7 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
-// A long line is read in memory that counts, which is given back.
+// The memory for a long line is reserved, and freed afterwards.
 func TestLongLine(t *testing.T) {
 	s, f := server(t)
 	c := socktest.Dial(t, "tcp", socktest.TCP(t, s))
@@ -317,7 +317,7 @@ func TestLongLine(t *testing.T) {
 	socktest.Await(t, "memory is given back", func() bool { return f.Config.Bodies.InFlight() == 0 })
 }
 
-// Datagrams beyond the rate of a sender, and while all batches are full, are dropped and counted.
+// Datagrams are dropped and counted if a sender exceeds its rate, and while all batches are full.
 func TestDatagrams(t *testing.T) {
 	s, f := server(t, func(c *sockdoor.Config) { c.Rate = 10 })
 	c := socktest.Dial(t, "udp", socktest.UDP(t, s))
@@ -327,7 +327,7 @@ func TestDatagrams(t *testing.T) {
 	f.Rows(t, table, 10) // the clock of the test stands still
 	socktest.Await(t, "the others are counted", func() bool { return dropped(t, f, sockdoor.Rate) == 5 })
 	if n := strings.Count(f.Log.String(), "datagrams of a sender were dropped"); n != 1 {
-		t.Errorf("said %d times: %s", n, f.Log)
+		t.Errorf("logged %d times: %s", n, f.Log)
 	}
 
 	s, f = server(t, func(c *sockdoor.Config) { c.MaxBatches, c.BatchRecords = 1, 3 })
@@ -341,7 +341,7 @@ func TestDatagrams(t *testing.T) {
 	f.Rows(t, table, 8-int(dropped(t, f, sockdoor.Busy)))
 }
 
-// Without a right to write, datagrams are dropped and counted; with it again, they are stored.
+// Without a right to write, datagrams are dropped and counted. When the right is back, they are stored.
 func TestForbiddenDatagrams(t *testing.T) {
 	var forbidden atomic.Bool
 	forbidden.Store(true)
@@ -363,7 +363,7 @@ func TestForbiddenDatagrams(t *testing.T) {
 	})
 }
 
-// A server that stops stores the datagrams that had come.
+// When a server stops, it stores the datagrams that have arrived.
 func TestShutdownDatagrams(t *testing.T) {
 	s, f := server(t, func(c *sockdoor.Config) { c.BatchDelay = time.Hour })
 	c := socktest.Dial(t, "udp", socktest.UDP(t, s))
@@ -397,7 +397,7 @@ func certificate(t *testing.T) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// Over TLS the sender is asked for with the client's certificates; what is not a TLS is closed.
+// Over TLS, the function Sender gets the client's certificates. A connection without TLS is closed.
 func TestTLS(t *testing.T) {
 	cert := certificate(t)
 	roots := x509.NewCertPool()
@@ -427,7 +427,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// What is set wrongly is said when the server is made.
+// New returns an error for invalid settings.
 func TestConfig(t *testing.T) {
 	f := socktest.New(t)
 	door := sockdoor.Door{Protocol: ingest.Syslog, Target: httpdoor.Target{Table: "lines"}}
@@ -446,7 +446,8 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// A connection that waits in the kernel when the server stops is still taken: its client has sent already.
+// A connection that waits in the kernel when the server stops is still accepted, because its client has already
+// sent data.
 func TestShutdownTakesWaiting(t *testing.T) {
 	s, f := server(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

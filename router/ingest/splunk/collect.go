@@ -137,7 +137,7 @@ func (d *Door) Raw(w http.ResponseWriter, r *http.Request) {
 		e := event{index: c.Query.Get("index"), sourcetype: c.Query.Get("sourcetype")}
 		if at := c.Query.Get("time"); at != "" && !e.setTime([]byte(at)) {
 			return nil, &eventError{
-				codeInvalidFormat, -1, "the parameter time is no number of seconds since 1970: " + clip([]byte(at)),
+				codeInvalidFormat, -1, "the parameter time is not a number of seconds since 1970: " + clip([]byte(at)),
 			}
 		}
 		if len(bytes.TrimSpace(c.Body)) == 0 {

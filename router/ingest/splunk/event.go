@@ -128,7 +128,7 @@ func (r *reading) readMember(e *event, key []byte) error {
 	case "time":
 		raw, err := w.Raw()
 		if err == nil && string(raw) != "null" && !e.setTime(raw) {
-			return &eventError{codeInvalidFormat, at, "its time is no number of seconds since 1970: " + clip(raw)}
+			return &eventError{codeInvalidFormat, at, "its time is not a number of seconds since 1970: " + clip(raw)}
 		}
 		return err
 	case "index":

@@ -29,7 +29,7 @@ func door(t testing.TB) (*Door, *ingesttest.Store) {
 // send sends a body to a handler; target is the path with its query.
 func send(h http.HandlerFunc, target, body string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, target, strings.NewReader(body))
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded") // as splunk-logging has it
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded") // as in splunk-logging
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
@@ -104,7 +104,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// A wrong event refuses all of the request, with its number.
+// An invalid event makes the whole request fail, and the answer has the number of the event.
 func TestWrongEvents(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
 		{"no event", `{"event":1}{"time":1}`, `"code":12,"invalid-event-number":1`},
@@ -179,7 +179,7 @@ func TestRaw(t *testing.T) {
 	}
 }
 
-// Refusals are in the collector's words, and never 429.
+// Refusals have the texts of the collector, and are never 429.
 func TestRefusals(t *testing.T) {
 	d, st := door(t)
 	st.Press("public.splunk_logs", true)
@@ -194,7 +194,7 @@ func TestRefusals(t *testing.T) {
 	}
 	for scheme, want := range map[string]string{
 		"Bearer x": `401 {"text":"Invalid authorization","code":3`,
-		"Basic x":  `403 {"text":"Invalid token","code":4`, // what Splunk TOKEN has become
+		"Basic x":  `403 {"text":"Invalid token","code":4`, // the form that Splunk TOKEN was converted to
 	} {
 		r := httptest.NewRequest(http.MethodPost, "/x", nil)
 		r.Header.Set("Authorization", scheme)
@@ -212,7 +212,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Events that no table can take are left out and kept; if none is left, the answer says so.
+// Events that no table accepts are left out and kept. If none is left, the answer reports it.
 func TestUnstorableEvents(t *testing.T) {
 	d, st := door(t)
 	st.Create("public", "t", schema.Column{
@@ -279,8 +279,8 @@ func FuzzEvents(f *testing.F) {
 	})
 }
 
-// TestSeveralIndexes: if some events may be stored later, the answer asks for all again, whatever is wrong with
-// others. An index that the sender may not write is 403.
+// TestSeveralIndexes: if some events may be stored later, the client must resend all of them, whatever other
+// errors there are. An index that the sender may not write is 403.
 func TestSeveralIndexes(t *testing.T) {
 	d, st := door(t)
 	st.Refuse("public.secret", errs.New(errs.PermissionDenied, "not yours"))
@@ -297,7 +297,8 @@ func TestSeveralIndexes(t *testing.T) {
 	}
 }
 
-// Events for more new indexes than a request may make are refused as a whole, with the number of the first of them.
+// If the events would create too many new indexes, the request is refused as a whole, with the number of the
+// first event beyond the limit.
 func TestNewIndexesAreBounded(t *testing.T) {
 	d, st := door(t)
 	var body strings.Builder
@@ -311,8 +312,8 @@ func TestNewIndexesAreBounded(t *testing.T) {
 	}
 }
 
-// TestBusyIndexKeepsOthersWaiting: if the table of one index is busy, nothing of the request is stored, since its
-// client sends all events again.
+// TestBusyIndexKeepsOthersWaiting: if the table of one index is busy, nothing of the request is stored, because
+// its client resends all events.
 func TestBusyIndexKeepsOthersWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, st := door(t)
@@ -329,8 +330,8 @@ func TestBusyIndexKeepsOthersWaiting(t *testing.T) {
 	})
 }
 
-// TestEventsWithTimesComeAgain: a table refuses its events, and all of the request are sent again. Those that have
-// times of their own are stored once, unless the request says that it is known by nothing.
+// TestEventsWithTimesComeAgain: a table refuses its events, and the whole request is sent again. Events with
+// their own times are stored once, unless the request disables that.
 func TestEventsWithTimesComeAgain(t *testing.T) {
 	for _, c := range []struct {
 		body, dedupe string
@@ -365,7 +366,8 @@ func TestRawIsRepaired(t *testing.T) {
 	}
 }
 
-// TestTypeConflictOfListener: a listener says what becomes of values of another type, unless the request does.
+// TestTypeConflictOfListener: the setting of a listener applies to values of another type, unless the request has
+// its own.
 func TestTypeConflictOfListener(t *testing.T) {
 	for hint, want := range map[string]string{"": "aside", "on_type_conflict=cast": "cast", "ttl=7d": "aside"} {
 		base, st := doortest.New(t)
@@ -380,7 +382,7 @@ func TestTypeConflictOfListener(t *testing.T) {
 	}
 }
 
-// TestAckIDs: requests of one moment have ids of their own.
+// TestAckIDs: requests at the same moment have different ids.
 func TestAckIDs(t *testing.T) {
 	d, _ := door(t)
 	now := time.Now()

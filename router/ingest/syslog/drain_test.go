@@ -20,7 +20,7 @@ func drain(t testing.TB) (*Drain, *ingesttest.Store) {
 	return NewDrain(d), st
 }
 
-// frame puts the length before each message, as logplex does.
+// frame puts its length before each message, as logplex does.
 func frame(messages ...string) string {
 	var out strings.Builder
 	for _, m := range messages {
@@ -29,7 +29,7 @@ func frame(messages ...string) string {
 	return out.String()
 }
 
-// pour sends what logplex sends; headers are further pairs of name and value.
+// pour sends messages as logplex does; headers are further pairs of name and value.
 func pour(d *Drain, target, body string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, target, strings.NewReader(body))
 	for _, h := range [][]string{
@@ -67,7 +67,7 @@ func heroku() []ingesttest.Row {
 	}
 }
 
-// TestDrain: what Heroku sends becomes the rows of syslog, each frame once.
+// TestDrain: Heroku's messages become rows as with syslog, and each frame is stored once.
 func TestDrain(t *testing.T) {
 	d, st := drain(t)
 	for range 3 {
@@ -87,7 +87,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestDrainForms: bodies that are not of Heroku are read as other syslog, and nothing is refused for its form.
+// TestDrainForms: bodies that are not from Heroku are read as other syslog, and no message is refused because of
+// its format.
 func TestDrainForms(t *testing.T) {
 	for _, c := range []struct {
 		name, body, contentType string
@@ -145,7 +146,8 @@ func TestDrainPipeline(t *testing.T) {
 	}
 }
 
-// TestDrainRefusals: logplex gives up what is answered 4xx, so quotas are 503 like all that may pass.
+// TestDrainRefusals: logplex drops messages that are answered with 4xx, so quotas are 503 like all temporary
+// errors.
 func TestDrainRefusals(t *testing.T) {
 	for _, c := range []struct {
 		err    error
@@ -168,11 +170,11 @@ func TestDrainRefusals(t *testing.T) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	if w := pour(d, "/v1/heroku", strings.Repeat("x\n", doortest.MaxBytes/2)); w.Code != 413 || len(st.Tables()) > 0 {
-		t.Errorf("%d %s: messages take more memory than there is", w.Code, w.Body)
+		t.Errorf("%d %s: the messages exceed the memory", w.Code, w.Body)
 	}
 }
 
-// FuzzDrain holds that any body is taken, and that no text of it is lost.
+// FuzzDrain checks that every body is accepted, and that none of its text is lost.
 func FuzzDrain(f *testing.F) {
 	f.Add(frame(dyno, app), true)
 	f.Add("20 "+dyno+modern, false)

@@ -14,8 +14,8 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// FuzzFraming holds that messages do not depend on how the bytes come, that none is longer than it may be, and that
-// the framing continues.
+// FuzzFraming checks that messages do not depend on how the bytes are split, that none exceeds the maximum
+// length, and that the framing continues.
 func FuzzFraming(f *testing.F) {
 	f.Add([]byte("5 <13>x<13>line\r\n\x0012 <13>xxxxxxxx\n"), uint8(3))
 	f.Add([]byte("99 <13>half"), uint8(1))
@@ -42,7 +42,7 @@ func FuzzFraming(f *testing.F) {
 	})
 }
 
-// FuzzRead holds that every text is a message, and its structured data JSON.
+// FuzzRead checks that every text becomes a message, and that its structured data is JSON.
 func FuzzRead(f *testing.F) {
 	for i := range forms {
 		f.Add(forms[i].text)

@@ -37,7 +37,7 @@ func at(text string) time.Time {
 	return t.UTC()
 }
 
-// forms are messages as programs send them, and the rows that they become.
+// forms are messages as programs send them, with the rows that they become.
 var forms = []struct {
 	name, text string
 	want       ingesttest.Row
@@ -174,7 +174,7 @@ func wanted() []ingesttest.Row {
 	return rows
 }
 
-// The messages of all forms, in each framing.
+// The messages of all formats, with each framing.
 func TestForms(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -201,7 +201,7 @@ func TestForms(t *testing.T) {
 			var want []ingesttest.Row
 			for i, row := range wanted() {
 				if !strings.HasPrefix(forms[i].text, "<") && strings.HasPrefix(c.name, "octet") {
-					continue // what does not begin with < is no frame with a length
+					continue // a message that does not begin with < has no length prefix
 				}
 				all.WriteString(c.frame(forms[i].text))
 				want = append(want, row)
@@ -214,7 +214,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// The same by datagrams.
+// The same messages as datagrams.
 func TestDatagrams(t *testing.T) {
 	s, f := server(t)
 	c := socktest.Dial(t, "udp", socktest.UDP(t, s))
@@ -245,7 +245,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// A pipeline gets the fields, and the message as it came.
+// A pipeline receives the fields and the original message.
 func TestPipeline(t *testing.T) {
 	s, f := server(t, func(c *Config) {
 		c.Target = httpdoor.Target{Database: "shop", Table: "boxes", Pipeline: "p"}
@@ -277,7 +277,7 @@ func TestZone(t *testing.T) {
 	}
 }
 
-// The rest of a long message is cut off and counted, and the next one is whole.
+// The rest of a long message is cut off and counted, and the next one is complete.
 func TestLong(t *testing.T) {
 	long := strings.Repeat("long ", MaxBytes/5+100)
 	for _, c := range []struct{ name, text string }{
@@ -298,7 +298,7 @@ func TestLong(t *testing.T) {
 	}
 }
 
-// What a client sent before its end is stored as far as it came.
+// The incomplete message of a client that disconnects is stored.
 func TestBrokenOff(t *testing.T) {
 	s, f := server(t)
 	address := socktest.TCP(t, s)
