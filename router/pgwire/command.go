@@ -129,7 +129,7 @@ func taken(tag string) func(*conn, *scanner) (*outcome, error) {
 	return func(*conn, *scanner) (*outcome, error) { return done(tag), nil }
 }
 
-// tags are what CommandComplete says of the statements of package query.
+// tagOf returns the tag in CommandComplete for a statement of package query.
 func tagOf(st statement.Statement, verb string) string {
 	switch st.(type) {
 	case *statement.Insert:

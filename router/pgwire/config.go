@@ -38,24 +38,24 @@ type Service interface {
 	Table(ctx context.Context, database, name string) (*schema.Table, error)
 }
 
-// Users are who may sign in; *auth.Provider is one.
+// Users checks who may sign in. *auth.Provider implements it.
 type Users interface {
 	Challenge(name string, from netip.Addr) (*auth.Challenge, error)
 	Begin(s access.Sender, end func(error)) access.Work
 }
 
-// Config is what a Server works with. Service and HasDatabase must be set; the settings have defaults.
+// Config has the parts and settings of a Server. Service and HasDatabase must be set; the settings have defaults.
 type Config struct {
 	Service Service
 	// HasDatabase reports whether there is a database.
 	HasDatabase func(name string) bool
-	// Users are who may sign in. The default value is nil: everybody may do everything.
+	// Users checks who may sign in; nil: everybody may do everything.
 	Users Users
-	// TLS is the TLS of connections that ask for it. The default value is nil: there is none.
+	// TLS has the settings for connections that request TLS; nil: there is no TLS.
 	TLS *tls.Config
 	// RequireTLS refuses connections without TLS, whose clients show no certificate.
 	RequireTLS bool
-	// Bodies has the memory of large messages, which all doors share. The default value is nil: it has no bound.
+	// Bodies has the memory of large messages, which all doors share; nil: it has no bound.
 	Bodies *body.Reader
 	// Version is the version of the program.
 	Version string
@@ -71,22 +71,22 @@ type Config struct {
 	MaxCursors int
 	// Timeout is the statement_timeout of a connection that sets no other. The default value is 30 s.
 	Timeout time.Duration
-	// MaxTimeout is the longest that it may set. The default value is 1 hour.
+	// MaxTimeout is the longest statement_timeout that it may set. The default value is 1 hour.
 	MaxTimeout time.Duration
 	// StartTime bounds how long a client takes to sign in. The default value is 10 s.
 	StartTime time.Duration
-	// StallTime is after how long a client that takes none of its rows is cut off, and how long the rest of a message
-	// may take. The default value is 60 s.
+	// StallTime is how long a client may read none of its rows before its connection is closed, and how long the rest
+	// of a message may take. The default value is 60 s.
 	StallTime time.Duration
 
-	// Logger takes what an operator should know. The default value discards it.
+	// Logger logs messages for operators. By default nothing is logged.
 	Logger *slog.Logger
 	// Registerer takes the metrics. The default value is none.
 	Registerer prometheus.Registerer
 }
 
-// maxStarting bounds the connections that have not signed in yet, and maxRefusing those that are being told that there
-// is no place for them.
+// maxStarting bounds the connections that have not signed in yet, and maxRefusing those that are being
+// refused because there are too many.
 const (
 	maxStarting = 20
 	maxRefusing = 100

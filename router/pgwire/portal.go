@@ -12,7 +12,7 @@ import (
 const (
 	// maxPortals bounds the portals and cursors of a connection.
 	maxPortals = 16
-	// idlePortal is how long a portal may wait for its client, and evictAfter after how long it ends for others.
+	// idlePortal is how long a portal may wait for its client. After evictAfter, another portal may replace it.
 	idlePortal = 5 * time.Minute
 	evictAfter = 30 * time.Second
 )
@@ -23,7 +23,7 @@ type portal struct {
 	stmt    *prepared
 	cmd     *command // with the values in its text
 	formats []value.Format
-	// columns are what was described.
+	// columns are the columns as they were described to the client.
 	columns []column
 
 	out *outcome // nil: it has not begun

@@ -218,7 +218,7 @@ func (c *cursor) end(err error) error {
 	return err
 }
 
-// explained returns the rows of EXPLAIN as PostgreSQL has them: one column, a row for each line.
+// explained returns the rows of EXPLAIN in the form of PostgreSQL: one column, and a row for each line.
 func explained(c *cursor) (*cursor, error) {
 	const most = 100_000
 	var lines [][]any

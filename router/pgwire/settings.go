@@ -219,7 +219,7 @@ func setDateStyle(_ *session, text string) (string, *Error) {
 	return "ISO, " + order, nil
 }
 
-// setApplication keeps what can be printed.
+// setApplication keeps the printable characters.
 func setApplication(_ *session, text string) (string, *Error) {
 	out := []byte(text)
 	for i, b := range out {

@@ -64,7 +64,7 @@ func runDeclare(c *conn, s *scanner) (*outcome, error) {
 	return done("DECLARE CURSOR"), nil
 }
 
-// fetching is what FETCH and MOVE ask for.
+// fetching has the arguments of FETCH and MOVE.
 type fetching struct {
 	name string
 	n    int64 // 0: all

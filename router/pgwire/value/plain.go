@@ -23,13 +23,13 @@ func (s Stored) SQL() string {
 	return quote(s.Text)
 }
 
-// Store returns a value of a client as INSERT takes it.
+// Store converts a value from a client to the form that INSERT accepts.
 func Store(t *Type, f Format, b []byte) (Stored, error) {
 	if b == nil {
 		return Stored{Null: true}, nil
 	}
 	if t.kind == kindText || f == FormatText && t.kind != kindBool && t.kind != kindBytes && t.kind != kindMoment {
-		// The literal is checked by the type of the column; this is for what no text may be.
+		// The type of the column checks the literal. This check is for bytes that no text may contain.
 		if _, err := textLiteral(Text, string(b)); err != nil {
 			return Stored{}, err
 		}
