@@ -150,17 +150,17 @@ func (s *server) naive(t *testing.T, q *logql.Log) []*lines.Entry {
 }
 
 // TestRandomQueries compares the answers to random queries, which the engine computes from SQL, with those of a program
-// that runs the pipelines over all entries. CORDWOOD_SEED repeats a round.
+// that runs the pipelines over all entries. LOKI_SEED repeats a round.
 func TestRandomQueries(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64() >> 32
-	if text := os.Getenv("CORDWOOD_SEED"); text != "" {
+	if text := os.Getenv("LOKI_SEED"); text != "" {
 		var err error
 		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("again: CORDWOOD_SEED=%d go test ./test/loki -run TestRandomQueries", seed)
+	t.Logf("again: LOKI_SEED=%d go test ./test/loki -run TestRandomQueries", seed)
 	g := &generator{rand.New(rand.NewPCG(seed, 0))}
 	s := start(t)
 	s.push(g.entries(400), time.Second)
