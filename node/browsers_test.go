@@ -14,8 +14,7 @@ import (
 	"cordwood/router/httpapi/auth"
 )
 
-// TestMetricsWithoutRouter: nodes that have no router, or not yet, keep to the same rules about
-// metrics.
+// TestMetricsWithoutRouter checks that nodes without a router apply the same rules to metrics.
 func TestMetricsWithoutRouter(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "users")
 	if err := os.WriteFile(file, []byte("ann=secret\nship:wo=shipped\n"), 0o600); err != nil {
@@ -56,7 +55,7 @@ func TestMetricsWithoutRouter(t *testing.T) {
 			t.Errorf("users %v, open %v, as %q: %d %s, want %d with %s", c.users != nil, c.open, c.as, w.Code, w.Body,
 				c.status, c.want)
 		}
-		// The administrator's port is open to whoever reaches it, and shows all.
+		// The administrator's port needs no authentication, and shows all metrics.
 		w = httptest.NewRecorder()
 		if n.admin().adminHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil)); w.Code != 200 ||
 			!strings.Contains(w.Body.String(), `rows_total{db="shop"} 1`) {

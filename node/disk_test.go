@@ -14,8 +14,8 @@ import (
 	"cordwood/shard/store"
 )
 
-// TestDiskUsage: blocks that are kept for root count neither as used nor as room, as in df, and the
-// free room is free for this process.
+// TestDiskUsage checks that blocks reserved for root count neither as used nor as free, as in df,
+// and that free space is available to this process.
 func TestDiskUsage(t *testing.T) {
 	d := &disk{
 		log: slog.New(slog.DiscardHandler),

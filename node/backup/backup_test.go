@@ -15,7 +15,7 @@ import (
 	"cordwood/node/backup/store"
 )
 
-// files lists the files of a directory, those of uploads and locks left out.
+// files lists the files of a directory, without those of uploads and locks.
 func files(t testing.TB, dir string) []string {
 	t.Helper()
 	var out []string
@@ -63,7 +63,7 @@ func TestCreateIsIncremental(t *testing.T) {
 	}
 }
 
-// TestVerifyFindsEveryDamage changes single bytes of every file, anywhere.
+// TestVerifyFindsEveryDamage changes single bytes at random places of every file.
 func TestVerifyFindsEveryDamage(t *testing.T) {
 	r, dir := dirRepository(t)
 	f := newFakeCluster(3)
@@ -172,8 +172,8 @@ func TestVerifyFindsMissingAndExtraFiles(t *testing.T) {
 	}
 }
 
-// TestReadsBreakOff has reads from the cluster fail now and then: they continue where they
-// broke off.
+// TestReadsBreakOff makes reads from the cluster fail at random: they continue where they broke
+// off.
 func TestReadsBreakOff(t *testing.T) {
 	r, _ := dirRepository(t)
 	f := newFakeCluster(4)
@@ -198,8 +198,8 @@ func TestReadsBreakOff(t *testing.T) {
 	}
 }
 
-// TestBrokenOffBackupGoesOn ends a backup in the middle, and has the next one find what
-// the first one has sent.
+// TestBrokenOffBackupGoesOn interrupts a backup in the middle. The next one must reuse the files
+// that the first one has sent.
 func TestBrokenOffBackupGoesOn(t *testing.T) {
 	r, dir := dirRepository(t)
 	f := newFakeCluster(5)
@@ -227,13 +227,13 @@ func TestBrokenOffBackupGoesOn(t *testing.T) {
 	}
 }
 
-// TestPinsAreLost has the shards forget their pins in the middle.
+// TestPinsAreLost makes the shards drop their pins in the middle.
 func TestPinsAreLost(t *testing.T) {
 	r, _ := dirRepository(t)
 	f := newFakeCluster(5)
 	f.cut = func(n int) error {
 		if n == 7 || n == 19 {
-			f.add(1) // what comes meanwhile is in the new list
+			f.add(1) // later segments are in the new list
 			f.lose()
 			return errors.New("connection reset")
 		}
@@ -248,7 +248,8 @@ func TestPinsAreLost(t *testing.T) {
 	}
 }
 
-// TestDamagedSegment has a shard send other bytes than it wrote, and know of it or not.
+// TestDamagedSegment makes a shard send other bytes than it wrote, with and without noticing the
+// damage.
 func TestDamagedSegment(t *testing.T) {
 	for name, hurt := range map[string]func(*fakeSegment){
 		"unknown": func(s *fakeSegment) { s.data[77] ^= 1 },
@@ -266,7 +267,7 @@ func TestDamagedSegment(t *testing.T) {
 				t.Errorf("%+v", v.Findings)
 			}
 
-			// What an earlier backup has brought into the repository is taken from there.
+			// A segment that an earlier backup has stored is taken from the repository.
 			r, _ = dirRepository(t)
 			f = newFakeCluster(2)
 			mustCreate(t, r, f)
@@ -294,7 +295,7 @@ func TestPrune(t *testing.T) {
 		got.Objects != 1 {
 		t.Errorf("dry run: %+v, %v; want the first backup and one segment", got, err)
 	}
-	// A file under way, an old one, and one of somebody else.
+	// A current upload, an old one, and a foreign file.
 	for name, age := range map[string]time.Duration{"tmp/NEW": 0, "tmp/OLD": 48 * time.Hour, "notes.txt": 48 * time.Hour} {
 		path := filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path, nil, 0o600),
@@ -318,7 +319,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestPruneBesideOthers tries to prune while a backup continues, and the other way round.
+// TestPruneBesideOthers tries to prune during a backup, and to back up during a prune.
 func TestPruneBesideOthers(t *testing.T) {
 	r, dir := dirRepository(t)
 	f := newFakeCluster(2)
@@ -340,7 +341,7 @@ func TestPruneBesideOthers(t *testing.T) {
 	}
 	held.release()
 
-	// The lock of a process that was killed counts for a while.
+	// The lock of a killed process is valid for a while.
 	dead := filepath.Join(dir, filepath.FromSlash(lockPrefix), "20260101T000000Z-killed.json")
 	for age, busy := range map[time.Duration]bool{time.Minute: true, time.Hour: false} {
 		text := []byte(`{"kind":"prune","host":"h","process":7,"started":"2026-01-01T00:00:00Z"}`)
@@ -445,8 +446,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFileOfANewRepository reads backups of a repository that has lost the file by which it is one, with the file of
-// another: nothing else depends on it.
+// TestFileOfANewRepository reads backups of a repository that has lost its own file, with the file
+// of another repository: nothing else depends on it.
 func TestFileOfANewRepository(t *testing.T) {
 	r, dir := dirRepository(t)
 	made := mustCreate(t, r, newFakeCluster(2))

@@ -20,19 +20,18 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// fakeCluster is a Source of segments that are noise.
+// fakeCluster is a Source of segments with random bytes.
 type fakeCluster struct {
 	mu     sync.Mutex
 	shards map[uint32][]fakeSegment
 	tables int
 	reads  int
 	bytes  int64
-	// cut, if set, may break a read off: it gets the number of the read.
+	// cut, if set, may interrupt a read; it gets the number of the read.
 	cut func(read int) error
-	// lose closes the pins that are open.
+	// lost has the channels of the open pins.
 	lost []chan struct{}
-	// move, if set, is called before a shard is pinned, and moved says how many times the
-	// table 2 was handed over.
+	// move, if set, is called before a shard is pinned; moved counts the moves of table 2.
 	move  func(shard uint32)
 	moved uint64
 }
@@ -42,7 +41,7 @@ type fakeSegment struct {
 	data []byte
 }
 
-// newFakeCluster has n segments on each of two shards.
+// newFakeCluster returns a cluster with n segments on each of two shards.
 func newFakeCluster(n int) *fakeCluster {
 	f := &fakeCluster{shards: map[uint32][]fakeSegment{1: nil, 2: nil}, tables: 3}
 	for i := range 2 * n {
@@ -98,7 +97,7 @@ func (f *fakeCluster) Pin(_ context.Context, shard uint32) (Pin, error) {
 	return p, nil
 }
 
-// lose has the shards forget all pins.
+// lose makes the shards drop all pins.
 func (f *fakeCluster) lose() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -159,7 +158,7 @@ func (r *fakeRead) Read(b []byte) (int, error) {
 	return read, err
 }
 
-// wait returns a context that ends before a test would hang.
+// wait returns a context that ends before the test's time limit.
 func wait(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)

@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files of this version")
 
-// goldenBackup returns what testdata/v1.manifest says.
+// goldenBackup returns the content of testdata/v1.manifest.
 func goldenBackup() *backuppb.Backup {
 	sum := bytes.Repeat([]byte{0xab}, sha256Size)
 	return &backuppb.Backup{
@@ -49,7 +49,7 @@ func goldenBackup() *backuppb.Backup {
 	}
 }
 
-// goldenRecords returns what testdata/v1.records says.
+// goldenRecords returns the content of testdata/v1.records.
 func goldenRecords() []*backuppb.Record {
 	return []*backuppb.Record{
 		{
@@ -114,8 +114,8 @@ func goldenMetadata(t testing.TB) []byte {
 	})
 }
 
-// goldenMerging returns what testdata/v1-merging.manifest says: goldenBackup, of which a table
-// came to merge in another way.
+// goldenMerging returns the content of testdata/v1-merging.manifest: goldenBackup with a table
+// whose merge rule was changed.
 func goldenMerging() *backuppb.Backup {
 	b := goldenBackup()
 	b.Shards[0].Merging = []*shardpb.TableMerging{{TableId: 2, Eras: []*shardpb.MergeEra{
@@ -174,7 +174,7 @@ func TestGoldenFiles(t *testing.T) {
 	}
 }
 
-// TestNewerFiles reads files of a version that does not exist yet.
+// TestNewerFiles reads files of an invented future version.
 func TestNewerFiles(t *testing.T) {
 	v2 := golden(t, "future.manifest", func() []byte {
 		b := bytes.Clone(goldenManifest(t))
@@ -226,7 +226,7 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// FuzzFrame reads bodies that nobody wrote, with the checksum that fits them.
+// FuzzFrame reads random bodies with a valid checksum.
 func FuzzFrame(f *testing.F) {
 	for _, b := range [][]byte{goldenManifest(f), goldenMetadata(f)} {
 		f.Add(b[:len(b)-sha256Size])
@@ -236,7 +236,7 @@ func FuzzFrame(f *testing.F) {
 		raw := seal(body)
 		_ = readMetadata(raw, func(*backuppb.Record) error { return nil })
 		var out bytes.Buffer
-		_ = Inspect(&out, raw) // no panic is what is asked
+		_ = Inspect(&out, raw) // it must not panic
 		damaged := bytes.Clone(raw)
 		if len(body) > frameHead {
 			damaged[len(body)-1] ^= 1

@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// TestTableMoves hands a table over while the shards are pinned: what the backup names is
-// where its rows are.
+// TestTableMoves moves a table while the shards are pinned: the tables in the backup must be where
+// their rows are.
 func TestTableMoves(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		// times is how often a table moves while shards are pinned; lost: at first it moves
-		// when a pin was lost.
+		// times is the number of moves while shards are pinned; lost makes the first move happen
+		// after a pin was lost.
 		times int
 		lost  bool
 		want  string
@@ -25,7 +25,7 @@ func TestTableMoves(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r, _ := dirRepository(t)
 			f := newFakeCluster(3)
-			// pinned is how often the table had moved when a shard was pinned last.
+			// pinned is the number of moves before the last pin of each shard.
 			pinned := map[uint32]uint64{}
 			armed := !c.lost
 			f.move = func(shard uint32) {

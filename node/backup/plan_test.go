@@ -11,8 +11,8 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// TestInTheWay: other tables of a database are in the way of the database, not of tables of it
-// that were named; a table of the same name always is.
+// TestInTheWay checks that other tables of a database are in the way of the database, but not of
+// selected tables of it, and that a table of the same name always is.
 func TestInTheWay(t *testing.T) {
 	table := func(database, name string) *schemapb.Table { return &schemapb.Table{Database: database, Name: name} }
 	for _, tt := range []struct {
@@ -87,7 +87,7 @@ func TestInTheWay(t *testing.T) {
 	}
 }
 
-// TestLikeTable says which table of a backup a name was perhaps meant to be.
+// TestLikeTable checks the suggestions for wrong names of tables.
 func TestLikeTable(t *testing.T) {
 	own := []*schemapb.Table{
 		{Database: "public", Name: "big"}, {Database: "public", Name: "access"}, {Database: "web", Name: "clicks"},

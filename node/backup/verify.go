@@ -333,17 +333,18 @@ func countRows(ctx context.Context, file string, m *segment.Meta) (int64, error)
 			return 0, ctx.Err()
 		}
 		if !m.Shared() && (b.MinTime < m.MinTime || b.MaxTime > m.MaxTime) {
-			return 0, fmt.Errorf("it has rows of %d to %d, written were %d to %d", b.MinTime, b.MaxTime, m.MinTime, m.MaxTime)
+			return 0, fmt.Errorf("it has rows of %d to %d, but %d to %d were written",
+				b.MinTime, b.MaxTime, m.MinTime, m.MaxTime)
 		}
 		total += int64(b.Rows)
 		byTable[b.TableID] += int64(b.Rows)
 	}
 	if total != m.Rows {
-		return 0, fmt.Errorf("it has %d rows, written were %d", total, m.Rows)
+		return 0, fmt.Errorf("it has %d rows, but %d were written", total, m.Rows)
 	}
 	for _, t := range m.Tables {
 		if byTable[t.TableID] != t.Rows {
-			return 0, fmt.Errorf("it has %d rows of table %d, written were %d", byTable[t.TableID], t.TableID, t.Rows)
+			return 0, fmt.Errorf("it has %d rows of table %d, but %d were written", byTable[t.TableID], t.TableID, t.Rows)
 		}
 	}
 	return total, nil

@@ -10,8 +10,8 @@ import (
 	"cordwood/proto/errs"
 )
 
-// TestWaitingIsTold: from the first try on, a restore says why it sends rows again: once in the log, and in the
-// progress until the shard takes rows.
+// TestWaitingIsTold checks that a restore reports from the first try on why it sends rows again:
+// once in the log, and in the progress until the shard accepts rows.
 func TestWaitingIsTold(t *testing.T) {
 	var p Progress
 	var out bytes.Buffer

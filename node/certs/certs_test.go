@@ -103,7 +103,7 @@ func shake(t *testing.T, server, client *tls.Config) (string, error) {
 		conn, err := l.Accept()
 		if err == nil {
 			defer conn.Close()
-			_, err = tls.Server(conn, server).Write([]byte("x")) // shakes hands first
+			_, err = tls.Server(conn, server).Write([]byte("x")) // this completes the handshake
 		}
 		served <- err
 	}()
@@ -113,7 +113,7 @@ func shake(t *testing.T, server, client *tls.Config) (string, error) {
 	}
 	defer conn.Close()
 	c := tls.Client(conn, client)
-	_, err = io.ReadFull(c, make([]byte, 1)) // the server's verdict comes after the handshake
+	_, err = io.ReadFull(c, make([]byte, 1)) // the server reports a refusal only after the handshake
 	conn.Close()
 	if serr := <-served; err == nil {
 		err = serr
@@ -150,7 +150,7 @@ func TestMutual(t *testing.T) {
 	}
 }
 
-// foreignCert trusts the right authority and shows another's certificate.
+// foreignCert trusts the right authority but presents a certificate of another one.
 func foreignCert(t *testing.T, ours, foreign *authority) *tls.Config {
 	c := open(t, foreign.issue(t, t.TempDir(), "node", time.Now().Add(time.Hour)), io.Discard).Client("localhost")
 	c.RootCAs = pool(ours)
@@ -163,8 +163,8 @@ func pool(a *authority) *x509.CertPool {
 	return p
 }
 
-// A certificate that changes is used for the next connection; one that cannot be read
-// changes nothing.
+// TestRenewal checks that a changed certificate is used for the next connection, and that an
+// unreadable one changes nothing.
 func TestRenewal(t *testing.T) {
 	a := newAuthority(t, "ours")
 	dir := t.TempDir()
@@ -201,8 +201,7 @@ func TestRenewal(t *testing.T) {
 	check("third")
 }
 
-// touch makes sure that the times of the files differ from before, however coarse
-// the file system's are.
+// touch makes the times of the files differ from before, however coarse the file system's clock is.
 func touch(t *testing.T, f Files, by time.Duration) {
 	t.Helper()
 	at := time.Now().Add(by)

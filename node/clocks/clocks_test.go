@@ -10,7 +10,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// metadata answers with the clocks of nodes, as far as they are off, and says how long ago they told.
+// metadata answers with the clocks of nodes, their errors, and the ages of their reports.
 type metadata struct {
 	now     func() time.Time
 	off     map[string]time.Duration
@@ -88,7 +88,8 @@ func TestAgreed(t *testing.T) {
 	}
 }
 
-// TestSeen: what the clock shows is known to the next process, unless it started far ahead.
+// TestSeen checks that the next process knows the recorded time of the clock, unless this one
+// started far ahead of it.
 func TestSeen(t *testing.T) {
 	day := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	file := filepath.Join(t.TempDir(), "CLOCK")
@@ -110,7 +111,7 @@ func TestSeen(t *testing.T) {
 	for i, c := range []struct {
 		at   time.Time
 		up   time.Duration
-		want time.Time // what the process before left
+		want time.Time // the time that the previous process recorded
 	}{
 		{day, time.Minute, time.Time{}},
 		{day.AddDate(1, 0, 0), time.Minute, day.Add(time.Minute)}, // is not noted

@@ -207,7 +207,7 @@ type RPCTLS struct {
 	ServerName string
 }
 
-// TLS is TLS on the user port.
+// TLS has the settings of TLS on the user port.
 type TLS struct {
 	Cert, Key string
 	// ClientCA, if set, makes client certificates required.

@@ -51,7 +51,7 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// TestPlace: nodes that share a machine are as of one zone, unless there are zones.
+// TestPlace checks that nodes on one machine count as one zone, unless zones are set.
 func TestPlace(t *testing.T) {
 	for _, c := range []struct {
 		env  map[string]string
@@ -117,7 +117,7 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// TestPrintedConfigLoads feeds what --print-config prints to --config.
+// TestPrintedConfigLoads loads the output of --print-config with --config.
 func TestPrintedConfigLoads(t *testing.T) {
 	_, fs, err := loadArgs(t, "", nil, "--http-body-limit", "3MiB", "--http-cors-allowed-origins",
 		"https://x.example,https://y.example", "--tls-cert", "a b")
@@ -183,7 +183,7 @@ func TestValidate(t *testing.T) {
 			t.Errorf("%s: error %v, want one with %q", c.args, err, c.want)
 		}
 	}
-	// All faults at once.
+	// All faults are reported at once.
 	cfg, _, err := loadArgs(t, "", nil, "--shards", "0", "--log-level", "x")
 	if err != nil {
 		t.Fatal(err)
@@ -215,11 +215,11 @@ func TestByteSize(t *testing.T) {
 	}
 }
 
-// TestClusterSettings names the flag of every fault.
+// TestClusterSettings checks that each fault contains the flag.
 func TestClusterSettings(t *testing.T) {
 	for _, c := range []struct {
 		args string
-		want string // "" if they are right
+		want string // "" if the settings are valid
 	}{
 		{"--seeds 10.0.0.1:4001,dns:nodes.svc:4001 --meta-bootstrap-expect 3 --replication 3", ""},
 		{"--roles router --seeds a:1", ""},

@@ -45,7 +45,7 @@ func TestListeners(t *testing.T) {
 	}
 }
 
-// What is wrong with an address is said with the nearest name that there is.
+// TestListenerFaults checks that the error of an address suggests the most similar name.
 func TestListenerFaults(t *testing.T) {
 	for text, want := range map[string]string{
 		"3100":                             "want HOST:PORT, such as 127.0.0.1:8088",
@@ -111,7 +111,8 @@ func TestListenersOfANode(t *testing.T) {
 	}
 }
 
-// Addresses of protocols without HTTP say by what: UDP, TCP or TLS.
+// TestSocketAddresses checks that addresses of protocols without HTTP need a scheme: UDP, TCP or
+// TLS.
 func TestSocketAddresses(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("ship:secret\n"), 0o600); err != nil {
@@ -122,7 +123,7 @@ func TestSocketAddresses(t *testing.T) {
 	certificates := append([]string{"--tls-client-ca", "a"}, withTLS...)
 	for text, c := range map[string]struct {
 		args []string
-		want string // of the fault; empty: there is none
+		want string // the error; empty if there is none
 	}{
 		"udp://127.0.0.1:514,tcp://127.0.0.1:514":          {},
 		"tcp://127.0.0.1:1?timezone=Europe/Berlin&table=t": {},

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestCgroupFiles looks at the cgroups above the process's own, too.
+// TestCgroupFiles checks the cgroups above the process's own, too.
 func TestCgroupFiles(t *testing.T) {
 	for _, c := range []struct {
 		list string

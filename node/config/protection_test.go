@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestProtectBefore: settings with which no node starts are refused before there is a data folder.
+// TestProtectBefore checks that settings with which no node starts are refused before the data
+// folder is made.
 func TestProtectBefore(t *testing.T) {
 	short := filepath.Join(t.TempDir(), "short")
 	if err := os.WriteFile(short, []byte("too short"), 0o600); err != nil {

@@ -19,8 +19,8 @@ var update = flag.Bool("update", false, "write docs/settings.md anew")
 var settingsSection = regexp.MustCompile(
 	`(?s)## ([^\n]+)\n\n((?:[^#\n][^\n]*\n|\n)*?)<!-- settings -->\n.*?<!-- end -->`)
 
-// TestSettingsPage holds docs/settings.md against the flags of the server: each is in the section of
-// its group, and the page has the groups in their order.
+// TestSettingsPage compares docs/settings.md with the flags of the server: each must be in the
+// section of its group, and the groups in order.
 func TestSettingsPage(t *testing.T) {
 	var cfg Config
 	fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)
@@ -54,7 +54,7 @@ func TestSettingsPage(t *testing.T) {
 	}
 }
 
-// fillSettings writes the table of each section anew, and returns the titles of the sections.
+// fillSettings rewrites the table of each section, and returns the titles of the sections.
 func fillSettings(page string, fs *pflag.FlagSet) (filled string, titles []string) {
 	filled = settingsSection.ReplaceAllStringFunc(page, func(old string) string {
 		m := settingsSection.FindStringSubmatch(old)

@@ -8,8 +8,8 @@ import (
 	"cordwood/router/access"
 )
 
-// TestKindsHaveRows checks that package access says who may ask for every kind of operation, and
-// for every request in place of one.
+// TestKindsHaveRows checks that package access defines the rights for every kind of operation, and
+// for every other request.
 func TestKindsHaveRows(t *testing.T) {
 	for _, kind := range slices.Concat(operation.Kinds, []string{
 		requestUndrain, requestRemove, requestPause, requestResume,

@@ -14,7 +14,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// told notes what callers told.
+// told records the calls of Told.
 type told struct {
 	book
 	list []string
@@ -24,7 +24,7 @@ func (b *told) Told(host, id, addr string, _ []string) {
 	b.list = append(b.list, fmt.Sprint(host, " ", id, " ", addr))
 }
 
-// TestCallers notes the host of a caller, and refuses messages that no node sends.
+// TestCallers checks that the host of a caller is recorded, and that invalid messages are refused.
 func TestCallers(t *testing.T) {
 	w := newWorld(t, 1, nil)
 	b := &told{}

@@ -84,8 +84,8 @@ type node struct {
 
 func newWorld(t *testing.T, n int, conf func(*Config)) *world {
 	w := &world{t: t}
-	// A host of its own: a port of 127.0.0.1 may be given to a client of another test while a
-	// node that is killed does not listen on it.
+	// Use a separate host: a port of 127.0.0.1 may be assigned to a client of another test while a
+	// killed node does not listen on it.
 	host := fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(250), rand.IntN(250), 1+rand.IntN(250))
 	for i := range n {
 		l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
@@ -153,7 +153,7 @@ func (n *node) start() {
 	n.stop = func() {
 		cancel()
 		s.Stop()
-		<-ended // a dead process writes nothing
+		<-ended // a dead process must not write
 		if err := d.Close(); err != nil {
 			n.w.t.Error(err)
 		}
@@ -179,7 +179,7 @@ func (n *node) found() error {
 	}
 }
 
-// waits waits until the node says that it waits for something.
+// waits waits until the node reports that it waits for something.
 func (n *node) waits(what string) {
 	n.w.t.Helper()
 	for end := time.Now().Add(10 * time.Second); ; {
@@ -230,8 +230,8 @@ func TestOneCluster(t *testing.T) {
 	}
 }
 
-// TestKilledFounders kills nodes at any moment of founding, and starts them again: one
-// cluster comes out, whatever was promised on the way.
+// TestKilledFounders kills nodes at random moments of founding, and starts them again: exactly one
+// cluster must result.
 func TestKilledFounders(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -263,7 +263,7 @@ func TestKilledFounders(t *testing.T) {
 	}
 }
 
-// TestJoin has a node join a cluster although another seed does not answer.
+// TestJoin makes a node join a cluster although another seed does not answer.
 func TestJoin(t *testing.T) {
 	w := newWorld(t, 3, nil)
 	w.nodes[0].state.cluster = "c"
@@ -277,7 +277,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestPromise keeps a promise until who decides has given it up.
+// TestPromise checks that a promise is kept until the deciding node has given it up.
 func TestPromise(t *testing.T) {
 	w := newWorld(t, 3, nil)
 	for _, n := range w.nodes[1:] {
@@ -285,7 +285,7 @@ func TestPromise(t *testing.T) {
 		n.start()
 	}
 	w.nodes[1].waits("node n1 to found cluster x; it does not answer")
-	w.nodes[0].start() // it knows nothing of x: nothing came of it
+	w.nodes[0].start() // it does not know x, so x was not founded
 	for _, n := range w.nodes {
 		if err := n.found(); err != nil {
 			t.Fatal(err)
@@ -296,8 +296,8 @@ func TestPromise(t *testing.T) {
 	}
 }
 
-// TestPromiseOutlivesDecider belongs to the cluster that was decided, although who decided
-// is gone, if another one knows.
+// TestPromiseOutlivesDecider checks that a node joins the founded cluster if another founder knows
+// of it, although the deciding node is gone.
 func TestPromiseOutlivesDecider(t *testing.T) {
 	w := newWorld(t, 3, nil)
 	founders := []string{"n1", "n2", "n3"}
@@ -313,7 +313,7 @@ func TestPromiseOutlivesDecider(t *testing.T) {
 	}
 }
 
-// TestRefused tells settings that contradict what is there.
+// TestRefused checks the errors for settings that contradict the seeds.
 func TestRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		conf        func(*Config)
@@ -342,7 +342,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestWaits says what is missing.
+// TestWaits checks the texts about what is missing.
 func TestWaits(t *testing.T) {
 	for name, c := range map[string]struct {
 		conf func(*Config) // of the second
@@ -368,7 +368,7 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestNames looks a name up again until all nodes have an address under it.
+// TestNames checks that a name is looked up again until it has the addresses of all nodes.
 func TestNames(t *testing.T) {
 	var mu sync.Mutex
 	var names []string
@@ -412,8 +412,9 @@ func TestCheckSeed(t *testing.T) {
 	}
 }
 
-// TestNewsOfOthers: a node that waits asks its seeds at once when a node that is new to it calls, or
-// one of a cluster, or when it has promised; and not whenever somebody calls that waits as well.
+// TestNewsOfOthers checks that a waiting node asks its seeds at once when it gives a promise, or is
+// called by a node that is new to it or belongs to a cluster, and not for other calls of waiting
+// nodes.
 func TestNewsOfOthers(t *testing.T) {
 	d := New(Config{NodeID: "n2", State: &state{}, Book: book{}})
 	d.last = view{peers: []peer{{&metapb.HelloResponse{NodeId: "n1"}, "there"}}}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestNameOfSeed: what is found by a name is checked by that name, and an address by itself, whether
-// or not it was found before.
+// TestNameOfSeed checks that an address found by a name is verified by that name, and a given
+// address by itself, even if it was also found by a name.
 func TestNameOfSeed(t *testing.T) {
 	d := New(Config{
 		Seeds: []string{"dns:nodes.example:4001", "10.0.0.9:4001"},

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// TestShortReasons leaves gRPC's words out of what a node waits for.
+// TestShortReasons checks that gRPC's own words are removed from reasons.
 func TestShortReasons(t *testing.T) {
 	const before = `connection error: desc = "transport: Error while dialing: `
 	for text, want := range map[string]string{

@@ -24,7 +24,7 @@ import (
 	"cordwood/node/secret"
 )
 
-// TestSeeds: a seed that knows another secret, or is asked without one, is named with what to do.
+// TestSeeds checks the advice about a seed with another secret, or for a node without one.
 func TestSeeds(t *testing.T) {
 	ours, theirs := filepath.Join(t.TempDir(), "ours"), filepath.Join(t.TempDir(), "theirs")
 	for _, file := range []string{ours, theirs} {
@@ -65,7 +65,7 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// fakeServer answers by path; what it has no answer for is an error.
+// fakeServer answers by path; a path without an answer is an error.
 type fakeServer struct {
 	answers map[string]string
 	date    time.Time
@@ -166,7 +166,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestServer looks at servers that use the folder.
+// TestServer checks servers that use the folder.
 func TestServer(t *testing.T) {
 	dir := t.TempDir()
 	lock, err := os.Create(filepath.Join(dir, "LOCK"))
@@ -228,13 +228,13 @@ func TestServer(t *testing.T) {
 		s := &fakeServer{answers: sound(), date: time.Now()}
 		c.change(s)
 		r, text := run(t, Config{DataDir: dir, Server: s, Version: "v1"})
-		// Whether this machine is fast enough is not the subject here.
+		// The speed of this machine is not the subject of the test.
 		r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return f.Part == "machine" })
 		if !strings.Contains(text, c.want) || r.Status() != c.status || r.Server != "http://there" {
 			t.Errorf("%s: status %d:\n%swant %q", name, r.Status(), text, c.want)
 		}
 	}
-	// A server somewhere else has nothing to do with the folders and ports of this machine.
+	// A server elsewhere is independent of the folders and ports of this machine.
 	s := &fakeServer{answers: sound(), date: time.Now()}
 	settings := &config.Config{}
 	if r, text := run(t, Config{
@@ -243,7 +243,7 @@ func TestServer(t *testing.T) {
 	}); r.Status() != 0 || len(r.Parts) != 1 || r.Parts[0].Name != "server" || len(r.Findings) != 0 {
 		t.Errorf("the server alone: status %d, %+v:\n%s", r.Status(), r.Parts, text)
 	}
-	// Nothing can be forgotten under a server.
+	// Nothing can be forgotten while a server runs.
 	if _, err := Run(t.Context(), Config{
 		DataDir: dir, Forget: []string{"shards/1/segments/1.parquet"},
 	}); !errors.Is(err, node.ErrInUse) {
@@ -251,8 +251,8 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// TestDamageHasAStatusOfItsOwn looks at a folder whose identity and shard are gone, written
-// by a clock that was ahead.
+// TestDamageHasAStatusOfItsOwn checks a folder whose identity and shard are missing, written by a
+// clock that was ahead.
 func TestDamageHasAStatusOfItsOwn(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "IDENTITY")
@@ -270,7 +270,8 @@ func TestDamageHasAStatusOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestOtherFolders says of a folder that no server has written what it is, and calls nothing in it damaged.
+// TestOtherFolders checks that a folder that no server has written is described as such, and that
+// nothing in it is reported as damage.
 func TestOtherFolders(t *testing.T) {
 	for name, want := range map[string]string{
 		"cordwood-backups.json": "is a repository of backups, not the data folder of a server; check it with 'cordwood " +

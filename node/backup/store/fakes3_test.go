@@ -22,14 +22,14 @@ type fakeS3 struct {
 	mu       sync.Mutex
 	objects  map[string][]byte
 	requests int
-	// fault, if set, may take a request over: it gets its number and returns true if it
-	// has dealt with it.
+	// fault, if set, may handle a request instead; it gets the number of the request and returns
+	// true if it has handled it.
 	fault func(n int, w http.ResponseWriter, r *http.Request, s *fakeS3) bool
 }
 
 const fakeBucket = "bucket"
 
-// serveS3 starts a fake and returns a store on it, below the prefix "p/".
+// serveS3 starts a fake and returns a store on it, with the prefix "p/".
 func serveS3(t *testing.T, f *fakeS3, cfg S3Config) Store {
 	t.Helper()
 	f.objects = map[string][]byte{}

@@ -57,7 +57,7 @@ func list(t testing.TB, st Store, prefix string) string {
 	return strings.Join(names, " ")
 }
 
-// contract is what every store does.
+// contract checks the behaviour that every store must have.
 func contract(t *testing.T, st Store) {
 	t.Helper()
 	if got := list(t, st, ""); got != "" {
@@ -132,7 +132,7 @@ func TestDir(t *testing.T) {
 		t.Fatal(err)
 	}
 	contract(t, st)
-	// What is written is not there before it is committed.
+	// An object does not exist before it is committed.
 	u, err := st.Create(wait(t))
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func TestS3(t *testing.T) {
 	}
 }
 
-// TestS3Faults has requests fail in the ways that S3 services do.
+// TestS3Faults makes requests fail in the ways of real S3 services.
 func TestS3Faults(t *testing.T) {
 	refuse := func(status int, code string) func(int, http.ResponseWriter, *http.Request, *fakeS3) bool {
 		return func(n int, w http.ResponseWriter, _ *http.Request, _ *fakeS3) bool {
@@ -177,7 +177,7 @@ func TestS3Faults(t *testing.T) {
 		"no answer": func(n int, _ http.ResponseWriter, r *http.Request, _ *fakeS3) bool {
 			if n%3 == 1 {
 				_, _ = io.Copy(io.Discard, r.Body)
-				<-r.Context().Done() // the client gives it up
+				<-r.Context().Done() // until the client gives up
 			}
 			return n%3 == 1
 		},
@@ -225,7 +225,7 @@ func TestS3Faults(t *testing.T) {
 	}
 }
 
-// TestS3GivesUp has requests fail for ever: the error says what failed, and no secret.
+// TestS3GivesUp makes all requests fail: the error must contain the failed request, and no secret.
 func TestS3GivesUp(t *testing.T) {
 	for name, tt := range map[string]struct {
 		status int
@@ -253,7 +253,7 @@ func TestS3GivesUp(t *testing.T) {
 	}
 }
 
-// TestS3StallWithinAnAnswer has an answer stop in the middle.
+// TestS3StallWithinAnAnswer stops an answer in the middle.
 func TestS3StallWithinAnAnswer(t *testing.T) {
 	f := &fakeS3{}
 	st := serveS3(t, f, S3Config{Stall: 100 * time.Millisecond})
