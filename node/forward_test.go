@@ -13,12 +13,12 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// fakeMember is a member of the metadata group that is at a command.
+// fakeMember is a member of the metadata group whose state is at a given command.
 type fakeMember struct {
 	metapb.UnimplementedMetaServer
-	leader string // empty: it leads
+	leader string // empty if this member leads
 	index  uint64 // of its state
-	read   uint64 // what it says was acknowledged
+	read   uint64 // the acknowledged index that it returns
 }
 
 func (m *fakeMember) ReadIndex(context.Context, *metapb.ReadIndexRequest) (*metapb.ReadIndexResponse, error) {
@@ -61,8 +61,8 @@ func serveMember(t *testing.T, m metapb.MetaServer) grpc.ClientConnInterface {
 	return conn
 }
 
-// TestForwardedState: what operators see of the metadata, as backups do, is the leader's state and holds
-// all that was acknowledged, although the member of this node, which is asked first, lags.
+// TestForwardedState checks that operators, for example backups, read the leader's state with
+// everything that was acknowledged, although this node's member, which is asked first, lags.
 func TestForwardedState(t *testing.T) {
 	behind, leader := &fakeMember{leader: "b", index: 3}, &fakeMember{index: 9, read: 9}
 	conns := map[string]grpc.ClientConnInterface{"a": serveMember(t, behind), "b": serveMember(t, leader)}
@@ -87,14 +87,14 @@ func TestForwardedState(t *testing.T) {
 	if _, err := stream.Recv(); errs.CodeOf(errs.FromGRPC(err)) == errs.Internal {
 		t.Error(err)
 	}
-	leader.read = 10 // its state is behind what it says
+	leader.read = 10 // its state is behind the index that it returns
 	if got, err := state(); err == nil {
 		t.Errorf("a state that lacks what was acknowledged is given: %v", got)
 	}
 }
 
-// TestForwardKeepsTheList: who is named as the leader is asked next, and the list of nodes,
-// which is others' too, stays as it was.
+// TestForwardKeepsTheList checks that the reported leader is asked next, and that the shared list
+// of nodes is not changed.
 func TestForwardKeepsTheList(t *testing.T) {
 	nodes := []string{"a", "b", "c"}
 	var asked []string

@@ -49,7 +49,7 @@ func TestFirstLeaders(t *testing.T) {
 		after := func(n int) { <-time.After(time.Duration(n) * firstPause) }
 		expect("no leader answers")
 		fault = nil
-		expect("no leader answers") // it is not asked again at once
+		expect("no leader answers") // the answer is cached
 		after(1)
 		expect("without one: 1, 2")
 		status.Nodes = []*metapb.NodeStatus{

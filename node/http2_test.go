@@ -21,8 +21,8 @@ func openHTTP2(t *testing.T, h http.HandlerFunc) *httpServer {
 	return s
 }
 
-// TestHTTP2Bounds: a connection without TLS is told how many calls it may have at a time, and how much of them is
-// buffered.
+// TestHTTP2Bounds checks that a connection without TLS receives the limits of concurrent calls and
+// of buffered bytes.
 func TestHTTP2Bounds(t *testing.T) {
 	s := openHTTP2(t, func(http.ResponseWriter, *http.Request) {})
 	t.Cleanup(func() { _ = s.close(t.Context()) })
@@ -55,7 +55,8 @@ func TestHTTP2Bounds(t *testing.T) {
 	}
 }
 
-// TestHTTP2Stop: a call that is under way when the port closes is answered, and the connection takes no other.
+// TestHTTP2Stop checks that a running call is answered when the port closes, and that the
+// connection accepts no other.
 func TestHTTP2Stop(t *testing.T) {
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	s := openHTTP2(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -81,7 +82,7 @@ func TestHTTP2Stop(t *testing.T) {
 	<-begun
 	closed := make(chan error, 1)
 	go func() { closed <- s.close(t.Context()) }()
-	// The port is closed before its calls have ended.
+	// The port closes before its calls have ended.
 	for {
 		conn, err := net.Dial("tcp", s.addr.String())
 		if err != nil {

@@ -62,8 +62,8 @@ func TestDataDirRefused(t *testing.T) {
 	}
 }
 
-// TestFirstStartWasEnded starts a node in a folder in which a first start was killed while it made
-// the identity.
+// TestFirstStartWasEnded starts a node in a folder in which the first start was killed while it
+// wrote the identity.
 func TestFirstStartWasEnded(t *testing.T) {
 	for _, part := range []string{"", `{"node_id":"01`} {
 		dir := t.TempDir()
@@ -87,8 +87,8 @@ func TestDataDirIsLocked(t *testing.T) {
 	}
 }
 
-// TestFutureIdentity reads the identity that a version may write that does not exist
-// yet: it is refused as such, whatever else is in it, and not touched.
+// TestFutureIdentity checks that the identity of an invented future version is refused as such,
+// whatever its content, and not changed.
 func TestFutureIdentity(t *testing.T) {
 	want, err := os.ReadFile(filepath.Join("testdata", "future-IDENTITY"))
 	if err != nil {
@@ -109,8 +109,8 @@ func TestFutureIdentity(t *testing.T) {
 	}
 }
 
-// TestOldIdentity reads what version 2 wrote, and knows that there was a member of the
-// metadata group wherever there was a cluster.
+// TestOldIdentity checks that an identity of version 2 with a cluster implies a member of the
+// metadata group.
 func TestOldIdentity(t *testing.T) {
 	dir := t.TempDir()
 	old, err := os.ReadFile(filepath.Join("testdata", "v2-IDENTITY"))
@@ -133,7 +133,7 @@ func TestOldIdentity(t *testing.T) {
 	}
 }
 
-// TestPromises are on disk when they are given, and end with the cluster.
+// TestPromises checks that promises are on disk when they are given, and end with the cluster.
 func TestPromises(t *testing.T) {
 	dir := t.TempDir()
 	d := open(t, dir)

@@ -7,8 +7,9 @@ import (
 	"cordwood/shard/rules"
 )
 
-// TestKeysRemembered: the coordinator takes a shard away once it has forgotten all keys of requests. It does not
-// import the rules of shards, and so has their time as a constant of its own.
+// TestKeysRemembered compares two constants: the coordinator removes a shard once the shard has
+// forgotten all keys of requests. It does not import the rules of shards, and so has its own
+// constant for that time.
 func TestKeysRemembered(t *testing.T) {
 	if coordinator.KeysRemembered != rules.KeyTTL {
 		t.Errorf("the coordinator waits for %s, and shards remember keys for %s", coordinator.KeysRemembered, rules.KeyTTL)

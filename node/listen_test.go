@@ -16,8 +16,8 @@ import (
 	"cordwood/router/httpapi/peer"
 )
 
-// TestDrainEndsConnections has clients that keep their connections told, while a node is drained,
-// to make new ones: a load balancer sends those elsewhere.
+// TestDrainEndsConnections checks that clients with open connections are asked to reconnect while a
+// node is drained: a load balancer sends them elsewhere then.
 func TestDrainEndsConnections(t *testing.T) {
 	s, err := userPort{addr: "127.0.0.1:0", before: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "here")
@@ -56,8 +56,8 @@ func TestDrainEndsConnections(t *testing.T) {
 	}
 }
 
-// TestProxyProtocol: connections of trusted proxies tell the client's address first, and those
-// of others may not.
+// TestProxyProtocol checks that connections of trusted proxies must begin with the client's
+// address, and that others must not.
 func TestProxyProtocol(t *testing.T) {
 	open := func(network string) string {
 		port := userPort{addr: "127.0.0.1:0", headed: peer.Proxies{netip.MustParsePrefix(network)}}
@@ -109,7 +109,8 @@ func TestProxyProtocol(t *testing.T) {
 	}
 }
 
-// TestHTTPFaultsAreLogged: what goes wrong before a request is one is in the form of all other lines.
+// TestHTTPFaultsAreLogged checks that errors before a request is complete are logged in the usual
+// format.
 func TestHTTPFaultsAreLogged(t *testing.T) {
 	r, w := io.Pipe()
 	port := userPort{
@@ -135,5 +136,5 @@ func TestHTTPFaultsAreLogged(t *testing.T) {
 		!strings.Contains(line.Msg, "on purpose") {
 		t.Errorf("logged %+v, %v", line, err)
 	}
-	_ = r.Close() // further lines go nowhere
+	_ = r.Close() // further lines are discarded
 }

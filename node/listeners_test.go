@@ -15,7 +15,7 @@ import (
 	"cordwood/router/ingest/httpdoor"
 )
 
-// TestKindsAreProtocols: each protocol that may have ports of its own is one that the server knows.
+// TestKindsAreProtocols checks that each protocol with separate ports is known to package ingest.
 func TestKindsAreProtocols(t *testing.T) {
 	s, err := httpapi.New(httpapi.Config{Catalog: noCatalog{}, Writer: noWriter{}})
 	if err != nil {
@@ -38,8 +38,8 @@ type noCatalog struct{ ingest.Catalog }
 
 type noWriter struct{ ingest.Writer }
 
-// TestListenersWait: a request that comes before the router waits for it, not longer than some time, and not for a node
-// that stops.
+// TestListenersWait checks that an early request waits for the router, for a limited time and only
+// until the node stops.
 func TestListenersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &listener{served: make(chan struct{}), stopped: make(chan struct{})}
@@ -76,7 +76,8 @@ func TestListenersWait(t *testing.T) {
 	})
 }
 
-// TestListenerAnswersProbes: the node answers at once whether it is ready, also on a separate port.
+// TestListenerAnswersProbes checks that the node answers at once whether it is ready, on a separate
+// port too.
 func TestListenerAnswersProbes(t *testing.T) {
 	n := newNode(&config.Config{HTTP: config.HTTP{Addr: "127.0.0.1:0"}}, Process{})
 	n.log, n.registry = slog.New(slog.DiscardHandler), newRegistry(Version{})

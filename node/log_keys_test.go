@@ -20,8 +20,8 @@ var (
 	keyLine   = regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| .+ \\|$")
 )
 
-// TestLogKeys reads every line of log in the sources and holds its keys against those of
-// docs/observability.md: no key that is not described, and none that nobody writes.
+// TestLogKeys compares the keys of all log lines in the sources with docs/observability.md: each
+// key must be described, and each described key must be used.
 func TestLogKeys(t *testing.T) {
 	page, err := os.ReadFile("../docs/observability.md")
 	if err != nil {
@@ -69,7 +69,7 @@ func TestLogKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, written := range []string{"trace_id", "span_id"} { // by the handler
+	for _, written := range []string{"trace_id", "span_id"} { // logHandler adds them
 		used[written] = true
 	}
 	if len(used) < 50 {
@@ -82,7 +82,7 @@ func TestLogKeys(t *testing.T) {
 	}
 }
 
-// logPairs returns the keys and values of a call of a logger; nil if it is none.
+// logPairs returns the keys and values of a logger's call; nil for other calls.
 func logPairs(call *ast.CallExpr) []ast.Expr {
 	sel, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {

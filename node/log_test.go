@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// TestLoggedDurationsHaveUnits: a duration in a line of JSON is not a bare number of nanoseconds.
+// TestLoggedDurationsHaveUnits checks that JSON lines do not have durations as bare numbers.
 func TestLoggedDurationsHaveUnits(t *testing.T) {
 	for _, format := range []string{"json", "text"} {
 		var out bytes.Buffer

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// metric is what the page says of a metric.
+// metric is a row of the page.
 type metric struct {
 	name, kind, help string
 	labels           []string
@@ -42,10 +42,10 @@ type metric struct {
 
 const metricsPage = "../docs/metrics.md"
 
-// TestMetricsPage holds docs/metrics.md against what a node with all roles registers:
+// TestMetricsPage compares docs/metrics.md with the metrics that a node with all roles registers:
 // names, types, labels and texts.
 func TestMetricsPage(t *testing.T) {
-	n := startNode(t, "--trace-endpoint", "http://127.0.0.1:1", "--trace-sample-ratio", "0", // nothing is sent there
+	n := startNode(t, "--trace-endpoint", "http://127.0.0.1:1", "--trace-sample-ratio", "0", // no traces are sent
 		"--syslog-addr", "udp://127.0.0.1:0", "--gelf-addr", "udp://127.0.0.1:0",
 		"--forward-addr", "tcp://127.0.0.1:0", "--pg-addr", "127.0.0.1:0")
 	post(t, n, "/v1/ingest?db=public&table=t&pipeline_name=svc_identity", "application/json", `[{"a":1},{"a":2}]`)
@@ -143,7 +143,7 @@ func settings(t *testing.T, args ...string) *config.Config {
 	return cfg
 }
 
-// awaitMetric waits until there is a series of that name.
+// awaitMetric waits until a metric with that name has a series.
 func awaitMetric(t *testing.T, reg *prometheus.Registry, name string) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -191,8 +191,8 @@ var (
 	constKey = regexp.MustCompile(`(\w+)=`)
 )
 
-// described lists cordwood's metrics of a registry, sorted. Metrics that have no
-// series yet are found by their descriptions: these must be counters, as their names tell.
+// described lists cordwood's metrics of a registry, sorted. Metrics without series are found by
+// their descriptions: these must be counters, according to their names.
 func described(t *testing.T, reg *prometheus.Registry) []metric {
 	t.Helper()
 	families, err := reg.Gather()
@@ -245,7 +245,7 @@ func described(t *testing.T, reg *prometheus.Registry) []metric {
 	return slices.SortedFunc(maps.Values(found), func(a, b metric) int { return strings.Compare(a.name, b.name) })
 }
 
-// absent are gauges that a fresh node alone has no series of.
+// absent lists gauges that have no series on a fresh single node.
 var absent = map[string]bool{
 	"cordwood_raft_follower_lag_entries": true, "cordwood_raft_follower_silent_seconds": true,
 	"cordwood_raft_snapshot_age_seconds": true,
@@ -253,8 +253,8 @@ var absent = map[string]bool{
 
 var section = regexp.MustCompile(`(?s)<!-- metrics ([a-z_ ]+) -->\n.*?<!-- end -->`)
 
-// fillPage writes the table of each section anew, which has the metrics of its prefixes
-// that no longer prefix of another section claims.
+// fillPage rewrites the table of each section, which has the metrics with its prefixes, except
+// those with a longer prefix of another section.
 func fillPage(page string, all []metric) (string, map[string]bool) {
 	var prefixes []string
 	for _, m := range section.FindAllStringSubmatch(page, -1) {

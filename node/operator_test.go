@@ -42,7 +42,7 @@ func (obliging) Pin(_ *shardpb.PinRequest, s grpc.ServerStreamingServer[shardpb.
 	return s.Send(&shardpb.PinResponse{Complete: true})
 }
 
-// TestOperatorCalls makes calls as users of each kind.
+// TestOperatorCalls makes calls as users with different rights.
 func TestOperatorCalls(t *testing.T) {
 	var log lockedBuffer
 	s := newOperatorServer(obliging{}, obliging{}, audit.New(slog.New(slog.NewTextHandler(&log, nil))))
@@ -60,7 +60,7 @@ func TestOperatorCalls(t *testing.T) {
 		}
 	}
 	calls := map[string]struct {
-		read, write bool // who may: a user that may only read; one that may also write
+		read, write bool // who may call it: a user that may only read; one that may also write
 		call        func(conn grpc.ClientConnInterface) error
 	}{
 		"pin": {true, true, func(conn grpc.ClientConnInterface) error {
@@ -131,7 +131,7 @@ func TestOperatorCalls(t *testing.T) {
 	}
 }
 
-// lockedBuffer takes the log of several goroutines.
+// lockedBuffer receives log lines of several goroutines.
 type lockedBuffer struct {
 	mu sync.Mutex
 	bytes.Buffer
@@ -143,7 +143,7 @@ func (b *lockedBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// TestOperatorConnectionAfterStop hands over a connection when nobody answers any more.
+// TestOperatorConnectionAfterStop passes on a connection after the server has stopped.
 func TestOperatorConnectionAfterStop(t *testing.T) {
 	s := newOperatorServer(obliging{}, obliging{}, audit.New(nil))
 	if err := s.stop(context.Background()); err != nil {

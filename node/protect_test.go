@@ -13,7 +13,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// TestProtect: which node starts how, by its settings and by what its folder says of its cluster.
+// TestProtect checks how nodes start, by their settings and by the cluster in the data folder.
 func TestProtect(t *testing.T) {
 	given := filepath.Join(t.TempDir(), "given")
 	if err := secret.Make(given); err != nil {
@@ -35,7 +35,7 @@ func TestProtect(t *testing.T) {
 		folder func(*dataDir) error
 		args   []string
 		want   metapb.Protection // unspecified: it does not start
-		made   bool              // a secret in the data folder
+		made   bool              // a secret was created in the data folder
 	}{
 		"a new node alone": {nil, nil, metapb.Protection_PROTECTION_SECRET, true},
 		"everywhere":       {nil, []string{everywhere}, metapb.Protection_PROTECTION_SECRET, true},

@@ -1,6 +1,6 @@
-// Command demo shows cordwood at work: it starts a server on a temporary folder,
-// sends it an access log and a nested application log, and prints what SQL makes
-// of them. The server stays up, for trying things out, until Ctrl-C.
+// Command demo demonstrates cordwood: it starts a server on a temporary folder, sends it an access
+// log and a nested application log, and prints the results of SQL queries over them. The server
+// runs until Ctrl-C.
 package main
 
 import (
@@ -175,7 +175,7 @@ func (d demo) waitReady(ctx context.Context, ended chan error) error {
 	}
 }
 
-// addr returns the wanted address if it is free, else one that is.
+// addr returns the wanted address if it is free, else a free one.
 func addr(want string) string {
 	l, err := net.Listen("tcp", want)
 	if err != nil {

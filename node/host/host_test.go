@@ -37,7 +37,7 @@ func (c *catalog) TableByID(id uint64) (*schema.Table, bool) {
 	return t, ok
 }
 
-// setTables shows tables, and others as dropped.
+// setTables sets the tables and the dropped tables.
 func (c *catalog) setTables(dropped []uint64, tables ...*schema.Table) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,7 +71,7 @@ func (c *catalog) RetiredShards() []*metapb.Shard {
 	return c.retired
 }
 
-// retire takes a shard away.
+// retire retires a shard.
 func (c *catalog) retire(id uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,7 +81,7 @@ func (c *catalog) retire(id uint32) {
 	c.changed = make(chan struct{})
 }
 
-// change replaces the shard of that id.
+// change replaces the shard with that id.
 func (c *catalog) change(m *metapb.Shard) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,7 +95,7 @@ func (c *catalog) change(m *metapb.Shard) {
 	c.changed = make(chan struct{})
 }
 
-// forget is what the metadata does when a removed replica is gone.
+// forget does what the metadata do when a removed replica is gone.
 func (c *catalog) forget(id uint32) {
 	c.mu.Lock()
 	c.retired = slices.DeleteFunc(slices.Clone(c.retired), func(s *metapb.Shard) bool { return s.Id == id })
@@ -160,7 +160,7 @@ func newHost(t *testing.T, dir string, cat *catalog, made *created) *Host {
 	})
 }
 
-// start starts h and waits until its shards can do their part.
+// start starts h and waits until its shards can serve.
 func start(ctx context.Context, h *Host) error {
 	if err := h.Start(); err != nil {
 		return err
@@ -182,7 +182,7 @@ func ids(h *Host) (out []uint32) {
 	return out
 }
 
-// TestFollowsPlacement opens what is placed here, now and later, and nothing else.
+// TestFollowsPlacement checks that exactly the placed shards are opened, at the start and later.
 func TestFollowsPlacement(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -217,7 +217,7 @@ func TestFollowsPlacement(t *testing.T) {
 	}
 }
 
-// TestLostShardIsNoNewShard refuses to begin anew where a shard's files are gone.
+// TestLostShardIsNoNewShard checks that a shard with missing files is not created as a new one.
 func TestLostShardIsNoNewShard(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -245,15 +245,15 @@ func TestLostShardIsNoNewShard(t *testing.T) {
 	}
 }
 
-// TestRemovedReplica deletes a replica when, and only when, the metadata lists it as
-// removed, and means that it is gone.
+// TestRemovedReplica checks that a replica is deleted when, and only when, the metadata list it as
+// removed, and that its removal is reported.
 func TestRemovedReplica(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	dir := t.TempDir()
 	cat, made := &catalog{changed: make(chan struct{})}, &created{}
 	cat.set(1, 2)
-	for _, left := range []string{"7", "8.removed"} { // one that it is not known, and one of an unfinished removal
+	for _, left := range []string{"7", "8.removed"} { // an unknown folder, and one of an unfinished removal
 		if err := os.MkdirAll(filepath.Join(dir, left), 0o750); err != nil {
 			t.Fatal(err)
 		}
@@ -265,7 +265,7 @@ func TestRemovedReplica(t *testing.T) {
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- h.Run(running) }()
-	cat.change(&metapb.Shard{Id: 1, Incarnation: 1, Replicas: []string{"other"}}) // nothing says that it was removed
+	cat.change(&metapb.Shard{Id: 1, Incarnation: 1, Replicas: []string{"other"}}) // it is not listed as removed
 	cat.change(&metapb.Shard{Id: 2, Incarnation: 1, Replicas: []string{"other"}, Removed: []string{"me"}})
 	for len(cat.shard(2).Removed) > 0 {
 		select {
@@ -300,8 +300,8 @@ func TestRemovedReplica(t *testing.T) {
 	}
 }
 
-// TestShardMadeAnew creates a lost shard again: its earlier rows do not come back, neither on the nodes that hold it
-// now nor on those that held it before, and nothing is deleted.
+// TestShardMadeAnew creates a lost shard again: its earlier rows must not return, neither on the
+// nodes that hold it now nor on its former nodes, and nothing may be deleted.
 func TestShardMadeAnew(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -350,8 +350,8 @@ func TestShardMadeAnew(t *testing.T) {
 	}
 }
 
-// TestDivergedFolder: the folder of a replica that has another past than the others is kept when the
-// replica is made anew.
+// TestDivergedFolder checks that the folder of a diverged replica is kept when the replica is
+// rebuilt.
 func TestDivergedFolder(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -365,7 +365,7 @@ func TestDivergedFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := newHost(t, dir, &catalog{changed: make(chan struct{})}, &created{})
-	for _, id := range []uint32{1, 2, 1} { // once more, as after a crash
+	for _, id := range []uint32{1, 2, 1} { // a repetition, as after a crash
 		if err := h.drop(ctx, id); err != nil {
 			t.Fatal(err)
 		}
@@ -380,7 +380,8 @@ func TestDivergedFolder(t *testing.T) {
 	}
 }
 
-// TestFailedReplica continues without a replica that does not open, and reports it.
+// TestFailedReplica checks that the node continues without a replica that does not open, and
+// reports it.
 func TestFailedReplica(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -410,7 +411,7 @@ func TestFailedReplica(t *testing.T) {
 	}
 }
 
-// TestTellsOfTables passes on what changes of the tables that a shard has.
+// TestTellsOfTables checks that changes of its tables are passed to a shard.
 func TestTellsOfTables(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -460,8 +461,9 @@ func TestTellsOfTables(t *testing.T) {
 	}
 }
 
-// TestFoundedOnce: the node reports the groups that it founded, and does not found a group again after it has lost
-// the group's folder, for example because an older copy of its disk was put back.
+// TestFoundedOnce checks that the node reports the groups that it founded, and does not found a
+// group again after it has lost the group's folder, for example because an older copy of its disk
+// was restored.
 func TestFoundedOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestRetiredShard deletes the replica of a shard that was taken away, and leaves alone that of one
-// that the metadata merely do not have.
+// TestRetiredShard checks that the replica of a retired shard is deleted, but not the replica of a
+// shard that the metadata merely do not list.
 func TestRetiredShard(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -24,7 +24,7 @@ func TestRetiredShard(t *testing.T) {
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- h.Run(running) }()
-	cat.set(1, 2) // shard 3 is not there any more: nobody said that it was taken away
+	cat.set(1, 2) // shard 3 is not listed, but not retired
 	cat.retire(2)
 	for len(cat.RetiredShards()) > 0 {
 		select {

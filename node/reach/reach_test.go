@@ -25,8 +25,8 @@ type world struct {
 	nodes    []Node
 	cut      map[[2]string]bool
 	dead     map[string]bool
-	old      map[string]bool // knows nothing of this service
-	slow     map[string]bool // takes calls, and answers none in time
+	old      map[string]bool // does not support this service
+	slow     map[string]bool // receives calls, but answers none in time
 	handed   map[string]int
 	avoided  map[string][]string
 }
@@ -93,7 +93,7 @@ func (w *world) try(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// run has all ask for so long.
+// run makes all nodes ask each other for some time.
 func (w *world) run(t *testing.T, d time.Duration) {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
@@ -106,14 +106,14 @@ func (w *world) run(t *testing.T, d time.Duration) {
 	wg.Wait()
 }
 
-// deaf cuts all ways to a node; the answers to what it asks come back.
+// deaf cuts all connections to a node; answers to its own requests still arrive.
 func (w *world) deaf(id string) {
 	for _, n := range w.nodes {
 		w.cut[[2]string{n.ID, id}] = true
 	}
 }
 
-// mute cuts all ways from a node.
+// mute cuts all connections from a node.
 func (w *world) mute(id string) {
 	for _, n := range w.nodes {
 		w.cut[[2]string{id, n.ID}] = true
@@ -135,9 +135,9 @@ func TestWhoIsUnreachable(t *testing.T) {
 		name  string
 		nodes string
 		set   func(w *world)
-		want  string // those that should lead nothing
-		from  string // node:those who cannot reach it
-		avoid string // node:those that it does not hand to
+		want  string // the nodes that should lead nothing
+		from  string // node:the nodes that cannot reach it
+		avoid string // node:the nodes to which it does not transfer
 	}{
 		{"all is well", "a b c", func(*world) {}, "", "", ""},
 		{"alone", "a", func(*world) {}, "", "", ""},
@@ -205,8 +205,8 @@ func TestWhoIsUnreachable(t *testing.T) {
 	}
 }
 
-// TestTimes: a shut port is noticed within three seconds and a half, an open one in two and a
-// half, and one that answers slowly only after some more.
+// TestTimes checks that a blocked port is noticed within 3.5 s, an open one within 2.5 s, and a
+// slow one only after several more seconds.
 func TestTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld("a b c")
@@ -250,7 +250,8 @@ func TestTimes(t *testing.T) {
 	})
 }
 
-// TestStoodStill drops the answers of a round in which this process stood still.
+// TestStoodStill checks that the answers of a round are dropped if this process was suspended
+// during it.
 func TestStoodStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stall := time.Duration(0)
@@ -281,7 +282,7 @@ func TestStoodStill(t *testing.T) {
 	})
 }
 
-// TestBounds: a node that asks often, or that is not known, costs little.
+// TestBounds checks that a node that asks often, or that is not known, costs little.
 func TestBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan struct{})
@@ -324,7 +325,8 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// TestAlone: a node that hears of no other node for some rounds reports that it is alone, until one answers.
+// TestAlone checks that a node without answers for some rounds reports that it is alone, until one
+// answers.
 func TestAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld("r1 b c")

@@ -25,9 +25,9 @@ type load struct {
 	mu       sync.Mutex
 	acked    map[string]int // rows by table
 	requests int
-	again    int            // requests that were not acknowledged at first
-	givenUp  int            // requests that never were
-	failures map[string]int // failed tries by what the client saw
+	again    int            // requests that succeeded only after a retry
+	givenUp  int            // requests that never succeeded
+	failures map[string]int // failed tries, by the error that the client got
 	slowest  time.Duration  // from the first try to the acknowledgement
 	counts   int
 	counted  int // queries that failed
@@ -51,7 +51,7 @@ func (l *load) run(ctx context.Context) {
 
 func (l *load) table(i int) string { return fmt.Sprintf("%s_%d", l.prefix, i%l.tables) }
 
-// request sends one batch until it is acknowledged or the patience is at its end.
+// request sends one batch until it is acknowledged or the time limit has passed.
 func (l *load) request(client *http.Client, writer, seq int) {
 	table, key := l.table(writer+seq), rand.Text()
 	var body bytes.Buffer
@@ -97,7 +97,7 @@ type status struct {
 
 func (s status) Error() string { return fmt.Sprintf("%d %s", s.code, s.text) }
 
-// post tries once; wait is how long to leave the server alone after an error.
+// post sends the request once; wait is the pause before the next try after an error.
 func (l *load) post(client *http.Client, table, key string, body []byte) (wait time.Duration, err error) {
 	req, err := http.NewRequest(http.MethodPost, l.url+"/v1/ingest?pipeline_name=svc_identity&table="+table,
 		bytes.NewReader(body))
@@ -106,7 +106,7 @@ func (l *load) post(client *http.Client, table, key string, body []byte) (wait t
 	}
 	req.Header.Set("Content-Type", "application/x-ndjson")
 	req.Header.Set("Idempotency-Key", key)
-	// Go's own client would silently send it again if the connection was an old one.
+	// Go's client would silently resend it on an old connection.
 	req.GetBody = nil
 	resp, err := client.Do(req)
 	if err != nil {
@@ -136,7 +136,8 @@ func kind(err error) string {
 	return text[strings.LastIndex(text, ": ")+1:]
 }
 
-// watch counts the rows of a table every second: never fewer than were acknowledged before.
+// watch counts the rows of a table every second: the count must never be below the acknowledged
+// rows.
 func (l *load) watch(ctx context.Context) {
 	for i := 0; ctx.Err() == nil; i++ {
 		time.Sleep(time.Second)
@@ -160,7 +161,7 @@ func (l *load) watch(ctx context.Context) {
 	}
 }
 
-// count returns the rows of a table, and how many different ids they have.
+// count returns the number of rows of a table, and of different ids.
 func (l *load) count(table string) (rows, ids int, err error) {
 	client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.PostForm(l.url+"/v1/sql", url.Values{"sql": {"SELECT count(*), count(DISTINCT id) FROM " + table}})
@@ -192,7 +193,7 @@ func (l *load) count(table string) (rows, ids int, err error) {
 	return row[0], row[1], nil
 }
 
-// report prints what happened, and returns whether a client would have lost something.
+// report prints the results, and returns whether a client would have lost rows.
 func (l *load) report() (bad bool) {
 	rows := 0
 	for _, n := range l.acked {
@@ -221,7 +222,7 @@ func (l *load) compare() error {
 		if err != nil {
 			return fmt.Errorf("counting the rows of %s: %w", table, err)
 		}
-		// Rows of a request that was given up may be there or not.
+		// Rows of a request that was given up may or may not be stored.
 		if rows < want || ids < want || rows != ids || (l.givenUp == 0 && rows != want) {
 			return fmt.Errorf("%s: %d rows with %d ids, want %d", table, rows, ids, want)
 		}

@@ -1,7 +1,6 @@
-// Command load writes rows as shippers do: a request that is refused or breaks off is sent again with
-// the same Idempotency-Key until it is acknowledged. Meanwhile it counts the rows. At the end it
-// compares the rows that are there with those that were acknowledged, and fails unless each is
-// there once.
+// Command load writes rows like a shipper: it repeats a failed request with the same
+// Idempotency-Key until it is acknowledged. Meanwhile it counts the rows. At the end it compares
+// the stored rows with the acknowledged ones, and fails unless each is stored exactly once.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package epoch is the time that everything carries that a release makes, so that the same
-// input gives the same bytes.
+// Package epoch determines the time stamp of all files in a release, so that the same input gives
+// the same bytes.
 package epoch
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Of reads SOURCE_DATE_EPOCH: seconds since 1970; empty: 0.
+// Of parses SOURCE_DATE_EPOCH, in seconds since 1970; an empty text gives 0.
 func Of(text string) (time.Time, error) {
 	if text == "" {
 		return time.Unix(0, 0).UTC(), nil

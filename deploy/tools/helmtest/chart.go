@@ -1,4 +1,4 @@
-// Package helmtest renders the Helm chart and holds its tests.
+// Package helmtest renders the Helm chart and tests it.
 package helmtest
 
 import (
@@ -17,19 +17,19 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// chartDir is the chart, seen from this package.
+// chartDir is the path of the chart, relative to this package.
 const chartDir = "../../helm/cordwood"
 
-// request is what a chart is rendered for.
+// request has the inputs of a rendering.
 type request struct {
 	values  string // YAML
 	upgrade bool
-	// live are objects that the cluster has, for lookup; nil: there is no cluster to ask.
+	// live provides the objects of the cluster, for lookup; nil if there is no cluster.
 	live engine.ClientProvider
 }
 
-// render returns the objects of the chart, each as YAML, by the file that they are from. It
-// checks the values by the schema first, as helm does.
+// render returns the objects of the chart, each as YAML, by their template file. It first validates
+// the values against the schema, as helm does.
 func render(r request) (map[string][]string, error) {
 	c, err := loader.Load(chartDir)
 	if err != nil {
@@ -78,10 +78,10 @@ func onlyComments(doc string) bool {
 	return true
 }
 
-// random is what the chart draws anew each time that there is nobody to ask.
+// random matches the values that the chart generates at random when there is no cluster.
 var random = regexp.MustCompile(`(?m)^(  secret: )[A-Za-z0-9+/=]{64}$`)
 
-// golden is everything that was rendered as one text, in a fixed order.
+// golden returns the whole rendering as one text, in a fixed order.
 func golden(files map[string][]string) string {
 	var names []string
 	for name := range files {
@@ -97,7 +97,7 @@ func golden(files map[string][]string) string {
 	return b.String()
 }
 
-// readme returns the README of the chart: what its template says, and a table of the values.
+// readme returns the README of the chart: its template, and a table of the values.
 func readme() (string, error) {
 	head, err := os.ReadFile(filepath.Join(chartDir, "README.md.in"))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 // valueRow is a value of the chart as the README shows it.
 type valueRow struct{ key, value, text string }
 
-// valueRows lists the values that have a comment which begins with two dashes. A value
-// without one is an error, unless it is a group of those that have.
+// valueRows lists the values with a comment that begins with two dashes. A value without such a
+// comment is an error, unless it is a group of values that have one.
 func valueRows(text []byte) ([]valueRow, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
@@ -49,7 +49,7 @@ func valueRows(text []byte) ([]valueRow, error) {
 	return rows, walk(doc.Content[0], "")
 }
 
-// said returns the text of a comment's paragraph that describes a value.
+// said returns the paragraph of a comment that describes a value.
 func said(comment string) (string, bool) {
 	_, text, ok := strings.Cut(comment, "# -- ")
 	return strings.Join(strings.Fields(strings.ReplaceAll(text, "\n# ", " ")), " "), ok

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// addLicences adds the texts for what is linked into the program.
+// addLicences adds the licence texts of the libraries that are linked into the program.
 func (r *rootFS) addLicences(dir string) error {
 	err := filepath.WalkDir(dir, func(at string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -35,10 +35,10 @@ func (r *rootFS) addLicences(dir string) error {
 	return nil
 }
 
-// taken is a file of a system, which has its packages below root.
+// taken is a file that was copied from a system whose packages are below root.
 type taken struct{ root, at string }
 
-// addCopyrights adds the texts of the packages that files of a system are from.
+// addCopyrights adds the copyright texts of the packages that the copied files belong to.
 func (r *rootFS) addCopyrights() error {
 	seen := map[string]bool{}
 	for _, f := range r.taken {
