@@ -157,7 +157,7 @@ func TestApply(t *testing.T) {
 			"create t time:ts3! k:string# a:string",
 			"add-column t b:int64 => t=1 v2 @1 time:timestampmillisecond/1! k:string/2# a:string/3 b:int64/4",
 			"add-column t b:int64 => 4003 Column `b` already exists in table `t`",
-			"add-column t t2:ts3! => 1004 Column `t2` cannot be added to table `t` as a time index: it has one",
+			"add-column t t2:ts3! => 1004 Column `t2` cannot be added as a time index: table `t` already has one",
 			"add-column t n:int64* => 1004 Column `n` cannot be added as NOT NULL without a default: rows of table " +
 				"`t` have no value for it",
 			"drop-column t a => t=1 v3 min3 @1 time:timestampmillisecond/1! k:string/2# b:int64/4",

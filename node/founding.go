@@ -96,8 +96,8 @@ func missingShards(have int, set *metapb.Settings, holders int, unused bool) str
 	return text
 }
 
-// unused reports whether the cluster has no table: then no client depends on it yet, and a node may
-// wait for conditions that it must not wait for in a cluster in use.
+// unused reports whether the cluster has no tables. No client depends on such a cluster yet, so a node
+// may wait longer before it serves.
 func (n *membership) unused() bool {
 	for _, d := range n.meta.Databases() {
 		if len(n.meta.Tables(d.Name)) > 0 {

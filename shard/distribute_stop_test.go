@@ -222,7 +222,7 @@ func TestKillEndsAllParts(t *testing.T) {
 	if names := collect(ended, 3); len(names) != 3 {
 		t.Errorf("work ended on %v", names)
 	}
-	if err := <-failed; errs.CodeOf(err) != errs.Cancelled || !strings.Contains(err.Error(), "ended by KILL of user ann") {
+	if err := <-failed; errs.CodeOf(err) != errs.Cancelled || !strings.Contains(err.Error(), "killed by user ann") {
 		t.Errorf("the client gets: %v", err)
 	}
 	if n := <-killed; n < 1 || n > 4 {

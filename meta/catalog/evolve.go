@@ -228,7 +228,7 @@ func AddColumn(t *schemapb.Table, c *schemapb.Column) error {
 			TableName(t.Database, t.Name))
 	}
 	if c.Semantic == schemapb.Semantic_SEMANTIC_TIMESTAMP {
-		return errs.New(errs.InvalidArguments, "Column `%s` cannot be added to table `%s` as a time index: it has one",
+		return errs.New(errs.InvalidArguments, "Column `%s` cannot be added as a time index: table `%s` already has one",
 			short(c.Name), TableName(t.Database, t.Name))
 	}
 	if c.NotNull && c.DefaultValue == nil {

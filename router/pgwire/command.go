@@ -6,9 +6,9 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// outcome is what a statement has brought about.
+// outcome is the result of a statement.
 type outcome struct {
-	// tag is what CommandComplete says; %d in it is the number of rows.
+	// tag is the command tag for CommandComplete; %d in it is the number of rows.
 	tag string
 	// rows are nil if the statement has none.
 	rows *cursor

@@ -35,7 +35,7 @@ func (in *copyIn) textField(line string) (field, rest string, more bool) {
 	return line, "", false
 }
 
-// unescapes are the bytes that letters behind a backslash mean.
+// unescapes are the bytes that letters after a backslash stand for.
 var unescapes = map[byte]byte{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v'}
 
 // unescapeCopy reads the escapes of text format.

@@ -257,7 +257,7 @@ func quoted(names []string, i int) string {
 	return ""
 }
 
-// lineEnd returns where the first line of the data ends, behind its line feed; -1: it has not come whole. In CSV a line
+// lineEnd returns the offset after the line feed of the first line, or -1 if the line is incomplete. In CSV, a line
 // feed in quotes does not end a line.
 func (in *copyIn) lineEnd(last bool) int {
 	inside := false
@@ -267,7 +267,7 @@ func (in *copyIn) lineEnd(last bool) int {
 			inside = !inside
 		case in.f.name == "csv" && inside && b == in.f.escape && in.f.escape != in.f.quote:
 			if i+1 < len(in.data) && (in.data[i+1] == in.f.quote || in.data[i+1] == in.f.escape) {
-				inside = !inside // the quote behind it turns it back
+				inside = !inside // the quote after it reverts this
 			}
 		case b == '\n' && !inside:
 			return i + 1

@@ -167,7 +167,7 @@ func asError(err, cause error) *Error {
 	return out
 }
 
-// The places that texts of errors name.
+// Patterns of the positions in error messages.
 var (
 	enginePlace = regexp.MustCompile(` \(position (\d+)\)`)
 	parserPlace = regexp.MustCompile(`syntax error at line (\d+), column (\d+)`)

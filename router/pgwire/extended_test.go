@@ -226,7 +226,7 @@ func TestSQLCursors(t *testing.T) {
 	}
 }
 
-// TestTransactions follows the state of a transaction behind which there is nothing.
+// TestTransactions checks the state that the server reports for a transaction, although it has no transactions.
 func TestTransactions(t *testing.T) {
 	c := start(t).connect(t, "")
 	for _, tt := range []struct {

@@ -127,7 +127,7 @@ func (c *conn) refine(text string, columns []column) {
 	}
 }
 
-// setOperation matches what gives a column the type of another SELECT.
+// setOperation matches set operations, where the type of a column may come from the other SELECT.
 var setOperation = regexp.MustCompile(`(?i)\b(UNION|EXCEPT|INTERSECT)\b`)
 
 // refine gives a column the name and the type of an expression of the select list.

@@ -14,8 +14,8 @@ const (
 	failed  = 'E'
 )
 
-// session is the settings of a connection, and what PostgreSQL calls a transaction. There is nothing behind one: each
-// statement sees what was acknowledged when it began, and what it stored stays.
+// session holds the settings of a connection and the state of its transaction. The server has no real transactions: a
+// statement sees the rows that were acknowledged before it began, and a rollback does not undo it.
 type session struct {
 	srv      *Server
 	user     string

@@ -33,7 +33,7 @@ func (c *conn) beginTransaction(s *scanner, tag string) (*outcome, error) {
 	return done(tag), c.setModes(modes)
 }
 
-// transactionModes reads what may stand behind BEGIN: settings with their values.
+// transactionModes reads the settings after BEGIN and their values.
 func transactionModes(s *scanner) (modes [][2]string, err error) {
 	for !s.end() {
 		switch {

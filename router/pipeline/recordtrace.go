@@ -61,7 +61,7 @@ type StepError struct {
 	Table string
 	// Line is the line of the pipeline's text that failed, from 1; 0: none.
 	Line int
-	// Place is the position in bytes, from 1, of the fault in the value; 0: not known.
+	// Place is the position of the fault in the value, in bytes from 1, or 0 if it is unknown.
 	Place int
 }
 

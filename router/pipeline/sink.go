@@ -186,7 +186,7 @@ const (
 	jsonKey             // the column contains JSON, so objects are not flattened
 )
 
-// warmth is what the home of a request depends on, besides the table.
+// warmth is the state that, with the table, determines the home of a request.
 type warmth struct {
 	database, timestamp string
 	json                string // the names of Request.JSON

@@ -18,7 +18,7 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// input is what a request asks for.
+// input is the content of a request.
 type input struct {
 	database, table string
 	where           string

@@ -153,7 +153,7 @@ func (r *running) kill(id, share, by string) (n uint32) {
 		if q.id == id && (share == "" || share == q.share) {
 			// The status is 400, because clients repeat requests that fail with the code's own
 			// status, 504.
-			q.cancel(&killedError{errs.New(errs.Cancelled, "query: ended by KILL of %s", cmp.Or(by, "an operator")).
+			q.cancel(&killedError{errs.New(errs.Cancelled, "query: killed by %s", cmp.Or(by, "an operator")).
 				WithStatus(http.StatusBadRequest)})
 			n++
 		}

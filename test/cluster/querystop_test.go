@@ -98,7 +98,7 @@ func TestStopOverNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 		user.Rows(t, "KILL '"+s.awaitWork(t, user, 3)+"'")
-		if err := cmd.Wait(); err == nil || !strings.Contains(out.String(), "ended by KILL") {
+		if err := cmd.Wait(); err == nil || !strings.Contains(out.String(), "killed by ") {
 			t.Errorf("the command ended with %v: %s", err, &out)
 		}
 		s.awaitIdle(t)

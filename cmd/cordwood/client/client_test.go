@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// answer is what a scripted server says.
+// answer is an answer of a scripted server.
 type answer struct {
 	status int
 	header map[string]string

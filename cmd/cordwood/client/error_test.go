@@ -2,7 +2,8 @@ package client
 
 import "testing"
 
-// TestErrorWithExcerpt has the answer's code below an excerpt of a program, and behind a message of one line.
+// TestErrorWithExcerpt checks that the code is on the line below an excerpt of a program, or at the end of a message of
+// one line.
 func TestErrorWithExcerpt(t *testing.T) {
 	for msg, want := range map[string]string{
 		"no table t": "no table t (server answered 400, code 1004)",

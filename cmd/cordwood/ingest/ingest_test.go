@@ -371,7 +371,8 @@ func TestIngestReports(t *testing.T) {
 	}
 }
 
-// What is not what its name says, and what is not a text, is refused before any of it is sent.
+// TestIngestRefusesGarbage checks that a file is refused before any of it is sent if its content does not match the
+// extension of its name, or is not text.
 func TestIngestRefusesGarbage(t *testing.T) {
 	garbage := append([]byte("\x89PNG\r\n"), make([]byte, 3000)...)
 	for name, content := range map[string][]byte{

@@ -155,7 +155,7 @@ func (s *stream) expire() error {
 	return errPause
 }
 
-// Flows reports whether an input may pause: every input that is not a regular file.
+// Flows reports whether an input may pause. This is true unless the input is a regular file.
 func Flows(in io.Reader) bool {
 	f, ok := in.(*os.File)
 	if !ok {

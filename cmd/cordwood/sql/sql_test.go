@@ -243,8 +243,8 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
-// TestTimeZoneHolds: SET TIME ZONE is sent with the statements behind it, since the server forgets it
-// with the request.
+// TestTimeZoneHolds: SET TIME ZONE is sent again with later statements, since the server forgets it
+// when a request ends.
 func TestTimeZoneHolds(t *testing.T) {
 	s, asked := sqlServer(t)
 	script := "SELECT 1; set local time zone 'Europe/Berlin'; SELECT 2; SET TIME ZONE 'fail'; SELECT 3"

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// rootFS is what an image consists of.
+// rootFS is the content of an image.
 type rootFS struct {
 	arch  string // as Go calls it
 	files []file // sorted by name, folders before what is in them

@@ -25,7 +25,7 @@ type file struct {
 	mode int64
 }
 
-// content is what a program consists of.
+// content lists the parts of a program.
 type content struct {
 	os, arch string
 	parts    []part // by name

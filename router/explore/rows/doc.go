@@ -5,7 +5,7 @@
 // first page is repeated or missed, whatever is stored meanwhile. Rows that are equal in all of these are
 // distinguished by numbers.
 //
-// What is held in memory is bounded by the bytes of a page (pageBytes), not by the rows that are read for it.
+// The memory in use is bounded by the bytes of a page (pageBytes), not by the rows that are read for it.
 package rows
 
 import (

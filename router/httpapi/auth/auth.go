@@ -298,7 +298,7 @@ func (p *Provider) checkSlow(ctx context.Context, u *user, password string, from
 		return false, errs.Wrap(errs.Cancelled, err, "checking a password").WithStatus(http.StatusUnauthorized)
 	}
 	defer leave()
-	// While this request waited, others may have found the same password right, or failed.
+	// While this request waited, other requests may have verified the same password or failed to log in.
 	if p.remembered.has(key) {
 		return true, nil
 	}

@@ -247,7 +247,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// Entries without a cursor have the key of their request, if it has one.
+// TestNoCursor checks that entries without a cursor use the idempotency key of their request, if it has one.
 func TestNoCursor(t *testing.T) {
 	for _, c := range []struct {
 		key  string

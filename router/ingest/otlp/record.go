@@ -18,7 +18,7 @@ type record struct {
 	severity       int64
 	severityText   []byte
 	body           []byte // text, or JSON
-	bodyText       []byte // memory for bodies that differ from their form in the request
+	bodyText       []byte // buffer for a body that is not stored as it was received
 	attributes     []byte // a JSON object
 	flags          uint64
 	traceID        []byte // hexadecimal

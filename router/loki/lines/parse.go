@@ -110,7 +110,7 @@ func (w *walk) add(path []string, text string) {
 	}
 }
 
-// numberText returns the text of a number as the engine has it: integers as they are, others in their shortest form.
+// numberText returns a number as the engine prints it: integers unchanged, other numbers in their shortest form.
 func numberText(s string) string {
 	if !strings.ContainsAny(s, ".eE") {
 		return s

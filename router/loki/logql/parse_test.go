@@ -106,7 +106,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// What Loki has and cordwood does not is refused by name, with its position.
+// TestUnsupported checks that the error for an unsupported part of LogQL contains its name and position.
 func TestUnsupported(t *testing.T) {
 	for in, want := range map[string]string{
 		`{a="b"} |= ip("10.0.0.0/8")`:                    "line 1, col 12: not supported: ip(…)",

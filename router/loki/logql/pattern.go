@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// hole is what stands for any text in the patterns of |> and !>.
+// hole is the placeholder for any text in the patterns of |> and !>.
 const hole = "<_>"
 
 // PatternExpression returns the regular expression, to match the whole line, for a pattern of |> or !>. A literal at

@@ -28,11 +28,11 @@ var engineTypes = map[string]string{
 	"yes_or_no": "VARCHAR", "information_schema.sql_identifier": "VARCHAR",
 }
 
-// cast is a type behind :: or AS, and how many tokens it takes.
+// castType is the target type of a cast, which follows :: or AS.
 type castType struct {
-	name  string // as PostgreSQL calls it
-	text  string // as the engine does
-	size  int
+	name  string // PostgreSQL's name of the type
+	text  string // the engine's name of the type
+	size  int    // number of tokens
 	array bool
 }
 

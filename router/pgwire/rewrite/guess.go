@@ -23,7 +23,7 @@ func AnyOfParameter(text string, places []Place) AnyText {
 	}
 	toks := statement.Tokens(text)
 	var b strings.Builder
-	done, next := 0, 0 // next is the first place that may be at the token or behind it
+	done, next := 0, 0 // next is the first place that may be at the token or after it
 	for i := 0; i+4 < len(toks); i++ {
 		t := toks[i]
 		if t.Kind != statement.TokenWord || !strings.EqualFold(t.Value, "ANY") && !strings.EqualFold(t.Value, "ALL") ||

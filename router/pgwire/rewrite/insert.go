@@ -14,8 +14,8 @@ var defining = map[string]bool{
 	"KILL": true,
 }
 
-// values rewrites an INSERT, whose values are literals: casts behind them, types in front of them, and brackets around
-// them, are left out.
+// values rewrites an INSERT whose values are literals: it removes casts after them, types before them and parentheses
+// around them.
 func (r *rewriter) values(in []tok) []tok {
 	r.in, r.i, r.out = in, 0, nil
 	for r.i < len(r.in) {

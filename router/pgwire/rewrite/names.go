@@ -79,7 +79,7 @@ func endsList(toks []tok, i int) bool {
 	return false
 }
 
-// selectAt returns the index behind the SELECT of the statement; -1: there is none.
+// selectAt returns the index after the SELECT of the statement, or -1 if it has none.
 func selectAt(toks []tok) int {
 	depth := 0
 	for i, t := range toks {
@@ -174,7 +174,7 @@ func isLocal(toks []tok) bool {
 	return len(toks) > 3 && toks[0].word("timezone") && toks[1].sym("(")
 }
 
-// unknown is what PostgreSQL calls a column without a name.
+// unknown is PostgreSQL's name for a column without a name.
 const unknown = "?column?"
 
 // figure returns the name of an expression without an alias, the column that it is, and how strong the name is.

@@ -333,7 +333,7 @@ func (r *rewriter) words() bool {
 	return r.relation(0)
 }
 
-// qualified drops pg_catalog in front of functions, and finds tables behind it.
+// qualified removes pg_catalog before functions, and looks up the tables that follow it.
 func (r *rewriter) qualified() bool {
 	if r.at(3).sym("(") {
 		if r.call(2) {

@@ -239,7 +239,7 @@ func nulls(names ...string) string {
 	return strings.Join(list, ", ")
 }
 
-// columnsTable is information_schema.columns with PostgreSQL's columns first, and ours behind them.
+// columnsTable is information_schema.columns with PostgreSQL's columns first, followed by ours.
 func (r *rewriter) columnsTable(catalog string) string {
 	const c = "cordwood_c."
 	number := func(name string) string { return "CAST(NULL AS INTEGER) AS " + name }

@@ -2,8 +2,8 @@ package rewrite
 
 import "cordwood/router/query/statement"
 
-// where is what rules ask of the place behind a token that was written. Each token is written with it, so that no rule
-// has to look back over a long statement.
+// where describes the position after a token that was written, for the rules. It is stored with each token, so that no
+// rule has to look back over a long statement.
 type where struct {
 	// up is the index of the bracket that is open here; -1: none is.
 	up int

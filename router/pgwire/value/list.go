@@ -64,7 +64,7 @@ func arrayCell(a arrow.Array, t *Type, f Format) Cell {
 	}
 }
 
-// appendSized appends a value behind its length.
+// appendSized appends the length of a value, and then the value.
 func appendSized(dst []byte, cell Cell, row int) ([]byte, error) {
 	at := len(dst)
 	dst, err := cell(append(dst, 0, 0, 0, 0), row)

@@ -155,7 +155,7 @@ func appendInfinity(dst []byte, sign int, f Format, size int) []byte {
 	return binary.BigEndian.AppendUint64(dst, 1<<63)
 }
 
-// appendMoment writes microseconds since 1970 as 2026-01-05 10:00:00.5, with a zone behind.
+// appendMoment writes microseconds since 1970 as 2026-01-05 10:00:00.5, followed by a zone.
 func appendMoment(dst []byte, v int64, zone string) []byte {
 	day := floorDiv(v, microsPerDay)
 	dst, before := appendDay(dst, day)
@@ -211,7 +211,7 @@ func appendClock(dst []byte, v int64) []byte {
 	return appendFraction(dst, v%1_000_000)
 }
 
-// appendFraction writes microseconds behind a point, without zeros at the end.
+// appendFraction writes microseconds after a decimal point, without trailing zeros.
 func appendFraction(dst []byte, micros int64) []byte {
 	if micros == 0 {
 		return dst
@@ -291,7 +291,7 @@ func clockText(a arrow.Array, t *Type, f Format) Cell {
 	})
 }
 
-// readClock reads HH:MM:SS and up to nine digits behind a point, as nanoseconds, and returns what is left.
+// readClock reads HH:MM:SS and up to nine digits after a decimal point, as nanoseconds, and returns what is left.
 func readClock(text string) (nanos int64, rest string, err error) {
 	part := func(most int64) int64 {
 		n, digits := int64(0), 0

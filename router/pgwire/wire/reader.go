@@ -1,8 +1,8 @@
 // Package wire reads and writes messages of PostgreSQL's protocol, version 3, within bounds.
 //
-// What is in a message is read and written by pgproto3. This package reads the frames of messages, because each type
-// has another bound, and writes rows, because there are many of them. A Reader and a Writer belong to one connection;
-// each is used by one goroutine at a time.
+// pgproto3 reads and writes the content of messages. This package reads the frames of messages, because each type has a
+// different size limit, and writes rows, because there are many of them. A Reader and a Writer belong to one
+// connection; each is used by one goroutine at a time.
 package wire
 
 import (
@@ -144,7 +144,7 @@ func (r *Reader) readBody(n int) ([]byte, error) {
 }
 
 // Watch waits until the client ends the connection, and returns why, or nil when a read deadline interrupts it.
-// What the client sends meanwhile is kept for Next, as far as there is room for it.
+// Data that the client sends in the meantime is kept for Next, up to the size of the buffer.
 func (r *Reader) Watch() error {
 	for n := r.r.Buffered() + 1; n <= r.r.Size(); n = r.r.Buffered() + 1 {
 		if _, err := r.r.Peek(n); err != nil {

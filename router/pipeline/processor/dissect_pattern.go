@@ -14,12 +14,12 @@ import (
 // The pattern language of dissect. A pattern is literal text with captures in it:
 //
 //	%{name}     the text up to the literal that follows, or to the end
-//	%{}         as %{name}, but kept nowhere; so is %{?name}
+//	%{}         like %{name}, but the text is not stored; %{?name} does the same
 //	%{+name}    joined with the other captures of that name, in their order
-//	%{+name/2}  the same, in the order of the numbers; 0 if there is none
-//	%{*k} %{&k} a field whose name is the text of the first and whose value is the text of the second
-//	%{name->}   the literal that follows may be repeated, its first character alone too:
-//	            padding to the right of the name is not part of its text
+//	%{+name/2}  the same, in the order of the numbers; without a number: 0
+//	%{*k} %{&k} a field: the text of %{*k} is its name, and the text of %{&k} is its value
+//	%{name->}   the literal that follows, or its first character, may be repeated, so padding
+//	            after the value is not part of it
 
 // captureKind says how the text of a capture is used.
 type captureKind uint8

@@ -21,7 +21,7 @@ type Error struct {
 	Reason string
 	// Line is the line of the document that failed. The pipeline sets it, unless the processor knows it more exactly.
 	Line int
-	// Place is the position in bytes, from 1, of the fault in the value; 0: not known.
+	// Place is the position of the fault in the value, in bytes from 1, or 0 if it is unknown.
 	Place int
 }
 

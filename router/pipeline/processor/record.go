@@ -45,7 +45,7 @@ type Record struct {
 	// Value is the record. It is an object, but a vrl processor may make it an array. null means that the record is
 	// dropped.
 	Value value.Value
-	// Quiet says that the texts of errors will not be read.
+	// Quiet means that nobody will read the error messages.
 	Quiet bool
 	// Work bounds the time and memory for the record; see Spend and Reserve.
 	Work *fn.Meter

@@ -18,7 +18,7 @@ import (
 //	          more than a day ahead
 //	prefix:   text in front of the names of all fields; default none
 //
-// What a message has becomes fields of the record; if the field list gives a new name,
+// The parts of a message become fields of the record; if the field list gives a new name,
 // members of an object of that name: facility and severity (words, such as local0 and
 // err), timestamp, hostname, appname, procid, message, and of RFC 5424 also version,
 // msgid and structured_data, an object with an object for each element. The field itself

@@ -22,8 +22,8 @@ type Frame struct {
 	// Host is the environment of the program.
 	Host *Host
 
-	// budget is what the run may still use. The steps in rest become available after the meter has checked whether the
-	// request has ended.
+	// budget is the rest of the run's budget. The steps in rest become available after the meter has checked whether
+	// the request has ended.
 	budget Budget
 	rest   int
 	meter  *Meter // nil: the run does not belong to a request

@@ -65,7 +65,7 @@ type Config struct {
 	// there are more, the user's queries are refused for RefuseFor. Defaults: 5, 10 min, 5 min.
 	MaxKills              int
 	KillWindow, RefuseFor time.Duration
-	// Idle is how long a process without queries is kept. The next query then starts another.
+	// Idle is how long a process without queries is kept. The next query then starts a new one.
 	// Default: 5 min.
 	Idle time.Duration
 	// StartWait is how long a query waits for a process. Default: 10 s.

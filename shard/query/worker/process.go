@@ -325,7 +325,7 @@ func (p *process) retire() {
 	p.mu.Unlock()
 	w.mu.Unlock()
 	if unused {
-		w.log.Debug("query worker: unused; the next query starts another", "pid", p.pid)
+		w.log.Debug("query worker: stopped an idle process; the next query starts a new one", "pid", p.pid)
 		p.end()
 	}
 }

@@ -35,7 +35,7 @@ const exitByHand = 2
 // status to exit with. build must equal Config.Build.
 func Main(build string) int { return run(build, openEngine) }
 
-// runner is what runs requests in the child: the engine, or a double in tests.
+// runner runs requests in the child: the engine, or a double in tests.
 type runner interface {
 	Analyze(ctx context.Context, sql, database string) (*query.Analysis, error)
 	Needs(ctx context.Context, req *query.Request) ([]query.Need, error)

@@ -530,7 +530,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestIdle checks that an unused process is ended, and that the next query starts another.
+// TestIdle checks that an idle process is stopped, and that the next query starts a new one.
 func TestIdle(t *testing.T) {
 	w := openWorker(t, func(c *Config) { c.Idle = 50 * time.Millisecond })
 	if currentPID(w) != 0 {

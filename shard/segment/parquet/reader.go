@@ -325,7 +325,7 @@ const maxPageRows = 1 << 20
 func (c *ChunkReader) pageLevels(h *format.DataPageHeader, body []byte) (values int, rest []byte, err error) {
 	rows := int64(h.NumValues)
 	if rows <= 0 || rows > c.rows || rows > maxPageRows {
-		return 0, nil, fmt.Errorf("%d rows, %d are to come, and a page has at most %d", rows, c.rows, maxPageRows)
+		return 0, nil, fmt.Errorf("a page has %d rows, but %d rows remain and the limit is %d", rows, c.rows, maxPageRows)
 	}
 	if !c.optional {
 		return int(rows), body, nil

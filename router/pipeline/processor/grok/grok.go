@@ -93,7 +93,7 @@ func Compile(expression string, definitions map[string]string) (*Pattern, error)
 		return nil, regexError(err)
 	}
 	if re.NumSubexp() != x.groups {
-		return nil, errors.New("the pattern has groups that cannot be distinguished")
+		return nil, errors.New("the pattern has capture groups other than %{NAME:field} and (?<field>…)")
 	}
 	return &Pattern{re, quick.Compile(text), x.fields, len(prog.Inst)}, nil
 }

@@ -179,7 +179,7 @@ var encodeSnappy = &fn.Function{
 	}},
 }
 
-// lz4Magic is what an LZ4 frame starts with.
+// lz4Magic is the magic number at the start of an LZ4 frame.
 const lz4Magic = "\x04\x22\x4d\x18"
 
 // lz4Complete reports whether the first frame of s has its end, because the decoder does not always check this.

@@ -260,8 +260,8 @@ func (p *Plan) countsOf(ctx context.Context, s *Source, i int, index, c *schema.
 	return units, nil
 }
 
-// countsIn counts the rows of row groups by the literals of their values. It returns nil if a value
-// has no literal.
+// countsIn adds up the row counts of all row groups for each value, written as a literal. It returns
+// nil if a value cannot be written as a literal.
 func countsIn(lists [][]segment.Count, c *schema.Column, t schema.Type) map[string]int64 {
 	out := make(map[string]int64)
 	for _, list := range lists {
