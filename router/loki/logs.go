@@ -82,7 +82,7 @@ func (r *Reader) entriesOf(ctx context.Context, t *translate.Table, req *Logs) (
 			if !pipeline.Run(e) {
 				return nil
 			}
-			if r.kept += sizeOf(e); r.kept > maxAnswer {
+			if r.kept += e.Size(); r.kept > maxAnswer {
 				return errs.New(errs.InvalidArguments,
 					"the entries of the answer have more than %d MiB: lower the limit, or shorten "+
 						"lines with line_format", maxAnswer>>20)
@@ -92,17 +92,6 @@ func (r *Reader) entriesOf(ctx context.Context, t *translate.Table, req *Logs) (
 		})
 	})
 	return out, err
-}
-
-// sizeOf returns about how much memory an entry takes, in bytes.
-func sizeOf(e *lines.Entry) int {
-	n := len(e.Line)
-	for _, labels := range []map[string]string{e.Labels, e.Metadata, e.Parsed} {
-		for name, v := range labels {
-			n += len(name) + len(v)
-		}
-	}
-	return n
 }
 
 // thin leaves out entries of each stream that follow another one in less than interval.

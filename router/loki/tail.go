@@ -67,11 +67,9 @@ func (r *Reader) Tail(ctx context.Context, f Follower, req *Tail, ready func() e
 		wg.Go(func() {
 			defer begun()
 			cancel(f.Follow(ctx, followed, begun, func(def *schema.Table, rows format.Rows) error {
-				list, err := followedEntries(translate.NewTable(def), rows, pipeline)
-				if err != nil || len(list) == 0 {
-					return err
-				}
-				return h.fresh(ctx, list)
+				return followedEntries(translate.NewTable(def), rows, pipeline, func(list []*lines.Entry) error {
+					return h.fresh(ctx, list)
+				})
 			}))
 		})
 	}
@@ -138,22 +136,39 @@ func (h *handover) fresh(ctx context.Context, list []*lines.Entry) error {
 	return h.take(list)
 }
 
-// followedEntries decodes rows with all columns of a table, and runs the pipeline over them.
-func followedEntries(t *translate.Table, rows format.Rows, p *lines.Pipeline) ([]*lines.Entry, error) {
+// maxHandedOver bounds the lines and labels of the entries that are handed over together, in bytes: a pipeline makes
+// entries larger than their rows.
+const maxHandedOver = 8 << 20
+
+// followedEntries decodes rows with all columns of a table, runs the pipeline over them, and hands over the entries.
+func followedEntries(t *translate.Table, rows format.Rows, p *lines.Pipeline, take func([]*lines.Entry) error) error {
 	var out []*lines.Entry
+	size := 0
 	for rows.Next() {
 		rec := rows.RecordBatch()
 		read, err := newRowReader(t, rec)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for row := range int(rec.NumRows()) {
-			if e := read.entry(row); p.Run(e) {
-				out = append(out, e)
+			e := read.entry(row)
+			if !p.Run(e) {
+				continue
 			}
+			out, size = append(out, e), size+e.Size()
+			if size < maxHandedOver {
+				continue
+			}
+			if err := take(out); err != nil {
+				return err
+			}
+			out, size = nil, 0
 		}
 	}
-	return out, rows.Err()
+	if err := rows.Err(); err != nil || len(out) == 0 {
+		return err
+	}
+	return take(out)
 }
 
 // rowReader reads rows with all columns of a table.

@@ -161,7 +161,7 @@ func (s *socket) take(list []*lines.Entry) error {
 			}
 			continue
 		}
-		s.waiting, s.size = append(s.waiting, arrived{e, now}), s.size+len(e.Line)
+		s.waiting, s.size = append(s.waiting, arrived{e, now}), s.size+e.Size()
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func (s *socket) ripe() (list, dropped []*lines.Entry) {
 	n := 0
 	for n < len(s.waiting) && time.Since(s.waiting[n].at) >= s.delay {
 		list = append(list, s.waiting[n].entry)
-		s.size -= len(s.waiting[n].entry.Line)
+		s.size -= s.waiting[n].entry.Size()
 		n++
 	}
 	s.waiting = append([]arrived(nil), s.waiting[n:]...)

@@ -19,6 +19,17 @@ type Entry struct {
 	Labels, Metadata, Parsed map[string]string
 }
 
+// Size returns about how much memory the entry takes, in bytes.
+func (e *Entry) Size() int {
+	n := len(e.Line)
+	for _, labels := range []map[string]string{e.Labels, e.Metadata, e.Parsed} {
+		for name, v := range labels {
+			n += len(name) + len(v)
+		}
+	}
+	return n
+}
+
 // Get returns the value of a label; empty: there is none.
 func (e *Entry) Get(name string) string {
 	if v := e.Labels[name]; v != "" {
@@ -117,17 +128,13 @@ func (p *Pipeline) stage(s logql.Stage, e *Entry) bool {
 	case *logql.Unpack:
 		unpack(e)
 	case *logql.LineFormat:
-		e.Line = fill(s.Template, e)
-	case *logql.LabelFormat:
-		for _, set := range s.Sets {
-			if set.Template != nil {
-				e.set(set.Name, fill(set.Template, e))
-				continue
-			}
-			value := e.Get(set.From)
-			e.remove(set.From)
-			e.set(set.Name, value)
+		if line, ok := fill(s.Template, e); ok {
+			e.Line = line
+		} else {
+			e.fail(translate.TemplateError)
 		}
+	case *logql.LabelFormat:
+		labelFormat(s, e)
 	case *logql.Drop:
 		for _, n := range s.Names {
 			if n.Match == nil || n.Match.Matches(e.Get(n.Name)) {
@@ -140,6 +147,20 @@ func (p *Pipeline) stage(s logql.Stage, e *Entry) bool {
 		e.Line = colours.ReplaceAllString(e.Line, "")
 	}
 	return true
+}
+
+func labelFormat(s *logql.LabelFormat, e *Entry) {
+	for _, set := range s.Sets {
+		if set.Template == nil {
+			value := e.Get(set.From)
+			e.remove(set.From)
+			e.set(set.Name, value)
+		} else if text, ok := fill(set.Template, e); ok {
+			e.set(set.Name, text)
+		} else {
+			e.fail(translate.TemplateError)
+		}
+	}
 }
 
 func keep(s *logql.Keep, e *Entry) {

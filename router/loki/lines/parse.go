@@ -22,11 +22,16 @@ type Field struct {
 	Text string
 }
 
-// maxFields bounds the fields of a line.
-const maxFields = 1000
+// The limits of a line: how many fields it has, and how deep the objects with fields are in it. Both the path and the
+// name of a field grow with its depth.
+const (
+	maxFields = 1000
+	maxDepth  = 64
+)
 
 // JSONFields returns the values in a line that is a JSON object: texts, numbers and booleans, also of objects in it.
-// If several have the same name, the one nearest to the root counts. ok is false if the line is not a JSON object.
+// If several have the same name, the one nearest to the root counts. Objects deeper than maxDepth are left out. ok is
+// false if the line is not a JSON object.
 func JSONFields(line string) (fields []Field, ok bool) {
 	trimmed := strings.TrimLeft(line, " \t\r\n")
 	if !strings.HasPrefix(trimmed, "{") || !json.Valid([]byte(line)) {
@@ -64,7 +69,7 @@ func (w *walk) object(path []string) {
 		}
 		switch v := value.(type) {
 		case json.Delim:
-			if v == '{' {
+			if v == '{' && len(inner) < maxDepth {
 				w.object(inner)
 			} else {
 				w.skip()

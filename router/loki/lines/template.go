@@ -7,8 +7,11 @@ import (
 	"cordwood/router/loki/logql"
 )
 
-// fill returns the text that a template makes of an entry.
-func fill(t *logql.Template, e *Entry) string {
+// maxText bounds what a template makes of an entry, in bytes. Templates repeat texts, so the line alone bounds nothing.
+const maxText = 4 << 20
+
+// fill returns the text that a template makes of an entry. ok is false if the text is larger than maxText.
+func fill(t *logql.Template, e *Entry) (text string, ok bool) {
 	var b strings.Builder
 	for _, p := range t.Parts {
 		if p.Label == "" {
@@ -20,11 +23,26 @@ func fill(t *logql.Template, e *Entry) string {
 			text = e.Get(p.Label)
 		}
 		for _, c := range p.Calls {
+			if grows(c, text) {
+				return "", false
+			}
 			text = call(c, text)
+		}
+		if b.Len()+len(text) > maxText {
+			return "", false
 		}
 		b.WriteString(text)
 	}
-	return b.String()
+	return b.String(), true
+}
+
+// grows reports whether a function makes a text larger than maxText. Only a replacement makes a text much larger.
+func grows(c logql.Call, text string) bool {
+	if c.Func != "Replace" && c.Func != "replace" {
+		return false
+	}
+	more := len(c.Args[1]) - len(c.Args[0])
+	return more > 0 && len(text)+strings.Count(text, c.Args[0])*more > maxText
 }
 
 // call applies a function of a template.

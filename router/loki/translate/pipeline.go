@@ -20,6 +20,8 @@ const (
 	LogfmtError  = "LogfmtParserErr"
 	FilterError  = "LabelFilterErr"
 	ExtractError = "SampleExtractionErr"
+	// TemplateError is set in memory only: SQL does not make such large texts.
+	TemplateError = "TemplateFormatErr"
 )
 
 // maxExpression bounds the SQL of a label or line, in bytes: templates may use labels made of templates.

@@ -1,0 +1,60 @@
+package lines
+
+import (
+	"strings"
+	"testing"
+
+	"cordwood/router/loki/logql"
+	"cordwood/router/loki/translate"
+)
+
+func pipeline(t *testing.T, query string) *Pipeline {
+	t.Helper()
+	log, err := logql.ParseLog(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(log)
+}
+
+// Templates that repeat a text over and over make nothing larger than maxText.
+func TestTemplatesAreBounded(t *testing.T) {
+	longer := "| Replace `a` `" + strings.Repeat("a", 200) + "` "
+	for _, stage := range []string{
+		"line_format \"{{.app " + strings.Repeat(longer, 3) + "}}\"",
+		"line_format \"" + strings.Repeat("{{__line__}}", 5) + "\"",
+		"label_format x=\"{{.app " + strings.Repeat(longer, 3) + "}}\"",
+	} {
+		line := strings.Repeat("b", 1<<20)
+		e := &Entry{Line: line, Labels: map[string]string{"app": "aaaa"}}
+		if !pipeline(t, "{app=\"x\"} | "+stage).Run(e) {
+			t.Errorf("%s: the entry is filtered out", stage[:30])
+		}
+		if e.Line != line || e.Get("x") != "" || e.Get(translate.ErrorLabel) != translate.TemplateError {
+			t.Errorf("%s: a line of %d bytes, label of %d, error %q", stage[:30], len(e.Line), len(e.Get("x")),
+				e.Get(translate.ErrorLabel))
+		}
+	}
+	e := &Entry{Line: "b", Labels: map[string]string{"app": "aaaa"}}
+	if pipeline(t, "{app=\"x\"} | line_format \"{{.app "+longer+"}}\"").Run(e); len(e.Line) != 800 {
+		t.Errorf("a line of %d bytes, want 800", len(e.Line))
+	}
+}
+
+// A deep line does not take memory that grows with the square of its depth.
+func TestDeepLinesAreBounded(t *testing.T) {
+	const depth = 9000
+	line := strings.Repeat(`{"a":1,"b":`, depth) + "1" + strings.Repeat("}", depth)
+	fields, ok := JSONFields(line + " ")
+	size := 0
+	for _, f := range fields {
+		size += len(f.Name) + 16*len(f.Path)
+	}
+	if !ok || len(fields) != maxDepth || size > 1<<17 {
+		t.Errorf("%v, %d fields of %d bytes", ok, len(fields), size)
+	}
+	fields, _ = JSONFields(`{"a":{"b":{"c":[{"d":1}],"e":2}},"f":"g"}`)
+	if len(fields) != 2 || fields[0].Name != "a_b_e" || fields[1].Name != "f" {
+		t.Errorf("%v", fields)
+	}
+}
