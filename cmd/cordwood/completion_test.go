@@ -134,7 +134,7 @@ func TestShellCompletion(t *testing.T) {
 	}
 }
 
-// TestServeHelp has every setting in one group, under its title.
+// TestServeHelp checks that each setting is in exactly one group of the help, under its title.
 func TestServeHelp(t *testing.T) {
 	cmd := newServeCommand()
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {

@@ -11,7 +11,7 @@ import (
 	"cordwood/node/secret"
 )
 
-// TestNewSecret makes a secret once, and never takes one away.
+// TestNewSecret checks that a secret is created once and never removed.
 func TestNewSecret(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secret")
 	empty := filepath.Join(t.TempDir(), "empty")

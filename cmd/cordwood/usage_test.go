@@ -253,7 +253,7 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 	visit(newRootCommand())
 }
 
-// TestUnknownEnvironment has commands refuse variables that nothing reads.
+// TestUnknownEnvironment checks that commands refuse environment variables which nothing reads.
 func TestUnknownEnvironment(t *testing.T) {
 	t.Setenv("CORDWOOD_HTTP_ADR", "127.0.0.1:1")
 	t.Setenv("CORDWOOD_HEADLESS_SERVICE_PORT", "4001")

@@ -67,8 +67,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestRemoved has nodes that were removed from the cluster told of again: they are no members of
-// the metadata group until the metadata lists them.
+// TestRemoved checks that nodes which were removed from the cluster and are announced again are no members of the
+// metadata group until the metadata lists them.
 func TestRemoved(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "PEERS")
 	r := newRegistry(t, file)

@@ -137,7 +137,7 @@ func TestTimeOfSlowReader(t *testing.T) {
 	waitFor(t, func() bool { return f.service.open.Load() == 0 })
 }
 
-// TestTimeIsUp says in PostgreSQL's words that the time of a statement was over, wherever that was noticed.
+// TestTimeIsUp checks that each kind of timeout of a statement is reported with PostgreSQL's message.
 func TestTimeIsUp(t *testing.T) {
 	for _, err := range []error{
 		errs.New(errs.QueryTimeout, "after a time"), errs.Wrap(errs.DeadlineExceeded, context.DeadlineExceeded, "too late"),

@@ -74,7 +74,7 @@ func TestErrorsSkip(t *testing.T) {
 	}
 }
 
-// TestExtendedErrors has an error, and no more, for each message that is wrong.
+// TestExtendedErrors checks that each invalid message gets exactly one error.
 func TestExtendedErrors(t *testing.T) {
 	r := start(t).raw(t)
 	parse := &pgproto3.Parse{Query: "SELECT $1"}
@@ -226,7 +226,8 @@ func TestSQLCursors(t *testing.T) {
 	}
 }
 
-// TestTransactions checks the state that the server reports for a transaction, although it has no transactions.
+// TestTransactions checks the state that the server reports for a transaction, although the server has no real
+// transactions.
 func TestTransactions(t *testing.T) {
 	c := start(t).connect(t, "")
 	for _, tt := range []struct {

@@ -149,7 +149,7 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// TestRights has package query say what a user may do, and tells clients that a user only reads.
+// TestRights checks that package query decides what a user may do, and that clients learn that a user may only read.
 func TestRights(t *testing.T) {
 	f := start(t, withUsers(t, "ann=secret,bob:ro=secret,sam:wo=secret"))
 	bob := f.connect(t, "user=bob password=secret")

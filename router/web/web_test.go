@@ -30,7 +30,8 @@ func get(t *testing.T, h http.Handler, path string, header ...string) *httptest.
 	return w
 }
 
-// TestIndex has every path answered with the page, each time with another nonce, and no policy that lets scripts in.
+// TestIndex checks that every path returns the page, each time with a new nonce, and that the policy allows no other
+// scripts.
 func TestIndex(t *testing.T) {
 	h := New(Config{})
 	nonces := map[string]bool{}
@@ -105,7 +106,7 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// TestFolder has a changed file of a folder served at the next request.
+// TestFolder checks that a changed file of a folder is served at the next request.
 func TestFolder(t *testing.T) {
 	dir := fstest.MapFS{
 		"app/index.html": {Data: []byte("{{hash}} {{preload}} {{nonce}} {{style}}")},
@@ -256,8 +257,8 @@ func TestNoHTML(t *testing.T) {
 	}
 }
 
-// TestBundle has the bundle made of the scripts that are there, and, where the tools are installed, of the same bytes
-// as one that is made now.
+// TestBundle checks that the bundle was built from the present scripts and, if the tools are installed, that a new
+// build has the same bytes.
 func TestBundle(t *testing.T) {
 	sources := readScripts(t)
 	for _, name := range []string{"app/boot.js", "vendor/core.js"} {

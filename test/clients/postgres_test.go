@@ -260,7 +260,8 @@ func runPG(t *testing.T, p *pgServer, table []pgClient) {
 	}
 }
 
-// TestPostgres has clients of PostgreSQL browse, query and fill one server. A client that cannot be had is skipped.
+// TestPostgres runs clients of PostgreSQL that browse, query and fill one server. A client that is not available is
+// skipped.
 func TestPostgres(t *testing.T) {
 	p := startPG(t, pgGoClients, pgPythonClients, pgNodeClients, pgJavaClients, pgShellClients)
 	t.Run("clients", func(t *testing.T) {

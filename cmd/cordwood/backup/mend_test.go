@@ -69,7 +69,8 @@ func TestVerifiedWords(t *testing.T) {
 	}
 }
 
-// TestUnchanged says that nothing was changed, and what to restore instead, if a backup cannot be read.
+// TestUnchanged checks that the error for a backup that cannot be read says that nothing was changed, and suggests
+// another backup.
 func TestUnchanged(t *testing.T) {
 	const advice = "; nothing was changed: restore another backup (--backup; 'cordwood backup list ./b' lists them)"
 	for text, want := range map[string]string{

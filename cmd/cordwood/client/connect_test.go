@@ -35,7 +35,7 @@ func TestServerThatIsNotThereIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestUnreachable says what is wrong with addresses at which nobody answers.
+// TestUnreachable checks that the error for an address without a server explains the cause.
 func TestUnreachable(t *testing.T) {
 	dial := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Err: err} }
 	c, err := New(Config{Servers: []string{"garbage"}})

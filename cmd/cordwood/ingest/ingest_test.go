@@ -398,7 +398,7 @@ func TestIngestRefusesGarbage(t *testing.T) {
 	}
 }
 
-// TestIngestNamesText has lines of text where JSON should be: nothing is sent, and the format that fits is named.
+// TestIngestNamesText ingests lines of text as JSON: nothing is sent, and the error names the format that fits.
 func TestIngestNamesText(t *testing.T) {
 	sent := 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -646,7 +646,8 @@ func TestIngestTellsOfCSV(t *testing.T) {
 	}
 }
 
-// TestUnknownHint is refused before anything is sent: the server would make the table without the option.
+// TestUnknownHint checks that an unknown option of a new table is refused before anything is sent, because the server
+// would create the table without it.
 func TestUnknownHint(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("records were sent") }))
 	defer s.Close()

@@ -11,7 +11,8 @@ import (
 	"cordwood/cmd/cordwood/cli"
 )
 
-// TestInsertOfUnknownOutcome says how to find out, and numbers the statements of a text.
+// TestInsertOfUnknownOutcome checks that the error explains how to repeat the statement safely, and that each INSERT of
+// a text has its own idempotency key.
 func TestInsertOfUnknownOutcome(t *testing.T) {
 	var keys []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -27,7 +27,7 @@ func TestWarningsAreShown(t *testing.T) {
 	}
 }
 
-// TestRemovalOfNoTable says that there is no such table before it asks whether to remove it.
+// TestRemovalOfNoTable checks that a missing table is reported before the command asks for confirmation.
 func TestRemovalOfNoTable(t *testing.T) {
 	status := http.StatusNotFound
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -206,7 +206,7 @@ func TestRuleTests(t *testing.T) {
 	}
 }
 
-// TestPromtool has Prometheus' own tool check the rules and run their tests.
+// TestPromtool checks the rules and runs their tests with promtool.
 func TestPromtool(t *testing.T) {
 	tool, err := exec.LookPath("promtool")
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestAxe has axe-core look at every state: all of its rules in the light theme, at the width of a desktop and of a
-// phone, and those for colours in the dark one. No state is wider than the screen, down to 320 pixels. It skips where
-// axe is not installed: see deploy/tools/web.
+// TestAxe runs axe-core in every state of the page: with all rules in the light theme, at the width of a desktop and of
+// a phone, and with the colour rules in the dark theme. It also checks that no state is wider than the screen, down to
+// 320 pixels. It is skipped if axe is not installed: see deploy/tools/web.
 func TestAxe(t *testing.T) {
 	axe, err := os.ReadFile("../web/node_modules/axe-core/axe.min.js")
 	if err != nil {

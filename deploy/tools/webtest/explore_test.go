@@ -29,7 +29,7 @@ func TestWrap(t *testing.T) {
 	b.until(`[...document.querySelectorAll('[data-ui=row]')].every((r) => r.offsetHeight === 24)`)
 }
 
-// TestColumns adds columns, moves and widens one by keyboard; the browser keeps them for the table.
+// TestColumns adds columns, and moves and widens one with the keyboard. The browser must keep them for the table.
 func TestColumns(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(50)...)
@@ -100,7 +100,8 @@ func TestPartial(t *testing.T) {
 	b.until(`!location.search.includes('partial') && document.querySelector('[data-ui=error]')`)
 }
 
-// TestReload has a search that was typed and not run, and a link to a row that is not among the first ones.
+// TestReload reloads the page with a search that was typed but not run, and opens a link to a row that is not among the
+// first ones.
 func TestReload(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(900)...)
@@ -191,8 +192,8 @@ func TestNothingFound(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=total]').textContent.includes('10 rows')`)
 }
 
-// TestSQLTabs has several texts, which survive a reload; sorts the rows, opens a cell, marks what is wrong in a
-// statement, and saves a plot as a picture.
+// TestSQLTabs checks that several SQL texts survive a reload, that rows can be sorted and cells opened, that an error
+// is marked in the statement, and that a plot can be saved as a picture.
 func TestSQLTabs(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(30)...)
@@ -267,7 +268,8 @@ func TestCopyRows(t *testing.T) {
 	b.until(`window.copied.split('\n').length === 5 && JSON.parse(window.copied.split('\n')[0]).host === 'web-1'`)
 }
 
-// TestPanes makes the fields wider and the row narrower, and closes the fields; the browser keeps that.
+// TestPanes widens the pane of fields, narrows the pane of the row and closes the pane of fields. The browser must keep
+// these changes.
 func TestPanes(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(50)...)

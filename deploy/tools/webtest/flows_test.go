@@ -80,7 +80,7 @@ func TestRow(t *testing.T) {
 		document.querySelector('.foot').textContent.includes('450 (all)'))`)
 }
 
-// TestHostileText has texts that look like markup, links and control characters shown as they are.
+// TestHostileText checks that text which looks like markup, links or control characters is shown literally.
 func TestHostileText(t *testing.T) {
 	s := start(t)
 	hostile := []string{
@@ -112,7 +112,7 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// TestStates has what a reader sees who finds nothing, asks wrongly, or has no table.
+// TestStates checks what the page shows if nothing is found, if a search is invalid, and if there is no table.
 func TestStates(t *testing.T) {
 	s := start(t)
 	b := open(t, s.url+"/dashboard/")
@@ -163,7 +163,7 @@ func TestTail(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=tail-state]').textContent.includes('Live')`)
 }
 
-// TestPhone has the page at the width of a phone: nothing scrolls sideways, and a row opens as a sheet.
+// TestPhone opens the page at the width of a phone: nothing may scroll sideways, and a row opens as a sheet.
 func TestPhone(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(100)...)
@@ -182,7 +182,7 @@ func TestPhone(t *testing.T) {
 	}
 }
 
-// TestOtherSites has a page of another site refused, and the page off by --ui=false.
+// TestOtherSites checks that requests of a page of another site are refused, and that --ui=false turns the page off.
 func TestOtherSites(t *testing.T) {
 	s := start(t, "--ui=false")
 	if resp, err := http.Get(s.url + "/dashboard/"); err != nil || resp.StatusCode != http.StatusNotFound {
@@ -197,7 +197,8 @@ func TestOtherSites(t *testing.T) {
 	}
 }
 
-// TestSignIn has a server with users: the page asks for one, goes on with the same search, and says what was wrong.
+// TestSignIn checks that the page asks for a user if the server has users, reports a wrong password, and then continues
+// with the same search.
 func TestSignIn(t *testing.T) {
 	users := filepath.Join(t.TempDir(), "users")
 	if err := os.WriteFile(users, []byte("ann:rw=secret\n"), 0o600); err != nil {
@@ -253,8 +254,8 @@ func TestCluster(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=shard-cell]').textContent.startsWith('L')`)
 }
 
-// TestClusterOperations adds a shard and sees it done; what the server refuses is said in the dialog, and taking a node
-// out asks for its name.
+// TestClusterOperations adds a shard and waits until the page shows it. The dialog must show the errors of the server,
+// and must ask for the name of a node before it is removed.
 func TestClusterOperations(t *testing.T) {
 	s := start(t)
 	b := open(t, s.url+"/dashboard/cluster")

@@ -50,7 +50,7 @@ func TestTables(t *testing.T) {
 	b.until(`document.querySelectorAll('[data-ui=table-row]').length === 1`)
 }
 
-// TestTableFails has a statement that the server refuses said in the dialog, which stays.
+// TestTableFails checks that the dialog stays open and shows the error if the server refuses the statement.
 func TestTableFails(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(10)...)
@@ -109,7 +109,7 @@ func chooseFile(b *tab, selector, path string) {
 	}
 }
 
-// TestSettings has the theme and the height of rows kept over a reload.
+// TestSettings checks that the theme and the height of rows survive a reload.
 func TestSettings(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(20)...)
@@ -155,7 +155,8 @@ func (s *server) reject(table string) {
 	resp.Body.Close()
 }
 
-// TestPipeline makes a pipeline of a template, sees each step of its samples, a fault at its line, and the versions.
+// TestPipeline creates a pipeline from a template. The page must show each step of its samples, mark an error at its
+// line, and list the versions.
 func TestPipeline(t *testing.T) {
 	s := start(t)
 	b := open(t, s.url+"/dashboard/pipelines")
@@ -223,7 +224,8 @@ func TestRejects(t *testing.T) {
 	b.until(`location.search.includes('name=mine')`)
 }
 
-// TestNarrow has no page scroll sideways at the width of a small phone, which is also that of a desktop at 400 %.
+// TestNarrow checks that no page scrolls sideways at the width of a small phone, which is also that of a desktop at 400
+// %.
 func TestNarrow(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(50)...)

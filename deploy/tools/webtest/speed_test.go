@@ -23,8 +23,8 @@ type measured struct {
 const watchRows = `new MutationObserver((_, o) => { if (document.querySelector('[data-ui=row]')) {
 	window.rowsAt = performance.now(); o.disconnect(); } }).observe(document, {childList: true, subtree: true});`
 
-// TestFirstPaint counts what is asked for before the first rows, and measures when something, and when rows are on
-// screen.
+// TestFirstPaint counts the requests before the first rows are shown, and measures the time until the first paint and
+// until the first rows.
 func TestFirstPaint(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(500)...)

@@ -29,8 +29,8 @@ func TestTryOut(t *testing.T) {
 	b.until(`document.querySelector('.tryout [data-ui=fault]').textContent.includes('nothing')`)
 }
 
-// TestDispatch has the steps of a record that went on in another pipeline, which is named; its lines are not those of
-// this text.
+// TestDispatch checks that the page shows the steps of a record that another pipeline continued, with the name of that
+// pipeline. These steps must not link to lines of the current text.
 func TestDispatch(t *testing.T) {
 	s := start(t)
 	s.storePipeline("sub", "version: 2\nprocessors:\n  - dissect: {field: rest, pattern: '%{ip} %{user}'}\n")
@@ -46,7 +46,7 @@ func TestDispatch(t *testing.T) {
 	b.shoot("dispatch")
 }
 
-// TestPorts says how the server is started so that it listens for syslog, and whether it does.
+// TestPorts checks that the page shows which option makes the server listen for syslog, and whether it listens.
 func TestPorts(t *testing.T) {
 	s := start(t)
 	b := open(t, s.url+"/dashboard/add?sender=syslog&t=net")
@@ -59,7 +59,8 @@ func TestPorts(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=server-port]').textContent.includes(` + quote("listens at "+port) + `)`)
 }
 
-// TestGone has a server that stops and comes back in another version: what is on screen stays, and the page says so.
+// TestGone simulates a server that stops answering and then returns with another version. The page must keep its
+// content and report both events.
 func TestGone(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(20)...)
@@ -115,7 +116,7 @@ func TestRangeShifts(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=total]').textContent.includes('3 rows')`)
 }
 
-// TestMotion has nothing move for those who ask for that, and all focus seen.
+// TestMotion checks that nothing moves if the user prefers reduced motion, and that focus is always visible.
 func TestMotion(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(20)...)

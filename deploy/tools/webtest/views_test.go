@@ -122,7 +122,7 @@ func TestPalette(t *testing.T) {
 	b.until(`!document.querySelector('dialog') && location.search === '?t=orders'`)
 }
 
-// TestExport has the link of a file answer all rows of the search, not only those that are loaded.
+// TestExport checks that the link of an export returns all rows of the search, not only those that are loaded.
 func TestExport(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(450)...)
@@ -228,7 +228,7 @@ transform:
 	b.until(`document.querySelector('dialog [role=status]').textContent.includes('1 stored, 0 failed again')`)
 }
 
-// TestConflict has a text that was opened before another version was stored not saved.
+// TestConflict checks that a text is not saved if another version was stored after it was opened.
 func TestConflict(t *testing.T) {
 	s := start(t)
 	s.storePipeline("mine", pipelineText)
@@ -359,7 +359,8 @@ func TestRefresh(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=rows]').scrollTop === 0 && !document.querySelector('[data-ui=new-rows]')`)
 }
 
-// TestSlowSearch says what a search reads that has no answer after ten seconds, and narrows the time.
+// TestSlowSearch checks that the page reports what a search reads if it has no answer after ten seconds, and offers to
+// narrow the time range.
 func TestSlowSearch(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(100)...)

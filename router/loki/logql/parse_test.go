@@ -184,7 +184,7 @@ func TestPattern(t *testing.T) {
 	}
 }
 
-// Whatever parses is written as a query that parses to the same.
+// FuzzParse checks that String writes a parsed query as text that parses to the same query.
 func FuzzParse(f *testing.F) {
 	for _, q := range queries {
 		f.Add(q.in)

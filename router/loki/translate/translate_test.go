@@ -144,7 +144,7 @@ func TestLabelName(t *testing.T) {
 	}
 }
 
-// Whatever parses becomes SQL of bounded size, or an error.
+// FuzzCompile checks that a valid query becomes SQL of bounded size, or an error.
 func FuzzCompile(f *testing.F) {
 	for _, q := range golden {
 		f.Add(q)

@@ -168,7 +168,7 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// TestGuess says of what type a parameter is by what stands beside it.
+// TestGuess checks that the type of a parameter is derived from the tokens next to it.
 func TestGuess(t *testing.T) {
 	for in, want := range map[string]uint32{
 		"SELECT $1 + 1": 23, "SELECT 1.5 * $1": 701, "SELECT host || $1": 25, "SELECT 1 LIMIT $1": 20,
@@ -190,7 +190,7 @@ func TestGuess(t *testing.T) {
 	}
 }
 
-// TestDocuments says which parameters are of types that the engine takes for others.
+// TestDocuments checks which parameters have a type that the engine treats as another type.
 func TestDocuments(t *testing.T) {
 	const in = "SELECT $1::json, $2::jsonb, CAST($3 AS pg_catalog.json), $4::oid[], $5::text, $1"
 	places, most, err := Places(in)

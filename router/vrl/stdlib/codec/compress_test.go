@@ -251,7 +251,7 @@ func TestCompressionBombs(t *testing.T) {
 	}
 }
 
-// Nor may one long string that occurs many times exceed the budget.
+// TestEncodeBombs checks that one long string that occurs many times cannot exceed the budget.
 func TestEncodeBombs(t *testing.T) {
 	const blow = `l = [.v, .v, .v, .v, .v, .v, .v, .v]; l = [l, l, l, l, l, l, l, l]; l = [l, l, l, l, l, l, l, l]; `
 	for _, source := range []string{
