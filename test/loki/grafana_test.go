@@ -132,6 +132,12 @@ func TestErrors(t *testing.T) {
 			"start", "0", "end", "100000", "step", "1",
 		}},
 		{"query_range", "it must be longer than 0", 400, []string{"query", `rate({app="web"}[1m])`, "step", "-1"}},
+		{"query_range", "longer than 100 years", 400, []string{
+			"query", `vector(1)`, "start", "-9000000000000000000", "end", "9000000000000000000",
+		}},
+		{"index/volume", "longer than 100 years", 400, []string{
+			"query", `{app="web"}`, "start", "-9000000000000000000", "end", "9000000000000000000",
+		}},
 		{"query_range", "end timestamp must not be before", 400, []string{
 			"query", `{app="web"}`, "start", "20", "end",
 			"10",

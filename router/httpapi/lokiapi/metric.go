@@ -15,8 +15,24 @@ import (
 // usualSteps is how many steps a range has if the client does not say how long they are.
 const usualSteps = 250
 
+// maxCounted bounds the time that is divided into steps. Sums of it, a range and a step fit into 64 bits.
+const maxCounted = 100 * 365 * 24 * time.Hour
+
+// checkCounted returns an error if a time is too long to be divided into steps.
+func checkCounted(span loki.Span) error {
+	// The difference may be too large for 64 bits.
+	if d := span.End - span.Start; d < 0 || d > int64(maxCounted) {
+		return errs.New(errs.InvalidArguments, "the time from start to end is longer than 100 years: set start and end "+
+			"to the time that is to be counted")
+	}
+	return nil
+}
+
 // steps reads the steps of a range of time.
 func (c *call) steps(span loki.Span) (translate.Steps, error) {
+	if err := checkCounted(span); err != nil {
+		return translate.Steps{}, err
+	}
 	missing := max(time.Second, (time.Duration(span.End-span.Start) / usualSteps).Truncate(time.Second))
 	step, err := c.duration("step", missing)
 	if err != nil {
@@ -134,6 +150,9 @@ func instant(ctx context.Context, c *call) ([]byte, error) {
 func (c *call) volume() (*loki.Volume, error) {
 	q, span, err := c.selection()
 	if err != nil {
+		return nil, err
+	}
+	if err := checkCounted(span); err != nil {
 		return nil, err
 	}
 	v := &loki.Volume{Query: q, Span: span, Labels: c.names("targetLabels")}

@@ -2,6 +2,7 @@ package logql
 
 import (
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,12 +10,14 @@ import (
 	"cordwood/proto/errs"
 )
 
-// The limits of a query: its size in bytes, its depth, and the number of its stages and matchers.
+// The limits of a query: its size in bytes, its depth, the number of its stages and matchers, and the size of its
+// regular expressions in instructions, since a short expression such as a{1000} becomes a large program.
 const (
-	maxBytes    = 128 << 10
-	maxDepth    = 64
-	maxStages   = 100
-	maxMatchers = 100
+	maxBytes        = 128 << 10
+	maxDepth        = 64
+	maxStages       = 100
+	maxMatchers     = 100
+	maxInstructions = 200_000
 )
 
 // Parse reads a query.
@@ -77,6 +80,8 @@ type parser struct {
 	depth    int
 	stages   int
 	matchers int
+	// instructions is the size of the regular expressions so far.
+	instructions int
 }
 
 func newParser(query string) (*parser, error) {
@@ -235,8 +240,17 @@ func (p *parser) matcher(label string) (*Matcher, error) {
 
 // compile compiles a regular expression of the query. shown is the expression as the query has it.
 func (p *parser) compile(at int, shown, expression string) (*regexp.Regexp, error) {
-	if _, err := regexp.Compile(shown); err != nil {
+	parsed, err := syntax.Parse(shown, syntax.Perl)
+	if err != nil {
 		return nil, errs.New(errs.InvalidSyntax, "parse error at %s: %s", position(p.query, at), err)
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return nil, errs.New(errs.InvalidSyntax, "parse error at %s: %s", position(p.query, at), err)
+	}
+	if p.instructions += len(program.Inst); p.instructions > maxInstructions {
+		return nil, errs.New(errs.InvalidArguments, "the regular expressions of the query up to %s are too large: use "+
+			"smaller numbers of repetitions, or fewer expressions", position(p.query, at))
 	}
 	re, err := regexp.Compile(expression)
 	if err != nil {

@@ -40,29 +40,28 @@ func PatternExpression(pattern string) (string, error) {
 // patternParts splits the pattern of a parser into literals and captures.
 func patternParts(pattern string) ([]PatternPart, error) {
 	var out []PatternPart
-	literal := ""
 	names := map[string]bool{}
-	captures := 0
-	for rest := pattern; rest != ""; {
-		name, n := captureAt(rest)
+	literal, at := 0, 0 // where the literal begins, and how far the pattern is read
+	for at < len(pattern) {
+		name, n := captureAt(pattern[at:])
 		if n == 0 {
-			literal, rest = literal+rest[:1], rest[1:]
+			at++
 			continue
 		}
-		if literal != "" {
-			out = append(out, PatternPart{Literal: literal})
+		if literal < at {
+			out = append(out, PatternPart{Literal: pattern[literal:at]})
 		} else if len(out) > 0 {
 			return nil, errors.New("found consecutive capture '" + name + "': put a literal between two captures")
 		}
 		if name != "_" && names[name] {
 			return nil, errors.New("duplicate capture name (" + name + ")")
 		}
-		literal, rest, names[name] = "", rest[n:], true
-		captures++
+		at += n
+		literal, names[name] = at, true
 		out = append(out, PatternPart{Name: name})
 	}
-	if literal != "" {
-		out = append(out, PatternPart{Literal: literal})
+	if literal < len(pattern) {
+		out = append(out, PatternPart{Literal: pattern[literal:]})
 	}
 	if delete(names, "_"); len(names) == 0 {
 		return nil, errors.New("at least one capture is required in pattern " + strconv.Quote(clip(pattern)))
@@ -75,8 +74,8 @@ func captureAt(s string) (string, int) {
 	if s[0] != '<' {
 		return "", 0
 	}
-	end := strings.IndexByte(s, '>')
-	if end < 0 || !plainName.MatchString(s[1:end]) {
+	end := 1 + span(s[1:], func(c byte) bool { return letter(c) || digit(c) })
+	if end >= len(s) || s[end] != '>' || !plainName.MatchString(s[1:end]) {
 		return "", 0
 	}
 	return s[1:end], end + 1

@@ -196,45 +196,105 @@ func match(b *logql.Binary, l, r []*Series, steps int) ([]*Series, error) {
 	if swapped {
 		many, one = r, l
 	}
-	ones := map[string][]*Series{}
-	for _, s := range one {
-		key := Key(signature(s.Labels, b.Matching))
-		ones[key] = append(ones[key], s)
+	m := &matching{
+		b: b, swapped: swapped, steps: steps, partners: partnersOf(one, b.Matching, steps),
+		taken: map[string][]bool{}, out: map[string]*Series{},
 	}
-	grouped := b.Matching != nil && b.Matching.Group != ""
-	taken := map[string][]bool{}
-	byLabels := map[string]*Series{}
 	for _, s := range many {
-		key := Key(signature(s.Labels, b.Matching))
-		if taken[key] == nil {
-			taken[key] = make([]bool, steps)
+		if err := m.add(s); err != nil {
+			return nil, err
+		}
+	}
+	return slices.Collect(maps.Values(m.out)), nil
+}
+
+// partners are the series of one side with the same signature: for each step the one that has a number there.
+type partners struct {
+	at []*Series
+	// double says at which steps several have a number.
+	double []bool
+}
+
+func partnersOf(list []*Series, by *logql.Matching, steps int) map[string]*partners {
+	out := map[string]*partners{}
+	for _, s := range list {
+		if s.empty() {
+			continue
+		}
+		key := Key(signature(s.Labels, by))
+		p := out[key]
+		if p == nil {
+			p = &partners{make([]*Series, steps), make([]bool, steps)}
+			out[key] = p
 		}
 		for i, ok := range s.Has {
-			partner, err := only(ones[key], i)
-			switch {
-			case err != nil:
-				return nil, err
-			case !ok || partner == nil:
-				continue
-			case taken[key][i] && !grouped:
-				return nil, errs.New(errs.InvalidArguments, "multiple matches for labels: many-to-one matching must be explicit "+
-					"(group_left/group_right)")
-			}
-			taken[key][i] = true
-			x, y := s.Values[i], partner.Values[i]
-			if swapped {
-				x, y = y, x
-			}
-			v, keep := apply(b.Op, x, y)
-			if comparison(b.Op) && b.Bool {
-				v, keep = truth(keep), true
-			}
-			if keep {
-				put(byLabels, resultLabels(b.Matching, s, partner), steps).Set(i, v)
+			if ok {
+				p.double[i] = p.at[i] != nil
+				p.at[i] = s
 			}
 		}
 	}
-	return slices.Collect(maps.Values(byLabels)), nil
+	return out
+}
+
+// matching is the application of an operator to pairs of series.
+type matching struct {
+	b        *logql.Binary
+	swapped  bool
+	steps    int
+	partners map[string]*partners
+	taken    map[string][]bool
+	out      map[string]*Series
+}
+
+// add adds the results for a series of the side with many.
+func (m *matching) add(s *Series) error {
+	key := Key(signature(s.Labels, m.b.Matching))
+	with := m.partners[key]
+	if with == nil {
+		return nil
+	}
+	grouped := m.b.Matching != nil && m.b.Matching.Group != ""
+	if m.taken[key] == nil {
+		m.taken[key] = make([]bool, m.steps)
+	}
+	taken := m.taken[key]
+	var to, last *Series // the result, and the partner that it is for
+	for i, ok := range s.Has {
+		partner := with.at[i]
+		switch {
+		case with.double[i]:
+			return errs.New(errs.InvalidArguments, "found duplicate series on one side of the operator: many-to-many "+
+				"matching is not allowed; matching labels must be unique on one side")
+		case !ok || partner == nil:
+			continue
+		case taken[i] && !grouped:
+			return errs.New(errs.InvalidArguments, "multiple matches for labels: many-to-one matching must be explicit "+
+				"(group_left/group_right)")
+		}
+		taken[i] = true
+		v, keep := m.apply(s.Values[i], partner.Values[i])
+		if !keep {
+			continue
+		}
+		if partner != last {
+			to, last = put(m.out, resultLabels(m.b.Matching, s, partner), m.steps), partner
+		}
+		to.Set(i, v)
+	}
+	return nil
+}
+
+// apply applies the operator to a number of the side with many and one of the other side.
+func (m *matching) apply(x, y float64) (v float64, keep bool) {
+	if m.swapped {
+		x, y = y, x
+	}
+	v, keep = apply(m.b.Op, x, y)
+	if comparison(m.b.Op) && m.b.Bool {
+		return truth(keep), true
+	}
+	return v, keep
 }
 
 // put returns the series with some labels.
@@ -244,22 +304,6 @@ func put(to map[string]*Series, labels map[string]string, steps int) *Series {
 		to[key] = New(labels, steps)
 	}
 	return to[key]
-}
-
-// only returns the series that has a number at a step; nil: there is none.
-func only(list []*Series, step int) (*Series, error) {
-	var found *Series
-	for _, s := range list {
-		if !s.Has[step] {
-			continue
-		}
-		if found != nil {
-			return nil, errs.New(errs.InvalidArguments, "found duplicate series on one side of the operator: many-to-many "+
-				"matching is not allowed; matching labels must be unique on one side")
-		}
-		found = s
-	}
-	return found, nil
 }
 
 // resultLabels returns the labels of the result for a pair of series.
