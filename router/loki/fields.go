@@ -12,7 +12,7 @@ import (
 	"cordwood/router/loki/translate"
 )
 
-// Field is a field that the lines of a selection have, or that is structured metadata.
+// Field is a field in the lines of a selection, or structured metadata.
 type Field struct {
 	Label       string   `json:"label"`
 	Type        string   `json:"type"`
@@ -78,7 +78,8 @@ func occurrences(values map[string]int) (n int) {
 	return n
 }
 
-// notLabel returns the name of a parsed label, which differs from those of indexed labels.
+// notLabel returns the name of a parsed label: an indexed label of the same name keeps it, and the parsed one gets a
+// suffix.
 func notLabel(e *lines.Entry, name string) string {
 	if e.Labels[name] != "" {
 		return name + "_extracted"
@@ -104,7 +105,7 @@ func add(fields map[string]*Field, name, value string, parsers, path []string) {
 	f.values[value]++
 }
 
-// typeOf returns the type that all values have.
+// typeOf returns the most specific type that fits all values.
 func typeOf(values map[string]int) string {
 	types := []struct {
 		name string

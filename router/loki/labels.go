@@ -14,7 +14,7 @@ import (
 	"cordwood/router/query/format"
 )
 
-// texts calls each with the texts of a row of text columns; nulls are empty.
+// texts calls each with the strings of each row of string columns. A null is passed as an empty string.
 func texts(rec arrow.RecordBatch, each func(row []string)) error {
 	read := make([]func(int) string, rec.NumCols())
 	for i := range read {
@@ -36,7 +36,7 @@ func texts(rec arrow.RecordBatch, each func(row []string)) error {
 	return nil
 }
 
-// LabelNames returns the labels that entries have, sorted.
+// LabelNames returns the sorted names of the labels that the entries of a selection have.
 func (r *Reader) LabelNames(ctx context.Context, q *logql.Log, span Span) ([]string, error) {
 	tables, err := r.tables(ctx, q.Matchers)
 	if err != nil {
@@ -116,8 +116,8 @@ func (r *Reader) Series(ctx context.Context, selectors []*logql.Log, span Span) 
 	return out, nil
 }
 
-// sets returns the distinct sets of some labels of a selector's entries. names returns the labels for a table; nil: the
-// table has none of them.
+// sets returns the distinct label sets of a selector's entries. names returns the labels to include for a table, or nil
+// if the table has none of them.
 func (r *Reader) sets(ctx context.Context, q *logql.Log, span Span, names func(*translate.Table) []string,
 ) ([]map[string]string, error) {
 	tables, err := r.tables(ctx, q.Matchers)

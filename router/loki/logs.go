@@ -21,11 +21,11 @@ import (
 type Logs struct {
 	Query *logql.Log
 	Span
-	// Limit bounds the entries.
+	// Limit is the maximum number of entries.
 	Limit int
-	// Forward selects the oldest entries, the oldest first, and not the newest ones.
+	// Forward returns the oldest entries, oldest first, instead of the newest.
 	Forward bool
-	// Interval is how much time of a stream is skipped after each of its entries; 0: none.
+	// Interval is the minimum time between two entries of a stream; 0: no minimum.
 	Interval time.Duration
 }
 
@@ -94,7 +94,7 @@ func (r *Reader) entriesOf(ctx context.Context, t *translate.Table, req *Logs) (
 	return out, err
 }
 
-// thin leaves out entries of each stream that follow another one in less than interval.
+// thin drops each entry that follows another one of its stream in less than interval.
 func thin(list []*lines.Entry, interval time.Duration) []*lines.Entry {
 	last := map[string]int64{}
 	return slices.DeleteFunc(list, func(e *lines.Entry) bool {
@@ -108,7 +108,7 @@ func thin(list []*lines.Entry, interval time.Duration) []*lines.Entry {
 	})
 }
 
-// Key returns a text that is the same for the same labels.
+// Key returns a string that identifies a set of labels.
 func Key(labels map[string]string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(labels)) {

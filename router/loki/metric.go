@@ -15,7 +15,7 @@ import (
 	"cordwood/router/query/format"
 )
 
-// Metric computes a metric for each step. The result is numbers or series, at most MaxSeries of them.
+// Metric computes a metric for each step. The result has at most MaxSeries series.
 func (r *Reader) Metric(ctx context.Context, m logql.Metric, steps translate.Steps) (series.Value, error) {
 	if steps.N > MaxSteps {
 		return series.Value{}, errs.New(errs.InvalidArguments, "exceeded maximum resolution of 11,000 points per time "+
@@ -49,7 +49,7 @@ type evaluator struct {
 	r     *Reader
 	ctx   context.Context //nolint:containedctx // it lives as long as the request
 	steps translate.Steps
-	// points is how many steps the series of the request have so far, and parts how many numbers they are made from.
+	// points counts the steps of all series so far, and parts the numbers that they are computed from.
 	points, parts int
 }
 
@@ -90,10 +90,11 @@ func (e *evaluator) eval(m logql.Metric) (series.Value, error) {
 		}
 		return series.Binary(m, l, r, e.steps.N)
 	}
-	return series.Value{}, errs.New(errs.Internal, "a metric of type %T has no rule", m)
+	return series.Value{}, errs.New(errs.Internal, "metrics of type %T are not implemented", m)
 }
 
-// additive are the aggregations over series that a statement does at once, with the ranges that they fit.
+// additive are the aggregations over series that one SQL statement computes together with the aggregation over a range,
+// for each of the range aggregations listed.
 var additive = map[string][]string{
 	"sum": {"count_over_time", "rate", "bytes_over_time", "bytes_rate", "sum_over_time"},
 	"min": {"min_over_time"},
@@ -145,14 +146,14 @@ func (e *evaluator) rangeOf(r *logql.Range, g *logql.Grouping) (series.Value, er
 	return series.Value{Series: out}, nil
 }
 
-// maxJoined bounds how often the rows of a quantile are counted.
+// maxJoined limits the work of a quantile: the number of rows, each counted once for each step that it belongs to.
 const maxJoined = 50_000_000
 
-// checkQuantile refuses quantiles that would take too long, and those of several tables, which cannot be put together.
+// checkQuantile refuses a quantile that would take too long, or that reads several tables: quantiles cannot be merged.
 func (e *evaluator) checkQuantile(r *logql.Range, tables []*translate.Table) error {
 	if len(tables) > 1 {
 		return errs.New(errs.InvalidArguments,
-			"quantile_over_time reads one table, and the selector reads %d: name one with "+
+			"quantile_over_time reads one table, and the selector reads %d: select one with "+
 				"table=%q", len(tables), tables[0].Def.Name)
 	}
 	times := int64(r.Range) / max(e.steps.Step, 1)
@@ -175,7 +176,7 @@ func (e *evaluator) checkQuantile(r *logql.Range, tables []*translate.Table) err
 	return nil
 }
 
-// group is the numbers of a set of labels.
+// group has the numbers of one set of labels.
 type group struct {
 	labels map[string]string
 	parts  []part
@@ -216,7 +217,7 @@ func (e *evaluator) read(r *logql.Range, g *logql.Grouping, t *translate.Table, 
 	})
 }
 
-// reading reads the rows of a statement.
+// reading decodes the rows of a statement.
 type reading struct {
 	s       *translate.Samples
 	labels  []func(int) string
@@ -262,7 +263,7 @@ func (r *reading) row(row int) (map[string]string, part) {
 	labels := map[string]string{}
 	for i, name := range r.s.Names {
 		if v := r.labels[i](row); v != "" {
-			labels[name] = string([]byte(v)) // the batch is valid for a short time
+			labels[name] = string([]byte(v)) // a copy: the batch is reused
 		}
 	}
 	p := part{first: int(r.whole[0].Value(row)), last: int(r.whole[1].Value(row))}

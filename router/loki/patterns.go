@@ -23,27 +23,27 @@ import (
 
 // Pattern is a common pattern of lines.
 type Pattern struct {
-	// Text has <_> where lines differ.
+	// Text is a line with <_> in place of its variable parts.
 	Text  string
 	Level string
-	// Samples are the lines of each step that has any. Times are in seconds since 1970.
+	// Samples has the number of lines for each step with lines. Times are in seconds since 1970.
 	Samples []Sample
 	total   int64
 	merged  *patterns.Merged
 }
 
-// Sample is how many lines there are in the step that begins at a time.
+// Sample is the number of lines in the step that starts at Seconds.
 type Sample struct{ Seconds, Count int64 }
 
-// The limits of patterns: how many an answer has, and how many lines each of them.
+// The limits of patterns: how many are returned, how many lines one must have, and how many rows are read at most.
 const (
 	maxPatterns   = 300
 	minLines      = 3
 	maxPatternRow = 400_000
 )
 
-// Patterns returns the most frequent patterns of lines by their level. step is the time of a sample. If there are many
-// lines, the counts are estimated from a sample of them.
+// Patterns returns the most frequent patterns of lines for each level. step is the time between samples. If there are
+// many lines, the counts are estimated from some of them.
 func (r *Reader) Patterns(ctx context.Context, q *logql.Log, span Span, step time.Duration) ([]*Pattern, error) {
 	tables, err := r.tables(ctx, q.Matchers)
 	if err != nil {
@@ -67,7 +67,8 @@ type finder struct {
 	all    []*Pattern
 }
 
-// sample returns a condition for a part of the rows of a table, and by how much their counts have to be multiplied.
+// sample returns a condition that selects some time slices of a table, and the factor by which their counts have to be
+// multiplied.
 func (f *finder) sample(ctx context.Context, t *translate.Table, span Span) (condition string, by float64, err error) {
 	extents, err := f.reader.service.source.Extents(ctx, []*schema.Table{t.Def})
 	if err != nil {
@@ -116,7 +117,7 @@ func (f *finder) read(ctx context.Context, t *translate.Table, q *logql.Log, spa
 	})
 }
 
-// add counts lines of a mask.
+// add adds the count of the lines with a mask.
 func (f *finder) add(mask, level string, seconds, count int64) {
 	if strings.TrimSpace(mask) == "" {
 		return

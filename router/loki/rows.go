@@ -15,7 +15,7 @@ import (
 	"cordwood/router/query/format"
 )
 
-// selected returns the columns of entries in SQL: the time, the line, the level, labels, metadata and attributes.
+// selected returns the SELECT list for entries: the time, the line, the level, labels, metadata and attributes.
 func selected(t *translate.Table) string {
 	line := t.LineSQL()
 	if t.Message != nil {
@@ -33,7 +33,7 @@ func selected(t *translate.Table) string {
 	return strings.Join(columns, ", ")
 }
 
-// entries decodes rows of the columns of selected.
+// entries decodes rows with the columns of selected.
 func entries(t *translate.Table, rec arrow.RecordBatch, each func(*lines.Entry) error) error {
 	times, ok := rec.Column(0).(*array.Timestamp)
 	if !ok {
@@ -69,8 +69,8 @@ func entries(t *translate.Table, rec arrow.RecordBatch, each func(*lines.Entry) 
 	return nil
 }
 
-// fill sets the labels and the metadata of an entry from the texts of its columns, which it asks for in the order of
-// selected.
+// fill sets the labels and the metadata of an entry. text returns the value of a column; it is called once for each
+// column, in the order of selected.
 func fill(t *translate.Table, e *lines.Entry, text func(*schema.Column) string) {
 	e.Labels = map[string]string{translate.TableLabel: t.Def.Name}
 	e.Metadata = map[string]string{}
@@ -99,7 +99,7 @@ func fill(t *translate.Table, e *lines.Entry, text func(*schema.Column) string) 
 	e.Metadata[translate.LevelLabel] = level
 }
 
-// levelOf returns the level by the column, or nothing.
+// levelOf returns the level by the level column, or an empty string.
 func levelOf(t *translate.Table, e *lines.Entry) string {
 	get := func(c *schema.Column) string {
 		label := translate.LabelName(c.Name)
@@ -118,7 +118,7 @@ func levelOf(t *translate.Table, e *lines.Entry) string {
 	return translate.LevelOfNumber(t.Level.Scheme, text)
 }
 
-// attributes adds the keys of a JSON object to the metadata that does not have them.
+// attributes adds the members of a JSON object to the metadata of an entry, unless the metadata has the key already.
 func attributes(text string, e *lines.Entry) {
 	if text == "" || text == "{}" {
 		return

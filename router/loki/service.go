@@ -35,22 +35,22 @@ type Source interface {
 
 // The limits of requests and answers.
 const (
-	// MaxTables bounds the tables that a selector reads.
+	// MaxTables is the maximum number of tables that a selector reads.
 	MaxTables = 32
-	// MaxEntries bounds the entries of an answer.
+	// MaxEntries is the maximum number of entries in an answer.
 	MaxEntries = 5000
-	// MaxSteps bounds the steps of a query of a range.
+	// MaxSteps is the maximum number of steps in a range query.
 	MaxSteps = 11000
-	// MaxSeries bounds the series of an answer, MaxVolumes those of volumes.
+	// MaxSeries is the maximum number of series in an answer, and MaxVolumes in an answer with volumes.
 	MaxSeries  = 500
 	MaxVolumes = 5000
-	// MaxNames bounds the values of a label, and the label sets of a request for series.
+	// MaxNames is the maximum number of values of a label, and of label sets in a request for series.
 	MaxNames = 10000
-	// maxPoints bounds the steps of all series of a query together.
+	// maxPoints is the maximum number of steps in all series of a query together.
 	maxPoints = 2_000_000
-	// maxAnswer bounds the lines and labels of the entries of an answer, in bytes.
+	// maxAnswer is the maximum size of the lines and labels in an answer, in bytes.
 	maxAnswer = 32 << 20
-	// maxSQL bounds a statement, in bytes.
+	// maxSQL is the maximum size of an SQL statement, in bytes.
 	maxSQL = 256 << 10
 )
 
@@ -78,15 +78,15 @@ type Reader struct {
 
 // Stats counts what a request has read.
 type Stats struct {
-	// Statements is how many SQL statements ran, Rows and Bytes what they returned.
+	// Statements is the number of SQL statements that ran. Rows and Bytes are the totals of their results.
 	Statements, Rows, Bytes int64
-	// Entries is how many entries the answer has.
+	// Entries is the number of entries in the answer.
 	Entries int64
 	// Took is the time so far.
 	Took time.Duration
 }
 
-// Reader returns a reader of a database. timeout bounds each statement; 0: the default of the source.
+// Reader returns a reader of a database. timeout is the time limit of each statement; 0: the default of the source.
 func (s *Service) Reader(database string, timeout time.Duration) *Reader {
 	database = strings.TrimPrefix(database, "svc-")
 	if database == "" {
@@ -105,7 +105,7 @@ func (r *Reader) Stats() Stats {
 	return s
 }
 
-// tables returns the tables with entries that may meet the matchers.
+// tables returns the tables that may have entries for the matchers.
 func (r *Reader) tables(ctx context.Context, matchers []logql.Matcher) ([]*translate.Table, error) {
 	all, err := r.service.source.Tables(ctx, r.database)
 	if err != nil {
@@ -128,7 +128,7 @@ func (r *Reader) tables(ctx context.Context, matchers []logql.Matcher) ([]*trans
 	return out, nil
 }
 
-// run runs a SELECT and hands each batch of its rows to each, with the batch valid until that returns.
+// run runs a SELECT and calls each with each batch of its rows. A batch is valid until each returns.
 func (r *Reader) run(ctx context.Context, sql string, each func(arrow.RecordBatch) error) error {
 	if len(sql) > maxSQL {
 		return errs.New(errs.InvalidArguments, "the query becomes an SQL statement of %d bytes, and at most %d are allowed: "+
@@ -152,13 +152,13 @@ func (r *Reader) run(ctx context.Context, sql string, each func(arrow.RecordBatc
 	})
 }
 
-// Span is a range of time in nanoseconds since 1970: from Start on, before End.
+// Span is a time range in nanoseconds since 1970. It includes Start and excludes End.
 type Span struct{ Start, End int64 }
 
-// moment returns a time.
+// moment converts nanoseconds since 1970 to a time.
 func moment(nanos int64) time.Time { return time.Unix(0, nanos).UTC() }
 
-// within returns the SQL conditions that the time of a row is in a range.
+// within returns the SQL conditions for rows in a time range.
 func within(t *translate.Table, s Span) []string {
 	times := scope.Table{Def: t.Def}
 	var out []string

@@ -20,22 +20,22 @@ import (
 	"cordwood/router/tail"
 )
 
-// Follower sends new rows of a table; *tail.Handler does.
+// Follower follows the new rows of a table. *tail.Handler implements it.
 type Follower interface {
 	Follow(ctx context.Context, f tail.Followed, started func(), take func(*schema.Table, format.Rows) error) error
 }
 
-// Tail is a request for entries as they are stored.
+// Tail is a request for stored and new entries.
 type Tail struct {
 	Query *logql.Log
-	// Start is the time of the oldest entry, and Limit bounds the entries that are stored already.
+	// Start is the time of the oldest entry. Limit is the maximum number of entries that are stored already.
 	Start int64
 	Limit int
 }
 
-// Tail hands entries to take until ctx is done or the tail ends for another reason, which it returns: first the newest
-// ones that are stored, the oldest first, and then new ones. ready is called before the first entry, when nothing can
-// be refused any more. take may be called by several goroutines at a time.
+// Tail calls take with stored entries, oldest first, and then with new entries as they arrive. It returns when ctx is
+// done or the tail fails. It calls ready before the first entry; errors after that cannot be sent as a response.
+// Several goroutines may call take at the same time.
 func (r *Reader) Tail(ctx context.Context, f Follower, req *Tail, ready func() error, take func([]*lines.Entry) error,
 ) error {
 	tables, err := r.tables(ctx, req.Query.Matchers)
@@ -82,7 +82,7 @@ func (r *Reader) Tail(ctx context.Context, f Follower, req *Tail, ready func() e
 	return context.Cause(ctx)
 }
 
-// openTail hands over what is stored already, and then lets new entries through.
+// openTail passes on the stored entries, and then lets new entries through.
 func (r *Reader) openTail(ctx context.Context, h *handover, req *Tail, ready func() error) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -99,8 +99,8 @@ func (r *Reader) openTail(ctx context.Context, h *handover, req *Tail, ready fun
 	return h.open(stored)
 }
 
-// handover passes entries on: the stored ones first. New entries wait until these were passed on, and are left out if
-// they are among them.
+// handover passes on the stored entries first. New entries wait for that, and are dropped if they are among the stored
+// ones.
 type handover struct {
 	take   func([]*lines.Entry) error
 	opened chan struct{}
@@ -136,11 +136,11 @@ func (h *handover) fresh(ctx context.Context, list []*lines.Entry) error {
 	return h.take(list)
 }
 
-// maxHandedOver bounds the lines and labels of the entries that are handed over together, in bytes: a pipeline makes
+// maxHandedOver is the maximum size of the lines and labels that are passed on together, in bytes: a pipeline can make
 // entries larger than their rows.
 const maxHandedOver = 8 << 20
 
-// followedEntries decodes rows with all columns of a table, runs the pipeline over them, and hands over the entries.
+// followedEntries decodes rows with all columns of a table, runs the pipeline over them, and passes on the entries.
 func followedEntries(t *translate.Table, rows format.Rows, p *lines.Pipeline, take func([]*lines.Entry) error) error {
 	var out []*lines.Entry
 	size := 0
@@ -171,7 +171,7 @@ func followedEntries(t *translate.Table, rows format.Rows, p *lines.Pipeline, ta
 	return take(out)
 }
 
-// rowReader reads rows with all columns of a table.
+// rowReader decodes rows with all columns of a table.
 type rowReader struct {
 	t     *translate.Table
 	times *array.Timestamp
@@ -220,7 +220,7 @@ func (r *rowReader) entry(row int) *lines.Entry {
 	return e
 }
 
-// line returns the row as JSON, as Table.LineSQL does.
+// line returns the row as JSON, in the format of Table.LineSQL.
 func (r *rowReader) line(row int) string {
 	var b strings.Builder
 	b.WriteByte('{')

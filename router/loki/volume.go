@@ -18,20 +18,21 @@ import (
 	"cordwood/router/loki/translate"
 )
 
-// Volume is a request for the bytes of lines.
+// Volume is a request for the number of bytes in lines.
 type Volume struct {
 	Query *logql.Log
 	Span
-	// Steps are the moments at which ranges end that are as long as a step; nil: one range, the whole time.
+	// Steps are the ends of the ranges to count; each range is one step long. If it is nil, the whole time is one
+	// range.
 	Steps *translate.Steps
-	// Labels are the labels by which bytes are grouped; empty: those of the selector.
+	// Labels are the labels to group by. If it is empty, they are the labels of the selector.
 	Labels []string
-	// ByName counts the bytes of the entries that have a label, for each label, whatever its value is.
+	// ByName counts, for each label, the bytes of the entries that have it with any value.
 	ByName bool
 	Limit  int
 }
 
-// Volume returns the bytes of lines by labels, the largest first.
+// Volume returns the number of bytes in lines for each label set, the largest first.
 func (r *Reader) Volume(ctx context.Context, v *Volume) ([]*series.Series, error) {
 	steps := translate.Steps{Start: v.End - 1, Step: 1, N: 1}
 	length := time.Duration(v.End - v.Start)
@@ -61,7 +62,7 @@ func (r *Reader) Volume(ctx context.Context, v *Volume) ([]*series.Series, error
 	return out[:min(len(out), v.Limit)], nil
 }
 
-// volume returns the bytes by labels.
+// volume returns the bytes for each label set.
 func (e *evaluator) volume(of *logql.Range, v *Volume) ([]*series.Series, error) {
 	names := v.Labels
 	if len(names) == 0 {
@@ -106,7 +107,7 @@ func (e *evaluator) volume(of *logql.Range, v *Volume) ([]*series.Series, error)
 func (e *evaluator) bytes(of *logql.Range, names []string) ([]*series.Series, error) {
 	slices.Sort(names)
 	names = slices.Compact(names)
-	if len(of.Log.Matchers) == 0 { // everything is allowed here
+	if len(of.Log.Matchers) == 0 { // an empty selector is allowed here
 		of.Log = &logql.Log{Matchers: []logql.Matcher{{Name: translate.TableLabel, Op: "!="}}}
 	} else if err := of.Log.RequireMatcher(); err != nil {
 		of.Log = &logql.Log{Matchers: append(slices.Clone(of.Log.Matchers), logql.Matcher{
@@ -121,10 +122,11 @@ func (e *evaluator) bytes(of *logql.Range, names []string) ([]*series.Series, er
 	return out, err
 }
 
-// Size is how much a selector reads.
+// Size is the amount of data that a selector reads.
 type Size struct{ Streams, Chunks, Entries, Bytes int64 }
 
-// Size returns how many streams, entries and bytes of lines a selector reads, and how many segments they are in.
+// Size returns the number of streams, entries and bytes that a selector reads, and the number of segments that have
+// them.
 func (r *Reader) Size(ctx context.Context, q *logql.Log, span Span) (Size, error) {
 	var out Size
 	tables, err := r.tables(ctx, q.Matchers)
@@ -188,13 +190,13 @@ func (r *Reader) Size(ctx context.Context, q *logql.Log, span Span) (Size, error
 	return out, nil
 }
 
-// Cardinality is how many values a label has.
+// Cardinality is the number of values of a label.
 type Cardinality struct {
 	Label  string `json:"label"`
 	Values int64  `json:"cardinality"`
 }
 
-// Cardinalities returns the labels of the entries of a selector with the number of their values.
+// Cardinalities returns the labels of a selector's entries with the number of their values.
 func (r *Reader) Cardinalities(ctx context.Context, q *logql.Log, span Span) ([]Cardinality, error) {
 	tables, err := r.tables(ctx, q.Matchers)
 	if err != nil {
@@ -243,7 +245,7 @@ func (r *Reader) Cardinalities(ctx context.Context, q *logql.Log, span Span) ([]
 	return out, nil
 }
 
-// timeOf returns the time of a value of a time index in nanoseconds. Times that do not fit are the nearest that do.
+// timeOf converts a value of a time index to nanoseconds. Times out of range become the nearest representable time.
 func timeOf(v int64, t *translate.Table) int64 {
 	unit := 1_000_000_000 / t.Def.TimeIndex().Type.UnitsPerSecond()
 	const most = 1<<63 - 1

@@ -9,19 +9,19 @@ import (
 	"cordwood/router/loki/series"
 )
 
-// part is the numbers of entries that count for the steps from first to last.
+// part has the numbers of the entries that belong to the steps from first to last.
 type part struct {
 	first, last int
 	n, sum      float64
-	// value is the smallest, largest, first or last number, or the quantile, and at its time.
+	// value is the smallest, largest, first or last number, or the quantile. at is its time.
 	value float64
 	at    int64
-	// mean is the mean, and m2 the sum of the squares of the distances from it.
+	// mean is the mean, and m2 the sum of the squared distances from it.
 	mean, m2 float64
 	bad      float64
 }
 
-// merge puts the numbers of two parts together. Parts without entries do not count.
+// merge merges two parts. Parts without entries are ignored.
 func merge(op string, a, b part) part {
 	switch {
 	case a.n == 0:
@@ -50,7 +50,7 @@ func merge(op string, a, b part) part {
 	return out
 }
 
-// result returns the number of a range.
+// result returns the result of the range aggregation.
 func (p *part) result(r *logql.Range) float64 {
 	switch r.Op {
 	case "count_over_time", "absent_over_time":
@@ -74,13 +74,13 @@ func (p *part) result(r *logql.Range) float64 {
 	return p.value
 }
 
-// window is the parts that count for a step. Parts enter and leave in the order of time. It is a queue of two stacks,
-// each of which knows the merger of its parts, so a step costs the same however long the range is.
+// window has the parts that belong to a step. Parts enter and leave in the order of time. It is a queue of two stacks,
+// each of which keeps the merged value of its parts, so the cost of a step does not depend on the length of the range.
 type window struct {
 	op string
-	// front are the oldest parts, the oldest last. Each is merged with the ones before it, which are newer.
+	// front has the oldest parts, the oldest last. Each is merged with the newer parts before it.
 	front []part
-	// back are the newest parts, the newest last, and sum is their merger.
+	// back has the newest parts, the newest last. sum is their merged value.
 	back []part
 	sum  part
 }
@@ -90,7 +90,7 @@ func (w *window) push(p part) {
 	w.sum = merge(w.op, w.sum, p)
 }
 
-// leave removes the parts that count for no step from step on.
+// leave removes the parts that end before a step.
 func (w *window) leave(step int) {
 	for {
 		if len(w.front) == 0 {
@@ -113,7 +113,7 @@ func keepLast(p part, last int) part {
 	return p
 }
 
-// all returns the merger of all parts.
+// all returns the merged value of all parts.
 func (w *window) all() part {
 	if len(w.front) == 0 {
 		return w.sum

@@ -125,7 +125,7 @@ func TestTailRefusals(t *testing.T) {
 	s := start(t)
 	s.push([]sent{{line: "x", labels: map[string]string{"app": "web"}}}, time.Second)
 	for query, want := range map[string]string{
-		`rate({app="web"}[1m])`: "only a query of lines can be followed",
+		`rate({app="web"}[1m])`: "only a log query can be tailed",
 		`{app="web"`:            "parse error",
 		`{}`:                    "at least one regexp or equality matcher",
 		`{table="none"}`:        "no table has entries",

@@ -12,7 +12,7 @@ import (
 	"cordwood/router/loki/lines"
 )
 
-// Refuse answers an error as Loki's clients read it, with the members of our own errors.
+// Refuse writes an error with the members that Loki's clients expect and those of cordwood's own errors.
 func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 	out := append([]byte(`{"status":"error","errorType":"`), errorType(why.Status)...)
 	out = append(out, `","message":`...)
@@ -58,14 +58,14 @@ func appendLabels(out []byte, labels map[string]string) []byte {
 	return append(out, '}')
 }
 
-// stream is the entries that have the same labels.
+// stream groups the entries that have the same labels.
 type stream struct {
 	labels  map[string]string
 	entries []*lines.Entry
 }
 
-// streams groups entries. categorized leaves structured metadata and parsed labels with the entries, instead of making
-// them labels of the stream.
+// streams groups entries by their labels. If categorized is set, structured metadata and parsed labels stay with the
+// entries. Otherwise they become labels of the stream.
 func streams(list []*lines.Entry, categorized bool) []*stream {
 	byKey := map[string]*stream{}
 	var out []*stream
@@ -131,7 +131,8 @@ func appendEntry(out []byte, e *lines.Entry, categorized bool) []byte {
 	return append(out, ']')
 }
 
-// categorizes reports whether the client wants structured metadata and parsed labels apart from those of the stream.
+// categorizes reports whether the client asks for structured metadata and parsed labels separately from the labels of
+// the stream.
 func (c *call) categorizes() bool {
 	for _, flags := range c.r.Header.Values("X-Loki-Response-Encoding-Flags") {
 		for flag := range strings.SplitSeq(flags, ",") {
@@ -143,7 +144,7 @@ func (c *call) categorizes() bool {
 	return false
 }
 
-// result returns the answer to a query. result appends the list of results.
+// result returns the response to a query. The function result appends the list of results.
 func (c *call) result(kind string, result func(out []byte) []byte) []byte {
 	out := append([]byte(`{"status":"success","data":{"resultType":"`), kind...)
 	out = append(out, '"')
@@ -156,7 +157,7 @@ func (c *call) result(kind string, result func(out []byte) []byte) []byte {
 	return append(c.appendStats(out), '}', '}')
 }
 
-// success returns the answer with a list of texts. Loki leaves out data if it is empty.
+// success returns a response with a list of strings. Like Loki, it omits data if the list is empty.
 func success(list []string) []byte {
 	if len(list) == 0 {
 		return []byte(`{"status":"success"}`)

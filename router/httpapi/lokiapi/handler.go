@@ -25,11 +25,11 @@ import (
 type Config struct {
 	// Source finds tables and runs SQL. Required.
 	Source loki.Source
-	// Tail follows tables. Without it, the path tail does not exist.
+	// Tail follows tables. If it is nil, the path tail does not exist.
 	Tail loki.Follower
-	// Timeout bounds requests without the header x-svc-timeout. The default value is 30 s.
+	// Timeout is the time limit of requests without the header x-svc-timeout. The default is 30 s.
 	Timeout time.Duration
-	// Now is the clock. The default value is time.Now.
+	// Now returns the current time. The default is time.Now.
 	Now func() time.Time
 	// Build describes the program.
 	Build Build
@@ -64,13 +64,13 @@ func New(cfg Config) (*Handler, error) {
 type Route struct {
 	Path    string
 	Handler http.HandlerFunc
-	// Static says that the answer does not depend on stored rows.
+	// Static is true if the response does not depend on stored rows.
 	Static bool
-	// Endless says that the answer has no end, and that there is only GET.
+	// Endless is true if the response has no end. Such a route serves GET only.
 	Endless bool
 }
 
-// Routes returns the paths for GET and POST, as Loki has them.
+// Routes returns the paths of Loki's API. All but the endless ones serve GET and POST.
 func (h *Handler) Routes() []Route {
 	route := func(path string, do endpoint) Route {
 		return Route{Path: "/loki/api/v1/" + path, Handler: h.answering(do)}
@@ -111,10 +111,10 @@ type call struct {
 	reader *loki.Reader
 }
 
-// endpoint returns the body of an answer.
+// endpoint returns the body of a response.
 type endpoint func(ctx context.Context, c *call) ([]byte, error)
 
-// maxBody bounds the body of a request, in bytes.
+// maxBody is the maximum size of a request body, in bytes.
 const maxBody = 256 << 10
 
 // answering returns the handler of an endpoint.
@@ -145,7 +145,7 @@ func (h *Handler) answering(do endpoint) http.HandlerFunc {
 	}
 }
 
-// readParams reads the parameters in the body of a form, and then those of the URL.
+// readParams reads the parameters of a form in the body, and then those in the URL.
 func readParams(w http.ResponseWriter, r *http.Request) (params.Values, error) {
 	raw := r.URL.RawQuery
 	if r.Method == http.MethodPost {
@@ -164,5 +164,5 @@ func readParams(w http.ResponseWriter, r *http.Request) (params.Values, error) {
 	return params.Parse(raw)
 }
 
-// variable returns a variable of the path.
+// variable returns the value of a path variable.
 func (c *call) variable(name string) string { return params.Unescape(mux.Vars(c.r)[name]) }

@@ -12,7 +12,7 @@ import (
 	"cordwood/router/loki/translate"
 )
 
-// names reads names separated by commas.
+// names splits the comma-separated names in a parameter.
 func (c *call) names(parameter string) []string {
 	var out []string
 	for name := range strings.SplitSeq(c.params.Get(parameter), ",") {
@@ -49,10 +49,10 @@ func detectedLabels(ctx context.Context, c *call) ([]byte, error) {
 	return json.Marshal(map[string]any{"detectedLabels": list})
 }
 
-// usualFields is how many lines are read for fields, and how many fields are returned.
+// usualFields is the default number of lines to search for fields, and of fields to return.
 const usualFields = 1000
 
-// fields reads a request for fields and returns them.
+// fields reads the parameters of a request for fields and finds the fields.
 func (c *call) fields(ctx context.Context) (list []*loki.Field, limit int, err error) {
 	q, span, err := c.selection()
 	if err != nil {
@@ -143,10 +143,10 @@ func patterns(ctx context.Context, c *call) ([]byte, error) {
 	return append(out, ']', '}'), nil
 }
 
-// levelFields are the fields that Logs Drilldown takes for levels.
+// levelFields are the fields that Logs Drilldown treats as the level.
 var levelFields = []string{"level", "severity", "severity_text", "log_level", "lvl", "levelname", "loglevel"}
 
-// drilldownLimits answers drilldown-limits, by which Logs Drilldown knows what the server can do.
+// drilldownLimits answers drilldown-limits, which tells Logs Drilldown what the server supports.
 func drilldownLimits(_ context.Context, c *call) ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"limits": map[string]any{

@@ -12,7 +12,7 @@ import (
 	"cordwood/router/loki/logql"
 )
 
-// queryRange answers query_range: with streams or with a matrix.
+// queryRange answers query_range with streams or a matrix.
 func queryRange(ctx context.Context, c *call) ([]byte, error) {
 	q, err := c.query()
 	if err != nil {
@@ -27,7 +27,7 @@ func queryRange(ctx context.Context, c *call) ([]byte, error) {
 	}
 	log, ok := q.(*logql.Log)
 	if !ok {
-		return nil, errs.New(errs.Internal, "a query of type %T has no answer", q)
+		return nil, errs.New(errs.Internal, "queries of type %T are not implemented", q)
 	}
 	if err := log.RequireMatcher(); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func labelValues(ctx context.Context, c *call) ([]byte, error) {
 	return success(values), err
 }
 
-// selection reads the selector and the range of time of a request.
+// selection reads the selector and the time range of a request.
 func (c *call) selection() (*logql.Log, loki.Span, error) {
 	q, err := c.selector()
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *call) selection() (*logql.Log, loki.Span, error) {
 	return q, span, err
 }
 
-// maxSelectors bounds the selectors of a request for series.
+// maxSelectors is the maximum number of selectors in a request for series.
 const maxSelectors = 16
 
 // seriesOf answers series.
@@ -119,7 +119,7 @@ func seriesOf(ctx context.Context, c *call) ([]byte, error) {
 	return append(out, ']', '}'), nil
 }
 
-// lokiVersion is the version of Loki whose API this is. Clients decide by it what to ask for.
+// lokiVersion is the Loki version that the API corresponds to. Clients choose their requests by this version.
 const lokiVersion = "3.3.0"
 
 // buildInfo answers status/buildinfo.

@@ -12,23 +12,23 @@ import (
 	"cordwood/router/loki/translate"
 )
 
-// usualSteps is how many steps a range has if the client does not say how long they are.
+// usualSteps is the default number of steps in a time range.
 const usualSteps = 250
 
-// maxCounted bounds the time that is divided into steps. Sums of it, a range and a step fit into 64 bits.
+// maxCounted is the longest time that is divided into steps. Its sum with a range and a step fits into 64 bits.
 const maxCounted = 100 * 365 * 24 * time.Hour
 
 // checkCounted returns an error if a time is too long to be divided into steps.
 func checkCounted(span loki.Span) error {
 	// The difference may be too large for 64 bits.
 	if d := span.End - span.Start; d < 0 || d > int64(maxCounted) {
-		return errs.New(errs.InvalidArguments, "the time from start to end is longer than 100 years: set start and end "+
-			"to the time that is to be counted")
+		return errs.New(errs.InvalidArguments, "the time from start to end is longer than 100 years: set start "+
+			"and end closer together")
 	}
 	return nil
 }
 
-// steps reads the steps of a range of time.
+// steps reads the steps of a time range.
 func (c *call) steps(span loki.Span) (translate.Steps, error) {
 	if err := checkCounted(span); err != nil {
 		return translate.Steps{}, err
@@ -115,7 +115,7 @@ func appendVector(out []byte, list []*series.Series, nanos int64) []byte {
 	return append(out, ']')
 }
 
-// instant answers query: a metric at one moment.
+// instant answers query: a metric at one time.
 func instant(ctx context.Context, c *call) ([]byte, error) {
 	q, err := c.query()
 	if err != nil {
@@ -146,7 +146,7 @@ func instant(ctx context.Context, c *call) ([]byte, error) {
 	return c.result("vector", func(out []byte) []byte { return appendVector(out, v.Series, at) }), nil
 }
 
-// volume reads a request for volumes.
+// volume reads the parameters of a request for volumes.
 func (c *call) volume() (*loki.Volume, error) {
 	q, span, err := c.selection()
 	if err != nil {

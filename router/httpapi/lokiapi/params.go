@@ -11,11 +11,12 @@ import (
 	"cordwood/router/loki/logql"
 )
 
-// lookback is the time that requests without a start read.
+// lookback is the default length of a time range.
 const lookback = time.Hour
 
-// moment reads a time in nanoseconds: an integer of more than 10 digits is nanoseconds, a shorter one and a number with
-// a point seconds, and everything else RFC 3339. ok is false if the parameter is missing.
+// moment reads a time and returns it in nanoseconds. An integer of more than 10 digits is in nanoseconds, a shorter
+// integer or a number with a decimal point is in seconds, and any other text is in RFC 3339 format. ok is false if the
+// parameter is missing.
 func (c *call) moment(name string) (nanos int64, ok bool, err error) {
 	text := strings.TrimSpace(c.params.Get(name))
 	if text == "" {
@@ -60,7 +61,7 @@ func parseMoment(text string) (nanos int64, ok bool) {
 	return t.UnixNano(), true
 }
 
-// span reads the range of time of a request: start is in it, end is not.
+// span reads the time range of a request. The range includes start and excludes end.
 func (c *call) span() (loki.Span, error) {
 	now := c.now.UnixNano()
 	end, ok, err := c.moment("end")
@@ -89,7 +90,7 @@ func (c *call) span() (loki.Span, error) {
 	return loki.Span{Start: start, End: end}, nil
 }
 
-// duration reads a duration such as 5m, or a number of seconds.
+// duration reads a duration such as 5m, or a number of seconds. missing is the default.
 func (c *call) duration(name string, missing time.Duration) (time.Duration, error) {
 	text := strings.TrimSpace(c.params.Get(name))
 	if text == "" {
@@ -108,7 +109,7 @@ func (c *call) duration(name string, missing time.Duration) (time.Duration, erro
 	return d, nil
 }
 
-// limit reads the number of entries of an answer.
+// limit reads the maximum number of entries to return. missing is the default, and most the largest value allowed.
 func (c *call) limit(name string, missing, most int) (int, error) {
 	text := strings.TrimSpace(c.params.Get(name))
 	if text == "" {
@@ -125,7 +126,7 @@ func (c *call) limit(name string, missing, most int) (int, error) {
 	return min(n, most), nil
 }
 
-// direction reports whether the oldest entries come first.
+// forward reports whether the parameter direction is forward, so that the oldest entries come first.
 func (c *call) forward() (bool, error) {
 	switch d := strings.ToLower(strings.TrimSpace(c.params.Get("direction"))); d {
 	case "", "backward":
@@ -137,7 +138,7 @@ func (c *call) forward() (bool, error) {
 	}
 }
 
-// query reads the parameter query.
+// query reads and parses the parameter query.
 func (c *call) query() (logql.Expr, error) {
 	text := c.params.Get("query")
 	if strings.TrimSpace(text) == "" {
@@ -146,5 +147,5 @@ func (c *call) query() (logql.Expr, error) {
 	return logql.Parse(text)
 }
 
-// selector reads the parameter query as a query of lines. If it is empty, everything is selected.
+// selector reads and parses the parameter query as a log query. An empty one selects everything.
 func (c *call) selector() (*logql.Log, error) { return logql.ParseLog(c.params.Get("query")) }

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 )
 
-// summary is what Loki says about a query that it has run.
+// summary has Loki's statistics of a query.
 type summary struct {
 	BytesPerSecond  int64   `json:"bytesProcessedPerSecond"`
 	LinesPerSecond  int64   `json:"linesProcessedPerSecond"`
@@ -20,7 +20,7 @@ type summary struct {
 	MetadataBytes   int64   `json:"totalStructuredMetadataBytesProcessed"`
 }
 
-// chunks is what Loki says about the chunks that a query reads. cordwood has none.
+// chunks has Loki's statistics of the chunks that a query reads. cordwood has no chunks.
 type chunks struct {
 	Referenced int64 `json:"totalChunksRef"`
 	Downloaded int64 `json:"totalChunksDownloaded"`
@@ -35,7 +35,7 @@ type chunks struct {
 	} `json:"chunk"`
 }
 
-// cached is what Loki says about one of its caches.
+// cached has Loki's statistics of a cache.
 type cached struct {
 	EntriesFound     int64 `json:"entriesFound"`
 	EntriesRequested int64 `json:"entriesRequested"`
@@ -46,7 +46,7 @@ type cached struct {
 	DownloadTime     int64 `json:"downloadTime"`
 }
 
-// statistics has the members that clients expect. Only the summary has other values than 0.
+// statistics has the members that clients expect. All values outside the summary are 0.
 type statistics struct {
 	Summary summary `json:"summary"`
 	Querier struct {
@@ -71,7 +71,7 @@ type statistics struct {
 	} `json:"index"`
 }
 
-// appendStats appends what the request has read.
+// appendStats appends the statistics of the request.
 func (c *call) appendStats(out []byte) []byte {
 	read := c.reader.Stats()
 	seconds := max(read.Took.Seconds(), 1e-9)
@@ -83,7 +83,7 @@ func (c *call) appendStats(out []byte) []byte {
 	}
 	text, err := json.Marshal(&s)
 	if err != nil {
-		return append(out, "{}"...) // never: it has numbers only
+		return append(out, "{}"...) // cannot happen: all members are numbers
 	}
 	return append(out, text...)
 }

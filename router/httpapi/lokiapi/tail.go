@@ -20,8 +20,8 @@ import (
 	"cordwood/router/loki/logql"
 )
 
-// The times and limits of tails: how often messages are sent, how long one may take, how often the client is asked
-// whether it is still there, and how many entries and bytes wait for it.
+// The limits of tails. messageEvery is the interval between messages, and messageTime the time limit of one. maxDelay
+// is in seconds.
 const (
 	messageEvery   = 100 * time.Millisecond
 	messageTime    = 10 * time.Second
@@ -45,24 +45,25 @@ type socket struct {
 	h      *Handler
 	w      http.ResponseWriter
 	r      *http.Request
-	conn   *websocket.Conn // nil: not yet
+	conn   *websocket.Conn // nil before the upgrade
 	apart  bool
 	delay  time.Duration
 	cancel context.CancelCauseFunc
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	waiting []arrived
 	size    int
 	dropped []*lines.Entry
 }
 
-// arrived is an entry that waits for the next message.
+// arrived is an entry that is queued for the next message.
 type arrived struct {
 	entry *lines.Entry
 	at    time.Time
 }
 
-// serve answers the request, or returns the error for the answer.
+// serve upgrades the connection and sends entries. It returns an error that the caller has to send if the upgrade
+// failed.
 func (s *socket) serve() error {
 	values, err := params.Parse(s.r.URL.RawQuery)
 	if err != nil {
@@ -95,7 +96,7 @@ func (s *socket) serve() error {
 	return err
 }
 
-// request reads the parameters.
+// request reads the parameters of the tail.
 func (s *socket) request(c *call) (*loki.Tail, error) {
 	q, err := c.query()
 	if err != nil {
@@ -104,7 +105,7 @@ func (s *socket) request(c *call) (*loki.Tail, error) {
 	log, ok := q.(*logql.Log)
 	if !ok {
 		return nil, errs.New(errs.InvalidArguments,
-			"only a query of lines can be followed, such as {app=\"web\"}, not a metric")
+			"only a log query can be tailed, such as {app=\"web\"}, not a metric")
 	}
 	if err := log.RequireMatcher(); err != nil {
 		return nil, err
@@ -130,7 +131,7 @@ func (s *socket) request(c *call) (*loki.Tail, error) {
 	return req, nil
 }
 
-// upgrade makes the connection a websocket.
+// upgrade switches the connection to the WebSocket protocol.
 func (s *socket) upgrade() error {
 	if s.conn != nil {
 		return nil
@@ -149,7 +150,7 @@ func (s *socket) upgrade() error {
 	return nil
 }
 
-// take keeps entries for the next message. Those that do not fit are dropped.
+// take queues entries for the next message. Entries beyond the limits are dropped.
 func (s *socket) take(list []*lines.Entry) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,8 +167,8 @@ func (s *socket) take(list []*lines.Entry) error {
 	return nil
 }
 
-// ripe returns the entries for the next message, and those that were dropped before it.
-func (s *socket) ripe() (list, dropped []*lines.Entry) {
+// nextBatch returns the entries for the next message, and the entries dropped since the last message.
+func (s *socket) nextBatch() (list, dropped []*lines.Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
@@ -181,10 +182,10 @@ func (s *socket) ripe() (list, dropped []*lines.Entry) {
 	return list, dropped
 }
 
-// errSlow ends the tail of a client that takes nothing.
-var errSlow = errs.New(errs.RateLimited, "the reader is too slow: it took nothing for %s", messageTime)
+// errSlow ends the tail of a client that does not read.
+var errSlow = errs.New(errs.RateLimited, "the client is too slow: it has read nothing for %s", messageTime)
 
-// errLeft ends the tail of a client that is gone.
+// errLeft ends the tail of a client that has disconnected.
 var errLeft = errors.New("the client closed the websocket")
 
 // send sends messages until the tail ends.
@@ -204,7 +205,7 @@ func (s *socket) send(ctx, closed context.Context) {
 				return
 			}
 		case <-tick.C:
-			list, dropped := s.ripe()
+			list, dropped := s.nextBatch()
 			if len(list) == 0 && len(dropped) == 0 {
 				continue
 			}
@@ -216,7 +217,7 @@ func (s *socket) send(ctx, closed context.Context) {
 	}
 }
 
-// timed sends something, and ends the tail if that fails or takes too long.
+// timed calls do with a time limit, and ends the tail if do fails or takes too long.
 func (s *socket) timed(ctx context.Context, do func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, messageTime)
 	defer cancel()
@@ -256,7 +257,7 @@ func (s *socket) close(err error) {
 	e := errs.From(err)
 	switch {
 	case errors.Is(err, errLeft), errors.Is(err, context.Canceled):
-		_ = s.conn.CloseNow() // nobody listens
+		_ = s.conn.CloseNow() // the connection is unusable anyway
 	case e.Code == errs.RateLimited:
 		_ = s.conn.Close(websocket.StatusTryAgainLater, reason(e.ClientMessage()))
 	default:
@@ -264,7 +265,7 @@ func (s *socket) close(err error) {
 	}
 }
 
-// reason shortens a text to what fits into the last frame.
+// reason shortens a text to the size of a close frame.
 func reason(text string) string {
 	const most = 110
 	if len(text) > most {

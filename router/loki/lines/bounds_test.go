@@ -17,7 +17,7 @@ func pipeline(t *testing.T, query string) *Pipeline {
 	return New(log)
 }
 
-// Templates that repeat a text over and over make nothing larger than maxText.
+// TestTemplatesAreBounded checks that no template makes a text larger than maxText.
 func TestTemplatesAreBounded(t *testing.T) {
 	longer := "| Replace `a` `" + strings.Repeat("a", 200) + "` "
 	for _, stage := range []string{
@@ -41,7 +41,7 @@ func TestTemplatesAreBounded(t *testing.T) {
 	}
 }
 
-// A deep line does not take memory that grows with the square of its depth.
+// TestDeepLinesAreBounded checks that the memory of a line does not grow with the square of its depth.
 func TestDeepLinesAreBounded(t *testing.T) {
 	const depth = 9000
 	line := strings.Repeat(`{"a":1,"b":`, depth) + "1" + strings.Repeat("}", depth)

@@ -19,7 +19,7 @@ type Entry struct {
 	Labels, Metadata, Parsed map[string]string
 }
 
-// Size returns about how much memory the entry takes, in bytes.
+// Size returns the approximate memory of the entry, in bytes.
 func (e *Entry) Size() int {
 	n := len(e.Line)
 	for _, labels := range []map[string]string{e.Labels, e.Metadata, e.Parsed} {
@@ -30,7 +30,7 @@ func (e *Entry) Size() int {
 	return n
 }
 
-// Get returns the value of a label; empty: there is none.
+// Get returns the value of a label, or an empty string if there is none.
 func (e *Entry) Get(name string) string {
 	if v := e.Labels[name]; v != "" {
 		return v
@@ -41,7 +41,7 @@ func (e *Entry) Get(name string) string {
 	return e.Metadata[name]
 }
 
-// set sets a label, so that it is a parsed one.
+// set makes name a parsed label with the value. An empty value removes the label.
 func (e *Entry) set(name, value string) {
 	e.remove(name)
 	if value == "" {
@@ -59,7 +59,8 @@ func (e *Entry) remove(name string) {
 	delete(e.Parsed, name)
 }
 
-// found sets a label that a parser found. If the entry has an indexed label of that name, it gets another name.
+// found sets a label that a parser found. If the entry has an indexed label of the same name, the new label gets a
+// suffix.
 func (e *Entry) found(name, value string) {
 	if value == "" || name == "" {
 		return
@@ -72,14 +73,14 @@ func (e *Entry) found(name, value string) {
 	e.set(name, value)
 }
 
-// fail sets the label __error__, unless it has a value.
+// fail sets the label __error__, unless it is set already.
 func (e *Entry) fail(name string) {
 	if e.Get(translate.ErrorLabel) == "" {
 		e.set(translate.ErrorLabel, name)
 	}
 }
 
-// Pipeline is the stages of a query.
+// Pipeline has the stages of a query.
 type Pipeline struct {
 	stages   []logql.Stage
 	tolerant bool
@@ -179,7 +180,7 @@ func keep(s *logql.Keep, e *Entry) {
 	}
 }
 
-// meets reports whether an entry meets a condition.
+// meets reports whether an entry meets a condition of a label filter.
 func (p *Pipeline) meets(c logql.Cond, e *Entry) bool {
 	switch c := c.(type) {
 	case *logql.And:

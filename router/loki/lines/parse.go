@@ -22,16 +22,16 @@ type Field struct {
 	Text string
 }
 
-// The limits of a line: how many fields it has, and how deep the objects with fields are in it. Both the path and the
-// name of a field grow with its depth.
+// The limits of a line: the number of its fields, and the depth of its objects. The path and the name of a field both
+// grow with its depth.
 const (
 	maxFields = 1000
 	maxDepth  = 64
 )
 
-// JSONFields returns the values in a line that is a JSON object: texts, numbers and booleans, also of objects in it.
-// If several have the same name, the one nearest to the root counts. Objects deeper than maxDepth are left out. ok is
-// false if the line is not a JSON object.
+// JSONFields returns the strings, numbers and booleans in a line that is a JSON object and in its nested objects. If
+// several fields have the same name, the one nearest to the root wins. Objects nested deeper than maxDepth are left
+// out. ok is false if the line is not a JSON object.
 func JSONFields(line string) (fields []Field, ok bool) {
 	trimmed := strings.TrimLeft(line, " \t\r\n")
 	if !strings.HasPrefix(trimmed, "{") || !json.Valid([]byte(line)) {
@@ -54,7 +54,7 @@ type walk struct {
 	at     map[string]int
 }
 
-// object reads the members of an object whose bracket was read.
+// object reads the members of an object after its opening bracket.
 func (w *walk) object(path []string) {
 	for w.d.More() {
 		key, err := w.d.Token()
@@ -82,7 +82,7 @@ func (w *walk) object(path []string) {
 			w.add(inner, strconv.FormatBool(v))
 		}
 	}
-	_, _ = w.d.Token() // the bracket; the text is valid
+	_, _ = w.d.Token() // the closing bracket; the JSON is valid
 }
 
 // skip reads the rest of an array.
@@ -152,12 +152,12 @@ func parseJSON(s *logql.JSON, e *Entry) {
 	}
 	line := e.Line
 	for _, x := range s.List {
-		steps, _ := logql.ParsePath(x.From) // it was valid when the query was parsed
+		steps, _ := logql.ParsePath(x.From) // the parser has checked it
 		e.found(x.Name, at([]byte(line), steps))
 	}
 }
 
-// at returns the text of the value at a path of a valid JSON text; empty: there is none.
+// at returns the text of the value at a path of a valid JSON text, or an empty string if there is none.
 func at(text []byte, steps []logql.PathStep) string {
 	for _, step := range steps {
 		if step.Element {
@@ -196,11 +196,11 @@ func at(text []byte, steps []logql.PathStep) string {
 	return numberText(string(text))
 }
 
-// Pair is a key of a line of logfmt with its value.
+// Pair is a key of a logfmt line with its value.
 type Pair struct{ Key, Value string }
 
-// LogfmtPairs returns the pairs of a line of logfmt. Of the values of a key, the first one without quotes that is not
-// empty counts, or else the first one in quotes.
+// LogfmtPairs returns the pairs of a logfmt line. If a key occurs several times, its first non-empty unquoted value
+// wins, or else its first quoted value.
 func LogfmtPairs(line string) []Pair {
 	var out []Pair
 	at, bare := map[string]int{}, map[string]bool{}
@@ -229,14 +229,14 @@ func LogfmtPairs(line string) []Pair {
 		}
 		n := quotedLength(line[i:])
 		if n == 0 {
-			return out // the rest is one text that does not end
+			return out // the rest is an unterminated string
 		}
 		i += n
 	}
 	return out
 }
 
-// pairAt reads a pair at the start of s, and returns its length; 0: there is none.
+// pairAt reads a pair at the start of s and returns its length, or 0 if there is no pair.
 func pairAt(s string) (key, value string, quoted bool, n int) {
 	k := 0
 	for k < len(s) && !space(s[k]) && s[k] != '=' && s[k] != '"' {
@@ -256,7 +256,7 @@ func pairAt(s string) (key, value string, quoted bool, n int) {
 	return s[:k], rest[:v], false, k + 1 + v
 }
 
-// quotedLength returns the length of a text in quotes at the start of s; 0: there is none.
+// quotedLength returns the length of a quoted string at the start of s, or 0 if there is none.
 func quotedLength(s string) int {
 	if s == "" || s[0] != '"' {
 		return 0
@@ -272,7 +272,7 @@ func quotedLength(s string) int {
 	return 0
 }
 
-// escapes are the escapes in quotes.
+// escapes replaces the escape sequences of quoted strings.
 var escapes = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\n`, "\n", `\t`, "\t")
 
 func space(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' }
@@ -315,7 +315,7 @@ func parseRegexp(s *logql.Regexp, e *Entry) {
 	}
 }
 
-// unpack takes the texts of a JSON object of one level. The member _entry is the line.
+// unpack makes labels of the string members of a JSON object. The member _entry becomes the line.
 func unpack(e *Entry) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal([]byte(e.Line), &members) != nil || members == nil {

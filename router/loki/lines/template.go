@@ -7,10 +7,11 @@ import (
 	"cordwood/router/loki/logql"
 )
 
-// maxText bounds what a template makes of an entry, in bytes. Templates repeat texts, so the line alone bounds nothing.
+// maxText is the maximum size of the text that a template makes of an entry, in bytes. A template can repeat labels, so
+// a limit on the line is not enough.
 const maxText = 4 << 20
 
-// fill returns the text that a template makes of an entry. ok is false if the text is larger than maxText.
+// fill returns the text that a template makes of an entry. ok is false if the text would be larger than maxText.
 func fill(t *logql.Template, e *Entry) (text string, ok bool) {
 	var b strings.Builder
 	for _, p := range t.Parts {
@@ -36,7 +37,7 @@ func fill(t *logql.Template, e *Entry) (text string, ok bool) {
 	return b.String(), true
 }
 
-// grows reports whether a function makes a text larger than maxText. Only a replacement makes a text much larger.
+// grows reports whether a function makes a text larger than maxText. Only replacements can make a text much larger.
 func grows(c logql.Call, text string) bool {
 	if c.Func != "Replace" && c.Func != "replace" {
 		return false
@@ -72,9 +73,9 @@ func call(c logql.Call, text string) string {
 	return text // printf "%s"
 }
 
-// trunc returns the first characters of a text or, if the number is negative, the last ones.
+// trunc returns the first characters of a text or, if number is negative, the last ones.
 func trunc(text, number string) string {
-	n, _ := strconv.Atoi(number) // it was valid when the query was parsed
+	n, _ := strconv.Atoi(number) // the parser has checked it
 	runes := []rune(text)
 	switch {
 	case n >= 0 && n < len(runes):

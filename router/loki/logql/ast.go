@@ -7,7 +7,7 @@ import (
 
 // Expr is a query: *Log, or a metric.
 type Expr interface {
-	// String writes the query.
+	// String formats the query.
 	String() string
 }
 
@@ -51,28 +51,28 @@ type Stage interface {
 	write(p *printer)
 }
 
-// LineFilter keeps lines. Op is |=, !=, |~, !~, |> or !>. One of the texts has to be found; for operators with !,
-// none of them.
+// LineFilter keeps lines. Op is |=, !=, |~, !~, |> or !>. A line must match one of the texts, or none of them if Op
+// begins with !.
 type LineFilter struct {
 	Op    string
 	Texts []string
-	// Res are the texts of |~ and !~, or the patterns of |> and !>, as regular expressions.
+	// Res has the texts of |~ and !~, or the patterns of |> and !>, as regular expressions.
 	Res []*regexp.Regexp
 }
 
-// Extract is a name with the path or key that it gets its value from.
+// Extract is a label name with the JSON path or logfmt key of its value.
 type Extract struct{ Name, From string }
 
-// JSON parses the line as JSON. An empty list selects everything.
+// JSON parses the line as JSON. An empty list extracts all fields.
 type JSON struct{ List []Extract }
 
-// Logfmt parses the line as logfmt. An empty list selects everything.
+// Logfmt parses the line as logfmt. An empty list extracts all fields.
 type Logfmt struct {
 	Strict, KeepEmpty bool
 	List              []Extract
 }
 
-// Regexp parses the line with the named groups of an expression.
+// Regexp parses the line with the named groups of a regular expression.
 type Regexp struct{ Re *regexp.Regexp }
 
 // Pattern parses the line with a pattern such as <ip> - <user>.
@@ -81,7 +81,7 @@ type Pattern struct {
 	Parts []PatternPart
 }
 
-// PatternPart is a literal, or a capture with a name; the name _ captures without keeping.
+// PatternPart is a literal or a named capture. The name _ discards the captured text.
 type PatternPart struct{ Literal, Name string }
 
 // Unpack parses the line as a JSON object of one level, whose member _entry is the line.
@@ -95,16 +95,16 @@ type Cond interface {
 	write(p *printer)
 }
 
-// And is two conditions that must both hold.
+// And requires both conditions.
 type And struct{ A, B Cond }
 
-// Or is two conditions of which one must hold.
+// Or requires at least one of two conditions.
 type Or struct{ A, B Cond }
 
 // Text is a condition on the text of a label.
 type Text struct{ Matcher }
 
-// Kind is how the text of a label becomes a number.
+// Kind is the unit in which the text of a label is read as a number.
 type Kind int
 
 // The kinds.
@@ -124,7 +124,7 @@ type Compare struct {
 	Op    string
 	Kind  Kind
 	Value float64
-	// Literal is Value as it was written.
+	// Literal is Value as written in the query.
 	Literal string
 }
 
@@ -146,7 +146,7 @@ type Drop struct{ Names []NameMatch }
 // Keep removes all other labels.
 type Keep struct{ Names []NameMatch }
 
-// NameMatch is a label. If Match is not nil, it concerns the label only if its value matches.
+// NameMatch selects a label. If Match is not nil, it selects the label only if the value matches.
 type NameMatch struct {
 	Name  string
 	Match *Matcher
@@ -155,22 +155,22 @@ type NameMatch struct {
 // Decolorize removes the escape sequences of colours.
 type Decolorize struct{}
 
-// Unwrap takes the sample of an entry from a label.
+// Unwrap uses a label of an entry as its sample.
 type Unwrap struct {
 	Name string
-	// Convert is duration, duration_seconds or bytes; empty: the label is a number.
+	// Convert is duration, duration_seconds or bytes, or empty if the label is a plain number.
 	Convert string
-	// Filters are the conditions after the conversion.
+	// Filters are the label filters after the conversion.
 	Filters []*LabelFilter
 }
 
-// Grouping is the labels of an aggregation.
+// Grouping has the labels of an aggregation.
 type Grouping struct {
 	Without bool
 	Names   []string
 }
 
-// Range is an aggregation over a range of time, such as rate.
+// Range is an aggregation over a time range, such as rate.
 type Range struct {
 	Op string
 	// Param is the parameter of quantile_over_time.
@@ -182,7 +182,7 @@ type Range struct {
 	Grouping *Grouping
 }
 
-// Vector is an aggregation over the series of a moment, such as sum.
+// Vector is an aggregation over series at each step, such as sum.
 type Vector struct {
 	Op string
 	// Param is the parameter of topk, bottomk and approx_topk.
@@ -199,12 +199,12 @@ type Binary struct {
 	L, R     Metric
 }
 
-// Matching says which series of both sides belong together.
+// Matching defines which series of both sides are combined.
 type Matching struct {
-	// On says that Names are the labels to compare. Otherwise, they are the labels to ignore.
+	// On is true if Names are the labels to compare, and false if they are the labels to ignore.
 	On    bool
 	Names []string
-	// Group is group_left, group_right or empty, and Include has its labels.
+	// Group is group_left, group_right or empty. Include has the labels in its brackets.
 	Group   string
 	Include []string
 }
@@ -215,12 +215,12 @@ type Number struct{ Value float64 }
 // Constant is vector(number): one series without labels.
 type Constant struct{ Value float64 }
 
-// LabelReplace sets a label of series from another one.
+// LabelReplace sets a label of each series from another label.
 type LabelReplace struct {
 	Of                    Metric
 	Dst, Replacement, Src string
 	Re                    *regexp.Regexp
-	// Expression is Re as it was written.
+	// Expression is Re as written in the query.
 	Expression string
 }
 

@@ -20,7 +20,7 @@ const (
 	sign
 )
 
-// token is a part of a query. value is the content of a string, and otherwise the text itself.
+// token is a part of a query. value is the content of a string; for other tokens it is their text.
 type token struct {
 	kind  kind
 	value string
@@ -51,7 +51,7 @@ var signs = []string{
 	"+", "-", "*", "/", "%", "^", "@", ":",
 }
 
-// position returns the line and column of a byte of the query, both from 1.
+// position returns the line and column of a byte offset in the query, both counted from 1.
 func position(query string, at int) string {
 	before := query[:min(at, len(query))]
 	line := strings.Count(before, "\n") + 1
@@ -59,7 +59,7 @@ func position(query string, at int) string {
 	return fmt.Sprintf("line %d, col %d", line, column)
 }
 
-// syntaxError returns the error for a fault at a byte of the query.
+// syntaxError returns an error with the position of a byte offset in the query.
 func syntaxError(query string, at int, format string, args ...any) error {
 	return errs.New(errs.InvalidSyntax, "parse error at %s: syntax error: %s", position(query, at),
 		fmt.Sprintf(format, args...))
@@ -98,7 +98,7 @@ func lex(query string) ([]token, error) {
 	return append(out, token{kind: end, at: len(query)}), nil
 }
 
-// next reads the token at a byte of the query, and returns its length.
+// next reads the token at a byte offset of the query, and returns its length.
 func next(query string, at int) (token, int, error) {
 	rest := query[at:]
 	switch c := rest[0]; {
@@ -111,7 +111,7 @@ func next(query string, at int) (token, int, error) {
 	case c == '"' || c == '`':
 		quoted, err := strconv.QuotedPrefix(rest)
 		if err != nil {
-			return token{}, 0, syntaxError(query, at, "unexpected %s: the string does not end, or has an invalid escape",
+			return token{}, 0, syntaxError(query, at, "unexpected %s: the string is not terminated, or has an invalid escape",
 				strconv.Quote(clip(rest)))
 		}
 		value, err := strconv.Unquote(quoted)

@@ -10,8 +10,8 @@ import (
 	"cordwood/proto/errs"
 )
 
-// The limits of a query: its size in bytes, its depth, the number of its stages and matchers, and the size of its
-// regular expressions in instructions, since a short expression such as a{1000} becomes a large program.
+// The limits of a query: its size in bytes, its nesting depth, the number of its stages and matchers, and the number of
+// instructions in its regular expressions: a short expression such as a{1000} becomes a large program.
 const (
 	maxBytes        = 128 << 10
 	maxDepth        = 64
@@ -20,7 +20,7 @@ const (
 	maxInstructions = 200_000
 )
 
-// Parse reads a query.
+// Parse parses a query.
 func Parse(query string) (Expr, error) {
 	p, err := newParser(query)
 	if err != nil {
@@ -39,12 +39,12 @@ func Parse(query string) (Expr, error) {
 		return nil, p.unexpected("an operator, or the end of the query")
 	}
 	if n, ok := out.(*Log); ok && n == nil {
-		return nil, errs.New(errs.Internal, "the query became nothing")
+		return nil, errs.New(errs.Internal, "the parser returned no query")
 	}
 	return out, nil
 }
 
-// ParseLog reads a query that yields lines. An empty query selects everything.
+// ParseLog parses a log query. An empty query selects everything.
 func ParseLog(query string) (*Log, error) {
 	if strings.TrimSpace(query) == "" {
 		return &Log{}, nil
@@ -55,7 +55,7 @@ func ParseLog(query string) (*Log, error) {
 	}
 	log, ok := e.(*Log)
 	if !ok {
-		return nil, errs.New(errs.InvalidArguments, "only a query of lines is possible here, such as {app=\"web\"}, not a "+
+		return nil, errs.New(errs.InvalidArguments, "only a log query is possible here, such as {app=\"web\"}, not a "+
 			"metric")
 	}
 	return log, nil
@@ -98,7 +98,7 @@ func newParser(query string) (*parser, error) {
 
 func (p *parser) peek() token { return p.tokens[p.at] }
 
-// after returns the token n places later.
+// after returns the token n places after the next one.
 func (p *parser) after(n int) token { return p.tokens[min(p.at+n, len(p.tokens)-1)] }
 
 func (p *parser) take() token {
@@ -109,7 +109,7 @@ func (p *parser) take() token {
 	return t
 }
 
-// is reports whether the next token is one of the signs.
+// is reports whether the next token is one of the operators or brackets in signs.
 func (p *parser) is(signs ...string) bool {
 	t := p.peek()
 	return t.kind == sign && slices.Contains(signs, t.value)
@@ -137,7 +137,7 @@ func (p *parser) skipWord(word string) bool {
 	return false
 }
 
-// unexpected returns the error for the next token.
+// unexpected returns a syntax error about the next token.
 func (p *parser) unexpected(want string) error {
 	return syntaxError(p.query, p.peek().at, "unexpected %s, expecting %s", p.peek(), want)
 }
@@ -163,7 +163,7 @@ func (p *parser) text(what string) (string, error) {
 	return p.take().value, nil
 }
 
-// enter counts a level of nesting.
+// enter counts a level of nesting, and fails if there are too many.
 func (p *parser) enter() error {
 	if p.depth++; p.depth > maxDepth {
 		return errs.New(errs.InvalidArguments, "the query at %s is nested deeper than %d levels",
@@ -183,8 +183,8 @@ func (p *parser) log() (*Log, error) {
 	}
 	for p.startsStage() {
 		if p.is("|") && p.after(1).kind == name && p.after(1).value == "unwrap" {
-			return nil, syntaxError(p.query, p.after(1).at, "unexpected unwrap: it stands only in an aggregation over a range, "+
-				"such as sum_over_time({…} | unwrap x [5m])")
+			return nil, syntaxError(p.query, p.after(1).at, "unexpected unwrap: it is only allowed in an aggregation over a "+
+				"range, such as sum_over_time({…} | unwrap x [5m])")
 		}
 		s, err := p.stage()
 		if err != nil {
@@ -238,7 +238,7 @@ func (p *parser) matcher(label string) (*Matcher, error) {
 	return m, err
 }
 
-// compile compiles a regular expression of the query. shown is the expression as the query has it.
+// compile compiles a regular expression. shown is the expression as written in the query.
 func (p *parser) compile(at int, shown, expression string) (*regexp.Regexp, error) {
 	parsed, err := syntax.Parse(shown, syntax.Perl)
 	if err != nil {
@@ -259,7 +259,7 @@ func (p *parser) compile(at int, shown, expression string) (*regexp.Regexp, erro
 	return re, nil
 }
 
-// number reads a number with an optional sign and unit.
+// literal reads a number with an optional sign and unit. shown is the number as written in the query.
 func (p *parser) literal(what string) (as Kind, value float64, shown string, err error) {
 	negative := false
 	for p.is("-", "+") {

@@ -8,33 +8,33 @@ import (
 	"cordwood/proto/errs"
 )
 
-// rangeOps are the aggregations over a range. true: they need unwrap; rate takes it.
+// rangeOps are the aggregations over a range. The value is true if the aggregation requires unwrap; rate allows it.
 var rangeOps = map[string]bool{
 	"count_over_time": false, "rate": false, "bytes_over_time": false, "bytes_rate": false, "absent_over_time": false,
 	"sum_over_time": true, "avg_over_time": true, "min_over_time": true, "max_over_time": true, "stddev_over_time": true,
 	"stdvar_over_time": true, "first_over_time": true, "last_over_time": true, "quantile_over_time": true,
 }
 
-// vectorOps are the aggregations over series. true: they have a parameter.
+// vectorOps are the aggregations over series. The value is true if the aggregation has a parameter.
 var vectorOps = map[string]bool{
 	"sum": false, "avg": false, "min": false, "max": false, "count": false, "stddev": false, "stdvar": false,
 	"topk": true, "bottomk": true, "approx_topk": true,
 }
 
-// refused are the functions that are not supported, with what to use instead.
+// refused maps each unsupported function to what to use instead.
 var refused = map[string]string{
 	"rate_counter": "use rate(… | unwrap x [5m])",
 	"count_values": "use sum by (label) (count_over_time(…))",
 	"variants":     "send one request for each metric",
 }
 
-// precedence of the binary operators: higher ones bind more strongly.
+// precedence has the binary operators. An operator with a higher number binds more strongly.
 var precedence = map[string]int{
 	"or": 1, "and": 2, "unless": 2, "==": 3, "!=": 3, ">": 3, ">=": 3, "<": 3, "<=": 3, "+": 4, "-": 4, "*": 5, "/": 5,
 	"%": 5, "^": 6,
 }
 
-// expr reads operands and operators of at least a precedence.
+// expr reads operands joined by operators whose precedence is at least least.
 func (p *parser) expr(least int) (Metric, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (p *parser) expr(least int) (Metric, error) {
 func (p *parser) modifiers(b *Binary) error {
 	if at := p.peek().at; p.skipWord("bool") {
 		if precedence[b.Op] != 3 {
-			return syntaxError(p.query, at, "unexpected bool: it stands only after a comparison")
+			return syntaxError(p.query, at, "unexpected bool: it is only allowed after a comparison")
 		}
 		b.Bool = true
 	}
@@ -91,7 +91,7 @@ func (p *parser) modifiers(b *Binary) error {
 	if at := p.peek().at; p.isWord("group_left", "group_right") {
 		m.Group = p.take().value
 		if precedence[b.Op] < 3 {
-			return syntaxError(p.query, at, "unexpected %s: it does not stand after and, or, unless", m.Group)
+			return syntaxError(p.query, at, "unexpected %s: it is not allowed after and, or, unless", m.Group)
 		}
 		if p.is("(") {
 			if m.Include, err = p.names(); err != nil {
@@ -113,7 +113,7 @@ func (p *parser) checkBinary(b *Binary, at int) error {
 	return nil
 }
 
-// names reads labels in brackets.
+// names reads label names in brackets.
 func (p *parser) names() ([]string, error) {
 	if err := p.expect("("); err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func (p *parser) number() (Metric, error) {
 	at := p.peek().at
 	as, v, _, err := p.literal("a number")
 	if err == nil && as != PlainNumber {
-		return nil, syntaxError(p.query, at, "unexpected unit: a number has none")
+		return nil, syntaxError(p.query, at, "unexpected unit: this number cannot have a unit")
 	}
 	return &Number{v}, err
 }
@@ -296,7 +296,7 @@ func (p *parser) rangeAgg() (Metric, error) {
 			return nil, err
 		}
 		if as != PlainNumber || !(q >= 0 && q <= 1) {
-			return nil, syntaxError(p.query, at, "invalid quantile %v: it is from 0 to 1", q)
+			return nil, syntaxError(p.query, at, "invalid quantile %v: it must be from 0 to 1", q)
 		}
 		r.Param = q
 		if err := p.expect(","); err != nil {
@@ -373,7 +373,7 @@ func (p *parser) ranged(r *Range) error {
 	}
 }
 
-// span reads [5m], and offset with its duration.
+// span reads a range such as [5m], and an optional offset.
 func (p *parser) span(r *Range) error {
 	p.at++
 	at := p.peek().at
@@ -406,7 +406,7 @@ func (p *parser) span(r *Range) error {
 	return nil
 }
 
-// maxSpan bounds ranges and offsets.
+// maxSpan is the maximum length of ranges and offsets.
 const maxSpan = 100 * 365 * 24 * time.Hour
 
 func (p *parser) duration() (time.Duration, error) {

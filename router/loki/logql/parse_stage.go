@@ -31,7 +31,7 @@ func (p *parser) stage() (Stage, error) {
 	return &LabelFilter{c}, nil
 }
 
-// comparison reports whether a sign compares a label with a value.
+// comparison reports whether an operator compares a label with a value.
 func comparison(s string) bool {
 	switch s {
 	case "=", "!=", "=~", "!~", ">", ">=", "<", "<=", "==":
@@ -40,7 +40,7 @@ func comparison(s string) bool {
 	return false
 }
 
-// stages are the stages by their first word.
+// stages maps the first word of a stage to the function that reads the stage.
 var stages map[string]func(p *parser) (Stage, error)
 
 func init() {
@@ -104,7 +104,7 @@ func (p *parser) lineFilter() (Stage, error) {
 	}
 }
 
-// extracts reads names, optionally with a path or key. check checks a path.
+// extracts reads label names, each with an optional path or key. check validates a path.
 func (p *parser) extracts(check func(path string) error) ([]Extract, error) {
 	var out []Extract
 	for p.peek().kind == name {

@@ -7,7 +7,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// queries are valid queries with the way in which they are written again; empty: as they are.
+// queries are valid queries, each with the text that String returns for it; empty: the same text.
 var queries = []struct{ in, out string }{
 	{`{app="web"}`, ""},
 	{"{ app = `we\"b` , b=~\"x|y\",}", `{app="we\"b", b=~"x|y"}`},
@@ -81,7 +81,7 @@ func TestErrors(t *testing.T) {
 		`{a="b"} | pattern "<a><b>"`:   "found consecutive capture",
 		`{a="b"} | pattern "abc"`:      "at least one capture",
 		`{a="b"} | pattern "<a> <a>"`:  "duplicate capture",
-		`{a="b"} | unwrap x`:           "it stands only in an aggregation over a range",
+		`{a="b"} | unwrap x`:           "it is only allowed in an aggregation over a range",
 		`sum_over_time({a="b"}[5m])`:   "invalid aggregation sum_over_time without unwrap",
 		`count_over_time({a="b"} | unwrap x [5m])`: "invalid aggregation count_over_time with unwrap",
 		`rate({a="b"})`:              "expecting a range",
@@ -94,7 +94,7 @@ func TestErrors(t *testing.T) {
 		`vector(1) + bool vector(1)`: "unexpected bool",
 		`label_replace(vector(1), "1a", "", "", "")`: "invalid destination label",
 		`{a="b"} "x"`:       "expecting an operator, or the end of the query",
-		`{a="b}`:            "the string does not end",
+		`{a="b}`:            "the string is not terminated",
 		`{a="b"} | x > "y"`: "expecting =, !=",
 	} {
 		_, err := Parse(in)

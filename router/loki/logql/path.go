@@ -10,7 +10,7 @@ import (
 type PathStep struct {
 	Name  string
 	Index int
-	// Element says that the step is Index.
+	// Element is true if the step is Index, and false if it is the name.
 	Element bool
 }
 

@@ -10,13 +10,14 @@ import (
 // hole is the placeholder for any text in the patterns of |> and !>.
 const hole = "<_>"
 
-// PatternExpression returns the regular expression, to match the whole line, for a pattern of |> or !>. A literal at
-// the start may stand anywhere, a hole is never empty, and a literal at the end ends the line.
+// PatternExpression returns a regular expression that matches the whole line for a pattern of |> or !>. A literal at
+// the start of the pattern may be anywhere in the line, <_> matches at least one character, and a literal at the end
+// must end the line.
 func PatternExpression(pattern string) (string, error) {
 	if pattern == "" {
 		return "", errors.New("an empty pattern")
 	}
-	for strings.Contains(pattern, hole+hole) { // holes in a row are one
+	for strings.Contains(pattern, hole+hole) { // adjacent placeholders match like one
 		pattern = strings.ReplaceAll(pattern, hole+hole, hole)
 	}
 	var b strings.Builder
@@ -69,7 +70,7 @@ func patternParts(pattern string) ([]PatternPart, error) {
 	return out, nil
 }
 
-// captureAt returns the name of a capture such as <name> at the start of s, and its length; 0: there is none.
+// captureAt returns the name of a capture such as <name> at the start of s, and its length, or 0 if there is none.
 func captureAt(s string) (string, int) {
 	if s[0] != '<' {
 		return "", 0
@@ -81,9 +82,9 @@ func captureAt(s string) (string, int) {
 	return s[1:end], end + 1
 }
 
-// Match returns the texts of the captures of a line, one for each part; literals have none. ok is false for parts
-// that the line does not have. A literal at the start must begin the line. If a literal is missing, the capture
-// before it takes the rest.
+// Match returns the captured texts of a line, one for each part; the text for a literal is empty. found is false for
+// parts that the line does not have. The line must begin with a literal at the start of the pattern. If a later literal
+// is missing, the capture before it takes the rest of the line.
 func (p *Pattern) Match(line string) (values []string, found []bool) {
 	values, found = make([]string, len(p.Parts)), make([]bool, len(p.Parts))
 	parts := p.Parts

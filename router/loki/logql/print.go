@@ -105,7 +105,7 @@ func (c *Or) write(p *printer) {
 	inner(p, c.B, or)
 }
 
-// inner writes a condition, in brackets if it needs them.
+// inner writes a condition, in brackets if brackets is set and the condition needs them.
 func inner(p *printer, c Cond, brackets bool) {
 	if !brackets {
 		c.write(p)
@@ -237,8 +237,8 @@ func (b *Binary) String() string {
 	})
 }
 
-// operand writes an operand of an operator. It needs brackets if it has an operator that binds less strongly or, if
-// equal is set, as strongly.
+// operand writes an operand in brackets if its operator binds less strongly than prec or, if equal is set, equally
+// strongly.
 func operand(p *printer, m Metric, prec int, equal bool) {
 	b, ok := m.(*Binary)
 	if !ok || precedence[b.Op] > prec || precedence[b.Op] == prec && !equal {
@@ -275,7 +275,7 @@ func number64(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// FormatDuration writes a duration as queries have it: 1h30m, 250ms.
+// FormatDuration formats a duration as in queries: 1h30m, 250ms.
 func FormatDuration(d time.Duration) string {
 	if d < 0 {
 		return "-" + FormatDuration(-d)

@@ -8,20 +8,20 @@ import (
 
 // Template makes a text from labels.
 type Template struct {
-	// Source is the template as it was written.
+	// Source is the template as written in the query.
 	Source string
 	Parts  []TemplatePart
 }
 
-// TemplatePart is a literal, or the value of a label after functions.
+// TemplatePart is a literal, or the value of a label with functions applied.
 type TemplatePart struct {
 	Literal string
-	// Label is the name of the label, __line__ or __timestamp__; empty: the part is a literal.
+	// Label is the name of the label, __line__ or __timestamp__. It is empty if the part is a literal.
 	Label string
 	Calls []Call
 }
 
-// Call is a function of a template. Its last argument is the value, and Args are those before it.
+// Call is a function of a template. The value is its last argument, and Args are the arguments before it.
 type Call struct {
 	Func string
 	Args []string
@@ -30,7 +30,7 @@ type Call struct {
 // Line is the name of the line in templates.
 const Line = "__line__"
 
-// arguments has the functions of templates, with the number of their arguments before the value.
+// arguments maps each function of templates to the number of its arguments before the value.
 var arguments = map[string]int{
 	"ToUpper": 0, "ToLower": 0, "TrimSpace": 0, "upper": 0, "lower": 0, "trim": 0, "Trim": 1, "TrimPrefix": 1,
 	"TrimSuffix": 1, "default": 1, "printf": 1, "trunc": 1, "Replace": 2, "replace": 2,
@@ -65,7 +65,7 @@ func parseTemplate(source string) (*Template, error) {
 	return t, nil
 }
 
-// cutAction returns the text up to }} outside of strings, and the length with it.
+// cutAction returns the text before the first }} outside of strings, and the length of the text with }}.
 func cutAction(s string) (string, int, error) {
 	for i := 0; i < len(s); i++ {
 		switch {
@@ -130,7 +130,7 @@ func parseAction(action string) (*TemplatePart, error) {
 	return part, nil
 }
 
-// valueFirst returns where the value is among the words of a call that is not after a bar.
+// valueFirst returns the index of the value in the words of a call that has its value as an argument.
 func valueFirst(words []string) int {
 	switch words[0] {
 	case "Replace", "Trim", "TrimPrefix", "TrimSuffix":

@@ -26,8 +26,8 @@ var units = []struct {
 	{"y", 365 * 24 * 3600e9},
 }
 
-// ParseDuration reads a duration such as 5m, 1h30m, 1.5d. It returns false if it is none or is too long for
-// nanoseconds in 64 bits.
+// ParseDuration parses a duration such as 5m, 1h30m, 1.5d. It returns false if s is not a duration or does not fit into
+// 64 bits of nanoseconds.
 func ParseDuration(s string) (time.Duration, bool) {
 	seconds, ok := durationNanos(s)
 	if !ok || math.Abs(seconds) >= math.MaxInt64 {
@@ -36,7 +36,7 @@ func ParseDuration(s string) (time.Duration, bool) {
 	return time.Duration(seconds), true
 }
 
-// durationNanos reads a duration in nanoseconds.
+// durationNanos parses a duration and returns nanoseconds.
 func durationNanos(s string) (float64, bool) {
 	if s == "" {
 		return 0, false
@@ -63,14 +63,14 @@ func durationNanos(s string) (float64, bool) {
 	return total, true
 }
 
-// sizes are the units of sizes in bytes, in lower case.
+// sizes has the units of sizes in lower case, with the number of bytes.
 var sizes = map[string]float64{
 	"": 1, "b": 1, "k": 1e3, "kb": 1e3, "m": 1e6, "mb": 1e6, "g": 1e9, "gb": 1e9, "t": 1e12, "tb": 1e12, "p": 1e15,
 	"pb": 1e15, "e": 1e18, "eb": 1e18, "ki": 1 << 10, "kib": 1 << 10, "mi": 1 << 20, "mib": 1 << 20, "gi": 1 << 30,
 	"gib": 1 << 30, "ti": 1 << 40, "tib": 1 << 40, "pi": 1 << 50, "pib": 1 << 50, "ei": 1 << 60, "eib": 1 << 60,
 }
 
-// SizeUnits returns the units of sizes, in lower case, with their bytes.
+// SizeUnits returns the units of sizes in lower case, with the number of bytes.
 func SizeUnits() map[string]float64 { return sizes }
 
 // ParseSize reads a size in bytes such as 10KB or 1.5 MiB.
@@ -90,8 +90,7 @@ func ParseNumber(s string) (float64, bool) {
 	return v, err == nil
 }
 
-// The durations of labels, as expressions that match the whole text: nanoseconds or microseconds, and sums of larger
-// units.
+// The regular expressions for durations in labels: a number of nanoseconds or microseconds, and a sum of larger units.
 const (
 	SmallDuration = `[0-9]+(?:\.[0-9]+)?(?:ns|us|µs|μs)`
 	LargeDuration = `(?:[0-9]+(?:\.[0-9]+)?(?:ms|s|m|h|d|w))+`
@@ -99,7 +98,7 @@ const (
 
 var durationText = regexp.MustCompile("^(?:" + SmallDuration + "|" + LargeDuration + ")$")
 
-// ParseAs converts the text of a label to a number. It returns false if the text is none.
+// ParseAs converts the text of a label to a number. It returns false if the text is not a number.
 func ParseAs(s string, as Kind) (float64, bool) {
 	switch as {
 	case Duration:
@@ -114,7 +113,7 @@ func ParseAs(s string, as Kind) (float64, bool) {
 	return ParseNumber(s)
 }
 
-// literal reads a number of a query with its unit.
+// literal parses a number of a query with its unit.
 func literal(s string) (as Kind, value float64, ok bool) {
 	if v, ok := ParseNumber(s); ok {
 		return PlainNumber, v, true

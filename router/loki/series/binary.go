@@ -9,9 +9,9 @@ import (
 	"cordwood/router/loki/logql"
 )
 
-// Value is a number for each step, or series.
+// Value is either a number for each step, or series.
 type Value struct {
-	// Scalar are the numbers; nil: the value is Series.
+	// Scalar has the numbers. If it is nil, the value is Series.
 	Scalar []float64
 	Series []*Series
 }
@@ -67,7 +67,7 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// apply returns the result of an operator. For comparisons, keep is the result, and the number is that of the left.
+// apply returns the result of an operator. For a comparison, keep is its result and v is x.
 func apply(op string, x, y float64) (v float64, keep bool) {
 	switch op {
 	case "+":
@@ -96,7 +96,7 @@ func apply(op string, x, y float64) (v float64, keep bool) {
 	return x, x <= y
 }
 
-// withScalar applies an operator to the numbers of series and a number. sides returns the left and the right one.
+// withScalar applies an operator to series and a scalar. sides returns the left and the right operand at a step.
 func withScalar(b *logql.Binary, in []*Series, sides func(step int, v float64) (x, y float64)) []*Series {
 	out := make([]*Series, 0, len(in))
 	for _, s := range in {
@@ -121,7 +121,7 @@ func withScalar(b *logql.Binary, in []*Series, sides func(step int, v float64) (
 	return out
 }
 
-// signature returns the labels by which series of both sides belong together.
+// signature returns the labels that two series must have in common to be combined.
 func signature(labels map[string]string, m *logql.Matching) map[string]string {
 	if m == nil {
 		return labels
@@ -169,7 +169,7 @@ func sets(b *logql.Binary, l, r []*Series, steps int) []*Series {
 	return combine(append(slices.Clone(l), keep(r, has(l), false)...), steps)
 }
 
-// combine joins series with the same labels. They have numbers at different steps.
+// combine merges series with the same labels, which have numbers at different steps.
 func combine(in []*Series, steps int) []*Series {
 	byKey := map[string]*Series{}
 	var out []*Series
@@ -237,7 +237,7 @@ func partnersOf(list []*Series, by *logql.Matching, steps int) map[string]*partn
 	return out
 }
 
-// matching is the application of an operator to pairs of series.
+// matching applies an operator to pairs of series.
 type matching struct {
 	b        *logql.Binary
 	swapped  bool
@@ -247,7 +247,7 @@ type matching struct {
 	out      map[string]*Series
 }
 
-// add adds the results for a series of the side with many.
+// add adds the results for a series of the "many" side.
 func (m *matching) add(s *Series) error {
 	key := Key(signature(s.Labels, m.b.Matching))
 	with := m.partners[key]
@@ -259,7 +259,7 @@ func (m *matching) add(s *Series) error {
 		m.taken[key] = make([]bool, m.steps)
 	}
 	taken := m.taken[key]
-	var to, last *Series // the result, and the partner that it is for
+	var to, last *Series // the result series, and the partner that it was made with
 	for i, ok := range s.Has {
 		partner := with.at[i]
 		switch {
@@ -285,7 +285,7 @@ func (m *matching) add(s *Series) error {
 	return nil
 }
 
-// apply applies the operator to a number of the side with many and one of the other side.
+// apply applies the operator to x, a number of the "many" side, and y, one of the other side.
 func (m *matching) apply(x, y float64) (v float64, keep bool) {
 	if m.swapped {
 		x, y = y, x
@@ -297,7 +297,7 @@ func (m *matching) apply(x, y float64) (v float64, keep bool) {
 	return v, keep
 }
 
-// put returns the series with some labels.
+// put returns the series with the labels, and creates it if necessary.
 func put(to map[string]*Series, labels map[string]string, steps int) *Series {
 	key := Key(labels)
 	if to[key] == nil {

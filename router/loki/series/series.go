@@ -11,11 +11,11 @@ import (
 	"cordwood/router/loki/logql"
 )
 
-// Series is the numbers of a set of labels, one for each step.
+// Series has the numbers of one set of labels, one for each step.
 type Series struct {
 	Labels map[string]string
 	Values []float64
-	// Has says at which steps there is a number.
+	// Has is true for each step with a number.
 	Has []bool
 }
 
@@ -30,7 +30,7 @@ func (s *Series) Set(step int, v float64) { s.Values[step], s.Has[step] = v, tru
 // empty reports whether a series has no number.
 func (s *Series) empty() bool { return !slices.Contains(s.Has, true) }
 
-// Key returns a text that is the same for the same labels.
+// Key returns a string that identifies a set of labels.
 func Key(labels map[string]string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
@@ -64,7 +64,7 @@ func Only(labels map[string]string, names []string, without bool) map[string]str
 	return out
 }
 
-// group returns the labels of the group of a series.
+// group returns the labels of the group that a series belongs to.
 func group(labels map[string]string, g *logql.Grouping) map[string]string {
 	if g == nil {
 		return map[string]string{}
@@ -143,7 +143,7 @@ func aggregate(op string, members []*Series, step int) (float64, bool) {
 	return m2 / n, true // stdvar
 }
 
-// best returns the series with the largest or smallest numbers of each step. Their labels stay.
+// best returns the series with the largest or smallest numbers of each step, with all their labels.
 func best(v *logql.Vector, members []*Series, steps int) []*Series {
 	out := make([]*Series, len(members))
 	for i, s := range members {
@@ -184,7 +184,7 @@ func descending(x, y float64) int {
 	return 0
 }
 
-// SortByValue sorts the series of a query of one step by their numbers.
+// SortByValue sorts the series of an instant query by their numbers.
 func SortByValue(in []*Series, desc bool) []*Series {
 	slices.SortStableFunc(in, func(a, b *Series) int {
 		if desc {

@@ -9,7 +9,7 @@ import (
 	"cordwood/router/loki/logql"
 )
 
-// given are series by the name that queries select them by, each with two steps.
+// given has the series that queries select by name. Each series has two steps.
 var given = map[string][]*Series{
 	"a": {of("app=web,env=prod", 1, 2), of("app=api,env=prod", 3, 4), of("app=web,env=dev", 5, 6)},
 	"b": {of("app=web", 10, 20), of("app=api", 30, 0)},
@@ -29,7 +29,7 @@ func of(labels string, x, y float64) *Series {
 	return s
 }
 
-// eval computes a query whose ranges select series of given.
+// eval computes a query whose selectors name the series of given.
 func eval(m logql.Metric) (Value, error) {
 	switch m := m.(type) {
 	case *logql.Number:

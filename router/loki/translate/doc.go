@@ -1,9 +1,9 @@
-// Package translate turns LogQL into SQL. It has all rules for this: which columns of a table are labels, structured
-// metadata, the line and the level (table.go, level.go), what a condition is (match.go), what a stage does to the line
-// and to labels (pipeline.go), how a label of a parser is found in a line (parsers.go), and what a number is
+// Package translate turns LogQL into SQL. It defines which columns of a table are labels, structured metadata, the line
+// and the level (table.go, level.go), how conditions are translated (match.go), how a stage changes the line and the
+// labels (pipeline.go), how a parser's label is found in a line (parsers.go), and how texts become numbers
 // (numbers.go).
 //
-// A pipeline is translated without running it: Query remembers for each label the SQL expression of its value at that
-// place. User text gets into SQL only as a quoted literal. The package reads no data and has no state. Package lines
-// does the same to rows in memory; a test compares both.
+// A pipeline is translated without running it: Query keeps, for each label, the SQL expression of its value after the
+// stages so far. User text is inserted into SQL only as a quoted literal. The package reads no data and has no state.
+// Package lines does the same to rows in memory; a test compares the two.
 package translate

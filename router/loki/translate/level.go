@@ -13,10 +13,11 @@ import (
 // Levels are the values of the label detected_level.
 var Levels = []string{"critical", "fatal", "error", "warn", "info", "debug", "trace", "unknown"}
 
-// criticalWords are the words for the level critical, and criticalNumbers its numbers in syslog.
+// criticalWords are the words for the level critical. criticalNumbers are the syslog severities for it.
 var criticalWords = []string{"crit", "critical", "emerg", "emergency", "alert"}
 
-// The expressions that find a level in a line: a pair such as level=warn or "level":"warn", or a word in capitals.
+// The regular expressions that find a level in a line: a pair such as level=warn or "level":"warn", or a word in
+// capitals.
 const (
 	levelPair = `(?i)(?:^|[\s,{])"?level"?\s*[=:]\s*"?([A-Za-z]+)`
 	levelWord = `\b(FATAL|CRITICAL|ERROR|ERR|WARNING|WARN|INFO|DEBUG|TRACE)\b`
@@ -27,7 +28,7 @@ var (
 	levelWordRe = regexp.MustCompile(levelWord)
 )
 
-// LevelOfWord returns the value of detected_level for a word; empty: it is not a level.
+// LevelOfWord returns the value of detected_level for a word, or an empty string if the word is not a level.
 func LevelOfWord(word string) string {
 	if slices.Contains(criticalWords, strings.ToLower(word)) {
 		return "critical"
@@ -50,7 +51,7 @@ func LevelOfLine(line string) string {
 	return "unknown"
 }
 
-// levelSQL returns the SQL text of detected_level: that of the column, otherwise the one in the line.
+// levelSQL returns the SQL text of detected_level: the level in the column, or else the one in the line.
 func (t *Table) levelSQL() string {
 	line := levelInLine(t.LineSQL())
 	if t.Level == nil {
@@ -59,7 +60,7 @@ func (t *Table) levelSQL() string {
 	return "CASE " + t.levelCases() + " ELSE " + line + " END"
 }
 
-// levelCases returns the branches of a CASE for the level by the column.
+// levelCases returns the branches of a CASE that gives the level for the values of the column.
 func (t *Table) levelCases() string {
 	var b strings.Builder
 	name := schema.QuoteIdent(t.Level.Column.Name)
@@ -101,7 +102,7 @@ func quoteAll(list []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// LevelOfNumber returns the value of detected_level for a number; empty: it is none.
+// LevelOfNumber returns the value of detected_level for a number, or an empty string if the number is not a level.
 func LevelOfNumber(scheme roles.Scheme, text string) string {
 	n, err := strconv.Atoi(text)
 	switch {

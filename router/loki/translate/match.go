@@ -11,7 +11,7 @@ import (
 // literalSets matches regular expressions that are an alternation of literals.
 var literalSets = regexp.MustCompile(`^[A-Za-z0-9_ :/=,@-]+(?:\|[A-Za-z0-9_ :/=,@-]+)*$`)
 
-// matchText returns the condition of a matcher on an SQL text, which is never null.
+// matchText returns the condition of a matcher on an SQL text that is never null.
 func matchText(m *logql.Matcher, text string) string {
 	switch m.Op {
 	case "=":
@@ -29,8 +29,8 @@ func matchText(m *logql.Matcher, text string) string {
 	return not + "regexp_full_match(" + text + ", " + quote(m.Value) + ", 's')"
 }
 
-// matchColumn returns the condition of a matcher on a column. For texts it compares the column itself, so that
-// indexes and bounds serve.
+// matchColumn returns the condition of a matcher on a column. For text columns, it compares the column itself, so that
+// indexes and row group statistics can be used.
 func matchColumn(m *logql.Matcher, c *schema.Column) string {
 	if c.Type != schema.String {
 		return matchText(m, textOf(c))
@@ -75,8 +75,8 @@ func (t *Table) matcher(m *logql.Matcher) string {
 	return "FALSE"
 }
 
-// matchService returns the condition of a matcher on service_name. If only one column can have the value, the column
-// itself is compared.
+// matchService returns the condition of a matcher on service_name. If only one column can have the value, it compares
+// the column itself.
 func (t *Table) matchService(m *logql.Matcher) string {
 	switch {
 	case len(t.services) == 0:
@@ -90,11 +90,11 @@ func (t *Table) matchService(m *logql.Matcher) string {
 	return matchText(m, t.service())
 }
 
-// insensitive matches expressions that are a literal, ignoring case.
+// insensitive matches regular expressions that are a literal in any case.
 var insensitive = regexp.MustCompile(`^\(\?i\)([A-Za-z0-9_ :/=,@"'-]+)$`)
 
-// lineFilter returns the condition of a line filter. column is the line if that is a column itself, in which null
-// stands for an empty line; empty: it is not.
+// lineFilter returns the condition of a line filter. column is the line's column if the line is a column itself, in
+// which null is an empty line; otherwise column is empty.
 func lineFilter(f *logql.LineFilter, line, column string) string {
 	negative := f.Op[0] == '!'
 	if column != "" && !negative {
@@ -124,7 +124,7 @@ func lineFilter(f *logql.LineFilter, line, column string) string {
 			}
 			parts = append(parts, "regexp_matches("+line+", "+quote(text)+")")
 		case '>':
-			expression, _ := logql.PatternExpression(text) // it was valid when the query was parsed
+			expression, _ := logql.PatternExpression(text) // the parser has checked it
 			parts = append(parts, "regexp_full_match("+line+", "+quote(expression)+", 's')")
 		}
 	}

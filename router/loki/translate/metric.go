@@ -13,17 +13,17 @@ import (
 	"cordwood/router/loki/logql"
 )
 
-// Steps are the moments for which a metric is computed, in nanoseconds since 1970.
+// Steps are the times at which a metric is computed, in nanoseconds since 1970.
 type Steps struct {
 	Start, Step int64
 	N           int
 }
 
-// Last returns the last moment.
+// Last returns the time of the last step.
 func (s Steps) Last() int64 { return s.Start + int64(s.N-1)*s.Step }
 
-// Names returns the labels by which the numbers of a range are grouped in the statement for a table. g is the grouping
-// of the aggregation above it that the statement does at once; nil: there is none.
+// Names returns the labels by which the statement for a table groups a range. g is the grouping of the enclosing
+// aggregation if the same statement computes it, or nil.
 func (t *Table) Names(r *logql.Range, q *Query, g *logql.Grouping) ([]string, error) {
 	if g == nil {
 		g = r.Grouping
@@ -41,7 +41,7 @@ func (t *Table) Names(r *logql.Range, q *Query, g *logql.Grouping) ([]string, er
 	return slices.DeleteFunc(names, func(n string) bool { return slices.Contains(g.Names, n) }), nil
 }
 
-// allNames returns the labels that the entries of a range have: the indexed ones, and those that the query names.
+// allNames returns the labels that the entries of a range have: the indexed labels, and those that the query mentions.
 func (t *Table) allNames(r *logql.Range, q *Query) ([]string, error) {
 	names, ok := q.Kept()
 	if !ok {
@@ -67,7 +67,7 @@ func (t *Table) allNames(r *logql.Range, q *Query) ([]string, error) {
 	return slices.Sorted(maps.Keys(used)), nil
 }
 
-// usedBy adds the labels that a stage names.
+// usedBy adds the labels that a stage mentions.
 func usedBy(s logql.Stage, used map[string]bool) {
 	extracts := func(list []logql.Extract) {
 		for _, e := range list {
@@ -114,22 +114,22 @@ func usedByCondition(c logql.Cond, used map[string]bool) {
 	}
 }
 
-// Samples is the SQL that computes a range for a table.
+// Samples is an SQL statement that computes a range aggregation over a table.
 type Samples struct {
-	// SQL returns rows with the labels of Names as texts, then the first and the last step that a row counts for, as
-	// BIGINT, and then what Columns says.
+	// SQL returns rows with the labels of Names as texts, then the first and the last step that a row belongs to, as
+	// BIGINT, and then the columns listed in Columns.
 	SQL   string
 	Names []string
-	// Columns are, in order, some of n, sum, value, mean, variance, at and bad: the number of entries, the sum, the
-	// smallest, largest, first or last number or the quantile, the mean, the variance, the time of value, and the number
-	// of entries whose number is none.
+	// Columns are, in order, some of: n (the number of entries), sum, value (the smallest, largest, first or last
+	// number, or the quantile), mean, variance, at (the time of value) and bad (the number of entries whose value is
+	// not a number).
 	Columns []string
-	// Each says that there is a row for each step, whose numbers are complete. Otherwise the rows of all steps that a row
-	// counts for have to be put together.
+	// Each is true if there is one complete row for each step. Otherwise, all rows that belong to a step have to be
+	// merged.
 	Each bool
 }
 
-// parts are the columns of each kind of aggregation.
+// parts returns the columns and SQL expressions of an aggregation.
 func parts(r *logql.Range, value, line, at string) (columns, sql []string) {
 	add := func(name, expression string) {
 		columns, sql = append(columns, name), append(sql, expression)
@@ -166,7 +166,8 @@ func parts(r *logql.Range, value, line, at string) (columns, sql []string) {
 	return columns, sql
 }
 
-// Samples translates a range for a table. g is the grouping that the statement does at once; nil: none.
+// Samples translates a range aggregation for a table. g is the enclosing grouping if the same statement computes it, or
+// nil.
 func (t *Table) Samples(r *logql.Range, g *logql.Grouping, steps Steps) (*Samples, error) {
 	q, err := t.Compile(r.Log)
 	if err != nil {
@@ -214,7 +215,7 @@ func (t *Table) Samples(r *logql.Range, g *logql.Grouping, steps Steps) (*Sample
 	return s, nil
 }
 
-// overlapping returns SQL that counts each row for each of its steps.
+// overlapping returns SQL that counts each row once for each step that it belongs to.
 func overlapping(r *logql.Range, labels, ordinals, more []string, from string, n int) (sql string, columns []string) {
 	var outer []string
 	for i := range labels {
@@ -227,14 +228,14 @@ func overlapping(r *logql.Range, labels, ordinals, more []string, from string, n
 		"GROUP BY %s", strings.Join(outer, ", "), strings.Join(inner, ", "), from, n, strings.Join(ordinals, ", ")), columns
 }
 
-// bounds returns the SQL numbers of the first and the last step whose window has the time of a row. The window of a
-// step ends at the step, and its end is in it.
+// bounds returns SQL for the first and the last step whose window contains the time of a row. A window ends at its
+// step, and includes this end.
 func bounds(r *logql.Range, steps Steps, nanos string) (first, last string) {
 	if steps.N == 1 {
 		return "CAST(0 AS BIGINT)", "CAST(0 AS BIGINT)"
 	}
 	number := func(v int64) string { return strconv.FormatInt(v, 10) }
-	// In integers: a division of integers by / is a DOUBLE and loses nanoseconds.
+	// In integers: the operator / returns a DOUBLE, which loses nanoseconds.
 	ceil := func(add int64) string {
 		return "(" + nanos + " - " + number(steps.Start-int64(r.Offset)) + " + " + number(add) + ") // " + number(steps.Step)
 	}
@@ -245,7 +246,7 @@ func bounds(r *logql.Range, steps Steps, nanos string) (first, last string) {
 	return "greatest(0, " + first + ")", "least(" + number(int64(steps.N-1)) + ", " + ceil(int64(r.Range)-1) + ")"
 }
 
-// rangeOf returns the conditions for the times that count for a step.
+// rangeOf returns the conditions for the times that belong to any step.
 func (t *Table) rangeOf(r *logql.Range, steps Steps) []string {
 	at := func(nanos int64) time.Time { return time.Unix(0, 0).UTC().Add(time.Duration(nanos)).Add(-r.Offset) }
 	times := scope.Table{Def: t.Def}

@@ -11,7 +11,7 @@ import (
 	"cordwood/router/loki/logql"
 )
 
-// float writes a number in SQL.
+// float formats a number as SQL.
 func float(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "CAST(" + quote(strings.ToLower(strconv.FormatFloat(v, 'g', -1, 64))) + " AS DOUBLE)"
@@ -19,7 +19,7 @@ func float(v float64) string {
 	return "CAST(" + quote(strconv.FormatFloat(v, 'g', -1, 64)) + " AS DOUBLE)"
 }
 
-// numberOf returns the SQL number of a text, or null if the text is none.
+// numberOf returns SQL that converts a text to a number, or to null if the text is not a number.
 func numberOf(text string, as logql.Kind) string {
 	switch as {
 	case logql.Duration:
@@ -30,7 +30,8 @@ func numberOf(text string, as logql.Kind) string {
 	return "CASE WHEN regexp_full_match(" + text + ", '[-+0-9.eE]+') THEN try_cast(" + text + " AS DOUBLE) END"
 }
 
-// durationOf returns the SQL seconds of a text such as 12ms or 1h30m. Intervals of the engine have microseconds.
+// durationOf returns SQL that converts a text such as 12ms or 1h30m to seconds. The engine's intervals have a precision
+// of microseconds.
 func durationOf(text string) string {
 	return "CASE WHEN regexp_full_match(" + text + ", " + quote(logql.SmallDuration) + ") THEN try_cast(regexp_extract(" +
 		text + ", '^[0-9.]+') AS DOUBLE) * CASE WHEN suffix(" + text + ", 'ns') THEN 0.000000001 ELSE 0.000001 END " +
@@ -38,7 +39,7 @@ func durationOf(text string) string {
 		" AS INTERVAL)) END"
 }
 
-// sizeOf returns the SQL bytes of a text such as 10KB.
+// sizeOf returns SQL that converts a text such as 10KB to bytes.
 func sizeOf(text string) string {
 	const re = `^([0-9.]+) *([A-Za-z]*)$`
 	var units strings.Builder
@@ -50,8 +51,8 @@ func sizeOf(text string) string {
 		", " + quote(re) + ", 2))" + units.String() + " END"
 }
 
-// Unwrap returns the SQL number of the sample of an entry, null if its label is no number, and the condition for
-// entries that have the label.
+// Unwrap returns SQL for the sample of an entry: null if the label is not a number. It restricts the query to entries
+// that have the label.
 func (q *Query) Unwrap(u *logql.Unwrap) (value string, err error) {
 	text := q.label(u.Name)
 	as := logql.PlainNumber

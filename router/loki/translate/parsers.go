@@ -10,7 +10,7 @@ import (
 	"cordwood/router/loki/logql"
 )
 
-// maxPaths bounds the paths that a name of a label may mean.
+// maxPaths is the maximum number of JSON paths that are tried for a label name.
 const maxPaths = 8
 
 // JSONString writes a text as a JSON string.
@@ -18,21 +18,21 @@ func JSONString(s string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string can always be written
+	_ = e.Encode(s) // encoding a string cannot fail
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// member writes a step of a path of the engine.
+// member returns a step of a JSON path in the engine's syntax.
 func member(name string) string { return "." + JSONString(name) }
 
-// JSONPaths returns the members that a name of a label may mean: a_b is a member a_b, a member b of a, or a member
+// JSONPaths returns the JSON paths that a label name may stand for: a_b is a member a_b, a member b of a, or a member
 // a.b.
 func JSONPaths(name string) [][]string {
 	words := strings.Split(name, "_")
 	if len(words) == 1 || strings.HasPrefix(name, "_") {
 		return [][]string{{name}}
 	}
-	// Each place between words is an underscore, a step or a dot.
+	// Each underscore may be an underscore, a step of the path or a dot.
 	out := [][]string{{words[0]}}
 	for i, w := range words[1:] {
 		left := len(words) - 2 - i
@@ -73,12 +73,12 @@ func pathOf(steps []string) string {
 	return b.String()
 }
 
-// isObject returns the condition that a text is a JSON object.
+// isObject returns the SQL condition that a text is a JSON object.
 func isObject(line string) string {
 	return "(CASE WHEN json_valid(" + line + ") THEN json_type(" + line + ") = 'OBJECT' ELSE FALSE END)"
 }
 
-// scalar returns the SQL text of the first of some paths that has a value other than an object or an array.
+// scalar returns SQL for the first of the paths with a value that is not an object or an array.
 func scalar(line string, paths [][]string) string {
 	var parts []string
 	for _, p := range paths {
@@ -103,7 +103,7 @@ func (q *Query) json(list []logql.Extract) {
 	}
 	paths := map[string]string{}
 	for _, e := range list {
-		steps, _ := logql.ParsePath(e.From) // it was valid when the query was parsed
+		steps, _ := logql.ParsePath(e.From) // the parser has checked it
 		var b strings.Builder
 		b.WriteByte('$')
 		for _, s := range steps {
@@ -156,11 +156,11 @@ func (q *Query) logfmt(s *logql.Logfmt) {
 	}
 }
 
-// outside matches the start of a line of logfmt up to a key, without stopping in a value in quotes.
+// outside matches the start of a logfmt line up to a key, but not up to a key inside a quoted value.
 const outside = `(?s)^(?:[^"]|"(?:[^"\\]|\\.)*")*?(?:^|\s)`
 
-// logfmtValue returns the SQL text of the value of a key in a line of logfmt: the first one without quotes that is not
-// empty, or else the first one in quotes.
+// logfmtValue returns SQL for the value of a key in a logfmt line: the first non-empty unquoted value, or else the
+// first quoted one.
 func logfmtValue(line, key string) string {
 	head := outside + regexp.QuoteMeta(key) + "="
 	plain := "regexp_extract(" + line + ", " + quote(head+`([^"\s]+)`) + ", 1)"
@@ -184,10 +184,10 @@ func (q *Query) regexp(s *logql.Regexp) {
 	})
 }
 
-// maxGroup is the highest group whose number the engine accepts.
+// maxGroup is the highest group number that the engine accepts.
 const maxGroup = 9
 
-// group returns the SQL text of a group of an expression.
+// group returns SQL for the text of a group of a regular expression.
 func group(line, expression string, n int) string {
 	if n <= maxGroup {
 		return "regexp_extract(" + line + ", " + quote(expression) + ", " + strconv.Itoa(n) + ")"
@@ -200,8 +200,8 @@ func group(line, expression string, n int) string {
 		quote(names[n-1]) + ")"
 }
 
-// patternExpression returns an expression for the pattern of a parser. Its only group is the capture with a name. A
-// capture takes the rest if what follows is missing.
+// patternExpression returns a regular expression for the pattern of a parser. Its only group is the capture called
+// name. If the literal after a capture is missing, the capture takes the rest of the line.
 func patternExpression(parts []logql.PatternPart, name string) string {
 	var b strings.Builder
 	b.WriteString("(?s)^")
@@ -247,7 +247,7 @@ func (q *Query) pattern(s *logql.Pattern) {
 func (q *Query) unpack() {
 	line := q.line
 	q.parses = true
-	// Values that are not strings are not unpacked.
+	// unpack sets only members that are strings.
 	text := func(name string) string {
 		path := quote("$" + member(name))
 		return "coalesce(CASE WHEN json_valid(" + line + ") THEN CASE WHEN json_type(" + line + ", " + path +

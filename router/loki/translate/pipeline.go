@@ -14,17 +14,18 @@ import (
 // ErrorLabel is the label with the error of a stage.
 const ErrorLabel = "__error__"
 
-// The errors of stages.
+// The values of the label __error__.
 const (
 	JSONError    = "JSONParserErr"
 	LogfmtError  = "LogfmtParserErr"
 	FilterError  = "LabelFilterErr"
 	ExtractError = "SampleExtractionErr"
-	// TemplateError is set in memory only: SQL does not make such large texts.
+	// TemplateError occurs in memory only: the SQL has a size limit of its own.
 	TemplateError = "TemplateFormatErr"
 )
 
-// maxExpression bounds the SQL of a label or line, in bytes: templates may use labels made of templates.
+// maxExpression is the maximum size of the SQL of a label or line, in bytes: a template may use labels that are
+// templates themselves.
 const maxExpression = 32 << 10
 
 // Query is a selector with a pipeline, for one table. It is not safe for concurrent use.
@@ -33,30 +34,30 @@ type Query struct {
 	conditions []string
 
 	line   string
-	column string // the line if it is a column itself; empty: it is not
-	// labels has the indexed labels that stages removed, and others has what else stages set or removed: structured
-	// metadata and parsed labels. An indexed label with a value hides another one of the same name.
+	column string // the line if it is a column itself, or empty
+	// labels has the indexed labels that stages removed. others has the other labels that stages set or removed:
+	// structured metadata and parsed labels. An indexed label with a value hides another one of the same name.
 	labels, others map[string]string
-	// kept says that a stage keep removed all labels that are not in labels or others.
+	// kept is true if a stage keep removed all labels that are not in labels or others.
 	kept bool
-	// parsers are the stages since then that find labels in the line.
+	// parsers are the stages since keep that find labels in the line.
 	parsers []parser
 	parses  bool
 	// failures are the errors of stages so far.
 	failures []failure
-	// tolerant says that the query asks for errors, so that entries with errors pass label filters.
+	// tolerant is true if the query uses the label __error__: then entries with errors pass label filters.
 	tolerant bool
 	err      error
 }
 
-// failure is an error that entries have for which the condition holds.
+// failure is an error of the entries that meet the condition.
 type failure struct{ condition, name string }
 
 // parser is a stage that finds labels in the line.
 type parser struct {
-	// find returns the SQL text of a label in the line; empty: there is none of this name.
+	// find returns SQL for a label in the line, or an empty string if the line cannot have it.
 	find func(label string) string
-	// label returns the SQL text of an indexed label before the stage; empty: there is none.
+	// label returns SQL for an indexed label before the stage, or an empty string if there is none.
 	label func(name string) string
 }
 
@@ -87,11 +88,11 @@ func (q *Query) Where() []string { return q.conditions }
 // Line returns the SQL text of the line after the pipeline.
 func (q *Query) Line() string { return q.line }
 
-// Parses reports whether the pipeline finds labels of unknown names in the line.
+// Parses reports whether the pipeline may find labels in the line whose names are unknown.
 func (q *Query) Parses() bool { return q.parses }
 
-// Kept returns the labels that a stage keep kept, and those that were set since; ok is false if there is no such
-// stage, or if a parser came after it.
+// Kept returns the labels that a stage keep kept, and those that later stages set. ok is false if there is no such
+// stage, or if a parser follows it.
 func (q *Query) Kept() (names []string, ok bool) {
 	if !q.kept || len(q.parsers) > 0 {
 		return nil, false
@@ -107,7 +108,7 @@ func (q *Query) add(condition string) {
 	}
 }
 
-// bounded returns an expression, unless it is too large.
+// bounded returns an expression, or an empty text with q.err set if the expression is too large.
 func (q *Query) bounded(sql string) string {
 	if len(sql) > maxExpression && q.err == nil {
 		q.err = errs.New(errs.InvalidArguments, "the pipeline becomes an SQL expression of more than %d bytes: use fewer "+
@@ -119,7 +120,7 @@ func (q *Query) bounded(sql string) string {
 	return sql
 }
 
-// Label returns the SQL text of a label after the pipeline; empty text stands for no label.
+// Label returns SQL for a label after the pipeline. An empty text means that an entry does not have the label.
 func (q *Query) Label(name string) (string, error) {
 	sql := q.label(name)
 	return sql, q.err
@@ -142,7 +143,7 @@ func (q *Query) label(name string) string {
 	return q.bounded("coalesce(nullif(" + label + ", ''), " + other + ")")
 }
 
-// indexed returns the SQL text of an indexed label; empty: there is none.
+// indexed returns SQL for an indexed label, or an empty string if there is none.
 func (q *Query) indexed(name string) string {
 	sql, set := q.labels[name]
 	if !set && !q.kept {
@@ -151,7 +152,7 @@ func (q *Query) indexed(name string) string {
 	return sql
 }
 
-// other returns the SQL text of structured metadata or a parsed label.
+// other returns SQL for structured metadata or a parsed label.
 func (q *Query) other(name string) string {
 	if sql, ok := q.others[name]; ok {
 		return sql
@@ -168,8 +169,8 @@ func (q *Query) other(name string) string {
 	return q.first(found)
 }
 
-// parsed returns the SQL texts that a parser finds for a label, null or empty if there is none. If the entry has an
-// indexed label of the name, what the parser finds gets the name with extracted at its end.
+// parsed returns SQL for the values that a parser finds for a label; a value is null or empty if there is none. If an
+// entry has an indexed label of the same name, the parsed label gets the suffix _extracted.
 func (q *Query) parsed(p parser, name string) []string {
 	var out []string
 	if of, ok := strings.CutSuffix(name, extracted); ok {
@@ -185,7 +186,7 @@ func (q *Query) parsed(p parser, name string) []string {
 	return out
 }
 
-// first returns the SQL text of the first of some texts that is not empty.
+// first returns SQL for the first text that is not empty.
 func (q *Query) first(texts []string) string {
 	switch {
 	case len(texts) == 0:
@@ -199,7 +200,7 @@ func (q *Query) first(texts []string) string {
 	return q.bounded("coalesce(" + strings.Join(append(texts, "''"), ", ") + ")")
 }
 
-// extracted is the end of the name of a label that a parser finds if the entry has a label of that name already.
+// extracted is the suffix of a parsed label if the entry has an indexed label of the same name.
 const extracted = "_extracted"
 
 // addParser adds a stage that finds labels in the line.
@@ -220,7 +221,7 @@ func (q *Query) addParser(find func(label string) string) {
 	q.parsers = append(q.parsers, p)
 }
 
-// failure returns the SQL text of the label __error__.
+// failure returns SQL for the label __error__.
 func (q *Query) failure() string {
 	if len(q.failures) == 0 {
 		return "''"
@@ -237,7 +238,7 @@ func (q *Query) fail(condition, name string) {
 	q.failures = append(q.failures, failure{condition, name})
 }
 
-// stage applies a stage.
+// stage applies a stage to the query.
 func (q *Query) stage(s logql.Stage) {
 	switch s := s.(type) {
 	case *logql.LineFilter:
@@ -265,7 +266,7 @@ func (q *Query) stage(s logql.Stage) {
 	case *logql.Decolorize:
 		q.setLine(`regexp_replace(` + q.line + `, '\x1b\[[0-9;]*m', '', 'g')`)
 	default:
-		q.err = errs.New(errs.Internal, "a stage of type %T has no translation", s)
+		q.err = errs.New(errs.Internal, "stages of type %T are not implemented", s)
 	}
 }
 
@@ -305,7 +306,7 @@ func (q *Query) drop(names []logql.NameMatch) {
 	}
 }
 
-// change puts SQL around the texts of a label.
+// change wraps the SQL of a label in before and after.
 func (q *Query) change(name, before, after string) {
 	if label := q.indexed(name); label != "" {
 		q.labels[name] = q.bounded(before + label + after)
@@ -313,12 +314,12 @@ func (q *Query) change(name, before, after string) {
 	q.others[name] = q.bounded(before + q.other(name) + after)
 }
 
-// dropError removes the label __error__, if it meets m.
+// dropError removes the label __error__ if its value meets m.
 func (q *Query) dropError(m *logql.Matcher) {
 	q.failures = slices.DeleteFunc(q.failures, func(f failure) bool { return m == nil || m.Matches(f.name) })
 }
 
-// keepOnly removes all labels but those named, and __error__.
+// keepOnly removes all labels except the given ones and __error__.
 func (q *Query) keepOnly(names []logql.NameMatch) {
 	labels, others := map[string]string{}, map[string]string{}
 	for _, n := range names {
@@ -360,7 +361,7 @@ func (q *Query) template(t *logql.Template) string {
 // spaces are the characters that templates trim.
 const spaces = "' ' || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
 
-// call returns the SQL text of a function of a template.
+// call returns SQL for a function of a template.
 func call(c logql.Call, of string) string {
 	switch c.Func {
 	case "ToUpper", "upper":
@@ -382,7 +383,7 @@ func call(c logql.Call, of string) string {
 	case "default":
 		return "coalesce(nullif(" + of + ", ''), " + quote(c.Args[0]) + ")"
 	case "trunc":
-		n, _ := strconv.Atoi(c.Args[0]) // it was valid when the query was parsed
+		n, _ := strconv.Atoi(c.Args[0]) // the parser has checked it
 		if n < 0 {
 			return "right(" + of + ", " + strconv.Itoa(-n) + ")"
 		}
@@ -403,12 +404,12 @@ func (q *Query) condition(c logql.Cond) string {
 	case *logql.Compare:
 		return q.bounded(q.compare(c))
 	}
-	q.err = errs.New(errs.Internal, "a condition of type %T has no translation", c)
+	q.err = errs.New(errs.Internal, "conditions of type %T are not implemented", c)
 	return "FALSE"
 }
 
-// matchLabel returns the condition of a matcher on a label of the pipeline. It compares a column itself if nothing has
-// changed the label.
+// matchLabel returns the condition of a matcher on a label of the pipeline. If no stage has changed the label, it
+// compares the column itself.
 func (q *Query) matchLabel(m *logql.Matcher) string {
 	_, changed := q.labels[m.Name]
 	_, set := q.others[m.Name]
@@ -418,8 +419,8 @@ func (q *Query) matchLabel(m *logql.Matcher) string {
 	return matchText(m, q.label(m.Name))
 }
 
-// compare returns the condition of a comparison with a number. A label that is no number does not meet it, unless the
-// query asks for errors.
+// compare returns the condition that compares a label with a number. A label that is not a number does not meet it,
+// unless the query uses __error__.
 func (q *Query) compare(c *logql.Compare) string {
 	text := q.label(c.Name)
 	number := numberOf(text, c.Kind)

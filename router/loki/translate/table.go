@@ -16,37 +16,37 @@ const (
 	LevelLabel   = "detected_level"
 )
 
-// ServiceNames are the labels from which the label service_name gets its value: the first that has one.
+// ServiceNames are the labels that can provide service_name. The first one with a value wins.
 var ServiceNames = []string{
 	"service_name", "service", "app", "application", "name", "app_kubernetes_io_name", "container", "container_name",
 	"component", "workload", "job",
 }
 
-// attributeColumns are JSON columns whose keys are structured metadata.
+// attributeColumns are the JSON columns whose members are structured metadata.
 var attributeColumns = []string{"structured_metadata", "log_attributes", "resource_attributes", "scope_attributes"}
 
-// Column is a column with its name as a label.
+// Column is a column with its label name.
 type Column struct {
 	Label string
 	Def   *schema.Column
 }
 
-// Table is a table as streams of entries.
+// Table describes how a table is read as streams of entries.
 type Table struct {
 	Def *schema.Table
-	// Labels are the columns that are labels, and Metadata those that are structured metadata.
+	// Labels are the columns that are labels. Metadata are the columns that are structured metadata.
 	Labels, Metadata []Column
-	// Attributes are the JSON columns whose keys are structured metadata.
+	// Attributes are the JSON columns whose members are structured metadata.
 	Attributes []*schema.Column
-	// Message is the column with the line; nil: the line is the other columns as JSON.
+	// Message is the column with the line. If it is nil, the line is the other columns as JSON.
 	Message *schema.Column
-	// Level is the column with the level, and Scheme what its values mean; nil: there is none.
+	// Level is the column with the level, and Scheme the meaning of its values; nil: there is none.
 	Level *roles.Levels
-	// services are the labels of ServiceNames that the table has.
+	// services are the labels in ServiceNames that the table has.
 	services []Column
 }
 
-// NewTable returns a table as streams.
+// NewTable returns the description of a table.
 func NewTable(def *schema.Table) *Table {
 	t := &Table{Def: def}
 	r := roles.Of(def, def.Options[schema.OptionMessageColumn])
@@ -78,7 +78,7 @@ func NewTable(def *schema.Table) *Table {
 		case c.Type == schema.JSON && slices.Contains(attributeColumns, c.Name):
 			t.Attributes = append(t.Attributes, c)
 		case LabelName(c.Name) == ServiceLabel && c.Type == schema.String:
-			// A field of this name is what a reader means by the label.
+			// A user who writes the label means the column of this name.
 			t.Labels = add(t.Labels, c)
 		default:
 			t.Metadata = add(t.Metadata, c)
@@ -95,7 +95,7 @@ func NewTable(def *schema.Table) *Table {
 	return t
 }
 
-// LabelName returns the name of a label for a column or a key: characters that labels cannot have become _.
+// LabelName returns the label name for a column or a key. Characters that label names cannot have become _.
 func LabelName(name string) string {
 	valid := func(i int, c byte) bool {
 		return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' || i > 0 && c >= '0' && c <= '9'
@@ -130,7 +130,7 @@ func find(list []Column, label string) *Column {
 	return nil
 }
 
-// IsLabel reports whether a name is an indexed label, and not structured metadata.
+// IsLabel reports whether a name is an indexed label.
 func (t *Table) IsLabel(name string) bool {
 	return name == TableLabel || name == ServiceLabel || find(t.Labels, name) != nil
 }
@@ -147,7 +147,7 @@ func (t *Table) LabelNames() []string {
 	return out
 }
 
-// Admits reports whether rows of the table may meet the matchers, by its name and its columns.
+// Admits reports whether rows of the table can meet the matchers, judging by its name and columns.
 func (t *Table) Admits(matchers []logql.Matcher) bool {
 	for i := range matchers {
 		m := &matchers[i]
@@ -176,12 +176,12 @@ func (t *Table) From() string {
 // Time returns the time index in SQL.
 func (t *Table) Time() string { return schema.QuoteIdent(t.Def.TimeIndex().Name) }
 
-// textOf returns the SQL text of a column; an empty text stands for null.
+// textOf returns SQL for the text of a column. Null becomes an empty text.
 func textOf(c *schema.Column) string {
 	return "coalesce(" + CastText(c) + ", '')"
 }
 
-// CastText returns the SQL text of a column, or null.
+// CastText returns SQL for the text of a column. Null stays null.
 func CastText(c *schema.Column) string {
 	if c.Type == schema.String {
 		return schema.QuoteIdent(c.Name)
@@ -189,7 +189,7 @@ func CastText(c *schema.Column) string {
 	return "CAST(" + schema.QuoteIdent(c.Name) + " AS VARCHAR)"
 }
 
-// service returns the SQL text of the label service_name.
+// service returns SQL for the label service_name.
 func (t *Table) service() string {
 	parts := make([]string, 0, len(t.services)+1)
 	for _, c := range t.services {
@@ -201,7 +201,7 @@ func (t *Table) service() string {
 	return "coalesce(" + strings.Join(append(parts, quote(t.Def.Name)), ", ") + ")"
 }
 
-// label returns the SQL text of an indexed label; ok is false if the table has no such label.
+// label returns SQL for an indexed label. ok is false if the table has no such label.
 func (t *Table) label(name string) (sql string, ok bool) {
 	switch name {
 	case TableLabel:
@@ -215,7 +215,7 @@ func (t *Table) label(name string) (sql string, ok bool) {
 	return "", false
 }
 
-// metadata returns the SQL text of structured metadata; ok is false if the table cannot have any of this name.
+// metadata returns SQL for structured metadata. ok is false if the table cannot have this name.
 func (t *Table) metadata(name string) (sql string, ok bool) {
 	if name == LevelLabel {
 		return t.levelSQL(), true
@@ -235,7 +235,7 @@ func (t *Table) metadata(name string) (sql string, ok bool) {
 	return "coalesce(" + strings.Join(append(parts, "''"), ", ") + ")", true
 }
 
-// spellings returns the keys that may have become a name of a label: with dots in place of underscores.
+// spellings returns the keys that LabelName may have turned into name: with dots in place of underscores.
 func spellings(name string) []string {
 	out := []string{name}
 	if dotted := strings.ReplaceAll(name, "_", "."); dotted != name && !strings.HasPrefix(name, "_") {
@@ -248,7 +248,7 @@ func spellings(name string) []string {
 	return out
 }
 
-// LineSQL returns the SQL text of the line.
+// LineSQL returns SQL for the line.
 func (t *Table) LineSQL() string {
 	if t.Message != nil {
 		return textOf(t.Message)
@@ -271,7 +271,7 @@ func (t *Table) LineSQL() string {
 
 func quote(text string) string { return schema.QuoteLiteral(text) }
 
-// ServiceOf returns the label service_name of an entry with these labels.
+// ServiceOf returns the label service_name of an entry with the given labels.
 func (t *Table) ServiceOf(labels map[string]string) string {
 	for _, c := range t.services {
 		if v := labels[c.Label]; v != "" {

@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/golden.txt again")
 
-// pushed is the table of the push API, with a column that is not a label.
+// pushed is the table of the push API, with an additional column that is not a label.
 func pushed() *schema.Table {
 	return (&schema.Table{Database: "public", Name: "loki_logs", Columns: []schema.Column{
 		{Name: "ts", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp},
@@ -25,7 +25,7 @@ func pushed() *schema.Table {
 	}}).Index()
 }
 
-// app is a table without a column for the line, with a level.
+// app is a table with a level, but no column for the line.
 func app() *schema.Table {
 	return (&schema.Table{Database: "public", Name: "app", Columns: []schema.Column{
 		{Name: "ts", Type: schema.TimestampMicrosecond, Semantic: schema.Timestamp},
@@ -59,7 +59,7 @@ var golden = []string{
 	`{table="app"} |= "x" | detected_level="error" | user_id="7" | table_="y"`,
 }
 
-// TestGolden compares the SQL of queries with the one that was read and stored.
+// TestGolden compares the SQL of queries with the reviewed SQL in the golden file.
 func TestGolden(t *testing.T) {
 	var b strings.Builder
 	tables := []*Table{NewTable(pushed()), NewTable(app())}
@@ -113,7 +113,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// rangeIn returns the range of a metric, and the grouping that its statement does at once.
+// rangeIn returns the range of a metric, and the grouping that the same statement computes.
 func rangeIn(m logql.Metric) (*logql.Range, *logql.Grouping) {
 	if v, ok := m.(*logql.Vector); ok {
 		r, _ := rangeIn(v.Of)
@@ -122,7 +122,7 @@ func rangeIn(m logql.Metric) (*logql.Range, *logql.Grouping) {
 	return m.(*logql.Range), nil
 }
 
-// Templates that use themselves do not make SQL without bounds.
+// TestBounds checks that templates which use each other's results do not make SQL of unbounded size.
 func TestBounds(t *testing.T) {
 	text := `{app="web"}` + strings.Repeat(` | label_format x="{{.x}}{{.x}}{{.app}}"`, 50) + ` | x="y"`
 	e, err := logql.Parse(text)
