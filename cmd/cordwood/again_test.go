@@ -12,7 +12,8 @@ import (
 	"cordwood/cmd/cordwood/cli"
 )
 
-// failingOnce is a server that fails the first request, and notes the keys of all.
+// failingOnce starts a server that fails the first request. It returns the idempotency keys of all
+// requests.
 func failingOnce(t *testing.T, fail func(w http.ResponseWriter)) (server *httptest.Server, asked func() []string) {
 	var mu sync.Mutex
 	var keys []string
@@ -36,8 +37,8 @@ func failingOnce(t *testing.T, fail func(w http.ResponseWriter)) (server *httpte
 	}
 }
 
-// TestWhatCommandsSendAgain fails the requests of each command in each way that there is,
-// and holds what is sent again, and under which key, against what it should be.
+// TestWhatCommandsSendAgain fails a request of each command in every way, and checks which requests
+// are retried, and with which key.
 func TestWhatCommandsSendAgain(t *testing.T) {
 	status := func(code int, header ...string) func(http.ResponseWriter) {
 		return func(w http.ResponseWriter) {
@@ -52,7 +53,8 @@ func TestWhatCommandsSendAgain(t *testing.T) {
 	failures := []struct {
 		name string
 		fail func(http.ResponseWriter)
-		// What is sent again: i what ingest and INSERT store, r what reads, c other changes.
+		// again lists the requests that are retried: i means ingest and INSERT, r reads, c other
+		// changes.
 		again string
 	}{
 		{"no answer", func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, "ir"},
@@ -118,7 +120,7 @@ func TestWhatCommandsSendAgain(t *testing.T) {
 	}
 }
 
-// TestTableNames: every command reads the name of a table in the same way.
+// TestTableNames checks that all commands parse table names alike.
 func TestTableNames(t *testing.T) {
 	var mu sync.Mutex
 	var seen string

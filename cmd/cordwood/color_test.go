@@ -8,7 +8,8 @@ import (
 	"cordwood/cmd/cordwood/cli"
 )
 
-// TestColorFlag: every command that prints states has the flag, and refuses what is not a value of it.
+// TestColorFlag checks that every command that prints states has the flag --color, and refuses invalid
+// values.
 func TestColorFlag(t *testing.T) {
 	for _, args := range []string{"cluster status", "cluster operations", "node list", "shard list", "tail t"} {
 		var stderr bytes.Buffer

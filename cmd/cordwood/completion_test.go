@@ -20,7 +20,7 @@ import (
 	"cordwood/node/config"
 )
 
-// TestShellCompletion asks as the scripts of the shells do.
+// TestShellCompletion runs the hidden command that the completion scripts of shells run.
 func TestShellCompletion(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -169,12 +169,12 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// plural is a format that prints a number before a word that does not follow it.
+// plural matches a format that has a number before a plural noun.
 var plural = regexp.MustCompile(`(?:of )?%d (?:rows|tables|backups|databases|files|records|errors|events|batches|` +
 	`statements|bytes|versions|pipelines|[a-z]+\(s\))\b`)
 
-// TestPlurals: "1 rows" is what count is for. Progress ("3 of 7 files"), and sentences that
-// name a number together with its bound, are not meant.
+// TestPlurals checks that formats use count, so that no text says "1 rows". Progress ("3 of 7 files")
+// and sentences with a number and its limit are exempt.
 func TestPlurals(t *testing.T) {
 	var files []string
 	for _, where := range []string{
@@ -212,7 +212,7 @@ func TestVersionFlag(t *testing.T) {
 	}
 }
 
-// TestDoctorOfAServerAlone looks at nothing of this machine.
+// TestDoctorOfAServerAlone checks that only the server is examined, not this machine.
 func TestDoctorOfAServerAlone(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -230,28 +230,29 @@ func TestDoctorOfAServerAlone(t *testing.T) {
 		!strings.Contains(stdout, "server    sound: "+s.URL) {
 		t.Errorf("%q, %q, %v", stdout, stderr, err)
 	}
-	// Of several servers the one that answered is named.
+	// Of several servers, the output contains the one that answered.
 	dead := httptest.NewServer(nil)
 	dead.Close()
 	stdout, stderr, err = execute(t, "", "doctor", "--server", dead.URL+","+s.URL)
 	if err != nil || !strings.Contains(stdout, "server    sound: "+s.URL+"\n") {
 		t.Errorf("two servers: %q, %q, %v", stdout, stderr, err)
 	}
-	// CORDWOOD_SERVER says the same as --server.
+	// CORDWOOD_SERVER has the same effect as --server.
 	t.Setenv("CORDWOOD_SERVER", s.URL)
 	stdout, stderr, err = execute(t, "", "doctor")
 	if err != nil || strings.Contains(stdout, "folder") || strings.Contains(stdout, "machine") ||
 		!strings.Contains(stdout, "server    sound: "+s.URL) {
 		t.Errorf("by the environment: %q, %q, %v", stdout, stderr, err)
 	}
-	// A data folder that is named is looked at, and not the server of the environment.
+	// With --data-dir, the folder is examined instead of the server in the environment.
 	stdout, stderr, _ = execute(t, "", "doctor", "--data-dir", t.TempDir())
 	if strings.Contains(stdout, s.URL) || !strings.Contains(stdout, "\ndata ") {
 		t.Errorf("a folder: %q, %q", stdout, stderr)
 	}
 }
 
-// TestSuggestions: the program names the pipeline or table that was perhaps meant.
+// TestSuggestions checks that an error about an unknown pipeline or table suggests the most similar
+// name.
 func TestSuggestions(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {

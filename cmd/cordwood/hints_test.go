@@ -13,7 +13,8 @@ import (
 	"cordwood/router/httpapi/params"
 )
 
-// TestIngestHints sends the options of tables that are made, and shows what the server says of them.
+// TestIngestHints checks that --hint sends options for new tables, and that the server's warnings
+// about them are printed.
 func TestIngestHints(t *testing.T) {
 	var got []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

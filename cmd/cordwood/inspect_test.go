@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestInspectSmallFiles prints the files of a data folder that are text, and says what the empty ones are for. The
-// secret of the cluster stays one.
+// TestInspectSmallFiles checks that the text files of a data folder are printed, and that empty ones
+// are explained. The secret of the cluster must not be printed.
 func TestInspectSmallFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range map[string]struct{ text, want, fault string }{

@@ -18,8 +18,8 @@ import (
 	"cordwood/router/query/format"
 )
 
-// arrowServer answers "… n=3" with three rows, what changes something with a count, and
-// questions for names with some.
+// arrowServer answers "… n=3" with three rows, changes with a count, and requests for names with a
+// fixed list.
 func arrowServer(t *testing.T) (url string, asked func() []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -84,7 +84,7 @@ func arrowServer(t *testing.T) (url string, asked func() []string) {
 	}
 }
 
-// TestPromptOnTerminal is a session of a person with the keyboard.
+// TestPromptOnTerminal is an interactive session.
 func TestPromptOnTerminal(t *testing.T) {
 	url, asked := arrowServer(t)
 	dir := t.TempDir()
@@ -128,7 +128,7 @@ func TestPromptOnTerminal(t *testing.T) {
 	term.press("\x1b[A")
 	term.wait("LIMIT 3;")
 
-	// The key Up brings the statement back, not its last line.
+	// The key Up restores the whole statement, not only its last line.
 	term.press("\x1b[A")
 	term.wait("SELECT n=3 FROM access WHERE status IS NULL ;")
 	term.press("\r")
@@ -147,7 +147,7 @@ func TestPromptOnTerminal(t *testing.T) {
 	}
 	term.wait("public> ")
 
-	// What does not fit is printed by columns.
+	// A row that is wider than the screen is printed as a line for each column.
 	term.press("\\x auto\rSELECT n=1 AS wide;\r")
 	if got := term.wait("(1 row)"); !strings.Contains(got, "-[ RECORD 1 ]") || !strings.Contains(got, "a     | 0\r\n") ||
 		strings.Contains(got, "+--") {
@@ -167,8 +167,7 @@ func TestPromptOnTerminal(t *testing.T) {
 	}
 	term.wait("public> ")
 
-	// A database that is not there is refused. The server of this test has every one that is
-	// asked for but none.
+	// The prompt refuses an unknown database. This server has every database but none.
 	term.press("\\timing off\r\\c shop\r")
 	term.wait("shop> ")
 
@@ -180,7 +179,7 @@ func TestPromptOnTerminal(t *testing.T) {
 	term.wait("OK")
 	term.wait("shop> ")
 
-	// Ctrl-C drops what is typed, Ctrl-D ends.
+	// Ctrl-C discards the typed text, Ctrl-D ends the session.
 	term.press("SELECT 2\r")
 	term.wait("-> ")
 	term.press("\x03")
@@ -208,7 +207,7 @@ func TestPromptOnTerminal(t *testing.T) {
 	}
 }
 
-// TestPromptWatches runs a statement again until Ctrl-C, and runs files.
+// TestPromptWatches checks that \watch repeats a statement until Ctrl-C, and that \i runs files.
 func TestPromptWatches(t *testing.T) {
 	url, _ := arrowServer(t)
 	file := filepath.Join(t.TempDir(), "two statements.sql")
@@ -224,7 +223,7 @@ func TestPromptWatches(t *testing.T) {
 	}
 	term.press("\x03")
 	term.wait("public> ")
-	// File names are completed, with the spaces in them.
+	// File names with spaces are completed.
 	term.press("\\i " + file[:len(file)-len(" statements.sql")] + "\t\r")
 	term.wait("(5 rows)")
 	term.wait("(6 rows)")

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// asProgram is set for a test binary that is to be the program itself.
+// asProgram is the environment variable that makes the test binary run as the program.
 const asProgram = "CORDWOOD_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// terminal is a pseudo terminal with the program on it.
+// terminal is a pseudo terminal on which the program runs.
 type terminal struct {
 	t    *testing.T
 	keys *os.File
@@ -34,8 +34,8 @@ type terminal struct {
 	done chan error
 }
 
-// onTerminal runs the program on a terminal of 80 columns and 24 lines, which hangs up when
-// the test ends.
+// onTerminal runs the program on a terminal of 80 columns and 24 lines, which is closed when the test
+// ends.
 func onTerminal(t *testing.T, env []string, args ...string) *terminal {
 	t.Helper()
 	ptmx, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -96,8 +96,8 @@ func (term *terminal) press(keys string) {
 	}
 }
 
-// wait waits for a text on the terminal, and returns all up to it; what follows is for the
-// next call.
+// wait waits until the text appears on the terminal, and returns the output up to it. The next call
+// continues after it.
 func (term *terminal) wait(text string) string {
 	term.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
@@ -118,7 +118,7 @@ func (term *terminal) wait(text string) string {
 	return ""
 }
 
-// end waits for the end of the program.
+// end waits until the program exits.
 func (term *terminal) end() {
 	term.t.Helper()
 	select {

@@ -13,7 +13,7 @@ import (
 	"cordwood/cmd/cordwood/cli"
 )
 
-// TestWrongUsage pins what standard error shows, one line, and the exit status.
+// TestWrongUsage checks the exit status and the one line on standard error.
 func TestWrongUsage(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{
@@ -177,8 +177,8 @@ func TestWrongUsage(t *testing.T) {
 	}
 }
 
-// TestServeReadsNamedFilesFirst starts servers whose settings name files that are at fault:
-// they must not leave a data folder behind.
+// TestServeReadsNamedFilesFirst checks that a server whose settings refer to faulty files creates no
+// data folder.
 func TestServeReadsNamedFilesFirst(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "empty")
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
@@ -209,7 +209,7 @@ func TestServeReadsNamedFilesFirst(t *testing.T) {
 	}
 }
 
-// TestServeWithoutAPort: a port that is taken leaves no data folder behind.
+// TestServeWithoutAPort checks that a server whose port is in use creates no data folder.
 func TestServeWithoutAPort(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -233,7 +233,7 @@ func TestServeWithoutAPort(t *testing.T) {
 	}
 }
 
-// TestEveryCommandHasAnExample holds for all that --help lists.
+// TestEveryCommandHasAnExample checks all commands that --help lists.
 func TestEveryCommandHasAnExample(t *testing.T) {
 	var visit func(c *cobra.Command)
 	visit = func(c *cobra.Command) {
@@ -276,7 +276,7 @@ func TestUnknownEnvironment(t *testing.T) {
 	}
 }
 
-// TestDurationsOfFlags refuses wrong durations before it asks a server.
+// TestDurationsOfFlags checks that invalid durations are refused before a request is sent.
 func TestDurationsOfFlags(t *testing.T) {
 	for _, args := range [][]string{
 		{"sql", "--timeout", "soon", "SELECT 1"},
@@ -284,7 +284,7 @@ func TestDurationsOfFlags(t *testing.T) {
 		{"tail", "app", "--since", "yesterday"},
 		{"tail", "app", "--since", "-5m"},
 	} {
-		// No server answers there: the command must not get as far as to ask one.
+		// No server listens there: the command must fail before it sends a request.
 		_, _, err := execute(t, "", append(args, "--server", "http://127.0.0.1:1")...)
 		if cli.ExitStatus(err) != cli.ExitUsage || !strings.Contains(err.Error(), "want a duration") {
 			t.Errorf("%q: error %v, want a wrong usage that asks for a duration", args, err)

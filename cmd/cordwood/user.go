@@ -15,7 +15,7 @@ import (
 	"cordwood/router/access/scram"
 )
 
-// maxPassword bounds a password, in bytes.
+// maxPassword is the maximum length of a password, in bytes.
 const maxPassword = 1 << 10
 
 func newUserCommand() *cobra.Command {
@@ -63,7 +63,7 @@ With --bcrypt it is a bcrypt hash, with which clients of PostgreSQL can sign in 
 	return cmd
 }
 
-// hashed returns how a password is stored.
+// hashed returns the hash of a password, as the list of users stores it.
 func hashed(password string, useBcrypt bool) (string, error) {
 	if !useBcrypt {
 		keys, err := scram.New(password)

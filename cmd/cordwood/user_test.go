@@ -10,7 +10,7 @@ import (
 	"cordwood/router/access/scram"
 )
 
-// TestUserHash prints what the list of users takes for the password that it reads.
+// TestUserHash checks that the list of users accepts the printed hash for the password.
 func TestUserHash(t *testing.T) {
 	hash := func(in string, args ...string) (string, error) {
 		cmd := newUserHashCommand()

@@ -8,7 +8,8 @@ import (
 	"cordwood/node/backup"
 )
 
-// TestMendBackup: the advice about a repository that is not whole has the commands for it.
+// TestMendBackup checks that the advice about an incomplete repository contains the commands that
+// complete it.
 func TestMendBackup(t *testing.T) {
 	const id = "20260704T020000123Z-k3v9xw"
 	manifest := backup.Finding{Kind: backup.Damaged, Object: "backups/" + id + ".manifest"}
@@ -58,7 +59,7 @@ func TestMendBackup(t *testing.T) {
 	}
 }
 
-// TestVerifiedWords calls a repository sound only if its files were read.
+// TestVerifiedWords checks that a repository is called sound only if its files were read.
 func TestVerifiedWords(t *testing.T) {
 	for want, quick := range map[string]bool{": sound\n": false, "their content was not read\n": true} {
 		var out strings.Builder

@@ -10,7 +10,7 @@ import (
 	"cordwood/cmd/cordwood/client"
 )
 
-// TestRetryNotes tells a reason as a whole once a minute.
+// TestRetryNotes checks that a reason is printed in full once a minute.
 func TestRetryNotes(t *testing.T) {
 	var got []string
 	now := time.Unix(0, 0)

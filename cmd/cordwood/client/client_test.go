@@ -22,7 +22,8 @@ type answer struct {
 	body   string
 }
 
-// scripted answers from a script, the last line for ever, and notes what it was asked.
+// scripted starts a server that gives the scripted answers in order and repeats the last one. It
+// records the requests.
 func scripted(t *testing.T, script ...answer) (*httptest.Server, *[]*http.Request) {
 	t.Helper()
 	var asked []*http.Request
@@ -148,8 +149,8 @@ func TestDoRetries(t *testing.T) {
 	}
 }
 
-// TestDoRetriesWhatHasAKey: what may have been stored is sent again if the server knows
-// it by its key, and not without.
+// TestDoRetriesWhatHasAKey checks that a request that may have been executed is retried only if it has
+// an idempotency key.
 func TestDoRetriesWhatHasAKey(t *testing.T) {
 	for _, first := range []answer{
 		{503, map[string]string{"X-Ingest-Partial": "1/2"}, `{"code":5003,"error":"lost"}`},
@@ -184,7 +185,7 @@ func TestDoRetriesWhatHasAKey(t *testing.T) {
 	}
 }
 
-// TestDoForever: a server that is away for longer than any bound is waited for.
+// TestDoForever checks that Config.Forever waits for a server however long it is down.
 func TestDoForever(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	s.Close()

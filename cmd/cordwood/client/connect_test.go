@@ -73,7 +73,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestWrongPorts asks ports that are not for users.
+// TestWrongPorts checks the errors for ports that do not serve users.
 func TestWrongPorts(t *testing.T) {
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()

@@ -65,20 +65,19 @@ func (r rule) allows(k kind) bool {
 	return [...]bool{changing: r.changing, reading: r.reading, keyed: r.keyed}[k]
 }
 
-// rules is the one place that decides about retries, for all commands. After any other failure
-// nothing is retried: the server has refused the request, or it has a fault that a retry does not
-// cure.
+// rules decides about the retries of all commands. No request is retried after any other failure: the
+// server refused it, or has a fault that a retry does not cure.
 var rules = map[failure]rule{
 	{status: noConnection}: {changing: true, reading: true, keyed: true, elsewhere: true},
 	{status: noAnswer}:     {reading: true, keyed: true, unknown: true, elsewhere: true},
 
-	// The time limit of the request is over: a query would need as long again.
+	// The time limit of the request has passed: a query would take as long again.
 	{status: http.StatusRequestTimeout}:                {keyed: true, unknown: true},
 	{status: http.StatusRequestTimeout, stored: true}:  {keyed: true, unknown: true},
 	{status: http.StatusTooManyRequests}:               {changing: true, reading: true, keyed: true},
 	{status: http.StatusTooManyRequests, stored: true}: {keyed: true, unknown: true},
 
-	// A server, or a load balancer, answers so if it cannot serve the request now.
+	// A server, or a load balancer, cannot serve the request now.
 	{status: http.StatusServiceUnavailable}:               {changing: true, reading: true, keyed: true},
 	{status: http.StatusServiceUnavailable, stored: true}: {keyed: true, unknown: true},
 

@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// again lists what is sent again after which failure, by the kinds of requests: c changes
-// something, r reads, k has a key. What is not listed is not sent again. It is written by
-// hand, beside the table that the client has.
+// again lists, for each failure, which kinds of requests are retried: c changes something, r reads, k
+// has a key. The table is independent of the client's own, so that a mistake in one is noticed.
 var again = map[string]string{
 	"no connection": "crk",
 	"no answer":     "rk",
@@ -26,7 +25,7 @@ var again = map[string]string{
 	"504": "rk", "504 partial": "rk", "504 unknown": "rk",
 }
 
-// requests has a request of each kind.
+// requests returns a request of each kind.
 func requests() map[string]Request {
 	return map[string]Request{
 		"c": {Method: http.MethodPost, Path: "/x", Body: []byte("b")},
@@ -35,8 +34,8 @@ func requests() map[string]Request {
 	}
 }
 
-// TestEveryFailure fails each kind of request once in every way there is, and counts how
-// often it is sent. Each time it must have the same key and body.
+// TestEveryFailure fails each kind of request once with every failure, and counts the attempts. All
+// attempts must have the same key and body.
 func TestEveryFailure(t *testing.T) {
 	var name atomic.Value
 	var asked atomic.Int64
@@ -61,7 +60,7 @@ func TestEveryFailure(t *testing.T) {
 	names := []string{"no answer"}
 	for status := 400; status < 520; status++ {
 		if status > 431 && status < 500 {
-			continue // nobody has a use for these
+			continue // these combinations do not occur
 		}
 		names = append(names, fmt.Sprint(status), fmt.Sprint(status, " partial"), fmt.Sprint(status, " unknown"))
 	}
@@ -102,7 +101,8 @@ func TestEveryFailure(t *testing.T) {
 	}
 }
 
-// TestNoConnection sends a request of any kind to the next server at once, and stays there.
+// TestNoConnection checks that a request of any kind goes to the next server at once if no connection
+// can be made, and that later requests go there too.
 func TestNoConnection(t *testing.T) {
 	s, asked := scripted(t, answer{200, nil, ""})
 	for letter, r := range requests() {
@@ -122,12 +122,12 @@ func TestNoConnection(t *testing.T) {
 	}
 }
 
-// TestNextServer reports which failures the next server is asked after, and how.
+// TestNextServer checks after which failures the next server is tried.
 func TestNextServer(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		first answer
-		kinds string // that the second server is asked for
+		kinds string // of the requests that the second server receives
 		waits int
 	}{
 		{"502", answer{502, nil, ""}, "rk", 0},
@@ -150,7 +150,7 @@ func TestNextServer(t *testing.T) {
 	}
 }
 
-// clock is moved by waits.
+// clock is a clock that advances only during waits.
 type clock struct{ at time.Time }
 
 func (c *clock) wait(_ context.Context, d time.Duration) error {
@@ -169,7 +169,8 @@ func timed(t *testing.T, clock *clock, cfg Config) *Client {
 	return c
 }
 
-// TestWithin bounds all tries together by time, however long the server asks to wait.
+// TestWithin checks that Request.Within limits all attempts together, even if the server requests
+// longer waits.
 func TestWithin(t *testing.T) {
 	for _, after := range []string{"1", "4", "30", "600"} {
 		s, asked := scripted(t, answer{503, map[string]string{"Retry-After": after}, `{"code":4008,"error":"no leader"}`})
@@ -196,8 +197,8 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// TestReadsAreRepeated: a read is sent for as long as it may take, and its error is not that its
-// time was over, but why.
+// TestReadsAreRepeated checks that a read is retried until its time limit, and that its error contains
+// the cause rather than the timeout.
 func TestReadsAreRepeated(t *testing.T) {
 	lost := answer{
 		503,
@@ -216,8 +217,8 @@ func TestReadsAreRepeated(t *testing.T) {
 	}
 }
 
-// TestSlowFailures: tries that take long to fail end within the time of the request, although only
-// the server bounds the first one.
+// TestSlowFailures checks that attempts that fail slowly end within the time limit of the request,
+// although only the server limits the first one.
 func TestSlowFailures(t *testing.T) {
 	var k clock
 	var limits []string
@@ -249,7 +250,7 @@ func TestSlowFailures(t *testing.T) {
 	}
 }
 
-// TestLimitOfASilentServer: what does not answer at all is not waited for without end.
+// TestLimitOfASilentServer checks that the wait for a server that never answers is limited.
 func TestLimitOfASilentServer(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -266,8 +267,8 @@ func TestLimitOfASilentServer(t *testing.T) {
 	}
 }
 
-// TestForgottenKeys: a request that may have been done is not sent again when servers may
-// have forgotten its key. One that was not, is.
+// TestForgottenKeys checks that a request that may have been executed is not retried once servers may
+// have forgotten its key, and that any other request is.
 func TestForgottenKeys(t *testing.T) {
 	for _, tt := range []struct {
 		first answer
@@ -288,7 +289,7 @@ func TestForgottenKeys(t *testing.T) {
 	}
 }
 
-// TestMayBeDone checks what the error of a request says about its effect.
+// TestMayBeDone checks for which errors a request may have been executed.
 func TestMayBeDone(t *testing.T) {
 	unknown := answer{503, map[string]string{"X-Svc-Outcome": "unknown"}, ""}
 	for _, tt := range []struct {

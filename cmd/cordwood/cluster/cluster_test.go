@@ -16,7 +16,8 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// clusterServer answers /v1/cluster: the operation runs once, and then is as ended says.
+// clusterServer answers /v1/cluster. The operation is running at the first request, and has the state
+// `ended` afterwards.
 func clusterServer(t *testing.T, status *clusterapi.Status, ended clusterapi.Operation) (url string, asked *[]string) {
 	asked = &[]string{}
 	polls := 0
@@ -182,7 +183,8 @@ func TestClusterCommands(t *testing.T) {
 	}
 }
 
-// TestStatusOfUnreadyServer: what a server that is not ready says is shown at once.
+// TestStatusOfUnreadyServer checks that the error of a server that is not ready is shown without a
+// retry.
 func TestStatusOfUnreadyServer(t *testing.T) {
 	asked := 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -201,8 +203,8 @@ func TestStatusOfUnreadyServer(t *testing.T) {
 	}
 }
 
-// TestShardDropWantsItsNumber: what is lost is shown, and nothing is done before the number of the
-// shard was given.
+// TestShardDropWantsItsNumber checks that the command shows what would be lost, and changes nothing
+// until the user enters the number of the shard.
 func TestShardDropWantsItsNumber(t *testing.T) {
 	var asked []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -233,7 +235,8 @@ func TestShardDropWantsItsNumber(t *testing.T) {
 	}
 }
 
-// TestStatusVerdicts: each verdict is said in the first lines, and only what is broken fails.
+// TestStatusVerdicts checks that the first lines state the verdict, and that the command fails only
+// for a broken cluster.
 func TestStatusVerdicts(t *testing.T) {
 	nodes := []clusterapi.Node{{Name: "n1", State: "up"}, {Name: "n2", State: "unknown", SilentSeconds: 0.4}}
 	for _, c := range []struct {
@@ -269,7 +272,7 @@ func TestStatusVerdicts(t *testing.T) {
 	}
 }
 
-// TestNodeVersions: an upgrade is followed by the versions of the nodes, which both tables have.
+// TestNodeVersions checks that both tables show the versions of the nodes during an upgrade.
 func TestNodeVersions(t *testing.T) {
 	status := &clusterapi.Status{
 		Health: "ok",
@@ -286,7 +289,7 @@ func TestNodeVersions(t *testing.T) {
 	}
 }
 
-// TestShardsWithoutLeader counts no shard that is being removed and needs none.
+// TestShardsWithoutLeader checks that a retiring shard, which needs no leader, is not counted.
 func TestShardsWithoutLeader(t *testing.T) {
 	out := &bytes.Buffer{}
 	status := &clusterapi.Status{Health: "degraded", Shards: []clusterapi.Shard{

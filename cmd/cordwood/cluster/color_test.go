@@ -12,8 +12,8 @@ import (
 
 var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// TestColorsOfStates: states have colours only where they are wanted, and coloured columns are as
-// wide as others.
+// TestColorsOfStates checks that states are coloured only on request, and that colours do not change
+// the width of columns.
 func TestColorsOfStates(t *testing.T) {
 	status := &clusterapi.Status{
 		ClusterID: "c", Health: "broken", Problems: []clusterapi.Problem{{Severity: "critical", Text: "t", Advice: "a"}},

@@ -12,7 +12,7 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// nodeSet is a server of /v1/cluster that writes down what it is asked to change.
+// nodeSet is a server of /v1/cluster that records the requested changes.
 type nodeSet struct {
 	status  clusterapi.Status
 	refuse  string // id of a node that cannot be decommissioned

@@ -9,7 +9,8 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// An error of several lines is one line of the table, and whole where one operation is shown.
+// TestReasonsOfSeveralLines checks that an error of several lines takes one line in the list, and is
+// printed in full in the details of an operation.
 func TestReasonsOfSeveralLines(t *testing.T) {
 	reason := "shard 3 copies its rows\nask node n4 (127.0.0.1:4104): refused\n" + strings.Repeat("x", 300)
 	op := clusterapi.Operation{

@@ -11,8 +11,8 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// TestRebalanceJoins waits for a rebalance that the cluster has begun by itself, as it does after 'node undrain': a
-// second one would be refused.
+// TestRebalanceJoins checks that the command follows a rebalance that the cluster started itself, as
+// after 'node undrain': the server would refuse a second one.
 func TestRebalanceJoins(t *testing.T) {
 	rebalance := clusterapi.Operation{ID: 16, Kind: "rebalance", Subject: "cluster", State: "running", By: "cluster"}
 	ended := rebalance
@@ -56,7 +56,7 @@ func TestRebalanceJoins(t *testing.T) {
 	}
 }
 
-// TestRebalanceOfNothing needs no answer of a person if nothing is to be done.
+// TestRebalanceOfNothing checks that no confirmation is needed if the plan is empty.
 func TestRebalanceOfNothing(t *testing.T) {
 	plan := clusterapi.Plan{}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

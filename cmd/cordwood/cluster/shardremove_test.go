@@ -12,7 +12,7 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// TestShardRemove begins a removal, or shows what it would do without beginning it.
+// TestShardRemove checks that the command starts a removal, or with --plan only shows the plan.
 func TestShardRemove(t *testing.T) {
 	var asked []string
 	removal := clusterapi.Removal{}

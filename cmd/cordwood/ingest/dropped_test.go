@@ -5,13 +5,14 @@ import (
 	"testing"
 )
 
-// TestAllRecordsSkipped: a command that stored nothing because every record was bad does not end with status 0.
+// TestAllRecordsSkipped checks that the command fails if it stored nothing because every record was
+// invalid.
 func TestAllRecordsSkipped(t *testing.T) {
 	s, _ := ingestServer(t)
 	for in, want := range map[string]string{
 		"skip\nskip\n": "nothing was stored: the server skipped 2 records",
-		"skip\nkeep\n": "", // the good one is stored
-		"drop\n":       "", // the pipeline wants it so
+		"skip\nkeep\n": "", // the valid record is stored
+		"drop\n":       "", // dropped by the pipeline, which is no error
 	} {
 		stdout, stderr, err := execute(t, in, "ingest", "--server", s.URL, "--table", "t", "--format", "text",
 			"--skip-error", "-")
@@ -21,7 +22,8 @@ func TestAllRecordsSkipped(t *testing.T) {
 	}
 }
 
-// Records that the pipeline drops are counted in the last line; without them it is as ever.
+// TestDroppedRecordsAreCounted checks that the last line counts the records that the pipeline dropped,
+// and does not mention them if there are none.
 func TestDroppedRecordsAreCounted(t *testing.T) {
 	s, _ := ingestServer(t)
 	for _, tt := range []struct{ in, want string }{

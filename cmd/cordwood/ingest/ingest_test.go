@@ -29,8 +29,8 @@ type received struct {
 	query, contentType, body string
 }
 
-// ingestServer counts lines or values as rows; a batch that holds "bad" is refused, one
-// that holds "skip" has a record skipped.
+// ingestServer counts lines or values as rows. It refuses a batch that contains "bad", and skips a
+// record of a batch that contains "skip".
 func ingestServer(t *testing.T) (*httptest.Server, func() []received) {
 	t.Helper()
 	var mu sync.Mutex
@@ -46,7 +46,7 @@ func ingestServer(t *testing.T) (*httptest.Server, func() []received) {
 		if r.Header.Get("Content-Type") == "application/json" {
 			var values []any
 			if err := json.Unmarshal(body, &values); err != nil {
-				t.Errorf("batch is no array: %v: %.200s", err, body)
+				t.Errorf("batch is not an array: %v: %.200s", err, body)
 			}
 			rows = len(values)
 		}
@@ -114,7 +114,7 @@ func TestIngest(t *testing.T) {
 		flags       []string
 		contentType string
 		rows        int
-		want        string // all batches joined, if there is one order
+		want        string // all batches joined, if their order is fixed
 	}{
 		{"ndjson", []byte(lines), nil, "application/x-ndjson", 1000, lines},
 		{"gzip", gzipped(t, lines), nil, "application/x-ndjson", 1000, lines},
@@ -197,7 +197,8 @@ func TestIngestInParallelFromManyFiles(t *testing.T) {
 	}
 }
 
-// Files far more than there are buffers: each gives back the buffer in which its end was found.
+// TestIngestManyFiles sends far more files than there are buffers: each file must return its last
+// buffer.
 func TestIngestManyFiles(t *testing.T) {
 	var files, want []string
 	for i := range 50 {
@@ -250,7 +251,7 @@ func TestIngestManyFiles(t *testing.T) {
 		t.Error(diff)
 	}
 
-	// One that cannot be opened, known before anything is sent.
+	// A file that cannot be opened is reported before anything is sent.
 	for _, name := range []string{"/no/such/file", t.TempDir()} {
 		_, sent, err := ingest(slices.Insert(slices.Clone(files), 40, name))
 		if err == nil || !strings.Contains(err.Error(), name+": ") || !strings.Contains(err.Error(), "nothing was sent") ||
@@ -258,7 +259,7 @@ func TestIngestManyFiles(t *testing.T) {
 			t.Errorf("%s: %v, sent %d records", name, err, len(sent))
 		}
 	}
-	// One that cannot be read to its end: what came before it stays stored.
+	// A damaged file is reported; the batches before the damage stay stored.
 	broken := writeFile(t, "broken.gz", gzipped(t, manyLines(100))[:100])
 	_, sent, err = ingest(slices.Insert(slices.Clone(files), 40, broken))
 	if err == nil || !strings.Contains(err.Error(), broken+": ") || len(sent) < 70 {
@@ -512,7 +513,7 @@ func TestLongRecords(t *testing.T) {
 	}
 }
 
-// zeros is text without end.
+// zeros is an endless reader of the digit 0.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {
@@ -590,7 +591,7 @@ func FuzzValueSplitter(f *testing.F) {
 	})
 }
 
-// TestProgressLine begins with sane numbers.
+// TestProgressLine checks the progress line, including its first numbers.
 func TestProgressLine(t *testing.T) {
 	p := newProgress(io.Discard, 4<<20)
 	p.read.Store(1 << 20)
@@ -616,7 +617,8 @@ func TestProgressLine(t *testing.T) {
 	}
 }
 
-// TestIngestTellsOfCSV: a CSV file is stored as lines of text. The command says so, and names the way to get columns.
+// TestIngestTellsOfCSV checks that the command warns that a CSV file is stored as lines of text, and
+// explains how to get columns.
 func TestIngestTellsOfCSV(t *testing.T) {
 	s, _ := ingestServer(t)
 	for _, tt := range []struct {
@@ -665,7 +667,8 @@ func TestUnknownHint(t *testing.T) {
 	}
 }
 
-// TestIngestTimeout: the command gives up a batch when its timeout is over, and sends the timeout to the server.
+// TestIngestTimeout checks that the command gives up a batch after --timeout, and sends the timeout to
+// the server.
 func TestIngestTimeout(t *testing.T) {
 	var limits []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

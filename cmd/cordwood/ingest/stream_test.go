@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// piped starts the command behind a pipe; batches are the bodies that a server gets.
+// piped starts the command with a pipe as its input; batches receives the bodies that reach the
+// server.
 func piped(t *testing.T, flags ...string) (in *io.PipeWriter, batches <-chan string, end *ending) {
 	t.Helper()
 	bodies := make(chan string, 100)
@@ -40,7 +41,7 @@ func piped(t *testing.T, flags ...string) (in *io.PipeWriter, batches <-chan str
 	return w, bodies, &ending{close: w.Close, wait: func() (string, error) { err := <-done; return out.String(), err }}
 }
 
-// ending ends a command behind a pipe, or waits until it has ended by itself.
+// ending is the end of a command that reads a pipe.
 type ending struct {
 	close func() error
 	wait  func() (stdout string, err error)
@@ -70,12 +71,13 @@ func expect(t *testing.T, batches <-chan string, want string) {
 	}
 }
 
-// TestIngestOfAPipe: what stands still is sent, only whole records are, and none is lost.
+// TestIngestOfAPipe checks that complete records are sent while the pipe pauses, that incomplete ones
+// are not, and that none is lost.
 func TestIngestOfAPipe(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		steps [][2]string // what is written, and the batch that comes of it, if any
-		rest  string      // the batch that the end brings
+		steps [][2]string // the written text, and the batch that it causes, if any
+		rest  string      // the batch after the pipe was closed
 		rows  int
 	}{
 		{"lines", [][2]string{
@@ -112,7 +114,8 @@ func TestIngestOfAPipe(t *testing.T) {
 	}
 }
 
-// TestIngestOfAPipeThatWaits: without a time a batch waits for the end.
+// TestIngestOfAPipeThatWaits checks that a batch without a time limit is sent only when the pipe is
+// closed.
 func TestIngestOfAPipeThatWaits(t *testing.T) {
 	in, batches, end := piped(t, "--flush-after", "0")
 	for n := range 50 {
@@ -124,7 +127,8 @@ func TestIngestOfAPipeThatWaits(t *testing.T) {
 	}
 }
 
-// TestIngestOfAPipeStopped: a signal has what is complete sent at once, and the rest not.
+// TestIngestOfAPipeStopped checks that a signal sends the complete records at once, but not an
+// incomplete one.
 func TestIngestOfAPipeStopped(t *testing.T) {
 	in, batches, end := piped(t, "--flush-after", "1h")
 	write(t, in, "{\"n\":1}\n{\"n\":2}\n")
@@ -139,7 +143,7 @@ func TestIngestOfAPipeStopped(t *testing.T) {
 	}
 }
 
-// TestStreamNeverStill: a batch goes in its time although there is always more to read.
+// TestStreamNeverStill checks that a batch ends at its time limit although the input never pauses.
 func TestStreamNeverStill(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var closed sync.WaitGroup
@@ -152,7 +156,7 @@ func TestStreamNeverStill(t *testing.T) {
 	}
 	cancel()
 	closed.Wait()
-	if err := drain(s); err != context.Canceled { //nolint:errorlint // it comes as it is
+	if err := drain(s); err != context.Canceled { //nolint:errorlint // the stream must not wrap it
 		t.Errorf("after the end of the context: %v", err)
 	}
 }
@@ -165,7 +169,7 @@ func drain(s Splitter) error {
 	}
 }
 
-// repeated is a text again and again.
+// repeated is an endless reader that repeats a text.
 type repeated string
 
 func (r repeated) Read(b []byte) (int, error) {
@@ -176,8 +180,8 @@ func (r repeated) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestIngestKeys: a batch whose answer is lost is sent again under its key, another batch
-// has another one.
+// TestIngestKeys checks that a batch without an answer is sent again with the same key, and that each
+// batch has its own key.
 func TestIngestKeys(t *testing.T) {
 	var calls atomic.Int64
 	var mu sync.Mutex

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A file of a known form that is not taken is told with what makes text of it.
+// TestUnsupportedForms checks that the error for a known but unsupported format contains the command
+// that converts it to text.
 func TestUnsupportedForms(t *testing.T) {
 	s, sent := ingestServer(t)
 	for in, want := range map[string]string{

@@ -88,7 +88,7 @@ func TestFirstRecords(t *testing.T) {
 	}
 }
 
-// TestDryRunTellsTheRest: a file with more records than are tried is not passed over in silence.
+// TestDryRunTellsTheRest checks that the output says so if a file has more records than are tried.
 func TestDryRunTellsTheRest(t *testing.T) {
 	server, _ := pipelineServer(t)
 	lines, broken := writeFile(t, "lines.txt", []byte(strings.Repeat("x\n\n", 3001))),
@@ -114,7 +114,8 @@ func TestDryRunTellsTheRest(t *testing.T) {
 	}
 }
 
-// TestDryRunShowsTwoWhole: the first two records that pass are shown, and every one that fails; -n shows all.
+// TestDryRunShowsTwoWhole checks that the first two successful records and all failed ones are shown
+// in full, and that -n shows more.
 func TestDryRunShowsTwoWhole(t *testing.T) {
 	var answer strings.Builder
 	answer.WriteString(`{"tables":[{"table_name":"dry_run","rows":[[]],"schema":[{"name":"host","data_type":"STRING",` +
@@ -151,11 +152,12 @@ func TestDryRunShowsTwoWhole(t *testing.T) {
 	}
 }
 
-// TestDryRunOfManyRecords sends as many records as a server takes, and asks for the steps of each.
+// TestDryRunOfManyRecords checks that the command sends as many records as a server accepts, and
+// requests the steps of each.
 func TestDryRunOfManyRecords(t *testing.T) {
 	for _, tt := range []struct {
 		args          []string
-		lines, traced int // traced: the number of the last record whose steps are asked for; 0: nothing is asked
+		lines, traced int // traced: the last record whose steps are requested; 0: none
 		sent          int
 	}{
 		{args: []string{"-n", "100"}, lines: 120, sent: 100, traced: 99},
@@ -192,7 +194,8 @@ func TestDryRunOfManyRecords(t *testing.T) {
 	}
 }
 
-// TestDryRunPrintsWarnings: what would be stored otherwise than it came is told beside the rows.
+// TestDryRunPrintsWarnings checks that a warning is printed for each value that would be changed when
+// it is stored.
 func TestDryRunPrintsWarnings(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Add("X-Svc-Warnings", "2 numbers lost their fraction")
@@ -206,7 +209,8 @@ func TestDryRunPrintsWarnings(t *testing.T) {
 	}
 }
 
-// TestDryRunOfFile names the flag for whoever gives a file as the name of a pipeline.
+// TestDryRunOfFile checks that the error suggests the flag if a file is given in place of a pipeline's
+// name.
 func TestDryRunOfFile(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
@@ -221,11 +225,11 @@ func TestDryRunOfFile(t *testing.T) {
 	}
 	if _, _, err := execute(t, "x\n", "pipeline", "dryrun", "edge", "--server", s.URL); err == nil ||
 		strings.Contains(err.Error(), "--file") {
-		t.Errorf("a name that is no file: %v", err)
+		t.Errorf("a name that is not a file: %v", err)
 	}
 }
 
-// pipelineServer answers as a server with the pipeline edge does, and notes requests.
+// pipelineServer starts a server that has the pipeline edge, and records the requests.
 func pipelineServer(t *testing.T) (server string, asked func() []string) {
 	t.Helper()
 	var log []string
@@ -295,7 +299,7 @@ const tracedAnswer = `{"tables":[{"table_name":"dry_run_web","database":"public"
   {"pipeline":"edge","step":"processors[0] vrl","record":null,"added":[],"changed":[],"removed":[]}],
   "rows":[]}],"skipped":1,"execution_time_ms":1}`
 
-// against runs a command line in this process, against a server.
+// against runs a command line in this process, with the given server and standard input.
 func against(t *testing.T, server, in string, args ...string) (out, errOut string, err error) {
 	t.Helper()
 	return execute(t, in, append(args, "--server", server)...)

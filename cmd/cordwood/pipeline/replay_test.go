@@ -25,7 +25,7 @@ func TestReplay(t *testing.T) {
 		`"end":true,"until":"2024-07-04T08:31:03Z"}`
 	for _, tt := range []struct {
 		name, args, answer string
-		request            string // what the server is asked for
+		request            string // the request to the server
 		out, errOut        string
 		status             int // of the command
 	}{
@@ -70,7 +70,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// The list has the records that no replay stored.
+// TestListRejects checks that the list has the records that no replay stored.
 func TestListRejects(t *testing.T) {
 	noted := ""
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -103,7 +103,7 @@ func TestListRejects(t *testing.T) {
 	}
 }
 
-// idOfThird returns the id under which a replay notes the third record.
+// idOfThird returns the id under which a replay records the third record.
 func idOfThird(t *testing.T) string {
 	var ids replay.IDs
 	var r replay.Reject
@@ -113,7 +113,7 @@ func idOfThird(t *testing.T) string {
 	return ids.Of(&r)
 }
 
-// TestReplayHints: a name of which no record is kept may be mistyped.
+// TestReplayHints checks the hint for a name that no rejected record has: it may be mistyped.
 func TestReplayHints(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch body, _ := io.ReadAll(r.Body); {
@@ -146,7 +146,7 @@ func TestReplayHints(t *testing.T) {
 	}
 }
 
-// Without the table there are no rejects.
+// TestReplayWithoutTable checks that there are no rejects if their table does not exist.
 func TestReplayWithoutTable(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)

@@ -18,7 +18,7 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// fixedNames are those of a server with two databases.
+// fixedNames has the names of a server with two databases.
 type fixedNames struct{}
 
 func (fixedNames) databases() []string { return []string{"public", "shop"} }
@@ -49,7 +49,7 @@ func TestCompletion(t *testing.T) {
 	c := &completer{names: fixedNames{}, db: func() string { return "public" }, pending: func() string { return pending }}
 	for _, tt := range []struct {
 		line string // | is the cursor
-		want string // the line for each completion, or some of it
+		want string // the completed lines, or a part of them
 	}{
 		{"SEL|", "SELECT"},
 		{"sel|", "select"},
@@ -62,7 +62,7 @@ func TestCompletion(t *testing.T) {
 		{"SELECT * FROM sh|", "SELECT * FROM shop."},
 		{"SELECT * FROM shop.|", "SELECT * FROM shop.carts"},
 		{"SELECT * FROM app, acc|", "SELECT * FROM app, access"},
-		{"SELECT a.s| FROM access AS a", ""}, // what follows the cursor is not looked at
+		{"SELECT a.s| FROM access AS a", ""}, // the text after the cursor is ignored
 		{"SELECT * FROM access AS a WHERE a.sta|", "SELECT * FROM access AS a WHERE a.status"},
 		{"SELECT * FROM access x JOIN app y ON y.l|", "SELECT * FROM access x JOIN app y ON y.level"},
 		{"SELECT * FROM shop.carts WHERE it|", "SELECT * FROM shop.carts WHERE items"},
@@ -135,8 +135,8 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestCompletionKeepsWhatWasTyped: what the prompt puts in the place of a word, the beginning that all
-// completions share, is never shorter than the word, and is the word but for case.
+// TestCompletionKeepsWhatWasTyped checks that the common prefix of all completions, which replaces the
+// typed word, begins with that word in any case.
 func TestCompletionKeepsWhatWasTyped(t *testing.T) {
 	c := &completer{names: fixedNames{}, db: func() string { return "public" }, pending: func() string { return "" }}
 	for _, line := range []string{
@@ -155,7 +155,7 @@ func TestCompletionKeepsWhatWasTyped(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		typed, list string
-		want        string // what the prompt writes, and what it shows
+		want        string // the new line, and the listed completions
 	}{
 		{"FR", "FROM from_hex(", "FROM: FROM from_hex("},
 		{"Or", "ORDER order_id", "OrDER: ORDER order_id"},
@@ -174,7 +174,7 @@ func TestCompletionKeepsWhatWasTyped(t *testing.T) {
 	}
 }
 
-// TestSyntaxIsTaken: the server reads the statements that \h ALTER TABLE shows.
+// TestSyntaxIsTaken checks that the server parses the statements that \h ALTER TABLE shows.
 func TestSyntaxIsTaken(t *testing.T) {
 	i := slices.IndexFunc(syntaxes, func(s struct{ name, text string }) bool { return s.name == "ALTER TABLE" })
 	for line := range strings.Lines(syntaxes[i].text) {
@@ -193,8 +193,8 @@ func TestSyntaxIsTaken(t *testing.T) {
 	}
 }
 
-// TestCompletionDoesNotWait: a server that hangs does not hold the prompt up, neither the
-// first time for long, nor again.
+// TestCompletionDoesNotWait checks that a server that hangs delays the prompt only shortly, and only
+// once.
 func TestCompletionDoesNotWait(t *testing.T) {
 	var asked atomic.Int64
 	hang := make(chan struct{})
@@ -242,7 +242,8 @@ func TestHistoryEntry(t *testing.T) {
 	}
 }
 
-// TestHistoryIsBounded: a file that has grown is written anew with the last statements.
+// TestHistoryIsBounded checks that a history file that has grown too large is rewritten with the last
+// statements.
 func TestHistoryIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history")
 	if err := os.WriteFile(path, []byte(strings.Repeat("SELECT 1;\n", 3*maxHistory)+"SELECT 2;\n\xff\n"),
@@ -271,7 +272,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestPromptRefusesDatabases: the old database stays.
+// TestPromptRefusesDatabases checks that the prompt keeps its database if the new one does not exist.
 func TestPromptRefusesDatabases(t *testing.T) {
 	s, asked := sqlServer(t)
 	p, _, _, errOut := newPrompt(t, s.URL, `\c shp`, "SELECT 1;", `\c fail`, "SELECT 2;", "USE shp;",

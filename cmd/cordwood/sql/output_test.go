@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Only rows of statements go into the file of \o; what the prompt has to say is printed on the terminal.
+// TestOutputFileHasRowsOnly checks that \o writes only rows to the file; messages are printed on the
+// terminal.
 func TestOutputFileHasRowsOnly(t *testing.T) {
 	s, _ := sqlServer(t)
 	file := filepath.Join(t.TempDir(), "rows")
@@ -34,7 +35,7 @@ func TestOutputFileHasRowsOnly(t *testing.T) {
 	}
 }
 
-// The prompt shows which quote is open, and \r leaves it.
+// TestPromptShowsTheOpenQuote checks that the prompt shows which quote is open, and that \r leaves it.
 func TestPromptShowsTheOpenQuote(t *testing.T) {
 	s, asked := sqlServer(t)
 	p, person, _, _ := newPrompt(t, s.URL, "SELECT 'a", `\r`, `SELECT "a`, `\q`, `\r`, "SELECT e'a", "';", "SELECT", "1;")

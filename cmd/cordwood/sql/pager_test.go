@@ -19,7 +19,7 @@ func TestSpent(t *testing.T) {
 	}
 }
 
-// slowReader is a pager that is looked at for a while.
+// slowReader is a pager that the user leaves after a while.
 type slowReader struct {
 	bytes.Buffer
 	close func()
@@ -27,7 +27,7 @@ type slowReader struct {
 
 func (s *slowReader) Close() error { s.close(); return nil }
 
-// The time for which a person looks at a pager is not the statement's.
+// TestReadingIsNotTheStatements checks that the time in the pager does not count as the statement's.
 func TestReadingIsNotTheStatements(t *testing.T) {
 	now := time.Unix(0, 0)
 	pager := &slowReader{close: func() { now = now.Add(10 * time.Second) }}

@@ -33,7 +33,8 @@ func TestInsertOfUnknownOutcome(t *testing.T) {
 	}
 }
 
-// TestServers asks the next server if one is not there, with every way to name several.
+// TestServers checks that the next server is used if one is unreachable, however the servers are
+// given.
 func TestServers(t *testing.T) {
 	s, asked := sqlServer(t)
 	for i, args := range [][]string{
@@ -56,7 +57,8 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestReadFlags: the flags go to the server as its parameters, and the client reports what an answer lacks.
+// TestReadFlags checks that the flags become parameters of the request, and that the missing parts of
+// a partial answer are reported.
 func TestReadFlags(t *testing.T) {
 	var query string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// \search runs the statement that the server makes of a search, and prints it.
+// TestSearch checks that \search prints and runs the statement that the server returns for a search.
 func TestSearch(t *testing.T) {
 	var asked, ran []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -20,8 +20,8 @@ import (
 	"cordwood/cmd/cordwood/client"
 )
 
-// sqlServer answers each statement with its own text, in what shape the format asks
-// for, and those that hold "fail" with an error.
+// sqlServer answers each statement with its own text in the requested format, and a statement that
+// contains "fail" with an error.
 func sqlServer(t *testing.T) (*httptest.Server, func() []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -132,7 +132,7 @@ func TestSQLScript(t *testing.T) {
 	}
 }
 
-// typed is a person who types these lines; "^C" is Ctrl-C.
+// typed is a user who types these lines; "^C" is Ctrl-C.
 type typed struct {
 	lines   []string
 	prompts []string
@@ -167,8 +167,8 @@ func newPrompt(t *testing.T, server string, lines ...string) (p *prompt, person 
 	}, person, out, errOut
 }
 
-// TestPromptCommandsElsewhere: a command of the prompt is no statement.
-// TestSQLScriptNamesTheStatement: the server knows only the statement, and counts lines in that.
+// TestSQLScriptNamesTheStatement checks that errors contain the number and the line of the statement
+// in the script: the server counts lines from the start of the statement.
 func TestSQLScriptNamesTheStatement(t *testing.T) {
 	s, asked := sqlServer(t)
 	const answer = "no\nsuch table (server answered 400, code 4001)"
@@ -233,7 +233,7 @@ func TestPrompt(t *testing.T) {
 			t.Errorf("no %q in %q", text, errOut)
 		}
 	}
-	// A statement is one entry, on however many lines it was typed.
+	// A statement is one entry, even if it was typed on several lines.
 	wantHistory := []string{
 		"SELECT 1; SELECT 2;", "SELECT 3", "fail;", `\d`, `\d app;`, `\l`, "use shop;", "SELECT 4; -- done", `\o csv`,
 		"SELECT 5;", `\o xml`, `\xx`, `\c`, `\timng`, `\?`, "exit",
@@ -243,13 +243,13 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
-// TestTimeZoneHolds: SET TIME ZONE is sent again with later statements, since the server forgets it
-// when a request ends.
+// TestTimeZoneHolds checks that SET TIME ZONE is sent again with later statements: the server forgets
+// it when the request ends.
 func TestTimeZoneHolds(t *testing.T) {
 	s, asked := sqlServer(t)
 	script := "SELECT 1; set local time zone 'Europe/Berlin'; SELECT 2; SET TIME ZONE 'fail'; SELECT 3"
 	if _, _, err := execute(t, "", "sql", "--server", s.URL, "--timezone", "+01:00", script); err == nil {
-		t.Error("a zone that the server refuses is no error")
+		t.Error("a zone that the server refuses was accepted")
 	}
 	file := filepath.Join(t.TempDir(), "two.sql")
 	if err := os.WriteFile(file, []byte("SET time_zone = 'Asia/Tokyo'; SELECT 4"), 0o600); err != nil {
@@ -281,8 +281,8 @@ func TestTimeZoneHolds(t *testing.T) {
 	}
 }
 
-// TestPromptDropsTheRest: what follows a statement that fails on the same line may be a part
-// of it, so it is not run.
+// TestPromptDropsTheRest checks that the rest of a line is not run after a statement that fails: it
+// may be a part of that statement.
 func TestPromptDropsTheRest(t *testing.T) {
 	s, asked := sqlServer(t)
 	p, _, _, errOut := newPrompt(t, s.URL, `fail; DROP TABLE app;`,

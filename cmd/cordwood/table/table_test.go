@@ -10,7 +10,7 @@ import (
 	"cordwood/cmd/cordwood/cli/clitest"
 )
 
-// TestWarningsAreShown prints what the server warns of, whatever command ran the statement.
+// TestWarningsAreShown checks that every command prints the server's warnings.
 func TestWarningsAreShown(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header()["X-Svc-Warnings"] = []string{"rows have expired", "and more"}
@@ -43,7 +43,7 @@ func TestRemovalOfNoTable(t *testing.T) {
 		want   string
 	}{
 		{http.StatusNotFound, "the server says no"},
-		{http.StatusForbidden, "say --yes"}, // who may not read the table may still remove it
+		{http.StatusForbidden, "say --yes"}, // a user without the right to read may still remove the table
 	} {
 		status = c.status
 		for _, verb := range []string{"drop", "truncate"} {

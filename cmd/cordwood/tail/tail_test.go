@@ -19,7 +19,8 @@ import (
 	"cordwood/cmd/cordwood/client"
 )
 
-// tailServer answers the connections in turn with the texts; one that ends with … is cut.
+// tailServer answers successive connections with the texts. It breaks the connection after a text that
+// ends with ….
 func tailServer(t *testing.T, texts ...string) (*follower, *bytes.Buffer, *bytes.Buffer, *[]url.Values) {
 	t.Helper()
 	var asked []url.Values
@@ -129,8 +130,8 @@ ts                    level  msg   n
 	}
 }
 
-// TestTailTableOnTerminal: widths follow, with a new heading, and levels have colours only
-// where they are wanted.
+// TestTailTableOnTerminal checks that columns grow with their values under a new heading, and that
+// levels are coloured only on request.
 func TestTailTableOnTerminal(t *testing.T) {
 	var out bytes.Buffer
 	p := newPrinter(&out, "table", true)

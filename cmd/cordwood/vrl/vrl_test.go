@@ -118,7 +118,8 @@ func TestVRLRepl(t *testing.T) {
 	}
 }
 
-// An expression that is not complete goes on in the next line, until it is or an empty line or the end comes.
+// TestVRLReplOverLines checks that an incomplete expression continues on the next lines until it is
+// complete, an empty line follows, or the input ends.
 func TestVRLReplOverLines(t *testing.T) {
 	in := "if .e == true {\n.a = 1\n.b = 2\n} else {\n.a = 3\n}\n.\n[1,\n2]\n1 +\n\n\\xx\n\\help me now\nfoo(\n{\"k\":"
 	out, _, err := runVRL(t, in, "repl", "--event", `{"e":true}`)
