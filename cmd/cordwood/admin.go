@@ -20,8 +20,8 @@ func newAdminCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "admin",
 		Short: "Prepare one node for its stop, set the level of its log",
-		Long: `Talk to the administrator's port of one node (the flag --admin-addr of 'cordwood serve'), which
-knows no users. 'cordwood node drain' is another thing: it moves what a node holds elsewhere.`,
+		Long: `Send requests to the administrator's port of one node (the flag --admin-addr of 'cordwood serve').
+The port needs no user. To move the replicas of a node to other nodes, use 'cordwood node drain'.`,
 		Example: "  cordwood admin drain --wait 10s\n  cordwood admin log-level debug",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -39,8 +39,8 @@ func newAdminDrainCommand() *cobra.Command {
 		Use:   "drain",
 		Short: "Make a node that is about to stop unready, and transfer its leaderships",
 		Long: `Make a node that is about to stop unready, so that load balancers send it no new clients, and
-have it hand on what it leads. The command ends when --wait is over; requests are served until
-the node stops. 'cordwood admin undrain' takes it back.`,
+transfer its leaderships to other nodes. The command ends after --wait. The node serves requests
+until it stops. 'cordwood admin undrain' makes it ready again.`,
 		Example: "  cordwood admin drain --wait 10s",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

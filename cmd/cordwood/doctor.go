@@ -30,26 +30,25 @@ func newDoctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check settings, machine, server and data, and advise what to change",
-		Long: `Say what is wrong with a node, and what to do about it. It checks
+		Long: `Report problems of a node, and what to do about them. The command checks
 
-  settings  as 'cordwood serve' would take them from the environment and --config: values,
-            the files that they name, certificates, whether the ports are free
-  machine   room on the disk, how long it takes to be safe on it, the clock, limits of files
-  server    if one runs: whether it is ready, its clock, whether the nodes of its cluster
-            are reachable, shards without a leader
-  data      if none runs: every byte of the data folder. The identity; the metadata's
-            database, page by page and by its digest; logs, entry by entry; snapshots;
-            manifests; every segment, by checksum and row by row; how they continue each
-            other; and files that nothing explains
+  settings  as 'cordwood serve' would read them from the environment and --config: values,
+            the files that they refer to, certificates, whether the ports are free
+  machine   free disk space, time of a durable write, the clock, limits on open files
+  server    if one is running: whether it is ready, its clock, whether the nodes of its
+            cluster are reachable, shards without a leader
+  data      if none is running: every byte of the data folder: the identity; every page and
+            the digest of the metadata's database; all entries of logs; snapshots; manifests;
+            every segment, by checksum and row by row; gaps between these; unknown files
 
-If a server uses the data folder, it is asked at the address that it has noted there. With --server or
-CORDWOOD_SERVER, and none of --config, --data-dir and --forget, that server alone is looked at, and
-nothing of this machine. With one of these flags CORDWOOD_SERVER does not count.
+If a server uses the data folder, the command sends requests to the address that the server recorded
+there. With --server or CORDWOOD_SERVER, and without --config, --data-dir and --forget, it checks only
+that server, and nothing of this machine. With one of these flags, CORDWOOD_SERVER is ignored.
 
-Nothing is changed, unless --forget is given: it takes a damaged segment out of the
-manifest, gives up its rows for good, and moves what is left of the file to lost+found.
+Nothing is changed without --forget. --forget removes a damaged segment from the manifest, gives up
+its rows for good, and moves the remains of the file to lost+found.
 
-Status: 0 everything is sound, 1 somebody should look, 3 something is damaged.`,
+The exit status is 0 if everything is sound, 1 if something needs attention, 3 if data is damaged.`,
 		Example: `  cordwood doctor
   cordwood doctor --server http://10.0.0.1:4000
   cordwood doctor --config /etc/cordwood.yaml

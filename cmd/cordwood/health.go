@@ -16,8 +16,8 @@ func newHealthCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "Check whether a server is alive, or ready",
-		Long: `Ask a server whether it lives, or with --ready whether it serves. The status is 0 if it does,
-and 1 if not, with what it waits for. Neither needs a user.`,
+		Long: `Check whether a server is alive, or with --ready whether it is ready. The exit status is 0 if it is.
+Otherwise it is 1, and the output says what the server waits for. Neither check needs a user.`,
 		Example: "  cordwood health\n  cordwood health --ready --server http://10.0.0.7:4000",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -32,26 +32,26 @@ func newInspectCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "inspect FILE…",
 		Short: "Print files that the server writes as text",
-		Long: `Print files that the server writes as text, without changing them. What a file
-is, it says itself or its name does:
+		Long: `Print files that the server writes as text, without changing them. The content or the name of a file
+determines its kind:
 
-  IDENTITY, PEERS, MARKS        who the data folder belongs to, addresses, what tells it from older copies
+  IDENTITY, PEERS, MARKS        the owner of the data folder, addresses of nodes, marks that detect older copies
   CLOCK                         the last time of the clock
   meta/state.db                 databases, tables, shards, nodes
   meta                          the metadata log
-  shards/1/INCARNATION          which shard of that number it is
+  shards/1/INCARNATION          the incarnation of the shard
   shards/1/MANIFEST             the live segments of a shard
   shards/1                      the log of a shard: the writes not yet in segments
   shards/1/segments/*.parquet   segments
-  shards/1/raft/snapshots/*/state.bin  a snapshot, with what raft notes of it
-  shards/1/segments/*.damaged   why a segment is set aside
-  *.batch                       a column batch by itself
-  cordwood-backups.json         what makes a folder a repository of backups
+  shards/1/raft/snapshots/*/state.bin  a snapshot, with its raft metadata
+  shards/1/segments/*.damaged   why a segment is quarantined
+  *.batch                       a single column batch
+  cordwood-backups.json         the file that marks a folder as a repository of backups
   backups/*.manifest            a backup, in its repository
   metadata/*.records            the tables and pipelines of backups
 
-'cordwood doctor' checks all of them at once. The files of the metadata can be read only
-while the server is stopped.`,
+'cordwood doctor' checks all of them at once. Files of the metadata can be read only while the server
+is stopped.`,
 		Example: `  cordwood inspect cordwood-data/shards/1/MANIFEST
   cordwood inspect cordwood-data/shards/*/segments/*.parquet`,
 		Args: cobra.MinimumNArgs(1),

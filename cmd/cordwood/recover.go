@@ -16,28 +16,29 @@ func newRecoverCommand() *cobra.Command {
 		Use: "recover",
 		Short: "Continue with one copy of a shard, or of the metadata, when most others are lost; or with an older data " +
 			"folder",
-		Long: `Make one copy of a shard, or of the metadata, the only member of its group, after most of
-the others were lost for good. Without a majority a group takes nothing and answers nothing,
-for ever; this ends that, at the price of everything that only the lost members had.
+		Long: `Make one copy of a shard, or of the metadata, the only member of its group, after most of the others
+were lost for good. A group without a majority can neither write nor answer reads. This command
+makes it work again, but loses all data that only the lost members had.
 
-With --group all one command does this for every group that the folder has a member of, the
-metadata included. It shows a plan first, and refuses while another member still answers.
+With --group all, one command does this for every group that has a member in the folder, including
+the metadata. It shows a plan first, and refuses while another member answers.
 
-The server of the data folder must be stopped. For a single group, say which folders of other
-members are left with --compare: the one whose last entry has the highest term, and then the
-highest number, has most. Without --accept-data-loss nothing is changed.
+The server of the data folder must be stopped. For a single group, list the remaining folders of
+other members with --compare. The member whose last entry has the highest term, and then the highest
+index, has the most data. Without --accept-data-loss, nothing is changed.
 
-A shard gets a new incarnation. When its node is started again it tells the metadata so, and
-the cluster makes the missing replicas anew. Replicas of the old incarnation that turn up
-again are set aside, as SHARD.incarnation-N beside the shard's folder.
+A shard gets a new incarnation. When its node is started again, it reports this to the metadata, and
+the cluster creates the missing replicas. Replicas of the old incarnation that reappear are moved to
+SHARD.incarnation-N beside the shard's folder.
 
-After the metadata was recovered, the other nodes that were members of it must be told so,
-with --retire, before they are started; they could go on as a group of their own.
+After the metadata was recovered, run the command with --retire on the other nodes that were members
+of its group, before they are started. Otherwise they could continue as a second group.
 
-A data folder that is older than the cluster knows it (a machine that was set back to a snapshot, a
-folder from a copy) is refused when its node is started. With --group node it is let in once: for
-folders with the only replica of a shard, which lose what is newer. Replicas that other nodes have
-too are made anew from those; for them move the folder away and start the node with an empty one.`,
+A node with an older data folder than the cluster knows (for example from a snapshot of the machine,
+or a copy of the folder) is refused when it starts. --group node admits such a folder once. Use it
+for folders with the only replica of a shard, which lose their newer rows. Replicas that other nodes
+have too are rebuilt from those nodes. If other nodes have replicas of all its shards, move the
+folder away and start the node with an empty one.`,
 		Example: `  cordwood recover --group all --data-dir /var/lib/cordwood
   cordwood recover --group all --data-dir /var/lib/cordwood --accept-data-loss
   cordwood recover --group shard/7 --data-dir /var/lib/cordwood --compare /mnt/node-b

@@ -16,11 +16,11 @@ func newSecretCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new-secret FILE",
 		Short: "Create a secret for a cluster, in a file that only you may read",
-		Long: `Make a secret for a cluster, in a file that only you may read. Give all nodes of the cluster a
-copy as --cluster-secret-file: only those that know it are let in.
+		Long: `Create a secret for a cluster, in a file that only you may read. Give all nodes of the cluster a
+copy with --cluster-secret-file: only nodes with the secret may join.
 
-A second line in the file is accepted as well, so that a cluster changes its secret without a
-stop: see docs/cluster.md.`,
+A second line in the file is also accepted, so that the secret of a running cluster can be changed:
+see docs/cluster.md.`,
 		Example: "  cordwood new-secret cluster-secret\n  cordwood serve --cluster-secret-file cluster-secret --seeds …",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -22,14 +22,13 @@ func newServeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a server",
-		Long: `Run a server with its data in --data-dir: by default with every role in one
-process and a cluster by itself, with --seeds a node of a cluster of several.
+		Long: `Run a server with its data in --data-dir. By default it has all roles in one process and is a
+cluster of its own. With --seeds it is a node of a cluster of several.
 
-Every setting is a flag, an environment variable (--http-addr is
-CORDWOOD_HTTP_ADDR) and a key of the YAML file named by --config (http.addr).
-A flag wins over the environment, that over the file, that over the default.
-Names that are not known are refused, also in the environment if they begin with
-CORDWOOD_, except for those that Kubernetes sets for services.`,
+Every setting is a flag, an environment variable (--http-addr is CORDWOOD_HTTP_ADDR) and a key of
+the YAML file given by --config (http.addr). A flag overrides the environment, which overrides the
+file, which overrides the default. Unknown names are refused. This includes environment variables
+that begin with CORDWOOD_, except those that Kubernetes sets for services.`,
 		Example: `  cordwood serve
   cordwood serve --data-dir /var/lib/cordwood --http-addr 0.0.0.0:4000 --user-file users
   cordwood serve --seeds 10.0.0.1:4001,10.0.0.2:4001,10.0.0.3:4001 --meta-bootstrap-expect 3 \

@@ -34,12 +34,12 @@ func newUserHashCommand() *cobra.Command {
 	var useScram, useBcrypt bool
 	cmd := &cobra.Command{
 		Use:   "hash",
-		Short: "Print what a line of --user-file has in the place of a password",
-		Long: `Print what a line of --user-file has in the place of a password. The password is read from the
-terminal, or it is the first line of standard input.
+		Short: "Print the hash of a password for a line of --user-file",
+		Long: `Print the hash of a password for a line of --user-file. The password is read from the terminal, or
+from the first line of standard input.
 
-The form is that of PostgreSQL (SCRAM-SHA-256$…). Clients of HTTP and of PostgreSQL can sign in with it.
-With --bcrypt it is a bcrypt hash, with which clients of PostgreSQL can sign in over TLS only.`,
+The format is PostgreSQL's (SCRAM-SHA-256$…). Clients of HTTP and of PostgreSQL can sign in with it.
+With --bcrypt it is a bcrypt hash, with which clients of PostgreSQL can sign in only over TLS.`,
 		Example: "  echo \"ann:ro=$(cordwood user hash)\" >> users\n  cordwood serve --user-file users",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

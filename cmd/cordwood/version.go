@@ -67,7 +67,7 @@ func newVersionCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print it as one object of JSON")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the version as a JSON object")
 	return cmd
 }
 

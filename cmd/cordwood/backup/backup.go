@@ -296,12 +296,12 @@ func newVerifyCommand() *cobra.Command {
 	var cfg backup.VerifyConfig
 	cmd := &cobra.Command{
 		Use:   "verify REPOSITORY",
-		Short: "Read backups back and compare them with what was written",
-		Long: `Read every byte of the backups in a repository and compare it with what was written.
-The exit status is 1 if a backup could not be restored as a whole. Files that no backup
-needs, and files of others, are named but do no harm.
+		Short: "Read backups and check them for damage",
+		Long: `Read every byte of the backups in a repository and compare it with its checksum. The exit status is
+1 if a backup cannot be restored completely. Files that no backup needs, and files of other
+programs, are listed but do not count as errors.
 
---quick compares names and sizes only. --deep also reads every row.`,
+--quick compares only names and sizes. --deep also reads every row.`,
 		Example: `  cordwood backup verify /mnt/backups
   cordwood backup verify s3://backups/cordwood --backup latest --deep`,
 		Args: cobra.ExactArgs(1),
@@ -454,9 +454,9 @@ func newPruneCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune REPOSITORY",
 		Short: "Remove files that no backup needs, and old backups",
-		Long: `Remove files that no backup needs: those of deleted backups, and those of backups that broke
-off. With --keep-last or --keep-within older backups are deleted first; a backup stays if
-either of them keeps it. While another process uses the repository nothing is removed.`,
+		Long: `Remove files that no backup needs: files of deleted backups, and files of interrupted backups. With
+--keep-last or --keep-within, older backups are deleted first. A backup that either flag keeps is
+kept. While another process uses the repository, nothing is removed.`,
 		Example: `  cordwood backup prune /mnt/backups --keep-last 7 --keep-within 30d
   cordwood backup prune /mnt/backups --dry-run`,
 		Args: cobra.ExactArgs(1),

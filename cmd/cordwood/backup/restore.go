@@ -23,24 +23,24 @@ func NewRestoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore REPOSITORY",
 		Short: "Restore a backup into a cluster",
-		Long: `Bring a backup, or some of its tables, into a running cluster: an empty one, or one with
-other tables. Tables that --table names are restored beside others; a database, or
-everything, only with --into-existing. The number of shards may be another than that of
-the cluster that was backed up.
+		Long: `Restore a backup, or some of its tables, into a running cluster, which may be empty or have other
+tables. With --table, tables may be restored into a database that has other tables. For a database,
+or for everything, this needs --into-existing. The number of shards may differ from the number in
+the backed-up cluster.
 
-Restored are databases with their options, tables with columns, options and times of
-creation, all versions of all pipelines, and the rows that have not expired. Users,
-settings of the server and what it keeps in svc_private are not.
+The restore contains databases with their options; tables with their columns, options and creation
+times; all versions of all pipelines; and the rows that have not expired. It does not contain users,
+settings of the server, or the tables that the server keeps in svc_private.
 
-A restore that broke off is begun again with the same command: tables that are complete
-stay, others are emptied and filled anew. Queries see a table while it is being filled.
+To continue an interrupted restore, run the same command again: complete tables are kept, and
+incomplete ones are emptied and restored again. Queries see the rows of a table as they are
+restored.
 
-With --replace every file that is needed is read and checked first. Then the tables are
-filled under other names, which begin with _restore_, beside those that are to be replaced;
-the cluster needs room for both. When all are complete they take the place of the others in
-one step. Until then, and if the restore fails or is killed, the tables of the cluster stay
-as they are. Rows that are written to them meanwhile go with them. What a restore that did
-not end has left is used or removed by the next run.
+With --replace, all files that are needed are read and checked first. Then the tables are restored
+under temporary names, which begin with _restore_. The cluster needs space for the old and the new
+tables. When all tables are complete, they replace the old ones in one step. Until then, and if the
+restore fails or is killed, the old tables stay unchanged. Rows written to them meanwhile are lost
+when they are replaced. The next run reuses or removes what an interrupted restore has left.
 
 ` + repositoryHelp,
 		Example: `  cordwood restore /mnt/backups

@@ -33,7 +33,7 @@ func TableName(cmd *cobra.Command, db, text string) (database, table string, err
 	case database == "":
 		return db, table, nil
 	case cmd.Flags().Changed("db") && database != db:
-		return "", "", WrongUsage(fmt.Errorf("the table %s is of database %s, and --db says %s: name one database", text,
+		return "", "", WrongUsage(fmt.Errorf("the table %s is of database %s, and --db is %s: give only one database", text,
 			database, db))
 	}
 	return database, table, nil

@@ -15,8 +15,8 @@ func NewNodeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "node",
 		Short: "List, drain and remove nodes",
-		Long: `List nodes, empty them, and take them out of the cluster. A node is named by its name (the
-flag --node-name of 'cordwood serve') or its id.`,
+		Long: `List, drain and remove nodes. NODE is the name of a node (the flag --node-name of 'cordwood serve')
+or its id.`,
 		Example: `  cordwood node list
   cordwood node drain n3 --wait
   cordwood node decommission n3 --wait`,
@@ -44,10 +44,10 @@ func newNodeDrainCommand() *cobra.Command {
 	var wait, restart bool
 	cmd := &cobra.Command{
 		Use:   "drain NODE",
-		Short: "Move everything away from a node, which then gets nothing new",
-		Long: `Move the leadership and the replicas of all shards away from a node, which gets nothing new
-until 'cordwood node undrain'. With --for-restart only leaders are moved: the node keeps its
-replicas, and comes back with them.`,
+		Short: "Move all replicas away from a node, which then gets no new ones",
+		Long: `Move the leaderships and the replicas of all shards to other nodes. The node gets no new replicas
+until 'cordwood node undrain'. With --for-restart only leaderships move, and the node keeps its
+replicas.`,
 		Example: "  cordwood node drain n3 --wait\n  cordwood node drain n3 --for-restart --wait",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -75,12 +75,12 @@ func newNodeDecommissionCommand() *cobra.Command {
 	var wait, yes, force bool
 	cmd := &cobra.Command{
 		Use:   "decommission NODE",
-		Short: "Move everything away from a node for good",
-		Long: `Move all replicas away from a node, and take it out of the metadata group. A node that does
-not answer any more can be decommissioned too: its replicas are made anew from those on
-other nodes, and the cluster forgets it. One that answers is to be stopped afterwards, and
-forgotten by 'cordwood node remove'. A voter of the metadata group whose place no other node can
-take stays, unless --force says that the group may tolerate less from then on.`,
+		Short: "Remove a node permanently, after moving its replicas away",
+		Long: `Move all replicas to other nodes, and remove the node from the metadata group. A node that does not
+answer can be decommissioned too: its replicas are rebuilt from the other replicas, and the node is
+removed from the cluster. A node that answers must be stopped afterwards, and then be removed with
+'cordwood node remove'. A voter of the metadata group that no other node can replace is kept, unless
+--force allows the group to tolerate fewer failures.`,
 		Example: "  cordwood node decommission n3 --wait",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -107,9 +107,9 @@ func newNodeRemoveCommand() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "remove NODE",
-		Short: "Remove a node that is stopped and holds nothing",
-		Long: `Forget a node that is stopped and holds nothing, as one without the role shard, or one that was
-decommissioned. It can come back with an empty data folder only.`,
+		Short: "Remove a node that is stopped and has no replicas",
+		Long: `Remove a node that is stopped and has no replicas, such as a decommissioned node, or a node without
+the role shard. It can rejoin the cluster only with an empty data folder.`,
 		Example: "  cordwood node remove n3",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

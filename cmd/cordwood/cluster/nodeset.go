@@ -23,11 +23,11 @@ func newNodeScaleCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scale NAME --to N",
 		Short: "Prepare the set of nodes NAME-0, NAME-1, … for N nodes, before the surplus nodes stop",
-		Long: `Prepare the nodes NAME-0, NAME-1, … (the pods of a StatefulSet, say) to be N: those from NAME-N
-on are decommissioned, all at once, and those before that were drained take part again. It
-ends when nothing is left on nodes that are too many, so that they may be stopped. If the
-others cannot hold what they hold, or there is no node of that name, nothing is done, and the
-status is 1.`,
+		Long: `Prepare the nodes NAME-0, NAME-1, … (for example the pods of a StatefulSet) to be N nodes. Nodes
+from NAME-N on are decommissioned, all at once. Drained nodes before NAME-N become active again. The
+command ends when the surplus nodes have no replicas, so that they may be stopped. If the remaining
+nodes cannot hold all replicas, or if there is no node with that name, nothing is changed and the
+exit status is 1.`,
 		Example: "  cordwood node scale cordwood-shard --to 3",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -82,7 +82,7 @@ func (a *api) scale(cmd *cobra.Command, row string, to int, force bool) error {
 			}
 			fmt.Fprintln(out, cmp.Or(answer.Message, fmt.Sprintf("node %s: its drain is being cancelled", n.Name)))
 		case leaveEmpty:
-			fmt.Fprintf(out, "node %s holds nothing\n", n.Name)
+			fmt.Fprintf(out, "node %s is empty\n", n.Name)
 		case takeOut:
 			id, err := a.decommission(cmd, status, &n, force)
 			if err != nil {
@@ -107,7 +107,7 @@ type scaling int
 const (
 	letBe      scaling = iota // leave it: it is not of the set, or is in the right state
 	letBack                   // make it active again
-	leaveEmpty                // it holds nothing, and may be stopped
+	leaveEmpty                // it is empty, and may be stopped
 	takeOut                   // decommission it
 )
 
@@ -225,9 +225,9 @@ func newNodeForgetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "forget-routers",
 		Short: "Remove nodes that have only the role router and have been silent for long",
-		Long: `Forget the nodes that have the role router and no other, and have not answered for --silent.
-It is for routers without a folder of their own that lasts, each of which is a new node: a
-router that was forgotten comes back only with an empty data folder.`,
+		Long: `Remove nodes that have only the role router and have not answered for --silent. Use it for routers
+without a persistent data folder, each of which joins as a new node. A removed router can rejoin
+only with an empty data folder.`,
 		Example: "  cordwood node forget-routers --silent 15m",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -97,8 +97,8 @@ func TestNodeScaleDecommissionsTheLast(t *testing.T) {
 		t.Errorf("asked for %q, want %q", s.asked, want)
 	}
 	for _, w := range []string{
-		"operation 77: node-decommission db-shard-14", "node db-shard-11 holds nothing",
-		"node db-shard-12 holds nothing", "db-shard may have 3 nodes",
+		"operation 77: node-decommission db-shard-14", "node db-shard-11 is empty",
+		"node db-shard-12 is empty", "db-shard may have 3 nodes",
 	} {
 		if !strings.Contains(out, w) {
 			t.Errorf("no %q in\n%s", w, out)

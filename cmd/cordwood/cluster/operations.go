@@ -157,8 +157,8 @@ func newCancelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cancel ID",
 		Short: "Cancel an operation at its next safe step, and undo its changes",
-		Long: `Have an operation end at the next step where it can, and undo what it had begun. What cannot
-be undone any more is finished instead.`,
+		Long: `Stop an operation at its next step where that is possible, and undo its changes. A change that
+cannot be undone is completed instead.`,
 		Example: "  cordwood cluster cancel 12 --wait",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

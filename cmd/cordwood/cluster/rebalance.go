@@ -21,19 +21,18 @@ func NewRebalanceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rebalance",
 		Short: "Show the moves that would balance the nodes, then make them",
-		Long: `Show which replicas would be moved so that the nodes are about evenly loaded, and then move
-them, and hot tables after them. More is planned when that is done, until nothing is to be
-gained. --plan only shows.
+		Long: `Show which replicas would be moved to balance the load of the nodes, and then move them, followed by
+hot tables. New moves are planned until the balance cannot be improved. --plan only shows the moves.
 
-The load of a node weighs how full its disk is (half), its part of all that is taken in (0.3; less
-while that is below 1 MiB/s for each node) and of all replicas (0.2). Replicas move if two loads
-differ by more than a tenth, or two numbers of replicas by more than a fifth of the mean and by two,
-to nodes whose disks are at most 80 % full, or up to 90 % if those of the others are as full. If
-nothing is to be moved it says why.
+The load of a node is the weighted sum of its disk usage (0.5), its share of the cluster's ingest
+(0.3; less below 1 MiB/s per node) and its share of all replicas (0.2). Replicas move if the loads
+of two nodes differ by more than 0.1, or if their numbers of replicas differ by more than a fifth of
+the mean and by more than two. They move to nodes whose disks are at most 80 % full, or up to 90 %
+if the disks of the other nodes are as full. If nothing is to be moved, the command says why.
 
-The cluster does the same by itself ten minutes after nodes have come or gone, if they differ by
-three times as much, and soon for a node that takes part again and holds nothing. If it is doing it
-now, no other rebalance is begun: --wait waits for the end of that one.`,
+The cluster starts a rebalance by itself ten minutes after nodes were added or removed, if the loads
+differ by three times as much, and soon after a node without replicas becomes active again. While a
+rebalance is running, no second one is started: --wait then waits for the running one.`,
 		Example: "  cordwood rebalance --plan\n  cordwood rebalance --yes --wait",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

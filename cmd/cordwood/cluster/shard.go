@@ -47,10 +47,10 @@ func newShardAddCommand() *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
 		Use:   "add",
-		Short: "Create shards on the nodes that hold least",
-		Long: `Make new, empty shards on the nodes that hold least, replicas in different zones if there are
-enough. New tables prefer them; 'cordwood table move' and 'cordwood shard split-hot' bring
-tables that exist.`,
+		Short: "Create shards on the nodes that have the least data",
+		Long: `Create new, empty shards on the nodes that have the least data. Replicas of a shard are in different
+zones if there are enough. New tables are placed on new shards first. To move existing tables to
+them, use 'cordwood table move' or 'cordwood shard split-hot'.`,
 		Example: "  cordwood shard add\n  cordwood shard add --count 4 --replication 3 --wait",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -75,8 +75,8 @@ func newShardMoveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "move SHARD",
 		Short: "Move a replica of a shard to another node",
-		Long: `Move a replica of a shard to another node while it is written and read. The new replica takes
-over everything before it votes, and the old one leaves after that.`,
+		Long: `Move a replica of a shard to another node while the shard is written and read. The new replica
+copies all data before it votes. Then the old one is removed.`,
 		Example: "  cordwood shard move 3 --from n1 --to n4 --wait",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -92,7 +92,7 @@ over everything before it votes, and the old one leaves after that.`,
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "`NODE` that loses its replica")
-	cmd.Flags().StringVar(&to, "to", "", "`NODE` that gets one")
+	cmd.Flags().StringVar(&to, "to", "", "`NODE` that gets the replica")
 	waitFlag(cmd, &wait)
 	return cmd
 }
@@ -102,8 +102,9 @@ func newShardReplicasCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replicas SHARD NUMBER",
 		Short: "Change the number of replicas of a shard",
-		Long: `Change how many replicas a shard has, while it is written and read. With three, one node may
-fail and nothing is lost or stops; with one, none.`,
+		Long: `Change the number of replicas of a shard, while it is written and read. A shard with three replicas
+tolerates the failure of one node without loss or interruption; a shard with one replica tolerates
+none.`,
 		Example: "  cordwood shard replicas 3 3 --wait\n  cordwood shard replicas 3 1",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -128,9 +129,9 @@ func newShardRebuildCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rebuild SHARD",
 		Short: "Rebuild a replica of a shard from the others",
-		Long: `Make a replica of a shard anew from the others, on the node where it is, while the shard is written
-and read. Its files are deleted, once all other replicas are there and sound. The cluster does that
-by itself for replicas whose files it found damaged.`,
+		Long: `Rebuild a replica of a shard on its node from the other replicas, while the shard is written and
+read. Its files are deleted once all other replicas are available and intact. The cluster does this
+by itself for replicas with damaged files.`,
 		Example: "  cordwood shard rebuild 3 --node n2 --wait",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -154,9 +155,9 @@ func newShardSplitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "split-hot SHARD",
 		Short: "Move the hottest tables of a shard to others, until its ingest is about halved",
-		Long: `Move the writes of the hottest tables of a shard to the shards that take in least, until it
-takes in about half of what it does now. Rows that are stored stay where they are. A single
-hot table is spread by its option partitions instead.`,
+		Long: `Move the writes of the hottest tables of a shard to the shards with the lowest ingest rates, until
+the ingest rate of the shard is about halved. Stored rows stay where they are. To spread a single
+hot table, set its option partitions instead.`,
 		Example: "  cordwood shard split-hot 3 --wait",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -177,10 +178,10 @@ func newShardDropCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drop SHARD",
 		Short: "Give up the rows of a shard whose nodes are lost for good",
-		Long: `Give up the rows of a shard whose nodes are lost for good, so that its tables can be written
-and read again: the shard begins anew, without rows, on other nodes. It is refused while a replica
-answers. What is lost is shown, and the number of the shard has to be typed, or given by --confirm.
-If a node comes back after that, its rows are left on its disk and not taken back.`,
+		Long: `Give up the rows of a shard whose nodes are lost for good, so that its tables can be written and
+read again: the shard is created again on other nodes, without rows. The command is refused while a
+replica answers. It shows what will be lost, and you confirm by typing the number of the shard, or
+with --confirm. If a lost node returns later, its rows stay on its disk and are not used.`,
 		Example: "  cordwood shard drop 3 --wait\n  cordwood shard drop 3 --confirm 3 --wait",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

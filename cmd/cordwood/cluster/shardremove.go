@@ -19,15 +19,15 @@ func newShardRemoveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove SHARD",
 		Short: "Remove a shard; its tables move to other shards with their rows",
-		Long: `Take a shard away. Its tables go to other shards with their rows, two at a time, while they are read
-and written. After that the cluster waits until no query reads the shard, and until the shard has
-forgotten the keys of requests (Idempotency-Key), which takes 15 minutes from the last one. Then the
-replicas are deleted. The number of the shard is not used again.
+		Long: `Remove a shard. Its tables move to other shards with their rows, two at a time, while they are read
+and written. Then the cluster waits until no query reads the shard, and until the shard has
+forgotten the keys of requests (Idempotency-Key), which takes 15 minutes after the last request.
+Then the replicas are deleted. The number of the shard is not used again.
 
---plan only shows which tables would go where. Until the shard is gone, 'cordwood cluster cancel'
-keeps it; tables that have gone to other shards by then stay there.
+--plan only shows where the tables would move. Until the shard is removed, 'cordwood cluster cancel'
+keeps it. Tables that have already moved to other shards stay there.
 
-If the nodes of a shard are lost with its rows, 'cordwood shard drop' is the right command.`,
+If the nodes of a shard are lost with its rows, use 'cordwood shard drop'.`,
 		Example: "  cordwood shard remove 3 --plan\n  cordwood shard remove 3 --wait",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

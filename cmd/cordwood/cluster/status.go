@@ -38,13 +38,19 @@ func NewCommand() *cobra.Command {
 func newStatusCommand() *cobra.Command {
 	return statusCommand(&cobra.Command{
 		Use:   "status",
-		Short: "Health on one screen: what is wrong and what to do, nodes, shards, running operations",
-		Long: `Health on one screen: what is wrong and what to do, nodes, shards, running operations.
+		Short: "Show the health of the cluster, its problems, nodes, shards and running operations",
+		Long: `Show the health of the cluster on one screen: problems and what to do about them, nodes, shards and
+running operations.
 
-The verdict is ok; starting, while a new cluster makes its first shards; unknown, while the leader
-of the metadata is new and has not heard of all nodes; degraded, if it works and something is to be
-done, as while a node is stopping or down; or broken, if something does not work. The exit status is
-1 if it is broken, or if no node could be asked, and 0 otherwise. docs/operating.md has all cases.`,
+The verdict is one of:
+  ok        everything works
+  starting  a new cluster is creating its first shards
+  unknown   the leader of the metadata is new, and has not heard from all nodes
+  degraded  the cluster works, but needs attention, for example because a node is down
+  broken    something does not work
+
+The exit status is 1 if the cluster is broken or no node answers, otherwise 0. docs/operating.md
+lists all cases.`,
 		Example: "  cordwood cluster status\n  cordwood cluster status --output json",
 	}, func(w io.Writer, output string, status *clusterapi.Status, colors cli.Palette) error {
 		var err error

@@ -17,14 +17,14 @@ func NewTableMoveCommand(db *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "move TABLE",
 		Short: "Move a table's writes to another shard",
-		Long: `Have another shard take a table's writes, at once and without a pause. Rows that are stored
-stay where they are until they expire, and queries find them there. With several shards
-rows are spread over them.
+		Long: `Move the writes of a table to another shard, at once and without a pause. Stored rows stay where
+they are until they expire, and queries still find them. With several shards, new rows are spread
+over them.
 
-With --with-rows the stored rows go along, from all shards that have some: they are copied
-while the table is read and written where it was, writes wait for a moment in the end, and the
-former shards have none of them afterwards. A table that merges rows always takes them along.
-'cordwood cluster cancel' leaves the table where it was.`,
+With --with-rows, the stored rows of all shards move too: they are copied while the table is read
+and written in its old place, then writes wait for a moment, and afterwards the former shards have
+no rows of the table. A table that merges rows always moves with its rows. 'cordwood cluster cancel'
+leaves the table where it was.`,
 		Example: "  cordwood table move access --to 4 --wait\n  cordwood table move access --to 4 --with-rows --wait",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -51,21 +51,20 @@ func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ingest FILE…",
 		Short: "Send files of logs to a server",
-		Long: `Send files, or standard input for "-", to a server. Files may be compressed with
-gzip or zstd. They are sent in batches that end at line ends, or between the values of a
-JSON file, several at a time; rows of one file may therefore be stored in another order.
+		Long: `Send files, or standard input for "-", to a server. Files may be compressed with gzip or zstd. They
+are sent in batches, several at a time, that end at line ends, or between the values of a JSON file.
+Rows of one file may therefore be stored in another order.
 
-A batch that the server is too busy for is sent again, up to 10 times, or for --timeout.
-A batch that it refuses ends the command, unless --skip-error lets it drop the records
-that fail; so does a file that cannot be read to its end. What was sent before stays
-stored: the last line says how much that is. If --skip-error drops all records, the
-command ends with status 1. If a file cannot be opened, nothing is sent.
-Each batch has an idempotency key: one whose answer was lost is sent again, and not stored
-twice.
+If the server is too busy for a batch, the batch is sent again, up to 10 times, or until --timeout.
+If the server refuses a batch, the command fails, unless --skip-error drops the records that fail.
+The command also fails if a file cannot be read to its end. Batches that were sent before stay
+stored, and the last line counts their rows. If --skip-error drops all records, the exit status is
+1. If a file cannot be opened, nothing is sent. Each batch has an idempotency key: a batch without
+an answer is sent again, and is not stored twice.
 
-What comes through a pipe may stand still: a batch of it goes when its first record has
-waited for --flush-after. With --forever the command waits for a server that is away or
-busy, however long that takes; the pipe then waits too.`,
+A pipe may pause: a batch is sent when its first record has waited for --flush-after. With
+--forever, the command waits without limit for a server that is down or busy. The pipe then waits
+too.`,
 		Example: `  cordwood ingest --table app app.ndjson
   cordwood ingest --table access --pipeline nginx /var/log/nginx/access.log.*.gz
   cordwood ingest --table audit --hint ttl=90d --hint on_type_conflict=aside audit.ndjson

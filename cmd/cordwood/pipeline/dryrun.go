@@ -45,14 +45,13 @@ func newDryRunCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dryrun (NAME | --file F) [DATA-FILE]",
 		Short: "Try a pipeline and show each record after every step",
-		Long: `Run the first records of DATA-FILE, or of standard input, through a stored pipeline or
-through the document in a file, and show each record after every step: fields added (+),
-changed (~) and removed (-), or the step at which it failed, and why. Nothing is stored.
+		Long: `Run the first records of DATA-FILE, or of standard input, through a stored pipeline or through the
+document in a file. Show each record after every step: fields added (+), changed (~) and removed
+(-), or the step at which it failed, and why. Nothing is stored.
 
-Ten records are tried. The first two are shown whole, and every record that fails; the
-others are counted. With -n NUMBER, up to 100, so many records are tried and shown whole.
-With --table the result is compared with the table that exists. The exit status is 1 if a
-record failed.`,
+Ten records are tried. The first two, and every record that fails, are shown in full; the others are
+counted. With -n NUMBER, up to 100, that number of records is tried and shown in full. With --table
+the result is compared with an existing table. The exit status is 1 if a record failed.`,
 		Example: `  cordwood pipeline dryrun nginx access.log
   cordwood pipeline dryrun --file nginx.yaml --table access access.log
   echo '{"t":"2024-01-01T00:00:00","k":1}' | cordwood pipeline dryrun --file p.yaml`,
@@ -151,7 +150,7 @@ func (o *dryRunOptions) form(cmd *cobra.Command, args []string) (form map[string
 		form["pipeline"] = string(source)
 	} else {
 		if len(args) == 0 {
-			return nil, "", cli.WrongUsage(errors.New("say which pipeline to try: NAME or --file FILE"))
+			return nil, "", cli.WrongUsage(errors.New("give the pipeline to try: NAME or --file FILE"))
 		}
 		form["pipeline_name"], args = args[0], args[1:]
 		if o.version != "" && o.version != "latest" {

@@ -29,9 +29,8 @@ func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pipeline",
 		Short: "Store, compare and try pipelines",
-		Long: `Pipelines cut log records to shape: a YAML document says which processors a record goes
-through and which columns it becomes. Every upload is a new version; requests that name
-none use the newest.`,
+		Long: `Pipelines transform log records: a YAML document lists the processors that a record passes, and the
+columns that it becomes. Every upload creates a version. Requests without a version use the newest.`,
 		Example: `  cordwood pipeline dryrun --file nginx.yaml access.log
   cordwood pipeline put nginx nginx.yaml
   cordwood ingest --table access --pipeline nginx access.log`,
@@ -155,8 +154,8 @@ func newPutCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "put NAME FILE",
 		Short: "Store a pipeline as the newest version of its name",
-		Long: `Store the YAML document in FILE, or on standard input for "-", as the newest version of
-the pipeline NAME. It is checked completely first; all its faults are listed, with lines.`,
+		Long: `Store the YAML document in FILE, or on standard input for "-", as the newest version of the pipeline
+NAME. The document is checked first. All its errors are listed, with line numbers.`,
 		Example: `  cordwood pipeline put nginx nginx.yaml
   cordwood pipeline put nginx - < nginx.yaml`,
 		Args: cobra.ExactArgs(2),
@@ -299,8 +298,8 @@ func newDeleteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete NAME (VERSION | --all)",
 		Short: "Delete a version of a pipeline, or all",
-		Long: `Delete one version of a pipeline, or all. When the newest is deleted, the one before it is
-the newest. Tables stay as they are.`,
+		Long: `Delete one version of a pipeline, or all. If the newest version is deleted, the one before it
+becomes the newest. Tables stay unchanged.`,
 		Example: `  cordwood pipeline delete nginx '2024-07-04 08:31:00.987136'
   cordwood pipeline delete nginx --all`,
 		Args: cobra.RangeArgs(1, 2),
@@ -381,9 +380,8 @@ func newDiffCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "diff NAME [V1 [V2]]",
 		Short: "Show the lines in which two versions of a pipeline differ",
-		Long: `Show the lines in which two versions of a pipeline differ: the newest two, or V1 and the
-newest, or V1 and V2. "latest" is the newest version; a name of a file that exists stands
-for the document in it.`,
+		Long: `Show the lines in which two versions of a pipeline differ: the newest two, or V1 and the newest, or
+V1 and V2. V1 and V2 may be "latest", or the name of a file with a pipeline.`,
 		Example: `  cordwood pipeline diff nginx
   cordwood pipeline diff nginx '2024-07-04 08:31:00.987136' latest
   cordwood pipeline diff nginx latest nginx.yaml`,

@@ -412,7 +412,7 @@ table dry_run_web: 1 row, exists (append_mode=true, ttl=1day)
 			asked: `POST /v1/pipelines/_dryrun?trace=true {"data":"x\n","data_type":"application/x-ndjson",` +
 				`"pipeline_name":"edge","pipeline_version":"v1"}`,
 		},
-		{args: "dryrun", fails: "say which pipeline to try"},
+		{args: "dryrun", fails: "give the pipeline to try"},
 		{args: "dryrun edge -n 101", in: "x", fails: "1 to 100"},
 		{args: "dryrun edge --format xml", in: "x", fails: "use auto, json, ndjson or text"},
 		{args: "dryrun edge", in: "", fails: "has no records"},

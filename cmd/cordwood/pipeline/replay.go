@@ -39,19 +39,18 @@ func newReplayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay-rejects",
 		Short: "Send stored rejected records through a pipeline again",
-		Long: `Records that skip_error drops are kept in svc_private.rejects if the server runs with
---on-reject store, or the request says on_reject=store. This sends them again, to the
-table that they were meant for and through the newest version of their pipeline, or
-through another one (--to). Records that fail again are counted, and not kept twice; the exit
-status is 1 if there are any.
+		Long: `Send rejected records again to the tables that they were meant for, through the newest version of
+their pipeline or through another one (--to). Records that skip_error drops are stored in
+svc_private.rejects if the server runs with --on-reject store, or if the request has
+on_reject=store. Records that fail again are counted, but not stored twice; the exit status is 1 if
+there are any.
 
-A record is stored once however often the command runs, and however many of them run at once:
-what is stored is noted in svc_private.replayed, and left out from then on, unless --again sends
-it once more. A command that was killed may be run again within 15 minutes; later, or with
-another pipeline, up to 64 records that were under way when it was killed may be stored
-again. --since with the time that the
-last line names only saves reading old records; it goes back an hour, because a request that
-took long is kept with the time at which it began.`,
+A record is stored once, however often the command runs, and however many run at once: stored
+records are listed in svc_private.replayed and left out from then on, unless --again sends them
+again. A killed command may be run again within 15 minutes. Later, or with another pipeline, up to
+64 records that were being sent when it was killed may be stored twice. --since with the time in the
+last line of output only avoids reading old records. That time is an hour earlier than the last
+record, because a rejected record has the time at which its request started.`,
 		Example: `  cordwood pipeline replay-rejects --pipeline nginx --count
   cordwood pipeline replay-rejects --pipeline nginx --list
   cordwood pipeline replay-rejects --pipeline nginx --since '2024-07-04 08:00:00'
@@ -66,7 +65,7 @@ took long is kept with the time at which it began.`,
 	f.StringVar(&o.kind, "kind", "", "only records that failed at this `STEP`: "+strings.Join(replay.Kinds(), ", "))
 	f.StringVar(&o.since, "since", "", "only records rejected at this `TIME` or later, in UTC")
 	f.StringVar(&o.until, "until", "", "only records rejected before this `TIME`, in UTC")
-	f.IntVar(&o.limit, "limit", 0, "`NUMBER` of records at most, the oldest first; 0: all")
+	f.IntVar(&o.limit, "limit", 0, "maximum `NUMBER` of records, the oldest first; 0: all")
 	f.StringVar(&o.to, "to", "", "`PIPELINE` to send them through; by default the one that rejected them")
 	f.StringVar(&o.toTable, "to-table", "", "`TABLE` to send them to; by default the one that they were meant for")
 	f.StringVar(&o.onReject, "on-reject", "drop", "`WHAT` to do with records that fail again: "+

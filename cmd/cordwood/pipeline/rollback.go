@@ -14,9 +14,9 @@ func newRollbackCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rollback NAME [VERSION]",
 		Short: "Make an older version of a pipeline the newest again",
-		Long: `Store the text of an older version of a pipeline again, as its newest version: that before
-the newest, or VERSION. No version is lost, so a rollback can be
-rolled back. The text is checked as 'put' checks it.`,
+		Long: `Store the text of an older version of a pipeline again, as its newest version: VERSION, or by
+default the version before the newest. No version is lost, so a rollback can be rolled back. The
+text is checked as by 'cordwood pipeline put'.`,
 		Example: `  cordwood pipeline rollback nginx
   cordwood pipeline rollback nginx '2024-07-04 08:31:00.987136'`,
 		Args: cobra.RangeArgs(1, 2),

@@ -417,7 +417,7 @@ func (p *prompt) watch(ctx context.Context, argument string) error {
 	text := p.statement()
 	p.pending = ""
 	if text == "" {
-		return errors.New("there is no statement yet to watch")
+		return errors.New("there is no statement to watch yet")
 	}
 	if !sqlRequest("", "", text, "x").Reads {
 		return errors.New("only statements that read can be watched")

@@ -310,7 +310,7 @@ func TestPromptWritesFiles(t *testing.T) {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	for _, want := range []string{
-		"there is no statement yet to watch", "no such file", "want a number of seconds", "there is no help on NOPE",
+		"there is no statement to watch yet", "no such file", "want a number of seconds", "there is no help on NOPE",
 		"use on, off or auto", `\q takes no argument`,
 		"only statements that read can be watched",
 	} {

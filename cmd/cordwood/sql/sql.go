@@ -30,20 +30,19 @@ func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sql [STATEMENT]",
 		Short: "Run SQL",
-		Long: `Run one or more statements, each ended by a semicolon, the last one perhaps not. Without
-an argument statements are read from standard input; at a terminal that is a prompt: Tab completes
-words and names, the arrow keys bring back statements, long output goes through $PAGER, and
-\? lists commands such as \d, \x, \watch and \e.
+		Long: `Run one or more statements, separated by semicolons. Without an argument, statements are read from
+standard input. On a terminal this is a prompt: Tab completes words and names, the arrow keys recall
+statements, long output goes through $PAGER, and \? lists commands such as \d, \x, \watch and \e.
 
-The first statement that fails ends the command, but not the prompt.
+The command ends at the first statement that fails; the prompt continues.
 
-While the server answers that it cannot run a statement now, it is sent again, to the next
-server of --server if there are several, until its time limit is over. Rows of an INSERT are
-stored once however often it is sent, because it has an idempotency key. A statement that
-changes something else is not sent again once it may have had its effect.
+If the server cannot run a statement now, the statement is sent again until its time limit, to the
+next server of --server if there are several. Rows of an INSERT are stored once however often it is
+sent, because it has an idempotency key. Other statements with changes are not sent again once they
+may have been executed.
 
-SET TIME ZONE 'Europe/Berlin' holds for all statements behind it, as --timezone does from the
-start: it is the zone of times that are written without one. Answers are in UTC.`,
+SET TIME ZONE 'Europe/Berlin' applies to all later statements, as --timezone does from the start: it
+is the time zone of times that are written without one. Answers are in UTC.`,
 		Example: `  cordwood sql 'SELECT count(*) FROM app'
   cordwood sql --output csv "SELECT * FROM app WHERE level = 'error'" > errors.csv
   cordwood sql --consistency any --server http://n1:4000,http://n2:4000 'SELECT count(*) FROM app'

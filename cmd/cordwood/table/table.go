@@ -27,11 +27,11 @@ func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "table",
 		Short: "List tables, show and change their options, move and drop them",
-		Long: `Tables come by themselves with the first rows that are written to them; these commands
-look after them. Each says the same as a statement of 'cordwood sql'.
+		Long: `Tables are created by the first rows that are written to them. These commands manage them. Each
+corresponds to a statement of 'cordwood sql'.
 
-TABLE is the name of a table, of the database of --db, or DATABASE.TABLE. A name that has a
-dot stands in double quotes, which the shell must not take away: '"app.v2"'.`,
+TABLE is the name of a table in the database of --db, or DATABASE.TABLE. A name that contains a dot
+must be in double quotes, which need protection from the shell: '"app.v2"'.`,
 		Example: `  cordwood table list --like 'app_%'
   cordwood table set access ttl=30d
   cordwood table drop --db shop old_orders`,
@@ -101,8 +101,9 @@ func newListCommand(db *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the tables of a database with rows, bytes and shard",
-		Long: `List the tables of a database. ROWS and BYTES are what is stored: rows that have expired, or that newer
-ones have replaced, count until compaction removes them. SELECT count(*) counts the rows that queries see.`,
+		Long: `List the tables of a database. ROWS and BYTES are the stored amounts: rows that have expired, or
+that newer rows have replaced, count until compaction removes them. SELECT count(*) counts the rows
+that queries see.`,
 		Example: "  cordwood table list\n  cordwood table list --db shop --like 'order%' --output json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -194,8 +195,8 @@ func newSetCommand(db *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "set TABLE OPTION=VALUE…",
 		Short: "Change options of a table",
-		Long: `Change options of a table; they act at once. The option ttl says how long rows are kept,
-by their time: ttl=30d, ttl=12h, ttl=forever.`,
+		Long: `Change options of a table. They take effect at once. The option ttl is how long rows are kept,
+measured from their time: ttl=30d, ttl=12h, ttl=forever.`,
 		Example: "  cordwood table set access ttl=30d\n  cordwood table set metrics append_mode=true",
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {

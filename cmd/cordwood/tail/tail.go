@@ -29,18 +29,19 @@ func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tail TABLE",
 		Short: "Follow the rows of a table as they are written",
-		Long: `Print the rows of a table as they are committed, until interrupted. With --since, rows
-that are stored already and not older come first; none is missed and none is printed
-twice where they meet the new ones.
+		Long: `Print the rows of a table as they are committed, until interrupted. With --since, stored rows of at
+most that age are printed first. No row is missed, and none is printed twice, where they meet the
+new rows.
 
 A tail follows one table. To follow several, run one command for each.
 
---search is a text to search for: words, "phrases", begin*, field:value, level:>=warn, status:500..599,
--not and OR. --where is a condition as in SQL, on the columns of the table. The server applies both.
+--search is a text to search for: words, "phrases", begin*, field:value, level:>=warn,
+status:500..599, -not and OR. --where is a condition as in SQL, on the columns of the table. The
+server applies both.
 
-If the connection breaks, or the server says that this reader is too slow, tail follows
-again and asks for what it missed by time; rows that come back are not printed again. It
-says so on standard error. It ends when the table is dropped.`,
+If the connection breaks, or the server reports that this client is too slow, tail reconnects,
+requests the missed rows by time, and prints a message on standard error. Rows that arrive again are
+not printed again. The command ends when the table is dropped.`,
 		Example: `  cordwood tail app
   cordwood tail nginx --where 'status >= 500' --since 10m
   cordwood tail --db prod app --where "matches_term(message, 'timeout')" | jq .message

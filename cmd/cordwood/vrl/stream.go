@@ -19,11 +19,10 @@ func newTestStreamCommand() *cobra.Command {
 	var flags programFlags
 	cmd := &cobra.Command{
 		Use:   "test-stream",
-		Short: "Answer programs and events on standard input, one JSON object a line",
-		Long: `Reads {"id","source","event","timezone","metadata","read_only"} one a line and
-answers each with a line {"id","ok","result","event","warnings"} or
-{"id","ok":false,"stage":"compile"|"runtime","error","event"}. It is how the language
-is checked from outside.`,
+		Short: "Answer programs and events on standard input, one JSON object per line",
+		Long: `Read a JSON object {"id","source","event","timezone","metadata","read_only"} from each line, and answer
+with a line {"id","ok","result","event","warnings"} or
+{"id","ok":false,"stage":"compile"|"runtime","error","event"}. Tests of the language use it.`,
 		Example: `  echo '{"id":1,"source":".a + 1 ?? 0","event":{"a":1}}' | cordwood vrl test-stream`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -110,10 +110,10 @@ func newRunCommand() *cobra.Command {
 	var result bool
 	cmd := &cobra.Command{
 		Use:   "run PROGRAM [EVENTS.ndjson]",
-		Short: "Run a program on events, one JSON value a line",
-		Long: `Run a program on events, one JSON value a line, from a file or standard input.
-Each event is printed as the program leaves it. Events that the program fails on
-are reported on standard error, and the exit status is 1.`,
+		Short: "Run a program on events, one JSON value per line",
+		Long: `Run a program on events, one JSON value per line, from a file or standard input. Each event is
+printed with the program's changes. Events on which the program fails are reported on standard
+error, and the exit status is 1.`,
 		Example: `  cordwood vrl run program.vrl events.ndjson
   echo '{"a":"1"}' | cordwood vrl run --program '.a = to_int!(.a)'`,
 		Args: cobra.MaximumNArgs(2),
@@ -150,8 +150,8 @@ are reported on standard error, and the exit status is 1.`,
 		},
 	}
 	flags.register(cmd)
-	cmd.Flags().StringVar(&program, "program", "", "the `PROGRAM` itself, in place of a file")
-	cmd.Flags().BoolVar(&result, "result", false, "print the value of the program's last expression in place of the event")
+	cmd.Flags().StringVar(&program, "program", "", "the `PROGRAM` itself, instead of a file")
+	cmd.Flags().BoolVar(&result, "result", false, "print the value of the program's last expression instead of the event")
 	return cmd
 }
 
