@@ -15,7 +15,7 @@ import (
 	"cordwood/router/body"
 )
 
-// TestNoStatementRunsItself refuses what would prepare, execute or copy itself without end.
+// TestNoStatementRunsItself checks that no statement can prepare, execute or copy itself without end.
 func TestNoStatementRunsItself(t *testing.T) {
 	c := start(t).connect(t, "")
 	for _, one := range []struct{ sql, state string }{
@@ -38,7 +38,7 @@ func TestNoStatementRunsItself(t *testing.T) {
 	}
 }
 
-// TestNamesAndSettings bounds what a session keeps of names and settings.
+// TestNamesAndSettings checks the limits on names and settings of a session.
 func TestNamesAndSettings(t *testing.T) {
 	c := start(t).connect(t, "")
 	long := strings.Repeat("x", 100_000)
@@ -76,7 +76,7 @@ func TestNamesAndSettings(t *testing.T) {
 	}
 }
 
-// TestWeightOfPrepared counts types of parameters that no statement names.
+// TestWeightOfPrepared checks that parameter types count as memory even if the statement does not use them.
 func TestWeightOfPrepared(t *testing.T) {
 	f := start(t)
 	c := f.connect(t, "")
@@ -89,10 +89,10 @@ func TestWeightOfPrepared(t *testing.T) {
 			return
 		}
 	}
-	t.Error("there may be as many as one likes")
+	t.Error("the number of prepared statements is not limited")
 }
 
-// TestPanic fails the statement in which a panic happens, and no other.
+// TestPanic checks that a panic fails only the statement in which it happens.
 func TestPanic(t *testing.T) {
 	c := start(t).connect(t, "")
 	if _, _, err := exec(t, c, "SELECT panic"); state(err) != "XX000" {
@@ -103,7 +103,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestGoneWhileRowsAreAwaited ends a statement whose rows do not come when its client goes.
+// TestGoneWhileRowsAreAwaited checks that a statement that waits for rows ends when its client disconnects.
 func TestGoneWhileRowsAreAwaited(t *testing.T) {
 	f := start(t)
 	for _, messages := range [][]pgproto3.FrontendMessage{
@@ -124,7 +124,7 @@ func TestGoneWhileRowsAreAwaited(t *testing.T) {
 	}
 }
 
-// TestTimeOfSlowReader ends the statement of a client that takes no rows when its time is over, and not later.
+// TestTimeOfSlowReader checks that a statement ends at its timeout if the client does not read the rows.
 func TestTimeOfSlowReader(t *testing.T) {
 	f := start(t, func(c *Config) { c.StallTime = time.Hour })
 	r := f.raw(t)
@@ -150,7 +150,7 @@ func TestTimeIsUp(t *testing.T) {
 	}
 }
 
-// TestManyThatAreRefused tells some of those that get no place, and closes the others.
+// TestManyThatAreRefused checks that some refused connections get an error, and that the others are closed.
 func TestManyThatAreRefused(t *testing.T) {
 	f := start(t, func(c *Config) { c.StartTime = time.Hour })
 	for range maxStarting + maxRefusing + 50 {
@@ -163,11 +163,11 @@ func TestManyThatAreRefused(t *testing.T) {
 	waitFor(t, func() bool {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		return f.starting == maxStarting && f.refusing == 0 // after a second
+		return f.starting == maxStarting && f.refusing == 0 // the refused connections end after a second
 	})
 }
 
-// TestStopWhileSomeSignIn does not wait for clients that have not signed in.
+// TestStopWhileSomeSignIn checks that Shutdown does not wait for clients that have not signed in.
 func TestStopWhileSomeSignIn(t *testing.T) {
 	f := start(t, func(c *Config) { c.StartTime = time.Hour })
 	nc, err := net.Dial("tcp", f.addr)
@@ -183,7 +183,7 @@ func TestStopWhileSomeSignIn(t *testing.T) {
 	}
 }
 
-// TestWrongKeys does not look at requests to cancel after too many wrong ones from an address.
+// TestWrongKeys checks that cancel requests from an address are ignored after too many wrong keys.
 func TestWrongKeys(t *testing.T) {
 	f := start(t)
 	c := f.connect(t, "")
@@ -198,7 +198,7 @@ func TestWrongKeys(t *testing.T) {
 		if _, err := nc.Write(binary.BigEndian.AppendUint32(msg, key)); err != nil {
 			t.Fatal(err)
 		}
-		_, _ = io.Copy(io.Discard, nc) // until the server closes it
+		_, _ = io.Copy(io.Discard, nc) // until the server closes the connection
 	}
 	wait := func() chan error {
 		done := make(chan error, 1)
@@ -231,7 +231,7 @@ func TestWrongKeys(t *testing.T) {
 	}
 }
 
-// TestMalformedInCopy ends a connection whose messages cannot be read any more, in the middle of a COPY, too.
+// TestMalformedInCopy checks that a malformed message ends the connection, also during COPY.
 func TestMalformedInCopy(t *testing.T) {
 	f := start(t)
 	for _, bytes := range []string{"z\x00\x00\x00\x04", "d\x00\x00\x00\x00", "d\x7f\xff\xff\xff", "B\x00\x00\x00\x04"} {
@@ -247,7 +247,7 @@ func TestMalformedInCopy(t *testing.T) {
 	}
 }
 
-// TestMemoryOfMessages takes the memory of large messages from that of all doors, and gives it back.
+// TestMemoryOfMessages checks that large messages take memory from the budget that all protocols share, and return it.
 func TestMemoryOfMessages(t *testing.T) {
 	bodies, err := body.New(body.Config{MaxInFlight: 1 << 20, Policy: body.Fail})
 	if err != nil {
@@ -294,7 +294,7 @@ func TestMemoryOfMessages(t *testing.T) {
 	}
 }
 
-// TestNoSync answers as many messages as the client sends without a Sync.
+// TestNoSync checks that the server answers any number of messages without a Sync.
 func TestNoSync(t *testing.T) {
 	r := start(t).raw(t)
 	var sent []byte
@@ -304,11 +304,11 @@ func TestNoSync(t *testing.T) {
 			&pgproto3.Parse{Query: "SELECT 1"}, &pgproto3.Bind{}, &pgproto3.Describe{ObjectType: 'P'}, &pgproto3.Execute{},
 			&pgproto3.Close{ObjectType: 'S'},
 		} {
-			sent, _ = m.Encode(sent) // it has no error
+			sent, _ = m.Encode(sent) // encoding cannot fail
 		}
 	}
 	sent, _ = (&pgproto3.Flush{}).Encode(sent)
-	go func() { _, _ = r.Write(sent) }() // the answers are read meanwhile
+	go func() { _, _ = r.Write(sent) }() // the responses are read at the same time
 	closed := 0
 	for closed < n {
 		if err := r.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
@@ -327,7 +327,7 @@ func TestNoSync(t *testing.T) {
 	}
 }
 
-// TestFailedPortal does not run a portal again that has failed.
+// TestFailedPortal checks that a failed portal cannot be run again.
 func TestFailedPortal(t *testing.T) {
 	r := start(t).raw(t)
 	r.send(t, &pgproto3.Query{String: "BEGIN; SAVEPOINT s"})

@@ -12,12 +12,12 @@ type outcome struct {
 	tag string
 	// rows are nil if the statement has none.
 	rows *cursor
-	// empty says that there was no statement.
+	// empty is true if the text has no statement.
 	empty bool
-	// fetch is a cursor of which rows are sent.
+	// fetch is the cursor whose rows are sent.
 	fetch    *portal
 	fetching fetching
-	// copyOut has rows sent as COPY does, copyIn has them read.
+	// copyOut sends rows by COPY. copyIn receives rows by COPY.
 	copyOut *copyOut
 	copyIn  *copyIn
 }
@@ -25,21 +25,21 @@ type outcome struct {
 // done is the outcome of a statement without rows.
 func done(tag string) *outcome { return &outcome{tag: tag} }
 
-// command is a statement, ready to be carried out.
+// command is a statement that is ready to run.
 type command struct {
 	text string
-	// verb is its first keyword in upper case; empty: there is no statement.
+	// verb is the first keyword in upper case. It is empty if there is no statement.
 	verb string
-	// session carries it out if it is about the session; nil: package query does.
+	// session runs a statement about the session. If it is nil, package query runs the statement.
 	session func(c *conn, s *scanner) (*outcome, error)
-	// always is set if it is carried out also in a transaction that has failed.
+	// always is true if the statement may run in a failed transaction.
 	always bool
 }
 
-// handlers carry out the statements that are about the session, by their first keyword. The keyword was read.
+// handlers run the statements about the session, by their first keyword. The scanner is after this keyword.
 var handlers map[string]func(c *conn, s *scanner) (*outcome, error)
 
-func init() { // not in its declaration, because some prepare others
+func init() { // not in the declaration: some handlers refer to handlers
 	handlers = map[string]func(c *conn, s *scanner) (*outcome, error){
 		"SET": runSet, "RESET": runReset, "SHOW": runShow, "DISCARD": runDiscard,
 		"BEGIN": runBegin, "START": runStart, "COMMIT": runCommit, "END": runCommit, "ROLLBACK": runRollback,
@@ -61,12 +61,12 @@ func init() { // not in its declaration, because some prepare others
 	}
 }
 
-// ours are the statements SHOW that package query carries out.
+// ours are the SHOW statements that package query runs.
 var ours = map[string]bool{
 	"DATABASES": true, "SCHEMAS": true, "TABLES": true, "CREATE": true, "COLUMNS": true, "FIELDS": true, "FULL": true,
 }
 
-// newCommand returns the command of a text of one statement, or of none.
+// newCommand returns the command for a text with at most one statement.
 func newCommand(text string) *command {
 	cmd := &command{text: text}
 	s := newScanner(text)
@@ -94,15 +94,15 @@ func newCommand(text string) *command {
 	return cmd
 }
 
-// fits returns an error for a statement that is too long to be carried out.
-func (cmd *command) fits() error {
+// checkLength returns an error if the statement is too long.
+func (cmd *command) checkLength() error {
 	if len(cmd.text) > maxStatement && cmd.verb != "INSERT" {
 		return failure("54000", "the statement has %d bytes with its values; %d are allowed", len(cmd.text), maxStatement)
 	}
 	return nil
 }
 
-// definition makes statements of PostgreSQL's words.
+// definition handles CREATE and DROP of objects that only PostgreSQL has.
 func (cmd *command) definition(s *scanner) {
 	verb := cmd.verb
 	switch {
@@ -117,19 +117,19 @@ func (cmd *command) definition(s *scanner) {
 	}
 }
 
-// refused returns the handler of a statement that there is not, and why.
+// refused returns a handler that fails with the reason why the statement is not supported.
 func refused(verb, why string) func(*conn, *scanner) (*outcome, error) {
 	return func(*conn, *scanner) (*outcome, error) {
 		return nil, unsupported("%s is not available: %s", verb, why)
 	}
 }
 
-// taken returns the handler of a statement that needs nothing done.
+// taken returns a handler that accepts a statement and does nothing.
 func taken(tag string) func(*conn, *scanner) (*outcome, error) {
 	return func(*conn, *scanner) (*outcome, error) { return done(tag), nil }
 }
 
-// tagOf returns the tag in CommandComplete for a statement of package query.
+// tagOf returns the command tag for a statement that package query runs.
 func tagOf(st statement.Statement, verb string) string {
 	switch st.(type) {
 	case *statement.Insert:

@@ -1,12 +1,12 @@
-// Package pgwire lets clients of PostgreSQL in: it speaks version 3 of PostgreSQL's protocol, and has package query run
-// what the clients ask.
+// Package pgwire serves PostgreSQL clients: it implements version 3 of PostgreSQL's protocol. Package query runs the
+// statements.
 //
-// A connection has one goroutine, and two more while a statement runs: the one of package query, which waits with the
-// rows until they are taken, and one that notices when the client leaves. The rights, the limits, the places of queries
-// and the metrics of statements are those of package query. This package has the state of a connection: its settings,
-// prepared statements, portals, and what PostgreSQL calls a transaction.
+// A connection has one goroutine, and two more while a statement runs: the one of package query, which waits until the
+// rows have been read, and one that detects that the client disconnects. Package query enforces rights and limits, and
+// has the metrics of statements. This package has the state of a connection: its settings, prepared statements,
+// portals, and what PostgreSQL calls a transaction.
 //
-// A Server is made once. Serve runs until Shutdown, which waits for statements that run.
+// A Server can be used once. Serve runs until Shutdown, which waits for running statements.
 package pgwire
 
 import (
@@ -28,13 +28,13 @@ import (
 	"cordwood/router/query/pgcatalog"
 )
 
-// Service runs statements; *query.Service is one.
+// Service runs statements. *query.Service implements it.
 type Service interface {
 	Execute(ctx context.Context, req query.Request, each func(context.Context, query.Result) error) error
 	Describe(ctx context.Context, sql string, req query.Request, types []string) (*query.Description, error)
-	// Catalog returns what PostgreSQL's catalog is made from.
+	// Catalog returns the data from which PostgreSQL's catalog is built.
 	Catalog(catalog, user string) *pgcatalog.Source
-	// Table returns a table for the caller of ctx.
+	// Table returns a table that the caller of ctx may see.
 	Table(ctx context.Context, database, name string) (*schema.Table, error)
 }
 
@@ -47,46 +47,46 @@ type Users interface {
 // Config has the parts and settings of a Server. Service and HasDatabase must be set; the settings have defaults.
 type Config struct {
 	Service Service
-	// HasDatabase reports whether there is a database.
+	// HasDatabase reports whether a database exists.
 	HasDatabase func(name string) bool
-	// Users checks who may sign in; nil: everybody may do everything.
+	// Users authenticates clients. If it is nil, everyone may do everything.
 	Users Users
-	// TLS has the settings for connections that request TLS; nil: there is no TLS.
+	// TLS has the settings for connections that request TLS. If it is nil, TLS is not offered.
 	TLS *tls.Config
-	// RequireTLS refuses connections without TLS, whose clients show no certificate.
+	// RequireTLS refuses connections without TLS, because their clients show no certificate.
 	RequireTLS bool
-	// Bodies has the memory of large messages, which all doors share; nil: it has no bound.
+	// Bodies has the memory budget for large messages, which all protocols share. If it is nil, there is no limit.
 	Bodies *body.Reader
 	// Version is the version of the program.
 	Version string
 	// Node is the id of the node.
 	Node string
 
-	// MaxConnections bounds the connections. The default value is 200.
+	// MaxConnections is the maximum number of connections. The default is 200.
 	MaxConnections int
-	// MaxPerAddress bounds the connections of one address. The default value is half of MaxConnections.
+	// MaxPerAddress is the maximum number of connections from one address. The default is half of MaxConnections.
 	MaxPerAddress int
-	// MaxCursors bounds the portals and cursors of all connections that are open while their client does not fetch. The
-	// default value is 8.
+	// MaxCursors is the maximum number of portals and cursors of all connections that wait for their clients to fetch.
+	// The default is 8.
 	MaxCursors int
-	// Timeout is the statement_timeout of a connection that sets no other. The default value is 30 s.
+	// Timeout is the default statement_timeout. The default is 30 s.
 	Timeout time.Duration
-	// MaxTimeout is the longest statement_timeout that it may set. The default value is 1 hour.
+	// MaxTimeout is the largest statement_timeout that a client may set. The default is 1 hour.
 	MaxTimeout time.Duration
-	// StartTime bounds how long a client takes to sign in. The default value is 10 s.
+	// StartTime is the time limit for signing in. The default is 10 s.
 	StartTime time.Duration
-	// StallTime is how long a client may read none of its rows before its connection is closed, and how long the rest
-	// of a message may take. The default value is 60 s.
+	// StallTime is the time limit for a client to read some of its rows, and to send the rest of a message. Beyond it,
+	// the connection is closed. The default is 60 s.
 	StallTime time.Duration
 
 	// Logger logs messages for operators. By default nothing is logged.
 	Logger *slog.Logger
-	// Registerer takes the metrics. The default value is none.
+	// Registerer registers the metrics. If it is nil, they are not registered.
 	Registerer prometheus.Registerer
 }
 
-// maxStarting bounds the connections that have not signed in yet, and maxRefusing those that are being
-// refused because there are too many.
+// maxStarting is the maximum number of connections that have not signed in yet, and maxRefusing the maximum number that
+// wait for the error that there are too many connections.
 const (
 	maxStarting = 20
 	maxRefusing = 100
@@ -106,7 +106,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports all faults of c at once.
+// Validate returns all errors in c.
 func (c Config) Validate() error {
 	var faults []error
 	if c.Service == nil || c.HasDatabase == nil {

@@ -19,15 +19,15 @@ import (
 	"cordwood/router/pgwire/wire"
 )
 
-// conn is a connection. Its goroutine alone uses it, except for what mu guards.
+// conn is a connection. Only its goroutine uses it, except for the fields that mu guards.
 type conn struct {
 	srv     *Server
 	net     net.Conn
-	tls     *tls.Conn // nil: without
-	binding []byte    // of TLS, for SCRAM; nil: there is none
+	tls     *tls.Conn // nil without TLS
+	binding []byte    // the channel binding of TLS for SCRAM, or nil
 	in      *wire.Reader
 	out     *wire.Writer
-	taking  *stalling // what out writes to
+	taking  *stalling // the writer below out
 
 	address  netip.Addr
 	pid, key uint32
@@ -36,24 +36,24 @@ type conn struct {
 
 	sender  access.Sender
 	session *session
-	// statements and portals are those of the extended protocol, and what SQL prepares and declares.
+	// statements and portals have the objects of the extended protocol and those of PREPARE and DECLARE.
 	statements map[string]*prepared
-	textBytes  int // the weight of all statements
+	textBytes  int // the memory of all statements
 	portals    map[string]*portal
-	// skip has messages thrown away until the next Sync, after an error.
+	// skip is set after an error: messages are ignored until the next Sync.
 	skip bool
-	// executing is the statement that runs.
+	// executing is the running statement.
 	executing *execution
-	// long is set while a statement begins whose client may fetch its rows step by step.
+	// long is set while a statement starts that the client may fetch in parts.
 	long bool
 
-	// large has the memory of a large message until the next one.
+	// large has the memory of a large message until the next message.
 	large holding
 
-	mu      sync.Mutex              // guards what follows
-	current context.CancelCauseFunc // ends what runs; nil: nothing does
-	ending  *Error                  // why the connection ends when it is idle
-	idle    bool                    // it waits for the client
+	mu      sync.Mutex              // guards the fields below
+	current context.CancelCauseFunc // ends the running statement; nil: none runs
+	ending  *Error                  // why the connection ends once it is idle
+	idle    bool                    // the connection waits for the client
 	signed  bool                    // the client has signed in
 }
 
@@ -66,7 +66,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 	return c
 }
 
-// use has messages be read from nc and written to it.
+// use makes nc the connection for reading and writing messages.
 func (c *conn) use(nc net.Conn) {
 	taking := &stalling{Conn: nc, most: c.srv.cfg.StallTime}
 	in, out := wire.NewReader(nc), wire.NewWriter(taking)
@@ -76,7 +76,7 @@ func (c *conn) use(nc net.Conn) {
 	c.net, c.in, c.out, c.taking = nc, in, out, taking
 }
 
-// refuse tells a client that gets no place, after it has said that it speaks this protocol.
+// refuse sends an error to a client that exceeds a limit, after the client's start-up packet.
 func (c *conn) refuse(why *Error) {
 	_ = c.net.SetDeadline(time.Now().Add(time.Second)) // without it, the writes below fail
 	if body, err := c.in.Startup(); err == nil && len(body) == 4 {
@@ -91,7 +91,7 @@ func (c *conn) refuse(why *Error) {
 	_ = c.out.Flush() // the connection ends anyway
 }
 
-// serve begins a session, and handles messages until it ends.
+// serve starts a session, and handles messages until it ends.
 func (c *conn) serve() {
 	if err := c.net.SetDeadline(time.Now().Add(c.srv.cfg.StartTime)); err != nil {
 		return
@@ -120,7 +120,7 @@ func (c *conn) serve() {
 	}
 }
 
-// signedIn ends the time for signing in.
+// signedIn removes the deadline for signing in.
 func (c *conn) signedIn() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,7 +130,7 @@ func (c *conn) signedIn() error {
 	return c.net.SetDeadline(time.Time{})
 }
 
-// open signs the client in.
+// open authenticates the client and starts the session.
 func (c *conn) open() error {
 	params, err := c.start()
 	if err != nil {
@@ -152,7 +152,7 @@ type noWork struct{}
 func (noWork) Require(access.Need) error { return nil }
 func (noWork) End()                      {}
 
-// follow ends the connection when its user is removed.
+// follow registers the connection, so that it ends when its user is removed.
 func (c *conn) follow() access.Work {
 	if c.srv.cfg.Users == nil {
 		return noWork{}
@@ -163,7 +163,7 @@ func (c *conn) follow() access.Work {
 	})
 }
 
-// failLast tells the client why the connection ends, if there is something to say and somebody to hear it.
+// failLast sends the reason why the connection ends, if there is one and the client can still receive it.
 func (c *conn) failLast(err error) {
 	var own *Error
 	var protocol wire.ProtocolError
@@ -179,7 +179,7 @@ func (c *conn) failLast(err error) {
 	c.fail(own)
 	_ = c.out.Flush() // the connection ends anyway
 	if half, ok := c.net.(interface{ CloseWrite() error }); ok {
-		// What the client has sent and nobody has read would have the error thrown away.
+		// Closing a connection with unread data would discard the error.
 		_ = half.CloseWrite()
 		_, _ = io.CopyN(io.Discard, c.net, 1<<20)
 	}
@@ -191,12 +191,12 @@ func (c *conn) fail(e *Error) {
 	c.out.Send(e.response())
 }
 
-// notice sends what the client should know.
+// notice sends a notice.
 func (c *conn) notice(e *Error) {
 	c.out.Send((*pgproto3.NoticeResponse)(e.response()))
 }
 
-// endWhenIdle has the connection end as soon as no statement runs. A client that has not signed in has a second left.
+// endWhenIdle ends the connection as soon as no statement runs. A client that has not signed in gets one more second.
 func (c *conn) endWhenIdle(why *Error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,7 +211,7 @@ func (c *conn) endWhenIdle(why *Error) {
 	}
 }
 
-// cut ends the connection with what runs on it.
+// cut closes the connection and ends the running statement.
 func (c *conn) cut(cause error) {
 	c.cancelStatement(cause)
 	c.mu.Lock()
@@ -219,7 +219,7 @@ func (c *conn) cut(cause error) {
 	_ = c.net.SetDeadline(time.Now().Add(time.Second)) // it fails if the connection has ended
 }
 
-// cancelStatement ends the statement that runs.
+// cancelStatement ends the running statement.
 func (c *conn) cancelStatement(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -228,7 +228,7 @@ func (c *conn) cancelStatement(cause error) {
 	}
 }
 
-// await waits for the next message. Without one the connection may be idle for as long as the client likes.
+// await waits for the next message. The connection may be idle for any time.
 func (c *conn) await() error {
 	c.mu.Lock()
 	why := c.ending
@@ -250,7 +250,7 @@ func (c *conn) await() error {
 	return c.net.SetReadDeadline(time.Now().Add(c.srv.cfg.StallTime))
 }
 
-// nextMessage waits for the next message.
+// nextMessage reads the next message.
 func (c *conn) nextMessage() (kind byte, body []byte, err error) {
 	if err := c.await(); err != nil {
 		return 0, nil, err
@@ -279,7 +279,7 @@ func (c *conn) message() error {
 	return c.handle(kind, body)
 }
 
-// handle carries out a message. The error ends the connection.
+// handle handles a message. A returned error ends the connection.
 func (c *conn) handle(kind byte, body []byte) error {
 	switch kind {
 	case 'Q':
@@ -306,7 +306,7 @@ func (c *conn) handle(kind byte, body []byte) error {
 	return c.extended(kind, body)
 }
 
-// maxName bounds the names of prepared statements, portals, cursors and savepoints, in bytes.
+// maxName is the maximum length of the names of prepared statements, portals, cursors and savepoints, in bytes.
 const maxName = 1 << 10
 
 func checkName(name string) error {
@@ -325,7 +325,7 @@ func queryText(body []byte) (string, error) {
 	return m.String, checkText(m.String)
 }
 
-// checkText refuses what is no text.
+// checkText returns an error for text that is not valid.
 func checkText(s string) error {
 	if !utf8.ValidString(s) || strings.Contains(s, "\x00") {
 		return failure("22021", "invalid byte sequence for encoding \"UTF8\"")
@@ -333,21 +333,21 @@ func checkText(s string) error {
 	return nil
 }
 
-// ready says that the client may go on.
+// ready sends ReadyForQuery.
 func (c *conn) ready() {
 	c.report()
 	c.out.Send(&pgproto3.ReadyForQuery{TxStatus: c.session.status()})
-	_ = c.out.Flush() // the error stays for the next message
+	_ = c.out.Flush() // the writer keeps the error
 }
 
-// report tells what has changed of the settings that clients follow.
+// report sends the changed settings that clients follow.
 func (c *conn) report() {
 	for _, s := range c.session.changed() {
 		c.out.Send(&pgproto3.ParameterStatus{Name: s[0], Value: s[1]})
 	}
 }
 
-// caller returns the caller of a statement.
+// caller returns a context with the caller of a statement.
 func (c *conn) caller(ctx context.Context, end func(error)) (context.Context, func()) {
 	caller := &access.Caller{Sender: c.sender, Address: c.address}
 	done := func() {}
@@ -358,7 +358,7 @@ func (c *conn) caller(ctx context.Context, end func(error)) (context.Context, fu
 	return access.With(ctx, caller), done
 }
 
-// excerpt bounds what comes back of a client's text.
+// excerpt shortens client text that is returned in an error.
 func excerpt(s string) string {
 	const most = 128
 	if len(s) <= most {

@@ -8,7 +8,7 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// copyFormat is how COPY writes and reads rows.
+// copyFormat has the options of COPY.
 type copyFormat struct {
 	name       string // text, csv or binary
 	delimiter  byte
@@ -20,7 +20,7 @@ type copyFormat struct {
 	forceQuote []string
 }
 
-// runCopy is COPY table [(columns)] or COPY (query), TO STDOUT or FROM STDIN.
+// runCopy runs COPY table [(columns)] or COPY (query), TO STDOUT or FROM STDIN.
 func runCopy(c *conn, s *scanner) (*outcome, error) {
 	source, err := copySource(s)
 	if err != nil {
@@ -28,7 +28,7 @@ func runCopy(c *conn, s *scanner) (*outcome, error) {
 	}
 	to := s.accept("TO")
 	if !to && (!s.accept("FROM") || source.query != "") {
-		return nil, s.fault()
+		return nil, s.syntaxError()
 	}
 	if !s.accept(map[bool]string{true: "STDOUT", false: "STDIN"}[to]) {
 		return nil, unsupported("COPY is available for STDIN and STDOUT: the server opens no files and starts no programs").
@@ -44,7 +44,7 @@ func runCopy(c *conn, s *scanner) (*outcome, error) {
 	return c.copyFrom(source, f)
 }
 
-// copied is what COPY copies: a table, or the rows of a query.
+// copied is the table or the query to copy.
 type copied struct {
 	table   statement.Name
 	columns []string
@@ -56,7 +56,7 @@ func copySource(s *scanner) (src copied, err error) {
 		from := s.at
 		for depth := 1; ; s.at++ {
 			if s.end() {
-				return src, s.fault()
+				return src, s.syntaxError()
 			}
 			if t := s.toks[s.at]; t.Kind == statement.TokenSymbol && t.Value == "(" {
 				depth++
@@ -67,7 +67,7 @@ func copySource(s *scanner) (src copied, err error) {
 			}
 		}
 		if s.at == from {
-			return src, s.fault()
+			return src, s.syntaxError()
 		}
 		src.query = s.text[s.toks[from].From:s.toks[s.at-1].To]
 		s.at++
@@ -75,20 +75,20 @@ func copySource(s *scanner) (src copied, err error) {
 	}
 	name, ok := s.exactName()
 	if !ok {
-		return src, s.fault()
+		return src, s.syntaxError()
 	}
 	src.table.Table = name
 	if s.symbol(".") {
 		src.table.Database = name
 		if src.table.Table, ok = s.exactName(); !ok {
-			return src, s.fault()
+			return src, s.syntaxError()
 		}
 	}
 	if s.symbol("(") {
 		for !s.symbol(")") {
 			name, ok := s.exactName()
 			if !ok {
-				return src, s.fault()
+				return src, s.syntaxError()
 			}
 			src.columns = append(src.columns, name)
 			s.symbol(",")
@@ -97,7 +97,7 @@ func copySource(s *scanner) (src copied, err error) {
 	return src, nil
 }
 
-// exactName takes a name as it is written.
+// exactName reads a name and keeps its case.
 func (s *scanner) exactName() (string, bool) {
 	if s.end() {
 		return "", false
@@ -110,7 +110,7 @@ func (s *scanner) exactName() (string, bool) {
 	return "", false
 }
 
-// copyOptions reads the options of COPY in the form of today, (FORMAT csv, …), or in the old one, CSV HEADER ….
+// copyOptions reads the options of COPY in the current syntax, (FORMAT csv, …), or in the old one, CSV HEADER ….
 func copyOptions(s *scanner) (*copyFormat, error) {
 	given := map[string]string{}
 	f := &copyFormat{}
@@ -134,7 +134,7 @@ func (f *copyFormat) newOptions(s *scanner, given map[string]string) error {
 	for !s.symbol(")") {
 		name, ok := s.name()
 		if !ok {
-			return s.fault()
+			return s.syntaxError()
 		}
 		switch {
 		case name == "force_quote" && s.symbol("*"):
@@ -143,7 +143,7 @@ func (f *copyFormat) newOptions(s *scanner, given map[string]string) error {
 			for !s.symbol(")") {
 				column, ok := s.exactName()
 				if !ok {
-					return s.fault()
+					return s.syntaxError()
 				}
 				f.forceQuote = append(f.forceQuote, column)
 				s.symbol(",")
@@ -155,7 +155,7 @@ func (f *copyFormat) newOptions(s *scanner, given map[string]string) error {
 			given[name] = s.toks[s.at].Value
 			s.at++
 		default:
-			return s.fault()
+			return s.syntaxError()
 		}
 		s.symbol(",")
 	}
@@ -166,7 +166,7 @@ func (f *copyFormat) oldOptions(s *scanner, given map[string]string) error {
 	text := func(name string) error {
 		s.accept("AS")
 		if s.end() || s.toks[s.at].Kind != statement.TokenText {
-			return s.fault()
+			return s.syntaxError()
 		}
 		given[name] = s.toks[s.at].Value
 		s.at++
@@ -198,13 +198,13 @@ func (f *copyFormat) oldOptions(s *scanner, given map[string]string) error {
 		case s.accept("ENCODING"):
 			err = text("encoding")
 		default:
-			err = s.fault()
+			err = s.syntaxError()
 		}
 	}
 	return err
 }
 
-// apply sets what was given, and the defaults of the format.
+// apply sets the given options and the defaults of the format.
 func (f *copyFormat) apply(given map[string]string) error {
 	f.name = strings.ToLower(orElse(given["format"], "text"))
 	switch f.name {
@@ -274,7 +274,7 @@ func (f *copyFormat) option(name, val string) error {
 	return failure("42601", "option %q not recognized", excerpt(name))
 }
 
-// copyTo begins a COPY … TO STDOUT.
+// copyTo starts COPY … TO STDOUT.
 func (c *conn) copyTo(src copied, f *copyFormat) (*outcome, error) {
 	text := src.query
 	if text == "" {
@@ -289,7 +289,7 @@ func (c *conn) copyTo(src copied, f *copyFormat) (*outcome, error) {
 		text = "SELECT " + list + " FROM " + tableText(src.table)
 	}
 	cmd := newCommand(text)
-	if cmd.session != nil { // another COPY among them
+	if cmd.session != nil { // this includes another COPY
 		return nil, failure("42601", "COPY needs a query with rows")
 	}
 	out, err := c.run(cmd)
@@ -302,7 +302,7 @@ func (c *conn) copyTo(src copied, f *copyFormat) (*outcome, error) {
 	return &outcome{tag: "COPY %d", copyOut: &copyOut{f: f, rows: out.rows}}, nil
 }
 
-// tableText writes the name of a table.
+// tableText formats the name of a table as SQL.
 func tableText(name statement.Name) string {
 	if name.Database == "" {
 		return schema.QuoteIdent(name.Table)
@@ -310,7 +310,7 @@ func tableText(name statement.Name) string {
 	return schema.QuoteIdent(name.Database) + "." + schema.QuoteIdent(name.Table)
 }
 
-// formatOfCopy is the format that the messages of COPY name.
+// code returns the format code for the messages of COPY.
 func (f *copyFormat) code() value.Format {
 	if f.name == "binary" {
 		return value.FormatBinary

@@ -33,7 +33,8 @@ func TestCopyOut(t *testing.T) {
 	}
 }
 
-// TestCopyOutBinary sends the head in one message with the first row or with the end, which psycopg 3 relies on.
+// TestCopyOutBinary checks that the header is in the same message as the first row or the trailer. psycopg 3 relies on
+// it.
 func TestCopyOutBinary(t *testing.T) {
 	r := start(t).raw(t)
 	for sql, want := range map[string]int{

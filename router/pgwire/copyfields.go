@@ -2,7 +2,7 @@ package pgwire
 
 import "strings"
 
-// fields takes a line apart. A nil field is null.
+// fields splits a line into fields. A nil field is null.
 func (in *copyIn) fields(line string) ([][]byte, error) {
 	if in.f.name == "csv" {
 		return in.csvFields(line)
@@ -22,7 +22,7 @@ func (in *copyIn) fields(line string) ([][]byte, error) {
 	}
 }
 
-// textField returns the first field of a line, which ends at a delimiter that does not follow a backslash.
+// textField returns the first field of a line. The field ends at a delimiter without a backslash before it.
 func (in *copyIn) textField(line string) (field, rest string, more bool) {
 	for i := 0; i < len(line); i++ {
 		switch line[i] {
@@ -35,10 +35,10 @@ func (in *copyIn) textField(line string) (field, rest string, more bool) {
 	return line, "", false
 }
 
-// unescapes are the bytes that letters after a backslash stand for.
+// unescapes maps letters after a backslash to the bytes that they stand for.
 var unescapes = map[byte]byte{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v'}
 
-// unescapeCopy reads the escapes of text format.
+// unescapeCopy decodes the escapes of the text format.
 func unescapeCopy(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
@@ -64,7 +64,7 @@ func unescapeCopy(s string) string {
 	return string(out)
 }
 
-// codeOf reads one to three octal digits, or x and one or two hexadecimal ones.
+// codeOf reads one to three octal digits, or x and one or two hexadecimal digits, and returns their length.
 func codeOf(s string) (b byte, n int) {
 	base, most, from := 8, 3, 0
 	if s[0] == 'x' {
@@ -86,7 +86,7 @@ func codeOf(s string) (b byte, n int) {
 	return b, n
 }
 
-// csvFields takes a line of CSV apart. A field without quotes that is the text of null is null.
+// csvFields splits a line of CSV into fields. An unquoted field equal to the null string is null.
 func (in *copyIn) csvFields(line string) ([][]byte, error) {
 	var out [][]byte
 	i := 0

@@ -16,7 +16,7 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// The maximum size of a batch of COPY FROM, in rows and in bytes, and of a row, in bytes.
+// The maximum size of a batch of COPY FROM in rows and in bytes, and of a row in bytes.
 const (
 	copyBatchRows  = 10_000
 	copyBatchBytes = 4 << 20
@@ -57,9 +57,9 @@ type copyIn struct {
 	names []string
 	types []*value.Type
 
-	data    []byte // what came and is not read yet
-	wait    int    // the size that data must have before it is read again, since its first row was not whole
-	read    bool   // the head of the binary format, or the line with names, was read
+	data    []byte // received, but not parsed yet
+	wait    int    // the size of data at which it is parsed again, since its first row was incomplete
+	read    bool   // the binary header, or the line with names, was read
 	line    int64
 	rows    [][]statement.Literal
 	bytes   int
@@ -68,7 +68,7 @@ type copyIn struct {
 	memory  holding
 }
 
-// copyFrom begins a COPY … FROM STDIN.
+// copyFrom starts COPY … FROM STDIN.
 func (c *conn) copyFrom(src copied, f *copyFormat) (*outcome, error) {
 	if err := c.session.mayWrite("COPY FROM"); err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (c *conn) copyFrom(src copied, f *copyFormat) (*outcome, error) {
 	return &outcome{tag: "COPY %d", copyIn: in}, nil
 }
 
-// receive reads what the client sends until it is done.
+// receive reads rows until the client is done.
 func (in *copyIn) receive(c *conn) error {
 	codes := make([]uint16, len(in.names))
 	for i := range codes {
@@ -110,7 +110,7 @@ func (in *copyIn) receive(c *conn) error {
 	for {
 		kind, body, err := c.nextMessage()
 		if err != nil {
-			return copyEnds(err)
+			return endOnReadError(err)
 		}
 		switch kind {
 		case 'd':
@@ -137,8 +137,8 @@ func (in *copyIn) receive(c *conn) error {
 	}
 }
 
-// copyEnds returns what ends the connection: after an error of reading no message can follow.
-func copyEnds(err error) error {
+// endOnReadError returns the error that ends the connection: no message can follow a read error.
+func endOnReadError(err error) error {
 	var own *Error
 	var bad wire.ProtocolError
 	switch {
@@ -152,7 +152,7 @@ func copyEnds(err error) error {
 	return errGone
 }
 
-// failed says which row was at fault, and what was stored before.
+// failed adds the number of the bad row, and of the rows stored before it, to an error.
 func (in *copyIn) failed(err error) error {
 	if errors.Is(err, errGone) {
 		return err
@@ -163,10 +163,10 @@ func (in *copyIn) failed(err error) error {
 	return &e
 }
 
-// take reads the rows that have come whole, and stores full batches.
+// take parses the complete rows, and stores full batches.
 //
-// Rows are looked for from their first byte. So that a row in many messages takes linear time, half as much must have
-// come again before the next look.
+// Parsing starts at the first byte of a row. After an incomplete row, data must grow by half before it is parsed again,
+// so that a row in many messages takes linear time.
 func (in *copyIn) take(c *conn, last bool) error {
 	if !last && len(in.data) < in.wait {
 		return nil
@@ -209,7 +209,7 @@ func (in *copyIn) take(c *conn, last bool) error {
 	return in.store(c)
 }
 
-// next reads a row, and returns how many bytes it took; 0: it has not come whole. The row is nil for what is none.
+// next parses a row, and returns its length; 0: the row is incomplete. The row is nil if the line has no values.
 func (in *copyIn) next(last bool) (row []statement.Literal, used int, err error) {
 	if in.f.name == "binary" {
 		return in.nextBinary()
@@ -279,7 +279,7 @@ func (in *copyIn) lineEnd(last bool) int {
 	return -1
 }
 
-// literal returns a value as INSERT takes it; nil is null.
+// literal converts a value to the form that INSERT accepts; nil is null.
 func (in *copyIn) literal(i int, f value.Format, b []byte) (statement.Literal, error) {
 	v, err := value.Store(in.types[i], f, b)
 	switch {
@@ -293,7 +293,7 @@ func (in *copyIn) literal(i int, f value.Format, b []byte) (statement.Literal, e
 	return statement.Literal{Kind: statement.Text, Text: v.Text}, nil
 }
 
-// nextBinary reads a row of the binary format.
+// nextBinary parses a row of the binary format.
 func (in *copyIn) nextBinary() (row []statement.Literal, used int, err error) {
 	bad := failure("22P04", "malformed data in binary format")
 	if !in.read {
@@ -345,7 +345,7 @@ func (in *copyIn) nextBinary() (row []statement.Literal, used int, err error) {
 	return row, at, nil
 }
 
-// store stores the rows of a batch, in the way of INSERT.
+// store stores the rows of a batch with an INSERT.
 func (in *copyIn) store(c *conn) error {
 	if len(in.rows) == 0 {
 		return nil

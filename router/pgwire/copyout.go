@@ -9,15 +9,15 @@ import (
 	"cordwood/router/pgwire/value"
 )
 
-// binaryHead begins a COPY in binary format: a signature, no flags, and no more head.
+// binaryHead is the header of the binary format: a signature, no flags, and no extension.
 const binaryHead = "PGCOPY\n\xff\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 
-// copyOut sends rows as COPY does.
+// copyOut sends rows in a format of COPY.
 type copyOut struct {
 	f    *copyFormat
 	rows *cursor
 	buf  []byte // a value
-	// forced are the columns whose values have quotes in any case.
+	// forced are the columns whose values are always quoted.
 	forced []bool
 }
 
@@ -33,7 +33,7 @@ func (o *copyOut) send(c *conn) error {
 	c.out.Send(&pgproto3.CopyOutResponse{OverallFormat: byte(o.f.code()), ColumnFormatCodes: codes})
 	head := ""
 	if o.f.name == "binary" {
-		head = binaryHead // in one message with the first row, or the end, where psycopg expects it
+		head = binaryHead // in the message of the first row or the trailer, as psycopg expects
 	}
 	if o.f.header && o.f.name != "binary" {
 		c.out.Send(&pgproto3.CopyData{Data: o.head()})
@@ -75,7 +75,7 @@ func (o *copyOut) send(c *conn) error {
 	return nil
 }
 
-// head returns the line with the names of columns.
+// head returns the line with the column names.
 func (o *copyOut) head() []byte {
 	var dst []byte
 	for i, col := range o.rows.columns {
@@ -110,7 +110,7 @@ func (o *copyOut) appendRow(dst []byte) ([]byte, error) {
 	return append(dst, '\n'), nil
 }
 
-// appendField writes a value with what the format needs around it.
+// appendField appends a value with the quotes or escapes of the format.
 func (o *copyOut) appendField(dst, v []byte, forced bool) []byte {
 	if o.f.name == "text" {
 		return o.appendEscaped(dst, v)
@@ -129,7 +129,7 @@ func (o *copyOut) appendField(dst, v []byte, forced bool) []byte {
 	return append(dst, o.f.quote)
 }
 
-// escapes are the letters of the bytes that text format writes with a backslash.
+// escapes maps the bytes that the text format escapes to the letters after the backslash.
 var escapes = map[byte]byte{'\\': '\\', '\n': 'n', '\r': 'r', '\t': 't', '\b': 'b', '\f': 'f', '\v': 'v'}
 
 func (o *copyOut) appendEscaped(dst, v []byte) []byte {

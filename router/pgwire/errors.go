@@ -19,17 +19,17 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// Error is an error as PostgreSQL's protocol has it.
+// Error is an error or notice in PostgreSQL's protocol.
 type Error struct {
-	// Severity is ERROR or FATAL, or of a notice WARNING or NOTICE.
+	// Severity is ERROR or FATAL, or WARNING or NOTICE for a notice.
 	Severity string
 	// State is the SQLSTATE.
 	State string
-	// Text, Detail and Hint are for people.
+	// Text, Detail and Hint are for the user.
 	Text, Detail, Hint string
-	// Position is where in the client's text the mistake is, in characters from 1; 0: it is not known.
+	// Position is the position of the error in the client's text, in characters from 1; 0: unknown.
 	Position int
-	// Where says in which row of a COPY.
+	// Where is the row of a COPY.
 	Where string
 }
 
@@ -51,13 +51,13 @@ func warning(state, format string, args ...any) *Error {
 	return e
 }
 
-// withHint returns e with what to do.
+// withHint sets a hint, which tells the user what to do, and returns e.
 func (e *Error) withHint(format string, args ...any) *Error {
 	e.Hint = fmt.Sprintf(format, args...)
 	return e
 }
 
-// unsupported returns the error for what PostgreSQL has and this server has not.
+// unsupported returns an error for a feature of PostgreSQL that this server lacks.
 func unsupported(format string, args ...any) *Error { return failure("0A000", format, args...) }
 
 func (e *Error) response() *pgproto3.ErrorResponse {
@@ -67,16 +67,16 @@ func (e *Error) response() *pgproto3.ErrorResponse {
 	}
 }
 
-// The causes with which a statement is ended.
+// The reasons for which statements are ended.
 var (
 	errUserCancel = errors.New("canceling statement due to user request")
-	errGone       = errors.New("the client has gone")
+	errGone       = errors.New("the client has disconnected")
 	errStopping   = errors.New("the server is stopping")
 	errTimeUp     = errors.New("canceling statement due to statement timeout")
 	errEvicted    = errors.New("the portal was closed because others waited")
 )
 
-// states has the SQLSTATE of codes.
+// states maps error codes to SQLSTATEs.
 var states = map[errs.Code]string{
 	errs.InvalidSyntax: "42601", errs.Unsupported: "0A000", errs.PlanQuery: "42000", errs.TableNotFound: "42P01",
 	errs.ColumnNotFound: "42703", errs.TableAlreadyExists: "42P07", errs.ColumnExists: "42701",
@@ -89,7 +89,7 @@ var states = map[errs.Code]string{
 	errs.ShardUnreachable: "58000", errs.TableUnavailable: "58000", errs.ShardReadonly: "25006", errs.External: "40001",
 }
 
-// planned and given are finer states, by what the engine's text says.
+// planned and given map texts in the engine's errors to more specific SQLSTATEs.
 var (
 	planned = []struct {
 		words *regexp.Regexp
@@ -131,7 +131,7 @@ func stateOf(e *errs.Error) string {
 	return states[e.Code]
 }
 
-// asError returns err as the protocol has it. cause is why the statement's context ended, if it has.
+// asError converts err to an error of the protocol. cause is the reason why the statement's context ended, or nil.
 func asError(err, cause error) *Error {
 	var own *Error
 	var bad *value.Error
@@ -167,14 +167,15 @@ func asError(err, cause error) *Error {
 	return out
 }
 
-// Patterns of the positions in error messages.
+// The patterns for positions in error messages.
 var (
 	enginePlace = regexp.MustCompile(` \(position (\d+)\)`)
 	parserPlace = regexp.MustCompile(`syntax error at line (\d+), column (\d+)`)
 	noTable     = regexp.MustCompile(`^table (?:.*\.)?"?([^".]+)"? does not exist`)
 )
 
-// placeOf returns the byte offset in a statement that an error names, or -1, and takes it out of the text.
+// placeOf returns the byte offset in the statement to which an error refers, or -1, and removes it from the error's
+// text.
 func (e *Error) placeOf(text string) int {
 	for _, said := range []*string{&e.Text, &e.Hint} {
 		if m := enginePlace.FindStringSubmatchIndex(*said); m != nil {
@@ -196,13 +197,13 @@ func (e *Error) placeOf(text string) int {
 	return -1
 }
 
-// beforeTable are the words in front of a table.
+// beforeTable are the words before a table name.
 var beforeTable = map[string]bool{
 	"FROM": true, "JOIN": true, "INTO": true, "TABLE": true, "UPDATE": true, "DESCRIBE": true, "DESC": true, ",": true,
 	"(": true,
 }
 
-// placeOfTable returns the byte offset of the first place where a statement names a table, or -1.
+// placeOfTable returns the byte offset of the first use of a table in a statement, or -1.
 func placeOfTable(text, name string) int {
 	toks := statement.Tokens(text)
 	for i, t := range toks {
@@ -219,7 +220,7 @@ func placeOfTable(text, name string) int {
 	return -1
 }
 
-// offsetOf returns the byte offset of a line and a column in characters, or -1.
+// offsetOf returns the byte offset of a line and a column, or -1. The column is in characters.
 func offsetOf(text string, line, column int) int {
 	at := 0
 	for ; line > 1; line-- {
@@ -239,17 +240,17 @@ func offsetOf(text string, line, column int) int {
 	return at
 }
 
-// characters returns the position of a byte offset, in characters from 1.
+// characters converts a byte offset to a position in characters from 1.
 func characters(text string, at int) int {
 	return 1 + utf8.RuneCountInString(text[:min(max(at, 0), len(text))])
 }
 
-// isTooMany reports whether err says that no more files can be open.
+// isTooMany reports whether err means that too many files are open.
 func isTooMany(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// sameKey compares keys of connections in constant time.
+// sameKey compares cancel keys in constant time.
 func sameKey(a, b uint32) bool {
 	var x, y [4]byte
 	binary.BigEndian.PutUint32(x[:], a)

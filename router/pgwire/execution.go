@@ -12,28 +12,28 @@ import (
 	"cordwood/router/query"
 )
 
-// execution is a statement that package query runs. Its goroutine waits with the rows until they are taken.
+// execution is a statement that package query runs. The statement's goroutine waits until the rows have been read.
 type execution struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	results chan query.Result
-	// finish is closed when the rows are no longer needed, done when the statement has ended with err.
+	// finish is closed when the rows are no longer needed. done is closed when the statement has ended with err.
 	finish, done chan struct{}
 	err          error
-	// running is the context of the rows, which ends with the time of the statement.
+	// running is the context of the rows, which ends at the statement's timeout.
 	running context.Context
 
-	mu       sync.Mutex // guards what follows
-	using    bool       // the connection's goroutine reads rows
+	mu       sync.Mutex // guards the fields below
+	using    bool       // the connection's goroutine is reading rows
 	finished bool       // finish is closed
-	// timer ends a statement whose time does not count while its client does not fetch; nil: its time counts. left is
-	// what is left of it since the moment from.
+	// timer ends a statement whose timeout does not run while the client does not fetch; nil: the timeout always runs.
+	// left is the remaining time at the moment from.
 	timer *time.Timer
 	left  time.Duration
 	from  time.Time
 }
 
-// execute begins a request of one statement. close ends it.
+// execute starts a request with one statement. The caller must end it.
 func (c *conn) execute(req query.Request) *execution {
 	x := &execution{
 		results: make(chan query.Result), finish: make(chan struct{}), done: make(chan struct{}), using: true,
@@ -58,7 +58,7 @@ func (c *conn) execute(req query.Request) *execution {
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			// Even if it is canceled: the rows are valid until this returns.
+			// Even if the context was canceled: the rows are valid until this function returns.
 			<-x.finish
 			return nil
 		})
@@ -66,7 +66,7 @@ func (c *conn) execute(req query.Request) *execution {
 	return x
 }
 
-// recoverTo turns a panic into an error of the statement: other connections go on.
+// recoverTo turns a panic into an error of the statement, so that other connections continue.
 func (c *conn) recoverTo(err *error) {
 	if p := recover(); p != nil {
 		c.srv.cfg.Logger.Error("panic in a statement of a PostgreSQL client", "remote", c.address, "panic",
@@ -75,14 +75,14 @@ func (c *conn) recoverTo(err *error) {
 	}
 }
 
-// abandon ends what runs, for a connection whose goroutine cannot go on.
+// abandon ends the running statement of a connection whose goroutine cannot continue.
 func (c *conn) abandon() {
 	if x := c.executing; x != nil {
 		x.stop(errGone)
 	}
 }
 
-// setCurrent has x be what a request to cancel ends; nil: nothing.
+// setCurrent makes x the statement that a cancel request ends; nil: none.
 func (c *conn) setCurrent(x *execution) {
 	c.executing = x
 	if x == nil {
@@ -92,7 +92,7 @@ func (c *conn) setCurrent(x *execution) {
 	c.setCancel(x.cancel)
 }
 
-// setCancel sets what ends what runs.
+// setCancel sets the function that ends the running statement.
 func (c *conn) setCancel(cancel context.CancelCauseFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +102,7 @@ func (c *conn) setCancel(cancel context.CancelCauseFunc) {
 	}
 }
 
-// result waits for the result of the statement. ok is false if the statement had none, and then its error counts.
+// result waits for the result of the statement. ok is false if the statement failed without a result.
 func (c *conn) result(x *execution) (res query.Result, ok bool) {
 	defer c.watch(x.cancel)()
 	select {
@@ -113,7 +113,7 @@ func (c *conn) result(x *execution) (res query.Result, ok bool) {
 	}
 }
 
-// watch calls cancel when the client goes. What it returns ends the watching.
+// watch calls cancel when the client disconnects. stop ends the watching.
 func (c *conn) watch(cancel context.CancelCauseFunc) (stop func()) {
 	ended := make(chan struct{})
 	go func() {
@@ -129,8 +129,8 @@ func (c *conn) watch(cancel context.CancelCauseFunc) (stop func()) {
 	}
 }
 
-// reading watches the client while rows are read and sent, and cuts it off if it takes none when the time of the
-// statement is over. What it returns ends that.
+// reading watches the client while rows are read and sent. At the statement's timeout, it closes the connection if the
+// client does not read. stop ends the watching.
 func (c *conn) reading(x *execution) (stop func()) {
 	if x == nil {
 		return func() {}
@@ -152,10 +152,10 @@ func (c *conn) reading(x *execution) (stop func()) {
 	}
 }
 
-// lastWrite is how long the client of a statement that has ended has to take what is being written.
+// lastWrite is the time that a client has, after its statement has ended, to read the data being written.
 const lastWrite = time.Second
 
-// end ends the statement, and returns its error with the cause for which its context ended, if it has.
+// end ends the statement. It returns the error of the statement, and the reason why its context ended, or nil.
 func (x *execution) end() (err, cause error) {
 	cause = context.Cause(x.ctx)
 	x.release()
@@ -164,14 +164,14 @@ func (x *execution) end() (err, cause error) {
 	return x.err, cause
 }
 
-// stop ends the statement without a look at the rest of its rows.
+// stop ends the statement and discards the rest of its rows.
 func (x *execution) stop(cause error) {
 	x.cancel(cause)
 	x.release()
 	<-x.done
 }
 
-// release says that the rows are no longer needed.
+// release marks the rows as no longer needed.
 func (x *execution) release() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -184,7 +184,7 @@ func (x *execution) release() {
 	}
 }
 
-// pause says that no rows are read until resume.
+// pause marks the rows as not being read until resume.
 func (x *execution) pause() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -194,7 +194,7 @@ func (x *execution) pause() {
 	}
 }
 
-// resume reports whether the rows may be read again; they may not after evict.
+// resume reports whether the rows may be read again. They may not after evict.
 func (x *execution) resume() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -209,7 +209,7 @@ func (x *execution) resume() bool {
 	return true
 }
 
-// evict ends the statement if nobody reads its rows just now.
+// evict ends the statement, unless its rows are being read, and reports whether it did.
 func (x *execution) evict(cause error) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()

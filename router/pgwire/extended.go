@@ -6,7 +6,7 @@ import (
 	"cordwood/router/pgwire/value"
 )
 
-// extended carries out a message of the extended protocol. The error ends the connection.
+// extended handles a message of the extended protocol. A returned error ends the connection.
 func (c *conn) extended(kind byte, body []byte) error {
 	var err error
 	switch kind {
@@ -27,7 +27,7 @@ func (c *conn) extended(kind byte, body []byte) error {
 	return c.failExtended(err)
 }
 
-// failExtended sends an error, after which everything up to the next Sync is thrown away.
+// failExtended sends an error. Messages are then ignored until the next Sync.
 func (c *conn) failExtended(err error) error {
 	if ended := c.failStatement(err, 0, ""); ended != nil {
 		return ended
@@ -36,7 +36,7 @@ func (c *conn) failExtended(err error) error {
 	return nil
 }
 
-// sync ends what belongs together.
+// sync handles Sync, the end of a group of messages.
 func (c *conn) sync() error {
 	c.skip = false
 	if c.session.state == outside {
@@ -46,7 +46,7 @@ func (c *conn) sync() error {
 	return nil
 }
 
-// malformed is the error for a message that is not as the protocol has it.
+// malformed returns the error for a malformed message.
 func malformed(kind string) *Error { return fatal("08P01", "malformed %s message", kind) }
 
 func (c *conn) onParse(body []byte) error {
@@ -112,7 +112,7 @@ func (c *conn) onBind(body []byte) error {
 	return nil
 }
 
-// bindIsWhole reports whether a Bind has the two names that it begins with.
+// bindIsWhole reports whether a Bind message contains both of its names.
 func bindIsWhole(body []byte) bool {
 	zeros := 0
 	for _, b := range body {
@@ -125,7 +125,7 @@ func bindIsWhole(body []byte) bool {
 	return false
 }
 
-// resultFormats checks the formats of an answer of n columns.
+// resultFormats checks the format codes for a result with n columns.
 func resultFormats(codes []int16, n int) ([]value.Format, error) {
 	if len(codes) > 1 && len(codes) != n {
 		return nil, failure("08P01", "bind message has %d result formats but the query has %d columns", len(codes), n)
@@ -140,7 +140,7 @@ func resultFormats(codes []int16, n int) ([]value.Format, error) {
 	return out, nil
 }
 
-// bindWire returns the command with the values of a Bind in the places of its parameters.
+// bindWire returns the command with the values of a Bind message in place of its parameters.
 func (p *prepared) bindWire(values [][]byte, codes []int16) (*command, error) {
 	if len(p.places) == 0 {
 		return p.cmd, nil
@@ -168,7 +168,7 @@ func (p *prepared) bindWire(values [][]byte, codes []int16) (*command, error) {
 	return p.bind(literals)
 }
 
-// literal returns the literal for the value of a parameter.
+// literal returns the SQL literal for the value of a parameter.
 func (p *prepared) literal(i int, f value.Format, v []byte) (string, error) {
 	if p.cmd.verb == "INSERT" {
 		stored, err := value.Store(p.params[i], f, v)
@@ -246,8 +246,8 @@ func (c *conn) onClose(body []byte) error {
 	return nil
 }
 
-// fit has rows be of the types that were described, as far as values of one can be written as the other.
-func (cur *cursor) fit(described []column, formats []value.Format) error {
+// matchTypes gives the rows the described types. It fails if the values cannot be sent as these types.
+func (cur *cursor) matchTypes(described []column, formats []value.Format) error {
 	if described == nil {
 		return nil
 	}

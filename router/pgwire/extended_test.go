@@ -22,7 +22,7 @@ func withUserFile(t testing.TB, file string) func(*Config) {
 	return func(c *Config) { c.Users = p }
 }
 
-// TestPortals fetches rows step by step.
+// TestPortals checks that rows can be fetched in parts.
 func TestPortals(t *testing.T) {
 	f := start(t)
 	r := f.raw(t)
@@ -37,7 +37,7 @@ func TestPortals(t *testing.T) {
 	if d := cmp.Diff(want, r.until(t, "ReadyForQuery")); d != "" {
 		t.Error(d)
 	}
-	// A Sync closes portals outside of a transaction, and none within.
+	// A Sync closes portals outside of a transaction, but not within one.
 	r.send(t, &pgproto3.Bind{DestinationPortal: "p", PreparedStatement: "s"}, &pgproto3.Execute{Portal: "p", MaxRows: 1},
 		&pgproto3.Sync{}, &pgproto3.Execute{Portal: "p"}, &pgproto3.Sync{})
 	r.until(t, "ReadyForQuery")
@@ -59,7 +59,7 @@ func TestPortals(t *testing.T) {
 	r.until(t, "ReadyForQuery")
 }
 
-// TestErrorsSkip throws away what follows an error, up to the Sync.
+// TestErrorsSkip checks that messages after an error are ignored until the Sync.
 func TestErrorsSkip(t *testing.T) {
 	r := start(t).raw(t)
 	r.send(t, &pgproto3.Parse{Query: "SELECT nope"}, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Sync{},
@@ -114,7 +114,7 @@ func TestExtendedErrors(t *testing.T) {
 	}
 }
 
-// TestPreparedAreBounded refuses more prepared statements, portals and text than a connection may have.
+// TestPreparedAreBounded checks the limits on prepared statements, portals and their text.
 func TestPreparedAreBounded(t *testing.T) {
 	r := start(t).raw(t)
 	refused := ""
@@ -143,7 +143,7 @@ func TestPreparedAreBounded(t *testing.T) {
 	if strings.Count(got, "BindComplete") != maxPortals || !strings.Contains(got, "ErrorResponse ERROR 53300") {
 		t.Error(got)
 	}
-	// Text counts, too.
+	// The text counts, too.
 	r.send(t, &pgproto3.Query{String: "ROLLBACK"})
 	r.until(t, "ReadyForQuery")
 	for i := range 20 {
@@ -155,7 +155,7 @@ func TestPreparedAreBounded(t *testing.T) {
 	}
 }
 
-// TestCursorsAreBounded lets a few portals wait on the whole server.
+// TestCursorsAreBounded checks the limit on waiting portals of the whole server.
 func TestCursorsAreBounded(t *testing.T) {
 	f := start(t, func(c *Config) { c.MaxCursors = 2 })
 	fetch := func(r *raw) string {
@@ -173,7 +173,7 @@ func TestCursorsAreBounded(t *testing.T) {
 	if got := fetch(three); !strings.Contains(got, "ErrorResponse ERROR 53300") {
 		t.Error(got)
 	}
-	// One that has waited for long gives way.
+	// A portal that has waited for long is replaced.
 	f.cursors.mu.Lock()
 	for x := range f.cursors.waiting {
 		f.cursors.waiting[x] = time.Now().Add(-time.Hour)
@@ -194,7 +194,7 @@ func TestCursorsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSQLCursors are DECLARE, FETCH, MOVE and CLOSE.
+// TestSQLCursors checks DECLARE, FETCH, MOVE and CLOSE.
 func TestSQLCursors(t *testing.T) {
 	c := start(t).connect(t, "")
 	for _, tt := range []struct{ sql, tag, state string }{
@@ -262,7 +262,7 @@ func TestTransactions(t *testing.T) {
 	}
 }
 
-// TestSettings sets and shows them.
+// TestSettings checks SET and SHOW.
 func TestSettings(t *testing.T) {
 	c := start(t).connect(t, "")
 	for _, tt := range []struct{ sql, want, state string }{
@@ -295,11 +295,11 @@ func TestSettings(t *testing.T) {
 	}
 	_, _, err := exec(t, c, "SET application_name = 'new'")
 	if got := c.ParameterStatus("application_name"); err != nil || got != "new" {
-		t.Errorf("a change is not told: %q %v", got, err)
+		t.Errorf("the client does not learn of a change: %q %v", got, err)
 	}
 }
 
-// TestBind puts values into statements.
+// TestBind checks the values of parameters.
 func TestBind(t *testing.T) {
 	f := start(t)
 	c := f.connect(t, "")
@@ -322,7 +322,7 @@ func TestBind(t *testing.T) {
 	if d := cmp.Diff([][]string{want}, f.service.rows()); d != "" {
 		t.Error(d)
 	}
-	// Where a client writes values into the text, they have no types.
+	// Values that a client writes into the text have no types.
 	const untyped = `INSERT INTO logs (ts, host, n, b) VALUES ('9999-12-31', '\x00', 7, '\x00ff')`
 	if _, _, err := exec(t, c, untyped); err != nil {
 		t.Fatal(err)

@@ -33,8 +33,8 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// fakeService answers "SELECT n" with n rows of an integer and a text, "SELECT wait" when it is canceled, and counts
-// what INSERT stores.
+// fakeService answers "SELECT n" with n rows of an integer and a text, and "SELECT wait" when it is canceled. It counts
+// the rows that INSERT stores.
 type fakeService struct {
 	mu       sync.Mutex
 	stored   [][]string
@@ -157,7 +157,7 @@ func (s *fakeService) rows() [][]string {
 	return s.stored
 }
 
-// counting is rows in batches of 1000, endless if left is negative.
+// counting produces rows in batches of 1000, without end if left is negative.
 type counting struct {
 	ctx  context.Context
 	left int
@@ -195,7 +195,7 @@ func (r *counting) Next() bool {
 	return true
 }
 
-// silent is rows that do not come.
+// silent produces no rows and does not end.
 type silent struct{ counting }
 
 func (r *silent) Next() bool {
@@ -203,7 +203,7 @@ func (r *silent) Next() bool {
 	return false
 }
 
-// fixture is a server that a test talks to.
+// fixture is a server under test.
 type fixture struct {
 	*Server
 	service *fakeService
@@ -261,7 +261,7 @@ func (q *cursors) count() int {
 	return len(q.waiting)
 }
 
-// withUsers has the users of a list sign in.
+// withUsers sets a list of users.
 func withUsers(t testing.TB, list string) func(*Config) {
 	t.Helper()
 	p, err := auth.Open(auth.Config{Option: "static_user_provider:cmd:" + list, Scram: true})
@@ -311,7 +311,7 @@ func state(err error) string {
 	return err.Error()
 }
 
-// exec runs statements, and returns the rows of the last with its tag.
+// exec runs statements, and returns the rows and the tag of the last one.
 func exec(t testing.TB, c *pgconn.PgConn, sql string) (rows [][]string, tag string, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

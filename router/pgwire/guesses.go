@@ -8,20 +8,20 @@ import (
 	"cordwood/router/access"
 )
 
-// The bounds of wrong keys to cancel statements: of an address in a minute, and of addresses that are remembered.
+// The limits for wrong cancel keys: requests from one address in a minute, and addresses that are remembered.
 const (
 	maxWrongKeys      = 100
 	maxWrongAddresses = 10_000
 )
 
-// wrongKeys counts requests to cancel whose key was wrong, so that keys cannot be guessed.
+// wrongKeys counts cancel requests with a wrong key, so that keys cannot be guessed.
 type wrongKeys struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	since time.Time
 	count map[netip.Addr]int
 }
 
-// tooMany reports whether requests of an address are not looked at until the minute ends.
+// tooMany reports whether requests from an address are to be ignored until the minute ends.
 func (w *wrongKeys) tooMany(from netip.Addr) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,7 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// TestSlowReader holds little memory for a client that does not take its rows, and cuts it off in time.
+// TestSlowReader checks that a client that does not read its rows takes little memory, and that it is disconnected in
+// time.
 func TestSlowReader(t *testing.T) {
 	f := start(t, func(c *Config) { c.StallTime = 500 * time.Millisecond })
 	r := f.raw(t)
@@ -31,7 +32,7 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// TestMalformed ends connections whose messages no client of the protocol sends, and no others.
+// TestMalformed checks that only invalid messages end a connection.
 func TestMalformed(t *testing.T) {
 	f := start(t)
 	good := f.connect(t, "")
@@ -87,7 +88,8 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestValueInManyPlaces refuses a statement whose parameter stands in many places before it fills them.
+// TestValueInManyPlaces checks that a statement that uses a long parameter many times is refused before memory is
+// allocated.
 func TestValueInManyPlaces(t *testing.T) {
 	c := start(t).connect(t, "")
 	value := []byte(strings.Repeat("v", 4<<20))
@@ -108,7 +110,7 @@ func TestValueInManyPlaces(t *testing.T) {
 	}
 }
 
-// TestManyParameters prepares statements with many parameters; a SELECT may have as many as the protocol allows.
+// TestManyParameters prepares statements with many parameters. A SELECT may have as many as the protocol allows.
 func TestManyParameters(t *testing.T) {
 	c := start(t).connect(t, "")
 	for sql, n := range map[string]int{"SELECT 1 WHERE 1 IN (%)": 65_535, "DELETE FROM logs WHERE n IN (%)": 2_000} {
@@ -124,7 +126,7 @@ func TestManyParameters(t *testing.T) {
 	}
 }
 
-// TestRowInManyMessages stores a row of COPY that comes byte by byte.
+// TestRowInManyMessages checks that a row of COPY may arrive byte by byte.
 func TestRowInManyMessages(t *testing.T) {
 	f := start(t)
 	r := f.raw(t)
@@ -147,7 +149,7 @@ func TestRowInManyMessages(t *testing.T) {
 	}
 }
 
-// TestManyConnections lets a thousand clients come at once: some are served, and the others get an error.
+// TestManyConnections connects a thousand clients at once. Some are served, and the others get an error.
 func TestManyConnections(t *testing.T) {
 	f := start(t, func(c *Config) { c.MaxConnections, c.MaxPerAddress = 50, 50 })
 	var mu sync.Mutex
@@ -174,7 +176,7 @@ func TestManyConnections(t *testing.T) {
 	f.connect(t, "")
 }
 
-// FuzzSession sends anything to a session: it ends, or answers what comes next.
+// FuzzSession sends random messages to a session, which must end or answer the next query.
 func FuzzSession(f *testing.F) {
 	f.Add([]byte("Q\x00\x00\x00\x0dSELECT 1\x00"))
 	f.Add([]byte("P\x00\x00\x00\x11\x00SELECT $1\x00\x00\x00" +

@@ -6,10 +6,10 @@ import (
 	"cordwood/proto/errs"
 )
 
-// smallBytes is up to how many bytes memory is not counted: so much has every connection anyway.
+// smallBytes is the size up to which memory is not counted: every connection has a buffer of this size anyway.
 const smallBytes = 64 << 10
 
-// holding is memory of a connection that is taken from the memory for the bodies of all doors.
+// holding is memory taken from the budget for request bodies of all protocols.
 type holding struct {
 	c    *conn
 	body interface {
@@ -18,7 +18,7 @@ type holding struct {
 	}
 }
 
-// grow takes memory until there are n bytes. It waits until others give theirs back, and fails if they do not in time.
+// grow takes memory until holding has n bytes. It waits until others return memory, and fails after a time.
 func (h *holding) grow(n int) error {
 	bodies := h.c.srv.cfg.Bodies
 	if bodies == nil || n <= smallBytes {
@@ -44,7 +44,7 @@ func outOfMemory(err error) *Error {
 		withHint("send smaller messages, or try again later")
 }
 
-// release gives the memory back.
+// release returns the memory.
 func (h *holding) release() {
 	if h.body != nil {
 		h.body.Release()

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics counts what connections do.
+// metrics has the metrics of connections.
 type metrics struct {
 	connections  prometheus.GaugeFunc
 	statements   *prometheus.CounterVec
@@ -52,7 +52,7 @@ func newMetrics(r prometheus.Registerer, connections func() int) (*metrics, erro
 	return m, nil
 }
 
-// verbKinds are the kinds of statements that are neither queries nor about the session.
+// verbKinds maps statements that are neither queries nor about the session to their kind.
 var verbKinds = map[string]string{
 	"": "empty", "INSERT": "insert", "CREATE": "change", "ALTER": "change", "DROP": "change", "TRUNCATE": "change",
 	"DELETE": "change", "KILL": "change",
@@ -68,7 +68,7 @@ func (m *metrics) statement(verb string) {
 	m.statements.WithLabelValues(kind).Inc()
 }
 
-// failed counts an error. SQLSTATEs are few: they come from tables here.
+// failed counts an error. The number of different SQLSTATEs is small: they come from tables in this package.
 func (m *metrics) failed(state string) { m.errors.WithLabelValues(strings.ToUpper(state)).Inc() }
 
 func (m *metrics) cancel(found bool) {

@@ -10,29 +10,29 @@ import (
 )
 
 const (
-	// maxPortals bounds the portals and cursors of a connection.
+	// maxPortals is the maximum number of portals and cursors of a connection.
 	maxPortals = 16
-	// idlePortal is how long a portal may wait for its client. After evictAfter, another portal may replace it.
+	// idlePortal is the time that a portal may wait for its client. After evictAfter, another portal may replace it.
 	idlePortal = 5 * time.Minute
 	evictAfter = 30 * time.Second
 )
 
-// portal is a statement with its values, and what is left of its rows.
+// portal is a statement with its values, and the rest of its rows.
 type portal struct {
 	name    string
 	stmt    *prepared
 	cmd     *command // with the values in its text
 	formats []value.Format
-	// columns are the columns as they were described to the client.
+	// columns are the columns described to the client.
 	columns []column
 
-	out *outcome // nil: it has not begun
-	// finished says that there are no more rows.
+	out *outcome // nil until the portal runs
+	// finished is true if there are no more rows.
 	finished bool
-	// declared is set for a cursor of DECLARE; held if it outlives the transaction.
+	// declared is true for a cursor of DECLARE. held is true if the cursor outlives the transaction.
 	declared, held bool
-	memory         holding     // of a long text
-	timer          *time.Timer // ends it when its client has not fetched for long
+	memory         holding     // memory of a long text
+	timer          *time.Timer // ends the portal if its client does not fetch
 }
 
 // cursors are the portals of all connections that wait for their clients.
@@ -43,7 +43,8 @@ type cursors struct {
 	waiting map[*execution]time.Time
 }
 
-// wait notes that a portal waits for its client. It returns an error if too many do, and none of them for long.
+// wait registers a portal that waits for its client. It fails if there are too many and none of them has waited for
+// long.
 func (q *cursors) wait(x *execution) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -68,14 +69,14 @@ func (q *cursors) wait(x *execution) error {
 	return nil
 }
 
-// leave notes that a portal no longer waits.
+// leave removes a portal that no longer waits.
 func (q *cursors) leave(x *execution) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.waiting, x)
 }
 
-// addPortal keeps a portal under its name.
+// addPortal adds a portal under its name.
 func (c *conn) addPortal(p *portal) error {
 	if old := c.portals[p.name]; old != nil {
 		if p.name != "" {
@@ -96,7 +97,7 @@ func (c *conn) addPortal(p *portal) error {
 	return nil
 }
 
-// fetch sends at most most rows of a portal (0: all), and returns how many it sent and whether more may follow.
+// fetch sends at most most rows of a portal (0: all). It returns the number of rows and whether more may follow.
 func (c *conn) fetch(p *portal, most int64) (n int64, more bool, err error) {
 	if p.finished {
 		return 0, false, nil
@@ -114,7 +115,7 @@ func (c *conn) fetch(p *portal, most int64) (n int64, more bool, err error) {
 	return n, true, c.rest(p)
 }
 
-// wake goes on with a portal that waited.
+// wake resumes a waiting portal.
 func (c *conn) wake(p *portal) error {
 	x := p.out.rows.x
 	if x == nil {
@@ -136,7 +137,7 @@ func (c *conn) wake(p *portal) error {
 	return nil
 }
 
-// rest has a portal wait for its client.
+// rest lets a portal wait for its client.
 func (c *conn) rest(p *portal) error {
 	x := p.out.rows.x
 	c.setCurrent(nil)
@@ -144,7 +145,7 @@ func (c *conn) rest(p *portal) error {
 		return nil
 	}
 	if err := c.srv.cursors.wait(x); err != nil {
-		_ = c.finishPortal(p, err) // which is err
+		_ = c.finishPortal(p, err) // err is returned below
 		return err
 	}
 	x.pause()
@@ -169,7 +170,7 @@ func (c *conn) finishPortal(p *portal, err error) error {
 	return err
 }
 
-// closePortal ends a portal, and what runs for it.
+// closePortal closes a portal and ends its statement.
 func (c *conn) closePortal(name string) {
 	p := c.portals[name]
 	if p == nil {
@@ -188,7 +189,7 @@ func (c *conn) closePortal(name string) {
 	x.stop(errEvicted)
 }
 
-// closePortals ends the portals of a transaction, or all of them.
+// closePortals closes the portals of a transaction, or all portals.
 func (c *conn) closePortals(all bool) {
 	for name, p := range c.portals {
 		if all || !p.held {
@@ -197,7 +198,7 @@ func (c *conn) closePortals(all bool) {
 	}
 }
 
-// began forgets the text: a portal is run once.
+// began releases the text: a portal runs once.
 func (p *portal) began() {
 	cmd := *p.cmd
 	cmd.text = ""
@@ -205,7 +206,7 @@ func (p *portal) began() {
 	p.memory.release()
 }
 
-// executePortal carries out a portal, or goes on with it.
+// executePortal runs or resumes a portal.
 func (c *conn) executePortal(p *portal, most int64) error {
 	if p.out == nil && !p.finished {
 		c.long = most > 0
@@ -222,7 +223,7 @@ func (c *conn) executePortal(p *portal, most int64) error {
 			return c.answer(out, p.formats, false)
 		}
 		out.rows.formats = p.formats
-		if err := out.rows.fit(p.columns, p.formats); err != nil {
+		if err := out.rows.matchTypes(p.columns, p.formats); err != nil {
 			return out.rows.end(err)
 		}
 	} else if p.out == nil || p.out.rows == nil {

@@ -15,11 +15,12 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// The bounds of prepared statements of a connection.
+// The limits on prepared statements of a connection.
 const (
 	maxPrepared     = 256
 	maxPreparedText = 4 << 20
-	// maxStatement bounds a statement with its values, and maxInsert an INSERT: a Bind with hexadecimal digits for bytes.
+	// maxStatement is the maximum length of a statement with its values. maxInsert is the same for INSERT: enough for a
+	// Bind message whose binary values become hexadecimal digits.
 	maxStatement = 256 << 10
 	maxInsert    = 32 << 20
 )
@@ -29,11 +30,11 @@ type prepared struct {
 	cmd    *command
 	places []rewrite.Place
 	params []*value.Type
-	// columns are those of its rows; nil: it has none.
+	// columns are the columns of its rows, or nil if it returns none.
 	columns []column
 }
 
-// prepare makes a statement ready. oids are the types of its parameters, 0 where the client gives none.
+// prepare prepares a statement. oids are the types of its parameters, 0 if the client does not specify one.
 func (c *conn) prepare(text string, oids []uint32) (*prepared, error) {
 	pieces, err := rewrite.Split(text)
 	if err != nil {
@@ -78,7 +79,7 @@ func (c *conn) prepare(text string, oids []uint32) (*prepared, error) {
 	return p, err
 }
 
-// mayRun returns an error for statements in a transaction that has failed.
+// mayRun returns an error if the transaction has failed and the statement does not end it.
 func (c *conn) mayRun(cmd *command) error {
 	if c.session.state == failed && !cmd.always && cmd.verb != "" {
 		return failure("25P02", "current transaction is aborted, commands ignored until end of transaction block")
@@ -86,7 +87,7 @@ func (c *conn) mayRun(cmd *command) error {
 	return nil
 }
 
-// describePrepared finds out the types of parameters and columns.
+// describePrepared determines the types of parameters and columns.
 func (c *conn) describePrepared(p *prepared) error {
 	cmd := p.cmd
 	switch {
@@ -127,10 +128,10 @@ func (c *conn) describePrepared(p *prepared) error {
 	return nil
 }
 
-// markerText matches what marker returns.
+// markerText matches a literal made by marker.
 var markerText = regexp.MustCompile(`'\$cordwood parameter ([0-9]+)\$'`)
 
-// filled returns the statement with values in the places of its parameters, in at most so many bytes.
+// filled returns the statement with values in place of its parameters, if its length is at most most bytes.
 func (p *prepared) filled(values []string, most int) (string, error) {
 	text, ok := rewrite.Substitute(p.cmd.text, p.places, values, most)
 	if !ok {
@@ -140,7 +141,7 @@ func (p *prepared) filled(values []string, most int) (string, error) {
 	return text, nil
 }
 
-// bind returns the command with values in the places of its parameters.
+// bind returns the command with values in place of its parameters.
 func (p *prepared) bind(values []string) (*command, error) {
 	most := maxStatement
 	if p.cmd.verb == "INSERT" {
@@ -155,14 +156,14 @@ func (p *prepared) bind(values []string) (*command, error) {
 	return &cmd, nil
 }
 
-// The memory of a rewrite.Place, of the type of a parameter, and of a column besides its name.
+// The memory of a rewrite.Place, of a parameter's type, and of a column without its name.
 const (
 	placeBytes     = 24
 	parameterBytes = 8
 	columnBytes    = 32
 )
 
-// weight is about how many bytes of memory the statement takes.
+// weight returns the approximate memory of the statement, in bytes.
 func (p *prepared) weight() int {
 	n := len(p.cmd.text) + placeBytes*len(p.places) + parameterBytes*len(p.params)
 	for _, col := range p.columns {
@@ -171,10 +172,10 @@ func (p *prepared) weight() int {
 	return n
 }
 
-// marker is the literal in the place of a parameter while a statement is not run.
+// marker returns the literal that replaces a parameter while a statement is described.
 func marker(n int) string { return "'$cordwood parameter " + strconv.Itoa(n) + "$'" }
 
-// markedAs returns the parameter that a marker stands for; 0: it is none.
+// markedAs returns the number of the parameter that a marker replaces, or 0 if the text is not a marker.
 func markedAs(text string) int {
 	inner, ok := strings.CutPrefix(text, "$cordwood parameter ")
 	inner, ok2 := strings.CutSuffix(inner, "$")
@@ -185,7 +186,7 @@ func markedAs(text string) int {
 	return n
 }
 
-// describeQuery asks the engine, which prepares the statement over tables without rows.
+// describeQuery lets the engine prepare the statement over empty tables.
 func (c *conn) describeQuery(p *prepared) error {
 	text := rewrite.AnyOfParameter(p.cmd.text, p.places)
 	for i, oid := range rewrite.Documents(p.cmd.text, p.places, len(p.params)) {
@@ -218,7 +219,7 @@ func (c *conn) describeQuery(p *prepared) error {
 				p.params[i] = value.ByOID(guesses[i])
 			}
 		}
-		// With all types the columns are known, too.
+		// Once all parameter types are known, the column types are known, too.
 		if again, err := c.describe(p, p.cmd.text); err == nil {
 			d = again
 		}
@@ -231,7 +232,7 @@ func (c *conn) describeQuery(p *prepared) error {
 	return nil
 }
 
-// parameterOf returns the type of a parameter for which the engine expects a type.
+// parameterOf returns the type of a parameter whose type in the engine is known.
 func parameterOf(engine string) *value.Type {
 	t := value.OfEngine(engine)
 	if strings.HasPrefix(engine, "DECIMAL") || engine == "HUGEINT" || engine == "UBIGINT" {
@@ -240,7 +241,7 @@ func parameterOf(engine string) *value.Type {
 	return t
 }
 
-// describe has the engine describe the text of a query with the types that are known.
+// describe lets the engine describe a query with the known parameter types.
 func (c *conn) describe(p *prepared, text string) (*query.Description, error) {
 	types := make([]string, len(p.params))
 	for i, t := range p.params {
@@ -266,7 +267,7 @@ func (c *conn) describe(p *prepared, text string) (*query.Description, error) {
 	return d, err
 }
 
-// describeInsert has parameters be of the types of the columns that they go to.
+// describeInsert gives parameters the types of the columns that they are stored in.
 func (c *conn) describeInsert(p *prepared, st *statement.Insert) error {
 	ctx, end := c.caller(context.Background(), func(error) {})
 	defer end()
@@ -294,7 +295,7 @@ func (c *conn) describeInsert(p *prepared, st *statement.Insert) error {
 	return nil
 }
 
-// readBytes reads texts that begin with \x, where they are values of binary columns, as PostgreSQL does.
+// readBytes decodes texts that begin with \x if their columns are binary, as PostgreSQL does.
 func (c *conn) readBytes(st *statement.Insert) error {
 	var t *schema.Table
 	for _, row := range st.Values {
@@ -307,7 +308,7 @@ func (c *conn) readBytes(st *statement.Insert) error {
 				found, err := c.srv.cfg.Service.Table(ctx, orElse(st.Name.Database, c.session.schema()), st.Name.Table)
 				end()
 				if err != nil {
-					return nil // the INSERT itself tells it
+					return nil // the INSERT itself reports it
 				}
 				t = found
 			}
@@ -325,7 +326,7 @@ func (c *conn) readBytes(st *statement.Insert) error {
 	return nil
 }
 
-// columnAt returns the column of the i-th value of an INSERT into the named columns, or all if there are none.
+// columnAt returns the column for the i-th value of an INSERT with the given columns, or with all if there are none.
 func columnAt(t *schema.Table, names []string, i int) *schema.Column {
 	switch {
 	case len(names) == 0 && i < len(t.Columns):
@@ -336,7 +337,7 @@ func columnAt(t *schema.Table, names []string, i int) *schema.Column {
 	return nil
 }
 
-// describeDelete has the engine describe a query with the same condition.
+// describeDelete describes a query with the same condition.
 func (c *conn) describeDelete(p *prepared, st *statement.Delete) error {
 	if len(p.places) == 0 {
 		return nil
@@ -355,7 +356,7 @@ func (c *conn) describeDelete(p *prepared, st *statement.Delete) error {
 	return nil
 }
 
-// describeRows runs a statement such as SHOW TABLES for its columns alone.
+// describeRows runs a statement such as SHOW TABLES to get its columns.
 func (c *conn) describeRows(p *prepared, st statement.Statement) error {
 	req := c.request()
 	req.Statements, req.Limited = []statement.Statement{st}, true
@@ -372,7 +373,7 @@ func (c *conn) describeRows(p *prepared, st statement.Statement) error {
 	return nil
 }
 
-// parse reads a statement of package query, after it has been rewritten.
+// parse rewrites and parses a statement for package query.
 func (c *conn) parse(text string) (statement.Statement, error) {
 	r, err := c.rewritten(text)
 	if err != nil {
@@ -388,7 +389,7 @@ func (c *conn) parse(text string) (statement.Statement, error) {
 	return list[0], nil
 }
 
-// request returns a request with what the session says.
+// request returns a request with the settings of the session.
 func (c *conn) request() query.Request {
 	req := query.Request{
 		Database: c.session.schema(), Catalog: c.session.database, Protocol: "pg", Timeout: c.session.timeout(),
@@ -400,7 +401,7 @@ func (c *conn) request() query.Request {
 	return req
 }
 
-// placed returns an error with its position in the client's text.
+// placed adds the position in the client's text to an error.
 func (c *conn) placed(err error, cmd *command, text string) error {
 	e := asError(err, nil)
 	if errs.CodeOf(err) == errs.Unknown && !errors.As(err, new(*Error)) {
@@ -416,7 +417,7 @@ func (c *conn) placed(err error, cmd *command, text string) error {
 	return e
 }
 
-// keep keeps a prepared statement under a name.
+// keep adds a prepared statement under a name.
 func (c *conn) keep(name string, p *prepared) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -438,7 +439,7 @@ func (c *conn) keep(name string, p *prepared) error {
 	return nil
 }
 
-// forget drops a prepared statement and its portals.
+// forget removes a prepared statement and its portals.
 func (c *conn) forget(name string) {
 	p := c.statements[name]
 	if p == nil {
@@ -453,7 +454,7 @@ func (c *conn) forget(name string) {
 	}
 }
 
-// find returns a prepared statement.
+// find returns a prepared statement by its name.
 func (c *conn) find(name string) (*prepared, error) {
 	if p := c.statements[name]; p != nil {
 		return p, nil

@@ -12,7 +12,7 @@ import (
 	"cordwood/router/query/pgcatalog"
 )
 
-// rewritten returns a statement in the words of the engine.
+// rewritten translates a statement to the engine's SQL.
 func (c *conn) rewritten(text string) (rewrite.Result, error) {
 	res, err := rewrite.Rewrite(text, c.rewriteSession())
 	var own *rewrite.Error
@@ -22,14 +22,14 @@ func (c *conn) rewritten(text string) (rewrite.Result, error) {
 	return res, err
 }
 
-// rewriteSession returns what statements may ask of the session.
+// rewriteSession returns the properties of the session that statements can depend on.
 func (c *conn) rewriteSession() *rewrite.Session {
 	s := c.session
 	path := s.databases()
 	if len(path) == 0 {
 		path = []string{schema.DefaultDatabase}
 	}
-	// A statement may name many objects: what is looked up is kept while it is rewritten.
+	// A statement may use many names: the results of look-ups are kept while it is rewritten.
 	source := sync.OnceValue(func() *pgcatalog.Source { return c.srv.cfg.Service.Catalog(s.database, s.user) })
 	tables := map[string]map[string]int64{}
 	find := func(database, name string) (int64, bool) {
@@ -66,7 +66,7 @@ func (c *conn) rewriteSession() *rewrite.Session {
 	}
 }
 
-// applySets sets what calls of set_config ask for.
+// applySets applies the calls of set_config.
 func (c *conn) applySets(sets []rewrite.Set) error {
 	for _, set := range sets {
 		name, val, err := c.session.check(set.Name, set.Value)
@@ -83,7 +83,7 @@ func (c *conn) applySets(sets []rewrite.Set) error {
 	return nil
 }
 
-// catalogColumns has the types of columns of the catalog whose names say what they are.
+// catalogColumns has the types of catalog columns whose types follow from their names.
 var catalogColumns = func() map[string]*value.Type {
 	m := map[string]*value.Type{}
 	for _, t := range pgcatalog.Tables {
@@ -95,12 +95,12 @@ var catalogColumns = func() map[string]*value.Type {
 			m[col.Name] = typ
 		}
 	}
-	// asyncpg makes a list of the types of composite types, and reads its elements as OIDs.
+	// asyncpg creates an array type for composite types, and reads its elements as OIDs.
 	m["attrtypoids"] = value.ArrayOf(value.OID)
 	return m
 }()
 
-// refine gives columns the names and types that PostgreSQL would.
+// refine gives columns the names and types that they have in PostgreSQL.
 func (c *conn) refine(text string, columns []column) {
 	items := rewrite.Items(text)
 	stars, before := 0, len(items)
@@ -122,17 +122,17 @@ func (c *conn) refine(text string, columns []column) {
 		}
 		columns[i].refine(item, strings.Contains(text, "pg_"))
 		if item.Null && columns[i].typ.OID == value.Int4.OID && !setOperation.MatchString(text) {
-			columns[i].typ = value.Text // the engine takes it for an integer
+			columns[i].typ = value.Text // in the engine it is an integer
 		}
 	}
 }
 
-// setOperation matches set operations, where the type of a column may come from the other SELECT.
+// setOperation matches set operations, in which the type of a column can come from the other SELECT.
 var setOperation = regexp.MustCompile(`(?i)\b(UNION|EXCEPT|INTERSECT)\b`)
 
-// refine gives a column the name and the type of an expression of the select list.
+// refine gives a column the name and the type of an expression in the select list.
 func (col *column) refine(item rewrite.Item, catalog bool) {
-	// A column keeps the name with which it was made, in whatever case it is asked for.
+	// A column keeps the name from its definition, even if the query writes it in another case.
 	if item.Name != "" && (item.Column != item.Name || !strings.EqualFold(item.Name, col.name)) {
 		col.name = item.Name
 	}

@@ -15,19 +15,19 @@ import (
 	"cordwood/router/query/format"
 )
 
-// column is a column of an answer.
+// column is a column of a result.
 type column struct {
 	name string
 	typ  *value.Type
-	// table and number are set for a column of a stored table.
+	// table and number identify a column of a stored table.
 	table  uint32
 	number uint16
 }
 
-// maxAnswerColumns is how many columns the protocol counts.
+// maxAnswerColumns is the maximum number of columns in the protocol.
 const maxAnswerColumns = 65_535
 
-// describe returns the description of columns in the formats.
+// describe returns the description of columns in the given formats.
 func describe(columns []column, formats []value.Format) *pgproto3.RowDescription {
 	out := &pgproto3.RowDescription{Fields: make([]pgproto3.FieldDescription, len(columns))}
 	for i, c := range columns {
@@ -39,7 +39,7 @@ func describe(columns []column, formats []value.Format) *pgproto3.RowDescription
 	return out
 }
 
-// formatOf returns the format of a column: none given means text, one holds for all.
+// formatOf returns the format of a column. No format means text; a single format is for all columns.
 func formatOf(formats []value.Format, i int) value.Format {
 	switch len(formats) {
 	case 0:
@@ -50,7 +50,7 @@ func formatOf(formats []value.Format, i int) value.Format {
 	return formats[i]
 }
 
-// columnsOf returns the columns of an answer.
+// columnsOf returns the columns of a result.
 func columnsOf(s *arrow.Schema) []column {
 	out := make([]column, s.NumFields())
 	for i, f := range s.Fields() {
@@ -59,9 +59,9 @@ func columnsOf(s *arrow.Schema) []column {
 	return out
 }
 
-// cursor goes over the rows of an answer.
+// cursor reads the rows of a result.
 type cursor struct {
-	x       *execution // nil: the rows were made here
+	x       *execution // nil if the rows were made in this package
 	rows    format.Rows
 	columns []column
 	formats []value.Format
@@ -83,7 +83,7 @@ func newCursor(x *execution, res query.Result) (*cursor, error) {
 	return c, nil
 }
 
-// textCursor returns rows of texts; a nil is a null.
+// textCursor returns rows of texts. A nil is a null.
 func textCursor(names []string, rows [][]any) *cursor {
 	fields := make([]arrow.Field, len(names))
 	columns := make([]arrow.Array, len(names))
@@ -106,7 +106,7 @@ func textCursor(names []string, rows [][]any) *cursor {
 	}
 }
 
-// oneBatch is rows of one batch.
+// oneBatch is a single batch of rows.
 type oneBatch struct {
 	schema *arrow.Schema
 	rec    arrow.RecordBatch
@@ -122,7 +122,7 @@ func (b *oneBatch) Next() bool {
 	return first
 }
 
-// next goes to the next row; false at the end and after an error.
+// next moves to the next row. It returns false at the end and after an error.
 func (c *cursor) next() bool {
 	c.row++
 	for c.rec == nil || c.row >= int(c.rec.NumRows()) {
@@ -136,7 +136,7 @@ func (c *cursor) next() bool {
 	return true
 }
 
-// makeCells makes what writes the values of the batch.
+// makeCells creates the functions that format the values of the batch.
 func (c *cursor) makeCells() {
 	c.cells, c.nulls = c.cells[:0], c.nulls[:0]
 	for i, a := range c.rec.Columns() {
@@ -146,7 +146,7 @@ func (c *cursor) makeCells() {
 	}
 }
 
-// setFormats has the rows to come be written in other formats.
+// setFormats sets the formats of the rows that follow.
 func (c *cursor) setFormats(formats []value.Format) {
 	c.formats = formats
 	if c.rec != nil {
@@ -154,7 +154,7 @@ func (c *cursor) setFormats(formats []value.Format) {
 	}
 }
 
-// appendValue appends a value of the row; null is true, and nothing is appended, if it is null.
+// appendValue appends a value of the row. If the value is null, it appends nothing and returns null = true.
 func (c *cursor) appendValue(dst []byte, i int) (out []byte, null bool, err error) {
 	if c.nulls[i] && value.IsNull(c.rec.Column(i), c.row) {
 		return dst, true, nil
@@ -163,7 +163,7 @@ func (c *cursor) appendValue(dst []byte, i int) (out []byte, null bool, err erro
 	return dst, false, err
 }
 
-// send sends at most most rows (0: all), and returns how many it sent and whether more may follow.
+// send sends at most most rows (0: all). It returns the number of rows and whether more may follow.
 func (c *cursor) send(w *wire.Writer, most int64) (n int64, more bool, err error) {
 	for most == 0 || n < most {
 		if !c.next() {
@@ -203,7 +203,7 @@ func (c *cursor) appendRow(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// end ends the answer, and returns the error of its statement.
+// end ends the result, and returns the error of its statement.
 func (c *cursor) end(err error) error {
 	if c.x == nil {
 		return err
@@ -218,7 +218,7 @@ func (c *cursor) end(err error) error {
 	return err
 }
 
-// explained returns the rows of EXPLAIN in the form of PostgreSQL: one column, and a row for each line.
+// explained returns the rows of EXPLAIN in PostgreSQL's form: one column, and a row for each line.
 func explained(c *cursor) (*cursor, error) {
 	const most = 100_000
 	var lines [][]any

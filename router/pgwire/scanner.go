@@ -7,7 +7,7 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// scanner reads the statements that are about the session.
+// scanner reads statements about the session.
 type scanner struct {
 	text string
 	toks []statement.Token
@@ -24,15 +24,15 @@ func newScanner(text string) *scanner {
 	return s
 }
 
-// end reports whether everything was read.
+// end reports whether all tokens were read.
 func (s *scanner) end() bool { return s.at >= len(s.toks) }
 
-// word reports whether the next token is a keyword, given in upper case.
+// word reports whether the next token is the keyword, given in upper case.
 func (s *scanner) word(kw string) bool {
 	return !s.end() && s.toks[s.at].Kind == statement.TokenWord && strings.EqualFold(s.toks[s.at].Value, kw)
 }
 
-// accept takes the keywords if they follow one another here.
+// accept reads the keywords if they come next, and reports whether it did.
 func (s *scanner) accept(keywords ...string) bool {
 	from := s.at
 	for _, kw := range keywords {
@@ -45,7 +45,7 @@ func (s *scanner) accept(keywords ...string) bool {
 	return true
 }
 
-// acceptAny takes one of some keywords, and returns it; empty: none is here.
+// acceptAny reads one of the keywords, and returns it, or an empty string if none comes next.
 func (s *scanner) acceptAny(keywords ...string) string {
 	for _, kw := range keywords {
 		if s.accept(kw) {
@@ -55,7 +55,7 @@ func (s *scanner) acceptAny(keywords ...string) string {
 	return ""
 }
 
-// symbol takes a symbol if it is here.
+// symbol reads a symbol if it comes next, and reports whether it did.
 func (s *scanner) symbol(sym string) bool {
 	if s.end() || s.toks[s.at].Kind != statement.TokenSymbol || s.toks[s.at].Value != sym {
 		return false
@@ -64,7 +64,7 @@ func (s *scanner) symbol(sym string) bool {
 	return true
 }
 
-// name takes a name, in lower case if it has no quotes.
+// name reads a name. Without quotes, it is converted to lower case.
 func (s *scanner) name() (string, bool) {
 	if s.end() {
 		return "", false
@@ -81,7 +81,7 @@ func (s *scanner) name() (string, bool) {
 	return "", false
 }
 
-// dotted takes a name with dots.
+// dotted reads a name with dots.
 func (s *scanner) dotted() (string, bool) {
 	name, ok := s.name()
 	for ok && s.symbol(".") {
@@ -92,7 +92,7 @@ func (s *scanner) dotted() (string, bool) {
 	return name, ok
 }
 
-// number takes a whole number.
+// number reads an integer.
 func (s *scanner) number() (int64, bool) {
 	if s.end() || s.toks[s.at].Kind != statement.TokenNumber {
 		return 0, false
@@ -105,7 +105,7 @@ func (s *scanner) number() (int64, bool) {
 	return n, true
 }
 
-// value takes the value of a setting: texts, words and numbers, with commas in between.
+// value reads the value of a setting: texts, words and numbers, separated by commas.
 func (s *scanner) value() (string, bool) {
 	var parts []string
 	for {
@@ -135,7 +135,7 @@ func (s *scanner) value() (string, bool) {
 	}
 }
 
-// rest returns the text from the next token on.
+// rest returns the text from the next token to the end.
 func (s *scanner) rest() string {
 	if s.end() {
 		return ""
@@ -143,8 +143,8 @@ func (s *scanner) rest() string {
 	return s.text[s.toks[s.at].From:]
 }
 
-// fault returns the error for a statement that goes on in a way that is not understood.
-func (s *scanner) fault() error {
+// syntaxError returns the syntax error at the next token.
+func (s *scanner) syntaxError() error {
 	e := failure("42601", "syntax error at end of input")
 	e.Position = characters(s.text, len(s.text))
 	if !s.end() {
@@ -155,10 +155,10 @@ func (s *scanner) fault() error {
 	return e
 }
 
-// done requires the end of the statement.
+// done returns an error unless all tokens were read.
 func (s *scanner) done() error {
 	if !s.end() {
-		return s.fault()
+		return s.syntaxError()
 	}
 	return nil
 }

@@ -14,16 +14,16 @@ import (
 	"cordwood/router/access"
 )
 
-// ErrClosed is what Serve returns after Shutdown.
+// ErrClosed is returned by Serve after Shutdown.
 var ErrClosed = errors.New("pgwire: the server is closed")
 
-// Server takes connections. See the package comment.
+// Server serves connections. See the package comment.
 type Server struct {
 	cfg     Config
 	metrics *metrics
-	pids    uint32 // the upper bits of process ids: a hash of the node
+	pids    uint32 // the upper bits of process ids: a hash of the node's id
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
 	byPID     map[uint32]*conn
@@ -31,7 +31,7 @@ type Server struct {
 	starting  int
 	lastPID   uint32
 	closing   bool
-	refusing  int // connections that get no place and are told so
+	refusing  int // refused connections that are being sent the reason
 	cursors   cursors
 	guessed   wrongKeys
 	running   sync.WaitGroup
@@ -62,7 +62,7 @@ func (s *Server) count() int {
 	return len(s.conns)
 }
 
-// Serve takes connections until Shutdown, and then returns ErrClosed.
+// Serve accepts connections until Shutdown, and then returns ErrClosed.
 func (s *Server) Serve(l net.Listener) error {
 	s.mu.Lock()
 	if s.closing {
@@ -79,7 +79,7 @@ func (s *Server) Serve(l net.Listener) error {
 				return ErrClosed
 			}
 			if ne := net.Error(nil); errors.As(err, &ne) && ne.Timeout() || isTooMany(err) {
-				time.Sleep(pause) // until others close theirs
+				time.Sleep(pause) // until other files are closed
 				pause = min(2*pause, time.Second)
 				continue
 			}
@@ -96,20 +96,20 @@ func (s *Server) isClosing() bool {
 	return s.closing
 }
 
-// keepAlive is how long a connection is silent before it is asked whether it is still there.
+// keepAlive is the time without data after which the server checks whether the client is still there.
 const keepAlive = 2 * time.Minute
 
-// enter begins to serve a connection.
+// enter starts to serve a connection.
 func (s *Server) enter(nc net.Conn) {
 	if tcp, ok := nc.(*net.TCPConn); ok {
-		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{ // without it the connection works, too
+		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{ // the connection also works without it
 			Enable: true, Idle: keepAlive, Interval: 15 * time.Second, Count: 4,
 		})
 	}
 	c := newConn(s, nc)
 	refused, tell := s.admit(c)
 	if refused != nil && !tell {
-		_ = nc.Close() // there are too many to tell each why
+		_ = nc.Close() // too many connections to send each a reason
 		s.running.Done()
 		return
 	}
@@ -131,7 +131,7 @@ func (s *Server) enter(nc net.Conn) {
 	}()
 }
 
-// admit gives a connection a place, or says why it gets none, and whether there is a place to tell it.
+// admit registers a connection, or returns the reason why it is refused, and whether the reason can be sent.
 func (s *Server) admit(c *conn) (refused *Error, tell bool) {
 	host := access.Network(c.address)
 	s.mu.Lock()
@@ -169,7 +169,7 @@ func (s *Server) admit(c *conn) (refused *Error, tell bool) {
 	return nil, false
 }
 
-// started frees a place for the next one that signs in.
+// started marks a connection as signed in, which frees a place for another one.
 func (s *Server) started(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,12 +198,12 @@ func (s *Server) leave(c *conn, refused *Error) {
 	}
 }
 
-// Shutdown ends idle connections, waits for statements that run until ctx ends, and then ends these, too.
+// Shutdown closes idle connections, waits for running statements until ctx ends, and then ends these, too.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.closing = true
 	for l := range s.listeners {
-		_ = l.Close() // nothing is to be done about it
+		_ = l.Close() // the error does not matter here
 	}
 	open := make([]*conn, 0, len(s.conns))
 	for c := range s.conns {
@@ -230,8 +230,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return fmt.Errorf("statements of PostgreSQL clients were still under way: %w", ctx.Err())
 }
 
-// Cancel ends the statement that runs on a connection, if the key is the connection's, and reports whether there is
-// such a connection.
+// Cancel ends the running statement of a connection, if the key is correct, and reports whether the connection exists.
 func (s *Server) Cancel(pid, key uint32) bool {
 	s.mu.Lock()
 	c := s.byPID[pid]

@@ -50,7 +50,7 @@ func TestSimple(t *testing.T) {
 	}
 }
 
-// TestPositionOfTable finds the place of a table that does not exist.
+// TestPositionOfTable checks the position of a table that does not exist.
 func TestPositionOfTable(t *testing.T) {
 	for text, want := range map[string]int{
 		"SELECT missing FROM missing": 20, `SELECT 1 FROM a JOIN shop."missing" m ON true`: 21, "TABLE missing": 6,
@@ -63,7 +63,7 @@ func TestPositionOfTable(t *testing.T) {
 	}
 }
 
-// TestPosition tells where in the client's text a mistake is, in characters.
+// TestPosition checks the position of an error in the client's text, in characters.
 func TestPosition(t *testing.T) {
 	c := start(t).connect(t, "")
 	for sql, want := range map[string]int32{
@@ -77,7 +77,7 @@ func TestPosition(t *testing.T) {
 	}
 }
 
-// TestSessions begins sessions with all kinds of parameters.
+// TestSessions starts sessions with many kinds of parameters.
 func TestSessions(t *testing.T) {
 	f := start(t)
 	for _, tt := range []struct{ options, state, schema, database string }{
@@ -110,7 +110,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// TestSignIn signs in by SCRAM, with and without TLS, and refuses who does not know the password.
+// TestSignIn signs in by SCRAM, with and without TLS, and checks that wrong passwords are refused.
 func TestSignIn(t *testing.T) {
 	conf := certificate(t)
 	const bcrypt = "$2a$04$abcdefghijklmnopqrstuuK3pCXPBdQIs/uCtdDBMCfWTJWV6YWMy"
@@ -178,7 +178,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestRightIsLost refuses what was prepared, and COPY, after the user has lost the right to it.
+// TestRightIsLost checks that prepared statements and COPY are refused after the user has lost the right to run them.
 func TestRightIsLost(t *testing.T) {
 	file := t.TempDir() + "/users"
 	write := func(text string) {
@@ -215,7 +215,7 @@ func TestRightIsLost(t *testing.T) {
 	}
 }
 
-// TestUserRemoved ends the connections of users who are removed, idle or not.
+// TestUserRemoved checks that the connections of removed users end, idle or not.
 func TestUserRemoved(t *testing.T) {
 	file := t.TempDir() + "/users"
 	write := func(text string) {
@@ -248,7 +248,7 @@ func TestUserRemoved(t *testing.T) {
 	}
 }
 
-// TestCancel ends a statement by a request of another connection, and by its time.
+// TestCancel ends a statement by a cancel request, and by its timeout.
 func TestCancel(t *testing.T) {
 	f := start(t)
 	c := f.connect(t, "")
@@ -280,7 +280,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestClientGone: the statement of a client that has disconnected ends.
+// TestClientGone checks that a statement ends when its client disconnects.
 func TestClientGone(t *testing.T) {
 	f := start(t)
 	c := f.connect(t, "")
@@ -292,17 +292,18 @@ func TestClientGone(t *testing.T) {
 	waitFor(t, func() bool { return f.service.open.Load() == 0 && f.count() == 0 })
 }
 
-// waitFor waits until something is so.
+// waitFor waits until so returns true.
 func waitFor(t testing.TB, so func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); !so(); runtime.Gosched() {
 		if time.Now().After(deadline) {
-			t.Fatal("it does not come to be so")
+			t.Fatal("the condition is still false")
 		}
 	}
 }
 
-// TestConnections bounds the connections, of all and of one address, and those that have not signed in.
+// TestConnections checks the limits on all connections, on those from one address, and on those that have not signed
+// in.
 func TestConnections(t *testing.T) {
 	f := start(t, func(c *Config) { c.MaxConnections, c.MaxPerAddress, c.StartTime = 4, 3, 300*time.Millisecond })
 	var open []*pgconn.PgConn
@@ -320,7 +321,7 @@ func TestConnections(t *testing.T) {
 	waitFor(t, func() bool { return f.count() == 3 })
 }
 
-// TestHalfOpen gives connections that do not sign in no more than their time and their places.
+// TestHalfOpen checks that connections that do not sign in are closed in time and leave places for others.
 func TestHalfOpen(t *testing.T) {
 	f := start(t, func(c *Config) { c.MaxConnections, c.MaxPerAddress, c.StartTime = 1000, 1000, 200*time.Millisecond })
 	var conns []net.Conn
@@ -344,7 +345,7 @@ func TestHalfOpen(t *testing.T) {
 	f.connect(t, "")
 }
 
-// TestShutdown ends idle connections at once, and others when their statement ends.
+// TestShutdown checks that idle connections end at once, and others when their statement ends.
 func TestShutdown(t *testing.T) {
 	f := start(t)
 	idle, busy := f.connect(t, ""), f.connect(t, "")

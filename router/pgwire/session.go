@@ -19,11 +19,11 @@ const (
 type session struct {
 	srv      *Server
 	user     string
-	database string // what the client connected to, which is PostgreSQL's catalog
+	database string // the database that the client connected to: PostgreSQL's catalog
 	readOnly bool   // the user may not write
 
-	// values are what was set, by the names in lower case; local holds until the transaction ends, and before is what
-	// was set when it began. start is what RESET sets.
+	// values are the settings by name in lower case. local are those until the transaction ends, before are the values
+	// at its start, and start are the values that RESET restores.
 	values, local, before, start map[string]string
 	reported                     map[string]string
 
@@ -31,7 +31,7 @@ type session struct {
 	stored     bool // a statement of the transaction stored something
 	reading    bool // the transaction is READ ONLY
 	savepoints []string
-	told       map[string]bool // notices that are sent once
+	told       map[string]bool // notices that were sent: each is sent once
 }
 
 func newSession(srv *Server, user string, readOnly bool) *session {
@@ -41,13 +41,13 @@ func newSession(srv *Server, user string, readOnly bool) *session {
 	}
 }
 
-// startIn sets the database that the client connected to, and the one that names mean.
+// startIn sets the database that the client connected to, and the default database of names.
 func (s *session) startIn(catalog, database string) {
 	s.database = catalog
 	s.start["search_path"] = database
 }
 
-// startWith sets a setting at the start: RESET sets it again.
+// startWith sets a setting at the start of the session. RESET restores this value.
 func (s *session) startWith(name, text string) *Error {
 	canonical, val, err := s.check(name, text)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *session) startWith(name, text string) *Error {
 	return nil
 }
 
-// schema returns the database of names without one.
+// schema returns the database of names without a database.
 func (s *session) schema() string {
 	if found := s.databases(); len(found) > 0 {
 		return found[0]
@@ -67,7 +67,7 @@ func (s *session) schema() string {
 	return schema.DefaultDatabase
 }
 
-// databases returns the databases of the search path that there are.
+// databases returns the databases in the search path that exist.
 func (s *session) databases() (found []string) {
 	for _, name := range pathNames(s.get("search_path")) {
 		if name == "$user" {
@@ -93,7 +93,7 @@ func (s *session) get(name string) string {
 	return ""
 }
 
-// timeout returns how long a statement may take.
+// timeout returns the time limit of a statement.
 func (s *session) timeout() time.Duration {
 	d, err := parseSpan(s.get("statement_timeout"))
 	if err != nil {
@@ -120,14 +120,14 @@ func (s *session) changed() (out [][2]string) {
 // status returns the state of the transaction for ReadyForQuery.
 func (s *session) status() byte { return s.state }
 
-// begin begins a transaction.
+// begin starts a transaction.
 func (s *session) begin() {
 	s.state, s.stored, s.reading = inside, false, s.get("default_transaction_read_only") == "on"
 	s.before = maps.Clone(s.values)
 	s.savepoints = nil
 }
 
-// finish ends a transaction. undo takes back what was set in it.
+// finish ends a transaction. If undo is set, it restores the settings.
 func (s *session) finish(undo bool) {
 	if undo && s.before != nil {
 		s.values = s.before
@@ -137,14 +137,14 @@ func (s *session) finish(undo bool) {
 	s.state, s.reading = outside, false
 }
 
-// spoil notes that a statement of the transaction has failed.
+// spoil marks the transaction as failed.
 func (s *session) spoil() {
 	if s.state == inside {
 		s.state = failed
 	}
 }
 
-// mayWrite returns an error if the transaction only reads. What the user may do is checked by package query.
+// mayWrite returns an error if the transaction is read-only. Package query checks the rights of the user.
 func (s *session) mayWrite(what string) error {
 	if s.state != outside && s.reading || s.state == outside && s.get("default_transaction_read_only") == "on" &&
 		!s.readOnly {

@@ -37,19 +37,19 @@ func runSet(c *conn, s *scanner) (*outcome, error) {
 	}
 	name, ok := s.dotted()
 	if !ok {
-		return nil, s.fault()
+		return nil, s.syntaxError()
 	}
 	return c.set(s, name, local, false)
 }
 
-// set reads the value of a setting, and sets it.
+// set parses the value of a setting, and sets it.
 func (c *conn) set(s *scanner, name string, local, bare bool) (*outcome, error) {
 	if !bare && !s.symbol("=") && !s.accept("TO") {
-		return nil, s.fault()
+		return nil, s.syntaxError()
 	}
 	val, ok := s.value()
 	if !ok {
-		return nil, s.fault()
+		return nil, s.syntaxError()
 	}
 	if err := s.done(); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (c *conn) set(s *scanner, name string, local, bare bool) (*outcome, error) 
 	return done("SET"), nil
 }
 
-// setDefaults sets the modes of the transactions to come.
+// setDefaults sets the modes of later transactions.
 func (c *conn) setDefaults(s *scanner) (*outcome, error) {
 	modes, err := transactionModes(s)
 	if err != nil {
@@ -96,11 +96,11 @@ func (c *conn) setDefaults(s *scanner) (*outcome, error) {
 	return done("SET"), nil
 }
 
-// setRole takes the user that the session has anyway.
+// setRole accepts only the current user.
 func (c *conn) setRole(s *scanner) (*outcome, error) {
 	val, ok := s.value()
 	if !ok || !s.end() {
-		return nil, s.fault()
+		return nil, s.syntaxError()
 	}
 	name := strings.Trim(val, `"`)
 	if name != c.session.user && !strings.EqualFold(name, "DEFAULT") && !strings.EqualFold(name, "NONE") {
@@ -109,7 +109,7 @@ func (c *conn) setRole(s *scanner) (*outcome, error) {
 	return done("SET"), nil
 }
 
-// reset sets what a setting was at the start.
+// reset restores the value at the start of the session.
 func (c *conn) reset(name string) error {
 	name = strings.ToLower(name)
 	switch known := settings[name]; {
@@ -136,7 +136,7 @@ func runReset(c *conn, s *scanner) (*outcome, error) {
 	}
 	name, ok := s.dotted()
 	if !ok || !s.end() {
-		return nil, s.fault()
+		return nil, s.syntaxError()
 	}
 	return done("RESET"), c.reset(name)
 }
@@ -144,7 +144,7 @@ func runReset(c *conn, s *scanner) (*outcome, error) {
 func runUse(c *conn, s *scanner) (*outcome, error) {
 	name, ok := s.name()
 	if !ok || !s.end() {
-		return nil, s.fault()
+		return nil, s.syntaxError()
 	}
 	if !c.srv.cfg.HasDatabase(name) {
 		return nil, failure("3F000", "database %q does not exist", excerpt(name))
@@ -173,7 +173,7 @@ func runShow(c *conn, s *scanner) (*outcome, error) {
 	}
 	name, ok := s.dotted()
 	if !ok {
-		return nil, s.fault()
+		return nil, s.syntaxError()
 	}
 	return c.showOne(s, strings.ToLower(name))
 }
@@ -189,7 +189,7 @@ func (c *conn) showOne(s *scanner, name string) (*outcome, error) {
 	return &outcome{tag: "SHOW", rows: textCursor([]string{displayName(name)}, [][]any{{val}})}, nil
 }
 
-// displayName returns the name of a setting as PostgreSQL writes it.
+// displayName returns the name of a setting in PostgreSQL's spelling.
 func displayName(name string) string {
 	if known := settings[name]; known != nil {
 		return known.name
@@ -197,7 +197,7 @@ func displayName(name string) string {
 	return name
 }
 
-// lookUp returns the value of a setting, and whether there is one.
+// lookUp returns the value of a setting, and whether the setting exists.
 func (s *session) lookUp(name string) (val string, known bool) {
 	if settings[name] != nil {
 		return s.show(name), true
@@ -210,7 +210,7 @@ func (s *session) lookUp(name string) (val string, known bool) {
 	return "", harmless[name]
 }
 
-// show returns the value of a setting as SHOW writes it.
+// show formats the value of a setting for SHOW.
 func (s *session) show(name string) string {
 	v := s.get(name)
 	if name == "statement_timeout" {
@@ -219,7 +219,7 @@ func (s *session) show(name string) string {
 	return v
 }
 
-// shortSpan writes milliseconds in the largest unit that holds them whole.
+// shortSpan formats milliseconds in the largest unit that divides them.
 func shortSpan(text string) string {
 	d, err := parseSpan(text)
 	if err != nil || d == 0 {
@@ -233,7 +233,7 @@ func shortSpan(text string) string {
 	return text
 }
 
-// names returns the names of all settings that have a value, in lower case, in order.
+// names returns the names of all settings with a value, in lower case and sorted.
 func (s *session) names() []string {
 	var names []string
 	for name := range settings {
@@ -251,7 +251,7 @@ func (s *session) names() []string {
 func runDiscard(c *conn, s *scanner) (*outcome, error) {
 	what := s.acceptAny("ALL", "PLANS", "TEMP", "TEMPORARY", "SEQUENCES")
 	if what == "" || !s.end() {
-		return nil, s.fault()
+		return nil, s.syntaxError()
 	}
 	if what == "ALL" {
 		if c.session.state != outside {

@@ -9,27 +9,27 @@ import (
 	"cordwood/proto/zone"
 )
 
-// setting is a parameter of a session that PostgreSQL has.
+// setting is a parameter of PostgreSQL's sessions.
 type setting struct {
-	name   string // as PostgreSQL writes it
-	report bool   // clients follow it
-	// value returns what it is until it is set.
+	name   string // in PostgreSQL's spelling
+	report bool   // changes are reported to clients
+	// value returns the initial value.
 	value func(s *session) string
-	// set returns what becomes of a text; nil: it cannot be set.
+	// set checks a text and returns the value for it. If it is nil, the parameter cannot be changed.
 	set func(s *session, text string) (string, *Error)
 }
 
 func fixed(text string) func(*session) string { return func(*session) string { return text } }
 
-// anyText takes every text.
+// anyText accepts every text.
 func anyText(_ *session, text string) (string, *Error) { return text, nil }
 
-// invalid is the error for a text that a setting cannot be.
+// invalid returns the error for a text that is not a valid value.
 func invalid(name, text string) *Error {
 	return failure("22023", "invalid value for parameter %q: %q", name, excerpt(text))
 }
 
-// only takes some texts, in any case.
+// only accepts some texts, in any case.
 func only(name string, texts ...string) func(*session, string) (string, *Error) {
 	return func(_ *session, text string) (string, *Error) {
 		for _, t := range texts {
@@ -41,7 +41,7 @@ func only(name string, texts ...string) func(*session, string) (string, *Error) 
 	}
 }
 
-// truth takes PostgreSQL's spellings of on and off.
+// truth accepts PostgreSQL's spellings of on and off.
 func truth(name string) func(*session, string) (string, *Error) {
 	return func(_ *session, text string) (string, *Error) {
 		switch strings.ToLower(text) {
@@ -60,13 +60,14 @@ const (
 	maxExtraBytes = 1 << 10
 )
 
-// settings has all parameters by their names in lower case; reportedNames are those that clients follow.
+// settings has all parameters by their names in lower case. reportedNames are those whose changes are reported to
+// clients.
 var (
 	settings      = map[string]*setting{}
 	reportedNames []string
 )
 
-func init() { // not in their declarations, because some look at others
+func init() { // not in the declarations: some settings refer to others
 	for _, s := range []*setting{
 		{"server_version", true, func(s *session) string { return "15.0 (cordwood " + s.srv.cfg.Version + ")" }, nil},
 		{"server_version_num", false, fixed("150000"), nil},
@@ -114,7 +115,7 @@ func init() { // not in their declarations, because some look at others
 	slices.Sort(reportedNames)
 }
 
-// harmless are settings of PostgreSQL that are taken and forgotten: nothing here would change by them.
+// harmless are PostgreSQL settings that are accepted and ignored: they would change nothing here.
 var harmless = func() map[string]bool {
 	m := map[string]bool{}
 	for name := range strings.FieldsSeq(`allow_system_table_mods array_nulls backend_flush_after backslash_quote
@@ -144,8 +145,8 @@ func unknownSetting(name string) *Error {
 	return failure("42704", "unrecognized configuration parameter %q", excerpt(name))
 }
 
-// check returns the name of a setting in lower case, and what a text makes of it. The name is empty if the setting is
-// taken and forgotten.
+// check returns the name of a setting in lower case, and the value for a text. The name is empty if the setting is
+// accepted and ignored.
 func (s *session) check(name, text string) (canonical, val string, err *Error) {
 	name = strings.ToLower(name)
 	switch known := settings[name]; {
@@ -184,7 +185,7 @@ func setConforming(s *session, text string) (string, *Error) {
 	return v, err
 }
 
-// setZone takes every zone that there is: values are in UTC in any case.
+// setZone accepts every known time zone. Values are always in UTC.
 func setZone(_ *session, text string) (string, *Error) {
 	switch strings.ToLower(text) {
 	case "default", "local":
@@ -204,7 +205,7 @@ func setZone(_ *session, text string) (string, *Error) {
 	return "", invalid("TimeZone", text)
 }
 
-// setDateStyle takes ISO, and the order of day and month in texts, which ISO has no use for.
+// setDateStyle accepts ISO, with any order of day and month, which ISO does not use.
 func setDateStyle(_ *session, text string) (string, *Error) {
 	order := "MDY"
 	for word := range strings.SplitSeq(strings.ToUpper(text), ",") {
@@ -219,7 +220,7 @@ func setDateStyle(_ *session, text string) (string, *Error) {
 	return "ISO, " + order, nil
 }
 
-// setApplication keeps the printable characters.
+// setApplication removes the characters that cannot be printed.
 func setApplication(_ *session, text string) (string, *Error) {
 	out := []byte(text)
 	for i, b := range out {
@@ -252,7 +253,7 @@ func setReadOnly(s *session, text string) (string, *Error) {
 	return v, err
 }
 
-// setPath checks the form of a search path.
+// setPath checks the syntax of a search path.
 func setPath(_ *session, text string) (string, *Error) {
 	if len(text) > maxExtraBytes {
 		return "", invalid("search_path", text)
@@ -260,7 +261,7 @@ func setPath(_ *session, text string) (string, *Error) {
 	return text, nil
 }
 
-// pathNames returns the names of a search path.
+// pathNames returns the names in a search path.
 func pathNames(path string) (names []string) {
 	for name := range strings.SplitSeq(path, ",") {
 		name = strings.TrimSpace(name)
@@ -293,7 +294,7 @@ func setTimeout(s *session, text string) (string, *Error) {
 	return strconv.FormatInt(d.Milliseconds(), 10) + "ms", nil
 }
 
-// setStaleness takes how old rows may be that any replica answers with.
+// setStaleness sets how old rows may be so that any replica may answer.
 func setStaleness(_ *session, text string) (string, *Error) {
 	d, err := parseSpan(text)
 	if err != nil || d != 0 && (d < 2*time.Second || d > 24*time.Hour) {
@@ -308,7 +309,7 @@ var spanUnits = map[string]time.Duration{
 	"m": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
 }
 
-// parseSpan reads a number of milliseconds, or one with a unit.
+// parseSpan parses a number of milliseconds, or a number with a unit.
 func parseSpan(text string) (time.Duration, error) {
 	text = strings.TrimSpace(text)
 	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyz ")
@@ -320,7 +321,7 @@ func parseSpan(text string) (time.Duration, error) {
 	return time.Duration(n) * unit, nil
 }
 
-// setIsolation takes the levels, which make no difference.
+// setIsolation accepts the isolation levels, which have no effect.
 func setIsolation(_ *session, text string) (string, *Error) {
 	return only("transaction_isolation", "read uncommitted", isolation, "repeatable read", "serializable")(nil, text)
 }

@@ -17,7 +17,7 @@ import (
 	"cordwood/router/httpapi/auth"
 )
 
-// signIn finds out who the client is.
+// signIn authenticates the client.
 func (c *conn) signIn(user string) error {
 	if c.srv.cfg.RequireTLS && c.tls == nil {
 		return fatal("28000", "TLS with a client certificate is required").withHint("connect with sslmode=require")
@@ -43,12 +43,12 @@ func (c *conn) signIn(user string) error {
 	return nil
 }
 
-// wrongPassword is the answer to everything that goes wrong with a password, so that names cannot be probed.
+// wrongPassword is the error for every failure to authenticate, so that user names cannot be probed.
 func wrongPassword(user string) *Error {
 	return fatal("28P01", "password authentication failed for user %q", excerpt(user))
 }
 
-// cleartext asks for a password whose stored form allows nothing else. That needs TLS.
+// cleartext requests the password itself, for a user whose stored form allows nothing else. It requires TLS.
 func (c *conn) cleartext(user string, ch *auth.Challenge) error {
 	if c.tls == nil {
 		return fatal("28000", "user %s has a bcrypt password, which can only be checked over TLS", excerpt(user)).
@@ -77,7 +77,7 @@ func (c *conn) cleartext(user string, ch *auth.Challenge) error {
 	return nil
 }
 
-// password returns the body of the message with which a client answers.
+// password returns the body of the client's password message.
 func (c *conn) password() ([]byte, error) {
 	if err := c.out.Flush(); err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (c *conn) password() ([]byte, error) {
 	return body, nil
 }
 
-// scram lets the client prove that it knows the password.
+// scram authenticates the client by SCRAM.
 func (c *conn) scram(user string, ch *auth.Challenge) error {
 	e := scram.NewExchange(ch.Keys, c.binding)
 	c.out.Send(&pgproto3.AuthenticationSASL{AuthMechanisms: e.Mechanisms()})
@@ -138,7 +138,7 @@ func (c *conn) exchange(e *scram.Exchange) error {
 	return nil
 }
 
-// saslInitial takes apart the first message of SASL.
+// saslInitial parses the first SASL message.
 func saslInitial(body []byte) (mechanism string, data []byte, err error) {
 	if !bytes.Contains(body, []byte{0}) {
 		return "", nil, fatal("08P01", "malformed SASL message")
@@ -150,7 +150,7 @@ func saslInitial(body []byte) (mechanism string, data []byte, err error) {
 	return m.AuthMechanism, m.Data, nil
 }
 
-// begin sets what the parameters of the start-up packet say, and greets the client.
+// begin applies the parameters of the start-up packet, and sends the first messages of the session.
 func (c *conn) begin(params map[string]string) error {
 	user := params["user"]
 	c.session = newSession(c.srv, user, !c.sender.May(access.Need{Privilege: access.Insert}))
@@ -179,7 +179,7 @@ func (c *conn) begin(params map[string]string) error {
 	return nil
 }
 
-// chooseDatabase sets the database of names without one. Clients that name none send the name of the user.
+// chooseDatabase sets the default database. Clients without a database send the name of the user.
 func (c *conn) chooseDatabase(name, user string) error {
 	has := c.srv.cfg.HasDatabase
 	switch {
@@ -201,7 +201,7 @@ func orElse(s, other string) string {
 	return s
 }
 
-// startOptions reads -c name=value and --name=value, with backslashes in front of spaces.
+// startOptions parses -c name=value and --name=value. A backslash escapes a space.
 func startOptions(text string) (map[string]string, error) {
 	out := map[string]string{}
 	words := optionWords(text)
@@ -228,7 +228,7 @@ func startOptions(text string) (map[string]string, error) {
 	return out, nil
 }
 
-// optionWords splits a text at spaces that do not follow a backslash.
+// optionWords splits a text at spaces without a backslash before them.
 func optionWords(text string) (words []string) {
 	var word strings.Builder
 	inside := false

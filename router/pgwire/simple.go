@@ -12,7 +12,7 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// simple runs the statements of a Query one after another, up to the first that fails.
+// simple runs the statements of a Query message up to the first that fails.
 func (c *conn) simple(text string) error {
 	c.closePortal("")
 	c.forget("")
@@ -40,7 +40,7 @@ func (c *conn) simple(text string) error {
 	return nil
 }
 
-// simpleStatement runs a statement, and sends what it brings about as text.
+// simpleStatement runs a statement, and sends its result as text.
 func (c *conn) simpleStatement(text string) error {
 	out, err := c.run(newCommand(text))
 	if err != nil {
@@ -49,7 +49,7 @@ func (c *conn) simpleStatement(text string) error {
 	return c.answer(out, nil, true)
 }
 
-// answer sends what a statement has brought about.
+// answer sends the result of a statement.
 func (c *conn) answer(out *outcome, formats []value.Format, described bool) error {
 	switch {
 	case out.empty:
@@ -81,14 +81,14 @@ func (c *conn) answer(out *outcome, formats []value.Format, described bool) erro
 	return nil
 }
 
-// tellPartial says what is missing from rows.
+// tellPartial sends a warning for each part that is missing from the rows.
 func (c *conn) tellPartial(cur *cursor) {
 	for _, what := range cur.partial {
 		c.notice(warning("01000", "%s", what))
 	}
 }
 
-// complete says that a statement is done.
+// complete sends CommandComplete.
 func (c *conn) complete(tag string, n int64) {
 	if strings.Contains(tag, "%d") {
 		tag = fmt.Sprintf(tag, n)
@@ -96,8 +96,8 @@ func (c *conn) complete(tag string, n int64) {
 	c.out.Send(&pgproto3.CommandComplete{CommandTag: []byte(tag)})
 }
 
-// failStatement sends the error of a statement that begins at a byte of the client's text. The error that it returns
-// ends the connection.
+// failStatement sends the error of a statement that starts at a byte offset in the client's text. A returned error ends
+// the connection.
 func (c *conn) failStatement(err error, at int, text string) error {
 	e := *asError(err, nil)
 	if errors.Is(err, errGone) || c.out.Err() != nil {
@@ -114,7 +114,7 @@ func (c *conn) failStatement(err error, at int, text string) error {
 	return nil
 }
 
-// run carries out a statement without parameters.
+// run runs a statement without parameters.
 func (c *conn) run(cmd *command) (*outcome, error) {
 	c.srv.metrics.statement(cmd.verb)
 	if cmd.verb == "" {
@@ -123,7 +123,7 @@ func (c *conn) run(cmd *command) (*outcome, error) {
 	if err := c.mayRun(cmd); err != nil {
 		return nil, err
 	}
-	if err := cmd.fits(); err != nil {
+	if err := cmd.checkLength(); err != nil {
 		return nil, err
 	}
 	if cmd.session != nil {
@@ -145,7 +145,7 @@ func (c *conn) run(cmd *command) (*outcome, error) {
 	return c.runParsed(cmd, list[0])
 }
 
-// runParsed has package query carry out a statement.
+// runParsed runs a statement by package query.
 func (c *conn) runParsed(cmd *command, st statement.Statement) (*outcome, error) {
 	if !st.Rows() {
 		if err := c.session.mayWrite(cmd.verb); err != nil {
@@ -189,7 +189,7 @@ func (c *conn) runParsed(cmd *command, st statement.Statement) (*outcome, error)
 	return done(countIn(tagOf(st, cmd.verb), res.AffectedRows)), nil
 }
 
-// countIn puts a number of rows into a tag.
+// countIn inserts a number of rows into a tag.
 func countIn(tag string, n int64) string {
 	if strings.Contains(tag, "%d") {
 		return fmt.Sprintf(tag, n)

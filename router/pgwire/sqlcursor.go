@@ -2,11 +2,11 @@ package pgwire
 
 import "cordwood/router/pgwire/value"
 
-// runDeclare is DECLARE name [NO SCROLL] CURSOR [WITH|WITHOUT HOLD] FOR query.
+// runDeclare runs DECLARE name [NO SCROLL] CURSOR [WITH|WITHOUT HOLD] FOR query.
 func runDeclare(c *conn, s *scanner) (*outcome, error) {
 	name, ok := s.name()
 	if !ok {
-		return nil, s.fault()
+		return nil, s.syntaxError()
 	}
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -20,7 +20,7 @@ func runDeclare(c *conn, s *scanner) (*outcome, error) {
 		case s.accept("SCROLL"):
 			return nil, failure("55000", "a cursor can only go forward").withHint("declare it with NO SCROLL")
 		default:
-			return nil, s.fault()
+			return nil, s.syntaxError()
 		}
 	}
 	if s.accept("WITH", "HOLD") {
@@ -29,7 +29,7 @@ func runDeclare(c *conn, s *scanner) (*outcome, error) {
 		s.accept("WITHOUT", "HOLD")
 	}
 	if !s.accept("FOR") {
-		return nil, s.fault()
+		return nil, s.syntaxError()
 	}
 	if c.session.state == outside && !held {
 		return nil, failure("25P01", "DECLARE CURSOR can only be used in transaction blocks").
@@ -40,7 +40,7 @@ func runDeclare(c *conn, s *scanner) (*outcome, error) {
 	}
 	cmd := newCommand(s.rest())
 	if cmd.session != nil || cmd.verb == "INSERT" || cmd.verb == "DELETE" || cmd.verb == "" {
-		return nil, s.fault()
+		return nil, s.syntaxError()
 	}
 	p := &portal{name: name, cmd: cmd, declared: true, held: held}
 	if err := c.addPortal(p); err != nil {
@@ -71,7 +71,7 @@ type fetching struct {
 	none bool
 }
 
-// readFetch reads [NEXT|n|FORWARD [n|ALL]|ALL] [FROM|IN] name.
+// readFetch parses [NEXT|n|FORWARD [n|ALL]|ALL] [FROM|IN] name.
 func readFetch(s *scanner) (f fetching, err error) {
 	f.n = 1
 	backwards := failure("55000", "a cursor can only go forward")
@@ -94,7 +94,7 @@ func readFetch(s *scanner) (f fetching, err error) {
 	s.acceptAny("FROM", "IN")
 	name, ok := s.name()
 	if !ok || !s.end() {
-		return f, s.fault()
+		return f, s.syntaxError()
 	}
 	f.name = name
 	return f, nil
@@ -121,7 +121,7 @@ func runFetch(c *conn, s *scanner) (*outcome, error) {
 	return &outcome{tag: "FETCH %d", fetch: p, fetching: f}, nil
 }
 
-// runMove reads rows, and throws them away.
+// runMove reads rows and discards them.
 func runMove(c *conn, s *scanner) (*outcome, error) {
 	f, err := readFetch(s)
 	if err != nil {
@@ -179,7 +179,7 @@ func runClose(c *conn, s *scanner) (*outcome, error) {
 	}
 	name, ok := s.name()
 	if !ok || !s.end() {
-		return nil, s.fault()
+		return nil, s.syntaxError()
 	}
 	if c.portals[name] == nil {
 		return nil, failure("34000", "cursor %q does not exist", excerpt(name))

@@ -11,7 +11,7 @@ import (
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
-// sessionColumns returns the columns of the rows of a statement about the session; nil: it has none.
+// sessionColumns returns the columns of a statement about the session, or nil if it returns no rows.
 func (c *conn) sessionColumns(cmd *command) ([]column, error) {
 	s := newScanner(cmd.text)
 	s.at = 1
@@ -38,13 +38,13 @@ func (c *conn) sessionColumns(cmd *command) ([]column, error) {
 	return nil, nil
 }
 
-// typeNames are PostgreSQL's names of types in PREPARE, besides those of pg_type.
+// typeNames maps the type names that PREPARE accepts besides those of pg_type.
 var typeNames = map[string]*value.Type{
 	"int": value.Int4, "integer": value.Int4, "bigint": value.Int8, "smallint": value.Int2, "boolean": value.Bool,
 	"real": value.Float4, "double": value.Float8, "decimal": value.Numeric, "string": value.Text,
 }
 
-// typeNamed returns the OID of a type by its name; 0: it is not known.
+// typeNamed returns the OID of a type by its name, or 0 if it is unknown.
 func typeNamed(name string) uint32 {
 	if t := typeNames[name]; t != nil {
 		return t.OID
@@ -57,21 +57,21 @@ func typeNamed(name string) uint32 {
 	return 0
 }
 
-// runPrepare is PREPARE name [(types)] AS statement.
+// runPrepare runs PREPARE name [(types)] AS statement.
 func runPrepare(c *conn, s *scanner) (*outcome, error) {
 	if s.accept("TRANSACTION") {
 		return nil, unsupported("PREPARE TRANSACTION is not available: there are no transactions of two phases")
 	}
 	name, ok := s.name()
 	if !ok {
-		return nil, s.fault()
+		return nil, s.syntaxError()
 	}
 	var oids []uint32
 	if s.symbol("(") {
 		for !s.symbol(")") {
 			word, ok := s.dotted()
 			if !ok {
-				return nil, s.fault()
+				return nil, s.syntaxError()
 			}
 			s.acceptAny("PRECISION")
 			oid := typeNamed(strings.TrimPrefix(word, "pg_catalog."))
@@ -85,7 +85,7 @@ func runPrepare(c *conn, s *scanner) (*outcome, error) {
 		}
 	}
 	if !s.accept("AS") {
-		return nil, s.fault()
+		return nil, s.syntaxError()
 	}
 	if c.statements[name] != nil {
 		return nil, failure("42P05", "prepared statement %q already exists", excerpt(name))
@@ -103,11 +103,11 @@ func runPrepare(c *conn, s *scanner) (*outcome, error) {
 	return done("PREPARE"), c.keep(name, p)
 }
 
-// runExecute is EXECUTE name [(values)]. The values are put into the text as they are written.
+// runExecute runs EXECUTE name [(values)]. The values are inserted as they are written in the statement.
 func runExecute(c *conn, s *scanner) (*outcome, error) {
 	name, ok := s.name()
 	if !ok {
-		return nil, s.fault()
+		return nil, s.syntaxError()
 	}
 	p, err := c.find(name)
 	if err != nil {
@@ -117,7 +117,7 @@ func runExecute(c *conn, s *scanner) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.cmd.verb == "EXECUTE" || p.cmd.verb == "PREPARE" { // it could name itself
+	if p.cmd.verb == "EXECUTE" || p.cmd.verb == "PREPARE" { // it could execute itself
 		return nil, unsupported("EXECUTE of a statement that is %s is not available", p.cmd.verb)
 	}
 	if len(values) != len(p.params) {
@@ -136,13 +136,13 @@ func runExecute(c *conn, s *scanner) (*outcome, error) {
 	return c.run(cmd)
 }
 
-// arguments takes the texts of values in parentheses.
+// arguments reads the texts of values in parentheses.
 func (s *scanner) arguments() (out []string, err error) {
 	if s.end() {
 		return nil, nil
 	}
 	if !s.symbol("(") {
-		return nil, s.fault()
+		return nil, s.syntaxError()
 	}
 	depth, from := 0, s.at
 	for ; !s.end(); s.at++ {
@@ -166,10 +166,10 @@ func (s *scanner) arguments() (out []string, err error) {
 			depth--
 		}
 	}
-	return nil, s.fault()
+	return nil, s.syntaxError()
 }
 
-// runDeallocate is DEALLOCATE [PREPARE] name|ALL.
+// runDeallocate runs DEALLOCATE [PREPARE] name|ALL.
 func runDeallocate(c *conn, s *scanner) (*outcome, error) {
 	s.accept("PREPARE")
 	if s.accept("ALL") {
@@ -180,7 +180,7 @@ func runDeallocate(c *conn, s *scanner) (*outcome, error) {
 	}
 	name, ok := s.name()
 	if !ok || !s.end() {
-		return nil, s.fault()
+		return nil, s.syntaxError()
 	}
 	if _, err := c.find(name); err != nil {
 		return nil, err

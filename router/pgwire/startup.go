@@ -20,7 +20,7 @@ import (
 	"cordwood/router/pgwire/wire"
 )
 
-// The codes of first packets.
+// The codes of start-up packets.
 const (
 	codeCancel   = 80877102
 	codeSSL      = 80877103
@@ -28,14 +28,14 @@ const (
 	version3     = 3
 	tlsHandshake = 0x16
 	alpn         = "postgresql"
-	// maxParameters bounds the parameters of a start-up packet.
+	// maxParameters is the maximum number of parameters in a start-up packet.
 	maxParameters = 64
 )
 
-// errNoSession ends a connection that only asked for something.
+// errNoSession ends a connection without a session, such as a cancel request.
 var errNoSession = errors.New("there is no session to begin")
 
-// start reads what a client sends first, up to the start-up packet, whose parameters it returns.
+// start reads the first packets of a client up to the start-up packet, and returns its parameters.
 func (c *conn) start() (map[string]string, error) {
 	if first, err := c.in.Peek(); err == nil && first == tlsHandshake {
 		if err := c.directTLS(); err != nil {
@@ -78,16 +78,16 @@ func (c *conn) notAStartup(err error) error {
 		return err
 	}
 	if head := c.in.Head(); head == "GET " || head == "POST" || head == "HEAD" || head == "PUT " {
-		_, _ = c.net.Write([]byte("HTTP/1.0 400 Bad Request\r\n\r\nthis is the PostgreSQL port\n")) // the client has gone
+		_, _ = c.net.Write([]byte("HTTP/1.0 400 Bad Request\r\n\r\nthis is the PostgreSQL port\n")) // nobody may read it
 		return errNoSession
 	}
 	return fatal("08P01", "%s", bad)
 }
 
-// answerSSL begins TLS if there is a certificate.
+// answerSSL starts TLS if there is a certificate.
 func (c *conn) answerSSL() error {
 	if c.in.Buffered() {
-		// It was not encrypted, and somebody in between may have put it there.
+		// Such data is not encrypted, so an attacker may have inserted it.
 		return fatal("08P01", "received unencrypted data after SSL request")
 	}
 	if c.srv.cfg.TLS == nil {
@@ -100,7 +100,7 @@ func (c *conn) answerSSL() error {
 	return c.beginTLS(c.net, false)
 }
 
-// directTLS begins TLS without a request for it.
+// directTLS starts TLS without an SSLRequest.
 func (c *conn) directTLS() error {
 	if c.srv.cfg.TLS == nil {
 		return errNoSession
@@ -108,16 +108,17 @@ func (c *conn) directTLS() error {
 	return c.beginTLS(&buffered{Conn: c.net, in: c.in}, true)
 }
 
-// buffered is a connection of which a part was read already.
+// buffered is a connection with data that was read ahead.
 type buffered struct {
 	net.Conn
 	in *wire.Reader
 }
 
-// Read reads what was read first.
+// Read returns the data that was read ahead first.
 func (b *buffered) Read(p []byte) (int, error) { return b.in.Source().Read(p) }
 
-// beginTLS puts TLS around the connection. If the client must, or does, name its protocol, it is PostgreSQL's.
+// beginTLS starts TLS on the connection. The client's ALPN protocol must be PostgreSQL's; it may be missing unless
+// mustName is set.
 func (c *conn) beginTLS(nc net.Conn, mustName bool) error {
 	cfg := c.srv.cfg.TLS.Clone()
 	var shown *tls.Certificate
@@ -144,7 +145,7 @@ func (c *conn) beginTLS(nc net.Conn, mustName bool) error {
 	}
 	t := tls.Server(nc, cfg)
 	if err := t.Handshake(); err != nil {
-		return errNoSession // the client was told by TLS
+		return errNoSession // TLS has sent an alert to the client
 	}
 	c.tls = t
 	c.use(t)
@@ -156,7 +157,7 @@ func (c *conn) beginTLS(nc net.Conn, mustName bool) error {
 	return nil
 }
 
-// certificateOf returns the certificate that a client is shown; nil: it is not known.
+// certificateOf returns the certificate that the client receives, or nil if it is unknown.
 func certificateOf(cfg *tls.Config, hello *tls.ClientHelloInfo) *tls.Certificate {
 	if cfg.GetCertificate != nil {
 		if cert, err := cfg.GetCertificate(hello); err == nil && cert != nil {
@@ -169,7 +170,7 @@ func certificateOf(cfg *tls.Config, hello *tls.ClientHelloInfo) *tls.Certificate
 	return nil
 }
 
-// parameters reads the parameters of a start-up packet of version 3.minor.
+// parameters parses the parameters of a start-up packet of version 3.minor.
 func (c *conn) parameters(body []byte, minor uint32) (map[string]string, error) {
 	params, unknown := map[string]string{}, []string{}
 	text := string(body)
@@ -206,7 +207,7 @@ func (c *conn) parameters(body []byte, minor uint32) (map[string]string, error) 
 	return params, nil
 }
 
-// cancelOther ends the statement of another connection. The client gets no answer.
+// cancelOther handles a cancel request. The client gets no response.
 func (c *conn) cancelOther(body []byte) {
 	if c.srv.guessed.tooMany(c.address) {
 		c.srv.metrics.cancel(false)
@@ -233,16 +234,16 @@ func addressOf(nc net.Conn) netip.Addr {
 	return netip.Addr{}
 }
 
-// stalling writes to a connection whose client has to take something from time to time.
+// stalling writes to a connection whose client has to read some data in time.
 type stalling struct {
 	net.Conn
 	most time.Duration
 
-	mu   sync.Mutex // guards what follows, and the deadline of writing
-	last time.Time  // when all writing ends; zero: it does not
+	mu   sync.Mutex // guards last and the write deadline
+	last time.Time  // the end of all writing; zero: no end
 }
 
-// Write writes within the time.
+// Write writes within the time limit.
 func (s *stalling) Write(p []byte) (int, error) {
 	if err := s.setDeadline(); err != nil {
 		return 0, err
@@ -260,7 +261,7 @@ func (s *stalling) setDeadline() error {
 	return s.SetWriteDeadline(until)
 }
 
-// endAt has all writing end at a moment; zero: it goes on.
+// endAt ends all writing at a time; zero removes the limit.
 func (s *stalling) endAt(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

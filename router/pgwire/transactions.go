@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// maxSavepoints bounds the savepoints of a transaction.
+// maxSavepoints is the maximum number of savepoints in a transaction.
 const maxSavepoints = 1000
 
 func runBegin(c *conn, s *scanner) (*outcome, error) {
@@ -15,7 +15,7 @@ func runBegin(c *conn, s *scanner) (*outcome, error) {
 
 func runStart(c *conn, s *scanner) (*outcome, error) {
 	if !s.accept("TRANSACTION") {
-		return nil, s.fault()
+		return nil, s.syntaxError()
 	}
 	return c.beginTransaction(s, "START TRANSACTION")
 }
@@ -33,7 +33,7 @@ func (c *conn) beginTransaction(s *scanner, tag string) (*outcome, error) {
 	return done(tag), c.setModes(modes)
 }
 
-// transactionModes reads the settings after BEGIN and their values.
+// transactionModes parses the modes after BEGIN.
 func transactionModes(s *scanner) (modes [][2]string, err error) {
 	for !s.end() {
 		switch {
@@ -49,7 +49,7 @@ func transactionModes(s *scanner) (modes [][2]string, err error) {
 			modes = append(modes, [2]string{"transaction_isolation", strings.ToLower(level)})
 		case s.accept("DEFERRABLE"), s.accept("NOT", "DEFERRABLE"):
 		default:
-			return nil, s.fault()
+			return nil, s.syntaxError()
 		}
 		s.symbol(",")
 	}
@@ -72,7 +72,7 @@ func (c *conn) setModes(modes [][2]string) error {
 	return nil
 }
 
-// runCommit ends a transaction. One that has failed is rolled back.
+// runCommit ends a transaction. A failed transaction is rolled back.
 func runCommit(c *conn, s *scanner) (*outcome, error) {
 	s.acceptAny("WORK", "TRANSACTION")
 	chain := chained(s)
@@ -90,7 +90,7 @@ func runCommit(c *conn, s *scanner) (*outcome, error) {
 	return done("COMMIT"), nil
 }
 
-// chained reads AND CHAIN.
+// chained reads AND CHAIN, and reports whether it is there.
 func chained(s *scanner) bool {
 	if s.accept("AND", "NO", "CHAIN") {
 		return false
@@ -125,7 +125,7 @@ func runRollback(c *conn, s *scanner) (*outcome, error) {
 	return c.rollBack(chain), nil
 }
 
-// rollBack ends a transaction. What its statements stored stays, and that is said.
+// rollBack ends a transaction. The rows that its statements stored stay, and a warning says so.
 func (c *conn) rollBack(chain bool) *outcome {
 	if c.session.stored {
 		c.notice(warning("01000", "what the statements of the transaction have changed stays: "+
@@ -138,7 +138,7 @@ func (c *conn) rollBack(chain bool) *outcome {
 func runSavepoint(c *conn, s *scanner) (*outcome, error) {
 	name, ok := s.name()
 	if !ok || !s.end() {
-		return nil, s.fault()
+		return nil, s.syntaxError()
 	}
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -153,12 +153,12 @@ func runSavepoint(c *conn, s *scanner) (*outcome, error) {
 	return done("SAVEPOINT"), nil
 }
 
-// savepoint returns the index of the savepoint that is read.
+// savepoint reads the name of a savepoint and returns its index.
 func (c *conn) savepoint(s *scanner) (int, error) {
 	s.accept("SAVEPOINT")
 	name, ok := s.name()
 	if !ok || !s.end() {
-		return 0, s.fault()
+		return 0, s.syntaxError()
 	}
 	if c.session.state == outside {
 		return 0, failure("25P01", "savepoints can only be used in transaction blocks")
@@ -181,7 +181,7 @@ func runRelease(c *conn, s *scanner) (*outcome, error) {
 	return done("RELEASE"), nil
 }
 
-// rollBackTo goes back to a savepoint, which ends the failure of the transaction.
+// rollBackTo rolls back to a savepoint, so that a failed transaction can continue.
 func (c *conn) rollBackTo(s *scanner) (*outcome, error) {
 	i, err := c.savepoint(s)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"net"
 )
 
-// The bounds of messages, in bytes of their bodies.
+// The maximum sizes of message bodies, in bytes.
 const (
 	maxStartup  = 10_000
 	maxPassword = 4 << 10
@@ -24,51 +24,51 @@ const (
 	maxOther    = 1 << 20
 )
 
-// bounds are the types of messages that a client may send, and their bounds.
+// bounds maps the types of messages that a client may send to their maximum sizes.
 var bounds = map[byte]int{
 	'p': maxPassword, 'P': maxText, 'Q': maxText, 'B': maxBind, 'd': maxCopy, 'D': maxOther, 'E': maxOther, 'C': maxOther,
 	'S': maxOther, 'H': maxOther, 'X': maxOther, 'c': maxOther, 'f': maxOther, 'F': maxOther,
 }
 
-// ProtocolError is what no client of the protocol sends.
+// ProtocolError is a violation of the protocol.
 type ProtocolError string
 
 func (e ProtocolError) Error() string { return string(e) }
 
 const (
 	readBuffer = 16 << 10
-	// keptBody is up to how many bytes the memory of a body is used for the next one.
+	// keptBody is the maximum size of a buffer that is reused for the next body.
 	keptBody = 64 << 10
-	// step is how much memory a body gets before its bytes have come.
+	// step is the memory that is allocated for a body before its bytes arrive.
 	step = 64 << 10
 )
 
 // Reader reads messages.
 type Reader struct {
-	// Large is called before memory is taken for a body of more than 64 KiB. Its error is that of Next.
+	// Large is called before memory for a body of more than 64 KiB is allocated. Next returns its error.
 	Large func(bytes int) error
 
 	r    *bufio.Reader
 	head [5]byte
 	body []byte
-	// read counts bytes.
+	// read is the number of bytes read.
 	read int64
 }
 
 // NewReader returns a reader.
 func NewReader(r io.Reader) *Reader { return &Reader{r: bufio.NewReaderSize(r, readBuffer)} }
 
-// Bytes returns how many bytes have been read since the last call.
+// Bytes returns the number of bytes read since the last call.
 func (r *Reader) Bytes() int64 {
 	n := r.read
 	r.read = 0
 	return n
 }
 
-// Buffered reports whether the beginning of a message has come already.
+// Buffered reports whether data has been read ahead.
 func (r *Reader) Buffered() bool { return r.r.Buffered() > 0 }
 
-// Peek returns the first byte without taking it.
+// Peek returns the first byte without consuming it.
 func (r *Reader) Peek() (byte, error) {
 	b, err := r.r.Peek(1)
 	if err != nil {
@@ -77,13 +77,13 @@ func (r *Reader) Peek() (byte, error) {
 	return b[0], nil
 }
 
-// Head returns the first four bytes of the message that was read last.
+// Head returns the first four bytes of the last message.
 func (r *Reader) Head() string { return string(r.head[:4]) }
 
-// Source returns what is left to be read, for a protocol that begins here.
+// Source returns the unread data, for a protocol that starts here.
 func (r *Reader) Source() io.Reader { return r.r }
 
-// Startup returns the body of the first message, which has no type: its first four bytes say what it is.
+// Startup returns the body of the first message, which has no type byte. Its first four bytes are its code.
 func (r *Reader) Startup() ([]byte, error) {
 	if _, err := io.ReadFull(r.r, r.head[:4]); err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (r *Reader) Next() (kind byte, body []byte, err error) {
 	return kind, body, err
 }
 
-// readBody reads n bytes. Its memory grows with what has come.
+// readBody reads n bytes. Its buffer grows as data arrives.
 func (r *Reader) readBody(n int) ([]byte, error) {
 	if cap(r.body) > keptBody {
 		r.body = nil

@@ -16,7 +16,7 @@ func message(kind byte, length int, body string) []byte {
 	return append(b, body...)
 }
 
-// TestBounds refuses lengths before memory is taken for them.
+// TestBounds checks that invalid lengths are refused before memory is allocated.
 func TestBounds(t *testing.T) {
 	for name, tt := range map[string]struct {
 		in       []byte
@@ -51,7 +51,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestWatch notices the end of a connection, keeps what comes before, and can be interrupted.
+// TestWatch checks that Watch detects the end of a connection, keeps data that arrives before, and can be interrupted.
 func TestWatch(t *testing.T) {
 	client, server := net.Pipe()
 	r := NewReader(server)
@@ -79,7 +79,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// FuzzReader reads messages of anything.
+// FuzzReader reads arbitrary bytes as messages.
 func FuzzReader(f *testing.F) {
 	f.Add(message('Q', 12, "SELECT 1"))
 	f.Add(append(message('P', 5, "\x00"), message('S', 4, "")...))
