@@ -51,6 +51,23 @@ type evaluator struct {
 	steps translate.Steps
 	// points counts the steps of all series so far, and parts the numbers that they are computed from.
 	points, parts int
+	// size is about how much memory the labels of these series take, in bytes.
+	size int
+}
+
+// labelsSize is about how much memory the labels of a series take in addition to their texts, in bytes.
+const labelsSize = 500
+
+// count counts a series with the given key, and returns an error if there are too many.
+func (e *evaluator) count(key string) error {
+	if e.points += e.steps.N; e.points > maxPoints {
+		return tooManySeries(maxPoints / e.steps.N)
+	}
+	if e.size += labelsSize + 2*len(key); e.size > maxSeriesSize {
+		return errs.New(errs.InvalidArguments, "the labels of the series of the query take more than %d MiB: name fewer "+
+			"labels, or use a shorter time", maxSeriesSize>>20)
+	}
+	return nil
 }
 
 func (e *evaluator) eval(m logql.Metric) (series.Value, error) {
@@ -202,8 +219,8 @@ func (e *evaluator) read(r *logql.Range, g *logql.Grouping, t *translate.Table, 
 			}
 			key := Key(labels)
 			if groups[key] == nil {
-				if e.points += e.steps.N; e.points > maxPoints {
-					return tooManySeries(maxPoints / e.steps.N)
+				if err := e.count(key); err != nil {
+					return err
 				}
 				groups[key] = &group{labels: labels}
 			}

@@ -53,9 +53,8 @@ func entries(t *translate.Table, rec arrow.RecordBatch, each func(*lines.Entry) 
 			return strings.Clone(read(row))
 		}
 	}
-	unit := 1_000_000_000 / t.Def.TimeIndex().Type.UnitsPerSecond()
 	for row := range int(rec.NumRows()) {
-		e := &lines.Entry{Nanos: int64(times.Value(row)) * unit, Line: texts[1](row)}
+		e := &lines.Entry{Nanos: timeOf(int64(times.Value(row)), t), Line: texts[1](row)}
 		at := 2
 		next := func() string {
 			at++

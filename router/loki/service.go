@@ -9,7 +9,6 @@ package loki
 import (
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,6 +49,9 @@ const (
 	maxPoints = 2_000_000
 	// maxAnswer is the maximum size of the lines and labels in an answer, in bytes.
 	maxAnswer = 32 << 20
+	// maxSeriesSize is the maximum size of the labels of all series in a query together, with what else each takes, in
+	// bytes.
+	maxSeriesSize = 256 << 20
 	// maxSQL is the maximum size of an SQL statement, in bytes.
 	maxSQL = 256 << 10
 )
@@ -160,12 +162,9 @@ func moment(nanos int64) time.Time { return time.Unix(0, nanos).UTC() }
 
 // within returns the SQL conditions for rows in a time range.
 func within(t *translate.Table, s Span) []string {
+	// Both bounds are always there: a column of seconds may have times that do not fit into nanoseconds.
 	times := scope.Table{Def: t.Def}
-	var out []string
-	if s.Start > math.MinInt64 {
-		out = append(out, times.Compare(">=", moment(s.Start)))
-	}
-	return append(out, times.Compare("<", moment(s.End)))
+	return []string{times.Compare(">=", moment(s.Start)), times.Compare("<", moment(s.End))}
 }
 
 // where returns a WHERE clause.

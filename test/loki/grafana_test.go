@@ -2,7 +2,9 @@ package loki
 
 import (
 	"encoding/json"
+	"math"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -171,6 +173,33 @@ func TestErrors(t *testing.T) {
 		if status != tt.status || e.Status != "error" || !strings.Contains(e.Message, tt.want) || e.Error != e.Message ||
 			e.ErrorType == "" || e.Code == 0 {
 			t.Errorf("%s %.200q: %d %s\nwant %d %s", tt.path, tt.params, status, body, tt.status, tt.want)
+		}
+	}
+}
+
+// Times of a column of seconds that do not fit into nanoseconds are left out, and not shown as other times.
+func TestTimesBeyondNanoseconds(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	for _, sql := range []string{
+		"CREATE TABLE old (ts TIMESTAMP(0) TIME INDEX, message STRING) WITH (append_mode = 'true')",
+		"INSERT INTO old VALUES ('1600-01-01 00:00:00', 'a'), ('1969-12-31 23:59:59', 'b'), ('3000-01-01 00:00:00', 'c')",
+	} {
+		res, err := http.PostForm(s.HTTP+"/v1/sql", url.Values{"sql": {sql}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %d", sql, res.StatusCode)
+		}
+	}
+	for _, direction := range []string{"forward", "backward"} {
+		status, body := s.get("query_range", nil, "query", `{table="old"}`, "start", nanos(math.MinInt64),
+			"end", nanos(math.MaxInt64), "direction", direction)
+		if want := `"values":[["-1000000000","b"]]`; status != http.StatusOK || !strings.Contains(string(body), want) ||
+			strings.Count(string(body), `"stream":`) != 1 {
+			t.Errorf("%s: %d %.400s\nwant %s", direction, status, body, want)
 		}
 	}
 }
