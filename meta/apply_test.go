@@ -8,8 +8,7 @@ import (
 	"cordwood/meta/catalog"
 )
 
-// Each step is "command => answer"; a step without an arrow must be answered
-// without an error.
+// TestApply runs steps of the form "command => answer". A step without an arrow must succeed.
 func TestApply(t *testing.T) {
 	const public = "bootstrap c1 shards=1"
 	tests := []struct {
@@ -230,7 +229,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// matches compares with a pattern in which … stands for any text.
+// matches reports whether text matches a pattern in which … stands for any text.
 func matches(pattern, text string) bool {
 	parts := strings.Split(pattern, "…")
 	if len(parts) == 1 {

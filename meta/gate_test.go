@@ -13,8 +13,8 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// gated lists, for every command and every form of it that came later than the command, the version of
-// the cluster that it needs. It is written by hand: a version once given to a command does not change.
+// gated lists the cluster version that each command, and each later form of it, needs. It is
+// maintained by hand: the version of a command must not change once it is released.
 var gated = []struct {
 	need uint32
 	cmd  *metapb.Command
@@ -98,8 +98,8 @@ func shard(x *metapb.ChangeShard) *metapb.Command {
 	return &metapb.Command{Op: &metapb.Command_ChangeShard{ChangeShard: x}}
 }
 
-// TestMinVersion asks for every command, in clusters of every version, whether it may be proposed.
-// It fails for a command of the protocol that has no row.
+// TestMinVersion checks for every command and every cluster version whether the command may be
+// proposed. It fails if a command of the protocol has no row.
 func TestMinVersion(t *testing.T) {
 	seen := map[protoreflect.FullName]bool{}
 	mark := func(m protoreflect.Message, oneof protoreflect.Name) protoreflect.FieldDescriptor {

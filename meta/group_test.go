@@ -29,7 +29,7 @@ type group struct {
 	dir string
 	cfg func(*meta.Config)
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	members map[string]*member
 	cut     map[string]bool // "a>b": no connection from a to b is made
 	open    map[string][]net.Conn
@@ -80,7 +80,7 @@ func (g *group) register(c *metaclient.Client, id string) {
 	}}}})
 }
 
-// start opens a member. Without founders it is a member that is to be added, or was before.
+// start opens a member. Without founders, the member joins an existing group, or is reopened.
 func (g *group) start(id string, founders []string) *member {
 	g.t.Helper()
 	m := &member{id: id}
@@ -270,7 +270,7 @@ func (g *group) leader(not ...string) string {
 	}
 }
 
-// others returns all ids except but.
+// others returns the ids of all members except the given ones.
 func (g *group) others(but ...string) []string {
 	return slices.DeleteFunc(g.ids(), func(id string) bool { return slices.Contains(but, id) })
 }
@@ -383,7 +383,7 @@ func (g *group) states() map[string]string {
 	return out
 }
 
-// settle waits until every member has applied what the leader has.
+// settle waits until every member has applied all entries of the leader.
 func (g *group) settle() {
 	g.t.Helper()
 	for _, id := range g.ids() {

@@ -90,8 +90,8 @@ func (s *table) known(id uint64) bool {
 	return s.id == id
 }
 
-// after returns every state that the table may have after the answer; none: it could not
-// have answered so.
+// after returns every state that the table may have after the answer. It returns none if the table
+// could not have given the answer.
 func after(s table, in ask, out got) []table {
 	next := s
 	if out.unknown {
@@ -155,7 +155,7 @@ func after(s table, in ask, out got) []table {
 			// Unknown shards may be the wanted ones.
 			return is(out.refused == errs.RequestOutdated || s.shards == "" && s.epoch == in.epoch+1 && out.refused == 0)
 		}
-		if s.shards == "" && out.epoch == in.epoch { // it was so already
+		if s.shards == "" && out.epoch == in.epoch { // it had these columns already
 			next.shards = in.shards
 			return is(out.refused == 0)
 		}
@@ -171,8 +171,8 @@ func contains(have, want string) bool {
 	return ok && sum == have
 }
 
-// linearizable returns nil if the history could come from tables that do one operation at a time.
-// Otherwise it names a table that could not.
+// linearizable returns nil if tables that do one operation at a time could have given these answers.
+// Otherwise the error contains a table that could not.
 func linearizable(history []porcupine.Operation) error {
 	byTable := map[string][]porcupine.Operation{}
 	for _, op := range history {
@@ -211,8 +211,8 @@ type recorder struct {
 	ops   []porcupine.Operation
 }
 
-// do calls f and records the request and its answer. It leaves out a read without an answer, which
-// says nothing.
+// do calls f and records the request and its answer. Reads without an answer are not recorded: they
+// carry no information.
 func (r *recorder) do(client int, in ask, f func() (got, error)) got {
 	op := porcupine.Operation{ClientId: client, Input: in, Call: time.Since(r.start).Nanoseconds()}
 	out, err := f()

@@ -116,8 +116,8 @@ func TestLeasesAskNobody(t *testing.T) {
 	}
 }
 
-// TestLeaseOfASilentClient checks that a change is answered only when a client that cannot hear of it has no lease any
-// more: under the same leader, and under the next one.
+// TestLeaseOfASilentClient checks that a change is acknowledged only after the lease of a client that
+// did not receive it has expired, under the same leader and under the next one.
 func TestLeaseOfASilentClient(t *testing.T) {
 	t.Parallel()
 	for _, next := range []bool{false, true} {
@@ -128,7 +128,7 @@ func TestLeaseOfASilentClient(t *testing.T) {
 			a := g.client(ids...)
 			b, _, d := g.leaseClient(ids...)
 			g.propose(a, ensure("first"))
-			// A lease is short. If the machine was so slow that it was over, this is tried again.
+			// A lease is short. If it expired because the machine is slow, try again.
 			for i := 0; ; i++ {
 				name := fmt.Sprintf("second%d", i)
 				for !has(b, "first") {

@@ -94,8 +94,8 @@ func work(t *testing.T, g *group, seed uint64, lost, clients, each int, trouble 
 	}
 }
 
-// TestHistoryIsLinearizable checks that answers are those of a single copy while leaders are lost,
-// cut off and replaced.
+// TestHistoryIsLinearizable checks that clients see a single copy of the state while leaders are
+// stopped, cut off and replaced.
 func TestHistoryIsLinearizable(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()

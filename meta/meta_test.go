@@ -145,7 +145,7 @@ func TestConcurrentEnsureSchema(t *testing.T) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			// Each brings columns of its own and common columns.
+			// Each request adds separate columns and common columns.
 			line := fmt.Sprintf("ensure t time:ts9! own%d:int64 all1:string all2:bool", w)
 			cmd := command(t, line)
 			for range 3 {

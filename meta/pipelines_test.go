@@ -96,7 +96,7 @@ func TestApplyPipelines(t *testing.T) {
 	}
 }
 
-// apply puts a command through the machine at a time of the test's choice.
+// at runs a command of the test language at the given time.
 func (r *runner) at(line string, unixNano int64) string {
 	r.t.Helper()
 	cmd := command(r.t, line)

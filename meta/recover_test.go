@@ -75,8 +75,8 @@ func TestReportRaisesTableIDs(t *testing.T) {
 	}
 }
 
-// TestRefusedNodeIsTold checks that the status of the cluster says why a node was refused, until
-// the node registers with the right folder.
+// TestRefusedNodeIsTold checks that the status of the cluster contains the reason for which a node was
+// refused, until the node registers with the right folder.
 func TestRefusedNodeIsTold(t *testing.T) {
 	m := mustOpen(t, Config{})
 	for _, line := range []string{"bootstrap c1 shards=1", "node n1", "node n2 marks=5a", "node n2 marks=4a"} {

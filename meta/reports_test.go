@@ -57,7 +57,7 @@ func TestSilentNodesAreDown(t *testing.T) {
 		want("down", "a 0s, b 10s down, c 10s no report down")
 		report("c")
 		want("c is back", "a 0s, b 10s down, c 0s")
-		// The leader was suspended, so the silence of others says nothing.
+		// The leader was suspended, so the silence of other nodes is no evidence that they are down.
 		time.Sleep(time.Minute)
 		want("after a stop", "a 0s, b 0s, c 0s")
 		pass(10, "a")
@@ -189,7 +189,7 @@ func TestReportNews(t *testing.T) {
 }
 
 // TestLedSince checks that the time since which a shard has had its leader starts with the first
-// report that named it.
+// report of that leader.
 func TestLedSince(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &reports{downAfter: 10 * time.Second, now: time.Now}

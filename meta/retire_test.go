@@ -63,7 +63,7 @@ func TestRetireShard(t *testing.T) {
 			"1006 Table `b` cannot be placed on shard 2, which is being removed: choose another one",
 		},
 	})
-	// Rows that stay in it need it, and so does a running copy.
+	// Stored rows keep the shard, and so does a running copy.
 	r.steps([][2]string{
 		{"place 1 epoch=1 shards=1", "a=1 v2 @2 @1 time:timestampnanosecond/1! append_mode=true"},
 		{"retire 2 v=2", "1006 Shard 2 cannot be retired: table `a` needs it"},
@@ -75,7 +75,7 @@ func TestRetireShard(t *testing.T) {
 		{"retire 2 v=5", "1006 Shard 2 cannot be retired: table `b` needs it"},
 		{"place 2 epoch=1 step=give_up copy=6", "b=2 v3 @1 time:timestampnanosecond/1! append_mode=false; dropped [6]"},
 	})
-	// So do operations.
+	// Operations keep it too.
 	r.steps([][2]string{
 		{"op replica-repair shard=2", "op 1 v1 replica-repair running"},
 		{

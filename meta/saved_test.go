@@ -66,14 +66,14 @@ func TestApplySaved(t *testing.T) {
 		{putSaved("search", "a", "ann", `4`, false, false, 2), "1006"}, // another version
 		{putSaved("search", "a", "ann", `4`, false, false, 1), "search/a of ann shared=false v3"},
 		{putSaved("sql", "a", "ann", `5`, true, false, 0), "sql/a of ann shared=true v4"},
-		{putSaved("sql", "a", "bob", `6`, true, false, 4), "7006"}, // it is ann's
+		{putSaved("sql", "a", "bob", `6`, true, false, 4), "7006"}, // it belongs to ann
 		{putSaved("sql", "a", "bob", `6`, true, true, 4), "sql/a of ann shared=true v5"},
 		{putSaved("sql", "a", "ann", `7`, false, false, 5), "sql/a of ann shared=false v6"}, // not shared any more
 		{putSaved("sql", "a", "bob", `8`, true, true, 5), "1006"},
 		{putSaved("search", "a", "ann", `9`, true, false, 3), "search/a of ann shared=true v7"},
 		{putSaved("search", "b", "cleo", `9`, false, false, 0), "search/b of cleo shared=false v8"},
 		{putSaved("search", "b", "bob", `9`, true, false, 0), "search/b of bob shared=true v9"},
-		{putSaved("search", "b", "cleo", `9`, true, false, 8), "1006"}, // bob's is shared under this name
+		{putSaved("search", "b", "cleo", `9`, true, false, 8), "1006"}, // bob has a shared one with this name
 		{dropSaved("search", "b", "ann", false, 9), "7006"},
 		{dropSaved("search", "b", "ann", true, 8), "1006"},
 		{dropSaved("search", "b", "cleo", false, 8), "search/b of cleo shared=false v8"},

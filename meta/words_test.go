@@ -285,7 +285,7 @@ func command(t *testing.T, line string) *metapb.Command {
 	return nil
 }
 
-// describe returns a result as text: an error as its code and text, otherwise what it names.
+// describe returns a result as text: the code and text of an error, or else the affected objects.
 func describe(r *metapb.Result) string {
 	if r.ErrorCode != 0 {
 		s := fmt.Sprintf("%d %s", r.ErrorCode, r.ErrorMessage)

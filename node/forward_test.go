@@ -17,7 +17,7 @@ import (
 type fakeMember struct {
 	metapb.UnimplementedMetaServer
 	leader string // empty if this member leads
-	index  uint64 // of its state
+	index  uint64 // the index of its state
 	read   uint64 // the acknowledged index that it returns
 }
 

@@ -63,7 +63,7 @@ func TestLocalQuery(t *testing.T) {
 		{"the caller goes", func(_ *shardpb.QueryRequest, s grpc.ServerStreamingServer[shardpb.QueryChunk]) error {
 			cancel()
 			err := s.Send(&shardpb.QueryChunk{ArrowIpc: []byte("x")})
-			for err == nil { // until nobody takes them
+			for err == nil { // until the receiver is closed
 				err = s.Send(&shardpb.QueryChunk{ArrowIpc: []byte("x")})
 			}
 			ended <- err

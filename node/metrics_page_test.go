@@ -26,7 +26,7 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of docs/metrics.md and docs/settings.md anew")
 
-// TestMain lets the test binary be the query worker of the nodes that tests start.
+// TestMain makes the test binary usable as the query worker of the nodes that tests start.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == QueryWorkerCommand {
 		os.Exit(RunQueryWorker(Version{}))

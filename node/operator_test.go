@@ -20,7 +20,7 @@ import (
 	"cordwood/router/audit"
 )
 
-// obliging answers every call that reaches it.
+// obliging answers every call with success.
 type obliging struct {
 	metapb.UnimplementedMetaServer
 	shardpb.UnimplementedShardServiceServer
@@ -42,7 +42,7 @@ func (obliging) Pin(_ *shardpb.PinRequest, s grpc.ServerStreamingServer[shardpb.
 	return s.Send(&shardpb.PinResponse{Complete: true})
 }
 
-// TestOperatorCalls makes calls as users with different rights.
+// TestOperatorCalls checks which calls users with different rights may make.
 func TestOperatorCalls(t *testing.T) {
 	var log lockedBuffer
 	s := newOperatorServer(obliging{}, obliging{}, audit.New(slog.New(slog.NewTextHandler(&log, nil))))
@@ -143,7 +143,8 @@ func (b *lockedBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// TestOperatorConnectionAfterStop passes on a connection after the server has stopped.
+// TestOperatorConnectionAfterStop checks that a connection that arrives after the server has stopped
+// is closed.
 func TestOperatorConnectionAfterStop(t *testing.T) {
 	s := newOperatorServer(obliging{}, obliging{}, audit.New(nil))
 	if err := s.stop(context.Background()); err != nil {

@@ -34,7 +34,7 @@ func TestProtect(t *testing.T) {
 	for name, c := range map[string]struct {
 		folder func(*dataDir) error
 		args   []string
-		want   metapb.Protection // unspecified: it does not start
+		want   metapb.Protection // unspecified: the node does not start
 		made   bool              // a secret was created in the data folder
 	}{
 		"a new node alone": {nil, nil, metapb.Protection_PROTECTION_SECRET, true},

@@ -9,7 +9,8 @@ import (
 	"cordwood/node/config"
 )
 
-// TestReadySaysWhy checks the reason that is given if the disk is full, while the node starts and while it serves.
+// TestReadySaysWhy checks the reason in /ready if the disk is full while the node starts, and while it
+// serves.
 func TestReadySaysWhy(t *testing.T) {
 	n := newNode(&config.Config{}, Process{})
 	d := &disk{path: "/data", reserve: 1}

@@ -16,7 +16,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// fakeMeta answers the calls of a node to the metadata group, and notes them.
+// fakeMeta answers the calls of a node to the metadata group, and records them.
 type fakeMeta struct {
 	grpc.ClientConnInterface
 	calls chan string
@@ -39,9 +39,9 @@ func (f *fakeMeta) Invoke(ctx context.Context, method string, _, reply any, _ ..
 	return nil
 }
 
-// Once the metadata forget a replica, a new one of the same shard may be placed on the node. A
-// report that still lists the former one must not be the last that they have by then, nor arrive
-// later: the new replica would get a vote before it has rows.
+// TestForgottenReplicaIsReportedFirst checks the order of reports. Once the metadata forget a replica,
+// a new one of the same shard may be placed on the node. No report that still lists the former replica
+// may arrive after that: the new replica would get a vote before it has rows.
 func TestForgottenReplicaIsReportedFirst(t *testing.T) {
 	f := &fakeMeta{calls: make(chan string, 16), hold: make(chan struct{})}
 	n := newNode(&config.Config{}, Process{})
@@ -50,7 +50,7 @@ func TestForgottenReplicaIsReportedFirst(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	old, forgotten := make(chan error, 1), make(chan error, 1)
-	go func() { old <- n.reports.sendReport(ctx) }() // a report from before, still on its way
+	go func() { old <- n.reports.sendReport(ctx) }() // an earlier report that is still being sent
 	got := []string{<-f.calls}
 	go func() { forgotten <- n.forgetReplica(ctx, &metapb.Shard{Id: 1}) }()
 	f.hold <- struct{}{}

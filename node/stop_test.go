@@ -12,7 +12,7 @@ import (
 	"cordwood/node/config"
 )
 
-// A part that does not stop must not keep the process alive.
+// TestStopIsBounded checks that a component that does not stop does not keep the process alive.
 func TestStopIsBounded(t *testing.T) {
 	for name, hangs := range map[string]time.Duration{"in time": 20 * time.Second, "hangs": time.Hour} {
 		t.Run(name, func(t *testing.T) {

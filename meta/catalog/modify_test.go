@@ -38,7 +38,7 @@ func textOf(c *schemapb.Column) string {
 	return text
 }
 
-// TestGrowWidens holds what a table's column becomes when a write brings another type of number.
+// TestGrowWidens checks the type of a column after a write with another type of number.
 func TestGrowWidens(t *testing.T) {
 	field := schemapb.Semantic_SEMANTIC_FIELD
 	for _, tt := range []struct {

@@ -67,7 +67,7 @@ func TestLateAnswer(t *testing.T) {
 			if c.view.back != test.lost {
 				t.Errorf("%s: the view may go back: %t, want %t", test.name, c.view.back, test.lost)
 			}
-			time.Sleep(time.Minute) // nothing is left running
+			time.Sleep(time.Minute) // all goroutines have ended by then
 		})
 	}
 }

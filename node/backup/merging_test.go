@@ -18,8 +18,8 @@ const (
 	ruleNonNull = shardpb.MergeRule_MERGE_RULE_LAST_NON_NULL
 )
 
-// planned returns a table of a backup with segments of orders 1 to 6 on shard 1, and of orders 1
-// and 2 on shard 2, which took its writes first.
+// planned returns a table of a backup. It has segments of orders 1 to 6 on shard 1, and of orders 1
+// and 2 on shard 2, which received its writes first.
 func planned(t *testing.T, options map[string]string, first, second []*shardpb.MergeEra) *restoredTable {
 	t.Helper()
 	rt := &restoredTable{
@@ -73,7 +73,7 @@ func TestPlanMerging(t *testing.T) {
 		"the shard has not heard": {
 			options: appends, first: []*shardpb.MergeEra{era(99, ruleNonNull)}, changes: true, now: query.LastNonNull,
 		},
-		// Shard 2, which took the first writes, has no record of the change.
+		// Shard 2, which received the first writes, has no record of the change.
 		"another way to merge": {
 			options: merges, first: []*shardpb.MergeEra{era(3, ruleNonNull), era(99, ruleLastRow)}, changes: true,
 			now: query.LastRow,

@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// TestTableMoves moves a table while the shards are pinned: the tables in the backup must be where
-// their rows are.
+// TestTableMoves moves a table while the shards are pinned, and checks that the backup has each table
+// on the shards that have its rows.
 func TestTableMoves(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		// times is the number of moves while shards are pinned; lost makes the first move happen
+		// times is the number of moves while shards are pinned. If lost is set, the first move happens
 		// after a pin was lost.
 		times int
 		lost  bool

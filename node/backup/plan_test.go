@@ -11,8 +11,8 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// TestInTheWay checks that other tables of a database are in the way of the database, but not of
-// selected tables of it, and that a table of the same name always is.
+// TestInTheWay checks which existing tables block a restore: a table of the same name always does,
+// other tables of a database only if the whole database is restored.
 func TestInTheWay(t *testing.T) {
 	table := func(database, name string) *schemapb.Table { return &schemapb.Table{Database: database, Name: name} }
 	for _, tt := range []struct {

@@ -10,7 +10,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// TestWaitingIsTold checks that a restore reports from the first try on why it sends rows again:
+// TestWaitingIsTold checks that a restore reports from the first retry on why it sends rows again:
 // once in the log, and in the progress until the shard accepts rows.
 func TestWaitingIsTold(t *testing.T) {
 	var p Progress

@@ -90,7 +90,7 @@ func open(t *testing.T, f Files, log io.Writer) *Source {
 	return s
 }
 
-// shake makes a connection and returns the name in the server's certificate.
+// shake does a TLS handshake and returns the name in the server's certificate.
 func shake(t *testing.T, server, client *tls.Config) (string, error) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -88,8 +88,8 @@ func TestAgreed(t *testing.T) {
 	}
 }
 
-// TestSeen checks that the next process knows the recorded time of the clock, unless this one
-// started far ahead of it.
+// TestSeen checks that the next process reads the recorded time of the clock, unless this process
+// started with a clock far ahead of it.
 func TestSeen(t *testing.T) {
 	day := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	file := filepath.Join(t.TempDir(), "CLOCK")
@@ -114,9 +114,9 @@ func TestSeen(t *testing.T) {
 		want time.Time // the time that the previous process recorded
 	}{
 		{day, time.Minute, time.Time{}},
-		{day.AddDate(1, 0, 0), time.Minute, day.Add(time.Minute)}, // is not noted
+		{day.AddDate(1, 0, 0), time.Minute, day.Add(time.Minute)}, // is not recorded
 		{day.Add(time.Hour), time.Minute, day.Add(time.Minute)},
-		{day.AddDate(1, 0, 0), 2 * time.Hour, day.Add(time.Hour + time.Minute)}, // is
+		{day.AddDate(1, 0, 0), 2 * time.Hour, day.Add(time.Hour + time.Minute)}, // is recorded
 		{day, 0, day.AddDate(1, 0, 0).Add(2 * time.Hour)},
 		{day, 0, day},
 	} {

@@ -215,7 +215,7 @@ func TestByteSize(t *testing.T) {
 	}
 }
 
-// TestClusterSettings checks that each fault contains the flag.
+// TestClusterSettings checks that each error contains the flag.
 func TestClusterSettings(t *testing.T) {
 	for _, c := range []struct {
 		args string

@@ -78,7 +78,7 @@ func (c catalog) text(s *clusterapi.Status) (out string) {
 	return fmt.Sprintf("%s\ntolerance %d \n%s", s.Health, s.FailureTolerance, out)
 }
 
-// TestStatusInWords checks that the status names each problem and says what to do.
+// TestStatusInWords checks that the status lists each problem and what to do about it.
 func TestStatusInWords(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -489,8 +489,8 @@ func TestVoterWithoutSuccessor(t *testing.T) {
 	})
 }
 
-// TestNodesAreEmptiedOneByOne checks that draining a node is refused if another operation, which
-// has just started, leaves too few nodes.
+// TestNodesAreEmptiedOneByOne checks that draining a node is refused if a concurrent operation leaves
+// too few nodes.
 func TestNodesAreEmptiedOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t).node("a", "b", "c", "d").shard(3, "a", "b", "c").voting("a", "b", "c")

@@ -17,7 +17,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// later makes something happen to the world after a while.
+// later calls f after a delay.
 func (w *world) later(d time.Duration, f func()) {
 	go func() {
 		time.Sleep(d)
@@ -41,7 +41,7 @@ func TestAutomatic(t *testing.T) {
 		limit time.Duration
 		world func(w *world)
 		done  func(w *world) bool
-		// not must not become true before limit; it is checked until done is true.
+		// not must stay false until done is true or the limit has passed.
 		not func(w *world) bool
 	}{
 		{"first shards go to all nodes and zones", time.Minute, func(w *world) {
@@ -262,7 +262,7 @@ func TestPairIsUndone(t *testing.T) {
 	}), nil, nil)
 	op := &metapb.Operation{
 		Id: 1, Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "b", Step: stepPromote,
-		// by another clock
+		// the time is from another clock
 		Progress: &metapb.Operation_Replicas{
 			Replicas: &metapb.ReplicasProgress{PromotedUnixNano: time.Unix(5000, 0).UnixNano()},
 		},
@@ -423,7 +423,7 @@ func TestUnheardNodeStays(t *testing.T) {
 }
 
 // FuzzOperations runs random operations in random clusters whose nodes fail and return and whose
-// leader dies. All operations must end or say what they wait for, and the invariants must hold.
+// leader dies. All operations must end or report what they wait for, and the invariants must hold.
 func FuzzOperations(f *testing.F) {
 	for seed := range uint64(12) {
 		f.Add(seed)

@@ -17,11 +17,11 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// poll is how often run looks.
+// poll is the interval at which run checks for the end.
 const poll = 500 * time.Millisecond
 
 // run lets a coordinator work until done returns true, and starts another one whenever it dies. It
-// returns the number of effects.
+// returns the number of calls that changed something.
 func run(t *testing.T, w *world, limit time.Duration, done func() bool) int {
 	t.Helper()
 	deadline := time.Now().Add(limit)
@@ -107,7 +107,7 @@ func (w *world) idle() bool {
 	return len(w.ops) > 0
 }
 
-// settled checks what must hold once nothing runs: the metadata match the groups.
+// settledCheck checks that the metadata match the groups once no operation is running.
 func (w *world) settledCheck() {
 	for id, t := range w.tables {
 		if t.Writable().Closed || t.Handoff != nil {

@@ -14,15 +14,15 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// TestShardDrop checks that the rows of a shard are given up only when only nodes that do not
-// answer could bring them back, and only with the shard's number as confirmation. Then the shard
-// works again elsewhere without them, and the lost node can be removed.
+// TestShardDrop checks that the rows of a shard are given up only if no node that answers has them,
+// and only with the shard's number as confirmation. Afterwards the shard works on other nodes without
+// its rows, and the lost node can be removed.
 func TestShardDrop(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		set     func(w *world)
 		confirm string
-		// refused is a part of the error. asks is a part of what has to be confirmed.
+		// refused is a part of the error, asks a part of the text to confirm.
 		refused, asks string
 	}{
 		{"it works", func(*world) {}, "2", "shard 2 works: node node-b leads it; nothing is lost", ""},
@@ -77,7 +77,7 @@ func lostWorld(t *testing.T) *world {
 	return w.table(7, nil, 2).table(8, nil, 1).moved(8, 2)
 }
 
-// moved makes a table have been in another shard before.
+// moved makes the world record that a table was moved from another shard.
 func (w *world) moved(table uint64, from uint32) *world {
 	t := *w.tables[table]
 	old := t.Placement[0]
@@ -89,8 +89,8 @@ func (w *world) moved(table uint64, from uint32) *world {
 	return w
 }
 
-// TestShardDropLetsANodeGo checks that a decommission which waits for a lost shard says so, and
-// ends when the shard was dropped, even if an operation of that shard waited.
+// TestShardDropLetsANodeGo checks that a decommission that waits for a lost shard reports this, and
+// ends after the shard was dropped, even if an operation of that shard waited.
 func TestShardDropLetsANodeGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := lostWorld(t)

@@ -94,7 +94,7 @@ func (w *world) place(cmd *metapb.PlaceTable, now int64) (*metapb.Result, error)
 	return &metapb.Result{}, nil
 }
 
-// beganAnew reports whether a shard of a handoff has another incarnation by now.
+// beganAnew reports whether a shard of a handoff has been created again since.
 func (w *world) beganAnew(h *schema.Handoff) bool {
 	for id, was := range h.Incarnations {
 		if w.shards[id].Incarnation != was {
@@ -104,7 +104,7 @@ func (w *world) beganAnew(h *schema.Handoff) bool {
 	return false
 }
 
-// handOver answers for a node that is asked to copy a table.
+// handOver answers the request to a node to copy a table.
 func (w *world) handOver(node string, req *shardpb.HandOverRequest) (*shardpb.HandOverResponse, error) {
 	id := req.Table.Handoff.TableId
 	if w.copies[id] == nil {
@@ -142,7 +142,7 @@ func (w *world) handOver(node string, req *shardpb.HandOverRequest) (*shardpb.Ha
 	return resp, nil
 }
 
-// seal tells a shard a definition, and completes its copies a moment later.
+// seal gives a shard the definition of a table, and completes its copies a moment later.
 func (w *world) seal(shard uint32, t *schemapb.Table) {
 	if h := t.Handoff; h != nil && t.Placement[len(t.Placement)-1].Closed {
 		if c := w.copies[h.TableId][shard]; c != nil && c.complete.IsZero() {
@@ -161,7 +161,7 @@ func (w *world) copyOf(name string) *schema.Table {
 	return &schema.Table{Placement: []schema.Placement{{}}}
 }
 
-// placed gives a table's writes to other shards; its rows stay where they are.
+// placed sends the writes of a table to other shards; its rows stay where they are.
 func (w *world) placed(id uint64, shards ...uint32) *world {
 	t := w.tables[id]
 	t.Placement = append(t.Placement, schema.Placement{
@@ -172,7 +172,7 @@ func (w *world) placed(id uint64, shards ...uint32) *world {
 	return w
 }
 
-// handoffs are scenarios of tables that are moved with their rows.
+// handoffs returns scenarios of tables that are moved with their rows.
 func handoffs() []scenario {
 	merges := map[string]string{"append_mode": "false"}
 	moved := func(shards ...uint32) func(w *world) bool {

@@ -18,8 +18,8 @@ func (w *world) staying(id uint32) (n int) {
 	return n
 }
 
-// retire retires a shard by the rules of package meta. It fails the test if something still needs
-// the shard that the metadata does not know of.
+// retire retires a shard by the rules of package meta. It fails the test if the shard is needed for a
+// reason that the metadata do not know.
 func (w *world) retire(c *metapb.RetireShard) error {
 	s := w.shards[c.ShardId]
 	switch {
@@ -93,7 +93,7 @@ func removalScenarios() []scenario {
 		{
 			"take a shard away with its tables", func(w *world) *world {
 				w.node("a", "b", "c").shard(3, "a", "b", "c").shard(3, "b", "c", "a").shard(3, "c", "a", "b")
-				// One table has only older rows there, one merges rows, and one is written there
+				// One table has only old rows there, one merges rows, and one is written there
 				// and elsewhere.
 				w.table(7, nil, 2).placed(7, 1).table(8, map[string]string{"append_mode": "false"}, 2).table(9, nil, 1, 2)
 				w.reads[2], w.keys[2] = 0, time.Now().Add(40*time.Second)

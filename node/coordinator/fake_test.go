@@ -74,7 +74,7 @@ type world struct {
 	raiseAt int
 	// cancelAt is the number of effects after which all operations are cancelled.
 	cancelAt int
-	// tick is the coordinator's.
+	// tick is the interval of the coordinator.
 	tick time.Duration
 }
 
@@ -176,7 +176,7 @@ func (w *world) fail(format string, args ...any) {
 	w.t.Errorf(format, args...)
 }
 
-// effect counts a call that changes something. The error says that the caller died before it.
+// effect counts a call that changes something. It returns an error if the caller dies before the call.
 func (w *world) effect(apply func() error) error {
 	w.effects++
 	if w.effects == w.raiseAt {
@@ -204,7 +204,7 @@ func (w *world) effect(apply func() error) error {
 	return err
 }
 
-// settle advances the nodes and groups to the present time.
+// settle advances the nodes and groups to the current time.
 func (w *world) settle() {
 	now := time.Now()
 	for id, s := range w.shards {
@@ -254,7 +254,7 @@ func (w *world) settleRetired(now time.Time) {
 	}
 }
 
-// tell wakes those who wait for a change.
+// tell wakes the goroutines that wait for a change.
 func (w *world) tell() {
 	close(w.changed)
 	w.changed = make(chan struct{})

@@ -11,8 +11,8 @@ import (
 	"cordwood/node/coordinator/view"
 )
 
-// TestReplicaThatCannotFlush makes the flushes of replicas fail. Such replicas must not lead, and
-// are moved to other nodes, if there are some, after the time limit for silent nodes.
+// TestReplicaThatCannotFlush makes the flushes of replicas fail. Such replicas must not lead, and must
+// be moved to other nodes, if possible, after the time limit for silent nodes.
 func TestReplicaThatCannotFlush(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -67,7 +67,7 @@ func TestReplicaThatCannotFlush(t *testing.T) {
 	}
 }
 
-// TestStuckReplicasAreTold checks the messages to the operator.
+// TestStuckReplicasAreTold checks the messages about them to the operator.
 func TestStuckReplicasAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t).node("a", "b", "c", "d").shard(3, "a", "b", "c").stick(1, "c")

@@ -19,8 +19,8 @@ func ingested(leader string, bytes int64) *metapb.StatusResponse {
 	}}}
 }
 
-// TestRatesOutliveLeaders checks that the rate of a shard is kept when its leader changes. A rate
-// that started at 0 would cause replicas to be moved, which would change the leader again.
+// TestRatesOutliveLeaders checks that the rate of a shard is kept when its leader changes. If it
+// started at 0, replicas would be moved, which would change the leader again.
 func TestRatesOutliveLeaders(t *testing.T) {
 	m, now := newMeter(), time.Unix(1e9, 0)
 	rate := 0.0

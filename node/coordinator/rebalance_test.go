@@ -10,9 +10,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// TestRebalanceMovesNoMoreThanNeeded checks that filling an empty node takes as many moves as it
-// gets replicas. Running moves must count, so that it does not get too many, which would have to be
-// moved back.
+// TestRebalanceMovesNoMoreThanNeeded checks that an empty node gets each replica by one move. Running
+// moves must count, because surplus replicas would have to be moved back.
 func TestRebalanceMovesNoMoreThanNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -37,7 +36,7 @@ func TestRebalanceMovesNoMoreThanNeeded(t *testing.T) {
 		if moves != 6 || held["d"] != 6 || held["a"] != 6 {
 			t.Errorf("%d moves, after which the nodes hold %v: %s", moves, held, w.describe())
 		}
-		time.Sleep(time.Hour) // what happens later is over before the bubble ends
+		time.Sleep(time.Hour) // let delayed events happen before the bubble ends
 	})
 }
 
@@ -56,6 +55,6 @@ func TestRebalanceLeavesRetiringShards(t *testing.T) {
 		if held := append(w.shards[3].Replicas, w.shards[4].Replicas...); !slices.Contains(held, "b") {
 			t.Errorf("node b got nothing: %s", w.describe())
 		}
-		time.Sleep(time.Hour) // what happens later is over before the bubble ends
+		time.Sleep(time.Hour) // let delayed events happen before the bubble ends
 	})
 }

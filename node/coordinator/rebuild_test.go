@@ -22,7 +22,7 @@ func TestKeepDamaged(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		world func(w *world)
-		// why is a part of the reason why it stays; empty if it may be removed.
+		// why is a part of the reason for which the replica stays; empty if it may be removed.
 		why   string
 		never bool
 	}{
@@ -136,7 +136,7 @@ func TestRebuildNodeLost(t *testing.T) {
 	})
 }
 
-// TestDamageInStatus checks what the status says about damage.
+// TestDamageInStatus checks the status of damaged replicas.
 func TestDamageInStatus(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -175,7 +175,7 @@ func TestRebuildRests(t *testing.T) {
 	now := time.Now()
 	for _, c := range []struct {
 		state metapb.OperationState
-		ended time.Duration // ago
+		ended time.Duration // how long ago it ended
 		want  bool
 	}{
 		{metapb.OperationState_OPERATION_STATE_RUNNING, 0, true},

@@ -110,8 +110,8 @@ func (f fakeStats) Stats(context.Context, *shardpb.StatsRequest) (out []*shardpb
 	return out, f.err
 }
 
-// TestShardRemovePlan checks that a plan shows where tables would go, starts nothing, and matches
-// what is then done.
+// TestShardRemovePlan checks that a plan shows the destinations of tables, starts nothing, and matches
+// the moves that follow.
 func TestShardRemovePlan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := removalWorld(t).table(10, nil, 2).table(11, nil, 1, 2).table(12, nil, 2).placed(12, 3)
@@ -293,7 +293,7 @@ func TestShardRemoveBesideOthers(t *testing.T) {
 		name          string
 		set           func(w *world)
 		first, second *metapb.Operation
-		after         time.Duration // between the two
+		after         time.Duration // between the two operations
 	}{
 		{"a move of writes there", func(*world) {}, moveTo(2, false), removes(2), 0},
 		{"a move there with rows", func(*world) {}, moveTo(2, true), removes(2), 0},
@@ -334,7 +334,7 @@ func TestShardRemoveBesideOthers(t *testing.T) {
 				ask := func() {
 					second := proto.CloneOf(c.second)
 					second.State = metapb.OperationState_OPERATION_STATE_RUNNING
-					_, _ = w.putOperation(second, time.Now().UnixNano()) // what excludes the other may be refused
+					_, _ = w.putOperation(second, time.Now().UnixNano()) // it may be refused because of the first
 					asked = true
 				}
 				if c.after == 0 {
@@ -376,7 +376,7 @@ func TestShardRemoveIsNotUndone(t *testing.T) {
 	})
 }
 
-// TestRetiringIsShown checks that the status of a retiring shard says so.
+// TestRetiringIsShown checks the status of a retiring shard.
 func TestRetiringIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := removalWorld(t)
@@ -413,7 +413,7 @@ func TestRemovalKeepsReplicas(t *testing.T) {
 }
 
 // TestShardRemoveWithoutItsReplica retires an empty shard whose only replica is lost. The shard is
-// created again first, and the status says so.
+// created again first, and the status must report it.
 func TestShardRemoveWithoutItsReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t).node("a", "b", "c").shard(1, "a").shard(1, "b").voting("a").table(7, nil, 1)
@@ -462,7 +462,7 @@ func TestShardRemoveTakesNoLonger(t *testing.T) {
 			t.Errorf("taken away after %s: %s", time.Since(begun), w.describe())
 		}
 		run(t, w, 10*time.Minute, w.idle)
-		// Each change of leaders costs what has passed since the last whole minute.
+		// Each change of leaders loses the time since the last whole minute.
 		if took := time.Since(begun); w.shards[2] != nil || took < 15*time.Minute || took > 18*time.Minute {
 			t.Errorf("it took %s: %s", took, w.describe())
 		}

@@ -23,9 +23,9 @@ func (s scenario) startOlder(t *testing.T) *world {
 	return s.start(t)
 }
 
-// TestOperationsDuringUpgrade runs each operation in a cluster of the version before typed
-// progress, in which the fake metadata refuses it, and raises the version after every call in turn.
-// The running record is then read in the old form and stored in the new one.
+// TestOperationsDuringUpgrade runs each operation in a cluster of the version before typed progress,
+// which the fake metadata refuse there. It raises the version after every call in turn: the running
+// record must be read in the old form and stored in the new one.
 func TestOperationsDuringUpgrade(t *testing.T) {
 	done := 0
 	for _, s := range scenarios() {

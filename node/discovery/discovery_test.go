@@ -61,7 +61,7 @@ func (book) Seen(string, string, []string)   {}
 func (book) Heard([]*metapb.Node)            {}
 func (book) Known() []*metapb.Node           { return nil }
 
-// world is some nodes, whose processes start and stop.
+// world is a set of nodes whose processes start and stop.
 type world struct {
 	t     *testing.T
 	mu    sync.Mutex
@@ -235,7 +235,7 @@ func TestOneCluster(t *testing.T) {
 func TestKilledFounders(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test's choices
+	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // random choices of a test
 	rounds := 8
 	if testing.Short() {
 		rounds = 3
@@ -277,7 +277,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestPromise checks that a promise is kept until the deciding node has given it up.
+// TestPromise checks that a node keeps a promise until the deciding node has given up the founding.
 func TestPromise(t *testing.T) {
 	w := newWorld(t, 3, nil)
 	for _, n := range w.nodes[1:] {
@@ -296,8 +296,8 @@ func TestPromise(t *testing.T) {
 	}
 }
 
-// TestPromiseOutlivesDecider checks that a node joins the founded cluster if another founder knows
-// of it, although the deciding node is gone.
+// TestPromiseOutlivesDecider checks that a node joins the founded cluster through another founder if
+// the deciding node is gone.
 func TestPromiseOutlivesDecider(t *testing.T) {
 	w := newWorld(t, 3, nil)
 	founders := []string{"n1", "n2", "n3"}
@@ -317,7 +317,7 @@ func TestPromiseOutlivesDecider(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		conf        func(*Config)
-		first, mine string // the clusters of the seed and of the node
+		first, mine string // the cluster ids of the seed and of the node
 		broken      error
 		want        string
 	}{
@@ -342,10 +342,10 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestWaits checks the texts about what is missing.
+// TestWaits checks the messages about what a node waits for.
 func TestWaits(t *testing.T) {
 	for name, c := range map[string]struct {
-		conf func(*Config) // of the second
+		conf func(*Config) // changes the second node's configuration
 		want string
 	}{
 		"too few":              {func(c *Config) { c.Roles = []string{"shard"} }, "1 are up"},
@@ -412,9 +412,9 @@ func TestCheckSeed(t *testing.T) {
 	}
 }
 
-// TestNewsOfOthers checks that a waiting node asks its seeds at once when it gives a promise, or is
-// called by a node that is new to it or belongs to a cluster, and not for other calls of waiting
-// nodes.
+// TestNewsOfOthers checks that a waiting node asks its seeds at once when it gives a promise, or when
+// it is called by an unknown node or a node of a cluster. Other calls of waiting nodes must not cause
+// requests.
 func TestNewsOfOthers(t *testing.T) {
 	d := New(Config{NodeID: "n2", State: &state{}, Book: book{}})
 	d.last = view{peers: []peer{{&metapb.HelloResponse{NodeId: "n1"}, "there"}}}

@@ -243,7 +243,7 @@ func TestServer(t *testing.T) {
 	}); r.Status() != 0 || len(r.Parts) != 1 || r.Parts[0].Name != "server" || len(r.Findings) != 0 {
 		t.Errorf("the server alone: status %d, %+v:\n%s", r.Status(), r.Parts, text)
 	}
-	// Nothing can be forgotten while a server runs.
+	// --forget is refused while a server is running.
 	if _, err := Run(t.Context(), Config{
 		DataDir: dir, Forget: []string{"shards/1/segments/1.parquet"},
 	}); !errors.Is(err, node.ErrInUse) {
@@ -251,8 +251,8 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// TestDamageHasAStatusOfItsOwn checks a folder whose identity and shard are missing, written by a
-// clock that was ahead.
+// TestDamageHasAStatusOfItsOwn checks the exit status for a folder without its identity and a shard,
+// last written by a clock that was ahead.
 func TestDamageHasAStatusOfItsOwn(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "IDENTITY")

@@ -95,7 +95,7 @@ func (c *catalog) change(m *metapb.Shard) {
 	c.changed = make(chan struct{})
 }
 
-// forget does what the metadata do when a removed replica is gone.
+// forget removes a removed replica from the metadata, as they do once the replica is deleted.
 func (c *catalog) forget(id uint32) {
 	c.mu.Lock()
 	c.retired = slices.DeleteFunc(slices.Clone(c.retired), func(s *metapb.Shard) bool { return s.Id == id })
@@ -300,8 +300,8 @@ func TestRemovedReplica(t *testing.T) {
 	}
 }
 
-// TestShardMadeAnew creates a lost shard again: its earlier rows must not return, neither on the
-// nodes that hold it now nor on its former nodes, and nothing may be deleted.
+// TestShardMadeAnew creates a lost shard again. Its earlier rows must not return, on its new nodes or
+// on its former ones, and no files may be deleted.
 func TestShardMadeAnew(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -387,7 +387,7 @@ func TestFailedReplica(t *testing.T) {
 	defer cancel()
 	cat, made := &catalog{changed: make(chan struct{})}, &created{}
 	cat.set(1, 2)
-	dir := filepath.Join(t.TempDir(), "\x80") // errors may hold any bytes, messages may not
+	dir := filepath.Join(t.TempDir(), "\x80") // an error may contain any bytes, a protobuf message may not
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -411,7 +411,7 @@ func TestFailedReplica(t *testing.T) {
 	}
 }
 
-// TestTellsOfTables checks that changes of its tables are passed to a shard.
+// TestTellsOfTables checks that a shard receives changes of its tables.
 func TestTellsOfTables(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -10,10 +10,11 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// metadata is what the state machine keeps of a node.
+// metadata has the mark of a node that the state machine stores.
 type metadata struct{ known *metapb.FolderMark }
 
-// register returns how a folder is registered; it reports whether that is taken.
+// register registers a folder and reports whether it was accepted. told is whether the folder receives
+// the answer.
 func (m *metadata) register(t *testing.T, dir string, told bool) bool {
 	t.Helper()
 	f := open(t, dir)
@@ -56,8 +57,8 @@ func copyOf(t *testing.T, dir string) string {
 	return to
 }
 
-// TestChain: of the copies of a folder only one continues, however often each is started, and
-// whether or not it learned that it was registered.
+// TestChain checks that only one of several copies of a folder may continue, however often each is
+// started, and whether or not it received the answers to its registrations.
 func TestChain(t *testing.T) {
 	var m metadata
 	dir, never := t.TempDir(), t.TempDir()
@@ -70,7 +71,7 @@ func TestChain(t *testing.T) {
 	if !m.register(t, dir, false) || !m.register(t, dir, true) {
 		t.Fatal("the folder is refused")
 	}
-	for i := range 2 * maxKept { // each start draws a mark, and none may overtake the folder's
+	for i := range 2 * maxKept { // each start adds a mark
 		if m.register(t, old, true) {
 			t.Fatalf("the copy of before is taken at start %d", i)
 		}
@@ -84,7 +85,7 @@ func TestChain(t *testing.T) {
 			t.Fatal("the folder is refused")
 		}
 	}
-	// Two copies at once: the first one is taken, and the other is refused.
+	// Of two running copies, the first one is accepted and the other is refused.
 	clone := copyOf(t, dir)
 	if !m.register(t, clone, true) {
 		t.Fatal("the clone is refused")
@@ -124,7 +125,7 @@ func TestReadmit(t *testing.T) {
 	}
 }
 
-// TestDamagedFile: no flipped bit and no torn end is taken for marks.
+// TestDamagedFile checks that a file with a flipped bit or without its end is not read as marks.
 func TestDamagedFile(t *testing.T) {
 	dir := t.TempDir()
 	f := open(t, dir)

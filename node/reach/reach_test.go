@@ -17,8 +17,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// world is nodes that ask each other. cut holds the pairs that cannot reach each other by a new
-// connection or call; answers come back nevertheless.
+// world is a set of nodes that probe each other. cut has the pairs of nodes of which the first cannot
+// open a connection to the second, or call it; answers still arrive.
 type world struct {
 	mu       sync.Mutex
 	monitors map[string]*Monitor
@@ -31,7 +31,7 @@ type world struct {
 	avoided  map[string][]string
 }
 
-// newWorld has one node for each word; those that start with r are routers.
+// newWorld returns a world with one node for each word. Nodes whose names start with r are routers.
 func newWorld(words string) *world {
 	w := &world{
 		monitors: map[string]*Monitor{}, cut: map[[2]string]bool{}, dead: map[string]bool{}, old: map[string]bool{},
@@ -93,7 +93,7 @@ func (w *world) try(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// run makes all nodes ask each other for some time.
+// run makes all nodes probe each other for some time.
 func (w *world) run(t *testing.T, d time.Duration) {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
@@ -282,7 +282,7 @@ func TestStoodStill(t *testing.T) {
 	})
 }
 
-// TestBounds checks that a node that asks often, or that is not known, costs little.
+// TestBounds checks that probes of unknown nodes, and frequent probes, cost little.
 func TestBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan struct{})
@@ -352,8 +352,8 @@ func TestAlone(t *testing.T) {
 	})
 }
 
-// TestSilent: two nodes that do not reach each other name each other, hand on nothing, and
-// forget it once they do.
+// TestSilent checks that two nodes that do not reach each other report each other, transfer no
+// leadership, and withdraw the report when they reach each other again.
 func TestSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld("a b c")

@@ -13,8 +13,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// relay passes connections on to addr until stall, which has those that there are
-// deliver nothing more, and lives on for new ones: what a lost route looks like.
+// relay forwards connections to addr. After stall, the existing connections deliver nothing more, as
+// after a lost route, but new ones work.
 func relay(t *testing.T, addr string) (relayed string, stall func()) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -74,7 +74,8 @@ func relay(t *testing.T, addr string) (relayed string, stall func()) {
 	}
 }
 
-// TestDialAnew reaches a node whose connection is dead although it looks alive.
+// TestDialAnew checks that a node is reached by a new connection if the existing one is dead but still
+// open.
 func TestDialAnew(t *testing.T) {
 	r := newRegistry(t, "")
 	addr, stop := node(t, "a", "127.0.0.1:0")

@@ -14,8 +14,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// TestDeadNodeIsDialedSeldom: however many ask for a node that is down, it is dialed a few times
-// a second; and when it is heard of, at once.
+// TestDeadNodeIsDialedSeldom checks that a node that is down is dialed a few times a second, whatever
+// the number of callers, and at once when it reports again.
 func TestDeadNodeIsDialedSeldom(t *testing.T) {
 	r := newRegistry(t, "")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -24,7 +24,7 @@ func TestDeadNodeIsDialedSeldom(t *testing.T) {
 	}
 	addr := l.Addr().String()
 	var dials atomic.Int64
-	go func() { // it takes connections and ends them: a dial fails, and is counted
+	go func() { // it accepts connections and closes them: each dial fails and is counted
 		for {
 			c, err := l.Accept()
 			if err != nil {
@@ -43,7 +43,7 @@ func TestDeadNodeIsDialedSeldom(t *testing.T) {
 	defer cancel()
 	begin := time.Now()
 	var wg sync.WaitGroup
-	for range 4 { // as routers do with requests for a shard that the node led
+	for range 4 { // as routers do, which retry requests for a shard that the node led
 		wg.Go(func() {
 			for ctx.Err() == nil {
 				_, _ = metapb.NewDiscoveryClient(conn).Hello(ctx, &metapb.HelloRequest{}) // it is down
@@ -54,7 +54,7 @@ func TestDeadNodeIsDialedSeldom(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	// 4 callers may dial at the same time before one of them notes a failure.
+	// 4 callers may dial at the same time before one of them records a failure.
 	most := int64(4 * (4 + time.Since(begin)/mostPause + 1))
 	if n := dials.Load(); n == 0 || n > most {
 		t.Errorf("the node was dialed %d times in %s, want some and at most %d", n,

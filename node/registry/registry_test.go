@@ -33,7 +33,7 @@ func newRegistry(t *testing.T, file string) *Registry {
 	return r
 }
 
-// TestOrder tries first what is known best.
+// TestOrder checks the order in which the addresses of a node are tried.
 func TestOrder(t *testing.T) {
 	r := newRegistry(t, "")
 	want := func(what string, addrs ...string) {
@@ -67,8 +67,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestRemoved checks that nodes which were removed from the cluster and are announced again are no members of the
-// metadata group until the metadata lists them.
+// TestRemoved checks that removed nodes that are reported again are not members of the metadata group
+// until the metadata list them.
 func TestRemoved(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "PEERS")
 	r := newRegistry(t, file)
@@ -101,7 +101,8 @@ func TestRemoved(t *testing.T) {
 	}
 }
 
-// TestKept finds the addresses of an earlier process, and does without them.
+// TestKept checks that the addresses of an earlier process are used, and that an unreadable file of
+// addresses is ignored.
 func TestKept(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "PEERS")
 	r := newRegistry(t, file)
@@ -120,7 +121,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// node returns a process that answers calls as the node of that id.
+// node starts a process that answers calls as the node with that id.
 func node(t *testing.T, id, addr string) (string, func()) {
 	t.Helper()
 	p, err := rpcport.Listen(rpcport.Config{Addr: addr})
@@ -149,7 +150,7 @@ func (a answer) Hello(context.Context, *metapb.HelloRequest) (*metapb.HelloRespo
 	return &metapb.HelloResponse{NodeId: a.id}, nil
 }
 
-// TestDialFollows reaches a node at its new address when another one has the old.
+// TestDialFollows checks that a node is reached at its new address when another node has the old one.
 func TestDialFollows(t *testing.T) {
 	r := newRegistry(t, "")
 	first, stop := node(t, "a", "127.0.0.1:0")
@@ -207,7 +208,7 @@ func TestKeptByWhoDoesNotRun(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`{"version":1,"nodes":[{"id":"n","addr":"10.0.0.1:4001"}]}`: "10.0.0.1:4001",
-		`{"version":2,"nodes":[{"id":"n","addr":"10.0.0.1:4001"}]}`: "", // it may mean something else
+		`{"version":2,"nodes":[{"id":"n","addr":"10.0.0.1:4001"}]}`: "", // a newer format may have another meaning
 		`{`: "",
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

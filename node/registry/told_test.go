@@ -12,8 +12,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// TestStrangers bounds what callers without a proof can have noted, and keeps what is known
-// by more than their word.
+// TestStrangers checks that unauthenticated callers can register only a limited number of addresses,
+// and cannot replace addresses from trusted sources.
 func TestStrangers(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	file := filepath.Join(t.TempDir(), "PEERS")
@@ -33,7 +33,7 @@ func TestStrangers(t *testing.T) {
 		r.Told("10.0.0.1", "listed", fmt.Sprint("false:", i), nil)
 	}
 	if got := r.Addrs("listed"); !slices.Contains(got, "listed:1") {
-		t.Errorf("the metadata's address was talked away: %v", got)
+		t.Errorf("the address from the metadata was replaced: %v", got)
 	}
 
 	for i := range 500 {
@@ -41,7 +41,7 @@ func TestStrangers(t *testing.T) {
 		r.Told("10.0.0.1", fmt.Sprint("made-up-", i), "10.0.0.1:1", []string{"meta"})
 	}
 	if got := count(); got != maxToldBy+1 {
-		t.Errorf("one host has %d nodes noted, want %d", got-1, maxToldBy)
+		t.Errorf("%d nodes are recorded for one host, want %d", got-1, maxToldBy)
 	}
 	r.Told("10.0.0.9", "joins", "10.0.0.9:1", []string{"shard"})
 	for host := range 500 {
@@ -51,10 +51,10 @@ func TestStrangers(t *testing.T) {
 		}
 	}
 	if got := count(); got != maxTold+1 {
-		t.Errorf("%d nodes are noted, want %d", got-1, maxTold)
+		t.Errorf("%d nodes are recorded, want %d", got-1, maxTold)
 	}
 	if len(r.Addrs("joins")) == 0 {
-		t.Error("a node that joins was pushed out by hosts that tell of many")
+		t.Error("a joining node was removed because other hosts reported many nodes")
 	}
 	var many []*metapb.Node
 	for i := range 5000 {
@@ -64,14 +64,14 @@ func TestStrangers(t *testing.T) {
 	}
 	r.Heard(many)
 	if got := count(); got != maxTold+1 {
-		t.Errorf("after another node told of many %d are noted, want %d", got-1, maxTold)
+		t.Errorf("%d nodes are recorded after another node reported many, want %d", got-1, maxTold)
 	}
 	if data, err := os.ReadFile(file); err != nil || strings.Contains(string(data), "made-up") ||
 		strings.Contains(string(data), "heard") || !strings.Contains(string(data), `"listed"`) {
 		t.Errorf("kept: %s, %v", data, err)
 	}
 
-	// The metadata lists one of them, which is one of the cluster from then on.
+	// Once the metadata list one of them, it belongs to the cluster.
 	listed := []*metapb.Node{{Id: "listed", RpcAddr: "listed:1"}, {Id: "joins", RpcAddr: "10.0.0.9:1"}}
 	r.Learn(listed)
 	now = now.Add(unlistedFor + time.Second)

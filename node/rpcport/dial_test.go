@@ -16,7 +16,7 @@ import (
 	"cordwood/node/certs"
 )
 
-// named opens a certificate that is good for that name alone, and its own authority.
+// named opens a source with a certificate for only that name, and its own authority.
 func named(t *testing.T, name string) *certs.Source {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -55,7 +55,8 @@ func named(t *testing.T, name string) *certs.Source {
 	return source
 }
 
-// TestServerName: a node whose address no certificate names is reached under the name that all have.
+// TestServerName checks that a node whose address is in no certificate is reached under the common
+// server name.
 func TestServerName(t *testing.T) {
 	source := named(t, "nodes.example")
 	p, err := Listen(Config{Addr: "127.0.0.1:0", Credentials: Files{Source: source}})

@@ -42,7 +42,7 @@ func dial(t *testing.T, p *Port) net.Conn {
 	return conn
 }
 
-// read takes the next connection of l and what it brings first.
+// read accepts the next connection of l and reads its first n bytes.
 func read(t *testing.T, l net.Listener, n int) string {
 	t.Helper()
 	conn, err := l.Accept()
@@ -125,7 +125,8 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// TestSilent cuts off who does not say what it is, at the beginning and within a greeting.
+// TestSilent checks that a client that does not identify itself is disconnected, at the beginning and
+// within a greeting.
 func TestSilent(t *testing.T) {
 	p := listen(t, 50*time.Millisecond)
 	p.Join(Member{ClusterID: "c", NodeID: "me", Highest: 1}, func(conn net.Conn, _ string) { conn.Close() })
@@ -140,7 +141,8 @@ func TestSilent(t *testing.T) {
 	}
 }
 
-// TestCloseEndsUndecided does not wait for connections that have not said what they are.
+// TestCloseEndsUndecided checks that Close does not wait for connections that have not identified
+// themselves.
 func TestCloseEndsUndecided(t *testing.T) {
 	p := listen(t, time.Hour)
 	conn := dial(t, p)

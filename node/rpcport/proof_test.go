@@ -29,7 +29,7 @@ const (
 	theirs = "the secret of another cluster, abcdefg"
 )
 
-// knows opens a source of a node that knows a secret.
+// knows opens the credentials of a node with a secret.
 func knows(t *testing.T, node, text string) *secret.Source {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), secret.FileName)
@@ -43,7 +43,7 @@ func knows(t *testing.T, node, text string) *secret.Source {
 	return s
 }
 
-// open opens the port of node me of cluster c. Connections for raft are passed to raft.
+// open opens the port of node me of cluster c. raft receives the connections for raft.
 func open(t *testing.T, cfg Config, raft func(net.Conn, string)) *Port {
 	t.Helper()
 	cfg.Addr = "127.0.0.1:0"
@@ -72,7 +72,8 @@ func call(t *testing.T, p *Port, d Dialer, node string) (net.Conn, error) {
 	return conn, err
 }
 
-// TestProvenNode hands on the id of the certificate, and refuses a greeting that says another.
+// TestProvenNode checks that the port passes on the id in the certificate, and refuses a greeting with
+// another id.
 func TestProvenNode(t *testing.T) {
 	raft := make(chan string, 1)
 	p := open(t, Config{Credentials: knows(t, "me", ours)}, func(conn net.Conn, node string) {
@@ -120,7 +121,7 @@ func TestProvenNode(t *testing.T) {
 	}
 }
 
-// TestUnprovenDialer: a node that knows another secret, or dials a node without a secret, gets an error that says so.
+// TestUnprovenDialer checks the error of a node that has another secret, or dials a node without one.
 func TestUnprovenDialer(t *testing.T) {
 	p := open(t, Config{Credentials: knows(t, "me", ours)}, func(conn net.Conn, _ string) { conn.Close() })
 	plain := open(t, Config{}, func(conn net.Conn, _ string) { conn.Close() })
@@ -153,19 +154,20 @@ func TestUnprovenDialer(t *testing.T) {
 	}
 }
 
-// TestRefusedInWords: a client without TLS gets the reason why it is refused, in each protocol.
+// TestRefusedInWords checks that a client without TLS receives the reason for the refusal, in each
+// protocol.
 func TestRefusedInWords(t *testing.T) {
 	p := open(t, Config{Credentials: knows(t, "me", ours)}, func(net.Conn, string) { t.Error("raft was reached") })
 	go func() {
 		if c, err := p.Calls().Accept(); err == nil {
 			t.Error("the services of nodes were reached")
-			_ = c.Close() // a failed test
+			_ = c.Close() // only needed if the test has failed
 		}
 	}()
 	go func() {
 		if c, err := p.Strangers().Accept(); err == nil {
 			t.Error("Discovery was reached")
-			_ = c.Close() // a failed test
+			_ = c.Close() // only needed if the test has failed
 		}
 	}()
 	err := Greet(t.Context(), dial(t, p), Member{ClusterID: "c", NodeID: "you", Lowest: 1, Highest: 2}, "me")
@@ -196,7 +198,7 @@ func TestRefusedInWords(t *testing.T) {
 	}
 }
 
-// TestInsecure takes both kinds of calls.
+// TestInsecure checks that --rpc-insecure accepts calls with and without TLS.
 func TestInsecure(t *testing.T) {
 	p := open(t, Config{Credentials: knows(t, "me", ours), Insecure: true}, func(conn net.Conn, _ string) { conn.Close() })
 	for name, d := range map[string]Dialer{"plain": {}, "with the secret": {Credentials: knows(t, "you", ours)}} {
@@ -215,7 +217,7 @@ func TestInsecure(t *testing.T) {
 	}
 }
 
-// TestRecheck ends the connections of a secret that is not accepted any more.
+// TestRecheck checks that connections end when their secret is no longer accepted.
 func TestRecheck(t *testing.T) {
 	source := knows(t, "me", ours)
 	source.OnChange(func() {})
@@ -252,7 +254,7 @@ func TestRecheck(t *testing.T) {
 	}
 }
 
-// changing is credentials whose secret changes between a handshake and the look at who it was.
+// changing is credentials whose secret changes between a handshake and the check of the peer.
 type changing struct {
 	Credentials
 	change func()
@@ -263,8 +265,8 @@ func (c changing) Node(state tls.ConnectionState) string {
 	return c.Credentials.Node(state)
 }
 
-// TestChangeDuringHandshake ends a connection that proved itself by a secret that was taken away
-// before the connection was watched.
+// TestChangeDuringHandshake checks that a connection ends if its secret was removed after the
+// handshake, before the connection was registered.
 func TestChangeDuringHandshake(t *testing.T) {
 	source := knows(t, "me", ours)
 	p := open(t, Config{Credentials: changing{source, func() {
@@ -291,8 +293,8 @@ func TestChangeDuringHandshake(t *testing.T) {
 	}
 }
 
-// TestBounds: those that prove nothing are at most maxUndecided, give way to those that do, and are
-// cut off in time wherever they stop.
+// TestBounds checks that at most maxUndecided unauthenticated connections are open, that authenticated
+// ones replace them, and that they are closed in time wherever they stall.
 func TestBounds(t *testing.T) {
 	p := open(t, Config{Credentials: knows(t, "me", ours), Timeout: time.Minute}, func(conn net.Conn, _ string) {
 		conn.Close()
@@ -337,7 +339,7 @@ func TestBounds(t *testing.T) {
 			t.Errorf("after %q the connection is kept", head)
 		}
 	}
-	// And within TLS.
+	// The same limits apply within TLS.
 	secure, err := call(t, quick, Dialer{Credentials: knows(t, "you", ours)}, "me")
 	if err != nil {
 		t.Fatal(err)
@@ -350,7 +352,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// FuzzRefuseCall holds the answer to callers without TLS against what they may send.
+// FuzzRefuseCall checks the answer to callers without TLS for random requests.
 func FuzzRefuseCall(f *testing.F) {
 	f.Add([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
 	f.Add([]byte(

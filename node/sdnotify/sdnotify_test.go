@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// listen makes the socket of a systemd and names it in the environment.
+// listen creates the socket of a systemd and sets the environment variable for it.
 func listen(t *testing.T) *net.UnixConn {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "sd") // t.TempDir() may be too long for a socket
@@ -50,7 +50,7 @@ func TestTellsSystemd(t *testing.T) {
 		t.Errorf("child processes would inherit NOTIFY_SOCKET=%s", v)
 	}
 	n.Status("waiting for\nother nodes")
-	n.Status("waiting for\nother nodes") // said already
+	n.Status("waiting for\nother nodes") // not sent again
 	n.Ready()
 	n.Stopping()
 	for _, want := range []string{"STATUS=waiting for other nodes", "READY=1", "STOPPING=1"} {

@@ -18,7 +18,7 @@ const (
 	second = "another secret of the cluster, abcdefghijkl"
 )
 
-// write makes a file with that text.
+// writeFile creates a file with that text.
 func writeFile(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), FileName)
@@ -37,7 +37,7 @@ func open(t *testing.T, node, text string, now func() time.Time) *Source {
 	return s
 }
 
-// TestParse: what is not a secret is refused in words that say how to make one.
+// TestParse checks that the error for an invalid secret explains how to create one.
 func TestParse(t *testing.T) {
 	for name, c := range map[string]struct {
 		text, want string
@@ -64,7 +64,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestDerivation: programs of all versions derive the same authority of a secret.
+// TestDerivation checks that programs of all versions derive the same authority from a secret.
 func TestDerivation(t *testing.T) {
 	s, err := Parse([]byte(first))
 	if err != nil {
@@ -76,13 +76,13 @@ func TestDerivation(t *testing.T) {
 	}
 }
 
-// TestMake makes secrets that only their owner may read, each another one.
+// TestMake checks that secrets are random, and that only their owner may read them.
 func TestMake(t *testing.T) {
 	dir := t.TempDir()
 	var texts [][]byte
 	for _, name := range []string{"a", "b"} {
 		file := filepath.Join(dir, name)
-		// As a crash may leave it.
+		// A file that a crash has left.
 		if err := os.WriteFile(file+".tmp", []byte("left over"), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// shake makes TLS of two ends, and returns what each end says of it.
+// shake does a TLS handshake, and returns the results of both ends.
 func shake(t *testing.T, client, server *tls.Config) (proved tls.ConnectionState, called, answered error) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -166,7 +166,8 @@ func shake(t *testing.T, client, server *tls.Config) (proved tls.ConnectionState
 	return secure.ConnectionState(), called, answered
 }
 
-// TestProof: nodes of one secret accept each other, and only those, also while it is changed.
+// TestProof checks that nodes accept each other if and only if they have a common secret, also while
+// it is being changed.
 func TestProof(t *testing.T) {
 	for name, c := range map[string]struct {
 		client, server string
@@ -194,11 +195,12 @@ func TestProof(t *testing.T) {
 	}
 }
 
-// TestStrangers: who has no certificate, one of another authority, or an older TLS is refused.
+// TestStrangers checks that peers without a certificate, with a certificate of another authority, or
+// with an older TLS version are refused.
 func TestStrangers(t *testing.T) {
 	server := open(t, "b", first, nil)
 	foreign := open(t, "a", second, nil)
-	// A stranger does not check certificates.
+	// An attacker's client does not check certificates.
 	all := func() *tls.Config { return &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}} }
 	with := func(change func(*tls.Config)) *tls.Config { c := all(); change(c); return c }
 	cert, err := foreign.certificate()
@@ -230,8 +232,9 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestClocks: a clock that is off by less than a day cuts no node off, and one that is off by more
-// is named; a certificate is made anew before it ends, and when the clock is set back.
+// TestClocks checks that a clock that is wrong by less than a day is tolerated, and that the error for
+// a larger difference mentions it. A certificate must be issued again before it expires, and when the
+// clock is set back.
 func TestClocks(t *testing.T) {
 	right := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
@@ -284,8 +287,8 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// TestRotation: a changed file is used, and what no file accepts any more is not trusted; a file that
-// is at fault changes nothing.
+// TestRotation checks that a changed file is used, that a removed secret is no longer trusted, and
+// that an invalid file changes nothing.
 func TestRotation(t *testing.T) {
 	client, server := open(t, "a", first, nil), open(t, "b", first, nil)
 	told := 0
@@ -333,8 +336,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestKeys: all nodes derive the same keys from a secret, others for another purpose, and while the secret is changed
-// both are known.
+// TestKeys checks that all nodes derive the same keys from a secret, and different ones for each
+// purpose. While the secret is being changed, the keys of both are valid.
 func TestKeys(t *testing.T) {
 	file := filepath.Join(t.TempDir(), FileName)
 	if err := Make(file); err != nil {

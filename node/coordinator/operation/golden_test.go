@@ -17,11 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden records that do not exist yet")
 
-// underway returns one record of each kind in the middle of its work, with every field of its
-// progress set. The golden files contain these records.
-//
-// A golden file is written once and never changed, because clusters have records like it. A new
-// field gets a new record, in a folder for the protocol version that adds it.
+// underway returns one running record of each kind, with every field of its progress set. The golden
+// files contain these records.
 func underway() map[string]*metapb.Operation {
 	replicas := func(kind, step string, p *metapb.ReplicasProgress) *metapb.Operation {
 		return &metapb.Operation{

@@ -8,8 +8,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// notesWritten has, by kind, notes as programs of protocol version 8 and older wrote them, and the
-// progress that they mean.
+// notesWritten lists, by kind, the notes of programs of protocol version 8 and older, and the progress
+// that they mean.
 var notesWritten = []struct {
 	name string
 	op   *metapb.Operation // with the progress, without notes
@@ -143,7 +143,7 @@ func TestNotes(t *testing.T) {
 
 // TestNotesHaveKinds checks that each kind with progress has a record above.
 func TestNotesHaveKinds(t *testing.T) {
-	// the first keeps none, the second is refused before version 9
+	// the first has no progress, the second is refused before version 9
 	have := map[string]bool{ShardSplitHot: true, ShardRemove: true}
 	for _, tt := range notesWritten {
 		have[tt.op.Kind] = true
