@@ -12,12 +12,12 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// made is the kind of what rules write.
+// made is the kind of the tokens that rules write.
 const made = statement.TokenKind(100)
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
-// engineTypes are the types that the engine calls otherwise.
+// engineTypes maps PostgreSQL's type names to the engine's, if they differ.
 var engineTypes = map[string]string{
 	"name": "VARCHAR", "bpchar": "VARCHAR", "char": "VARCHAR", "xid": "VARCHAR", "cid": "VARCHAR", "inet": "VARCHAR",
 	"cidr": "VARCHAR", "macaddr": "VARCHAR", "regrole": "VARCHAR", "oid": "BIGINT", "xid8": "BIGINT", "jsonb": "JSON",
@@ -36,7 +36,7 @@ type castType struct {
 	array bool
 }
 
-// readType reads the type that begins n tokens ahead.
+// readType reads the type that starts n tokens ahead.
 func (r *rewriter) readType(n int) (t castType, ok bool) {
 	from := n
 	for r.at(n).isName() && (r.at(n).val == "pg_catalog" || r.at(n).word("pg_catalog") ||
@@ -57,7 +57,7 @@ func (r *rewriter) readType(n int) (t castType, ok bool) {
 		t.name, t.text, n = "float8", "DOUBLE", n+1
 	}
 	if r.at(n).sym("(") {
-		end := r.closing(n)
+		end := r.closingBracket(n)
 		if end < 0 {
 			return t, false
 		}
@@ -88,8 +88,8 @@ func (r *rewriter) readType(n int) (t castType, ok bool) {
 	return t, true
 }
 
-// closing returns how far ahead the bracket closes that opens n tokens ahead; -1: it does not.
-func (r *rewriter) closing(n int) int {
+// closingBracket returns the distance to the bracket that closes the one n tokens ahead, or -1 if there is none.
+func (r *rewriter) closingBracket(n int) int {
 	if match := r.at(n).match; match > 0 && r.i+n+match < len(r.in) {
 		return n + match
 	}
@@ -107,7 +107,7 @@ func (r *rewriter) cast() bool {
 		return false
 	}
 	var operand []tok
-	r.bare()
+	r.dropBrackets()
 	last = r.last()
 	switch {
 	case t.isReg():
@@ -129,8 +129,8 @@ func (r *rewriter) cast() bool {
 	return true
 }
 
-// bare leaves out the brackets around a text that was written last.
-func (r *rewriter) bare() {
+// dropBrackets removes the brackets around a text at the end of the output.
+func (r *rewriter) dropBrackets() {
 	n := len(r.out)
 	if n < 3 || r.out[n-1].match != -2 || r.out[n-2].kind != statement.TokenText || n > 3 && r.out[n-4].calls() ||
 		n > 3 && r.out[n-4].word("IN") {
@@ -142,7 +142,7 @@ func (r *rewriter) bare() {
 	r.push(text)
 }
 
-// isReg reports whether values of the type are names of objects.
+// isReg reports whether values of the type are object names.
 func (t castType) isReg() bool {
 	return strings.HasPrefix(t.name, "reg") && t.name != "regrole" && !t.array
 }
@@ -157,10 +157,10 @@ func (r *rewriter) castCall() bool {
 	if !r.at(1).sym("(") {
 		return false
 	}
-	end := r.closing(1)
+	end := r.closingBracket(1)
 	for n := end - 1; n > 2; n-- {
 		if t := r.at(n); t.match < 0 {
-			n += t.match // what is in brackets is not of this call
+			n += t.match // brackets may contain an AS of another call
 			continue
 		} else if !t.word("AS") {
 			continue
@@ -200,7 +200,7 @@ func (r *rewriter) write(operand []tok, t castType, at tok) {
 	case t.isReg():
 		switch {
 		case literal && strings.HasPrefix(t.name, "regproc") && !r.at(0).sym("::"):
-			_, name := splitName(text) // columns of this type hold names
+			_, name := splitName(text) // values of this type are names
 			r.raw(first, quote(name))
 			return
 		case literal:
@@ -244,7 +244,7 @@ func (r *rewriter) pushCast(t castType, at int) {
 	r.push(tok{kind: made, text: t.text, val: t.text, at: at})
 }
 
-// isMarker reports whether a text only stands in for the value of a parameter.
+// isMarker reports whether a text replaces the value of a parameter.
 func isMarker(text string) bool { return strings.HasPrefix(text, "$cordwood parameter ") }
 
 func isParameter(operand []tok) bool { return len(operand) == 2 && operand[0].sym("$") }
@@ -260,7 +260,7 @@ func joined(list []tok) string {
 	return b.String()
 }
 
-// operand returns the tokens at the end of what was written that a cast applies to.
+// operand returns the tokens at the end of the output that a cast applies to.
 func (r *rewriter) operand() []tok {
 	i := len(r.out)
 	for i > 0 {
@@ -294,14 +294,14 @@ func (r *rewriter) operand() []tok {
 	return r.out[i:]
 }
 
-// notCalled are words in front of parentheses that are no functions.
+// notCalled are words before parentheses that are not functions.
 var notCalled = map[string]bool{
 	"IN": true, "AND": true, "OR": true, "NOT": true, "WHERE": true, "ON": true, "SELECT": true, "FROM": true,
 	"WHEN": true, "THEN": true, "ELSE": true, "AS": true, "BY": true, "HAVING": true, "CASE": true, "JOIN": true,
 	"LIKE": true, "BETWEEN": true, "IS": true, "DISTINCT": true, "VALUES": true, "UNION": true, "LIMIT": true,
 }
 
-// regLiteral returns the OID that a literal of a reg type means.
+// regLiteral returns the OID of the object that a literal of a reg type names.
 func (r *rewriter) regLiteral(typ, text string) string {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return "CAST(" + itoa(n) + " AS BIGINT)"
@@ -333,7 +333,7 @@ func (r *rewriter) lookUp(typ, text string) (int64, bool) {
 	case "regtype":
 		oid := pgcatalog.TypeByName(strings.ToLower(name))
 		if oid == 0 && pgcatalog.Find(name) != nil {
-			oid = pgcatalog.Find(name).OID // the type of its rows
+			oid = pgcatalog.Find(name).OID // the row type of the table
 		}
 		return oid, oid != 0
 	case "regnamespace":
@@ -345,7 +345,7 @@ func (r *rewriter) lookUp(typ, text string) (int64, bool) {
 	return oid, oid != 0
 }
 
-// splitName takes a name with or without a schema apart.
+// splitName splits a name into the schema, which may be missing, and the name.
 func splitName(text string) (schemaName, name string) {
 	var parts []string
 	var part strings.Builder
@@ -368,7 +368,7 @@ func splitName(text string) (schemaName, name string) {
 	return schemaName, name
 }
 
-// regText returns the name for an OID that an expression has. Numbers that are none stay numbers.
+// regText returns SQL for the name of the object with an OID. Numbers that are not OIDs stay numbers.
 func regText(typ, operand string) string {
 	table, column := "pg_class", "relname"
 	switch typ {
@@ -385,7 +385,7 @@ func regText(typ, operand string) string {
 		"cordwood_t.oid = TRY_CAST(" + operand + " AS BIGINT)), CAST(" + operand + " AS VARCHAR))"
 }
 
-// listLiteral returns the list of a text such as {a,b}.
+// listLiteral converts a text such as {a,b} to a list.
 func listLiteral(text string) (string, bool) {
 	literal, err := value.Literal(value.ArrayOf(value.Text), value.FormatText, []byte(text))
 	if err != nil || !strings.HasPrefix(strings.TrimSpace(text), "{") {
@@ -396,7 +396,7 @@ func listLiteral(text string) (string, bool) {
 
 var numbersOnly = regexp.MustCompile(`^\{-?[0-9]+(,-?[0-9]+)*\}$`)
 
-// literal rewrites a text that is compared with a list, and U&, B and X in front of one.
+// literal rewrites a text that is compared with a list, and texts after U&, B and X.
 func (r *rewriter) literal() bool {
 	t := r.at(0)
 	if r.at(1).sym("::") || !strings.HasPrefix(t.val, "{") {
@@ -411,12 +411,12 @@ func (r *rewriter) literal() bool {
 	return false
 }
 
-// quantified rewrites x = ANY(list) and x <> ALL(list), which the engine cannot have in outer joins.
+// quantified rewrites x = ANY(list) and x <> ALL(list), which the engine does not support in outer joins.
 func (r *rewriter) quantified() bool {
 	if !r.at(1).sym("(") {
 		return false
 	}
-	end := r.closing(1)
+	end := r.closingBracket(1)
 	if end < 0 || r.at(2).word("SELECT") || r.at(2).word("WITH") || r.at(2).word("VALUES") || r.at(2).sym("$") {
 		return false
 	}

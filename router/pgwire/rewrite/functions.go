@@ -10,14 +10,14 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// expand returns what a call of a function is written as. args are texts that were rewritten; ok is false if the call
+// expand returns the text that replaces a call of a function. args are rewritten already. ok is false if the call
 // stays.
 type expand func(r *rewriter, args []string) (text string, ok bool)
 
-// text always returns the same text.
+// text always returns the same replacement.
 func text(s string) expand { return func(*rewriter, []string) (string, bool) { return s, true } }
 
-// with puts the arguments into the places of %1, %2 ….
+// with replaces %1, %2 … in a template by the arguments. needed is the minimum number of arguments.
 func with(template string, needed int) expand {
 	return func(_ *rewriter, args []string) (string, bool) {
 		if len(args) < needed {
@@ -31,7 +31,7 @@ func with(template string, needed int) expand {
 	}
 }
 
-// renamed calls another function.
+// renamed replaces a call by a call of another function.
 func renamed(name string) expand {
 	return func(_ *rewriter, args []string) (string, bool) {
 		return name + "(" + strings.Join(args, ", ") + ")", true
@@ -40,10 +40,10 @@ func renamed(name string) expand {
 
 const nullText = "CAST(NULL AS VARCHAR)"
 
-// functions are PostgreSQL's functions that the engine lacks.
+// functions has PostgreSQL's functions that the engine lacks.
 var functions map[string]expand
 
-func init() { // not in the declaration, because some rewrite others
+func init() { // not in the declaration: some functions refer to others
 	functions = map[string]expand{
 		"current_database": func(r *rewriter, _ []string) (string, bool) { return quote(r.s.Catalog), true },
 		"current_catalog":  func(r *rewriter, _ []string) (string, bool) { return quote(r.s.Catalog), true },
@@ -154,7 +154,7 @@ func (r *rewriter) version() string {
 	return "PostgreSQL 15.0 (cordwood " + r.s.Version + ") on x86_64-pc-linux-gnu"
 }
 
-// bareWord returns what words without parentheses mean.
+// bareWord returns the replacement of a function name without parentheses.
 func (r *rewriter) bareWord(t tok) (string, bool) {
 	if r.at(1).sym(".") || r.last().word("AS") {
 		return "", false
@@ -184,13 +184,13 @@ func (r *rewriter) call(n int) bool {
 	if f == nil {
 		return false
 	}
-	end := r.closing(n + 1)
+	end := r.closingBracket(n + 1)
 	if end < 0 {
 		return false
 	}
 	args := r.arguments(n+2, end)
 	if r.err != nil {
-		return true // else what holds it would grow
+		return true // otherwise the enclosing call would grow
 	}
 	out, ok := f(r, args)
 	if !ok && name == "generate_series" && inList {
@@ -204,16 +204,16 @@ func (r *rewriter) call(n int) bool {
 	return true
 }
 
-// inSelectList reports whether an expression of a select list begins here.
+// inSelectList reports whether an expression of a select list starts here.
 func (r *rewriter) inSelectList() bool {
 	w := r.here()
 	return r.last().word("SELECT") || r.last().word("DISTINCT") || r.last().sym(",") && w.list
 }
 
-// rowsOf makes a row of each element: the engine's function makes a list.
+// rowsOf returns generate_series as rows: the engine's function returns a list.
 func rowsOf(args []string) string { return "unnest(generate_series(" + strings.Join(args, ", ") + "))" }
 
-// arguments returns the arguments between two places, rewritten.
+// arguments returns the rewritten arguments between two positions.
 func (r *rewriter) arguments(from, end int) (args []string) {
 	begin := from
 	add := func(to int) {
@@ -235,7 +235,7 @@ func (r *rewriter) arguments(from, end int) (args []string) {
 	return args
 }
 
-// literalOf returns the text of a literal.
+// literalOf returns the value of a text literal.
 func literalOf(arg string) (string, bool) {
 	list := statement.Tokens(arg)
 	if len(list) > 0 && isMarker(list[0].Value) {
@@ -284,8 +284,8 @@ func currentSetting(r *rewriter, args []string) (string, bool) {
 	return b.String() + " END", true
 }
 
-// elementNumbers rewrites generate_series(array_lower(list, 1), array_upper(list, 1)) as a value, which has a row for
-// each element. Its arguments are rewritten already.
+// elementNumbers rewrites generate_series(array_lower(list, 1), array_upper(list, 1)) in a select list, where it
+// returns a row for each element. Its arguments are rewritten already.
 func elementNumbers(r *rewriter, args []string) (string, bool) {
 	if len(args) != 2 || r.inFrom() {
 		return "", false
@@ -305,7 +305,7 @@ func setConfig(r *rewriter, args []string) (string, bool) {
 	name, ok := literalOf(args[0])
 	val, ok2 := literalOf(args[1])
 	if list := statement.Tokens(args[1]); ok && len(list) > 0 && (list[0].Value == "$" || isMarker(list[0].Value)) {
-		return "CAST(" + args[1] + " AS VARCHAR)", true // the statement is described, and nothing is set
+		return "CAST(" + args[1] + " AS VARCHAR)", true // the statement is only described: nothing is set
 	}
 	if !ok || !ok2 {
 		return "", false
@@ -314,7 +314,7 @@ func setConfig(r *rewriter, args []string) (string, bool) {
 	return quote(val), true
 }
 
-// toReg looks a name up; one that there is not is null.
+// toReg looks up a name. If no object has the name, it returns null.
 func toReg(typ string) expand {
 	return func(r *rewriter, args []string) (string, bool) {
 		if len(args) != 1 {
@@ -331,7 +331,7 @@ func toReg(typ string) expand {
 	}
 }
 
-// regOID returns the OID of a name that an expression has.
+// regOID returns SQL for the OID of an object whose name is an expression.
 func regOID(typ, operand string) string {
 	table, column := "pg_class", "relname"
 	switch typ {
@@ -353,7 +353,7 @@ func formatTypeCall(_ *rewriter, args []string) (string, bool) {
 	return formatType(args[0], args[1]), true
 }
 
-// formatType returns the name of the type that an expression has the OID of.
+// formatType returns SQL for the name of the type whose OID is an expression.
 func formatType(oid, mod string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "CASE CAST((%s) AS BIGINT)", oid)
@@ -395,7 +395,7 @@ func indexDefinition(_ *rewriter, args []string) (string, bool) {
 		args[1]), true
 }
 
-// visible says that tables of the search path, and those of the catalog, are found without a schema.
+// visible returns true for tables of the search path and of the catalog, which are found without a schema.
 func visible(r *rewriter, args []string) (string, bool) {
 	if len(args) != 1 {
 		return "", false
@@ -408,7 +408,7 @@ func visible(r *rewriter, args []string) (string, bool) {
 		"cordwood_c.relnamespace IN (%s)))", args[0], strings.Join(oids, ", ")), true
 }
 
-// timeBucket takes widths in seconds, as Grafana writes them.
+// timeBucket accepts widths in seconds, as Grafana writes them.
 func timeBucket(_ *rewriter, args []string) (string, bool) {
 	if len(args) < 2 {
 		return "", false

@@ -8,14 +8,14 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// AnyText is a statement in which x = ANY($n) is written x = $n, so that the type of the elements can be found out.
+// AnyText is a statement with x = $n in place of x = ANY($n), so that the type of the elements can be determined.
 type AnyText struct {
 	Text string
-	// Any has the parameters that are arrays.
+	// Any has the numbers of the parameters that are arrays.
 	Any map[int]bool
 }
 
-// AnyOfParameter returns the text of a statement with parameters for its description.
+// AnyOfParameter returns the text with which a statement can be described.
 func AnyOfParameter(text string, places []Place) AnyText {
 	out := AnyText{Text: text, Any: map[int]bool{}}
 	if len(places) == 0 {
@@ -23,7 +23,7 @@ func AnyOfParameter(text string, places []Place) AnyText {
 	}
 	toks := statement.Tokens(text)
 	var b strings.Builder
-	done, next := 0, 0 // next is the first place that may be at the token or after it
+	done, next := 0, 0 // next is the first place at or after the token
 	for i := 0; i+4 < len(toks); i++ {
 		t := toks[i]
 		if t.Kind != statement.TokenWord || !strings.EqualFold(t.Value, "ANY") && !strings.EqualFold(t.Value, "ALL") ||
@@ -53,8 +53,8 @@ const (
 	oidFloat8 = 701
 )
 
-// Guess returns the OIDs of the types of parameters 1 to n for a statement of which the engine does not say what they
-// are: by what stands beside them, as PostgreSQL does, and otherwise text.
+// Guess returns the OIDs of the types of parameters 1 to n if the engine does not report the types. Like PostgreSQL, it
+// uses the tokens next to a parameter. The default is text.
 func Guess(text string, places []Place, n int) []uint32 {
 	out := make([]uint32, n)
 	for i := range out {
@@ -73,7 +73,7 @@ func Guess(text string, places []Place, n int) []uint32 {
 	return out
 }
 
-// beside looks at the tokens beside the parameter whose $ is token i.
+// beside returns the type that follows from the tokens next to the parameter whose $ is token i.
 func beside(toks []statement.Token, i int) uint32 {
 	at := func(k int) statement.Token {
 		if k < 0 || k >= len(toks) {
@@ -108,7 +108,7 @@ func isArithmetic(t statement.Token) bool {
 	return t.Kind == statement.TokenSymbol && strings.Contains("+-*/%", t.Value)
 }
 
-// numberType returns the type of a parameter beside a number.
+// numberType returns the type of a parameter next to a number.
 func numberType(t statement.Token) uint32 {
 	switch {
 	case t.Kind == statement.TokenNumber && strings.ContainsAny(t.Value, ".eE"):
@@ -119,8 +119,8 @@ func numberType(t statement.Token) uint32 {
 	return oidText
 }
 
-// Documents returns the OIDs of json, jsonb and oid for the parameters 1 to n that are cast to them, or to lists of
-// them, and otherwise 0. The engine takes these types for texts and numbers.
+// Documents returns the OIDs of json, jsonb and oid for the parameters 1 to n that are cast to these types or to arrays
+// of them, and 0 for the others. The engine treats these types as texts and numbers.
 func Documents(text string, places []Place, n int) []uint32 {
 	out := make([]uint32, n)
 	toks := statement.Tokens(text)
@@ -140,7 +140,8 @@ func Documents(text string, places []Place, n int) []uint32 {
 	return out
 }
 
-// castBehind returns the OID of the type of a cast whose :: or AS is token i; 0: there is none, or it has none.
+// castBehind returns the OID of the type of the cast whose :: or AS is token i. It returns 0 if there is no cast, or if
+// the type has no OID here.
 func castBehind(toks []statement.Token, i int) uint32 {
 	if i+1 >= len(toks) || toks[i].Value != "::" && !strings.EqualFold(toks[i].Value, "AS") {
 		return 0

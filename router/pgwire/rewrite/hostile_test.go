@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// hostile are statements of 128 KiB whose rewriting must take neither quadratic time nor much memory.
+// hostile are statements of 128 KiB that must not take quadratic time or much memory to rewrite.
 func hostile() map[string]string {
 	const most = 128 << 10
 	again := func(s string) string { return strings.Repeat(s, most/len(s)) }
@@ -60,7 +60,7 @@ func hostile() map[string]string {
 	}
 }
 
-// TestHostile bounds the time and the result of rewriting, whatever a statement is.
+// TestHostile checks the time of rewriting and the size of the result.
 func TestHostile(t *testing.T) {
 	for name, text := range hostile() {
 		begun := time.Now()

@@ -8,14 +8,13 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// defining are the first words of statements that are written in our words already.
+// defining are the first words of statements that only cordwood has, which are not rewritten.
 var defining = map[string]bool{
 	"CREATE": true, "ALTER": true, "DROP": true, "SHOW": true, "DESC": true, "DESCRIBE": true, "TRUNCATE": true,
 	"KILL": true,
 }
 
-// values rewrites an INSERT whose values are literals: it removes casts after them, types before them and parentheses
-// around them.
+// values rewrites an INSERT of literals: it removes casts after them, types before them, and parentheses around them.
 func (r *rewriter) values(in []tok) []tok {
 	r.in, r.i, r.out = in, 0, nil
 	for r.i < len(r.in) {
@@ -40,8 +39,7 @@ func (r *rewriter) values(in []tok) []tok {
 	return r.out
 }
 
-// unwrap leaves out the brackets around a literal, of which the second comes next. Those of a row stay: they are in no
-// other brackets.
+// unwrap removes the brackets around a literal. The brackets of a row stay: they are not inside other brackets.
 func (r *rewriter) unwrap() bool {
 	up := r.here().up
 	if up < 0 || r.out[up].where.outer == nil || r.out[up].where.outer.up < 0 {
@@ -60,7 +58,7 @@ func (r *rewriter) unwrap() bool {
 	return true
 }
 
-// valueOf rewrites the literal that was written last, for a cast to a type.
+// valueOf rewrites the literal at the end of the output for a cast to a type.
 func (r *rewriter) valueOf(typ string) {
 	n := len(r.out) - 1
 	if n < 0 || r.out[n].kind != statement.TokenText {
@@ -75,7 +73,7 @@ func (r *rewriter) valueOf(typ string) {
 	}
 }
 
-// typedLiteral drops a type in front of a literal, as in TIMESTAMP '…'.
+// typedLiteral removes the type before a literal, as in TIMESTAMP '…'.
 func (r *rewriter) typedLiteral() bool {
 	switch strings.ToUpper(r.at(0).val) {
 	case "TIMESTAMP", "TIMESTAMPTZ", "DATE", "TIME":

@@ -8,7 +8,7 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// typedMoment rewrites TIMESTAMPTZ '…' and TIMESTAMP WITH TIME ZONE '…', and what values of parameters are written as.
+// typedMoment rewrites TIMESTAMPTZ '…' and TIMESTAMP WITH TIME ZONE '…'. Parameters are inserted in this form, too.
 func (r *rewriter) typedMoment() bool {
 	t, ok := r.readType(0)
 	if !ok || t.array || r.at(t.size).kind != statement.TokenText || isMarker(r.at(t.size).val) {
@@ -27,9 +27,10 @@ func (r *rewriter) typedMoment() bool {
 	return true
 }
 
-// moment writes the literal of a moment in the place of tokens that were taken. Where it is compared, it is written
-// without its type: the engine then reads it in the unit of the other side, and compares columns of seconds to
-// microseconds with the whole range of times. With nanoseconds, it would have to convert all rows to nanoseconds.
+// moment writes the literal of a timestamp in place of the tokens that start with first. In a comparison, it is written
+// without a type: the engine then reads it in the unit of the other side, and compares columns of seconds to
+// microseconds over the whole range of times. With nanoseconds, the engine would have to convert all rows to
+// nanoseconds.
 func (r *rewriter) moment(first tok, literal string) {
 	if _, text, ok := strings.Cut(literal, " "); ok && r.compared() {
 		literal = text
@@ -37,13 +38,13 @@ func (r *rewriter) moment(first tok, literal string) {
 	r.raw(first, literal)
 }
 
-// isMoment reports whether a token is what moment wrote with a type.
+// isMoment reports whether a token was written by moment with a type.
 func isMoment(t tok) bool {
 	return t.kind == made && (strings.HasPrefix(t.text, "TIMESTAMP_NS '") || strings.HasPrefix(t.text, "TIMESTAMP '"))
 }
 
-// compared reports whether an operand between what was written last and what comes next is compared as it is. Brackets
-// around it alone make no difference.
+// compared reports whether an operand between the end of the output and the next token is an operand of a comparison.
+// Brackets around the operand alone make no difference.
 func (r *rewriter) compared() bool {
 	n, k := len(r.out), 0
 	for n > 1 && r.out[n-1].sym("(") && r.at(k).sym(")") && !r.out[n-2].word("IN") && !r.out[n-2].calls() {
@@ -57,7 +58,7 @@ func (r *rewriter) compared() bool {
 	switch {
 	case next.kind == statement.TokenSymbol && !compares && !next.sym(")") && !next.sym(",") && !next.sym(";"),
 		next.word("AT"), next.sym("=") && r.at(k+1).sym(">"):
-		return false // it is a part of an expression, or the name of an argument
+		return false // it is part of a larger expression, or the name of an argument
 	case last.sym("<"), last.sym(">") && !isArrow(r.out[:n]), last.sym("="), last.word("BETWEEN"):
 		return true
 	case last.word("AND"):
@@ -71,7 +72,7 @@ func (r *rewriter) compared() bool {
 // calls reports whether parentheses after the token are those of a call.
 func (t tok) calls() bool { return t.isName() && !notCalled[strings.ToUpper(t.val)] }
 
-// isArrow reports whether the > at the end is that of =>, -> or ->>.
+// isArrow reports whether the > at the end belongs to =>, -> or ->>.
 func isArrow(out []tok) bool {
 	n := len(out)
 	return n > 1 && (out[n-2].sym("=") || out[n-2].sym("-") || out[n-2].sym(">"))
@@ -89,7 +90,7 @@ func endsBetween(out []tok) bool {
 	return false
 }
 
-// inList reports whether what comes next is an element of x IN (…).
+// inList reports whether the next token is an element of x IN (…).
 func (r *rewriter) inList() bool {
 	up := r.here().up
 	return up > 0 && r.out[up-1].word("IN")

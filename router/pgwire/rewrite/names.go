@@ -8,22 +8,22 @@ import (
 
 // Item is an expression of a select list.
 type Item struct {
-	// Name is what PostgreSQL calls the column; empty: it is not known, as of a star.
+	// Name is the column name in PostgreSQL. It is empty if the name is unknown, as for a star.
 	Name string
-	// Column is the name of the column that the expression is, and nothing else.
+	// Column is the name of the column if the expression is just a column.
 	Column string
-	// Null says that the value is always null.
+	// Null is true if the value is always null.
 	Null bool
-	// Star says that it stands for any number of columns.
+	// Star is true if the item stands for any number of columns.
 	Star bool
-	// Local says that the value is a time without a zone.
+	// Local is true if the value is a timestamp without time zone.
 	Local bool
 }
 
-// Items returns the select list of a statement, as far as it can be told; nil: it cannot.
+// Items returns the select list of a statement, or nil if it cannot be determined.
 func Items(text string) []Item { return itemsOf(tokens(text), 0) }
 
-// maxFigured is how many brackets deep the name of a column is looked for.
+// maxFigured is the maximum nesting depth to which the name of a column is searched.
 const maxFigured = 32
 
 func itemsOf(toks []tok, deep int) []Item {
@@ -67,7 +67,7 @@ func itemsOf(toks []tok, deep int) []Item {
 	return items
 }
 
-// endsList reports whether a word ends a select list. FROM in EXTRACT and the like is within parentheses.
+// endsList reports whether a word ends a select list. The FROM of EXTRACT and similar functions is within parentheses.
 func endsList(toks []tok, i int) bool {
 	if toks[i].kind != statement.TokenWord || i > 0 && toks[i-1].sym(".") {
 		return false
@@ -79,7 +79,7 @@ func endsList(toks []tok, i int) bool {
 	return false
 }
 
-// selectAt returns the index after the SELECT of the statement, or -1 if it has none.
+// selectAt returns the index after the SELECT of the statement, or -1 if there is none.
 func selectAt(toks []tok) int {
 	depth := 0
 	for i, t := range toks {
@@ -99,7 +99,7 @@ func selectAt(toks []tok) int {
 	return -1
 }
 
-// itemOf names an expression as PostgreSQL does.
+// itemOf returns the item of an expression, with the name that PostgreSQL gives it.
 func itemOf(toks []tok, deep int) Item {
 	var item Item
 	if n := len(toks); n > 1 && toks[n-1].isName() {
@@ -129,7 +129,7 @@ func itemOf(toks []tok, deep int) Item {
 	return item
 }
 
-// folded returns a name as PostgreSQL does: in lower case, unless it is in quotes.
+// folded returns a name in lower case, unless it is quoted, as PostgreSQL does.
 func folded(t tok) string {
 	if t.kind == statement.TokenWord {
 		return strings.ToLower(t.val)
@@ -140,11 +140,11 @@ func folded(t tok) string {
 // isNull reports whether an expression is NULL.
 func isNull(toks []tok) bool { return len(toks) == 1 && toks[0].word("NULL") }
 
-// The strengths of names, by which PostgreSQL chooses between that of an expression and that of what is in it.
+// The strengths of names. PostgreSQL uses them to choose between the name of an expression and the name of its operand.
 const (
 	unnamed = iota
-	weak    // of a type, or of CASE
-	strong  // of a column or a function
+	weak    // the name of a type, or of CASE
+	strong  // the name of a column or a function
 )
 
 // isOperatorWord reports whether a word may stand between operands.
@@ -174,10 +174,11 @@ func isLocal(toks []tok) bool {
 	return len(toks) > 3 && toks[0].word("timezone") && toks[1].sym("(")
 }
 
-// unknown is PostgreSQL's name for a column without a name.
+// unknown is PostgreSQL's name for columns that have no other.
 const unknown = "?column?"
 
-// figure returns the name of an expression without an alias, the column that it is, and how strong the name is.
+// figure returns the name of an expression without an alias, its column if it is just one, and the strength of the
+// name.
 func figure(toks []tok, deep int) (name, column string, strength int) {
 	n := len(toks)
 	if deep++; deep > maxFigured || n == 0 {
@@ -194,7 +195,7 @@ func figure(toks []tok, deep int) (name, column string, strength int) {
 			return name, column, strength
 		}
 	}
-	if toks[0].sym("(") && closes(toks, 0) == n-1 {
+	if toks[0].sym("(") && closingIndex(toks, 0) == n-1 {
 		if n > 2 && (toks[1].word("SELECT") || toks[1].word("WITH")) {
 			if items := itemsOf(toks[1:n-1], deep); len(items) == 1 && items[0].Name != "" {
 				return items[0].Name, "", strong
@@ -206,7 +207,7 @@ func figure(toks []tok, deep int) (name, column string, strength int) {
 	return unknown, "", unnamed
 }
 
-// figureWord is figure for an expression that begins with a word.
+// figureWord does the same as figure for an expression that starts with a word.
 func figureWord(toks []tok, deep int) (name, column string, strength int) {
 	n, k := len(toks), 1
 	for k+1 < n && toks[k].sym(".") && toks[k+1].isName() {
@@ -215,7 +216,7 @@ func figureWord(toks []tok, deep int) (name, column string, strength int) {
 	switch {
 	case k == n:
 		return wordName(toks, k)
-	case toks[k].sym("(") && closes(toks, k) == n-1, toks[k].sym("(") && overAt(toks, closes(toks, k)+1):
+	case toks[k].sym("(") && closingIndex(toks, k) == n-1, toks[k].sym("(") && overAt(toks, closingIndex(toks, k)+1):
 		if name := callName(toks[k-1]); name != "" {
 			return name, "", strong
 		}
@@ -233,7 +234,7 @@ func figureWord(toks []tok, deep int) (name, column string, strength int) {
 	return unknown, "", unnamed
 }
 
-// figureCast names what is in the brackets of CAST.
+// figureCast returns the name of the expression in the brackets of CAST.
 func figureCast(toks []tok, deep int) (name, column string, strength int) {
 	for i := len(toks) - 1; i > 0; i-- {
 		switch t := toks[i]; {
@@ -249,7 +250,7 @@ func figureCast(toks []tok, deep int) (name, column string, strength int) {
 	return unknown, "", unnamed
 }
 
-// elseAt returns where the ELSE of a CASE stands; -1: it has none.
+// elseAt returns the index of the ELSE of a CASE, or -1 if it has none.
 func elseAt(toks []tok) int {
 	cases := 0
 	for i := len(toks) - 1; i >= 0; i-- {
@@ -267,7 +268,7 @@ func elseAt(toks []tok) int {
 	return -1
 }
 
-// wordName names a column, or a word that is none.
+// wordName returns the name for an expression that starts with a word: a column, or a keyword.
 func wordName(toks []tok, k int) (name, column string, strength int) {
 	last := toks[k-1]
 	if k == 1 && last.kind == statement.TokenWord {
@@ -281,7 +282,7 @@ func wordName(toks []tok, k int) (name, column string, strength int) {
 	return last.val, last.val, strong
 }
 
-// callName names a call for its function.
+// callName returns the name of a function call, which is the name of the function.
 func callName(t tok) string {
 	name := strings.ToLower(t.val)
 	switch name {
@@ -298,15 +299,15 @@ func overAt(toks []tok, i int) bool {
 	return i > 0 && i < len(toks) && (toks[i].word("OVER") || toks[i].word("FILTER"))
 }
 
-// closes returns where the bracket closes that opens at i; -1: it does not.
-func closes(toks []tok, i int) int {
+// closingIndex returns the index of the bracket that closes the one at i, or -1 if there is none.
+func closingIndex(toks []tok, i int) int {
 	if match := toks[i].match; match > 0 && i+match < len(toks) {
 		return i + match
 	}
 	return -1
 }
 
-// lastCast returns the index of the :: that the expression ends in; -1: it does not end in one.
+// lastCast returns the index of the :: at the end of the expression, or -1 if it does not end with a cast.
 func lastCast(toks []tok) int {
 	if len(toks) > 0 && toks[len(toks)-1].word("END") {
 		return -1 // of a CASE
@@ -326,7 +327,7 @@ func lastCast(toks []tok) int {
 	return -1
 }
 
-// castNames are PostgreSQL's names of types in pg_type.
+// castNames maps type names to PostgreSQL's names in pg_type.
 var castNames = map[string]string{
 	"int": "int4", "integer": "int4", "bigint": "int8", "smallint": "int2", "boolean": "bool", "double": "float8",
 	"real": "float4", "decimal": "numeric", "character": "bpchar", "string": "text",

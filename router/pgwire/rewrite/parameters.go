@@ -1,5 +1,5 @@
-// Package rewrite turns the SQL of PostgreSQL's clients into SQL of the engine, token by token. It does not parse: what
-// it does not know stays as it is, and the engine says what is wrong with it.
+// Package rewrite turns the SQL of PostgreSQL's clients into SQL of the engine, token by token. It does not parse: text
+// that no rule covers stays, and the engine reports errors in it.
 //
 // All functions are pure and safe for concurrent use.
 package rewrite
@@ -15,19 +15,19 @@ import (
 // MaxParameter is the largest number of a parameter.
 const MaxParameter = 65_535
 
-// Place is where a parameter stands in a statement.
+// Place is the position of a parameter in a statement.
 type Place struct {
 	From, To int
-	// Number counts from 1.
+	// Number is the number of the parameter, from 1.
 	Number int
 }
 
-// BadParameterError is a number that no parameter has.
+// BadParameterError is a parameter with an invalid number.
 type BadParameterError string
 
 func (e BadParameterError) Error() string { return "there is no parameter " + string(e) }
 
-// Places returns where the parameters $1, $2 … of a statement stand, and the largest number.
+// Places returns the positions of the parameters $1, $2 … in a statement, and the largest number.
 func Places(text string) (list []Place, most int, err error) {
 	toks := statement.Tokens(text)
 	for i := 0; i+1 < len(toks); i++ {
@@ -46,8 +46,8 @@ func Places(text string) (list []Place, most int, err error) {
 	return list, most, nil
 }
 
-// Substitute puts values in the places of parameters: values[n-1] is the value of $n. It returns false, before it
-// takes memory, if the result would have more than most bytes: a parameter may stand in many places.
+// Substitute replaces parameters by values: values[n-1] is the value of $n. It returns false, before it allocates
+// memory, if the result would have more than most bytes: a parameter may occur any number of times.
 func Substitute(text string, places []Place, values []string, most int) (string, bool) {
 	size := len(text)
 	for _, p := range places {
@@ -70,15 +70,15 @@ func Substitute(text string, places []Place, values []string, most int) (string,
 
 // Piece is one statement of a text.
 type Piece struct {
-	// At is where it begins in the text.
+	// At is the offset of the statement in the text.
 	At   int
 	Text string
 }
 
-// MaxStatements bounds the statements of one text.
+// MaxStatements is the maximum number of statements in one text.
 const MaxStatements = 100
 
-// Split cuts a text into its statements at semicolons. Pieces without a statement are left out.
+// Split splits a text into its statements at semicolons. Empty statements are left out.
 func Split(text string) ([]Piece, error) {
 	var out []Piece
 	at := 0

@@ -6,7 +6,7 @@ import (
 	"cordwood/router/pgwire/value"
 )
 
-// timePatterns are PostgreSQL's patterns of times, the longest first, and those of strftime.
+// timePatterns maps PostgreSQL's patterns for times, the longest first, to strftime's.
 var timePatterns = [][2]string{
 	{"HH24", "%H"},
 	{"HH12", "%I"},
@@ -47,7 +47,7 @@ var timePatterns = [][2]string{
 	{"us", "%f"},
 }
 
-// strftimePattern returns the pattern of strftime for one of PostgreSQL.
+// strftimePattern converts one of PostgreSQL's patterns to a pattern of strftime.
 func strftimePattern(pattern string) string {
 	var b strings.Builder
 next:
@@ -79,20 +79,20 @@ next:
 	return b.String()
 }
 
-// toChar writes a time by a pattern that is a literal.
+// toChar rewrites to_char with a literal pattern for times.
 func toChar(_ *rewriter, args []string) (string, bool) {
 	if len(args) != 2 {
 		return "", false
 	}
 	pattern, ok := literalOf(args[1])
 	if !ok || strings.ContainsAny(pattern, "90") {
-		return "", false // a pattern of numbers
+		return "", false // a pattern for numbers
 	}
 	return "strftime(" + args[0] + ", " + quote(strftimePattern(pattern)) + ")", true
 }
 
-// toTimestamp reads a time by a pattern that is a literal. One of a literal becomes a literal, which leaves out
-// segments.
+// toTimestamp rewrites to_timestamp with a literal pattern. If the text is a literal, too, the result is a literal, so
+// that it can exclude segments.
 func toTimestamp(_ *rewriter, args []string) (string, bool) {
 	if len(args) != 2 {
 		return "", false

@@ -10,45 +10,45 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// Session is what a statement may ask of the session.
+// Session has the properties of the session that a statement can depend on.
 type Session struct {
-	// Catalog is the database that the client connected to, in PostgreSQL's sense; Path the schemas of names without
-	// one, the first counts.
+	// Catalog is the database that the client connected to: PostgreSQL's catalog. Path has the schemas in which names
+	// without a schema are searched, in this order.
 	Catalog string
 	Path    []string
 	User    string
 	Version string
 	PID     uint32
-	// Setting returns a parameter of the session, and Settings all of them by name.
+	// Setting returns a parameter of the session. Settings returns all of them by name.
 	Setting  func(name string) (string, bool)
 	Settings func() [][2]string
-	// HasTable reports whether the first schema of the path has a table.
+	// HasTable reports whether the first schema of the path contains a table.
 	HasTable func(name string) bool
-	// Relation returns the OID of a table; an empty schema means the path.
+	// Relation returns the OID of a table. An empty schema means the search path.
 	Relation func(schema, name string) (int64, bool)
-	// SchemaOID returns the OID of a schema; 0: there is none.
+	// SchemaOID returns the OID of a schema, or 0 if it does not exist.
 	SchemaOID func(name string) int64
 }
 
-// Result is a statement that was rewritten.
+// Result is a rewritten statement.
 type Result struct {
 	Text string
-	// Sets are the settings that calls of set_config set.
+	// Sets are the settings that calls of set_config change.
 	Sets []Set
 
 	places []place
 }
 
-// Set is a setting that a statement sets.
+// Set is a setting and its new value.
 type Set struct {
 	Name, Value string
 	Local       bool
 }
 
-// place says where a token of the new text begins in the client's.
+// place maps the offset of a token in the new text to its offset in the client's text.
 type place struct{ at, origin int }
 
-// Origin returns the offset in the client's text of an offset in the new one.
+// Origin converts an offset in the new text to an offset in the client's text.
 func (r *Result) Origin(at int) int {
 	i := sort.Search(len(r.places), func(i int) bool { return r.places[i].at > at })
 	if i == 0 {
@@ -63,9 +63,10 @@ type tok struct {
 	pre, text string
 	val       string
 	at        int
-	// match is how far ahead its bracket closes, or, negative, how far back it opens; 0: it is none, or has no other.
+	// match is the distance to the other bracket of a pair: positive for an opening bracket, negative for a closing
+	// one, and 0 for other tokens and unmatched brackets.
 	match int
-	// where says where the next token stands, of a token that was written.
+	// where describes the position after a token that was written.
 	where
 }
 
@@ -80,36 +81,36 @@ type rewriter struct {
 	s    *Session
 	sets []Set
 	err  error
-	// tableoid says that the statement names it.
+	// tableoid is true if the statement contains the name tableoid.
 	tableoid bool
-	// depth counts the rules within which rules are applied, and made the bytes that rules have written.
+	// depth is the nesting depth of rules, and made the number of bytes that rules have written.
 	depth, made int
 	out         []tok
 	in          []tok
 	i           int
 }
 
-// The bounds of rules: how deep they are nested, how much they write, and how long their statement becomes. The text of
-// a rule has its operand more than once, so that what is nested would grow without end.
+// The limits of rewriting: the nesting depth of rules, the bytes that rules write, and the length of the result. A rule
+// may write its operand more than once, so nested calls would grow exponentially.
 const (
 	maxDepth  = 200
 	maxMade   = 4 << 20
 	maxResult = 1 << 20
 )
 
-// tooComplex is the error beyond these bounds.
+// tooComplex returns the error for a statement beyond these limits.
 func tooComplex() *Error {
-	return &Error{"54001", "the statement is too complex: it becomes too long in the words of the engine"}
+	return &Error{"54001", "the statement is too complex: the engine's form of it is too long"}
 }
 
-// Error is something that a statement names and that there is not.
+// Error is an error about a name that does not exist, or a statement that is too complex.
 type Error struct{ State, Text string }
 
 func (e *Error) Error() string { return e.Text }
 
-// Rewrite returns a statement in the words of the engine.
+// Rewrite translates a statement to the engine's SQL.
 func Rewrite(text string, s *Session) (Result, error) {
-	if sql := recorded(text); sql != "" {
+	if sql := replacementOf(text); sql != "" {
 		text = sql
 	}
 	toks := tokens(text)
@@ -147,7 +148,7 @@ func tokens(text string) []tok {
 	end := 0
 	for _, t := range list {
 		if t.Kind == statement.TokenComment {
-			continue // it becomes part of what stands before the next token
+			continue // it becomes part of the space before the next token
 		}
 		out = append(out, tok{kind: t.Kind, pre: text[end:t.From], text: text[t.From:t.To], val: t.Value, at: t.From})
 		end = t.To
@@ -156,7 +157,7 @@ func tokens(text string) []tok {
 	return out
 }
 
-// matchBrackets finds the other one of each bracket.
+// matchBrackets sets match in each bracket of a pair.
 func matchBrackets(toks []tok) {
 	var open []int
 	for i := range toks {
@@ -171,7 +172,7 @@ func matchBrackets(toks []tok) {
 	}
 }
 
-// withoutLocks leaves FOR UPDATE and FOR SHARE at the end out.
+// withoutLocks removes FOR UPDATE and FOR SHARE at the end.
 func withoutLocks(toks []tok) []tok {
 	for i := len(toks) - 2; i >= 0 && i > len(toks)-8; i-- {
 		if toks[i].word("FOR") && (toks[i+1].word("UPDATE") || toks[i+1].word("SHARE") || toks[i+1].word("NO") ||
@@ -182,7 +183,7 @@ func withoutLocks(toks []tok) []tok {
 	return toks
 }
 
-// all rewrites tokens, which may be a part of the statement.
+// all rewrites tokens of a statement.
 func (r *rewriter) all(in []tok) []tok {
 	if r.depth++; r.depth > maxDepth {
 		r.err = tooComplex()
@@ -201,7 +202,7 @@ func (r *rewriter) all(in []tok) []tok {
 	return out
 }
 
-// at returns the token that is so far ahead.
+// at returns the token n places ahead.
 func (r *rewriter) at(n int) tok {
 	if r.i+n < len(r.in) && r.i+n >= 0 {
 		return r.in[r.i+n]
@@ -209,7 +210,7 @@ func (r *rewriter) at(n int) tok {
 	return tok{kind: statement.TokenComment}
 }
 
-// last returns the last token that was written.
+// last returns the last token of the output.
 func (r *rewriter) last() tok {
 	if len(r.out) == 0 {
 		return tok{kind: statement.TokenComment}
@@ -217,7 +218,7 @@ func (r *rewriter) last() tok {
 	return r.out[len(r.out)-1]
 }
 
-// raw writes a text in the place of tokens, the first of which is t.
+// raw writes a text in place of tokens, of which t is the first.
 func (r *rewriter) raw(t tok, text string) {
 	if r.err != nil {
 		return
@@ -228,7 +229,7 @@ func (r *rewriter) raw(t tok, text string) {
 	r.push(tok{kind: made, pre: t.pre, text: text, val: text, at: t.at})
 }
 
-// rule applies the first rule that fits here.
+// rule applies the first rule that matches the next tokens.
 func (r *rewriter) rule() bool {
 	t := r.at(0)
 	switch {
@@ -248,7 +249,7 @@ func (r *rewriter) rule() bool {
 	return false
 }
 
-// quotedName applies the rules for names of tables to names in quotes.
+// quotedName applies the rules for table names to quoted names.
 func (r *rewriter) quotedName() bool {
 	t := r.at(0)
 	schemaOf := r.at(1).sym(".") && r.at(2).isName()
@@ -263,7 +264,7 @@ func (r *rewriter) quotedName() bool {
 	return false
 }
 
-// functionColumn rewrites p.oid = t.typreceive: columns that name functions hold their names.
+// functionColumn rewrites p.oid = t.typreceive: columns that refer to functions contain the names of the functions.
 func (r *rewriter) functionColumn() bool {
 	t := r.at(0)
 	if !t.word("oid") || !r.at(1).sym("=") || !r.at(2).isName() || !r.at(3).sym(".") || !r.at(4).isName() {
@@ -278,12 +279,12 @@ func (r *rewriter) functionColumn() bool {
 	return false
 }
 
-// vectors are columns whose elements PostgreSQL counts from 0.
+// vectors are columns whose elements are counted from 0 in PostgreSQL.
 var vectors = map[string]bool{"indkey": true, "indclass": true, "indcollation": true, "indoption": true}
 
-// subscript rewrites the number of an element that is counted from 0.
+// subscript adds 1 to a subscript that is counted from 0.
 func (r *rewriter) subscript() bool {
-	end := r.closing(0)
+	end := r.closingBracket(0)
 	if end < 2 {
 		return false
 	}
@@ -293,7 +294,7 @@ func (r *rewriter) subscript() bool {
 	return true
 }
 
-// words applies the rules that begin with a word.
+// words applies the rules for tokens that start with a word.
 func (r *rewriter) words() bool {
 	t := r.at(0)
 	if r.last().word("AS") && !r.at(1).sym("(") && folded(t) != t.text {
@@ -333,7 +334,7 @@ func (r *rewriter) words() bool {
 	return r.relation(0)
 }
 
-// qualified removes pg_catalog before functions, and looks up the tables that follow it.
+// qualified removes pg_catalog before functions, and looks up tables after it.
 func (r *rewriter) qualified() bool {
 	if r.at(3).sym("(") {
 		if r.call(2) {
@@ -348,7 +349,7 @@ func (r *rewriter) qualified() bool {
 	return r.relation(2)
 }
 
-// pg_settings and others are made of the session.
+// sessionTable returns the replacement of a table with properties of the session, such as pg_settings.
 func (r *rewriter) sessionTable(name string) (string, bool) {
 	if name != "pg_settings" {
 		return "", false
@@ -364,7 +365,7 @@ func (r *rewriter) sessionTable(name string) (string, bool) {
 		"FROM (VALUES " + strings.Join(rows, ", ") + ") AS s(name, setting))", true
 }
 
-// relation writes the name of a table of the catalog, whose name is n tokens ahead.
+// relation replaces a table of the catalog whose name is n tokens ahead.
 func (r *rewriter) relation(n int) bool {
 	first, t := r.at(0), r.at(n)
 	name := strings.ToLower(t.val)
@@ -397,7 +398,7 @@ func (r *rewriter) relation(n int) bool {
 	return true
 }
 
-// inFrom reports whether a table may stand here.
+// inFrom reports whether a table name may occur here.
 func (r *rewriter) inFrom() bool {
 	last := r.last()
 	if last.word("FROM") && r.withinCall() {
@@ -416,21 +417,22 @@ func (r *rewriter) inFrom() bool {
 	return last.word("FROM") || last.word("JOIN") || last.word("TABLE") || last.word("ONLY")
 }
 
-// afterTable are the words that follow a table and are no alias.
+// afterTable are the words that may follow a table and are not an alias.
 var afterTable = map[string]bool{
 	"WHERE": true, "JOIN": true, "LEFT": true, "RIGHT": true, "INNER": true, "OUTER": true, "FULL": true, "CROSS": true,
 	"ON": true, "ORDER": true, "GROUP": true, "LIMIT": true, "UNION": true, "HAVING": true, "USING": true, "NATURAL": true,
 	"EXCEPT": true, "INTERSECT": true, "OFFSET": true, "FETCH": true, "FOR": true, "WINDOW": true, "TABLESAMPLE": true,
 }
 
-// aliased reports whether an alias stands n tokens ahead.
+// aliased reports whether an alias is n tokens ahead.
 func (r *rewriter) aliased(n int) bool {
 	t := r.at(n)
 	return t.word("AS") || t.kind == statement.TokenName ||
 		t.kind == statement.TokenWord && !afterTable[strings.ToUpper(t.val)]
 }
 
-// tableText returns what a table of the catalog is written as. Lists are stored as texts.
+// tableText returns the query that replaces a table of the catalog. It casts texts to lists, because lists are stored
+// as texts.
 func tableText(t *pgcatalog.Table, tableoid bool) string {
 	name := pgcatalog.Database + "." + t.Name
 	if !t.Lists() && !tableoid {
@@ -450,7 +452,7 @@ func tableText(t *pgcatalog.Table, tableoid bool) string {
 	return "(SELECT " + strings.Join(columns, ", ") + " FROM " + name + ")"
 }
 
-// collate leaves the collations out that are the only ones.
+// collate removes the names of collations that sort as the engine does anyway.
 func (r *rewriter) collate() bool {
 	n := 1
 	if r.at(1).word("pg_catalog") && r.at(2).sym(".") {
@@ -464,7 +466,7 @@ func (r *rewriter) collate() bool {
 	return false
 }
 
-// operator writes OPERATOR(pg_catalog.~) as ~.
+// operator rewrites OPERATOR(pg_catalog.~) as ~.
 func (r *rewriter) operator() bool {
 	if !r.at(1).sym("(") || !r.at(2).word("pg_catalog") || !r.at(3).sym(".") {
 		return false

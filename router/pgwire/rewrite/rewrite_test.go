@@ -25,7 +25,7 @@ func session() *Session {
 	}
 }
 
-// TestRules rewrites each spelling of PostgreSQL, and leaves all else as it is.
+// TestRules checks the rewriting of PostgreSQL's spellings, and that other text stays.
 func TestRules(t *testing.T) {
 	for in, want := range map[string]string{
 		"SELECT a::text, 'x::text', \"a::text\"":                           "SELECT a::VARCHAR, 'x::text', \"a::text\"",
@@ -75,7 +75,7 @@ func TestRules(t *testing.T) {
 			"INTO t VALUES ('1', -2), (NULL, '2026-01-05 00:00:00'), (3, 'x')",
 		"SELECT '-1234567890123456.7891'::numeric, '1'::numeric(9,2)": "SELECT (-1234567890123456.7891), " +
 			"'1'::numeric(9,2)",
-		// Moments that are compared have no type.
+		// Timestamps in comparisons have no type.
 		"SELECT us < '2026-01-05 10:00:00+02'::timestamptz": "SELECT us < '2026-01-05 08:00:00'",
 		"SELECT us BETWEEN TIMESTAMP_NS '2026-01-05' AND TIMESTAMPTZ '9999-12-31'": "SELECT us BETWEEN " +
 			"'2026-01-05 00:00:00' AND '9999-12-31 00:00:00'",
@@ -112,7 +112,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestUnknownNames are errors with the state that PostgreSQL has for them.
+// TestUnknownNames checks the SQLSTATE of names that do not exist.
 func TestUnknownNames(t *testing.T) {
 	for in, want := range map[string]string{
 		"SELECT 'nope'::regclass": "42P01", "SELECT 'nope'::regtype": "42704", "SELECT 'nope'::regproc::oid": "42883",
@@ -199,7 +199,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestSubstitute puts values into a text within a bound, which a value in many places reaches before it is written.
+// TestSubstitute checks that values are inserted, and that a result beyond the limit is refused.
 func TestSubstitute(t *testing.T) {
 	const in = "$1, '$1', $2, $1"
 	places, _, err := Places(in)
@@ -215,7 +215,7 @@ func TestSubstitute(t *testing.T) {
 	}
 }
 
-// TestManyParameters reads statements with as many parameters as there may be, each step in one pass.
+// TestManyParameters reads statements with the maximum number of parameters.
 func TestManyParameters(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("SELECT x = ANY($1)")
@@ -234,7 +234,7 @@ func TestManyParameters(t *testing.T) {
 	}
 }
 
-// FuzzRewrite rewrites anything: no panic, and quotes and brackets stay balanced if they were.
+// FuzzRewrite rewrites random text. Quotes and brackets must stay balanced.
 func FuzzRewrite(f *testing.F) {
 	for _, seed := range []string{
 		"SELECT 'a'::regclass::oid", "SELECT CAST(a AS pg_catalog.text)", "SELECT a = ANY('{1}')", "SELECT * FROM " +

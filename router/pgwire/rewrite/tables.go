@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// keywords are those that pg_get_keywords returns.
+// keywords are the rows of pg_get_keywords.
 const keywords = `all:R analyse:R analyze:R and:R any:R array:R as:R asc:R between:C both:R by:U case:R cast:R collate:R
 	column:R constraint:R copy:U create:R cross:T current_date:R current_time:R current_timestamp:R current_user:R
 	default:R delete:U desc:R distinct:R do:R drop:U else:R end:R except:R exists:C explain:U false:R fetch:R filter:U
@@ -16,13 +16,13 @@ const keywords = `all:R analyse:R analyze:R and:R any:R array:R as:R asc:R betwe
 	table:R then:R to:R trailing:R true:R truncate:U union:R unique:R unpivot:R update:U user:R using:R values:C
 	variadic:R when:R where:R window:R with:R`
 
-// rowFunction rewrites a function in FROM that is no table function of the engine.
+// rowFunction rewrites a function in FROM that the engine does not have as a table function.
 func (r *rewriter) rowFunction(n int, name string) bool {
 	switch name {
 	case "generate_series", "unnest":
 		return r.setFunction(n, name)
 	case "pg_get_keywords":
-		end := r.closing(n + 1)
+		end := r.closingBracket(n + 1)
 		if end < 0 {
 			return false
 		}
@@ -47,7 +47,7 @@ func (r *rewriter) rowFunction(n int, name string) bool {
 	if functions[name] == nil && name != "string_to_array" {
 		return false
 	}
-	end := r.closing(n + 1)
+	end := r.closingBracket(n + 1)
 	if end < 0 {
 		return false
 	}
@@ -66,9 +66,9 @@ func (r *rewriter) rowFunction(n int, name string) bool {
 	return true
 }
 
-// setFunction names the column of generate_series and unnest as its alias, as PostgreSQL does.
+// setFunction gives the column of generate_series and unnest the name of their alias, as PostgreSQL does.
 func (r *rewriter) setFunction(n int, name string) bool {
-	end := r.closing(n + 1)
+	end := r.closingBracket(n + 1)
 	if end < 0 {
 		return false
 	}
@@ -100,7 +100,7 @@ func (r *rewriter) setFunction(n int, name string) bool {
 	return true
 }
 
-// information rewrites the tables of information_schema, which PostgreSQL has with other columns.
+// information rewrites the tables of information_schema that have other columns in PostgreSQL.
 func (r *rewriter) information() bool {
 	name := strings.ToLower(r.at(2).val)
 	if name == "_pg_expandarray" && r.at(3).sym("(") {
@@ -121,9 +121,9 @@ func (r *rewriter) information() bool {
 	return true
 }
 
-// expandArray rewrites (information_schema._pg_expandarray(x)).n, .x, and the call alone.
+// expandArray rewrites (information_schema._pg_expandarray(x)).n, .x, and the call without a field.
 func (r *rewriter) expandArray() bool {
-	end := r.closing(3)
+	end := r.closingBracket(3)
 	if end < 0 {
 		return false
 	}
@@ -145,7 +145,7 @@ func (r *rewriter) expandArray() bool {
 	return true
 }
 
-// emptyViews are tables of information_schema of which there is nothing, with some of their columns.
+// emptyViews are tables of information_schema that are always empty, each with some of its columns.
 var emptyViews = map[string]string{
 	"views": "table_catalog table_schema table_name view_definition check_option is_updatable is_insertable_into " +
 		"is_trigger_updatable is_trigger_deletable is_trigger_insertable_into",
@@ -172,7 +172,7 @@ var emptyViews = map[string]string{
 	"user_defined_types": "user_defined_type_catalog user_defined_type_schema user_defined_type_name",
 }
 
-// informationTable returns a query for a table of information_schema; empty: it stays.
+// informationTable returns a query for a table of information_schema, or an empty string if the table is not replaced.
 func (r *rewriter) informationTable(name string) string {
 	catalog := quote(r.s.Catalog)
 	if columns, ok := emptyViews[name]; ok {
@@ -239,7 +239,7 @@ func nulls(names ...string) string {
 	return strings.Join(list, ", ")
 }
 
-// columnsTable is information_schema.columns with PostgreSQL's columns first, followed by ours.
+// columnsTable returns information_schema.columns with PostgreSQL's columns first, followed by cordwood's.
 func (r *rewriter) columnsTable(catalog string) string {
 	const c = "cordwood_c."
 	number := func(name string) string { return "CAST(NULL AS INTEGER) AS " + name }
@@ -267,8 +267,8 @@ func (r *rewriter) columnsTable(catalog string) string {
 		"cordwood_a.atttypid)"
 }
 
-// recorded returns our statement for one that the rules cannot carry over; empty: there is none.
-func recorded(text string) string {
+// replacementOf returns a replacement for known statements that the rules cannot rewrite, or an empty string.
+func replacementOf(text string) string {
 	if strings.Contains(text, "pg_catalog.pg_publication_rel pr ON p.oid = pr.prpubid") &&
 		strings.Contains(text, "pg_catalog.generate_series(0, pg_catalog.array_upper(pr.prattrs") {
 		return "SELECT " + nullText + " AS pubname, " + nullText + `, ` + nullText + " LIMIT 0" // psql's \d: there are none

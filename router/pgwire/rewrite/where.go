@@ -2,23 +2,23 @@ package rewrite
 
 import "cordwood/router/query/statement"
 
-// where describes the position after a token that was written, for the rules. It is stored with each token, so that no
-// rule has to look back over a long statement.
+// where describes the position after a token of the output. It is stored with each token, so that no rule has to look
+// back over a long statement.
 type where struct {
-	// up is the index of the bracket that is open here; -1: none is.
+	// up is the index of the innermost open bracket, or -1 if none is open.
 	up int
-	// tables says that tables of FROM stand here, and selected that a SELECT stands before it in the same brackets.
+	// tables is true inside the tables of FROM. selected is true after a SELECT in the same brackets.
 	tables, selected bool
-	// list says that this is a select list.
+	// list is true inside a select list.
 	list bool
-	// outer is where a bracket that opens stands, for the one that closes it.
+	// outer is the position before the innermost open bracket; it applies again after the closing bracket.
 	outer *where
 }
 
 func (t tok) opens() bool  { return t.sym("(") || t.sym("[") || t.kind == made && t.text == "(" }
 func (t tok) closes() bool { return t.sym(")") || t.sym("]") || t.kind == made && t.text == ")" }
 
-// here returns where the next token stands.
+// here returns the position of the next token.
 func (r *rewriter) here() where {
 	if len(r.out) == 0 {
 		return where{up: -1}
@@ -26,7 +26,7 @@ func (r *rewriter) here() where {
 	return r.out[len(r.out)-1].where
 }
 
-// push writes a token.
+// push appends a token to the output.
 func (r *rewriter) push(t tok) {
 	w := r.here()
 	t.match = 0
@@ -46,7 +46,7 @@ func (r *rewriter) push(t tok) {
 	r.out = append(r.out, t)
 }
 
-// word notes a keyword.
+// word updates the position for a keyword.
 func (w *where) word(t tok) {
 	switch {
 	case t.word("FROM"), t.word("JOIN"):
@@ -58,10 +58,10 @@ func (w *where) word(t tok) {
 	}
 }
 
-// inTables reports whether what is written last belongs to the tables of FROM.
+// inTables reports whether the end of the output is inside the tables of FROM.
 func (r *rewriter) inTables() bool { return r.here().tables }
 
-// withinCall reports whether what is written last is within a function that has FROM among its arguments.
+// withinCall reports whether the end of the output is inside a function with FROM among its arguments.
 func (r *rewriter) withinCall() bool {
 	w := r.here()
 	if w.up < 1 || w.selected {

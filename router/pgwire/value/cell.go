@@ -10,7 +10,7 @@ import (
 	"cordwood/router/query/format"
 )
 
-// Format is how a value is written.
+// Format is the format of a value in a message.
 type Format int16
 
 // The formats.
@@ -19,13 +19,13 @@ const (
 	FormatBinary Format = 1
 )
 
-// Cell appends the value of a row, which is not null.
+// Cell appends the value of a row. The value must not be null.
 type Cell func(dst []byte, row int) ([]byte, error)
 
 // IsNull reports whether a value is null.
 func IsNull(a arrow.Array, row int) bool { return format.IsNull(a, row) }
 
-// CellOf returns the cell of a column whose type is t.
+// CellOf returns the Cell for a column whose type is t.
 func CellOf(a arrow.Array, t *Type, f Format) Cell {
 	if d, ok := a.(*array.Dictionary); ok {
 		inner := CellOf(d.Dictionary(), t, f)
@@ -52,12 +52,12 @@ func CellOf(a arrow.Array, t *Type, f Format) Cell {
 	return timeCell(a, t, f)
 }
 
-// plain returns the cell of a value that is written without an error.
+// plain returns a Cell that cannot fail.
 func plain(c func(dst []byte, row int) []byte) Cell {
 	return func(dst []byte, row int) ([]byte, error) { return c(dst, row), nil }
 }
 
-// textCell writes a column as it is. What is no text is written as JSON would have it.
+// textCell formats a column as text. Values other than texts are formatted as in JSON.
 func textCell(a arrow.Array) Cell {
 	if text := format.Text(a); text != nil {
 		return plain(func(dst []byte, row int) []byte { return append(dst, text(row)...) })
@@ -96,7 +96,7 @@ func boolCell(a arrow.Array, f Format) Cell {
 	})
 }
 
-// number returns the integers of a column; nil: it has none.
+// number returns the integers of a column, or nil if the column has none.
 func number(a arrow.Array) func(row int) int64 {
 	switch a := a.(type) {
 	case *array.Int8:
@@ -117,7 +117,7 @@ func number(a arrow.Array) func(row int) int64 {
 	return nil
 }
 
-// intCell writes a whole number. One that does not fit into the type is an error in binary format.
+// intCell formats integers. In binary format, an integer that does not fit into the type is an error.
 func intCell(a arrow.Array, t *Type, f Format) Cell {
 	n := number(a)
 	if n == nil {

@@ -10,16 +10,16 @@ import (
 	"cordwood/router/query/format"
 )
 
-// maxElements bounds the elements of an array.
+// maxElements is the maximum number of elements in an array.
 const maxElements = 65_535
 
-// elements writes one element of a list; from and to are the rows of a row's elements.
+// elements appends one element of a list. from and to are the range of a row's elements.
 type elements struct {
 	values arrow.Array
 	span   func(row int) (from, to int)
 }
 
-// elementsOf returns the elements of a column of lists; ok is false if it is none.
+// elementsOf returns the elements of a list column. ok is false for other columns.
 func elementsOf(a arrow.Array) (e elements, ok bool) {
 	l, ok := a.(array.ListLike)
 	if !ok {
@@ -64,7 +64,7 @@ func arrayCell(a arrow.Array, t *Type, f Format) Cell {
 	}
 }
 
-// appendSized appends the length of a value, and then the value.
+// appendSized appends the length of a value, followed by the value.
 func appendSized(dst []byte, cell Cell, row int) ([]byte, error) {
 	at := len(dst)
 	dst, err := cell(append(dst, 0, 0, 0, 0), row)
@@ -93,7 +93,7 @@ func appendArrayHead(dst []byte, n int, nulls bool, elem uint32, vector bool) []
 	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(dst, uint32(n)), first)
 }
 
-// vectorCell writes numbers with spaces in between.
+// vectorCell formats numbers separated by spaces.
 func vectorCell(e elements, cell Cell) Cell {
 	return func(dst []byte, row int) ([]byte, error) {
 		from, to := e.span(row)
@@ -110,7 +110,7 @@ func vectorCell(e elements, cell Cell) Cell {
 	}
 }
 
-// arrayText writes {1,NULL,"a,b"}.
+// arrayText formats an array as {1,NULL,"a,b"}.
 func arrayText(e elements, cell Cell) Cell {
 	var buf []byte
 	return func(dst []byte, row int) ([]byte, error) {
@@ -134,7 +134,7 @@ func arrayText(e elements, cell Cell) Cell {
 	}
 }
 
-// appendElement writes an element, in quotes if it needs them.
+// appendElement appends an element, quoted if necessary.
 func appendElement(dst []byte, s string) []byte {
 	if s != "" && !strings.EqualFold(s, "NULL") && !strings.ContainsAny(s, "{},\"\\ \t\n\r\v\f") {
 		return append(dst, s...)
@@ -149,8 +149,7 @@ func appendElement(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// listText writes a list that the engine sends as text, as [a, b, NULL]: those whose elements have neither commas
-// nor quotes.
+// listText formats a list that the engine sends as text, such as [a, b, NULL]. The elements have no commas or quotes.
 func listText(a arrow.Array, t *Type, f Format) Cell {
 	return fromText(a, t, func(dst []byte, text string) ([]byte, error) {
 		inner, ok := strings.CutPrefix(text, "[")

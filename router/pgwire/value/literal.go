@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Literal returns the literal of SQL for the value of a parameter; nil is null.
+// Literal returns the SQL literal for the value of a parameter. A nil value is null.
 func Literal(t *Type, f Format, b []byte) (string, error) {
 	if t.kind == kindArray || t.kind == kindVector {
 		return arrayLiteral(t, f, b)
@@ -35,7 +35,7 @@ func orVarchar(cast string) string {
 	return cast
 }
 
-// quote writes a text as a literal.
+// quote formats a text as a literal.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
 var (
@@ -78,7 +78,7 @@ func textLiteral(t *Type, s string) (string, error) {
 	return timeLiteral(t, s)
 }
 
-// readBool reads PostgreSQL's spellings, and returns the literal.
+// readBool parses PostgreSQL's spellings of true and false, and returns the literal.
 func readBool(s string) (string, bool) {
 	switch s = strings.ToLower(strings.TrimSpace(s)); s {
 	case "1", "on":
@@ -112,7 +112,7 @@ func castInt(t *Type, n int64) string {
 	return fmt.Sprintf("CAST(%s AS %s)", parenthesized(strconv.FormatInt(n, 10)), t.cast)
 }
 
-// parenthesized puts parentheses around a negative number, so that no minus stands beside another.
+// parenthesized puts a negative number in parentheses, so that its minus cannot follow another one.
 func parenthesized(digits string) string {
 	if strings.HasPrefix(digits, "-") {
 		return "(" + digits + ")"
@@ -144,7 +144,7 @@ func floatLiteral(t *Type, s string) (string, error) {
 
 func bytesLiteral(b []byte) string { return "from_hex('" + hex.EncodeToString(b) + "')" }
 
-// readBytea reads \x and hexadecimal digits, or the older form with octal escapes.
+// readBytea parses \x followed by hexadecimal digits, or the older format with octal escapes.
 func readBytea(s string) ([]byte, error) {
 	if digits, ok := strings.CutPrefix(s, `\x`); ok {
 		b, err := hex.DecodeString(digits)
@@ -219,7 +219,7 @@ func binaryLiteral(t *Type, b []byte) (string, error) {
 	return binaryTimeLiteral(t, b)
 }
 
-// readFloat reads a number of 4 or 8 bytes.
+// readFloat decodes a number of 4 or 8 bytes.
 func readFloat(b []byte) float64 {
 	if len(b) == 4 {
 		return float64(math.Float32frombits(binary.BigEndian.Uint32(b)))
@@ -227,7 +227,7 @@ func readFloat(b []byte) float64 {
 	return math.Float64frombits(binary.BigEndian.Uint64(b))
 }
 
-// readInt reads a whole number of 2, 4 or 8 bytes. OIDs have no sign.
+// readInt decodes an integer of 2, 4 or 8 bytes. OIDs are unsigned.
 func readInt(t *Type, b []byte) int64 {
 	switch len(b) {
 	case 2:
@@ -241,7 +241,7 @@ func readInt(t *Type, b []byte) int64 {
 	return int64(binary.BigEndian.Uint64(b))
 }
 
-// arrayLiteral returns a list of literals.
+// arrayLiteral returns the list literal for an array.
 func arrayLiteral(t *Type, f Format, b []byte) (string, error) {
 	cast := orVarchar(t.elem.cast) + "[]"
 	if b == nil {
@@ -261,7 +261,7 @@ func arrayLiteral(t *Type, f Format, b []byte) (string, error) {
 	return "CAST(" + body + " AS " + cast + strings.Repeat("[]", max(depth-1, 0)) + ")", nil
 }
 
-// readArrayText reads {1,NULL,"a,b"}, nested or not, as a list of literals.
+// readArrayText parses an array such as {1,NULL,"a,b"}, which may be nested, into list literals.
 func readArrayText(t *Type, b []byte) (body string, depth int, err error) {
 	s := strings.TrimSpace(string(b))
 	if t.kind == kindVector {
@@ -275,7 +275,7 @@ func readArrayText(t *Type, b []byte) (body string, depth int, err error) {
 	return r.out.String(), r.depth, r.err
 }
 
-// arrayReader reads the text of an array.
+// arrayReader parses the text of an array.
 type arrayReader struct {
 	text  string
 	at    int
@@ -302,7 +302,7 @@ func (r *arrayReader) peek() byte {
 	return r.text[r.at]
 }
 
-// maxDimensions is how deep arrays lie in one another.
+// maxDimensions is the maximum number of dimensions of an array.
 const maxDimensions = 6
 
 func (r *arrayReader) list(depth int) {
@@ -344,7 +344,7 @@ func (r *arrayReader) list(depth int) {
 	}
 }
 
-// element reads one element, in quotes or not.
+// element parses one element, which may be quoted.
 func (r *arrayReader) element() {
 	if r.n++; r.n > maxElements {
 		r.err = &Error{"54000", fmt.Sprintf("an array has at most %d elements", maxElements)}
@@ -388,7 +388,7 @@ func (r *arrayReader) literal(s string) {
 	r.out.WriteString(text)
 }
 
-// readArrayBinary reads the binary format of an array as a list of literals.
+// readArrayBinary decodes the binary format of an array into list literals.
 func readArrayBinary(t *Type, b []byte) (body string, depth int, err error) {
 	bad := badBinary(t.Name)
 	if len(b) < 12 {
@@ -396,7 +396,7 @@ func readArrayBinary(t *Type, b []byte) (body string, depth int, err error) {
 	}
 	dimensions := binary.BigEndian.Uint32(b)
 	elem := binary.BigEndian.Uint32(b[8:])
-	if dimensions > maxDimensions || elem != t.elem.OID && !sameSize(elem, t.elem) {
+	if dimensions > maxDimensions || elem != t.elem.OID && !bothText(elem, t.elem) {
 		return "", 0, bad
 	}
 	b = b[12:]
@@ -422,8 +422,8 @@ func readArrayBinary(t *Type, b []byte) (body string, depth int, err error) {
 	return out.String(), int(dimensions), err
 }
 
-// sameSize reports whether values of a type that a client names may be read as another: texts of any name.
-func sameSize(oid uint32, t *Type) bool {
+// bothText reports whether a client's type and t are both texts, so that a value of one can be decoded as the other.
+func bothText(oid uint32, t *Type) bool {
 	other := ByOID(oid)
 	return other != nil && other.kind == kindText && t.kind == kindText
 }
@@ -464,7 +464,7 @@ func binaryElements(out *strings.Builder, t *Type, sizes []int, b []byte) ([]byt
 	return b, nil
 }
 
-// Fits reports whether values of one type can be written as another that was described.
+// Fits reports whether values of the type have can be sent as the type that was described.
 func Fits(have, described *Type, f Format) bool {
 	switch {
 	case have.OID == described.OID, described.kind == kindText, f == FormatText:

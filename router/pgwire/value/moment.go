@@ -13,19 +13,19 @@ import (
 
 const (
 	microsPerDay = 24 * 60 * 60 * 1_000_000
-	// epochDays and epochMicros are 2000-01-01, from which PostgreSQL counts, since 1970-01-01.
+	// epochDays and epochMicros are PostgreSQL's epoch, 2000-01-01, relative to 1970-01-01.
 	epochDays   = 10957
 	epochMicros = epochDays * microsPerDay
 )
 
-// The range of PostgreSQL, in days since 1970-01-01: from 4714-11-24 BC on, and for dates to the end of 5874897.
-// Moments that microseconds hold are before the end of 294276, up to which PostgreSQL has them.
+// The range of PostgreSQL's dates, in days since 1970-01-01: 4714-11-24 BC to the end of the year 5874897. Its
+// timestamps end with the year 294276, which is beyond 64 bits of microseconds.
 const (
 	firstDay    = -2440588
 	lastDateDay = 2145042904
 )
 
-// timeCell writes what says when.
+// timeCell formats timestamps, dates and times of day.
 func timeCell(a arrow.Array, t *Type, f Format) Cell {
 	switch t.kind {
 	case kindMoment:
@@ -48,7 +48,7 @@ func timeCell(a arrow.Array, t *Type, f Format) Cell {
 	}
 }
 
-// fromText writes the binary format of what the engine sends as text.
+// fromText encodes the binary format of a value that the engine sends as text.
 func fromText(a arrow.Array, t *Type, encode func(dst []byte, text string) ([]byte, error)) Cell {
 	inner := textCell(a)
 	var buf []byte
@@ -65,7 +65,7 @@ func fromText(a arrow.Array, t *Type, encode func(dst []byte, text string) ([]by
 	}
 }
 
-// micros returns the microseconds of a column of moments since 1970, towards the past.
+// micros returns the timestamps of a column in microseconds since 1970, rounded down.
 func micros(a *array.Timestamp) func(row int) int64 {
 	unit := a.DataType().(*arrow.TimestampType).Unit
 	return func(row int) int64 {
@@ -85,7 +85,7 @@ func micros(a *array.Timestamp) func(row int) int64 {
 	}
 }
 
-// outside is a moment that no column has: far beyond the range of PostgreSQL.
+// outside stands for a timestamp beyond PostgreSQL's range. No column has this value.
 const outside = math.MaxInt64 - 1
 
 func times(v, by int64) int64 {
@@ -103,7 +103,7 @@ func floorDiv(v, by int64) int64 {
 	return q
 }
 
-// infinite returns 1 and -1 for the moments before and after all others, else 0.
+// infinite returns 1 for infinity, -1 for -infinity, and otherwise 0.
 func infinite(v int64) int {
 	switch v {
 	case math.MaxInt64:
@@ -155,7 +155,7 @@ func appendInfinity(dst []byte, sign int, f Format, size int) []byte {
 	return binary.BigEndian.AppendUint64(dst, 1<<63)
 }
 
-// appendMoment writes microseconds since 1970 as 2026-01-05 10:00:00.5, followed by a zone.
+// appendMoment formats microseconds since 1970 as 2026-01-05 10:00:00.5, followed by the zone.
 func appendMoment(dst []byte, v int64, zone string) []byte {
 	day := floorDiv(v, microsPerDay)
 	dst, before := appendDay(dst, day)
@@ -167,7 +167,7 @@ func appendMoment(dst []byte, v int64, zone string) []byte {
 	return dst
 }
 
-// appendDay writes a day since 1970-01-01, and reports whether it is before the year 1.
+// appendDay formats a day since 1970-01-01, and reports whether it is before the year 1.
 func appendDay(dst []byte, day int64) (out []byte, before bool) {
 	year, month, dom := civil(day)
 	if before = year <= 0; before {
@@ -181,9 +181,9 @@ func appendDay(dst []byte, day int64) (out []byte, before bool) {
 	return dst, before
 }
 
-// civil returns the date of a day since 1970-01-01 in the Gregorian calendar; the year before 1 is 0.
+// civil returns the Gregorian date of a day since 1970-01-01. Year 0 is the year before 1.
 func civil(day int64) (year int64, month, dom int) {
-	const era = 146097 // days of 400 years
+	const era = 146097 // days in 400 years
 	z := day + 719468
 	n := floorDiv(z, era)
 	doe := z - n*era
@@ -199,7 +199,7 @@ func civil(day int64) (year int64, month, dom int) {
 	return year, month, dom
 }
 
-// appendClock writes microseconds since midnight.
+// appendClock formats microseconds since midnight.
 func appendClock(dst []byte, v int64) []byte {
 	s := v / 1_000_000
 	two := func(n int64) { dst = append(dst, byte('0'+n/10), byte('0'+n%10)) }
@@ -211,7 +211,7 @@ func appendClock(dst []byte, v int64) []byte {
 	return appendFraction(dst, v%1_000_000)
 }
 
-// appendFraction writes microseconds after a decimal point, without trailing zeros.
+// appendFraction formats microseconds after a decimal point, without trailing zeros.
 func appendFraction(dst []byte, micros int64) []byte {
 	if micros == 0 {
 		return dst
@@ -277,7 +277,7 @@ func clockCell(a arrow.Array, t *Type, f Format) Cell {
 	return plain(func(dst []byte, row int) []byte { return appendClock(dst, value(row)) })
 }
 
-// clockText writes a time of day that comes as text, as one of nanoseconds does.
+// clockText formats a time of day that the engine sends as text, such as one with nanoseconds.
 func clockText(a arrow.Array, t *Type, f Format) Cell {
 	return fromText(a, t, func(dst []byte, text string) ([]byte, error) {
 		v, rest, err := readClock(text)
@@ -291,7 +291,7 @@ func clockText(a arrow.Array, t *Type, f Format) Cell {
 	})
 }
 
-// readClock reads HH:MM:SS and up to nine digits after a decimal point, as nanoseconds, and returns what is left.
+// readClock parses HH:MM:SS with up to nine decimals. It returns nanoseconds and the rest of the text.
 func readClock(text string) (nanos int64, rest string, err error) {
 	part := func(most int64) int64 {
 		n, digits := int64(0), 0

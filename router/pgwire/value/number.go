@@ -16,7 +16,7 @@ func appendInt(dst []byte, n int64) []byte { return strconv.AppendInt(dst, n, 10
 
 func appendHex(dst, b []byte) []byte { return hex.AppendEncode(dst, b) }
 
-// appendFloat writes the shortest digits that read back the same, as PostgreSQL does.
+// appendFloat appends the shortest decimal number that is parsed as the same value, as PostgreSQL does.
 func appendFloat(dst []byte, v float64, bits int) []byte {
 	switch {
 	case math.IsNaN(v):
@@ -36,7 +36,7 @@ func appendFloat(dst []byte, v float64, bits int) []byte {
 	return strconv.AppendFloat(dst, v, 'f', -1, bits)
 }
 
-// numericCell writes a number with any number of digits.
+// numericCell formats a number with any number of digits.
 func numericCell(a arrow.Array, t *Type, f Format) Cell {
 	digits := digitsOf(a)
 	if digits == nil {
@@ -55,7 +55,7 @@ func numericCell(a arrow.Array, t *Type, f Format) Cell {
 	}
 }
 
-// digitsOf returns what writes the numbers of a column; nil: it has none.
+// digitsOf returns a function that formats the numbers of a column, or nil if the column has none.
 func digitsOf(a arrow.Array) func(dst []byte, row int) []byte {
 	switch a := a.(type) {
 	case *array.Uint64:
@@ -73,7 +73,7 @@ func digitsOf(a arrow.Array) func(dst []byte, row int) []byte {
 	return nil
 }
 
-// appendDecimal writes n / 10^scale with all digits.
+// appendDecimal appends n / 10^scale with all decimals.
 func appendDecimal(dst []byte, n *big.Int, scale int32) []byte {
 	if n.Sign() < 0 {
 		dst = append(dst, '-')
@@ -91,7 +91,7 @@ func appendDecimal(dst []byte, n *big.Int, scale int32) []byte {
 	return append(dst, digits[at:]...)
 }
 
-// The signs of a numeric in binary format.
+// The values of the sign field in the binary format of numeric.
 const (
 	numericNegative = 0x4000
 	numericNaN      = 0xC000
@@ -99,7 +99,7 @@ const (
 	numericNegInf   = 0xF000
 )
 
-// appendNumeric writes the binary format of a number that is written in digits.
+// appendNumeric encodes a decimal number in the binary format of numeric.
 func appendNumeric(dst []byte, text string) ([]byte, error) {
 	sign := uint16(0)
 	if rest, negative := strings.CutPrefix(text, "-"); negative {
@@ -137,10 +137,10 @@ func appendNumeric(dst []byte, text string) ([]byte, error) {
 	return dst, nil
 }
 
-// maxDigits bounds the digits of a number before and after its point.
+// maxDigits is the maximum number of digits before, and after, the decimal point.
 const maxDigits = 38
 
-// readNumeric reads the binary format of a number.
+// readNumeric decodes the binary format of numeric.
 func readNumeric(b []byte) (string, error) {
 	if len(b) < 8 {
 		return "", badBinary("numeric")

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Stored is a value that is to be stored: INSERT takes texts for all types, and no expressions.
+// Stored is a value for an INSERT. INSERT accepts texts for all types, but no expressions.
 type Stored struct {
 	Text string
-	// Bytes says that Text holds bytes, Null that there is no value.
+	// Bytes is true if Text has binary data. Null is true for a null.
 	Bytes, Null bool
 }
 
-// SQL writes the value as INSERT takes it.
+// SQL formats the value as a literal for INSERT.
 func (s Stored) SQL() string {
 	switch {
 	case s.Null:
@@ -29,7 +29,7 @@ func Store(t *Type, f Format, b []byte) (Stored, error) {
 		return Stored{Null: true}, nil
 	}
 	if t.kind == kindText || f == FormatText && t.kind != kindBool && t.kind != kindBytes && t.kind != kindMoment {
-		// The type of the column checks the literal. This check is for bytes that no text may contain.
+		// The type of the column validates the literal. This check finds bytes that are not allowed in any text.
 		if _, err := textLiteral(Text, string(b)); err != nil {
 			return Stored{}, err
 		}
@@ -59,7 +59,7 @@ func storeText(t *Type, s string) (Stored, error) {
 	return storeMoment(MomentLiteral(s))
 }
 
-// storeMoment returns the text of the literal of a moment.
+// storeMoment returns the text in the literal of a timestamp.
 func storeMoment(literal string, err error) (Stored, error) {
 	if err != nil {
 		return Stored{}, err

@@ -16,7 +16,7 @@ type span struct {
 	micros       int64
 }
 
-// spokenCell writes as text what the engine sends as text: intervals, times with a zone, UUIDs.
+// spokenCell formats values that the engine sends as text: intervals, times with a zone, UUIDs.
 func spokenCell(a arrow.Array, t *Type) Cell {
 	if m, ok := a.(*array.MonthDayNanoInterval); ok {
 		return plain(func(dst []byte, row int) []byte {
@@ -33,7 +33,7 @@ func spokenCell(a arrow.Array, t *Type) Cell {
 	})
 }
 
-// appendPart writes one part of an interval, with a sign if the part before was negative.
+// appendPart appends one part of an interval, with a plus sign if the part before it was negative.
 func appendPart(dst []byte, n int64, unit string, before *bool, empty bool) []byte {
 	if !empty {
 		dst = append(dst, ' ')
@@ -49,7 +49,7 @@ func appendPart(dst []byte, n int64, unit string, before *bool, empty bool) []by
 	return dst
 }
 
-// append writes an interval as PostgreSQL does.
+// append formats an interval as PostgreSQL does.
 func (v span) append(dst []byte) []byte {
 	from, before := len(dst), false
 	for _, part := range []struct {
@@ -81,7 +81,7 @@ func (v span) append(dst []byte) []byte {
 	return appendClock(dst, micros)
 }
 
-// unitMonths and others are the units of an interval, in the engine's words and in PostgreSQL's.
+// The units of intervals in the engine's text and in PostgreSQL's.
 var (
 	unitMonths = map[string]int64{"year": 12, "mon": 1, "month": 1}
 	unitDays   = map[string]int64{"day": 1, "week": 7}
@@ -91,7 +91,7 @@ var (
 	}
 )
 
-// readSpan reads 1 year 2 months 3 days 04:05:06.5.
+// readSpan parses an interval such as 1 year 2 months 3 days 04:05:06.5.
 func readSpan(text string) (v span, err error) {
 	words := strings.Fields(text)
 	for i := 0; i < len(words); i++ {
@@ -128,7 +128,7 @@ func readSpan(text string) (v span, err error) {
 	return v, nil
 }
 
-// readHours reads a number of hours with any number of digits, minutes and seconds, as microseconds.
+// readHours parses hours with any number of digits, minutes and seconds. It returns microseconds.
 func readHours(text string) (int64, error) {
 	hours, rest, _ := strings.Cut(text, ":")
 	h, err := strconv.ParseInt(hours, 10, 32)
@@ -152,7 +152,7 @@ func appendIntervalBinary(dst []byte, text string) ([]byte, error) {
 	return binary.BigEndian.AppendUint32(dst, uint32(v.months)), nil
 }
 
-// appendTimeTZBinary writes a time with an offset, whose seconds PostgreSQL counts to the west.
+// appendTimeTZBinary encodes a time with an offset. PostgreSQL counts the seconds of the offset to the west.
 func appendTimeTZBinary(dst []byte, text string) ([]byte, error) {
 	nanos, rest, err := readClock(text)
 	if err != nil || rest == "" {
@@ -166,7 +166,7 @@ func appendTimeTZBinary(dst []byte, text string) ([]byte, error) {
 	return binary.BigEndian.AppendUint32(dst, uint32(int32(-seconds))), nil
 }
 
-// readOffset reads +02, -05:30 or Z as seconds to the east.
+// readOffset parses +02, -05:30 or Z, and returns seconds to the east.
 func readOffset(text string) (int64, error) {
 	if text == "Z" || text == "z" {
 		return 0, nil
@@ -205,17 +205,17 @@ func appendUUIDBinary(dst []byte, text string) ([]byte, error) {
 	return append(dst, b...), nil
 }
 
-// Error is a value that is not of its type.
+// Error is an error about the value of a parameter or column.
 type Error struct {
-	// State is the SQLSTATE of it.
+	// State is the SQLSTATE.
 	State string
-	// Text says what is wrong.
+	// Text is the message.
 	Text string
 }
 
 func (e *Error) Error() string { return e.Text }
 
-// excerpt bounds what comes back of a client's text.
+// excerpt shortens client text that is returned in an error.
 func excerpt(s string) string {
 	const most = 100
 	if len(s) > most {

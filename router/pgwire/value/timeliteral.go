@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// timeLiteral returns the literal of a moment, date, time of day or interval in text format.
+// timeLiteral returns the literal of a timestamp, date, time of day or interval in text format.
 func timeLiteral(t *Type, s string) (string, error) {
 	s = strings.TrimSpace(s)
 	switch t.kind {
@@ -84,14 +84,14 @@ func dateLiteral(day int64) string {
 	return "DATE " + quote(string(text))
 }
 
-// The moments that nanoseconds of 64 bits hold, in seconds: within them a literal is exact.
+// The timestamps that fit into 64 bits of nanoseconds, in seconds. Literals within this range are exact.
 const (
 	firstNanoSecond = math.MinInt64/1_000_000_000 + 1
 	lastNanoSecond  = math.MaxInt64/1_000_000_000 - 1
 )
 
-// MomentLiteral returns the literal of a moment that is written as PostgreSQL does: with or without an offset, T, Z, up
-// to nine digits, BC, or infinity.
+// MomentLiteral returns the literal of a timestamp in PostgreSQL's notation: with or without an offset, T, Z, up to
+// nine decimals, BC, or infinity.
 func MomentLiteral(s string) (string, error) {
 	switch strings.ToLower(s) {
 	case "infinity", "-infinity":
@@ -123,14 +123,14 @@ func MomentLiteral(s string) (string, error) {
 	return momentLiteral(day*86400-seconds, nanos), nil
 }
 
-// The moments that the engine has, in seconds: 290309 BC to 294247 AD.
+// The range of the engine's timestamps, in seconds: 290309 BC to 294247 AD.
 const (
 	firstSecond = -9223372022400
 	lastSecond  = 9223372036854
 )
 
-// momentLiteral returns the literal of a moment, given as seconds since 1970 and further nanoseconds. Beyond what
-// nanoseconds hold it has microseconds.
+// momentLiteral returns the literal of a timestamp, given as seconds since 1970 and additional nanoseconds. Beyond the
+// range of nanoseconds, the literal has microseconds.
 func momentLiteral(seconds, nanos int64) string {
 	seconds += nanos / int64(time.Second)
 	nanos %= int64(time.Second)
@@ -151,7 +151,7 @@ func momentLiteral(seconds, nanos int64) string {
 	return "TIMESTAMP_NS " + quote(text)
 }
 
-// readDate reads YYYY-MM-DD, as days since 1970, and returns what is left.
+// readDate parses YYYY-MM-DD. It returns days since 1970 and the rest of the text.
 func readDate(s string) (day int64, rest string, err error) {
 	bad := invalidText("date", s)
 	end := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '-' })
@@ -159,7 +159,7 @@ func readDate(s string) (day int64, rest string, err error) {
 		end = len(s)
 	}
 	head := s[:end]
-	if n := strings.Count(head, "-"); n > 2 { // the offset of a date alone
+	if n := strings.Count(head, "-"); n > 2 { // a date followed by an offset
 		at := strings.LastIndexByte(head, '-')
 		head, end = head[:at], at
 	}
@@ -192,8 +192,8 @@ func dayOf(year int64, month, dom int) int64 {
 	return era*146097 + yoe*365 + yoe/4 - yoe/100 + doy - 719468
 }
 
-// binaryTimeLiteral returns the literal of a moment, date, time of day or interval in binary format, whose length was
-// checked.
+// binaryTimeLiteral returns the literal of a timestamp, date, time of day or interval in binary format. The caller has
+// checked the length of b.
 func binaryTimeLiteral(t *Type, b []byte) (string, error) {
 	if len(b) < 4 {
 		return "", badBinary(t.Name)

@@ -1,8 +1,8 @@
-// Package value has the types of PostgreSQL that columns and parameters have, and writes and reads their values in text
-// and binary format.
+// Package value has PostgreSQL's types for columns and parameters, and formats and parses their values in text and
+// binary format.
 //
-// Rows come as Arrow. A Cell appends the value of a row straight from the column's buffer. A parameter becomes a
-// literal of SQL. All functions are pure and may be called concurrently.
+// Rows arrive as Arrow. A Cell appends the value of a row directly from the column's buffer. A parameter becomes an SQL
+// literal. All functions are pure and may be called concurrently.
 package value
 
 import (
@@ -15,7 +15,7 @@ import (
 	"cordwood/router/query/format"
 )
 
-// kind says how values are written.
+// kind is the way in which values of a type are encoded.
 type kind uint8
 
 const (
@@ -39,25 +39,25 @@ const (
 // Type is a type of PostgreSQL.
 type Type struct {
 	OID uint32
-	// Array is the OID of its array; 0: it has none.
+	// Array is the OID of its array type, or 0 if it has none.
 	Array uint32
-	// Len is its length in bytes; -1: it varies.
+	// Len is its size in bytes, or -1 if the size varies.
 	Len int16
-	// Mod is its modifier, as of numeric(10,2); -1: none.
+	// Mod is its type modifier, as in numeric(10,2), or -1 if it has none.
 	Mod int32
-	// Name is what PostgreSQL calls it, in pg_type.
+	// Name is its name in pg_type.
 	Name string
 
 	kind kind
 	elem *Type
-	// cast is the type of the engine that a parameter of this type has.
+	// cast is the engine's type for parameters of this type.
 	cast string
 }
 
-// Elem returns the type of the elements of an array; nil: it is none.
+// Elem returns the type of the elements of an array type, or nil for other types.
 func (t *Type) Elem() *Type { return t.elem }
 
-// Engine returns the name of the engine's type that a parameter of this type has.
+// Engine returns the name of the engine's type for parameters of this type.
 func (t *Type) Engine() string { return t.cast }
 
 // The types.
@@ -95,7 +95,7 @@ var (
 	JSONB   = &Type{OID: 3802, Array: 3807, Len: -1, Mod: -1, Name: "jsonb", kind: kindJSON, cast: "JSON"}
 )
 
-// Scalars are all types that are no arrays, by OID.
+// Scalars are all types except array types, by OID.
 var Scalars = []*Type{
 	Bool, Bytea, Char, Name, Int8, Int2, Int2Vector, Int4, Regproc, Text, OID, OIDVector, JSON, Float4, Float8, Unknown,
 	BPChar, Varchar, Date, Time, Timestamp, TimestampTZ, Interval, TimeTZ, Numeric, UUID, JSONB,
@@ -112,10 +112,10 @@ var byOID = func() map[uint32]*Type {
 	return m
 }()
 
-// ByOID returns a type; nil: it is not known.
+// ByOID returns the type with an OID, or nil if it is unknown.
 func ByOID(oid uint32) *Type { return byOID[oid] }
 
-// ArrayOf returns the type of arrays of t; JSON if there is none.
+// ArrayOf returns the array type of t, or JSON if there is none.
 func ArrayOf(t *Type) *Type {
 	if t.Array == 0 {
 		return JSON
@@ -127,7 +127,7 @@ func ArrayOf(t *Type) *Type {
 	return a
 }
 
-// numericOf returns numeric(precision, scale).
+// numericOf returns the type numeric(precision, scale).
 func numericOf(precision, scale int32) *Type {
 	t := *Numeric
 	t.Mod = (precision<<16 | scale) + 4
@@ -135,16 +135,16 @@ func numericOf(precision, scale int32) *Type {
 	return &t
 }
 
-// wide is the precision of what the engine makes of sums and of integers of 128 bits.
+// wide is the precision of the engine's sums and 128-bit integers.
 const wide = 38
 
-// SQLTypeKey is the key of a field's metadata that has the engine's name of a type which is sent as text.
+// SQLTypeKey is the key in a field's metadata for the engine's type of a column that is sent as text.
 const SQLTypeKey = "cordwood.sql_type"
 
-// jsonType is the value of format.TypeKey in a field's metadata that says that a text is JSON.
+// jsonType is the value of format.TypeKey in a field's metadata for texts that are JSON.
 const jsonType = "Json"
 
-// OfField returns the type of a column of an answer.
+// OfField returns the type of a column of a result.
 func OfField(f arrow.Field) *Type {
 	if name, ok := f.Metadata.GetValue(SQLTypeKey); ok {
 		return OfEngine(name)
@@ -155,7 +155,7 @@ func OfField(f arrow.Field) *Type {
 	return ofArrow(f.Type)
 }
 
-// byArrow are the types that need no look at their parameters.
+// byArrow maps Arrow types without parameters.
 var byArrow = map[arrow.Type]*Type{
 	arrow.BOOL: Bool, arrow.INT8: Int2, arrow.UINT8: Int2, arrow.INT16: Int2, arrow.UINT16: Int4, arrow.INT32: Int4,
 	arrow.UINT32: Int8, arrow.INT64: Int8, arrow.UINT64: numericOf(20, 0), arrow.FLOAT32: Float4, arrow.FLOAT64: Float8,
@@ -188,7 +188,7 @@ func ofArrow(t arrow.DataType) *Type {
 	return Text
 }
 
-// byEngine are the engine's types without parameters.
+// byEngine maps the engine's types without parameters.
 var byEngine = map[string]*Type{
 	"BOOLEAN": Bool, "TINYINT": Int2, "SMALLINT": Int2, "UTINYINT": Int2, "INTEGER": Int4, "USMALLINT": Int4,
 	"BIGINT": Int8, "UINTEGER": Int8, "UBIGINT": numericOf(20, 0), "HUGEINT": Numeric, "UHUGEINT": Numeric,
@@ -198,13 +198,13 @@ var byEngine = map[string]*Type{
 	"JSON": JSON,
 }
 
-// nestedAsText are the words of types that Arrow lacks: what holds one is a text.
+// nestedAsText are the types that Arrow lacks. A nested type that contains one is sent as text.
 var nestedAsText = []string{
 	"ENUM(", "UNION(", "BIT", "TIME WITH TIME ZONE", "UHUGEINT", "BIGNUM", "TIME_NS", "INTERVAL", "UUID", "GEOMETRY",
 	"VARIANT", `"NULL"`,
 }
 
-// OfEngine returns the type for the engine's name of one, as DECIMAL(18,3) or VARCHAR[].
+// OfEngine returns the type for the name of an engine's type, such as DECIMAL(18,3) or VARCHAR[].
 func OfEngine(name string) *Type {
 	if t := byEngine[name]; t != nil {
 		return t
@@ -234,7 +234,7 @@ func holdsText(name string) bool {
 	return slices.ContainsFunc(nestedAsText, func(word string) bool { return strings.Contains(name, word) })
 }
 
-// listOf returns the type of a list of the engine's type.
+// listOf returns the type of a list whose elements have the engine's type elem.
 func listOf(elem string) *Type {
 	switch t := OfEngine(elem); {
 	case elem == "UUID" || elem == "INTERVAL":

@@ -13,7 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// arrayOf makes a column of values, which are texts for types that read texts.
+// arrayOf makes a column from values. Types such as timestamps parse texts.
 func arrayOf(t *testing.T, typ arrow.DataType, values ...any) arrow.Array {
 	t.Helper()
 	b := array.NewBuilder(memory.DefaultAllocator, typ)
@@ -153,7 +153,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// TestFarMoments refuses what PostgreSQL has no moments for.
+// TestFarMoments checks that timestamps beyond PostgreSQL's range are refused.
 func TestFarMoments(t *testing.T) {
 	s := &arrow.TimestampType{Unit: arrow.Second}
 	for v, want := range map[int64]string{
@@ -167,7 +167,7 @@ func TestFarMoments(t *testing.T) {
 	}
 }
 
-// TestTypes finds the type for each name of the engine.
+// TestTypes checks the types for the engine's type names.
 func TestTypes(t *testing.T) {
 	for name, want := range map[string]uint32{
 		"BIGINT": 20, "VARCHAR": 25, "DECIMAL(18,3)": 1700, "HUGEINT": 1700, "VARCHAR[]": 1009, "INTEGER[3]": 1007,
@@ -190,7 +190,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestLiterals makes literals of values in text format.
+// TestLiterals checks the literals for values in text format.
 func TestLiterals(t *testing.T) {
 	for _, tt := range []struct {
 		t           *Type
@@ -251,7 +251,7 @@ func TestLiterals(t *testing.T) {
 	}
 }
 
-// TestRoundTrip reads what was written in binary format.
+// TestRoundTrip decodes values that were encoded in binary format.
 func TestRoundTrip(t *testing.T) {
 	for _, tt := range []struct {
 		t    *Type
@@ -297,7 +297,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// FuzzLiteral reads anything as a value of each type. What becomes a literal ends where the literal ends.
+// FuzzLiteral parses random values as each type. The result must be exactly one literal.
 func FuzzLiteral(f *testing.F) {
 	f.Add(uint16(0), false, []byte("1"))
 	f.Add(uint16(24), true, []byte{0, 1, 0, 1, 0, 0, 0, 2, 0, 1})
