@@ -11,6 +11,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/router/access"
 	"cordwood/router/pgwire/value"
 	"cordwood/router/pgwire/wire"
 	"cordwood/router/query/statement"
@@ -75,6 +76,10 @@ func (c *conn) copyFrom(src copied, f *copyFormat) (*outcome, error) {
 	}
 	ctx, end := c.caller(context.Background(), func(error) {})
 	defer end()
+	// Each INSERT is checked, too, but the client should not send its rows before it is refused.
+	if err := access.From(ctx).Require(access.Need{Privilege: access.Insert, Action: "insert"}); err != nil {
+		return nil, asError(err, nil)
+	}
 	t, err := c.srv.cfg.Service.Table(ctx, orElse(src.table.Database, c.session.schema()), src.table.Table)
 	if err != nil {
 		return nil, asError(err, nil)

@@ -167,6 +167,9 @@ func TestRights(t *testing.T) {
 		{"user=bob password=secret", "TRUNCATE logs", "42501"},
 		{"user=bob password=secret", "PREPARE p AS INSERT INTO logs (host) VALUES ($1); EXECUTE p('a')", "42501"},
 		{"user=bob password=secret", "COPY (SELECT 1) TO STDOUT", ""},
+		// The right is checked before the columns, and so before the client sends rows.
+		{"user=bob password=secret", "COPY logs (nope) FROM STDIN", "42501"},
+		{"user=sam password=secret", "COPY logs (nope) FROM STDIN", "42703"},
 		{"user=sam password=secret", "COPY (SELECT 1) TO STDOUT", "42501"},
 		{"user=sam password=secret", "BEGIN; DECLARE c CURSOR FOR SELECT 1", "42501"},
 		{"user=ann password=secret", "BEGIN READ ONLY; INSERT INTO logs VALUES (1,'',1,NULL)", "25006"},
