@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// blockTime is how long nothing can be written: longer than it takes to notice that a leader has lost its majority.
+// blockTime is how long writes fail. It is longer than a leader takes to notice that it has lost its majority.
 const blockTime = 6 * time.Second
 
-// group starts three nodes, of which each write needs two. Clients send to the first.
+// group starts three nodes. Each write needs two of them. Clients send to the first node.
 func group(t *testing.T) (first *server, others []*server) {
 	t.Helper()
 	first = prepare(t)
@@ -39,9 +39,9 @@ func group(t *testing.T) (first *server, others []*server) {
 	return first, nodes[1:]
 }
 
-// blocked stops two of three nodes for a time in the middle of the delivery, so that nothing can be written, and lets
-// them go on. Clients are refused meanwhile, or their requests wait. A write may have happened although it was
-// refused: that is not known without a majority.
+// blocked stops two of three nodes in the middle of the delivery, so that writes fail, and later resumes them.
+// Meanwhile, the requests of clients wait or are refused. A refused write may have been stored: without a majority,
+// this is unknown.
 func (c *client) blocked(t *testing.T) {
 	s, others := group(t)
 	done := c.begin(s)

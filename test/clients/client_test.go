@@ -13,47 +13,48 @@ import (
 	"time"
 )
 
-// client is a program that sends logs, and what is expected of it. A new client is a row of one of the tables: all
-// that is tried with it is below.
+// client is a program that sends logs, and the expected result. To add a client, add a row to one of the tables; the
+// tests below run for every row.
 type client struct {
-	// name is that of the test, and in programs of other languages that of the client.
+	// name is the name of the test and, in programs in other languages, of the client.
 	name string
-	// send sends the records of a job; nil: the program of the table does.
+	// send sends the records of a job. If it is nil, the program of the table does.
 	send func(s *server, j job) error
-	// door is the address that the client is given.
+	// door returns the address that the client sends to.
 	door func(s *server) string
-	// table is where the records go, mark the expression of a record's mark, and at that of its time.
+	// table is where the records are stored. mark and at are SQL expressions for the mark and the time of a record.
 	table, mark, at string
-	// columns is a condition that each row fulfils. LEVEL stands for the level of a record, MARK for its mark.
+	// columns is a condition that each row must meet. LEVEL stands for the level of a record, MARK for its mark.
 	columns string
 	again   again
-	// doubles: the protocol has no key, so that records may be there twice if an answer is lost.
+	// doubles is true if the protocol has no key, so that a record may be stored twice if a response is lost.
 	doubles bool
-	// socket: its protocol has no refusals. The server reads no further.
+	// socket is true if the protocol cannot refuse data. The server stops reading instead.
 	socket bool
-	// seldom: it sends a request a second, which may come while there is memory for it.
+	// seldom is true if the client sends one request a second, which may arrive while memory is available.
 	seldom bool
-	// often: it is also tried with a server that is killed five times.
+	// often is true if the client is also tested with a server that is killed five times.
 	often bool
-	// hindered: it is also tried with three nodes of which two stop for a time, so that nothing can be written.
+	// hindered is true if the client is also tested with three nodes of which two stop for a time, so that writes fail.
 	hindered bool
-	// perKill is how many records the client may lose each time the server is killed: those of requests under way, if
-	// it sends again only if it cannot connect, and not if a connection breaks.
+	// perKill is the number of records that the client may lose each time the server is killed: those of running
+	// requests, if the client retries only when it cannot connect.
 	perKill int
-	// datagrams: what comes while the server is away, or busy, is lost, so that only one that takes all is tried.
+	// datagrams is true if records are lost while the server is down or busy, so that the client is tested only with a
+	// server that accepts everything.
 	datagrams bool
 }
 
-// again says who sends what could not be sent.
+// again is who sends records again that could not be sent.
 type again int
 
 const (
 	nobody   again = iota // it is lost
 	itself                // the client
-	programs              // the program: the client tells it
+	programs              // the program, which takes the client's name
 )
 
-// job is what a client sends: records with the marks from first to last, with a pause after each 20.
+// job is the records that a client sends: those with the marks from first to last, with a pause after every 20.
 type job struct {
 	first, last int
 	pause       time.Duration
@@ -70,7 +71,7 @@ func (s *server) gelfAddr() string    { return s.gelf }
 func (s *server) fluentAddr() string  { return s.forward }
 func (s *server) usersAddr() string   { return s.users }
 
-// program returns what has a program send by a client: its arguments are name, marks, address and pause.
+// program returns a function that runs a program with the arguments client, marks, address and pause.
 func program(command ...string) func(c *client, s *server, j job) error {
 	return func(c *client, s *server, j job) error {
 		ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
@@ -92,7 +93,7 @@ func program(command ...string) func(c *client, s *server, j job) error {
 	}
 }
 
-// timeoutOf is a time limit of 30 s as OpenTelemetry's exporters in the language of a program take it.
+// timeoutOf returns a time limit of 30 s in the unit that OpenTelemetry's exporters for the program's language use.
 func timeoutOf(program string) string {
 	if strings.Contains(program, "python") {
 		return "30"
@@ -101,14 +102,14 @@ func timeoutOf(program string) string {
 }
 
 const (
-	// pace is how long a client pauses after 20 records where something is to happen meanwhile: it takes 4 s.
+	// pace is the pause after every 20 records in tests that disturb the server: the delivery then takes 4 s.
 	pace = 40 * time.Millisecond
-	// begun is how many records are there when it happens.
+	// begun is the number of stored records at which such a test disturbs the server.
 	begun = 200
 )
 
-// run tries each client of a table: with a server that takes all, with one that is killed and started again in the
-// middle, and with one that is pressed.
+// run tests each client of a table: with a server that accepts everything, with one that is killed and restarted during
+// the delivery, and with one whose memory for bodies is used up.
 func run(t *testing.T, table []client, send func(c *client, s *server, j job) error) {
 	for _, c := range table {
 		if c.send == nil {
@@ -136,7 +137,7 @@ func run(t *testing.T, table []client, send func(c *client, s *server, j job) er
 	}
 }
 
-// whole sends to a server that takes all.
+// whole sends to a server that accepts everything.
 func (c *client) whole(t *testing.T) {
 	s := start(t)
 	if err := c.send(s, job{last: Records}); err != nil {
@@ -145,7 +146,7 @@ func (c *client) whole(t *testing.T) {
 	c.check(s, false, 0)
 }
 
-// killed kills the server in the middle of the delivery, and starts it again on the same ports and data.
+// killed kills the server during the delivery, and restarts it on the same ports and data.
 func (c *client) killed(t *testing.T) {
 	s := start(t)
 	done := c.begin(s)
@@ -157,7 +158,7 @@ func (c *client) killed(t *testing.T) {
 	c.check(s, c.doubles, c.perKill)
 }
 
-// killedOften kills the server five times, each time when more records have come, or the client has sent all.
+// killedOften kills the server five times: each time after more records were stored, or the client is done.
 func (c *client) killedOften(t *testing.T) {
 	const kills = 5
 	s := start(t)
@@ -174,13 +175,13 @@ func (c *client) killedOften(t *testing.T) {
 	c.check(s, c.doubles, kills*c.perKill)
 }
 
-// count is how many rows there are, 0 if that is not known.
+// count returns the number of rows, or 0 if it is unknown.
 func (c *client) count(s *server) int {
 	row, err := s.query("SELECT count(*) FROM " + c.table)
 	if err != nil || len(row) != 1 {
 		return 0
 	}
-	n, _ := strconv.Atoi(row[0]) // what is no number is none
+	n, _ := strconv.Atoi(row[0]) // 0 if it is not a number
 	return n
 }
 
@@ -196,8 +197,8 @@ func await(t *testing.T, holds func() bool) {
 	}
 }
 
-// pressed has the memory for bodies taken for a time in the middle of the delivery. Clients that send again are
-// refused, and the requests of others wait.
+// pressed uses up the memory for bodies for a time during the delivery. Requests of clients that retry are refused, and
+// those of other clients wait.
 func (c *client) pressed(t *testing.T) {
 	policy := "wait"
 	if c.again != nobody {
@@ -208,7 +209,7 @@ func (c *client) pressed(t *testing.T) {
 	done := c.begin(s)
 	if policy == "wait" {
 		s.press()
-	} else { // a client whose protocol has no refusals is not waited for, nor one that is done
+	} else { // clients that are done, or whose protocol cannot refuse data, are not waited for
 		s.pressUntil(func() bool { return c.socket || c.seldom || refused() || len(done) > 0 })
 	}
 	if err := <-done; err != nil {
@@ -220,13 +221,13 @@ func (c *client) pressed(t *testing.T) {
 	c.check(s, false, 0)
 }
 
-// begin starts the delivery, and returns when a part of the records is there. The channel has its outcome.
+// begin starts the delivery, and returns when some of the records are stored. The channel receives the result.
 func (c *client) begin(s *server) <-chan error {
 	s.t.Helper()
 	return c.beginAt(s, pace)
 }
 
-// beginAt is begin with a pause after each 20 records.
+// beginAt is begin with another pause after every 20 records.
 func (c *client) beginAt(s *server, pause time.Duration) <-chan error {
 	s.t.Helper()
 	done := make(chan error, 1)
@@ -240,8 +241,8 @@ func (c *client) beginAt(s *server, pause time.Duration) <-chan error {
 	return done
 }
 
-// check waits until the table has each of the marks but as many as may be lost, and fails if more are missing, one is
-// there more than once although doubles are not allowed, or has columns that make no sense.
+// check waits until at most lost marks are missing from the table. It fails if more are missing, if a mark is stored
+// twice although doubles is false, or if the columns of a row are wrong.
 func (c *client) check(s *server, doubles bool, lost int) {
 	s.t.Helper()
 	columns := strings.NewReplacer("MARK", "mark_number",

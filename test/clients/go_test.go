@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 )
 
-// marks calls do with each mark of a job, as fast as the program makes records.
+// marks calls do with each mark of a job, at the pace of the job.
 func (j job) marks(do func(mark int)) {
 	for mark := j.first; mark < j.last; mark++ {
 		do(mark)
@@ -24,7 +24,7 @@ func (j job) marks(do func(mark int)) {
 	}
 }
 
-// level is that of a record.
+// level returns the level of the record with a mark.
 func level(mark int) string {
 	if mark%10 == 0 {
 		return "error"
@@ -32,7 +32,7 @@ func level(mark int) string {
 	return "info"
 }
 
-// emit sends by the processor that programs use.
+// emit sends records through a batch processor, as programs do.
 func emit(ctx context.Context, exporter sdklog.Exporter, j job) error {
 	provider := sdklog.NewLoggerProvider(
 		sdklog.WithResource(resource.NewSchemaless(attribute.String("service.name", "shop"))),
@@ -52,7 +52,7 @@ func emit(ctx context.Context, exporter sdklog.Exporter, j job) error {
 	return provider.Shutdown(ctx)
 }
 
-// byGRPC sends OTLP by gRPC.
+// byGRPC sends OTLP over gRPC.
 func byGRPC(headers map[string]string, options ...otlploggrpc.Option) func(*server, job) error {
 	return func(s *server, j job) error {
 		ctx := context.WithoutCancel(s.t.Context())
@@ -98,7 +98,7 @@ var goClients = []client{
 	},
 }
 
-// indexerClients are in a program of its own, which takes long to build.
+// indexerClients are in a separate program, because it takes long to build.
 var indexerClients = []client{
 	documents("elasticsearch-7-indexer", programs, false),
 	documents("elasticsearch-8-indexer", programs, false),

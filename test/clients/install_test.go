@@ -8,16 +8,15 @@ import (
 	"time"
 )
 
-// installed installs what a language needs to run its clients, in a folder that git ignores.
+// installed installs the packages that the clients of a language need, into a folder that git ignores.
 type installed struct {
 	once sync.Once
-	why  string // it cannot be had
+	why  string // why they are not available
 }
 
 var node, python, golang, java, otelcolBuild, telegrafBuild installed
 
-// need skips the test if the commands, one after another in a folder, fail: there is no program of that name, or no
-// network. They are run once.
+// need runs the commands in a folder, once. It skips the test if they fail because a program or the network is missing.
 func (i *installed) need(t *testing.T, dir string, commands ...string) {
 	t.Helper()
 	i.once.Do(func() {
@@ -51,7 +50,7 @@ func needPython(t *testing.T) {
 		"test -d elasticsearch8 || "+pip+" --target elasticsearch8 -r requirements-elasticsearch8.txt")
 }
 
-// needJava compiles the program, and writes the arguments with which java finds it and what it needs.
+// needJava compiles the program, and writes a file with java's arguments for its class path.
 func needJava(t *testing.T) {
 	t.Helper()
 	java.need(t, "java", "mvn -q -B dependency:build-classpath -Dmdep.outputFile=target/classpath",
@@ -59,13 +58,13 @@ func needJava(t *testing.T) {
 		`printf -- '-cp "%s:%s"' "$PWD/target/classes" "$(cat target/classpath)" > target/arguments`)
 }
 
-// needCollector builds the OpenTelemetry Collector of a few parts.
+// needCollector builds the OpenTelemetry Collector with a few components.
 func needCollector(t *testing.T) {
 	t.Helper()
 	otelcolBuild.need(t, "collector", "go build -trimpath -ldflags '-s -w' -o otelcol .")
 }
 
-// needTelegraf builds Telegraf of a few parts.
+// needTelegraf builds Telegraf with a few plugins.
 func needTelegraf(t *testing.T) {
 	t.Helper()
 	telegrafBuild.need(t, "telegraf", "go build -trimpath -ldflags '-s -w' -o telegraf -tags "+

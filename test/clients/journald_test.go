@@ -19,7 +19,7 @@ const (
 	journalUpload = "/lib/systemd/systemd-journal-upload"
 )
 
-// journal makes a file of a journal with an entry for each mark, and returns its name.
+// journal makes a journal file with an entry for each mark, and returns its name.
 func journal(t *testing.T, entries int) string {
 	t.Helper()
 	for _, program := range []string{journalRemote, journalUpload} {
@@ -47,8 +47,8 @@ func journal(t *testing.T, entries int) string {
 	return file
 }
 
-// TestJournald has systemd-journal-upload send a journal. While the server is killed, the client ends, and is started
-// again as systemd does it, with the cursor that it has noted. Then a client that has noted nothing sends all again.
+// TestJournald sends a journal with systemd-journal-upload. While the server is down, the client fails, and is
+// restarted with its stored cursor as systemd does. Then a client without a stored cursor sends everything again.
 func TestJournald(t *testing.T) {
 	const entries = 20_000
 	file := journal(t, entries)

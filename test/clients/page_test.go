@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// block returns the block of code of docs/ingestion.md that has all of the texts.
+// block returns the code block of docs/ingestion.md that contains all of the texts.
 func block(t testing.TB, texts ...string) string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "ingestion.md"))
@@ -21,7 +21,7 @@ func block(t testing.TB, texts ...string) string {
 	}
 	parts := strings.Split(string(page), "\n```")
 next:
-	for i := 1; i < len(parts); i += 2 { // between them is what is no code
+	for i := 1; i < len(parts); i += 2 { // text between code blocks has even indexes
 		_, code, _ := strings.Cut(parts[i], "\n")
 		for _, text := range texts {
 			if !strings.Contains(code, text) {
@@ -44,14 +44,14 @@ func hostAndPort(t testing.TB, address string) (host, port string) {
 	return host, port
 }
 
-// recipe is a block of the page that is a part of a program.
+// recipe is a code block of the page that is part of a program.
 type recipe struct {
 	name string
-	// texts are in its block.
+	// texts identify the block.
 	texts []string
-	// before and after are the rest of the program. NUMBER is how many records it sends.
+	// before and after are the rest of the program. NUMBER is the number of records to send.
 	before, after string
-	env           bool // the block has variables of the environment
+	env           bool // the block sets environment variables
 	table, marks  string
 }
 
@@ -104,7 +104,7 @@ for mark in range(NUMBER):
 provider.shutdown()
 `
 
-// try runs the blocks of the page with a server at another address than theirs.
+// try runs the code blocks of the page, with the address of a test server in place of theirs.
 func try(t *testing.T, recipes []recipe, dir, name, interpreter string) {
 	for _, r := range recipes {
 		t.Run(r.name, func(t *testing.T) {
@@ -120,7 +120,7 @@ func try(t *testing.T, recipes []recipe, dir, name, interpreter string) {
 			text = strings.ReplaceAll(r.before+text+"\n"+r.after, "NUMBER", fmt.Sprint(number))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			file, err := os.CreateTemp(dir, "page-*-"+name) // a program finds its packages from where it lies
+			file, err := os.CreateTemp(dir, "page-*-"+name) // a program finds its packages by its folder
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -140,13 +140,13 @@ func try(t *testing.T, recipes []recipe, dir, name, interpreter string) {
 	}
 }
 
-// TestPageNode runs the blocks of docs/ingestion.md for Node.js.
+// TestPageNode runs the code blocks of docs/ingestion.md for Node.js.
 func TestPageNode(t *testing.T) {
 	needNode(t)
 	try(t, nodeRecipes, "node", "program.cjs", "node")
 }
 
-// TestPagePython runs the blocks of docs/ingestion.md for Python, and those for all of OpenTelemetry's SDKs.
+// TestPagePython runs the code blocks of docs/ingestion.md for Python, and those for all of OpenTelemetry's SDKs.
 func TestPagePython(t *testing.T) {
 	needPython(t)
 	try(t, pythonRecipes, "python", "program.py", filepath.Join("python", "venv", "bin", "python"))

@@ -23,7 +23,7 @@ import (
 
 const (
 	pgText = "Ünïcode ☃ 🎉 'single' \"double\" back\\slash %s $1 ? ; -- \t\nnext"
-	// pgSlow takes minutes.
+	// pgSlow is a statement that takes minutes.
 	pgSlow = "SELECT count(*) FROM generate_series(1, 100000) a(x), generate_series(1, 1000000) b(y) " +
 		"WHERE x % 7 = y % 13"
 	pgColumns = "ts, id, s, ms, us, i8, i16, i64, u8, u16, u32, f32, f64, b, t, bin, j"
@@ -31,7 +31,7 @@ const (
 	pgJSON    = `{"a": [1, "x", null], "n": 12345678901234567}`
 )
 
-// link is the address of a target as a URL.
+// link returns the URL of a target.
 func (to pgTarget) link(password, options string) string {
 	u := url.URL{
 		Scheme: "postgres", User: url.UserPassword(to.database, password), Host: to.host + ":" + to.port,
@@ -40,7 +40,7 @@ func (to pgTarget) link(password, options string) string {
 	return u.String()
 }
 
-// withTLS are the options of a connection by TLS whose certificate is checked.
+// withTLS returns the options of a TLS connection that checks the certificate.
 func (to pgTarget) withTLS() string {
 	return "sslmode=verify-full&sslrootcert=" + url.QueryEscape(to.ca)
 }
@@ -66,7 +66,7 @@ type pgRow struct {
 
 func to[T any](v T) *T { return &v }
 
-// pgRows are those that are stored and read again: extremes, their opposites, and nulls.
+// pgRows are the rows that are stored and read back: the largest and smallest values, and nulls.
 func pgRows() []*pgRow {
 	rows := []*pgRow{
 		{
@@ -93,7 +93,7 @@ func pgRows() []*pgRow {
 	return rows
 }
 
-// place sets where the fields are read into, and what is sent of them.
+// place returns the variables to read the fields into, and the values to send.
 func (r *pgRow) place() {
 	r.fields = []any{
 		&r.TS, &r.ID, &r.S, &r.MS, &r.US, &r.I8, &r.I16, &r.I64, &r.U8, &r.U16, &r.U32, &r.F32, &r.F64, &r.B, &r.T, &r.Bin,
@@ -104,7 +104,7 @@ func (r *pgRow) place() {
 	}
 }
 
-// text is the row for comparisons: times in UTC, NaN as a text.
+// text formats the row for comparisons: times in UTC, NaN as text.
 func (r *pgRow) text() string {
 	utc := func(t *time.Time) string {
 		if t == nil {
@@ -131,7 +131,7 @@ func (r *pgRow) text() string {
 	return fmt.Sprintln(utc(&r.TS), r.ID, utc(r.S), utc(r.MS), utc(r.US), string(rest), f32, f64, document)
 }
 
-// sameRow compares a row that was read with what was stored.
+// sameRow compares a row that was read with the stored row.
 func sameRow(got, want *pgRow) error {
 	if g, w := got.text(), want.text(); g != w {
 		return fmt.Errorf("the row is\n%swant\n%s", g, w)
@@ -139,7 +139,7 @@ func sameRow(got, want *pgRow) error {
 	return nil
 }
 
-// pgError is an error of the server as both drivers tell it.
+// pgError is an error of the server, independent of the driver.
 type pgError struct{ code, position string }
 
 func errorOf(err error) pgError {
@@ -154,7 +154,7 @@ func errorOf(err error) pgError {
 	return pgError{}
 }
 
-// pgMistakes are statements, the SQLSTATE of their error, and its position if it has one.
+// pgMistakes are invalid statements with the SQLSTATE and, if there is one, the position of their error.
 var pgMistakes = []struct{ sql, code, position string }{
 	{"SELECT missing FROM types", "42703", "8"},
 	{"SELECT id FROM missing", "42P01", "16"},
@@ -163,7 +163,7 @@ var pgMistakes = []struct{ sql, code, position string }{
 	{"UPDATE types SET id = 1", "0A000", ""},
 }
 
-// byDriver are the checks that database/sql can carry out with a driver.
+// byDriver returns the checks that work with every driver of database/sql.
 func byDriver(driver string) map[string]func(t *testing.T, to pgTarget) error {
 	d := sqlDriver(driver)
 	return map[string]func(t *testing.T, to pgTarget) error{
@@ -369,7 +369,7 @@ func (d sqlDriver) errors(_ *testing.T, to pgTarget) error {
 	})
 }
 
-// byPQ has checks of lib/pq that database/sql has no words for.
+// byPQ returns checks of lib/pq that database/sql cannot express.
 func byPQ() map[string]func(t *testing.T, to pgTarget) error {
 	checks := byDriver("postgres")
 	checks[pgCopy] = func(_ *testing.T, to pgTarget) error {
@@ -407,7 +407,7 @@ func byPQ() map[string]func(t *testing.T, to pgTarget) error {
 	return checks
 }
 
-// byPGX are the checks with pgx's own API.
+// byPGX returns the checks with pgx's own API.
 func byPGX(mode string) map[string]func(t *testing.T, to pgTarget) error {
 	options := withoutTLS + "&default_query_exec_mode=" + mode
 	with := func(use func(ctx context.Context, c *pgx.Conn, to pgTarget) error) func(*testing.T, pgTarget) error {

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// psql is psql of Debian's package postgresql-client.
+// psql is the psql of Debian's package postgresql-client.
 type psql struct{}
 
-// run runs commands, and returns what psql prints on both streams.
+// run runs commands, and returns the standard output and standard error of psql.
 func (psql) run(ctx context.Context, to pgTarget, password, options string, commands ...string) (string, error) {
 	args := []string{"-X", "-q", "-A", "-v", "VERBOSITY=verbose", fmt.Sprintf(
 		"host=%s port=%s dbname=%s user=%[3]s sslrootcert=%s %s", to.host, to.port, to.database, to.ca, options)}
@@ -30,7 +30,7 @@ func (psql) run(ctx context.Context, to pgTarget, password, options string, comm
 	return string(out), err
 }
 
-// prints runs commands without TLS, and compares what is printed.
+// prints runs commands without TLS, and compares the output.
 func (p psql) prints(t *testing.T, to pgTarget, want string, commands ...string) error {
 	commands = append([]string{`\pset tuples_only`}, commands...)
 	got, err := p.run(t.Context(), to, pgPassword, "sslmode=disable", commands...)
@@ -40,7 +40,7 @@ func (p psql) prints(t *testing.T, to pgTarget, want string, commands ...string)
 	return nil
 }
 
-// has runs a command, and looks for texts in what is printed.
+// has runs a command, and checks that the output contains texts.
 func (p psql) has(t *testing.T, to pgTarget, command string, texts ...string) error {
 	got, err := p.run(t.Context(), to, pgPassword, "sslmode=disable", command)
 	for _, text := range texts {
@@ -119,8 +119,8 @@ func (p psql) cancel(t *testing.T, to pgTarget) error {
 	}
 	_, err = bufio.NewReader(out).ReadString('\n')
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()              // its status is 1: the text says more
-	ticker := time.NewTicker(500 * time.Millisecond) // the first may come before the statement
+	go func() { ended <- cmd.Wait() }()              // the status is 1: the output has the reason
+	ticker := time.NewTicker(500 * time.Millisecond) // the first signal may be sent before the statement runs
 	defer ticker.Stop()
 	for end := time.Now().Add(20 * time.Second); err == nil; {
 		select {
@@ -130,7 +130,7 @@ func (p psql) cancel(t *testing.T, to pgTarget) error {
 			}
 			return nil
 		case <-ticker.C:
-			err = cmd.Process.Signal(os.Interrupt) // as Ctrl-C does
+			err = cmd.Process.Signal(os.Interrupt) // like Ctrl-C
 			if time.Now().After(end) {
 				err = errors.New("the statement goes on")
 			}

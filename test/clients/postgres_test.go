@@ -29,15 +29,15 @@ import (
 )
 
 const (
-	// pgUser asks over HTTP. Each client has a user of its own, whose name is that of its database.
+	// pgUser is the user for requests over HTTP. Each client has its own user, named after its database.
 	pgUser = "ann"
-	// pgPassword has what a client must quote or encode.
+	// pgPassword has characters that a client must quote or encode.
 	pgPassword = "pass wörd's"
-	// pgMany is how many rows public.many has: n from 0 on.
+	// pgMany is the number of rows in public.many, whose n counts from 0.
 	pgMany = 100_000
 )
 
-// The checks of a client. What each does is described in README.md.
+// The checks of a client. README.md describes them.
 const (
 	pgConnect    = "connect"
 	pgTLS        = "tls"
@@ -54,8 +54,8 @@ var pgChecks = []string{
 	pgConnect, pgTLS, pgSchema, pgParameters, pgTypes, pgFetch, pgCancel, pgErrors, pgCopy,
 }
 
-// pgTarget is what a client is told: where the server listens, its database there, and the authority of the server's
-// certificate.
+// pgTarget is the configuration of a client: the server's address, its database, and the file with the CA of the
+// server's certificate.
 type pgTarget struct {
 	host, port, database, ca string
 }
@@ -63,22 +63,22 @@ type pgTarget struct {
 // pgClient is a client of PostgreSQL.
 type pgClient struct {
 	name string
-	// without lists the checks that the client has no means for.
+	// without lists the checks that the client cannot run.
 	without []string
-	// run carries out the checks, and calls report with the outcome of each.
+	// run runs the checks, and calls report with the result of each.
 	run func(t *testing.T, to pgTarget, report func(check string, err error))
 }
 
-// database is the name of the client's database, and of its user.
+// database returns the name of the client's database, which is also the name of its user.
 func (c *pgClient) database() string { return strings.ReplaceAll(c.name, "-", "_") }
 
-// pgServer is a server with users, TLS, and a table of many rows.
+// pgServer is a server with users, TLS, and a table with many rows.
 type pgServer struct {
 	*server
 	host, port, ca string
 }
 
-// startPG starts the server of all clients of PostgreSQL.
+// startPG starts a server for all clients of PostgreSQL.
 func startPG(t *testing.T, tables ...[]pgClient) *pgServer {
 	t.Helper()
 	s := prepare(t)
@@ -87,7 +87,7 @@ func startPG(t *testing.T, tables ...[]pgClient) *pgServer {
 	cert, key := certificate(t, dir, host)
 	users := filepath.Join(dir, "users")
 	list := pgUser + "=" + pgPassword + "\n"
-	for _, c := range slices.Concat(tables...) { // wrong passwords are counted by user
+	for _, c := range slices.Concat(tables...) { // wrong passwords are counted for each user
 		list += c.database() + "=" + pgPassword + "\n"
 	}
 	if err := os.WriteFile(users, []byte(list), 0o600); err != nil {
@@ -145,7 +145,7 @@ func (p *pgServer) fill() {
 	p.post("/v1/ingest?table=many&pipeline_name=svc_identity&custom_time_index=ts;epoch;ns", "application/x-ndjson", &rows)
 }
 
-// database makes a database for a client, with a table of each type of columns, and one that merges rows.
+// database creates a database for a client, with a table that has all types of columns, and a table that merges rows.
 func (p *pgServer) database(c *pgClient) pgTarget {
 	p.t.Helper()
 	db := c.database()
@@ -159,7 +159,7 @@ func (p *pgServer) database(c *pgClient) pgTarget {
 	return pgTarget{host: p.host, port: p.port, database: db, ca: p.ca}
 }
 
-// certificate writes a certificate for an address, which is its own authority, and its key.
+// certificate writes a self-signed certificate for an address, and its key.
 func certificate(t *testing.T, dir, ip string) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -191,15 +191,15 @@ func certificate(t *testing.T, dir, ip string) (cert, key string) {
 	return cert, key
 }
 
-// pgProgram carries out the checks by a program, which gets the client's name, host, port, database and the file of
-// the authority, and prints a line for each check: "ok CHECK", or "failed CHECK TEXT".
+// pgProgram runs the checks by a program. Its arguments are the client's name, host, port, database and CA file. For
+// each check it prints a line "ok CHECK" or "failed CHECK TEXT".
 func pgProgram(client string, command ...string) func(*testing.T, pgTarget, func(string, error)) {
 	return func(t *testing.T, to pgTarget, report func(string, error)) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		args := append(command[1:len(command):len(command)], client, to.host, to.port, to.database, to.ca)
 		cmd := exec.CommandContext(ctx, command[0], args...)
-		cmd.Env = append(os.Environ(), "PGPASSWORD=", "TZ=America/New_York") // what is UTC must not depend on the machine
+		cmd.Env = append(os.Environ(), "PGPASSWORD=", "TZ=America/New_York") // results in UTC must not depend on the machine
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		out, err := cmd.CombinedOutput()
 		for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
@@ -218,7 +218,7 @@ func pgProgram(client string, command ...string) func(*testing.T, pgTarget, func
 	}
 }
 
-// pgFunctions carries out the checks by functions of this program.
+// pgFunctions runs the checks by Go functions.
 func pgFunctions(
 	checks map[string]func(t *testing.T, to pgTarget) error,
 ) func(*testing.T, pgTarget, func(string, error)) {
@@ -231,7 +231,7 @@ func pgFunctions(
 	}
 }
 
-// runPG tries each client of a table with the server.
+// runPG tests each client of a table with the server.
 func runPG(t *testing.T, p *pgServer, table []pgClient) {
 	for _, c := range table {
 		t.Run(c.name, func(t *testing.T) {
@@ -287,7 +287,7 @@ func python3(client string) pgClient {
 		filepath.Join("postgres", "python", "check.py"))}
 }
 
-// without names checks that a client has no means for.
+// except returns the client without checks that it cannot run.
 func (c pgClient) except(checks ...string) pgClient {
 	c.without = checks
 	return c
@@ -302,7 +302,7 @@ var pgPythonClients = []pgClient{
 	python3("sqlalchemy-psycopg3").except(pgCancel, pgCopy),
 	python3("sqlalchemy-pg8000").except(pgCancel, pgCopy),
 	python3("pyodbc").except(pgCopy),
-	python3("pyodbc-fetch").except(pgCopy), // it declares a cursor for each query
+	python3("pyodbc-fetch").except(pgCopy), // psqlODBC declares a cursor for each query
 }
 
 func nodeClient(name string) pgClient {

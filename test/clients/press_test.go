@@ -11,15 +11,16 @@ import (
 )
 
 const (
-	// pressLimit is the memory for bodies of a server that is pressed.
+	// pressLimit is the memory for bodies of a server whose memory is used up.
 	pressLimit = 8 << 20
-	// pressTime is how long it is pressed, and longestPress the time in which a client that is slow has to be refused.
+	// pressTime is how long the memory is used up. longestPress is the time within which even a slow client must be
+	// refused.
 	pressTime    = 2500 * time.Millisecond
 	longestPress = 30 * time.Second
 )
 
-// pressUntil takes the server's memory for bodies for a time, and then until a condition holds. A server that refuses
-// reserves what a request announces.
+// pressUntil takes the server's memory for bodies for pressTime, and then until a condition holds. The server reserves
+// the memory that a request announces.
 func (s *server) pressUntil(holds func() bool) {
 	s.t.Helper()
 	conn := s.announce()
@@ -29,20 +30,20 @@ func (s *server) pressUntil(holds func() bool) {
 	begun := time.Now()
 	for time.Since(begun) < pressTime || !holds() && time.Since(begun) < longestPress {
 		<-ticker.C
-		if _, err := conn.Write([]byte{' '}); err != nil { // the server gave it up
+		if _, err := conn.Write([]byte{' '}); err != nil { // the server has closed the connection
 			_ = conn.Close()
 			conn = s.announce()
 		}
 	}
 }
 
-// press takes the memory for bodies of a server for a time. One whose requests wait gives such a reservation to others,
-// and so the memory is filled here, and others' requests wait for a second, again and again.
+// press takes the server's memory for bodies for a time. If requests wait for memory, the server takes back memory that
+// is only reserved. So this function sends the bodies, and other requests wait for a second, again and again.
 func (s *server) press() {
 	s.t.Helper()
 	end := time.Now().Add(pressTime)
 	var hogs sync.WaitGroup
-	for range 2 { // while one leaves, the other stands in the queue before the client
+	for range 2 { // when one leaves, the other is in the queue before the client
 		hogs.Go(func() {
 			for time.Now().Before(end) {
 				s.fill()
@@ -52,7 +53,7 @@ func (s *server) press() {
 	hogs.Wait()
 }
 
-// announce sends the head of a request whose body takes all memory, and its first bytes.
+// announce sends the header of a request whose body takes all memory, and the first bytes of the body.
 func (s *server) announce() net.Conn {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", s.users)
@@ -67,7 +68,7 @@ func (s *server) announce() net.Conn {
 	return conn
 }
 
-// fill sends nearly all of such a body at once, the next bytes slowly, and never the last.
+// fill sends nearly all of such a body at once, then a few bytes slowly, and never the last one.
 func (s *server) fill() {
 	conn := s.announce()
 	defer conn.Close()
@@ -86,7 +87,7 @@ func (s *server) fill() {
 	}
 }
 
-// metric returns the sum of a metric over the series whose text has a part.
+// metric returns the sum of the series of a metric whose text contains part.
 func (s *server) metric(name, part string) (sum float64) {
 	s.t.Helper()
 	resp, err := http.Get("http://" + s.users + "/metrics")

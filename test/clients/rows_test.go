@@ -1,9 +1,9 @@
 package clients
 
 const (
-	// ofOTLP is true of the rows that OTLP's exporters make.
+	// ofOTLP holds for the rows of OTLP exporters.
 	ofOTLP = `body = 'a record' AND lower(severity_text) = LEVEL AND resource_attributes->>'service.name' = 'shop'`
-	// ofDocuments is true of the rows that Elasticsearch's clients make.
+	// ofDocuments holds for the rows of Elasticsearch clients.
 	ofDocuments = `message = 'a record' AND level = LEVEL AND "@timestamp" IS NOT NULL`
 	ofFluentd   = `message = 'a record' AND lower(level) = LEVEL AND tag = 'shop.cart'`
 	ofDatadog   = `message = 'a record' AND service = 'shop' AND status = LEVEL AND ddtags->>'env' = 'test'`
@@ -13,7 +13,7 @@ const (
 	markOfOTLP = "log_attributes->>'mark'"
 )
 
-// documents is a client of Elasticsearch's bulk API.
+// documents returns a client of Elasticsearch's bulk API.
 func documents(name string, again again, doubles bool) client {
 	return client{
 		name: name, door: (*server).elasticAddr, table: "shop", mark: "mark", columns: ofDocuments, again: again,
@@ -21,19 +21,19 @@ func documents(name string, again again, doubles bool) client {
 	}
 }
 
-// often has a client tried with a server that is killed five times.
+// often marks a client to be also tested with a server that is killed five times.
 func often(c client) client {
 	c.often = true
 	return c
 }
 
-// hindered has a client tried with nodes that cannot write for a time, too.
+// hindered marks a client to be also tested with nodes that cannot write for a time.
 func hindered(c client) client {
 	c.hindered = true
 	return c
 }
 
-// otlp is an exporter of OpenTelemetry. Its protocol has no key.
+// otlp returns an OpenTelemetry exporter. Its protocol has no key.
 func otlp(name string, door func(*server) string, again again) client {
 	return client{
 		name: name, door: door, table: "records", mark: markOfOTLP, at: "timestamp", columns: ofOTLP, again: again,
@@ -122,7 +122,7 @@ var nodeClients = []client{
 	},
 	{
 		name: "winston-log2gelf", door: (*server).gelfAddr, table: "gelf_logs", mark: "mark", again: nobody,
-		columns: `message = 'a record' AND host = 'web1' AND service = 'shop'`, // its levels are winston's
+		columns: `message = 'a record' AND host = 'web1' AND service = 'shop'`, // its levels are named by winston
 	},
 	{
 		name: "winston-log2gelf-http", door: (*server).usersAddr, table: "gelf_logs", mark: "mark", again: nobody,
@@ -143,7 +143,7 @@ var nodeClients = []client{
 	},
 	{
 		name: "pino-socket", door: (*server).syslogAddr, table: "syslog", mark: "message->>'mark'", again: nobody,
-		columns: `message->>'msg' = 'a record' AND severity IS NULL`, // lines of JSON are kept whole
+		columns: `message->>'msg' = 'a record' AND severity IS NULL`, // JSON lines are not split into columns
 	},
 	otlp("pino-opentelemetry-transport", (*server).otlpAddr, nobody),
 	otlp("winston-otel", (*server).otlpAddr, itself),
@@ -199,7 +199,7 @@ var pythonClients = []client{
 		columns: ofFluentd,
 	},
 	hindered(often(otlp("otlp-grpc", (*server).callsAddr, itself))),
-	otlp("otlp-http", (*server).otlpAddr, itself), // it sends once again after a connection was cut
+	otlp("otlp-http", (*server).otlpAddr, itself), // it retries once if a connection breaks
 	{
 		name: "syslog-udp", door: (*server).syslogAddr, table: "syslog", mark: markInText,
 		columns: ofSyslog, again: nobody, datagrams: true,

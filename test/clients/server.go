@@ -1,5 +1,5 @@
-// Package clients sends logs with the real clients of other systems, as their users configure them, to a real server,
-// and checks that every record is there once. README.md says how to run it.
+// Package clients sends logs to a real server with the real clients of other systems, configured as their users do, and
+// checks that every record is stored once. README.md describes how to run it.
 package clients
 
 import (
@@ -19,10 +19,10 @@ import (
 	"time"
 )
 
-// Records is how many a client sends.
+// Records is the number of records that a client sends.
 const Records = 2000
 
-// server is a process of cordwood with a port for every protocol.
+// server is a cordwood process with a port for every protocol.
 type server struct {
 	t    testing.TB
 	bin  string
@@ -31,14 +31,14 @@ type server struct {
 	// ended is closed when the process has ended.
 	ended <-chan struct{}
 	log   string
-	// The addresses of the ports: calls is that of OTLP by gRPC.
+	// The addresses of the ports. calls is the address of OTLP over gRPC.
 	users, rpc, elasticsearch, loki, splunk, otlp, calls, datadog, syslog, gelf, forward string
-	// url is that of the port of users, which web asks.
+	// url is the URL of the HTTP port, to which web sends requests.
 	url string
 	web *http.Client
 }
 
-// start starts a server with further flags, which ends with the test. Without CORDWOOD_BIN the test is skipped.
+// start starts a server with additional flags. It ends with the test. Without CORDWOOD_BIN the test is skipped.
 func start(t testing.TB, flags ...string) *server {
 	t.Helper()
 	s := prepare(t)
@@ -47,7 +47,7 @@ func start(t testing.TB, flags ...string) *server {
 	return s
 }
 
-// prepare returns a server that is not started yet.
+// prepare returns a server that has not been started.
 func prepare(t testing.TB) *server {
 	t.Helper()
 	bin := os.Getenv("CORDWOOD_BIN")
@@ -55,7 +55,7 @@ func prepare(t testing.TB) *server {
 		t.Skip("CORDWOOD_BIN names no server: `make clients-test` does")
 	}
 	s := &server{t: t, bin: bin, log: filepath.Join(t.TempDir(), "log")}
-	// An address of its own on this machine: no client that connects elsewhere can take its ports.
+	// Each test has its own loopback address, so that no other client can take its ports.
 	ip := fmt.Sprintf("127.%d.%d.%d", 192+rand.IntN(32), rand.IntN(256), 1+rand.IntN(254))
 	s.rpc = ip + ":4001"
 	s.users, s.loki, s.splunk, s.otlp, s.calls = ip+":4000", ip+":3100", ip+":8088", ip+":4318", ip+":4317"
@@ -123,7 +123,7 @@ func (s *server) run() {
 	}
 }
 
-// end ends the process by a signal and waits for its end.
+// end sends a signal to the process and waits until it has ended.
 func (s *server) end(by os.Signal) {
 	if s.cmd == nil {
 		return
@@ -133,7 +133,7 @@ func (s *server) end(by os.Signal) {
 	s.cmd = nil
 }
 
-// query returns the first row of a statement, as texts.
+// query returns the first row of a result, as texts.
 func (s *server) query(sql string) ([]string, error) {
 	resp, err := s.web.PostForm(s.url+"/v1/sql?format=csv", url.Values{"sql": {sql}})
 	if err != nil {
@@ -153,7 +153,7 @@ func (s *server) query(sql string) ([]string, error) {
 	return strings.Split(strings.TrimSpace(line), ","), nil
 }
 
-// await waits until the first row of a statement has the values that are wanted.
+// await waits until the first row of a result has the given values.
 func (s *server) await(sql string, values ...string) {
 	s.t.Helper()
 	want := fmt.Sprint(values)

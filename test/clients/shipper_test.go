@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// shipper is a program that sends the lines of a file, by a block of docs/ingestion.md. In its settings BLOCK is that
-// block, and DIR a folder of its own.
+// shipper is a program that sends the lines of a file, configured with a code block of docs/ingestion.md. In its
+// settings, BLOCK stands for this block, and DIR for a temporary folder.
 type shipper struct {
-	program  []string // the file with the settings is the last argument
-	texts    []string // that the block has
+	program  []string // the name of the settings file is appended
+	texts    []string // texts that identify the block
 	settings string
 }
 
@@ -24,13 +24,13 @@ var (
 	telegraf = []string{"telegraf/telegraf", "--config"}
 )
 
-// collectorInput is what the Collector's settings have beside an exporter.
+// collectorInput is the Collector's configuration without an exporter.
 const collectorInput = `
 receivers: {filelog: {include: [DIR/in.log], start_at: beginning, OPERATORS}}
 service: {telemetry: {metrics: {level: none}}, pipelines: {logs: {receivers: [filelog], exporters: [EXPORTER]}}}
 BLOCK`
 
-// collector is settings with an exporter, and operators of the receiver.
+// collector returns the Collector's configuration with an exporter and operators of the receiver.
 func collector(exporter, operators string) string {
 	return strings.NewReplacer("EXPORTER", exporter, "OPERATORS", operators).Replace(collectorInput)
 }
@@ -45,7 +45,7 @@ const telegrafInput = `
   data_type = "string"
 `
 
-// These settings are in no block of the page, which shows the server's side of syslog.
+// The page shows only the server's side of syslog, so these settings are not in a block of it.
 const (
 	collectorSyslog = `
 exporters:
@@ -68,7 +68,7 @@ var collectorClients = []client{
 	},
 	{
 		name: "syslog", table: "syslog", mark: markInText, columns: `message LIKE 'a record%' AND severity = 'notice'`,
-		again: nobody, at: "now()", // what was under way when a server is killed is lost; the lines have no times
+		again: nobody, at: "now()", // records in flight are lost when a server is killed; the lines have no times
 		send: shipper{otelcol, nil, collector("syslog", toMessage) + collectorSyslog}.send,
 	},
 }
@@ -83,13 +83,13 @@ var telegrafClients = []client{
 	{
 		name: "elasticsearch", table: "app", mark: `regexp_extract("tail.value", 'mark=(\d+)', 1)`,
 		columns: `"tail.value" LIKE 'a record%' AND measurement_name = 'tail' AND "tag.host" <> ''`, again: itself,
-		seldom: true, doubles: true, // it sends a batch again together with records that came since
+		seldom: true, doubles: true, // it sends a batch again together with newer records
 		send: shipper{telegraf, []string{"[[outputs.elasticsearch]]"}, telegrafInput + "BLOCK"}.send,
 	},
 }
 
-// send starts the program, and writes a line for each mark. The program ends with the test: it does not say when it
-// has sent them.
+// send starts the program, and writes a line for each mark. The program runs until the test ends: it does not report
+// when it has sent the lines.
 func (p shipper) send(s *server, j job) error {
 	dir := s.t.TempDir()
 	output := ""
@@ -137,13 +137,13 @@ func (p shipper) send(s *server, j job) error {
 	return err
 }
 
-// TestCollector has the OpenTelemetry Collector send the lines of a file.
+// TestCollector sends the lines of a file with the OpenTelemetry Collector.
 func TestCollector(t *testing.T) {
 	needCollector(t)
 	run(t, collectorClients, nil)
 }
 
-// TestTelegraf has Telegraf send the lines of a file.
+// TestTelegraf sends the lines of a file with Telegraf.
 func TestTelegraf(t *testing.T) {
 	needTelegraf(t)
 	run(t, telegrafClients, nil)

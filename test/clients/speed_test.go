@@ -15,14 +15,14 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// perRequest is how many records a request of BenchmarkDoors has.
+// perRequest is the number of records in a request of BenchmarkDoors.
 const perRequest = 5000
 
-// doors are the protocols whose cost is measured, and how a request of each is made of lines of JSON.
+// doors are the protocols whose cost is measured, each with a function that encodes a request.
 var doors = []struct {
 	name, path, contentType string
 	table                   string
-	// encode makes a request of lines, the first of which is the one numbered at of all.
+	// encode encodes JSON lines as a request. at is the number of the first line.
 	encode func(lines [][]byte, at int) []byte
 }{
 	{"ingest", "/v1/ingest?table=native&pipeline_name=svc_identity", "application/x-ndjson", "native", ndjson},
@@ -40,7 +40,7 @@ func bulkBody(lines [][]byte, _ int) (out []byte) {
 	return out
 }
 
-// field appends a field of a protobuf message that has a length.
+// field appends a length-delimited field of a protobuf message.
 func field(to []byte, number protowire.Number, value []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(to, number, protowire.BytesType), value)
 }
@@ -55,7 +55,7 @@ func lokiBody(lines [][]byte, first int) []byte {
 	return s2.EncodeSnappy(nil, field(nil, 1, stream))
 }
 
-// withAttribute appends a text as an attribute.
+// withAttribute appends an attribute with a string value.
 func withAttribute(to []byte, number protowire.Number, name, value string) []byte {
 	return field(to, number, field(field(nil, 1, []byte(name)), 2, field(nil, 1, []byte(value))))
 }
@@ -75,8 +75,8 @@ func otlpBody(lines [][]byte, first int) []byte {
 	return field(nil, 1, field(resource, 2, scope))
 }
 
-// BenchmarkDoors sends the lines of the file LINES_FILE, which has JSON objects, by each protocol, and says how many
-// of them the server stores in a second of processor time.
+// BenchmarkDoors sends the JSON lines of the file LINES_FILE over each protocol. It reports how many lines the server
+// stores per second of CPU time.
 func BenchmarkDoors(b *testing.B) {
 	data, err := os.ReadFile(os.Getenv("LINES_FILE"))
 	if err != nil {
@@ -116,7 +116,7 @@ func BenchmarkDoors(b *testing.B) {
 	}
 }
 
-// cpuSeconds returns the processor time of a process.
+// cpuSeconds returns the CPU time of a process.
 func cpuSeconds(b *testing.B, pid int) float64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -134,8 +134,8 @@ func cpuSeconds(b *testing.B, pid int) float64 {
 	return float64(ticks) / 100
 }
 
-// BenchmarkSyslog sends messages of RFC 5424 over one connection until all are stored, and says how many of them the
-// server stores in a second of processor time.
+// BenchmarkSyslog sends RFC 5424 messages over one connection until all are stored. It reports how many messages the
+// server stores per second of CPU time.
 func BenchmarkSyslog(b *testing.B) {
 	const messages = 500_000
 	var lines []byte

@@ -11,16 +11,16 @@ import (
 	"testing"
 )
 
-// daemon is a syslog daemon with an output that docs/ingestion.md shows. In its settings BLOCK is that block, and DIR a
-// folder of its own.
+// daemon is a syslog daemon with an output from docs/ingestion.md. In its settings, BLOCK stands for this output, and
+// DIR for a temporary folder.
 type daemon struct {
 	name, program string
 	door          func(*server) string
-	texts         []string // that the block has
+	texts         []string // texts that identify the block
 	settings      string
 	args          []string
-	table, column string // where the text is; by default message
-	// doubles is how many messages may come twice: what was under way when a connection ended.
+	table, column string // where the text is stored; the default column is message
+	// doubles is the number of messages that may be stored twice: those in flight when a connection ended.
 	doubles int
 }
 
@@ -64,8 +64,8 @@ var daemons = []daemon{
 	},
 }
 
-// TestDaemons has the syslog daemons of this machine send the lines of a file, half of them while the server is
-// started again.
+// TestDaemons sends the lines of a file with the syslog daemons of this machine, half of them while the server
+// restarts.
 func TestDaemons(t *testing.T) {
 	for _, d := range daemons {
 		t.Run(d.name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestDaemons(t *testing.T) {
 			output := strings.NewReplacer("127.0.0.1:4000", s.users, "127.0.0.1", host, `"514"`, `"`+port+`"`, "(514)",
 				"("+port+")", "*.* call cordwood", "",
 				"disk-buffer(", `disk-buffer(dir("`+dir+`") `).Replace(block(t, d.texts...))
-			if at := strings.LastIndex(output, "\nlog {"); at >= 0 { // the page's own source is another
+			if at := strings.LastIndex(output, "\nlog {"); at >= 0 { // the test has another source than the page
 				output = output[strings.Index(output, "destination "):at]
 			}
 			here := strings.NewReplacer("DIR", dir, "BLOCK", output)
@@ -120,7 +120,7 @@ func TestDaemons(t *testing.T) {
 	}
 }
 
-// marks returns a line for each mark.
+// marks returns one line for each mark.
 func marks(first, last int) string {
 	var b strings.Builder
 	for mark := first; mark < last; mark++ {

@@ -11,7 +11,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// The dashboard for logs asks Loki's API for what it answers, and names the data sources that are provisioned.
+// TestDashboard checks that Loki's API supports the queries of the logs dashboard, and that its data sources are
+// provisioned.
 func TestDashboard(t *testing.T) {
 	t.Parallel()
 	grafana := filepath.Join("..", "..", "deploy", "grafana")

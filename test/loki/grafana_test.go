@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// recorded are requests of Grafana's data source and of Logs Drilldown, with a part of the answer. START, END and ISO
-// stand for times.
+// recorded are requests of Grafana's data source and of Logs Drilldown, each with a part of the expected response.
+// START, END and ISO are replaced by times.
 var recorded = []struct{ path, params, want string }{
 	{
 		"query", "direction=backward&query=vector(1)+vector(1)&time=4000000000",
@@ -74,7 +74,7 @@ var recorded = []struct{ path, params, want string }{
 	{"query", "query=1%2B1", `"resultType":"scalar","result":[`},
 }
 
-// TestGrafana sends the requests of Grafana with its headers.
+// TestGrafana sends Grafana's requests with Grafana's headers.
 func TestGrafana(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -114,7 +114,7 @@ func TestGrafana(t *testing.T) {
 	}
 }
 
-// Requests beyond the limits, and what is not supported, get errors that Grafana shows.
+// TestErrors checks that requests beyond the limits, and unsupported requests, get errors that Grafana can show.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -177,7 +177,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Times of a column of seconds that do not fit into nanoseconds are left out, and not shown as other times.
+// TestTimesBeyondNanoseconds checks that rows whose time does not fit into 64 bits of nanoseconds are left out, and not
+// returned with another time.
 func TestTimesBeyondNanoseconds(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -204,7 +205,7 @@ func TestTimesBeyondNanoseconds(t *testing.T) {
 	}
 }
 
-// An answer with large lines is refused, instead of taking much memory.
+// TestLargeLines checks that a response with large lines is refused before it takes much memory.
 func TestLargeLines(t *testing.T) {
 	t.Parallel()
 	s := start(t)

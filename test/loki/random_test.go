@@ -131,7 +131,7 @@ func (g *generator) log() string {
 	return q
 }
 
-// naive returns the entries of a query, by running its pipeline over all entries.
+// naive returns the entries of a query by running its pipeline over all entries.
 func (s *server) naive(t *testing.T, q *logql.Log) []*lines.Entry {
 	t.Helper()
 	p := lines.New(q)
@@ -149,8 +149,8 @@ func (s *server) naive(t *testing.T, q *logql.Log) []*lines.Entry {
 	return out
 }
 
-// TestRandomQueries compares the answers to random queries, which the engine computes from SQL, with those of a program
-// that runs the pipelines over all entries. LOKI_SEED repeats a round.
+// TestRandomQueries compares the responses to random queries, which the engine computes from SQL, with the results of
+// running the pipelines over all entries. Set LOKI_SEED to repeat a run.
 func TestRandomQueries(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64() >> 32
@@ -192,7 +192,7 @@ func TestRandomQueries(t *testing.T) {
 	}
 }
 
-// compareLines compares the lines of the answer.
+// compareLines compares the lines of a response.
 func (s *server) compareLines(t *testing.T, q string, want []*lines.Entry) {
 	t.Helper()
 	status, got := s.query("query_range", "query", q, "start", nanos(s.begin), "end", nanos(s.end), "limit", "5000",
@@ -222,7 +222,7 @@ func (s *server) compareLines(t *testing.T, q string, want []*lines.Entry) {
 	}
 }
 
-// difference names the first text that only one list has.
+// difference returns the first text that is in only one of the lists.
 func difference(got, want []string) string {
 	for i := range max(len(got), len(want)) {
 		switch {
@@ -237,7 +237,7 @@ func difference(got, want []string) string {
 	return ""
 }
 
-// compareCounts compares counts by a label.
+// compareCounts compares the counts grouped by a label.
 func (s *server) compareCounts(t *testing.T, q, label string, want []*lines.Entry) {
 	t.Helper()
 	span := time.Duration(s.end - s.begin + 1)
@@ -263,7 +263,7 @@ func (s *server) compareCounts(t *testing.T, q, label string, want []*lines.Entr
 	}
 }
 
-// compareWindows compares an aggregation over windows of random lengths.
+// compareWindows compares an aggregation over ranges of random lengths.
 func (s *server) compareWindows(t *testing.T, g *generator, q string, want []*lines.Entry) {
 	t.Helper()
 	step := time.Duration(1+g.IntN(40)) * 1500 * time.Millisecond
@@ -348,7 +348,7 @@ func reduce(op string, list []float64) float64 {
 	return math.Sqrt(squares / float64(len(list)))
 }
 
-// Streams of an answer have each set of labels once.
+// TestStreamsAreDistinct checks that a response has each label set only once.
 func TestStreamsAreDistinct(t *testing.T) {
 	t.Parallel()
 	g := &generator{rand.New(rand.NewPCG(1, 1))}

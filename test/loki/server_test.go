@@ -1,5 +1,5 @@
-// Package loki holds Loki's API for reading against a real server: the requests that Grafana sends, and random queries
-// whose answers are compared with those of a simple program.
+// Package loki tests Loki's API for reading with a real server: it sends Grafana's requests, and compares the responses
+// to random queries with those of a simple implementation.
 package loki
 
 import (
@@ -17,16 +17,16 @@ import (
 	"cordwood/test/cluster"
 )
 
-// server is a server with its entries.
+// server is a server and its entries.
 type server struct {
 	*cluster.Node
 	t       *testing.T
 	entries []sent
-	// begin and end are the times of the first entry, and of the end of the range with all of them.
+	// begin is the time of the first entry. end is the end of a range that contains all entries.
 	begin, end int64
 }
 
-// sent is an entry that was pushed.
+// sent is a pushed entry.
 type sent struct {
 	nanos    int64
 	line     string
@@ -41,7 +41,7 @@ func start(t *testing.T) *server {
 	return s
 }
 
-// push sends entries that are d apart, the last one at about the current time.
+// push pushes entries with the distance d, the last one at about the current time.
 func (s *server) push(entries []sent, d time.Duration) {
 	s.t.Helper()
 	now := time.Now().UnixNano() / 1e9 * 1e9
@@ -74,7 +74,7 @@ func (s *server) push(entries []sent, d time.Duration) {
 	s.begin, s.end = entries[0].nanos, now
 }
 
-// get sends a request and returns the status and the body.
+// get sends a request and returns the status and the body of the response.
 func (s *server) get(path string, header http.Header, params ...string) (int, []byte) {
 	s.t.Helper()
 	values := url.Values{}
@@ -100,7 +100,7 @@ func (s *server) get(path string, header http.Header, params ...string) (int, []
 	return res.StatusCode, body
 }
 
-// entry returns an entry as it is before a pipeline.
+// entry returns the entry before a pipeline.
 func (e *sent) entry(table string) *lines.Entry {
 	out := &lines.Entry{
 		Nanos: e.nanos, Line: e.line, Labels: map[string]string{"table": table},
@@ -120,7 +120,7 @@ func (e *sent) entry(table string) *lines.Entry {
 	return out
 }
 
-// item is a series or a stream of an answer.
+// item is a series or a stream of a response.
 type item struct {
 	Metric map[string]string `json:"metric"`
 	Value  [2]any            `json:"value"`
@@ -128,7 +128,7 @@ type item struct {
 	Stream map[string]string `json:"stream"`
 }
 
-// result is the answer to a query.
+// result is the response to a query.
 type result struct {
 	Data struct {
 		ResultType string `json:"resultType"`

@@ -33,7 +33,7 @@ func (s *server) follow(ctx context.Context, header http.Header, params ...strin
 	return websocket.Dial(ctx, at, &websocket.DialOptions{HTTPHeader: header})
 }
 
-// lines reads lines of a tail until there are n.
+// linesOf reads n lines of a tail.
 func linesOf(ctx context.Context, t *testing.T, conn *websocket.Conn, n int) []string {
 	t.Helper()
 	var out []string
@@ -58,7 +58,7 @@ func linesOf(ctx context.Context, t *testing.T, conn *websocket.Conn, n int) []s
 	return out
 }
 
-// A tail has the newest stored entries first, and then new ones, after the pipeline.
+// TestTail checks that a tail sends the newest stored entries first, and then new ones, after the pipeline.
 func TestTail(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -89,7 +89,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// A tail of a table without a message column has rows as JSON.
+// TestTailOfRows checks that a tail of a table without a message column sends rows as JSON.
 func TestTailOfRows(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -1,4 +1,4 @@
-// Command otelcol is the OpenTelemetry Collector with the parts that its configurations in docs/ingestion.md need.
+// Command otelcol is the OpenTelemetry Collector with the components that the configurations in docs/ingestion.md need.
 package main
 
 import (

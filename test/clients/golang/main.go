@@ -1,5 +1,5 @@
 // Command golang sends records with the marks FIRST to LAST-1 by a BulkIndexer of go-elasticsearch: golang CLIENT FIRST
-// LAST ADDRESS PAUSE. It is a module of its own because these clients take long to build.
+// LAST ADDRESS PAUSE. It is a separate module because these clients take long to build.
 package main
 
 import (
@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// document is a record, and what the indexer calls once it is sent.
+// document is a record, with the functions that the indexer calls after sending it.
 type document struct {
 	id      string
 	body    *bytes.Reader
 	outcome func(err error)
 }
 
-// indexer sends documents and returns when each has its outcome.
+// indexer sends documents, and returns when the result of each is known.
 type indexer func(address string, documents []document) error
 
 var indexers = map[string]indexer{"elasticsearch-7-indexer": by7, "elasticsearch-8-indexer": by8, "elasticsearch-9-indexer": by9}
@@ -48,8 +48,8 @@ func main() {
 	}
 }
 
-// insist sends the records of marks, and again those of which the indexer says that they were not stored, as a program
-// does that wants them to arrive.
+// insist sends the records with the marks, and sends those again that the indexer reports as not stored, as a program
+// does that must not lose records.
 func insist(send indexer, address string, marks []int) error {
 	for range 100 {
 		var (

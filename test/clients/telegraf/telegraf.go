@@ -1,4 +1,4 @@
-// Package telegraf names the program that install_test.go builds here, so that its modules are those of go.mod.
+// Package telegraf imports the program that install_test.go builds, so that go.mod contains its modules.
 package telegraf
 
-import _ "github.com/influxdata/telegraf" // its program is cmd/telegraf
+import _ "github.com/influxdata/telegraf" // the command is in cmd/telegraf
