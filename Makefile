@@ -13,19 +13,19 @@ LDBRANCH    = -X main.buildBranch=$(BRANCH)
 export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
 LDFLAGS     = -s -w -X main.buildVersion=$(VERSION) -X main.buildCommit=$(COMMIT) -X main.buildDate=$(DATE) $(LDBRANCH)
 
-# Tools are run at a pinned version and stay out of go.mod. A tool of that name on
-# the PATH is not used: another version may think otherwise.
+# Tools are run at a pinned version and are not in go.mod. A tool with that name on
+# the PATH is not used: another version may give other results.
 GOLANGCI   := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BUF        := $(GO) run github.com/bufbuild/buf/cmd/buf@v1.57.2
 GOTESTSUM  := $(GO) run gotest.tools/gotestsum@v1.13.0
 NFPM       := $(GO) run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.4
 
-# What packages carry: the time of the commit, and a version that begins with a number.
+# Packages have the time of the commit, and a version that starts with a number.
 EPOCH      ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 DEBVERSION ?= $(shell echo '$(VERSION)' | sed 's/^v//; /^[0-9][0-9]*[.]/!s/^/0.0.0~/; y/-/~/')
 
 # Packages whose tests run several goroutines over shared state: these run under
-# the race detector, the others without it. The longest come first: what begins last ends last.
+# the race detector, the others without it. The longest come first, so that none runs alone at the end.
 RACE_PKGS  := ./shard ./shard/query/... ./shard/replica/... ./meta/... ./node/... ./router/httpapi/... ./router/query/... \
               ./router/write/... ./proto/leader ./shard/memtable/... ./shard/manifest/... ./shard/shardclient/... ./shard/handoff
 
@@ -41,43 +41,43 @@ build: ## Build bin/cordwood
 demo: build ## Start a server with data to look at; ARGS=--exit stops it again
 	@$(GO) run ./deploy/demo -bin $(BIN) $(ARGS)
 
-# Tests are linked without what debuggers want, which takes a third of the time of linking,
-# and by mold where there is one, which takes half of the time of ld.
+# Tests are linked without debug information, which saves a third of the link time, and
+# with mold if it is installed, which takes half the time of ld.
 MOLD       := $(shell echo 'int main(void) { return 0; }' | $(CC) -fuse-ld=mold -x c -o /dev/null - 2>/dev/null && echo -extldflags=-fuse-ld=mold)
 TESTFLAGS  := -vet=off -ldflags '$(strip -s -w $(MOLD))'
-# Tests of RACE_PKGS that run without the race detector: each does one thing after another,
-# so that the detector finds no more and takes five times as long, or measures memory, which
-# the detector takes as well. `make race` runs all tests under it.
+# Tests of RACE_PKGS that run without the race detector: they are sequential, so that the
+# detector finds nothing and takes five times as long, or they measure memory, which the
+# detector uses too. `make race` runs all tests under it.
 PLAIN      := ^Test(DirectConditions|DirectRows|RowsOfSegments|Newest|Merge|Alike|Counted|LeaderKilledAtEveryStep|CancelledAtEveryStep|PaceOfClocks|ExpiredOneIntervalLate|ExpireRowGroups|SparseColumns|ManyTables|Runaway|Letters|DoubleLiterals|LikeAsTheEngine)
-# The packages that have them.
+# The packages with these tests.
 PLAIN_PKGS := $$(grep -rlE --include='*_test.go' '^func $(PLAIN:^%=%)\(' $(RACE_PKGS:/...=) | xargs dirname | sort -u)
 
-# Tests of several processes or nodes depend on what else the machine does: one that
-# fails is run once more by itself, and the summary shows both runs. A data race, or more
-# than three failures, is never run again.
+# Tests with several processes or nodes depend on the load of the machine: a test that fails
+# is repeated once, alone, and the summary shows both runs. Nothing is repeated after a data
+# race, or after more than three failures.
 RERUN      := $(GOTESTSUM) --format pkgname-and-test-fails --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race
 
-# Tests that mostly wait, for disks, elections and one another: so many packages, and so many tests
-# of each, run side by side that two processors are busy. The others have as many as there are processors.
+# Tests that mostly wait for disks and elections: enough packages and tests run at the same time to
+# keep two processors busy. For other tests, the number is the number of processors.
 BESIDE     := -p 3 -parallel 4
 
 # The cheapest failures come first.
-test: build ## Everything that must pass but the linters, of which vet is one
+test: build ## Run all tests; the linters, including vet, are separate
 	$(GO) test $(TESTFLAGS) -timeout 8m $$($(GO) list ./... | grep -v '^cordwood/test/' | grep -vxFf <($(GO) list $(RACE_PKGS)))
 	$(GO) test $(TESTFLAGS) -timeout 8m -run '$(PLAIN)$$' $(PLAIN_PKGS)
-	@# A program under the race detector sleeps for a second before it ends, unless it is told otherwise.
+	@# By default, a program under the race detector sleeps for a second before it exits.
 	GORACE=atexit_sleep_ms=10 $(RERUN) --packages='$(RACE_PKGS)' -- $(TESTFLAGS) -race $(BESIDE) -timeout 8m -skip '$(PLAIN)$$'
-	@# Real processes; the longest come first. Statements are asked for a minute beside them: one with
-	@# two answers is a fault, whatever else the machine does, and is not run again, with another seed.
+	@# Real processes; the longest come first. ./test/answers runs random statements beside them for a
+	@# minute. It is not repeated: a wrong answer never depends on the load, and the next seed differs.
 	$(GO) test $(TESTFLAGS) -timeout 8m ./test/answers & answers=$$!; \
 	CORDWOOD_BIN=$(CURDIR)/$(BIN) $(RERUN) --packages="./test/chaos ./test/cluster ./test/simulation $$($(GO) list ./test/... | grep -vx 'cordwood/test/\(answers\|chaos\|cluster\|simulation\)' | tr '\n' ' ')" -- $(TESTFLAGS) $(BESIDE) -timeout 8m; \
 	processes=$$?; wait $$answers && exit $$processes
 	$(GO) run ./deploy/demo -bin $(BIN) --exit
 
-check: lint build ## Format, lint, build and short tests: before every commit
+check: lint build ## Check before every commit: format, lint, build and short tests
 	$(GO) test -short ./...
 
-lint: ## Format and import rules, static checks, protobuf
+lint: ## Check formatting, import rules and protobuf, and run static checks
 	$(GOLANGCI) run ./...
 	cd deploy/tools && $(GOLANGCI) run --config ../../.golangci.yml ./...
 	cd test/clients && $(GOLANGCI) run --config ../../.golangci.yml ./...
@@ -88,55 +88,55 @@ fmt: ## Format the code
 	cd deploy/tools && $(GOLANGCI) fmt --config ../../.golangci.yml ./...
 	cd test/clients && $(GOLANGCI) fmt --config ../../.golangci.yml ./...
 
-generate: ## Generate the protobuf code, the reference of VRL functions and the tables of metrics, settings and errors again
-	@# Its plugins are built by go run, which may take longer than the two minutes that buf gives them.
+generate: ## Regenerate the protobuf code, the reference of VRL functions and the tables of metrics, settings and errors
+	@# go run builds the plugins, which may take longer than buf's default time limit of two minutes.
 	cd proto && $(BUF) generate --timeout 15m
 	$(MAKE) --no-print-directory build
 	$(BIN) vrl help --markdown > docs/vrl-functions.md
 	$(GO) test $(TESTFLAGS) -count 1 -run 'Test(Metrics|Settings)Page' ./node ./node/config -update
 	$(GO) test $(TESTFLAGS) -count 1 -run TestErrorsPage ./proto/errs -update
 
-generate-check: generate ## Fail if generated code is not what is committed
+generate-check: generate ## Fail if the committed generated code is outdated
 	git diff --exit-code -- proto docs
 
-race: ## All tests under the race detector
+race: ## Run all tests under the race detector
 	$(GO) test -race -timeout 20m ./...
 
-fuzz: ## Each fuzz target for FUZZTIME (30s), then an hour of random statements (ANSWERS=1h)
+fuzz: ## Run each fuzz target for FUZZTIME (30s), then random statements for an hour (ANSWERS=1h)
 	@for p in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
 	  for f in $$(grep -h '^func Fuzz' $$p/*_test.go | sed 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/'); do \
 	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $${FUZZTIME:-30s} $$p || exit 1; done; done
 	$(GO) test -count 1 -timeout 0 -v ./test/answers -run TestAnswers -for $${ANSWERS:-1h}
 
-crash: build ## Kill a real server, and cut its power (as root), again and again under load (ROUNDS=100)
+crash: build ## Repeatedly kill a real server, and cut its power (as root), under load (ROUNDS=100)
 	CORDWOOD_BIN=$(CURDIR)/$(BIN) CORDWOOD_CRASH_ROUNDS=$${ROUNDS:-100} $(GO) test -count 1 -timeout 60m -v ./test/crash
 
-simulation: ## Break whole clusters in virtual time, SEEDS=200 different ways; do OPERATIONS=40000 to a shard and to a model of it
+simulation: ## Inject failures into simulated clusters in virtual time (SEEDS=200); compare a shard with a model (OPERATIONS=40000)
 	$(GO) test -count 1 -timeout 60m -v ./test/simulation -seeds $${SEEDS:-200}
 	$(GO) test -count 1 -timeout 60m -v ./test/model -operations $${OPERATIONS:-40000}
 
-chaos: build ## Break disks, files, processes and networks of real servers and clusters under load, for an hour, or ROUNDS of each (as root)
+chaos: build ## Inject failures of disks, files, processes and networks into real servers and clusters under load, for an hour, or ROUNDS of each (as root)
 	CORDWOOD_BIN=$(CURDIR)/$(BIN) CORDWOOD_CHAOS=1 $(GO) test -count 1 -timeout 30m -v ./test/fault
 	CORDWOOD_BIN=$(CURDIR)/$(BIN) CORDWOOD_CHAOS=1 $(GO) test -count 1 -timeout 60m -v -run TestFoundKilled ./test/cluster
 	CORDWOOD_BIN=$(CURDIR)/$(BIN) CORDWOOD_CHAOS=1 CORDWOOD_CHAOS_ROUNDS=$(ROUNDS) $(GO) test -count 1 -timeout 90m -v ./test/chaos
 
-bench: ## Benchmarks of the hot paths, COUNT=6 times each, in the form that benchstat reads
+bench: ## Run benchmarks of the hot paths, each COUNT=6 times, in the format of benchstat
 	$(GO) test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -count $(or $(COUNT),6) \
 		./proto/column ./router/pipeline/... ./router/ingest/... ./router/vrl ./router/write ./shard/...
 
-bench-e2e: build ## Load a real server and print rows per CPU-second beside the figures to reach; ARGS='-only app -runs 3', '-nodes 3' for a cluster, '-spread' for queries over three nodes beside one
+bench-e2e: build ## Load a real server and print rows per CPU-second and the targets; ARGS='-only app -runs 3', '-nodes 3' for a cluster, '-spread' to compare queries on three nodes with one
 	$(GO) run ./test/bench -bin $(BIN) $(ARGS)
 
-clients-test: build ## Send with the real clients of other systems, which are installed from npm, PyPI and Maven Central, and built from Go modules, below test/clients
+clients-test: build ## Test with real clients of other systems, which are installed below test/clients from npm, PyPI, Maven Central and Go modules
 	cd test/clients && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -count 1 -timeout 30m .
 
-web-test: build ## Use the page in Chromium (Debian's package chromium); skips without it
+web-test: build ## Test the page in Chromium (Debian's package chromium); skipped without it
 	cd deploy/tools && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -count 1 -timeout 10m ./webtest
 
-helm-test: build ## Lint the Helm chart, compare what it renders, check every object of it; alert rules and dashboards
+helm-test: build ## Lint the Helm chart, compare its rendering with the golden files, check its objects, alert rules and dashboards
 	cd deploy/tools && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -timeout 10m ./helmtest ./monitortest
 
-helm-docs: ## Write the chart's README, its rules and dashboards and the golden files again
+helm-docs: ## Regenerate the chart's README, its rules and dashboards and the golden files
 	cd deploy/tools && $(GO) test -count 1 -timeout 10m ./monitortest -update && $(GO) test -count 1 -timeout 10m ./helmtest -update
 
 screenshots: build ## Make the pictures of docs/images in Chromium
@@ -145,17 +145,17 @@ screenshots: build ## Make the pictures of docs/images in Chromium
 vendor-web: ## Build router/web/vendor, the libraries and fonts of the page, from the npm registry
 	cd deploy/tools/web && npm ci --no-audit --no-fund && npm run --silent vendor
 
-web-bundle: ## Build router/web/bundle, the scripts of the page as browsers ask for them; needs node
+web-bundle: ## Build router/web/bundle, the scripts of the page as browsers load them; needs node
 	cd deploy/tools/web && npm ci --no-audit --no-fund && npm run --silent bundle
 
-web-lint: ## eslint, prettier and tsc over the scripts of the page; needs node
+web-lint: ## Check the scripts of the page with eslint, prettier and tsc; needs node
 	cd deploy/tools/web && npm ci --no-audit --no-fund && npm run --silent lint
 
-licences: build ## Collect the licence texts of everything that is linked in: dist/licences
+licences: build ## Collect the licence texts of all linked libraries in dist/licences
 	@mkdir -p dist
 	cd deploy/tools && $(GO) run ./release -bin $(CURDIR)/$(BIN) -licences $(CURDIR)/dist/licences
 
-kube-test: ## Try the chart on a Kubernetes of three nodes that is built and started here; needs root
+kube-test: ## Test the chart on a local Kubernetes of three nodes, which this builds and starts; needs root
 	deploy/kubernetes-test/run.sh
 
 image: licences ## Make the container image without a daemon: dist/image (OCI layout) and dist/image.tar (docker load)
@@ -189,7 +189,7 @@ dist: ## Make the archives of a release with SHA256SUMS and SBOMs, in dist/relea
 	cd deploy/tools && $(GO) run ./release -sums $(abspath $(DIST))
 	@rm -rf $(DIST)/build; ls -l $(DIST)
 
-dist-test: dist ## Check the archives: sums, what is in them, that the program runs, that they can be made again byte for byte
+dist-test: dist ## Check the archives: sums, content, that the program runs, and that a second build has the same bytes
 	deploy/dist/check.sh $(DIST) $(HOSTARCH) $(VERSION)
 
 package-test: deb ## Check the image, the Debian package, the systemd unit and this machine's archive
@@ -197,5 +197,5 @@ package-test: deb ## Check the image, the Debian package, the systemd unit and t
 	deploy/deb/check.sh dist/cordwood_$(DEBVERSION)_$$($(GO) env GOARCH).deb
 	$(MAKE) --no-print-directory dist-test DIST_ARCHES=$(HOSTARCH)
 
-clean: ## Remove what was built
+clean: ## Remove build output
 	rm -rf bin dist

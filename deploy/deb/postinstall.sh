@@ -9,7 +9,7 @@ if [ "$1" = configure ]; then
   chmod 0750 /etc/cordwood
   if [ -d /run/systemd/system ]; then
     systemctl daemon-reload
-    # An upgrade starts it again if it runs. A new one waits for its settings: systemctl enable --now cordwood
+    # An upgrade restarts a running server. After the first installation, edit the settings, then: systemctl enable --now cordwood
     systemctl try-restart cordwood.service
   fi
 fi

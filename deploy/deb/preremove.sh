@@ -1,6 +1,6 @@
 #!/bin/sh
 set -e
-# An upgrade goes on with the running server until the new one is there.
+# During an upgrade the server keeps running until the new one is installed.
 if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
   systemctl disable --now cordwood.service
 fi

@@ -19,8 +19,8 @@ type accessLine struct {
 	TLS        bool   `json:"tls"`
 }
 
-// accessLog generates the access log of a small shop for the ten minutes before end: a few paths
-// have most requests, failures come in bursts, and durations have a long tail.
+// accessLog generates the access log of a small shop for the ten minutes before end. Most requests are
+// for a few paths, failures come in bursts, and durations have a long tail.
 func accessLog(n int, end time.Time) []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	zipf := rand.NewZipf(r, 1.3, 4, 999)

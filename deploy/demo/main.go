@@ -47,7 +47,7 @@ func run(ctx context.Context, bin string, rows int, exit bool) (err error) {
 	server := exec.Command(bin, "serve", "--data-dir", dir+"/data", "--http-addr", httpAddr, "--rpc-addr", rpcAddr,
 		"--log-level", "warn", "--log-format", "text")
 	server.Stderr = os.Stderr
-	// Ctrl-C reaches only this program, which then stops the server in order.
+	// Ctrl-C reaches only this program, which then shuts the server down.
 	server.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := server.Start(); err != nil {
 		return fmt.Errorf("start %s: %w (make build makes it)", bin, err)
@@ -175,7 +175,7 @@ func (d demo) waitReady(ctx context.Context, ended chan error) error {
 	}
 }
 
-// addr returns the wanted address if it is free, else a free one.
+// addr returns the wanted address if it is free, otherwise another free one.
 func addr(want string) string {
 	l, err := net.Listen("tcp", want)
 	if err != nil {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds what up.sh needs, of pinned versions and through the Go module proxy, and the images. Half an
-# hour on two cores the first time; programs of Kubernetes that are there are left alone.
+# Builds the programs for up.sh, in pinned versions from the Go module proxy, and the images. The first build
+# takes half an hour on two cores. Programs of Kubernetes that exist are not built again.
 . "$(dirname "$0")/env.sh"
 V=1.34.4 DNS=1.12.4 HELM=3.18.6
 mkdir -p "$K/build" "$K/dns" "$K/helm" "$BIN" "$K/images"
@@ -9,7 +9,7 @@ missing() { for c in "$@"; do [ -x "$BIN/$c" ] || return 0; done; return 1; }
 parts="kube-apiserver kubelet kube-controller-manager kube-scheduler kube-proxy kubectl"
 
 kubernetes() {
-  # Kubernetes' own go.mod points into its tree: the same modules, by version.
+  # Kubernetes' own go.mod replaces modules by folders of its tree: use their versions instead.
   cd "$K/build"
   printf 'module build\n\ngo 1.24\n' >go.mod
   go mod download k8s.io/kubernetes@v$V
@@ -45,7 +45,7 @@ helm_program() {
   cd "$K/helm"
   printf 'module helm\n\ngo 1.24\n' >go.mod
   go get helm.sh/helm/v3/cmd/helm@v$HELM
-  # Without these `helm template` takes Kubernetes to be older than the chart wants.
+  # Without these, `helm template` assumes a Kubernetes that is too old for the chart.
   X=helm.sh/helm/v3/pkg
   for package in $X/chartutil $X/lint/rules; do
     flags="${flags:-} -X $package.k8sVersionMajor=1 -X $package.k8sVersionMinor=$(cut -d. -f2 <<<$V)"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Certificates and kubeconfigs. One authority for everything; all clients are in system:masters.
+# Creates certificates and kubeconfigs, with a single authority. All clients are in system:masters.
 . "$(dirname "$0")/env.sh"
 mkdir -p "$PKI"
 cd "$PKI"
@@ -14,7 +14,7 @@ certificate() {
     -extfile <(printf 'extendedKeyUsage=serverAuth,clientAuth\n%s\n' "${3:+subjectAltName=$3}") 2>/dev/null
 }
 
-# kubeconfig NAME FILE: of a client with the certificate NAME.
+# kubeconfig NAME FILE writes the kubeconfig of a client with the certificate NAME.
 kubeconfig() {
   cat >"$2" <<CONF
 apiVersion: v1

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Ends everything that up.sh started. `down.sh --clean` also deletes what it wrote, but the programs.
+# Stops all processes that up.sh started. `down.sh --clean` also deletes its files, except the programs.
 . "$(dirname "$0")/env.sh"
 for n in $NODES; do "$here/node.sh" down "$n"; done
 for p in coredns scheduler controller-manager apiserver etcd; do stop $p; done

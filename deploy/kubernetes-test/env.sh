@@ -1,7 +1,7 @@
-# Sourced by the other scripts: where things are, and how processes are started and ended.
+# Sourced by the other scripts: paths, and functions that start and stop processes.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-K=${KUBE_TEST_DIR:-/tmp/k8s} # everything that is written
+K=${KUBE_TEST_DIR:-/tmp/k8s} # all files of the test
 BIN=$K/bin
 PKI=$K/pki
 NODES=${KUBE_TEST_NODES:-"1 2 3"}
@@ -12,7 +12,7 @@ mkdir -p "$K/run" "$K/log"
 node_ip() { echo "10.77.0.$((10 + $1))"; }
 die() { echo "kubernetes-test: $*" >&2; exit 1; }
 
-# start NAME COMMAND…: in the background, with its output in log/NAME.log and its id in run/NAME.pid.
+# start NAME COMMAND… runs a command in the background, with its output in log/NAME.log and its id in run/NAME.pid.
 start() {
   local name=$1
   shift
@@ -23,7 +23,7 @@ start() {
 
 alive() { [ -f "$K/run/$1.pid" ] && kill -0 "$(cat "$K/run/$1.pid")" 2>/dev/null; }
 
-# stop NAME [SIGNAL]: waits for it, ten seconds at most.
+# stop NAME [SIGNAL] ends a process and waits up to ten seconds for it.
 stop() {
   alive "$1" || { rm -f "$K/run/$1.pid"; return 0; }
   local pid
@@ -39,7 +39,7 @@ wait_for() {
   local end=$((SECONDS + $1)) what=$2
   shift 2
   until "$@" >/dev/null 2>&1; do
-    [ $SECONDS -lt $end ] || die "$what: not within the time; see $K/log"
+    [ $SECONDS -lt $end ] || die "$what: time limit exceeded; see $K/log"
     sleep 1
   done
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # node.sh up|down|kill N: one node, a network namespace with its own containerd, kubelet and
-# kube-proxy. `kill` is what a machine does that loses its power: everything ends at once.
+# kube-proxy. `kill` simulates a power failure: all its processes end at once.
 . "$(dirname "$0")/env.sh"
 do=$1 n=$2 ns=kt$2 D=$K/node-$2
 in_ns() { nsenter --net=/run/netns/"$ns" "$@"; } # `ip netns exec` would hide the cgroups
@@ -40,7 +40,7 @@ state = "$D/state"
   sandbox_image = "localhost/pause:1"
   stream_server_address = "127.0.0.1"
   stream_server_port = "0"
-  restrict_oom_score_adj = true # where root may not lower it, as in sandboxes
+  restrict_oom_score_adj = true # needed where root may not lower it, for example in sandboxes
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/usr/lib/cni"
     conf_dir = "$D/cni"
@@ -92,13 +92,13 @@ YAML
   for c in cpu cpuacct cpuset memory devices freezer blkio pids hugetlb systemd; do
     [ -d /sys/fs/cgroup/$c ] && mkdir -p "/sys/fs/cgroup/$c/kt-$n"
   done
-  # A machine of its own would not wait for what else is done on this one.
+  # Prefer the node's processes over other load of this machine.
   [ ! -f "/sys/fs/cgroup/cpu/kt-$n/cpu.shares" ] || echo 4096 >"/sys/fs/cgroup/cpu/kt-$n/cpu.shares"
   cat /sys/fs/cgroup/cpuset/cpuset.cpus >"/sys/fs/cgroup/cpuset/kt-$n/cpuset.cpus"
   cat /sys/fs/cgroup/cpuset/cpuset.mems >"/sys/fs/cgroup/cpuset/kt-$n/cpuset.mems"
 }
 
-# pods prints the processes of this node's containers: by their cgroup.
+# pods prints the process ids of this node's containers, found by their cgroups.
 pods() { find "/sys/fs/cgroup/pids/kt-$n" -name cgroup.procs -exec cat {} + 2>/dev/null || true; }
 
 shims() { pgrep -f "containerd-shim-runc-v2 .*-address $D/containerd.sock" || true; }
@@ -106,7 +106,7 @@ shims() { pgrep -f "containerd-shim-runc-v2 .*-address $D/containerd.sock" || tr
 case $do in
 up)
   network
-  alive "proxy-$n" || settings # it ends when its file is written again
+  alive "proxy-$n" || settings # kube-proxy exits when its configuration changes
   start "containerd-$n" nsenter --net=/run/netns/"$ns" containerd --config "$D/containerd.toml"
   wait_for 60 "containerd of node $n" ctr -a "$D/containerd.sock" version
   for image in "$K"/images/*.tar; do
@@ -118,7 +118,7 @@ up)
   start "proxy-$n" nsenter --net=/run/netns/"$ns" kube-proxy --config "$D/proxy.yaml"
   ;;
 down | kill)
-  # The order is the order of a power cut: no process is left that could still send anything.
+  # As in a power failure, no process may still send anything afterwards.
   [ "$do" = kill ] && ip link set "$ns-h" down
   for p in kubelet containerd proxy; do stop "$p-$n" KILL; done
   for pid in $(shims) $(pods); do kill -KILL "$pid" 2>/dev/null || true; done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes images/pause.tar, an image of one program, without a daemon.
+# Builds images/pause.tar, an image with a single program, without a daemon.
 . "$(dirname "$0")/env.sh"
 mkdir -p "$K/images"
 W=$(mktemp -d)

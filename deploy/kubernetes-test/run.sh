@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The chart's whole life on a Kubernetes of three nodes, each step with what has to come of it:
-# install, an upgrade and other numbers of pods under load, a lost machine, uninstall and install.
-# `make kube-test`. What it cannot do here it says, and is skipped; anything else that fails ends it.
+# Tests the chart on a Kubernetes of three nodes and checks each step: install, upgrade and scaling under
+# load, a drained and a lost machine, uninstall and install. Run it with `make kube-test`. It prints what is
+# missing and skips the test if it cannot run here. Any other failure ends it.
 . "$(dirname "$0")/env.sh"
 skip() { echo "kube-test: skipped: $*"; exit 0; }
 [ "$(id -u)" = 0 ] || skip "needs root, for network namespaces and mounts"
@@ -11,7 +11,7 @@ for b in containerd runc etcd iptables conntrack nsenter openssl jq python3 cc; 
 done
 [ -x /usr/lib/cni/bridge ] || skip "no /usr/lib/cni/bridge: apt-get install containernetworking-plugins"
 [ "$NODES" = "1 2 3" ] || skip "needs three nodes"
-! ip link show kt0 >/dev/null 2>&1 || die "another one runs here: deploy/kubernetes-test/down.sh --clean ends it"
+! ip link show kt0 >/dev/null 2>&1 || die "another run is active: end it with deploy/kubernetes-test/down.sh --clean"
 
 chart=$here/../helm/cordwood values=$here/values.yaml
 summary=() begun=$SECONDS load_pid=
@@ -27,7 +27,7 @@ finish() {
 trap finish EXIT
 trap 'exit 143' INT TERM
 
-# step WHAT COMMAND…: with its time in the summary.
+# step WHAT COMMAND… runs a command and adds its duration to the summary.
 step() {
   local what=$1 from=$SECONDS
   shift
@@ -40,24 +40,23 @@ step() {
 
 release() { helm "$1" logs "$chart" -f "$values" --wait --timeout 10m "${@:2}" >/dev/null; }
 cordwood() { kubectl exec deploy/logs-cordwood-router -- cordwood "$@"; }
-# status prints it also where the exit status says that something does not work at the moment.
+# status prints the status of the cluster, and ignores the exit status of a broken one.
 status() { cordwood cluster status --output json || true; }
 service() { kubectl get svc logs-cordwood -o jsonpath='http://{.spec.clusterIP}:4000'; }
 
-# under_load RETRIES COMMAND…: the load runs on node 1, which stays. No row may be lost meanwhile,
-# and not more requests than RETRIES may have been answered only when they were sent again, or have
-# been queries that failed.
+# under_load RETRIES COMMAND… runs a command during a load on node 1, which keeps running. No row may be
+# lost, and the number of retried requests and failed queries must not exceed RETRIES.
 under_load() {
   local retries=$1 again failed
   shift
-  loads=$((loads + 1)) # not in the command itself, which is another process
+  loads=$((loads + 1)) # not in the command below, which runs in a subshell
   nsenter --net=/run/netns/kt1 kube-load -url "$(service)" -table "load$loads" -for 1h >"$K/load.log" 2>&1 &
   load_pid=$!
   sleep 5
   "$@"
   sleep 5
   kill "$load_pid"
-  wait "$load_pid" || { cat "$K/load.log"; die "the load: see above"; }
+  wait "$load_pid" || { cat "$K/load.log"; die "the load failed: see above"; }
   load_pid=
   note=$(grep -E '^(requests|counts)' "$K/load.log" | paste -sd, | sed 's/,/, /g; s/  */ /g')
   again=$(sed -n 's/.*later try \([0-9]*\),.*/\1/p' "$K/load.log")
@@ -71,7 +70,7 @@ tolerates() { status | jq -e '.failure_tolerance >= 1 and all(.shards[]; .state 
 install() {
   release install
   helm test logs >/dev/null
-  # As the notes of the chart say, but from within.
+  # As in the notes of the chart, but inside the cluster.
   id=$(cordwood cluster status --output json | jq -er .cluster_id)
   kubectl create secret generic logs-cordwood-cluster-id --from-literal=id="$id"
 }
@@ -98,7 +97,7 @@ too_few() {
   tolerates >/dev/null || die "an upgrade that was refused changed something"
 }
 
-# As before the machine is started again, or upgraded.
+# As before a reboot or an upgrade of the machine.
 drained_machine() {
   kubectl drain node-2 --ignore-daemonsets --delete-emptydir-data --timeout=180s
   kubectl uncordon node-2
@@ -106,7 +105,7 @@ drained_machine() {
   kubectl wait --for=condition=Ready pod -l 'app.kubernetes.io/component in (meta,shard,router)' --timeout=300s >/dev/null
 }
 
-# What the README of the chart says of a machine that is lost for good.
+# The steps in the README of the chart for a machine that is lost for good.
 lost_machine() {
   "$here/node.sh" kill 3
   kubectl wait --for=condition=Ready=Unknown node/node-3 --timeout=120s
@@ -115,11 +114,11 @@ lost_machine() {
   pods=$(kubectl get pvc -o json | jq -r '.items[] | select(.spec.volumeName // "" | startswith("node-3-")) | .metadata.name | sub("^data-"; "")')
   wait_for 180 "the pods of the lost machine" sh -c "! kubectl get pods -o wide --no-headers | grep -q node-3"
   local lost running=
-  # By their ids, as the new ones have the same names.
+  # Use ids, because the new nodes have the same names.
   lost=$(status | jq -r --arg pods "$pods" '.nodes[] | select(.name as $n | $pods | split("\n") | index($n)) | .id')
   for pod in $pods; do
     kubectl delete pvc "data-$pod" --wait=false
-    # Of a pod that was taken away before, the claim alone is left.
+    # A pod that was removed before has left only its claim.
     if kubectl get pod "$pod" >/dev/null 2>&1; then
       kubectl delete pod "$pod"
       running+=" $pod"
@@ -129,11 +128,11 @@ lost_machine() {
     wait_for 60 "a new $pod" kubectl get pod "$pod"
     kubectl wait --for=condition=Ready "pod/$pod" --timeout=300s
   done
-  # One that holds nothing goes by itself when the new one of its name is there.
+  # A node without replicas is removed by itself once the new node with its name has joined.
   for id in $lost; do
     cordwood node decommission "$id" --yes --wait || status | jq -e --arg id "$id" 'all(.nodes[]; .id != $id)'
   done
-  wait_for 300 "all replicas on what is left" tolerates
+  wait_for 300 "all replicas on the remaining nodes" tolerates
 }
 
 machine_returns() {
@@ -162,6 +161,6 @@ step "3, 5 and 3 pods with shards" under_load 0 scale
 step "two pods are refused" under_load 0 too_few
 step "a machine is drained" under_load 0 drained_machine
 step "a machine is lost" under_load 40 lost_machine
-step "it comes back" machine_returns
+step "the machine returns" machine_returns
 step "uninstall and install" again
 summary+=("all: $((SECONDS - begun)) s")

@@ -10,12 +10,12 @@ for b in containerd runc etcd iptables conntrack nsenter openssl; do
 done
 "$here/certs.sh"
 
-# Kubelets set these; down.sh sets them back.
+# Kubelets change these; down.sh restores them.
 [ -f "$K/sysctls" ] || sysctl vm.overcommit_memory kernel.panic kernel.panic_on_oops net.ipv4.ip_forward | tr -d ' ' >"$K/sysctls"
 sysctl -q -w net.ipv4.ip_forward=1
 
 ip link show kt0 >/dev/null 2>&1 || { ip link add kt0 type bridge && ip addr add $HOST/24 dev kt0 && ip link set kt0 up; }
-# Docker has a machine forward nothing that it does not know, and bridges are not spared.
+# Docker's firewall rules drop forwarded packets of other bridges.
 iptables -C FORWARD -i kt0 -o kt0 -j ACCEPT 2>/dev/null || iptables -I FORWARD -i kt0 -o kt0 -j ACCEPT
 
 start etcd etcd --data-dir "$K/etcd" --listen-client-urls http://127.0.0.1:23790 --advertise-client-urls http://127.0.0.1:23790 \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A storage class of volumes that are directories of a node, and some of each size that the chart
-# asks for by default. They do not move, as those of local disks do not. Volumes whose claims are gone are
-# emptied, for others to take them.
+# Creates a storage class of volumes that are directories of a node, and some volumes of each default size
+# of the chart. Like local disks, they stay on their node. Volumes whose claims were deleted are emptied and
+# released.
 . "$(dirname "$0")/env.sh"
 kubectl get pv -o jsonpath='{range .items[?(@.status.phase=="Released")]}{.metadata.name} {.spec.local.path}{"\n"}{end}' |
   while read -r name path; do

@@ -222,7 +222,7 @@ func (l *load) compare() error {
 		if err != nil {
 			return fmt.Errorf("counting the rows of %s: %w", table, err)
 		}
-		// Rows of a request that was given up may or may not be stored.
+		// The rows of a request that never succeeded may or may not be stored.
 		if rows < want || ids < want || rows != ids || (l.givenUp == 0 && rows != want) {
 			return fmt.Errorf("%s: %d rows with %d ids, want %d", table, rows, ids, want)
 		}

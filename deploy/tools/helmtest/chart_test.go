@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write what the tests compare with: golden files and the chart's README")
 
-// sets are the value sets whose rendering is kept.
+// sets are the value sets with a golden file of their rendering.
 var sets = []string{"single", "three", "cluster", "full", "secrets"}
 
 func setValues(t *testing.T, name string) string {
@@ -37,7 +37,7 @@ func mustRender(t *testing.T, r request) map[string][]string {
 	return files
 }
 
-// same compares a file with what it should hold, or writes it with -update.
+// same compares a file with the wanted text, or writes it with -update.
 func same(t *testing.T, file, want string) {
 	t.Helper()
 	if *update {
@@ -56,7 +56,7 @@ func same(t *testing.T, file, want string) {
 	a, b := strings.Split(string(have), "\n"), strings.Split(want, "\n")
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {
-			t.Fatalf("%s is not what the chart gives: line %d is\n%s\nand should be\n%s\n"+
+			t.Fatalf("%s differs from the rendering: line %d is\n%s\nand should be\n%s\n"+
 				"`make helm-docs` writes it again; look at the difference", file, i+1, a[i], b[i])
 		}
 	}
@@ -121,7 +121,7 @@ func TestSchemaRefuses(t *testing.T) {
 		_, err := render(request{values: c.values})
 		if err == nil || !strings.Contains(err.Error(), "values don't meet the specifications") ||
 			!strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want a refusal that names %s", c.values, err, c.want)
+			t.Errorf("%s: got %v, want an error that contains %s", c.values, err, c.want)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func TestChartRefuses(t *testing.T) {
 	for _, c := range []struct{ values, want string }{
 		{"mode: cluster\nshard: {replicas: 2}\nreplication: 3", "needs as many pods with shards, and there are 2"},
 		{"single: {replicas: 3}", "set bootstrapExpect to 3"},
-		{"mode: cluster\nmeta: {replicas: 1}", "only 1 pods would be there"},
+		{"mode: cluster\nmeta: {replicas: 1}", "the number of pods is only 1"},
 		{"auth: {existingSecret: users}", "auth.clientSecret"},
 		{"tls: {users: {enabled: true}}", "tls.users.existingSecret"},
 		{"tls: {nodes: {enabled: true}, certManager: {enabled: true}}", "issuerRef.name"},
@@ -143,20 +143,20 @@ func TestChartRefuses(t *testing.T) {
 		{"listeners: {syslogTls: {enabled: true}}", "listeners.syslogTls needs tls.users"},
 		{"config: {http: {enable-cors: true}}", "config.http.cors-allowed-origins"},
 		{"config: {metrics-open: false}", "auth.existingSecret"},
-		{"config: {http: {protect-config: true}}", "for those that may read"},
+		{"config: {http: {protect-config: true}}", "needs a user that may read"},
 	} {
 		if _, err := render(request{values: c.values}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.values, err, c.want)
 		}
 	}
-	// What holds for founding does not hold for a cluster that exists.
+	// The limits for a new cluster do not apply to an existing one.
 	if _, err := render(request{values: "mode: cluster\nmeta: {replicas: 1}", upgrade: true}); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestSchemaCoversValues: no object of the schema takes keys that it does not list, but for
-// maps of people's own names, and every value of the chart is listed.
+// TestSchemaCoversValues checks that the schema lists every value of the chart, and that its objects
+// accept no other keys, except maps whose keys users choose.
 func TestSchemaCoversValues(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(chartDir, "values.schema.json"))
 	if err != nil {
@@ -174,7 +174,7 @@ func TestSchemaCoversValues(t *testing.T) {
 		}
 		properties, _ := s["properties"].(map[string]any)
 		if s["type"] == "object" && path != ".global" && s["additionalProperties"] != false && !own.MatchString(path) {
-			t.Errorf("%s takes any key", path)
+			t.Errorf("%s accepts any key", path)
 		}
 		for key, sub := range properties {
 			walk(sub.(map[string]any), path+"."+key)
@@ -206,12 +206,12 @@ func TestSchemaCoversValues(t *testing.T) {
 	}
 }
 
-// TestConfigSchema: the schema lists the settings of the server that is there, except those
-// that the chart sets.
+// TestConfigSchema checks that the schema lists the settings of the server, except those that the
+// chart sets.
 func TestConfigSchema(t *testing.T) {
 	bin := os.Getenv("CORDWOOD_BIN")
 	if bin == "" {
-		t.Skip("CORDWOOD_BIN names no server: `make helm-test` does")
+		t.Skip("CORDWOOD_BIN is not set: run `make helm-test`")
 	}
 	chartSets := []string{
 		"admin-addr", "advertise-addr", "cluster-id", "cluster-secret-file", "data-dir", "datadog-addr",

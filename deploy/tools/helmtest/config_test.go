@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// serverSettings lists the settings of a server, as log.level.
+// serverSettings lists the settings of a server in the form log.level.
 func serverSettings(t *testing.T, bin string) []string {
 	t.Helper()
 	out, err := exec.Command(bin, "serve", "--print-config").Output()
@@ -48,12 +48,12 @@ func schemaKeys(s map[string]any, path string) []string {
 	return out
 }
 
-// TestServerTakesArguments: the server understands the arguments, the environment and the
+// TestServerTakesArguments checks that the server accepts the arguments, the environment and the
 // configuration file of every pod.
 func TestServerTakesArguments(t *testing.T) {
 	bin := os.Getenv("CORDWOOD_BIN")
 	if bin == "" {
-		t.Skip("CORDWOOD_BIN names no server: `make helm-test` does")
+		t.Skip("CORDWOOD_BIN is not set: run `make helm-test`")
 	}
 	for _, set := range sets {
 		objects := decodeAll(t, mustRender(t, request{values: setValues(t, set)}))

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/dynamic/fake"
 )
 
-// kubernetes is a cluster that holds sets of pods.
+// kubernetes is a fake Kubernetes cluster with sets of pods.
 type kubernetes struct{ client *fake.FakeDynamicClient }
 
 func (k kubernetes) GetClientFor(apiVersion, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
@@ -26,7 +26,7 @@ func (k kubernetes) GetClientFor(apiVersion, kind string) (dynamic.Namespaceable
 	return k.client.Resource(gv.WithResource(strings.ToLower(kind) + "s")), true, err
 }
 
-// running returns a cluster with the StatefulSets, name and pods in turn.
+// running returns a cluster with these StatefulSets; sets has their numbers of pods by name.
 func running(sets map[string]int64) kubernetes {
 	var objects []runtime.Object
 	for name, replicas := range sets {
@@ -44,7 +44,7 @@ func running(sets map[string]int64) kubernetes {
 	return kubernetes{fake.NewSimpleDynamicClient(runtime.NewScheme(), objects...)}
 }
 
-// scaleIn returns the jobs before an upgrade, in the order in which they run.
+// scaleIn returns the jobs that run before an upgrade, in order.
 func scaleIn(objects []metav1.Object) (jobs []*batchv1.Job) {
 	for _, o := range objects {
 		if j, ok := o.(*batchv1.Job); ok && strings.HasSuffix(j.Name, "-scale-in") {
@@ -100,7 +100,7 @@ func TestScaleInHook(t *testing.T) {
 				commands = append(commands, strings.Join(c.Args, " "))
 			}
 		}
-		// Rows first: metadata that is about to go still helps to move them.
+		// Shards first: surplus metadata pods still serve the moves.
 		want := []string{"node scale demo-cordwood-shard --to=3", "node scale demo-cordwood-meta --to=3"}
 		if strings.Contains(c.name, "single") {
 			want = []string{"node scale demo-cordwood --to=1"}
@@ -111,7 +111,8 @@ func TestScaleInHook(t *testing.T) {
 	}
 }
 
-// TestAutoscaledRouters: an upgrade leaves as many as there are, also when autoscaling begins.
+// TestAutoscaledRouters checks that an upgrade keeps the current number of routers, also when
+// autoscaling is turned on.
 func TestAutoscaledRouters(t *testing.T) {
 	values := "mode: cluster\nrouter: {replicas: 2, autoscaling: {enabled: true}}\n"
 	live := kubernetes{fake.NewSimpleDynamicClient(runtime.NewScheme(), &unstructured.Unstructured{Object: map[string]any{
@@ -174,7 +175,7 @@ func TestSeeds(t *testing.T) {
 			}
 		}
 	}
-	// A cluster that grew from one pod: pod 0 with an empty volume must find the others.
+	// In a cluster that grew from one pod, pod 0 must find the other pods if its volume is empty.
 	for _, p := range pods(decodeAll(t, mustRender(t, request{values: "single: {replicas: 3}", upgrade: true}))) {
 		if args := strings.Join(p.spec.Containers[0].Args, " "); p.spec.Containers[0].Name == "cordwood" &&
 			!strings.Contains(args, "demo-cordwood-2.demo-cordwood-pods.logs.svc.cluster.local:4001") {

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Objects that are not Kubernetes' own, as far as the chart uses them.
+// Kinds of other projects, with the fields that the chart uses.
 type (
 	certificate struct {
 		metav1.TypeMeta   `json:",inline"`
@@ -80,8 +80,7 @@ type (
 	}
 )
 
-// decode reads an object into the type of its kind. A field that the type does not have, or
-// twice, is an error.
+// decode reads an object into the Go type of its kind. Unknown and repeated fields are errors.
 func decode(doc string) (metav1.Object, error) {
 	var kind metav1.TypeMeta
 	if err := yaml.Unmarshal([]byte(doc), &kind); err != nil {
@@ -103,7 +102,7 @@ func decode(doc string) (metav1.Object, error) {
 	key := kind.APIVersion + " " + kind.Kind
 	out := kinds[key]
 	if out == nil {
-		return nil, fmt.Errorf("the tests know no %q", key)
+		return nil, fmt.Errorf("the tests have no type for %q", key)
 	}
 	if err := yaml.UnmarshalStrict([]byte(doc), out, yaml.DisallowUnknownFields); err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)

@@ -38,7 +38,7 @@ func decodeAll(t *testing.T, files map[string][]string) []metav1.Object {
 	return out
 }
 
-// pod is a pod or the template of some.
+// pod is a pod, or the pod template of a controller.
 type pod struct {
 	name   string
 	labels map[string]string
@@ -70,7 +70,7 @@ func pods(objects []metav1.Object) []pod {
 	return out
 }
 
-// each runs a test for the objects of every value set.
+// each runs a test on the objects of every value set.
 func each(t *testing.T, f func(t *testing.T, objects []metav1.Object)) {
 	for _, name := range sets {
 		t.Run(name, func(t *testing.T) { f(t, decodeAll(t, mustRender(t, request{values: setValues(t, name)}))) })
@@ -80,11 +80,11 @@ func each(t *testing.T, f func(t *testing.T, objects []metav1.Object)) {
 func TestStrictDecoding(t *testing.T) {
 	if _, err := decode("apiVersion: v1\nkind: Service\nmetadata: {name: x}\n" +
 		"spec: {publishNotReadyAddress: true}\n"); err == nil {
-		t.Error("a field that Kubernetes does not have is taken")
+		t.Error("an unknown field is accepted")
 	}
 	if _, err := decode("apiVersion: v1\nkind: Service\nmetadata: {name: x}\n" +
 		"spec: {clusterIP: None, clusterIP: None}\n"); err == nil {
-		t.Error("a field twice is taken")
+		t.Error("a repeated field is accepted")
 	}
 }
 
@@ -94,7 +94,7 @@ func TestNames(t *testing.T) {
 		for _, o := range objects {
 			key := fmt.Sprintf("%T %s", o, o.GetName())
 			if seen[key] || o.GetName() == "" {
-				t.Errorf("%s is there twice, or has no name", key)
+				t.Errorf("%s is defined twice, or has no name", key)
 			}
 			seen[key] = true
 			if o.GetNamespace() != "logs" {
@@ -115,7 +115,7 @@ func TestNames(t *testing.T) {
 func TestSelectorsMatchPods(t *testing.T) {
 	each(t, func(t *testing.T, objects []metav1.Object) {
 		all := pods(objects)
-		// matched counts the pods that a selector finds.
+		// matched returns the names of the pods that a selector matches.
 		matched := func(selector map[string]string) (found []string) {
 			for _, p := range all {
 				if labels.SelectorFromSet(selector).Matches(labels.Set(p.labels)) {
@@ -201,7 +201,7 @@ func TestSelectorsMatchPods(t *testing.T) {
 				for _, r := range o.Spec.Rules {
 					for _, p := range r.HTTP.Paths {
 						if services[p.Backend.Service.Name] == nil {
-							t.Errorf("the ingress leads to service %s, which is not there", p.Backend.Service.Name)
+							t.Errorf("the ingress leads to service %s, which does not exist", p.Backend.Service.Name)
 						}
 					}
 				}
@@ -301,7 +301,8 @@ func TestServersHaveProbes(t *testing.T) {
 	})
 }
 
-// TestRestricted holds every container to the restricted profile of Kubernetes, and more.
+// TestRestricted checks every container against the restricted profile of Kubernetes, and against
+// further rules.
 func TestRestricted(t *testing.T) {
 	each(t, func(t *testing.T, objects []metav1.Object) {
 		for _, p := range pods(objects) {

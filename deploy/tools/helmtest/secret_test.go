@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/dynamic/fake"
 )
 
-// clusterSecret returns the secret of the cluster that the chart makes; empty: it makes none.
+// clusterSecret returns the secret of the cluster that the chart creates, or "" if it creates none.
 func clusterSecret(t *testing.T, objects []metav1.Object) string {
 	t.Helper()
 	for _, o := range objects {
@@ -24,8 +24,8 @@ func clusterSecret(t *testing.T, objects []metav1.Object) string {
 	return ""
 }
 
-// TestClusterSecret: the chart makes a secret, keeps the one that there is, and makes none where
-// nodes have another one or certificates.
+// TestClusterSecret checks that the chart creates a secret, keeps an existing one, and creates none if
+// nodes have another secret or certificates.
 func TestClusterSecret(t *testing.T) {
 	first := clusterSecret(t, decodeAll(t, mustRender(t, request{})))
 	second := clusterSecret(t, decodeAll(t, mustRender(t, request{})))
@@ -54,14 +54,14 @@ func TestClusterSecret(t *testing.T) {
 				!slices.ContainsFunc(p.spec.Volumes, func(v corev1.Volume) bool {
 					return v.Secret != nil && v.Secret.SecretName == "mine"
 				}) {
-				t.Errorf("%s: pod %s has not the secret", values, p.name)
+				t.Errorf("%s: pod %s does not have the secret", values, p.name)
 			}
 		}
 	}
 }
 
-// set is a set of pods as it runs: with that volume and argument, and so many of three pods replaced
-// by the newest.
+// set is a running set of three pods: its volume and argument, and the number of pods that already
+// have the newest template.
 type set struct {
 	kind, name, volume, arg string
 	updated                 int64
@@ -87,8 +87,8 @@ func (s set) object() *unstructured.Unstructured {
 	}}
 }
 
-// TestSecretForRunningRelease: the upgrade that gives pods what nodes prove themselves by has them take
-// calls without it, and none after it does.
+// TestSecretForRunningRelease checks that the upgrade that gives pods a secret or certificates lets
+// them accept calls without TLS, and that the upgrade after it does not.
 func TestSecretForRunningRelease(t *testing.T) {
 	const (
 		cluster = "mode: cluster"
@@ -111,7 +111,7 @@ func TestSecretForRunningRelease(t *testing.T) {
 		}
 		return kubernetes{fake.NewSimpleDynamicClient(runtime.NewScheme(), objects...)}
 	}
-	// Pods that take calls in one way only would be cut off from pods that use the other.
+	// Pods with only a secret and pods with only certificates could not call each other.
 	for values, volume := range map[string]string{cluster: "nodes-tls", cluster + "\n" + files: "cluster-secret"} {
 		if _, err := render(request{
 			values: values, upgrade: true, live: asked(parts(volume, "", 3, 3, 3)),

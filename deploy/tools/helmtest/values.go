@@ -49,7 +49,7 @@ func valueRows(text []byte) ([]valueRow, error) {
 	return rows, walk(doc.Content[0], "")
 }
 
-// said returns the paragraph of a comment that describes a value.
+// said returns the paragraph of a comment that begins with two dashes, and whether there is one.
 func said(comment string) (string, bool) {
 	_, text, ok := strings.Cut(comment, "# -- ")
 	return strings.Join(strings.Fields(strings.ReplaceAll(text, "\n# ", " ")), " "), ok

@@ -20,7 +20,7 @@ import (
 
 // build makes the image, with the same configuration as the last stage of the Dockerfile.
 func build(root *rootFS, version string, made time.Time) (v1.Image, error) {
-	// Two layers: the program changes with every version, the rest rarely.
+	// Use two layers: the program changes with every version, the other files rarely.
 	base, err := layer(root, made, func(f file) bool { return f.name != "usr/bin/cordwood" })
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func build(root *rootFS, version string, made time.Time) (v1.Image, error) {
 	return mutate.ConfigFile(image, config)
 }
 
-// layer packs the files that want selects, with the same bytes each time.
+// layer packs the files for which want returns true. The same files give the same bytes.
 func layer(root *rootFS, made time.Time, want func(file) bool) (v1.Layer, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)

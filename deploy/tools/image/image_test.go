@@ -17,7 +17,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// program returns a small one: packing the server takes long, and its libraries are found alike.
+// program builds a small program: packing the server takes long, and its libraries are found in the
+// same way.
 func program(t *testing.T) string {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -26,7 +27,7 @@ func program(t *testing.T) string {
 	return "/bin/ls"
 }
 
-// texts returns a folder of licence texts.
+// texts returns a folder with licence texts.
 func texts(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -130,7 +131,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestRuns runs the program where nothing is but the files of the image.
+// TestRuns runs the program in a root folder with only the files of the image.
 func TestRuns(t *testing.T) {
 	bin := program(t)
 	if server := os.Getenv("CORDWOOD_BIN"); server != "" {

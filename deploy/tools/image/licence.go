@@ -35,10 +35,10 @@ func (r *rootFS) addLicences(dir string) error {
 	return nil
 }
 
-// taken is a file that was copied from a system whose packages are below root.
+// taken is a file that was copied into the image; root is the root of the system that it came from.
 type taken struct{ root, at string }
 
-// addCopyrights adds the copyright texts of the packages that the copied files belong to.
+// addCopyrights adds the copyright texts of the Debian packages that own the copied files.
 func (r *rootFS) addCopyrights() error {
 	seen := map[string]bool{}
 	for _, f := range r.taken {
@@ -58,9 +58,9 @@ func (r *rootFS) addCopyrights() error {
 		}
 		r.add(at, data, 0o644)
 		for _, common := range commonLicences(data) {
-			text, err := os.ReadFile(filepath.Join(f.root, common)) // a link to the newest version is followed
+			text, err := os.ReadFile(filepath.Join(f.root, common)) // ReadFile follows the link to the newest version
 			if errors.Is(err, fs.ErrNotExist) || seen[common] {
-				continue // the texts name more than there are
+				continue // texts also refer to licences that are not installed
 			}
 			if err != nil {
 				return err
@@ -72,7 +72,7 @@ func (r *rootFS) addCopyrights() error {
 	return nil
 }
 
-// commonLicences returns the files with whole licences that a copyright text refers to.
+// commonLicences returns the files of complete licences to which a copyright text refers.
 func commonLicences(text []byte) []string {
 	const folder = "/usr/share/common-licenses/"
 	var out []string
@@ -90,8 +90,8 @@ func commonLicences(text []byte) []string {
 	return out
 }
 
-// packageOf asks Debian's dpkg which package a file is of. It may be known by its name
-// without, or with, the /usr that /lib has become.
+// packageOf returns the Debian package that owns a file. dpkg may know the file by a path with or
+// without /usr, because /lib is a link to /usr/lib.
 func packageOf(f taken) (string, error) {
 	target, err := filepath.EvalSymlinks(f.at)
 	if err != nil {
@@ -111,6 +111,6 @@ func packageOf(f taken) (string, error) {
 			return first, nil
 		}
 	}
-	return "", fmt.Errorf("%s is of no package that dpkg-query knows, so its licence is not known: make images on "+
+	return "", fmt.Errorf("dpkg-query finds no package with %s, so its licence is unknown: make images on "+
 		"Debian, from its packages", f.at)
 }

@@ -1,14 +1,14 @@
-// Command image makes the container image of cordwood from a binary, without a daemon and
-// without a registry, or only the files that it consists of.
+// Command image builds the container image of cordwood from a binary, without a daemon and
+// without a registry, or only writes its files.
 //
 //	go run ./image -bin bin/cordwood -licences dist/licences -oci dist/image        an OCI layout
 //	go run ./image -bin bin/cordwood -licences dist/licences -tar dist/image.tar    for docker load
 //	go run ./image -bin bin/cordwood -licences dist/licences -rootfs /rootfs        the files, for a Dockerfile
 //
-// The image holds the binary, the shared libraries that it needs, certificates of public
-// authorities, time zones, the licence texts of all of these, and a user without rights; no shell.
-// The same input gives the same bytes. The texts of what comes from the system are those of
-// Debian's packages, and so the system must be Debian or one like it.
+// The image contains the binary, the shared libraries that it needs, certificates of public
+// authorities, time zones, the licence texts of all of these, and an unprivileged user, but no shell.
+// The same input gives the same bytes. Licence texts of system files come from the Debian
+// packages, so the system must be Debian or a derivative.
 package main
 
 import (

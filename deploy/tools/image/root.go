@@ -13,9 +13,9 @@ import (
 
 // rootFS is the content of an image.
 type rootFS struct {
-	arch  string // as Go calls it
-	files []file // sorted by name, folders before what is in them
-	// taken are the files of systems that are in it.
+	arch  string // Go's name of the architecture
+	files []file // sorted by name, folders before their files
+	// taken lists the files that were copied from a system.
 	taken []taken
 }
 
@@ -33,10 +33,10 @@ const userID = 65532
 
 const passwd = "root:x:0:0:root:/root:/sbin/nologin\ncordwood:x:65532:65532:cordwood:/data:/sbin/nologin\n"
 
-// machines are the architectures that there are images for.
+// machines are the supported architectures of images.
 var machines = map[elf.Machine]struct {
 	arch string
-	libs []string // folders of libraries, in a system and in a tool chain for another one
+	libs []string // folders of libraries, in a system and in a cross toolchain
 }{
 	elf.EM_X86_64: {
 		"amd64", []string{
@@ -52,7 +52,7 @@ var machines = map[elf.Machine]struct {
 	},
 }
 
-// collect finds what the program needs at run time.
+// collect finds the files that the program needs at run time.
 func collect(bin, sysroot, licences string) (*rootFS, error) {
 	r := &rootFS{}
 	data, err := os.ReadFile(bin)
@@ -84,7 +84,7 @@ func collect(bin, sysroot, licences string) (*rootFS, error) {
 	}
 	r.add("etc/passwd", []byte(passwd), 0o644)
 	r.add("etc/group", []byte("root:x:0:\ncordwood:x:65532:\n"), 0o644)
-	// Names of the machine's own files come before DNS.
+	// Look up host names in /etc/hosts before DNS.
 	r.add("etc/nsswitch.conf", []byte("hosts: files dns\n"), 0o644)
 	if err := r.addLicences(licences); err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func interpreterOf(program *elf.File) (string, error) {
 	return "", nil
 }
 
-// addLibraries adds the loader, and the libraries that the program and they name.
+// addLibraries adds the loader, and all libraries that the program needs, directly or indirectly.
 func (r *rootFS) addLibraries(program *elf.File, sysroot string, dirs []string) error {
 	find := func(name string) (string, error) {
 		for _, dir := range dirs {
@@ -123,14 +123,14 @@ func (r *rootFS) addLibraries(program *elf.File, sysroot string, dirs []string) 
 				return at, nil
 			}
 		}
-		return "", fmt.Errorf("%s is in none of %s under %s: install it, or give -sysroot", name,
+		return "", fmt.Errorf("%s was not found in %s below %s: install it, or give -sysroot", name,
 			strings.Join(dirs, ", "), sysroot)
 	}
 	interpreter, err := interpreterOf(program)
 	if err != nil || interpreter == "" {
 		return err
 	}
-	// What Go and the C library open by name at run time, beside what is linked.
+	// Besides the linked libraries, Go and the C library open some by name at run time.
 	todo, err := program.ImportedLibraries()
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func (r *rootFS) addLibraries(program *elf.File, sysroot string, dirs []string) 
 		if data, err = os.ReadFile(at); err != nil {
 			return err
 		}
-		// The loader's own default folder, whatever the system keeps it in.
+		// Use the loader's default folder, wherever the system keeps the library.
 		r.add(path.Join("usr/lib", name), data, 0o755)
 		r.taken = append(r.taken, taken{sysroot, at})
 		library, err := elf.Open(at)
@@ -170,7 +170,7 @@ func (r *rootFS) addLibraries(program *elf.File, sysroot string, dirs []string) 
 			return fmt.Errorf("%s: %w", at, err)
 		}
 		more, err := library.ImportedLibraries()
-		_ = library.Close() // it was only read
+		_ = library.Close() // the file was only read
 		if err != nil {
 			return fmt.Errorf("%s: %w", at, err)
 		}
@@ -179,7 +179,7 @@ func (r *rootFS) addLibraries(program *elf.File, sysroot string, dirs []string) 
 	return nil
 }
 
-// addZones adds the time zones, except the copies with other conventions.
+// addZones adds the time zones, except the alternative copies posix and right.
 func (r *rootFS) addZones(dir string) error {
 	err := filepath.WalkDir(dir, func(at string, d os.DirEntry, err error) error {
 		if err != nil {
@@ -195,7 +195,7 @@ func (r *rootFS) addZones(dir string) error {
 			}
 			return nil
 		}
-		data, err := os.ReadFile(at) // links are followed
+		data, err := os.ReadFile(at) // ReadFile follows links
 		if err != nil {
 			return err
 		}
@@ -210,7 +210,7 @@ func (r *rootFS) addZones(dir string) error {
 	return nil
 }
 
-// finish adds the folders and sorts.
+// finish adds the parent folders and sorts the files.
 func (r *rootFS) finish() {
 	dirs := map[string]bool{}
 	for _, f := range r.files {
@@ -228,7 +228,7 @@ func (r *rootFS) finish() {
 	r.files = slices.CompactFunc(r.files, func(a, b file) bool { return a.name == b.name })
 }
 
-// writeTo writes the files to a folder, with their owners if this is root.
+// writeTo writes the files to a folder. If it runs as root, it sets their owners.
 func (r *rootFS) writeTo(dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// node is a real server of a cluster of three.
+// node is a real server in a cluster of three nodes.
 type node struct {
 	name, http, rpc string
 	log             bytes.Buffer
@@ -39,7 +39,7 @@ func startCluster(t *testing.T, bin string) []*node {
 			"--meta-bootstrap-expect", "3", "--replication", "3", "--shards", "2", "--disk-reserve", "16MiB",
 			"--shard-flush-bytes", "2MiB")
 		n.process.Stdout, n.process.Stderr = &n.log, &n.log
-		// A test that is cut off takes its servers with it.
+		// Kill the server if the test process is killed.
 		n.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		if err := n.process.Start(); err != nil {
 			t.Fatal(err)
@@ -93,7 +93,7 @@ func (n *node) send(method, path, kind, body string) (int, string, error) {
 	return resp.StatusCode, string(text), err
 }
 
-// work gives a node some of everything that dashboards show.
+// work makes a node produce the metrics that dashboards show.
 func (n *node) work(t *testing.T) {
 	t.Helper()
 	expect := func(want int, method, path, kind, body string) {
@@ -108,7 +108,7 @@ func (n *node) work(t *testing.T) {
 		"version: 2\nprocessors:\n  - vrl:\n      source: |\n        .n = to_int!(.n)\n        .\n")
 	var rows strings.Builder
 	for i := range 20_000 {
-		// Any bits will do.
+		// The value does not matter.
 		fmt.Fprintf(&rows, "{\"n\":\"%d\",\"message\":\"%x was here\"}\n", i, uint32(i)*2654435761)
 	}
 	expect(200, http.MethodPost, "/v1/ingest?table=app&pipeline_name=numbers", "application/x-ndjson", rows.String())
@@ -125,7 +125,7 @@ func (n *node) work(t *testing.T) {
 	}
 }
 
-// eventually waits until check returns nil; the limit is for a machine that does much else.
+// eventually waits until check returns nil. The time limit is long because the machine may be busy.
 func eventually(t *testing.T, check func() error) {
 	t.Helper()
 	end := time.Now().Add(2 * time.Minute)
@@ -141,15 +141,14 @@ func eventually(t *testing.T, check func() error) {
 	}
 }
 
-// freeAddrs are loopback addresses that nobody listens on. As in the tests of clusters, they
-// lie below the ports that the system gives to clients, in a block that this process has
-// to itself by a lock on a file.
+// freeAddrs returns loopback addresses that are not in use. The ports are below the range that the
+// system assigns to clients, in a block that this process reserves by locking a file.
 func freeAddrs(t *testing.T, n int) []string {
 	t.Helper()
 	for block := range 19 {
 		f, err := os.OpenFile(filepath.Join(os.TempDir(), fmt.Sprintf("cordwood-test-ports-%d.lock", block)),
 			os.O_CREATE|os.O_RDWR, 0o600)
-		if errors.Is(err, os.ErrPermission) { // another user's
+		if errors.Is(err, os.ErrPermission) { // the file belongs to another user
 			continue
 		}
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// firing returns the alerts whose condition holds, whatever their `for`.
+// firing returns the alerts whose condition is true, without waiting for their `for`.
 func (p *prometheus) firing(t *testing.T) []string {
 	t.Helper()
 	var names []string
@@ -24,18 +24,18 @@ func (p *prometheus) firing(t *testing.T) []string {
 	return names
 }
 
-// mayBeEmpty are selectors of series that a cluster in good health does not have, or not
-// every node of it: only leaders know of followers.
+// mayBeEmpty matches selectors of series that a healthy cluster, or some of its nodes, do not have:
+// only leaders have series about followers.
 var mayBeEmpty = regexp.MustCompile(
 	`^cordwood_http_requests_total\{code=~"5.."\}$|^cordwood_raft_follower_lag_entries\{.*instance=~"[0-9]`)
 
-// Rules on time and room, which depend on the machine and on what else it does.
+// ofTheMachine are rules about durations and disk space, which depend on the machine and its load.
 var ofTheMachine = []string{"CordwoodDiskFilling", "CordwoodDiskFull", "CordwoodLogSlow", "CordwoodLeadershipUnsteady"}
 
 var placeholder = regexp.MustCompile(`\{\{ *(?:\$labels\.)?([a-z_]+) *\}\}`)
 
-// checkSeries evaluates an expression: each of its selectors finds something, the whole has
-// series, and each series has the labels of the text that is shown with it.
+// checkSeries evaluates an expression. Each of its selectors must match series, the expression must
+// return series, and each of these must have the labels that its text uses.
 func (p *prometheus) checkSeries(t *testing.T, where, expr, text string) {
 	t.Helper()
 	parsed, err := parser.ParseExpr(expr)
@@ -51,11 +51,11 @@ func (p *prometheus) checkSeries(t *testing.T, where, expr, text string) {
 			if len(p.query(t, plain.String())) == 0 {
 				empty = mayBeEmpty.MatchString(plain.String())
 				if !empty {
-					t.Errorf("%s: %s finds nothing on a cluster that works", where, &plain)
+					t.Errorf("%s: %s matches nothing on a healthy cluster", where, &plain)
 				}
 			}
 		case *parser.BinaryExpr:
-			// Of a condition the values count, not whether it holds.
+			// Check the series of a condition even if it is false.
 			if n.Op.IsComparisonOperator() {
 				n.ReturnBool = true
 			}
@@ -64,7 +64,7 @@ func (p *prometheus) checkSeries(t *testing.T, where, expr, text string) {
 	})
 	series := p.query(t, parsed.String())
 	if len(series) == 0 && !empty {
-		t.Errorf("%s: %s is empty on a cluster that works", where, expr)
+		t.Errorf("%s: %s is empty on a healthy cluster", where, expr)
 	}
 	for _, s := range series {
 		for _, label := range placeholder.FindAllStringSubmatch(text, -1) {
@@ -75,24 +75,24 @@ func (p *prometheus) checkSeries(t *testing.T, where, expr, text string) {
 	}
 }
 
-// TestOnCluster runs three servers, gives them work, and evaluates every expression of the
-// dashboards and rules on their metrics as Prometheus would. Then a node is killed: of the
-// rules, those and only those hold that are about it.
+// TestOnCluster runs three servers, makes them work, and evaluates all expressions of the dashboards
+// and rules on their metrics as Prometheus would. Then it kills a node: exactly the rules about a lost
+// node must become true.
 func TestOnCluster(t *testing.T) {
 	bin := os.Getenv("CORDWOOD_BIN")
 	if bin == "" {
-		t.Skip("CORDWOOD_BIN names no server: `make helm-test` does")
+		t.Skip("CORDWOOD_BIN is not set: run `make helm-test`")
 	}
 	nodes := startCluster(t, bin)
 	p := newPrometheus()
 	for _, n := range nodes {
-		n.work(t) // counters by table and kind exist from the first one on
+		n.work(t) // counters by table and kind exist only after the first event
 	}
 	p.scrape(t, pages(t, nodes))
 	for _, n := range nodes {
 		n.work(t)
 	}
-	// A node that is slow at first may make others take over from it.
+	// Leadership may change if a node is slow after its start.
 	leader := -1
 	eventually(t, func() error {
 		p.scrape(t, pages(t, nodes))
@@ -100,7 +100,7 @@ func TestOnCluster(t *testing.T) {
 			return len(p.query(t, `cordwood_cluster_coordinates{instance="`+n.http+`"} == 1`)) == 1
 		})
 		if have := without(p.firing(t), ofTheMachine); leader < 0 || len(have) > 0 {
-			return fmt.Errorf("of a cluster that works, these hold: %v; node %d coordinates it", have, leader)
+			return fmt.Errorf("these alerts fire on a healthy cluster: %v; node %d coordinates it", have, leader)
 		}
 		return nil
 	})
@@ -111,7 +111,7 @@ func TestOnCluster(t *testing.T) {
 		}
 		for _, panel := range d.Panels {
 			for _, target := range panel.Targets {
-				// All nodes, and one alone that does not coordinate the cluster.
+				// Evaluate for all nodes, and for a single node that does not coordinate the cluster.
 				for _, instance := range []string{".*", nodes[(leader+1)%3].http} {
 					expr := strings.NewReplacer("$__rate_interval", "1m", "$job", "cordwood", "$instance", instance).
 						Replace(target.Expr)
@@ -127,17 +127,17 @@ func TestOnCluster(t *testing.T) {
 	nodes[leader].kill()
 	rest := slices.Delete(slices.Clone(nodes), leader, leader+1)
 	want := []string{"CordwoodUnderReplicated", "CordwoodNoFailureTolerance", "CordwoodNodeDown"}
-	// The others take over first, each in its time: what holds in between is what `for` is for.
+	// Wait until the other nodes have taken over. `for` hides the alerts in between.
 	eventually(t, func() error {
 		p.scrape(t, pages(t, rest))
 		if have := without(p.firing(t), ofTheMachine); !slices.Equal(have, want) {
-			return fmt.Errorf("with the node lost that coordinated, these hold: %v, want %v", have, want)
+			return fmt.Errorf("these alerts fire after the loss of the coordinating node: %v, want %v", have, want)
 		}
 		return nil
 	})
 }
 
-// pages returns the texts of /metrics, by instance.
+// pages returns the text of /metrics of each instance.
 func pages(t *testing.T, nodes []*node) map[string]string {
 	t.Helper()
 	texts := map[string]string{}

@@ -1,5 +1,5 @@
-// Package monitortest checks what watches over cordwood: alert rules, their tests and their
-// runbooks, and the dashboards. Whatever they ask for must be a metric that there is.
+// Package monitortest checks the monitoring of cordwood: alert rules, their tests and their
+// runbooks, and the dashboards. They may use only metrics that exist.
 package monitortest
 
 import (
@@ -59,7 +59,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// checkExpr checks that an expression is one, and that its metrics and labels exist.
+// checkExpr checks that an expression parses, and that its metrics and labels exist.
 func checkExpr(t *testing.T, all map[string]metric, where, expr string) {
 	t.Helper()
 	parsed, err := parser.ParseExpr(expr)
@@ -129,12 +129,12 @@ func rules(t *testing.T) []rule {
 		out = append(out, g.Rules...)
 	}
 	if len(out) < 12 {
-		t.Fatalf("there are %d rules, want at least 12", len(out))
+		t.Fatalf("found %d rules, want at least 12", len(out))
 	}
 	return out
 }
 
-// TestRules: every rule asks for metrics that exist, and has its chapter of the runbook.
+// TestRules checks that every rule uses existing metrics, and has a section of the runbook.
 func TestRules(t *testing.T) {
 	all := metrics(t)
 	chapters := map[string]string{}
@@ -175,7 +175,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestRuleTests: every rule has a case in which it fires and one in which it does not.
+// TestRuleTests checks that every rule has a test in which it fires and one in which it does not.
 func TestRuleTests(t *testing.T) {
 	var f struct {
 		Tests []struct {
@@ -248,7 +248,7 @@ type panel struct {
 	Targets []struct{ RefID, Expr, LegendFormat string } `json:"targets"`
 }
 
-// TestDashboards: each is one, and every panel asks for what there is.
+// TestDashboards checks that every dashboard is valid, and that every panel uses existing metrics.
 func TestDashboards(t *testing.T) {
 	all := metrics(t)
 	for _, name := range []string{"overview", "ingestion", "shards", "queries"} {
@@ -273,13 +273,13 @@ func TestDashboards(t *testing.T) {
 		for _, p := range d.Panels {
 			where := name + ": " + p.Title
 			if ids[p.ID] || p.ID == 0 {
-				t.Errorf("%s: id %d is used twice, or is none", where, p.ID)
+				t.Errorf("%s: id %d is used twice, or is invalid", where, p.ID)
 			}
 			ids[p.ID] = true
 			for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
 				for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
 					if other, ok := taken[[2]int{x, y}]; ok {
-						t.Fatalf("%s lies on %s", where, other)
+						t.Fatalf("%s overlaps %s", where, other)
 					}
 					if x >= 24 {
 						t.Fatalf("%s is wider than the dashboard", where)
@@ -294,7 +294,7 @@ func TestDashboards(t *testing.T) {
 				t.Errorf("%s: want a title, a description, a unit and a target", where)
 			}
 			for _, target := range p.Targets {
-				// What is known of the cluster as a whole comes from one node, whichever nodes are looked at.
+				// Metrics of the whole cluster come from one node, whichever nodes are selected.
 				whole := strings.Contains(target.Expr, "cordwood_cluster_")
 				if !strings.Contains(target.Expr, `job="$job"`) || strings.Contains(target.Expr, `instance=~"$instance"`) == whole {
 					t.Errorf("%s: %s looks at the node: %v, want %v; or it does not look at the job", where,
@@ -306,7 +306,8 @@ func TestDashboards(t *testing.T) {
 	}
 }
 
-// TestChartCopies: a chart holds no files from outside of its folder, so it has copies.
+// TestChartCopies checks the chart's copies of rules and dashboards: a chart cannot contain files from
+// outside of its folder.
 func TestChartCopies(t *testing.T) {
 	copies := map[string]string{"deploy/prometheus/alerts.yaml": "deploy/helm/cordwood/files/alerts.yaml"}
 	for _, name := range []string{"overview", "ingestion", "shards", "queries", "logs"} {

@@ -20,8 +20,8 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// prometheus keeps what was scraped, and answers by Prometheus' own engine. Its clock is the
-// test's: scrapes lie half a minute apart, however fast they come.
+// prometheus stores scraped series, and evaluates expressions with Prometheus' own engine. The test
+// controls its clock: scrapes are half a minute apart, whatever the real time is.
 type prometheus struct {
 	engine *promql.Engine
 	now    time.Time
@@ -45,8 +45,8 @@ func newPrometheus() *prometheus {
 	}
 }
 
-// scrape takes in the texts of /metrics, by instance, half a minute after those before. The
-// series of an instance that is missing end, as those of a target that does not answer.
+// scrape stores the texts of /metrics, by instance, half a minute after the previous scrape. The
+// series of a missing instance end, like those of a target that does not answer.
 func (p *prometheus) scrape(t *testing.T, pages map[string]string) {
 	t.Helper()
 	p.now = p.now.Add(30 * time.Second)
@@ -64,7 +64,7 @@ func (p *prometheus) scrape(t *testing.T, pages map[string]string) {
 	}
 }
 
-// read takes in one text of /metrics.
+// read parses one text of /metrics.
 func (p *prometheus) read(t *testing.T, instance, page string) []*storedSeries {
 	t.Helper()
 	lines, err := textparse.New([]byte(page), "text/plain", "", false, false, false, labels.NewSymbolTable())
@@ -97,7 +97,7 @@ func (p *prometheus) read(t *testing.T, instance, page string) []*storedSeries {
 	}
 }
 
-// query returns the answer to an expression, now.
+// query evaluates an expression at the current time.
 func (p *prometheus) query(t *testing.T, expr string) promql.Vector {
 	t.Helper()
 	q, err := p.engine.NewInstantQuery(context.Background(), p, nil, expr, p.now)
@@ -109,13 +109,13 @@ func (p *prometheus) query(t *testing.T, expr string) promql.Vector {
 	if err != nil {
 		t.Fatalf("%s: %v", expr, err)
 	}
-	return slices.Clone(vector) // Close takes its own back
+	return slices.Clone(vector) // Close reuses the engine's own slice
 }
 
-// Querier, and what follows, make it a storage that the engine reads.
+// Querier and the methods below make it a storage for the engine.
 func (p *prometheus) Querier(_, _ int64) (storage.Querier, error) { return p, nil }
 
-// Select returns the series that match, sorted or not as the engine sorts what it must.
+// Select returns the matching series, sorted if the engine requires it.
 func (p *prometheus) Select(
 	_ context.Context, _ bool, _ *storage.SelectHints, matchers ...*labels.Matcher,
 ) storage.SeriesSet {

@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// fromRepo are the files of the repository that an archive has, by patterns, and where.
+// fromRepo lists the files of the repository that an archive contains, by pattern, and their folders
+// in the archive.
 var fromRepo = []struct{ pattern, to string }{
 	{"LICENSE", ""},
 	{"README.md", ""},
@@ -26,7 +27,7 @@ var fromRepo = []struct{ pattern, to string }{
 	{"deploy/grafana/*", "grafana"},
 }
 
-// shells are the shells that have completions, with the files' names.
+// shells lists the shells with completions, and the names of the completion files.
 var shells = []struct{ name, file string }{
 	{"bash", "cordwood.bash"}, {"fish", "cordwood.fish"}, {"zsh", "_cordwood"}, {"powershell", "cordwood.ps1"},
 }
@@ -123,7 +124,7 @@ func writeArchive(at, folder string, files []file, made time.Time) error {
 	return os.WriteFile(at, out.Bytes(), 0o644)
 }
 
-// writeFolder writes files to a folder, which has nothing else then.
+// writeFolder replaces the content of a folder by the given files.
 func writeFolder(dir string, files []file) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
@@ -140,7 +141,7 @@ func writeFolder(dir string, files []file) error {
 	return nil
 }
 
-// writeSums writes SHA256SUMS, in the form of sha256sum.
+// writeSums writes SHA256SUMS in the format of sha256sum.
 func writeSums(dir string) error {
 	var out bytes.Buffer
 	var names []string

@@ -25,13 +25,13 @@ type file struct {
 	mode int64
 }
 
-// content lists the parts of a program.
+// content is the list of the parts of a program.
 type content struct {
 	os, arch string
 	parts    []part // by name
 }
 
-// part is something that is linked in, with the texts of its licence.
+// part is a linked library, with its licence texts.
 type part struct {
 	name, version string
 	sum           string // of a Go module: h1:…
@@ -48,8 +48,8 @@ const (
 	ofPage
 )
 
-// natives are the libraries that are linked in as archives, by the Go module that brings
-// them. Their texts are in deploy/licences/native.
+// natives are the linked C libraries, by the Go module that contains
+// them. Their licence texts are in deploy/licences/native.
 var natives = []struct{ module, name, version string }{
 	{"github.com/duckdb/duckdb-go-bindings", "duckdb", "1.5.5"},
 	{"github.com/valyala/gozstd", "zstd", "1.5.7"},
@@ -68,8 +68,8 @@ func platformOf(info *buildinfo.BuildInfo) (goos, arch string) {
 	return goos, arch
 }
 
-// contents reads from a program what it consists of, and finds all licence texts. What has
-// none is an error.
+// contents reads the parts of a program from its binary, and finds all licence texts. A part without
+// one is an error.
 func contents(bin, repo string) (*content, error) {
 	info, err := buildinfo.ReadFile(bin)
 	if err != nil {
@@ -125,8 +125,8 @@ func contents(bin, repo string) (*content, error) {
 	return c, nil
 }
 
-// pageParts returns the libraries and fonts of the page for browsers, which are in the program as files: a line for
-// each in VERSIONS, and their texts beside it.
+// pageParts returns the libraries and fonts of the web page, which the program contains as files.
+// VERSIONS has a line for each; the licence texts are beside it.
 func pageParts(vendor string) ([]part, error) {
 	list, err := os.ReadFile(filepath.Join(vendor, "VERSIONS"))
 	if err != nil {
@@ -147,7 +147,7 @@ func pageParts(vendor string) ([]part, error) {
 	return parts, nil
 }
 
-// goLicence returns the licence of Go, which Debian keeps elsewhere than Go itself does.
+// goLicence returns the licence of Go, which Debian's package has in another place.
 func goLicence(root string) ([]byte, error) {
 	data, err := os.ReadFile(filepath.Join(root, "LICENSE"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -168,7 +168,7 @@ func output(dir, name string, args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// moduleFolders finds where modules are, by path@version.
+// moduleFolders returns the folders of modules, by path@version.
 func moduleFolders(repo string, modules []string) (map[string]string, error) {
 	folders := map[string]string{}
 	if len(modules) == 0 {
@@ -186,23 +186,23 @@ func moduleFolders(repo string, modules []string) (map[string]string, error) {
 			return folders, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read what go mod download says: %w", err)
+			return nil, fmt.Errorf("read the output of go mod download: %w", err)
 		}
 		folders[m.Path+"@"+m.Version] = m.Dir
 	}
 }
 
-// licenceName are the names that licence texts have.
+// licenceName matches the names of licence files.
 var licenceName = regexp.MustCompile(`(?i)^(un)?licen[cs]es?([-._].*)?$|^(copying|notices?|patents)([-._].*)?$`)
 
-// maxLicence is the longest file that is taken for a licence text, in bytes.
+// maxLicence is the maximum size of a licence text, in bytes.
 const maxLicence = 1 << 20
 
-// licenceTexts finds the texts in a folder and those below it, except tests' data and
-// programs. There must be one in the folder itself.
+// licenceTexts returns the licence texts in a folder and its subfolders, except test data and
+// programs. The folder itself must contain one.
 func licenceTexts(dir string) ([]file, error) {
 	if dir == "" {
-		return nil, errors.New("its folder is not known")
+		return nil, errors.New("its folder is unknown")
 	}
 	var texts []file
 	top := false
@@ -233,12 +233,12 @@ func licenceTexts(dir string) ([]file, error) {
 		return nil
 	})
 	if err == nil && !top {
-		err = fmt.Errorf("%s has no text that is known: look at it, and teach deploy/tools/release", dir)
+		err = fmt.Errorf("%s has no known licence text: find it, and add it to deploy/tools/release", dir)
 	}
 	return texts, err
 }
 
-// licenceFiles returns all texts, in a folder for each part, and a list.
+// licenceFiles returns all licence texts, in a folder for each part, and a list of the parts.
 func (c *content) licenceFiles() []file {
 	var out []file
 	var list strings.Builder

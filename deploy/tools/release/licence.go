@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// kinds are the licences that are known here: a text that has all the words of a row, and words of one of its
-// alternatives if it has any, is of that kind. The first row that fits decides.
+// kinds lists the known licences. A text is of the first kind of which it contains all words, and the
+// words of one of the alternatives, if the row has any.
 var kinds = []struct {
 	spdx  string
 	words []string
@@ -36,7 +36,7 @@ var kinds = []struct {
 	{spdx: "Zlib", words: []string{"this software is provided 'as-is', without any express or implied warranty"}},
 }
 
-// kindOf returns the SPDX name of a licence text, or "" if it is none that is known here.
+// kindOf returns the SPDX name of a licence text, or "" if it is unknown.
 func kindOf(text []byte) string {
 	s := strings.Join(strings.Fields(strings.ToLower(string(text))), " ")
 	has := func(words string) bool { return strings.Contains(s, words) }

@@ -1,12 +1,12 @@
-// Command release makes what is given away of cordwood, from a binary: the archive with
-// everything beside the program, the list of what is in it (SBOM), the licence texts.
+// Command release builds the release files of cordwood from a binary: the archive with
+// the program and its files, the list of its parts (SBOM), and the licence texts.
 //
-//	go run ./release -bin bin/cordwood -licences dist/licences     the licence texts, a folder
+//	go run ./release -bin bin/cordwood -licences dist/licences     a folder of licence texts
 //	go run ./release -bin bin/cordwood -version V -out dist        the archive and the SBOM
-//	go run ./release -sums dist                                    SHA256SUMS of all of these
+//	go run ./release -sums dist                                    SHA256SUMS of the archives and SBOMs
 //
-// What is linked in is read from the binary itself, so nothing is missed. The same input
-// gives the same bytes; SOURCE_DATE_EPOCH is the time that everything carries.
+// The linked libraries are read from the binary itself, so none is missed. The same input
+// gives the same bytes; SOURCE_DATE_EPOCH is the time of all files.
 package main
 
 import (
@@ -26,7 +26,7 @@ func main() {
 		"the `FILE` of the program that this machine can run, for shell completions; -bin if empty")
 	flag.StringVar(&o.repo, "repo", "../..", "the `FOLDER` of the repository")
 	flag.StringVar(&o.version, "version", "", "version of the release")
-	flag.StringVar(&o.licences, "licences", "", "write the licence texts to this `FOLDER`, which is made anew")
+	flag.StringVar(&o.licences, "licences", "", "write the licence texts to this `FOLDER`, which is replaced")
 	flag.StringVar(&o.out, "out", "", "write the archive and the SBOM to this `FOLDER`")
 	flag.StringVar(&o.sums, "sums", "", "write SHA256SUMS of the archives and SBOMs in this `FOLDER`")
 	flag.Parse()
@@ -43,7 +43,7 @@ type options struct {
 
 func run(o options) error {
 	if o.bin == "" && o.sums == "" || o.bin != "" && o.licences == "" && o.out == "" {
-		return fmt.Errorf("-sums, or -bin with -licences or -out, is needed")
+		return fmt.Errorf("give -sums, or -bin with -licences or -out")
 	}
 	made, err := epoch.Of(os.Getenv("SOURCE_DATE_EPOCH"))
 	if err != nil {

@@ -61,7 +61,7 @@ func TestLicenceTexts(t *testing.T) {
 		t.Errorf("%v %v", texts, err)
 	}
 	if _, err := licenceTexts(filepath.Join(dir, "sub")); err == nil ||
-		!strings.Contains(err.Error(), "no text that is known") {
+		!strings.Contains(err.Error(), "no known licence text") {
 		t.Errorf("a module without a known licence: %v", err)
 	}
 	if _, err := licenceTexts(""); err == nil {
@@ -69,7 +69,7 @@ func TestLicenceTexts(t *testing.T) {
 	}
 }
 
-// TestContent reads this very program.
+// TestContent reads the parts of the test binary.
 func TestContent(t *testing.T) {
 	bin, err := os.Executable()
 	if err != nil {
@@ -91,7 +91,7 @@ func TestContent(t *testing.T) {
 	again, _ := c.sbom("1.2.3", made)
 	other, _ := c.sbom("1.2.4", made)
 	if !bytes.Equal(sbom, again) || bytes.Equal(sbom, other) {
-		t.Error("the SBOM is not the same for the same, or not another for another")
+		t.Error("the SBOM differs for the same input, or is the same for another")
 	}
 	var bom cdx.BOM
 	if err := cdx.NewBOMDecoder(bytes.NewReader(sbom), cdx.BOMFileFormatJSON).Decode(&bom); err != nil {

@@ -10,7 +10,7 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// sbom returns the list of what the program consists of, in CycloneDX 1.6.
+// sbom returns the parts of the program as an SBOM in CycloneDX 1.6.
 func (c *content) sbom(version string, made time.Time) ([]byte, error) {
 	root := cdx.Component{
 		BOMRef: "cordwood", Type: cdx.ComponentTypeApplication, Name: "cordwood", Version: version,
@@ -34,9 +34,9 @@ func (c *content) sbom(version string, made time.Time) ([]byte, error) {
 	bom.Metadata = &cdx.Metadata{Timestamp: made.Format(time.RFC3339), Component: &root}
 	bom.Components = &components
 	bom.Dependencies = &[]cdx.Dependency{{Ref: "cordwood", Dependencies: &refs}}
-	// The number is one of its own for other contents, and the same for these.
+	// The serial number depends only on the content.
 	h := sha256.Sum256(fmt.Append(nil, version, c.os, c.arch, made.Unix(), refs))
-	h[6], h[8] = h[6]&0x0f|0x80, h[8]&0x3f|0x80 // a UUID of version 8: made by rules of one's own
+	h[6], h[8] = h[6]&0x0f|0x80, h[8]&0x3f|0x80 // a UUID of version 8: its content is application-specific
 	bom.SerialNumber = fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
 	var out bytes.Buffer
 	if err := cdx.NewBOMEncoder(&out, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom,

@@ -7,9 +7,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestAxe runs axe-core in every state of the page: with all rules in the light theme, at the width of a desktop and of
-// a phone, and with the colour rules in the dark theme. It also checks that no state is wider than the screen, down to
-// 320 pixels. It is skipped if axe is not installed: see deploy/tools/web.
+// TestAxe checks every state with axe-core: all rules in the light theme, at the widths of a desktop
+// and of a phone, and the rules for colours in the dark theme. No state may be wider than the screen,
+// down to 320 pixels. It is skipped if axe is not installed: see deploy/tools/web.
 func TestAxe(t *testing.T) {
 	axe, err := os.ReadFile("../web/node_modules/axe-core/axe.min.js")
 	if err != nil {
@@ -39,7 +39,7 @@ func TestAxe(t *testing.T) {
 				}
 				b.shoot(state.name + "-" + look.name)
 			}
-			for _, width := range []int64{720, 320} { // of a desktop at 200 and 400 %
+			for _, width := range []int64{720, 320} { // a desktop at a zoom of 200 and 400 %
 				b.do(chromedp.EmulateViewport(width, 640))
 				if wide := eval[int64](b, `document.documentElement.scrollWidth`); wide > width {
 					t.Errorf("at %d pixels the page is %d wide", width, wide)

@@ -7,7 +7,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestPipelineCompletion completes a step, one of its options and a function of VRL, by keys alone.
+// TestPipelineCompletion completes a step, one of its options and a function of VRL with the keyboard
+// only.
 func TestPipelineCompletion(t *testing.T) {
 	s := start(t)
 	s.storePipeline("mine", pipelineText)
@@ -66,7 +67,7 @@ func (b *tab) typeInEditor(text string) {
 		return document.execCommand('insertText', false, `+quote(text)+`) })()`)
 }
 
-// keys sends keys to what has the focus.
+// keys sends keys to the focused element.
 func (b *tab) keys(keys string) {
 	b.t.Helper()
 	b.do(chromedp.KeyEvent(keys))

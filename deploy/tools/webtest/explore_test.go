@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestWrap shows each row whole: rows have the heights that they need, stand below each other, and the list ends with
-// the last of them.
+// TestWrap checks wrapped rows: each has the height that it needs, they do not overlap, and the list
+// ends with the last one.
 func TestWrap(t *testing.T) {
 	s := start(t)
 	rows := logs(200)
@@ -29,7 +29,8 @@ func TestWrap(t *testing.T) {
 	b.until(`[...document.querySelectorAll('[data-ui=row]')].every((r) => r.offsetHeight === 24)`)
 }
 
-// TestColumns adds columns, and moves and widens one with the keyboard. The browser must keep them for the table.
+// TestColumns adds columns, and moves and widens one with the keyboard. The browser must remember them
+// for the table.
 func TestColumns(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(50)...)
@@ -60,7 +61,8 @@ func TestColumns(t *testing.T) {
 	eval[bool](b, `(localStorage.clear(), true)`)
 }
 
-// TestNumberRange shows where the values of a number lie, and only a part of them.
+// TestNumberRange checks that a number field shows the distribution of its values, and can be filtered
+// by a range.
 func TestNumberRange(t *testing.T) {
 	s := start(t)
 	rows := logs(200)
@@ -78,11 +80,12 @@ func TestNumberRange(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=total]').textContent.includes('100 rows')`)
 }
 
-// TestPartial asks for what the shards have that answer, and says what is missing.
+// TestPartial requests a partial answer, without the shards that do not answer, and checks that the
+// page says what is missing.
 func TestPartial(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(50)...)
-	// A shard is away, unless a partial answer is allowed.
+	// The request fails because a shard is down, unless a partial answer is allowed.
 	away := `{ const ask = fetch; window.fetch = async (path, how) => {
 		if (!/explore.(rows|hits|facets)$/.test(path)) return ask(path, how);
 		if (!JSON.parse(how.body).allow_partial) return new Response(
@@ -100,8 +103,8 @@ func TestPartial(t *testing.T) {
 	b.until(`!location.search.includes('partial') && document.querySelector('[data-ui=error]')`)
 }
 
-// TestReload reloads the page with a search that was typed but not run, and opens a link to a row that is not among the
-// first ones.
+// TestReload reloads a page with a search that was typed but not run, and with a link to a row that is
+// not among the first ones.
 func TestReload(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(900)...)
@@ -113,7 +116,7 @@ func TestReload(t *testing.T) {
 	b.search("")
 	b.until(`(document.querySelector('[data-ui=rows]').scrollTop = 1e9,
 		document.querySelector('.foot').textContent.includes('900 (all)'))`)
-	// A reload shows the rows that were in sight.
+	// A reload shows the rows that were visible.
 	eval[bool](b, `(document.querySelector('[data-ui=rows]').scrollTop = 24 * 500, true)`)
 	top := `[...document.querySelectorAll('[data-ui=row]')].find((r) => r.getBoundingClientRect().bottom >
 		document.querySelector('[data-ui=rows]').getBoundingClientRect().top + 12).textContent`
@@ -132,7 +135,7 @@ func TestReload(t *testing.T) {
 	other.until(`document.querySelector('.foot').textContent.startsWith('200 loaded')`)
 }
 
-// TestUndo takes back what was typed and what a click added to the search.
+// TestUndo undoes typed text, and text that a click added to the search.
 func TestUndo(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(30)...)
@@ -178,7 +181,8 @@ func TestLongSearch(t *testing.T) {
 	other.until(`location.pathname.startsWith('/dashboard/s/')`)
 }
 
-// TestNothingFound looks for a word in every field, and takes the name that the server proposes.
+// TestNothingFound searches all fields for a word, and applies the field name that the server
+// suggests.
 func TestNothingFound(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(30)...)
@@ -192,8 +196,8 @@ func TestNothingFound(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=total]').textContent.includes('10 rows')`)
 }
 
-// TestSQLTabs checks that several SQL texts survive a reload, that rows can be sorted and cells opened, that an error
-// is marked in the statement, and that a plot can be saved as a picture.
+// TestSQLTabs opens several tabs, which must survive a reload. It sorts rows, opens a cell, shows the
+// error of a statement at its position, and saves a plot as a picture.
 func TestSQLTabs(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(30)...)
@@ -203,7 +207,7 @@ func TestSQLTabs(t *testing.T) {
 	cells := `[...document.querySelectorAll('.cells [role=gridcell]')].map((e) => e.textContent)`
 	b.until(cells + `.slice(0, 2).join() === 'web-0,10'`)
 	b.click(`.grid .colhead button`)
-	b.click(`.grid .colhead button`) // downwards
+	b.click(`.grid .colhead button`) // descending
 	b.until(cells + `[0] === 'web-2'`)
 	b.click(`[data-ui=take]`)
 	b.click(`[data-ui=save-csv]`)
@@ -231,7 +235,8 @@ func TestSQLTabs(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=editor]').value.startsWith('SELECT host')`)
 }
 
-// keepDownloads keeps the files that the page saves: their texts, and the lengths of others.
+// keepDownloads makes the page record the files that it saves: the content of texts, and the sizes of
+// other files.
 const keepDownloads = `window.saved = {}; HTMLAnchorElement.prototype.click = async function () {
 	const blob = await (await fetch(this.href)).blob();
 	saved[this.download] = blob.type.startsWith('image/') ? blob.size : await blob.text(); };
@@ -268,8 +273,8 @@ func TestCopyRows(t *testing.T) {
 	b.until(`window.copied.split('\n').length === 5 && JSON.parse(window.copied.split('\n')[0]).host === 'web-1'`)
 }
 
-// TestPanes widens the pane of fields, narrows the pane of the row and closes the pane of fields. The browser must keep
-// these changes.
+// TestPanes widens the list of fields, narrows the row, and closes the list. The browser must remember
+// it.
 func TestPanes(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(50)...)

@@ -14,14 +14,14 @@ import (
 )
 
 func quote(v any) string {
-	text, _ := json.Marshal(v) // of a text or a number, it cannot fail
+	text, _ := json.Marshal(v) // cannot fail for a string or a number
 	return string(text)
 }
 
 const loaded = `document.querySelectorAll('[data-ui=row]').length > 0`
 
-// TestSearch types a word and sees the rows, their number, and the SQL that was run; a click on a value and on a word
-// of the legend edits the text; Back returns.
+// TestSearch types a word and checks the rows, their number, and the SQL. Clicks on a value and on a
+// word of the legend must edit the text, and Back must return.
 func TestSearch(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(500)...)
@@ -36,7 +36,7 @@ func TestSearch(t *testing.T) {
 	b.until(`document.querySelectorAll('[data-ui=bar]').length > 10`)
 	b.click(`[data-ui=field][data-name=host] button`)
 	if !eval[bool](b, `!!document.querySelector('[data-value=web-1]')`) {
-		b.click(`[data-ui=field][data-name=host] button`) // it was open, and is closed now
+		b.click(`[data-ui=field][data-name=host] button`) // close the open field
 	}
 	b.click(`[data-value=web-1] [data-ui=value-in]`)
 	b.until(`location.search.includes('host%3Dweb-1') || location.search.includes('host=web-1')`)
@@ -46,7 +46,7 @@ func TestSearch(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=total]').textContent.includes('50 rows')`)
 }
 
-// TestRow opens a row, walks, and opens the same link in another tab.
+// TestRow opens a row, moves to others, and opens the same link in another tab.
 func TestRow(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(450)...)
@@ -64,7 +64,7 @@ func TestRow(t *testing.T) {
 	if got, want := eval[string](other, id), eval[string](b, id); got != want {
 		t.Errorf("the link opens %s, want %s", got, want)
 	}
-	// In context: the rows before and after it, in the order of time.
+	// The context shows the rows before and after it, in order of time.
 	eval[bool](b, `(dispatchEvent(new KeyboardEvent('keydown', {key: 'c'})), true)`)
 	b.until(`document.querySelector('section[data-ui=context] [data-ui=row][aria-selected=true]').dataset.id === ` +
 		quote(eval[string](other, id)))
@@ -80,7 +80,7 @@ func TestRow(t *testing.T) {
 		document.querySelector('.foot').textContent.includes('450 (all)'))`)
 }
 
-// TestHostileText checks that text which looks like markup, links or control characters is shown literally.
+// TestHostileText checks that markup, links and control characters in rows are shown as text.
 func TestHostileText(t *testing.T) {
 	s := start(t)
 	hostile := []string{
@@ -112,7 +112,7 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// TestStates checks what the page shows if nothing is found, if a search is invalid, and if there is no table.
+// TestStates checks the page if nothing is found, if a search is invalid, and if there is no table.
 func TestStates(t *testing.T) {
 	s := start(t)
 	b := open(t, s.url+"/dashboard/")
@@ -127,7 +127,8 @@ func TestStates(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=error]').textContent.includes('gone')`)
 }
 
-// TestTail follows a table: rows arrive by themselves, and a list that is scrolled up stands still.
+// TestTail follows a table: rows must appear by themselves, and a list that is scrolled up must not
+// move.
 func TestTail(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(3)...)
@@ -145,7 +146,7 @@ func TestTail(t *testing.T) {
 	}
 	b.click(`[data-ui=tail-new]`)
 	b.until(`document.querySelector('[data-ui=tail-state]').textContent.includes('Live')`)
-	// Wrapped lines of several heights: the list follows to its very end, also when it drops rows.
+	// With wrapped lines, the list must follow to its end, also when it drops rows.
 	b.click(`[data-ui=wrap]`)
 	eval[bool](b, `(() => { const keep = document.querySelector('.tailbar select'); keep.value = '1000';
 		keep.dispatchEvent(new Event('change', {bubbles: true})); return true })()`)
@@ -163,7 +164,8 @@ func TestTail(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=tail-state]').textContent.includes('Live')`)
 }
 
-// TestPhone opens the page at the width of a phone: nothing may scroll sideways, and a row opens as a sheet.
+// TestPhone checks the page at the width of a phone: nothing scrolls sideways, and a row opens as a
+// sheet.
 func TestPhone(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(100)...)
@@ -182,7 +184,8 @@ func TestPhone(t *testing.T) {
 	}
 }
 
-// TestOtherSites checks that requests of a page of another site are refused, and that --ui=false turns the page off.
+// TestOtherSites checks that requests of pages of other sites are refused, and that --ui=false turns
+// the page off.
 func TestOtherSites(t *testing.T) {
 	s := start(t, "--ui=false")
 	if resp, err := http.Get(s.url + "/dashboard/"); err != nil || resp.StatusCode != http.StatusNotFound {
@@ -197,8 +200,8 @@ func TestOtherSites(t *testing.T) {
 	}
 }
 
-// TestSignIn checks that the page asks for a user if the server has users, reports a wrong password, and then continues
-// with the same search.
+// TestSignIn checks a server with users: the page asks for a user, continues with the same search, and
+// shows why a sign-in failed.
 func TestSignIn(t *testing.T) {
 	users := filepath.Join(t.TempDir(), "users")
 	if err := os.WriteFile(users, []byte("ann:rw=secret\n"), 0o600); err != nil {
@@ -222,7 +225,8 @@ func TestSignIn(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=total]').textContent.includes('10 rows')`)
 }
 
-// TestSQL runs the statement at the cursor, and asks before one that changes something.
+// TestSQL runs the statement at the cursor, and checks that a statement that changes something needs a
+// confirmation.
 func TestSQL(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(30)...)
@@ -246,7 +250,7 @@ func TestSQL(t *testing.T) {
 	b.until(loaded)
 }
 
-// TestCluster shows the nodes and what each is for each shard.
+// TestCluster checks that the page shows the nodes, and the role of each for each shard.
 func TestCluster(t *testing.T) {
 	s := start(t)
 	b := open(t, s.url+"/dashboard/cluster")
@@ -254,8 +258,8 @@ func TestCluster(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=shard-cell]').textContent.startsWith('L')`)
 }
 
-// TestClusterOperations adds a shard and waits until the page shows it. The dialog must show the errors of the server,
-// and must ask for the name of a node before it is removed.
+// TestClusterOperations adds a shard and waits until it is done. An error of the server must be shown
+// in the dialog, and removing a node must require its name.
 func TestClusterOperations(t *testing.T) {
 	s := start(t)
 	b := open(t, s.url+"/dashboard/cluster")

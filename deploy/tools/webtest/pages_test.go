@@ -19,7 +19,7 @@ func (b *tab) fill(selector, text string) {
 		e.dispatchEvent(new InputEvent('input', {bubbles: true})); return true })()`)
 }
 
-// TestTables opens a table, changes how long its rows are kept, and drops it by typing its name.
+// TestTables opens a table, changes its retention, and drops it by typing its name.
 func TestTables(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(100)...)
@@ -50,7 +50,8 @@ func TestTables(t *testing.T) {
 	b.until(`document.querySelectorAll('[data-ui=table-row]').length === 1`)
 }
 
-// TestTableFails checks that the dialog stays open and shows the error if the server refuses the statement.
+// TestTableFails checks that the error of a refused statement is shown in the dialog, which stays
+// open.
 func TestTableFails(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(10)...)
@@ -62,7 +63,7 @@ func TestTableFails(t *testing.T) {
 	b.until(`document.querySelector('dialog [data-ui=error]').textContent.includes('soon')`)
 }
 
-// TestAddData waits for the first row of a new table, sees it, and sends a file of which a line is refused.
+// TestAddData waits for the first row of a new table, and sends a file with an invalid line.
 func TestAddData(t *testing.T) {
 	s := start(t)
 	b := open(t, s.url+"/")
@@ -87,7 +88,8 @@ func TestAddData(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=drop] .wrong').textContent.includes('1 × ')`)
 }
 
-// TestAddDataRejected shows a record that was rejected while the page waits, and leads to its pipeline.
+// TestAddDataRejected checks that a record that is rejected while the page waits is shown, with a link
+// to its pipeline.
 func TestAddDataRejected(t *testing.T) {
 	s := start(t)
 	s.storePipeline("mine", pipelineText)
@@ -123,7 +125,7 @@ func TestSettings(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=row]').getBoundingClientRect().height === 20`)
 }
 
-// pipelineText reads the lines of badLines, and fails at the second of them.
+// pipelineText is a pipeline that reads badLines and fails at the second of them.
 const pipelineText = `version: 2
 processors:
   - dissect: {field: message, pattern: '%{at} %{word}'}
@@ -144,7 +146,7 @@ func (s *server) storePipeline(name, text string) {
 	resp.Body.Close()
 }
 
-// reject sends badLines to the pipeline mine, and has the record kept that fails.
+// reject sends badLines to the pipeline mine, which stores the failed record as rejected.
 func (s *server) reject(table string) {
 	s.t.Helper()
 	url := s.url + "/v1/ingest?pipeline_name=mine&skip_error=true&on_reject=store&table=" + table
@@ -155,8 +157,8 @@ func (s *server) reject(table string) {
 	resp.Body.Close()
 }
 
-// TestPipeline creates a pipeline from a template. The page must show each step of its samples, mark an error at its
-// line, and list the versions.
+// TestPipeline creates a pipeline from a template, and checks the steps of its samples, the line of an
+// error, and the versions.
 func TestPipeline(t *testing.T) {
 	s := start(t)
 	b := open(t, s.url+"/dashboard/pipelines")
@@ -195,7 +197,7 @@ func TestPipeline(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=save]:not([disabled])')`)
 }
 
-// TestTemplates tries each text that a new pipeline can begin with on the line that it is for.
+// TestTemplates tries each template of a new pipeline on its sample line.
 func TestTemplates(t *testing.T) {
 	s := start(t)
 	b := open(t, s.url+"/dashboard/pipelines?view=new")
@@ -209,7 +211,8 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// TestRejects shows why records were rejected, and opens the pipeline with one of them.
+// TestRejects checks that the reasons of rejected records are shown, and opens the pipeline with one
+// of them.
 func TestRejects(t *testing.T) {
 	s := start(t)
 	b := open(t, s.url+"/dashboard/rejects")
@@ -224,8 +227,8 @@ func TestRejects(t *testing.T) {
 	b.until(`location.search.includes('name=mine')`)
 }
 
-// TestNarrow checks that no page scrolls sideways at the width of a small phone, which is also that of a desktop at 400
-// %.
+// TestNarrow checks that no page scrolls sideways at the width of a small phone, or of a desktop at a
+// zoom of 400 %.
 func TestNarrow(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(50)...)

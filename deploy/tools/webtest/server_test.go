@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 type server struct {
 	t   *testing.T
 	url string
-	// user and password are those that ingest sends, if there are any.
+	// user and password are used by ingest, if set.
 	user, password string
 }
 
@@ -121,7 +121,7 @@ func (s *server) ingest(table string, rows ...map[string]any) {
 	}
 }
 
-// logs are n rows of the last minutes: every tenth is an error.
+// logs returns n rows of the last minutes; every tenth is an error.
 func logs(n int) []map[string]any {
 	now := time.Now().UnixMilli()
 	rows := make([]map[string]any, n)

@@ -8,10 +8,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// mostRequests bounds what the page asks for before the first rows are on screen.
+// mostRequests is the maximum number of requests before the first rows are on the screen.
 const mostRequests = 14
 
-// measured are the times of a load of the page, in milliseconds since it began.
+// measured has the times of a page load, in milliseconds since its start.
 type measured struct {
 	Requests int     `json:"requests"`
 	Paint    float64 `json:"paint"`
@@ -19,17 +19,17 @@ type measured struct {
 	Script   int     `json:"script"`
 }
 
-// watchRows notes when the first row is in the document.
+// watchRows records when the first row is in the document.
 const watchRows = `new MutationObserver((_, o) => { if (document.querySelector('[data-ui=row]')) {
 	window.rowsAt = performance.now(); o.disconnect(); } }).observe(document, {childList: true, subtree: true});`
 
-// TestFirstPaint counts the requests before the first rows are shown, and measures the time until the first paint and
-// until the first rows.
+// TestFirstPaint counts the requests before the first rows, and measures when the first content and
+// the first rows are on the screen.
 func TestFirstPaint(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(500)...)
 	var best measured
-	for i := range 5 { // of a busy machine the quickest of some tries says most
+	for i := range 5 { // on a busy machine, use the fastest of several tries
 		b := openWith(t, watch+watchRows, s.url+"/dashboard/explore?t=app")
 		b.until(`window.rowsAt > 0`)
 		b.until(`performance.getEntriesByName('first-contentful-paint').length > 0`)
@@ -64,7 +64,7 @@ func TestFrames(t *testing.T) {
 			break
 		}
 		b.until(`document.querySelector('.foot').textContent.includes('loaded')`)
-		time.Sleep(200 * time.Millisecond) // the next page; there is no event for a list that is not at its end yet
+		time.Sleep(200 * time.Millisecond) // wait for the next page, for which there is no event
 	}
 	frames, err := chromedp.Run(b.ctx, chromedp.Evaluate[[]float64](`new Promise((done) => {
 		const list = document.querySelector('[data-ui=rows]'); list.scrollTop = 0;
@@ -79,7 +79,8 @@ func TestFrames(t *testing.T) {
 	t.Logf("%d frames: median %.1f ms, p95 %.1f ms", len(frames), frames[len(frames)/2], frames[len(frames)*95/100])
 }
 
-// TestLongTail follows a tail of 2,000 rows a second for as long as WEB_BENCH says, and measures what the tab holds.
+// TestLongTail follows a tail of 2,000 rows a second for the time in WEB_BENCH, and measures the
+// memory of the tab.
 func TestLongTail(t *testing.T) {
 	length, err := time.ParseDuration(os.Getenv("WEB_BENCH"))
 	if err != nil {

@@ -5,20 +5,20 @@ import (
 	"testing"
 )
 
-// state is something that a reader sees: a page, a dialog, a menu, or what stands in the place of an answer.
+// state is something that the page shows: a page, a dialog, a menu, or an error.
 type state struct {
 	name string
 	path string
-	// answers has the server answer otherwise: see answering.
+	// answers is a script that replaces answers of the server: see answering.
 	answers string
-	// steps are selectors that are clicked, or keys that are pressed ("key x"), in their order.
+	// steps are selectors to click, or keys to press ("key x"), in order.
 	steps []string
-	// there finds what is on screen then.
+	// there selects an element that is on the screen afterwards.
 	there string
 }
 
-// answering is a script that has requests whose path ends with a text answered with a status and a body, by the page's
-// own fetch. The status 0 is no answer, 1 is an answer that does not come.
+// answering returns a script that replaces the page's fetch. Requests whose path ends with the given
+// text get the status and the body. Status 0 means no answer, and 1 an answer that never arrives.
 func answering(path, status, body string) string {
 	answer := `Promise.resolve(new Response(JSON.stringify(` + body + `), {status: ` + status + `}))`
 	switch status {
@@ -174,7 +174,7 @@ func (s state) enter(t *testing.T, url string) *tab {
 	return b
 }
 
-// startWithStates starts a server that has what the states show.
+// startWithStates starts a server with the data for all states.
 func startWithStates(t *testing.T) *server {
 	t.Helper()
 	s := start(t)

@@ -25,25 +25,26 @@ type tab struct {
 	ctx context.Context
 }
 
-// watch notes in each document what the policy of the page refused, and errors of scripts.
+// watch records violations of the content security policy, and errors of scripts, in each document.
 const watch = `window.faults = [];
 addEventListener('securitypolicyviolation', (e) => faults.push(e.violatedDirective + ' ' + e.blockedURI));
 addEventListener('error', (e) => faults.push(String(e.message)));
 addEventListener('unhandledrejection', (e) => faults.push(String(e.reason)));`
 
-// open opens an address in a tab of its own, which ends with the test. Whatever the policy refused fails it.
+// open opens an address in a new tab, which is closed when the test ends. A violation of the content
+// security policy fails the test.
 func open(t *testing.T, url string) *tab {
 	t.Helper()
 	return openWith(t, watch, url)
 }
 
-// openWith is open with a script that runs in each document before its own.
+// openWith is open with a script that runs in each document before the page's own scripts.
 func openWith(t *testing.T, script, url string) *tab {
 	t.Helper()
 	ctx, end := chromedp.NewContext(browser)
 	t.Cleanup(end)
 	b := &tab{t: t, ctx: ctx}
-	if err := chromedp.Do(ctx); err != nil { // a limit of time on the first call would end the tab
+	if err := chromedp.Do(ctx); err != nil { // a deadline on the first call would close the tab
 		t.Fatal(err)
 	}
 	b.do(chromedp.EmulateViewport(1440, 900))
@@ -79,8 +80,8 @@ func eval[T any](b *tab, expression string) T {
 	return v
 }
 
-// until waits for an expression to become true. As long as what it names is not there, it is not. An evaluation that a
-// navigation ends is done again.
+// until waits for an expression to become true. An expression that fails because an element is missing
+// counts as false. An evaluation that a navigation interrupts is repeated.
 func (b *tab) until(expression string) {
 	b.t.Helper()
 	deadline := time.Now().Add(15 * time.Second)
@@ -115,7 +116,7 @@ func (b *tab) search(text string) {
 		document.querySelector('[data-ui=run]').click(); return true })()`)
 }
 
-// theme has the browser ask for the light or the dark theme.
+// theme makes the browser request the light or the dark theme.
 func (b *tab) theme(name string) {
 	b.t.Helper()
 	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -127,7 +128,7 @@ func (b *tab) theme(name string) {
 	}
 }
 
-// shoot keeps a picture of the tab in the folder that WEB_SHOTS names.
+// shoot saves a screenshot of the tab in the folder WEB_SHOTS.
 func (b *tab) shoot(name string) {
 	b.t.Helper()
 	dir := os.Getenv("WEB_SHOTS")
@@ -147,8 +148,8 @@ func (b *tab) shoot(name string) {
 	}
 }
 
-// withPalette makes a picture smaller: it keeps the 256 colours that are there most, and the nearest of them for
-// others.
+// withPalette reduces a picture to its 256 most frequent colours, and replaces each other colour by
+// the nearest of them.
 func withPalette(full []byte) ([]byte, error) {
 	picture, err := png.Decode(bytes.NewReader(full))
 	if err != nil {

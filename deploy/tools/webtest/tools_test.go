@@ -29,8 +29,8 @@ func TestTryOut(t *testing.T) {
 	b.until(`document.querySelector('.tryout [data-ui=fault]').textContent.includes('nothing')`)
 }
 
-// TestDispatch checks that the page shows the steps of a record that another pipeline continued, with the name of that
-// pipeline. These steps must not link to lines of the current text.
+// TestDispatch checks that the steps of a record in another pipeline are shown with the name of that
+// pipeline, and not at lines of this one.
 func TestDispatch(t *testing.T) {
 	s := start(t)
 	s.storePipeline("sub", "version: 2\nprocessors:\n  - dissect: {field: rest, pattern: '%{ip} %{user}'}\n")
@@ -46,7 +46,8 @@ func TestDispatch(t *testing.T) {
 	b.shoot("dispatch")
 }
 
-// TestPorts checks that the page shows which option makes the server listen for syslog, and whether it listens.
+// TestPorts checks that the page says how to start the server so that it listens for syslog, and
+// whether it listens.
 func TestPorts(t *testing.T) {
 	s := start(t)
 	b := open(t, s.url+"/dashboard/add?sender=syslog&t=net")
@@ -59,8 +60,8 @@ func TestPorts(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=server-port]').textContent.includes(` + quote("listens at "+port) + `)`)
 }
 
-// TestGone simulates a server that stops answering and then returns with another version. The page must keep its
-// content and report both events.
+// TestGone stops the server and starts it in another version: the page must keep its content and
+// report both.
 func TestGone(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(20)...)
@@ -81,7 +82,8 @@ func TestGone(t *testing.T) {
 	b.until(`document.querySelector('.banner').textContent.includes('another version')`)
 }
 
-// TestRangeShifts goes to the range before, and makes it longer; a tail opens in Explore from its first row.
+// TestRangeShifts moves to the previous range and widens it. A tail must open in Explore from its
+// first row.
 func TestRangeShifts(t *testing.T) {
 	s := start(t)
 	rows := logs(10)
@@ -116,18 +118,19 @@ func TestRangeShifts(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=total]').textContent.includes('3 rows')`)
 }
 
-// TestMotion checks that nothing moves if the user prefers reduced motion, and that focus is always visible.
+// TestMotion checks that nothing moves for users who prefer reduced motion, and that the focus is
+// always visible.
 func TestMotion(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(20)...)
 	b := openWith(t, watch+answering("/explore/rows", "1", "0"), s.url+"/dashboard/explore?t=app")
-	b.theme("light") // and reduced motion
+	b.theme("light") // theme also sets reduced motion
 	b.until(`document.querySelector('.progress.on > [role]')`)
 	moving := eval[[]string](b, `document.getAnimations().map((a) => a.animationName ?? a.transitionProperty)`)
 	if len(moving) > 0 {
 		t.Errorf("these move: %s", strings.Join(moving, ", "))
 	}
-	// By keyboard: every control that Tab reaches can be seen and has an outline.
+	// Every control that Tab reaches must be visible and have an outline.
 	for range 12 {
 		b.keys("\t")
 		b.until(`((e) => e !== document.body && e.getBoundingClientRect().width > 0 &&

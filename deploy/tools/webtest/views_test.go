@@ -40,7 +40,8 @@ func TestPatterns(t *testing.T) {
 	b.until(`document.querySelectorAll('[data-ui=row]').length > 10`)
 }
 
-// TestPatternsOfChosenText asks which text is meant if no field is known as the message, and remembers it.
+// TestPatternsOfChosenText checks that the page asks for the text field if no field is known as the
+// message, and remembers the choice.
 func TestPatternsOfChosenText(t *testing.T) {
 	s := start(t)
 	rows := make([]map[string]any, 40)
@@ -58,7 +59,8 @@ func TestPatternsOfChosenText(t *testing.T) {
 	b.until(`!window.former && ` + shown)
 }
 
-// TestTableThatIsNot opens a link to a table that does not exist; the next visit shows one that does.
+// TestTableThatIsNot opens a link to a table that does not exist. The next visit must show a table
+// that exists.
 func TestTableThatIsNot(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(50)...)
@@ -69,7 +71,7 @@ func TestTableThatIsNot(t *testing.T) {
 	b.until(`document.title.startsWith('app')`)
 }
 
-// TestCompare asks what is different in a part of the histogram: the rows of it have another host.
+// TestCompare compares a part of the histogram with the rest: its rows have another host.
 func TestCompare(t *testing.T) {
 	s := start(t)
 	rows := logs(600)
@@ -88,7 +90,7 @@ func TestCompare(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=search]').value === 'host=db-9'`)
 }
 
-// TestBrush selects a part of the histogram by keys, and asks what is different there.
+// TestBrush selects a part of the histogram with the keyboard, and compares it with the rest.
 func TestBrush(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(600)...)
@@ -102,12 +104,12 @@ func TestBrush(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=view-compare]').getAttribute('aria-pressed') === 'true'`)
 }
 
-// jsTime is an expression for a time in milliseconds as the address has it.
+// jsTime returns a JavaScript expression for a time in milliseconds, in the form of the address.
 func jsTime(ms any) string {
 	return `new Date(` + quote(ms) + `).toISOString()`
 }
 
-// TestPalette goes to a table by some of its letters.
+// TestPalette opens a table by typing some of its letters.
 func TestPalette(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(20)...)
@@ -122,7 +124,8 @@ func TestPalette(t *testing.T) {
 	b.until(`!document.querySelector('dialog') && location.search === '?t=orders'`)
 }
 
-// TestExport checks that the link of an export returns all rows of the search, not only those that are loaded.
+// TestExport checks that the link of an export returns all rows of the search, not only the loaded
+// ones.
 func TestExport(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(450)...)
@@ -142,7 +145,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// TestSelection selects rows with Shift and copies them, a line each, in the order of the list.
+// TestSelection selects rows with Shift and copies them as lines, in the order of the list.
 func TestSelection(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(100)...)
@@ -164,7 +167,7 @@ func TestSelection(t *testing.T) {
 	b.until(`document.querySelectorAll('.row.picked').length === 0`)
 }
 
-// TestFieldsOnPhone opens the fields over the rows, and closes them.
+// TestFieldsOnPhone opens and closes the list of fields, which covers the rows.
 func TestFieldsOnPhone(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(100)...)
@@ -178,7 +181,7 @@ func TestFieldsOnPhone(t *testing.T) {
 	b.until(`getComputedStyle(document.querySelector('.fieldlist')).display === 'none'`)
 }
 
-// TestSaved keeps a search under a name, opens it, and follows a short link to it in another tab.
+// TestSaved saves a search under a name, opens it, and opens its short link in another tab.
 func TestSaved(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(100)...)
@@ -205,7 +208,7 @@ func TestSaved(t *testing.T) {
 	gone.until(`document.querySelector('[data-ui=toast]').textContent.includes('does not lead on')`)
 }
 
-// TestReplay mends a pipeline and sends the record again that it had rejected: it is stored once.
+// TestReplay corrects a pipeline and sends its rejected record again: the record must be stored once.
 func TestReplay(t *testing.T) {
 	s := start(t)
 	s.storePipeline("mine", pipelineText)
@@ -242,7 +245,7 @@ func TestConflict(t *testing.T) {
 	b.until(`document.querySelector('dialog [role=alert]').textContent.includes('another version meanwhile')`)
 }
 
-// TestAnyOf ticks two values of a field: rows with either of them are found.
+// TestAnyOf selects two values of a field: rows with either of them must be found.
 func TestAnyOf(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(300)...)
@@ -259,7 +262,7 @@ func TestAnyOf(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=search]').value === 'host=web-2'`)
 }
 
-// TestRowDifferences compares two selected rows, and goes to other pages by two keys.
+// TestRowDifferences compares two selected rows, and opens other pages with key sequences.
 func TestRowDifferences(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(100)...)
@@ -281,7 +284,7 @@ func TestRowDifferences(t *testing.T) {
 	}
 }
 
-// TestMarker draws a line into a tail, between the rows before and after it.
+// TestMarker adds a line to a tail, between the rows before and after it.
 func TestMarker(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(5)...)
@@ -297,7 +300,8 @@ func TestMarker(t *testing.T) {
 	b.shoot("marker")
 }
 
-// TestUnfold shows a row whole in its place; the rows below it move down, and the list scrolls by its height.
+// TestUnfold expands a row in the list: the rows below it must move down, and the scroll height must
+// grow.
 func TestUnfold(t *testing.T) {
 	s := start(t)
 	rows := logs(300)
@@ -328,14 +332,15 @@ func TestUnfold(t *testing.T) {
 	b.do(chromedp.EmulateViewport(1440, 900))
 	b.until(`document.querySelector('.row.unfolded').offsetHeight < 200`)
 	b.shoot("unfolded-dark")
-	// At the end of the list the last row is at its end.
+	// After scrolling to the end, the last row must be at the bottom.
 	eval[bool](b, `(document.querySelector('[data-ui=rows]').scrollTop = 1e6, true)`)
 	b.until(`document.querySelector('[data-index="199"]').getBoundingClientRect().height === 24`)
 	b.press("Escape")
 	b.until(`!document.querySelector('.row.unfolded') && ` + spread + ` >= ` + fmt.Sprint(before))
 }
 
-// TestRefresh shows rows that come while the begin of the list is in sight, and counts them otherwise.
+// TestRefresh checks that new rows are shown while the start of the list is visible, and are counted
+// otherwise.
 func TestRefresh(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(300)...)
@@ -359,12 +364,12 @@ func TestRefresh(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=rows]').scrollTop === 0 && !document.querySelector('[data-ui=new-rows]')`)
 }
 
-// TestSlowSearch checks that the page reports what a search reads if it has no answer after ten seconds, and offers to
-// narrow the time range.
+// TestSlowSearch checks that a search without an answer after ten seconds shows how much it reads, and
+// offers a shorter time range.
 func TestSlowSearch(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(100)...)
-	// Rows are answered late, but for those of the last quarter of an hour.
+	// Delay answers with rows, except for ranges within the last quarter of an hour.
 	late := watch + `const ask = fetch; window.fetch = (path, how) => String(path).endsWith('/explore/rows') &&
 		!JSON.parse(how.body).from.startsWith('-15m') ? new Promise((_, no) => how.signal.addEventListener('abort',
 		() => no(new DOMException('stopped', 'AbortError')))) : ask(path, how);`

@@ -10,7 +10,7 @@
 {{- if eq .component "single" }}{{ include "cordwood.fullname" .root }}{{ else }}{{ include "cordwood.fullname" .root }}-{{ .component }}{{ end -}}
 {{- end -}}
 
-{{/* The domain under which a component's pods have names. */}}
+{{/* The DNS domain of a component's pods. */}}
 {{- define "cordwood.podDomain" -}}
 {{ include "cordwood.component" . }}-pods.{{ .root.Release.Namespace }}.svc.{{ .root.Values.clusterDomain }}
 {{- end -}}
@@ -40,8 +40,8 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{ if eq .Values.mode "single" }}single{{ else }}meta shard{{ end }}
 {{- end -}}
 
-{{/* The ports of their own for protocols that are on, PostgreSQL's included: a list of name, flag, containerPort, protocol, address (with parameters), and
-     port, that of the service. Those without HTTP have a scheme, and store logs as the user of a token. */}}
+{{/* The separate ports of enabled protocols, including PostgreSQL: a list of name, flag, containerPort, protocol, address (with parameters)
+     and port (the port of the service). Protocols without HTTP have a scheme, and store logs with the rights of a token's user. */}}
 {{- define "cordwood.listeners" -}}
 {{- $all := list
   (dict "key" "elasticsearch" "name" "elasticsearch" "flag" "elasticsearch-addr" "containerPort" 9200)
@@ -75,8 +75,8 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{ toJson $on }}
 {{- end -}}
 
-{{/* The pods to ask for the cluster. Names of pods and not of the service: a pod that is being
-     started again is missed then, and nobody founds a cluster without it. */}}
+{{/* The seeds. They are names of pods, not the name of the service, so that a restarting pod is
+     missed and no cluster is founded without it. */}}
 {{- define "cordwood.seeds" -}}
 {{- $component := ternary "single" "meta" (eq .Values.mode "single") -}}
 {{- $set := index .Values $component -}}
@@ -104,7 +104,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{ .Values.tls.nodes.existingSecret | default (printf "%s-nodes-tls" (include "cordwood.fullname" .)) }}
 {{- end -}}
 
-{{/* The values of the secret of the cluster; `--reuse-values` has none of an older chart. */}}
+{{/* The name of the cluster's secret. The value may be missing: `--reuse-values` keeps the values of an older chart. */}}
 {{- define "cordwood.clusterSecret" -}}
 {{ (.Values.clusterSecret | default dict).existingSecret | default (printf "%s-cluster" (include "cordwood.fullname" .)) }}
 {{- end -}}
@@ -114,9 +114,9 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{ not (or .Values.tls.nodes.enabled (.Values.clusterSecret | default dict).existingSecret) }}
 {{- end -}}
 
-{{/* Whether pods take calls of nodes without TLS as well. If the values do not say: as long as pods may run
-     that have not what the others are going to ask for. Pods of an older chart have neither the secret of the
-     cluster nor certificates, and nobody calls a single pod. */}}
+{{/* Whether pods also accept calls of nodes without TLS. If the values do not set it: true while running pods may
+     lack the secret or the certificates that the new pods require. Pods of an older chart have neither. A single
+     pod receives no calls of nodes. */}}
 {{- define "cordwood.rpcInsecure" -}}
 {{- $given := (.Values.clusterSecret | default dict).insecure -}}
 {{- $insecure := false -}}
@@ -142,7 +142,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- $open := false -}}
 {{- range $pod.containers -}}{{- if has "--rpc-insecure" (.args | default list) -}}{{- $open = true -}}{{- end -}}{{- end -}}
 {{- if and $hasOther (not $open) -}}
-{{- fail "the pods that run take calls of nodes by the other way only, the secret of the cluster or tls.nodes, and would not understand those of the upgrade: upgrade with the values of before and clusterSecret.insecure=true first, then to these values, and when all pods are replaced set it to null" -}}
+{{- fail "running pods and new pods would refuse each other's calls, because one of them uses the secret of the cluster and the other tls.nodes: upgrade with the previous values and clusterSecret.insecure=true first, then with these values, and set it to null when all pods are replaced" -}}
 {{- end -}}
 {{- $status := $live.status | default dict -}}
 {{- $rolled := and (eq (int $status.updatedReplicas) (int $live.spec.replicas)) (eq (int $status.replicas) (int $live.spec.replicas)) (ge (int $status.observedGeneration) (int (dig "metadata" "generation" 0 $live))) -}}
@@ -157,7 +157,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{ ternary "https" "http" .Values.tls.users.enabled }}://{{ include "cordwood.fullname" . }}.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomain }}:{{ .Values.service.port }}
 {{- end -}}
 
-{{/* The names by which browsers, and sidecars in the pod, ask for servers without users. */}}
+{{/* The host names that servers without users accept from browsers and from sidecars in the pod. */}}
 {{- define "cordwood.hosts" -}}
 {{- $name := include "cordwood.fullname" . -}}
 {{- $in := printf "%s.%s" $name .Release.Namespace -}}
@@ -181,7 +181,7 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end -}}
 
-{{/* Whether values that fit the schema fit each other. */}}
+{{/* Fails if values contradict each other, which the schema cannot check. */}}
 {{- define "cordwood.check" -}}
 {{- $v := .Values -}}
 {{- $holders := int (ternary $v.single.replicas $v.shard.replicas (eq $v.mode "single")) -}}
@@ -191,10 +191,10 @@ capabilities: {drop: [ALL]}
 {{- $founders := ternary $v.single $v.meta (eq $v.mode "single") -}}
 {{- if .Release.IsInstall -}}
 {{- if gt (int $founders.bootstrapExpect) (int $founders.replicas) -}}
-{{- fail (printf "bootstrapExpect %d: only %d pods would be there to found the cluster" (int $founders.bootstrapExpect) (int $founders.replicas)) -}}
+{{- fail (printf "bootstrapExpect %d: the number of pods is only %d" (int $founders.bootstrapExpect) (int $founders.replicas)) -}}
 {{- end -}}
 {{- if and (gt (int $founders.replicas) 1) (eq (int $founders.bootstrapExpect) 1) -}}
-{{- fail "several pods and bootstrapExpect 1: a metadata group of one pod survives no loss; set bootstrapExpect to 3, or begin with one pod" -}}
+{{- fail "several pods and bootstrapExpect 1: a metadata group of one pod tolerates no failure; set bootstrapExpect to 3, or start with one pod" -}}
 {{- end -}}
 {{- end -}}
 {{- if and $v.auth.existingSecret (not $v.auth.clientSecret) -}}
@@ -212,20 +212,20 @@ capabilities: {drop: [ALL]}
 {{- end -}}
 {{- end -}}
 {{- if lt (int $v.drain.graceSeconds) (add (int $v.drain.seconds) 25 | int) -}}
-{{- fail (printf "drain.graceSeconds %d: want at least 25 more than drain.seconds, to hand on what the pod leads and write its rows" (int $v.drain.graceSeconds)) -}}
+{{- fail (printf "drain.graceSeconds %d: want at least 25 more than drain.seconds, to transfer the pod's leaderships and write its rows" (int $v.drain.graceSeconds)) -}}
 {{- end -}}
 {{- if hasKey ($v.config.http | default dict) "enable-cors" -}}
-{{- fail "config.http.enable-cors is gone: pages of other sites are refused unless config.http.cors-allowed-origins names their origins; remove it" -}}
+{{- fail "config.http.enable-cors no longer exists: remove it; pages of other sites are refused unless config.http.cors-allowed-origins lists their origins" -}}
 {{- end -}}
 {{- if hasKey ($v.config.http | default dict) "protect-config" -}}
-{{- fail "config.http.protect-config is gone: once there are users, /config is always for those that may read; remove it" -}}
+{{- fail "config.http.protect-config no longer exists: remove it; if there are users, /config always needs a user that may read" -}}
 {{- end -}}
 {{- if and (not $v.auth.existingSecret) (eq (toString (index $v.config "metrics-open")) "false") -}}
-{{- fail "config.metrics-open=false needs auth.existingSecret: without users nobody can be told apart" -}}
+{{- fail "config.metrics-open=false needs auth.existingSecret: without users, clients cannot be distinguished" -}}
 {{- end -}}
 {{- range include "cordwood.listeners" . | fromJsonArray -}}
 {{- if and .scheme $v.auth.existingSecret (not (contains "token-file=" .address)) -}}
-{{- fail (printf "listeners.%s needs listeners.tokenSecret: there are users, and the protocol names none" .key) -}}
+{{- fail (printf "listeners.%s needs listeners.tokenSecret: there are users, and the protocol does not authenticate any" .key) -}}
 {{- end -}}
 {{- if and (eq (.scheme | default "") "tls://") (not $v.tls.users.enabled) -}}
 {{- fail (printf "listeners.%s needs tls.users" .key) -}}
@@ -236,6 +236,6 @@ capabilities: {drop: [ALL]}
 {{- end -}}
 {{- $other := ternary (printf "%s-shard" (include "cordwood.fullname" .)) (include "cordwood.fullname" .) (eq $v.mode "single") -}}
 {{- if lookup "apps/v1" "StatefulSet" .Release.Namespace $other -}}
-{{- fail (printf "mode %s: StatefulSet %s of the other mode exists, and its pods hold rows: the mode of a release cannot be changed; install a second release, and move the rows by backup and restore" $v.mode $other) -}}
+{{- fail (printf "mode %s: StatefulSet %s of the other mode exists, and its pods have rows: the mode of a release cannot be changed; install a second release, and move the rows by backup and restore" $v.mode $other) -}}
 {{- end -}}
 {{- end -}}

@@ -50,7 +50,7 @@ spec:
         matchLabels:
           {{- include "cordwood.selector" $ | nindent 10 }}
       {{- if eq $.component "router" }}
-      # Those that an upgrade is about to replace do not count, or the new ones would share machines.
+      # Ignore the old pods during an upgrade. Otherwise new pods would share machines.
       matchLabelKeys: [pod-template-hash]
       {{- end }}
     {{- end }}
@@ -103,7 +103,7 @@ spec:
         - --cluster-secret-file=/etc/cordwood/cluster/secret
         {{- end }}
         {{- if eq (include "cordwood.rpcInsecure" .root) "true" }}
-        # Until every pod has what nodes prove themselves by.
+        # Until every pod has the secret or the certificates.
         - --rpc-insecure
         {{- end }}
         {{- if $v.tls.nodes.enabled }}
@@ -111,7 +111,7 @@ spec:
         - --rpc-tls-key=/etc/cordwood/nodes-tls/tls.key
         - --rpc-tls-ca=/etc/cordwood/nodes-tls/ca.crt
         {{- if eq $v.mode "cluster" }}
-        # Routers are reached by the addresses of their pods, which no certificate names.
+        # Routers are called at the addresses of their pods, which are in no certificate.
         {{- $meta := dict "root" .root "component" "meta" }}
         - --rpc-tls-server-name={{ include "cordwood.component" $meta }}-0.{{ include "cordwood.podDomain" $meta }}
         {{- end }}
@@ -127,7 +127,7 @@ spec:
           {{- else }}
           valueFrom: {fieldRef: {fieldPath: "metadata.labels['topology.kubernetes.io/zone']"}}
           {{- end }}
-        # Where there are no zones, replicas of a shard keep to different machines.
+        # Without zones, replicas of a shard are on different machines.
         - name: CORDWOOD_MACHINE
           valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
         - name: CORDWOOD_CLUSTER_ID
@@ -153,13 +153,13 @@ spec:
         {{- range $listeners }}
         - {name: {{ .name }}, containerPort: {{ .containerPort }}{{ if ne .protocol "TCP" }}, protocol: {{ .protocol }}{{ end }}}
         {{- end }}
-      # Reading logs again may take long, but the ports are open before it.
+      # Replaying logs may take long, but the ports are open before.
       startupProbe:
         httpGet: {path: /health, port: admin}
         periodSeconds: 5
         timeoutSeconds: 5
         failureThreshold: 240
-      # The process alone: a restart helps against nothing that others lack.
+      # Check only the process: a restart does not cure problems of other components.
       livenessProbe:
         httpGet: {path: /health, port: admin}
         periodSeconds: 10
@@ -236,9 +236,9 @@ spec:
     {{- end }}
 {{- end -}}
 
-{{/* The pod of something that talks to the cluster as a client: dict root, component, steps (a
-     list of dict name, args; the last one is the container, those before are done first) and
-     volume (a ConfigMap at /test, or empty). */}}
+{{/* The pod of a client of the cluster: dict root, component, steps (a list of dict name, args; the
+     last step is the container, the others are init containers) and volume (a ConfigMap at /test,
+     or empty). */}}
 {{- define "cordwood.clientPod" -}}
 {{- $v := .root.Values -}}
 automountServiceAccountToken: false
@@ -292,7 +292,7 @@ volumes:
       valueFrom: {secretKeyRef: {name: {{ $v.auth.clientSecret }}, key: user}}
     {{- end }}
     {{- if $v.tls.users.enabled }}
-    # Beside the system's authorities, not instead of them.
+    # In addition to the system's authorities.
     - name: SSL_CERT_DIR
       value: /etc/ssl/certs:/etc/cordwood/users-tls
     {{- end }}
