@@ -48,7 +48,7 @@ var Kinds = []*Kind{
 		Name: "elasticsearch", Protocol: "elasticsearch", What: "Elasticsearch's bulk API", Port: 9200,
 		params: overHTTP.and(params{"index_date": oneOf("strip", "keep"), "elasticsearch_version": elasticVersion}),
 	},
-	{Name: "loki", Protocol: "loki", What: "Loki's push API", Port: 3100, params: overHTTP},
+	{Name: "loki", Protocol: "loki", What: "Loki's API", Port: 3100, params: overHTTP},
 	{
 		Name: "splunk", Protocol: "splunk", What: "Splunk's HTTP event collector", Port: 8088,
 		params: overHTTP.and(params{"pipeline_by_sourcetype": oneOf("true", "false")}),

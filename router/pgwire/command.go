@@ -102,6 +102,18 @@ func (cmd *command) checkLength() error {
 	return nil
 }
 
+// kindsRefused says why objects of a kind cannot be created, and what to do instead.
+var kindsRefused = map[string]string{
+	"TEMP": noTemporary, "TEMPORARY": noTemporary, "UNLOGGED": noTemporary,
+	"VIEW": noViews, "MATERIALIZED": noViews, "INDEX": noIndexes, "UNIQUE": noIndexes,
+}
+
+const (
+	noTemporary = "all tables are permanent; use WITH name AS (SELECT …) in the query"
+	noViews     = "cordwood has no views; use WITH name AS (SELECT …) in the query"
+	noIndexes   = "indexes are options of columns; use ALTER TABLE … MODIFY COLUMN … SET FULLTEXT INDEX (or SKIPPING)"
+)
+
 // definition handles CREATE and DROP of objects that only PostgreSQL has.
 func (cmd *command) definition(s *scanner) {
 	verb := cmd.verb
@@ -111,7 +123,8 @@ func (cmd *command) definition(s *scanner) {
 	case s.accept("OR", "REPLACE") && s.acceptAny("VIEW", "FUNCTION", "PROCEDURE", "TEMP", "TEMPORARY", "TRIGGER") != "",
 		s.acceptAny("TEMP", "TEMPORARY", "UNLOGGED", "INDEX", "UNIQUE", "VIEW", "MATERIALIZED", "FUNCTION", "EXTENSION",
 			"TYPE", "DOMAIN", "SEQUENCE", "TRIGGER", "POLICY", "PUBLICATION", "SUBSCRIPTION", "PROCEDURE", "AGGREGATE") != "":
-		cmd.session = refused(verb+" "+strings.ToUpper(s.toks[s.at-1].Value), "there is no such object here")
+		what := strings.ToUpper(s.toks[s.at-1].Value)
+		cmd.session = refused(verb+" "+what, orElse(kindsRefused[what], "cordwood has no objects of this kind"))
 	case s.acceptAny("USER", "ROLE", "GROUP") != "":
 		cmd.session = refused(verb+" "+strings.ToUpper(s.toks[s.at-1].Value), "users are in the list of users")
 	}
@@ -120,7 +133,10 @@ func (cmd *command) definition(s *scanner) {
 // refused returns a handler that fails with the reason why the statement is not supported.
 func refused(verb, why string) func(*conn, *scanner) (*outcome, error) {
 	return func(*conn, *scanner) (*outcome, error) {
-		return nil, unsupported("%s is not available: %s", verb, why)
+		text, hint, _ := strings.Cut(why, "; ")
+		e := unsupported("%s is not available: %s", verb, text)
+		e.Hint = hint
+		return nil, e
 	}
 }
 

@@ -214,7 +214,8 @@ func (f *copyFormat) apply(given map[string]string) error {
 		f.delimiter, f.quote = ',', '"'
 	case "binary":
 	default:
-		return failure("22023", "COPY format %q not recognized", excerpt(f.name))
+		return failure("22023", "COPY format %q not recognized", excerpt(f.name)).
+			withHint("use text, csv or binary")
 	}
 	for name, val := range given {
 		if err := f.option(name, val); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/router/pgwire/value"
+	"cordwood/router/query"
 	"cordwood/router/query/statement"
 )
 
@@ -153,6 +154,10 @@ func asError(err, cause error) *Error {
 	case e.Code == errs.QueryTimeout, e.Code == errs.DeadlineExceeded,
 		e.Code == errs.Unknown && errors.Is(err, context.DeadlineExceeded):
 		out.State, out.Text, out.Detail = "57014", errTimeUp.Error(), e.Msg
+		if text, found := strings.CutSuffix(e.Msg, query.MoreTime); found { // clients of this protocol send no headers
+			out.Detail = text
+			out.Hint = "request less, or allow more time by SET statement_timeout"
+		}
 	case errors.Is(err, context.Canceled) && cause != nil:
 		out.Text = cause.Error()
 	case !e.Code.Masked():

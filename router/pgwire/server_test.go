@@ -16,6 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"cordwood/proto/errs"
+	"cordwood/router/query"
 )
 
 // TestSimple runs statements of the simple protocol.
@@ -47,6 +50,27 @@ func TestSimple(t *testing.T) {
 		if state(err) != tt.state || err == nil && tag != tt.tag || tt.rows != nil && cmp.Diff(tt.rows, rows) != "" {
 			t.Errorf("%s: %v %q %v", tt.sql, rows, tag, err)
 		}
+	}
+}
+
+// TestAdviceOfErrors checks that errors say what to do in words that fit a client of PostgreSQL.
+func TestAdviceOfErrors(t *testing.T) {
+	c := start(t).connect(t, "")
+	for sql, want := range map[string]string{
+		"CREATE VIEW v AS SELECT 1":      "WITH name AS",
+		"CREATE TEMP TABLE t (a int)":    "WITH name AS",
+		"CREATE INDEX i ON logs (host)":  "ALTER TABLE",
+		"COPY logs TO STDOUT (FORMAT x)": "text, csv or binary",
+	} {
+		_, _, err := exec(t, c, sql)
+		if e := (*pgconn.PgError)(nil); !errors.As(err, &e) || !strings.Contains(e.Hint, want) {
+			t.Errorf("%s: got %v, want a hint with %q", sql, err, want)
+		}
+	}
+	late := errs.New(errs.QueryTimeout, "the query was cancelled after 1s, when its time was up%s", query.MoreTime)
+	e := asError(late, nil)
+	if e.Hint != "request less, or allow more time by SET statement_timeout" || strings.Contains(e.Detail, "header") {
+		t.Errorf("a timeout: detail %q, hint %q", e.Detail, e.Hint)
 	}
 }
 

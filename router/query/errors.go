@@ -46,6 +46,9 @@ func unsure(err, behind error) error {
 	return err
 }
 
+// MoreTime ends the message of a query whose time was up. It is for clients of HTTP; others replace it.
+const MoreTime = "; request less, or allow more time by the header x-svc-timeout"
+
 // explain returns an error that names the cause if time was up or the client disconnected.
 func explain(ctx context.Context, st statement.Statement, err error, after time.Duration) error {
 	switch {
@@ -55,13 +58,13 @@ func explain(ctx context.Context, st statement.Statement, err error, after time.
 		errs.From(err).Status() == http.StatusServiceUnavailable:
 		return err // rows may have been written, which is more important than the cause
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) || timeIsUp(ctx, err):
-		advice := "request less, or allow more time by the header x-svc-timeout"
+		advice := MoreTime
 		switch e := errs.From(err); e.Code {
 		case errs.ShardUnreachable, errs.ShardNotReady:
-			advice = "it waited for a shard: " + e.Msg
+			advice = "; it waited for a shard: " + e.Msg
 		}
 		return &errs.Error{Code: errs.QueryTimeout, Err: err, Msg: fmt.Sprintf(
-			"the query was cancelled after %s, when its time was up; %s", after.Round(time.Millisecond), advice)}
+			"the query was cancelled after %s, when its time was up%s", after.Round(time.Millisecond), advice)}
 	case lostRight(ctx) != nil:
 		return lostRight(ctx)
 	case ctx.Err() != nil:

@@ -48,8 +48,12 @@ func findSystemTable(database, name string) (*systemTable, error) {
 		}
 		names = append(names, t.name)
 	}
-	return nil, errs.New(errs.TableNotFound, "table %s.%s does not exist%s; there are %s",
-		database, name, didYouMean(name, names), strings.Join(names, ", "))
+	advice := "; there are " + strings.Join(names, ", ")
+	if len(names) == 0 {
+		advice = "; of PostgreSQL's catalog, cordwood has only the tables that clients read most often"
+	}
+	return nil, errs.New(errs.TableNotFound, "table %s.%s does not exist%s%s",
+		database, name, didYouMean(name, names), advice)
 }
 
 // systemTableID is above the ids of all other tables.

@@ -266,3 +266,15 @@ func TestSystemTableBatches(t *testing.T) {
 		t.Errorf("%d batches of %d rows", len(batches), rows)
 	}
 }
+
+// TestUnknownTableOfCatalog checks that an unknown table of PostgreSQL's catalog gets advice that ends.
+func TestUnknownTableOfCatalog(t *testing.T) {
+	for database, want := range map[string]string{
+		"pg_catalog": "has only the tables that clients read most often", "information_schema": "there are schemata",
+	} {
+		_, err := findSystemTable(database, "nosuch")
+		if err == nil || !strings.Contains(err.Error(), want) || strings.HasSuffix(err.Error(), "there are ") {
+			t.Errorf("%s: got %v, want %q", database, err, want)
+		}
+	}
+}

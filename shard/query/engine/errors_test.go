@@ -81,6 +81,7 @@ func TestAdvice(t *testing.T) {
 			"SELECT * FROM t WHERE 5.5 < ts":                "to_timestamp(seconds)",
 			"SELECT * FROM t WHERE ts BETWEEN 1e0 AND 2e0":  "to_timestamp(seconds)",
 			"SELECT * FROM t WHERE ts > 'garbage'":          "time",
+			"SELECT * FROM t WHERE ts > '1438191704'":       "without quotes",
 			"SELECT * FROM t WHERE ts < '300000-01-01'":     outside,
 			"SELECT * FROM t WHERE ts > '2026-13-01'":       "there is no such day or time of day",
 			"SELECT ts::BIGINT FROM t":                      "epoch_ms(ts), epoch_us(ts) or epoch_ns(ts)",

@@ -162,6 +162,7 @@ var (
 	wholeNumber  = regexp.MustCompile(`^[+-]?[0-9]+$`)
 	longYear     = regexp.MustCompile(`^[+-]?[0-9]{5,}-[0-9]{1,2}-[0-9]{1,2}`)
 	textAsNumber = regexp.MustCompile(`^Could not convert string '(.*)' to INT64$`)
+	digits       = regexp.MustCompile(`^[0-9]+$`)
 	likeATime    = regexp.MustCompile(`^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([ T][0-9]|$)`)
 	noSuchColumn = regexp.MustCompile(
 		`^Referenced column "(.*)" (?:not found in FROM clause!|was not found because the FROM clause is missing)` +
@@ -203,6 +204,10 @@ func advise(msg string) string {
 		return msg + "; to convert a time to a number use epoch(ts) for seconds, epoch_ms(ts), epoch_us(ts) or epoch_ns(ts)"
 	case textAsNumber.MatchString(msg) && likeATime.MatchString(textAsNumber.FindStringSubmatch(msg)[1]):
 		return fmt.Sprintf("'%s' is neither an integer nor a time: there is no such day or time of day",
+			textAsNumber.FindStringSubmatch(msg)[1])
+	case textAsNumber.MatchString(msg) && digits.MatchString(textAsNumber.FindStringSubmatch(msg)[1]):
+		return fmt.Sprintf("'%s' is a number in quotes, not a time; write a time as '2026-01-05 10:00:00', or convert "+
+			"the number without quotes: to_timestamp(seconds), epoch_ms(milliseconds)",
 			textAsNumber.FindStringSubmatch(msg)[1])
 	case textAsNumber.MatchString(msg):
 		return msg + ": it is neither an integer nor a time such as '2026-01-05 10:00:00'; write a time relative to now " +
