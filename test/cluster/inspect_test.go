@@ -57,7 +57,7 @@ func TestInspect(t *testing.T) {
 	if err := os.WriteFile(other, []byte("other"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := inspect(other); err == nil || !strings.Contains(out, "no file that cordwood writes") {
+	if out, err := inspect(other); err == nil || !strings.Contains(out, "does not write such a file") {
 		t.Errorf("a file of something else: %v, %s", err, out)
 	}
 }

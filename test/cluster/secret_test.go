@@ -64,7 +64,7 @@ func TestUnauthenticatedPeer(t *testing.T) {
 		args           []string
 		stranger, node string // what their logs say
 	}{
-		"without a secret": {nil, "a seed refused this node", "it came without TLS"},
+		"without a secret": {nil, "a seed refused this node", "it uses no TLS"},
 		"with another secret": {
 			[]string{"--cluster-secret-file", other}, "the secret of the cluster differs", "the secret of the cluster differs",
 		},

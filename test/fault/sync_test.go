@@ -48,7 +48,7 @@ func TestFailedSync(t *testing.T) {
 			detach := fault.Inject(t, n.Pid(), test.inject)
 			begin := time.Now()
 			wait(t, test.limit+time.Minute, "the server says that it ends", func() bool {
-				return strings.Contains(n.Log(), "ending at once") || !n.Running()
+				return strings.Contains(n.Log(), "ends at once") || !n.Running()
 			})
 			took := time.Since(begin)
 			detach() // detaching ends the delayed call, so that the process can end
@@ -64,7 +64,7 @@ func TestFailedSync(t *testing.T) {
 			lines := strings.Split(strings.TrimSpace(n.Log()), "\n")
 			lines = lines[max(0, len(lines)-4):]
 			if !slices.ContainsFunc(lines, func(line string) bool {
-				return strings.Contains(line, "ending at once") && strings.Contains(line, test.want)
+				return strings.Contains(line, "ends at once") && strings.Contains(line, test.want)
 			}) {
 				t.Errorf("the last lines are %s", strings.Join(lines, "\n"))
 			}
