@@ -194,7 +194,7 @@ func TestReplaceIsOneStep(t *testing.T) {
 	out, err := command(t, r.restore()...)
 	stop.Store(true)
 	readers.Wait()
-	if err != nil || !strings.Contains(out, "2 tables were put in place") ||
+	if err != nil || !strings.Contains(out, "2 tables were replaced") ||
 		!strings.Contains(out, "dropped, which earlier restores had left: ") || !strings.Contains(out, aside) {
 		t.Errorf("restore after one that was killed: %v\n%s", err, out)
 	}
@@ -236,7 +236,7 @@ func TestReplaceFailsAtTheEnd(t *testing.T) {
 		t.Errorf("t has %d rows, want the one that was written after it was emptied", n)
 	}
 	out := mustCommand(t, r.restore("--table", "t")...)
-	if !strings.Contains(out, "1 table was complete") || !strings.Contains(out, "1 table was put in place") {
+	if !strings.Contains(out, "1 table was complete") || !strings.Contains(out, "1 table was replaced") {
 		t.Errorf("the next run: %s", out)
 	}
 	if n := r.count(t, "t"); n != replacedRows {
