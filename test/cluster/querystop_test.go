@@ -82,7 +82,7 @@ func TestStopOverNodes(t *testing.T) {
 					t.Errorf("the query processes worked on for %s", used)
 				}
 				if way == "KILL" {
-					wantFailure(t, a, 400, 1005, "KILL")
+					wantFailure(t, a, 400, 1005, "killed by")
 				}
 				if way == "time is up" {
 					wantFailure(t, a, 408, 3005, "time was up")
