@@ -202,10 +202,9 @@ func (s *spread) during(t *testing.T, user, victim *Node, broken func()) (out []
 	defer release()
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	for i := range spreadStatements {
+	send := func(st *spreadStatement) {
 		for _, partial := range []bool{false, true} {
 			wg.Go(func() {
-				st := &spreadStatements[i]
 				begin := time.Now()
 				a, err := user.Do("POST", fmt.Sprintf("/v1/sql?allow_partial=%t&sql=%s", partial, url.QueryEscape(st.sql)), nil,
 					"x-svc-timeout", "3m")
@@ -220,29 +219,46 @@ func (s *spread) during(t *testing.T, user, victim *Node, broken func()) (out []
 		}
 	}
 	last, same := "", 0
-	Eventually(t, 20*time.Second, func() error {
-		all := s.listed(t, user)
-		main := 0
-		for _, q := range all {
-			if q.role == "main" {
-				main++
+	// await waits until so many statements are under way, and nothing has changed in so many looks.
+	await := func(statements, looks int) {
+		Eventually(t, 20*time.Second, func() error {
+			all := s.listed(t, user)
+			main := 0
+			for _, q := range all {
+				if q.role == "main" {
+					main++
+				}
 			}
-		}
-		slices.SortFunc(all, func(a, b listed) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
-		if text := fmt.Sprint(all); text != last {
-			last, same = text, 0
-		}
-		if same++; main < 2*len(spreadStatements) || same < 5 {
-			mu.Lock()
-			defer mu.Unlock()
-			early := ""
-			for _, a := range out {
-				early += fmt.Sprintf("; %s: %d %.100s", a.statement.name, a.Status, a.Body)
+			slices.SortFunc(all, func(a, b listed) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+			if text := fmt.Sprint(all); text != last {
+				last, same = text, 0
 			}
-			return fmt.Errorf("%d statements are under way: %v; answered: %s", main, all, early)
+			if same++; main < statements || same < looks {
+				mu.Lock()
+				defer mu.Unlock()
+				early := ""
+				for _, a := range out {
+					early += fmt.Sprintf("; %s: %d %.100s", a.statement.name, a.Status, a.Body)
+				}
+				return fmt.Errorf("%d statements are under way: %v; answered: %s", main, all, early)
+			}
+			return nil
+		})
+	}
+	// A node that does not answer a statement for the newest rows is asked again, and its process is replaced if it does
+	// not stop the first one. So that statement is sent last.
+	for i := range spreadStatements {
+		if spreadStatements[i].name != "newest" {
+			send(&spreadStatements[i])
 		}
-		return nil
-	})
+	}
+	await(2*len(spreadStatements)-2, 5)
+	for i := range spreadStatements {
+		if spreadStatements[i].name == "newest" {
+			send(&spreadStatements[i])
+		}
+	}
+	await(2*len(spreadStatements), 1)
 	broken()
 	wg.Wait()
 	return out
