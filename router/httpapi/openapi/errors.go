@@ -30,6 +30,7 @@ var statuses = map[int]string{
 	http.StatusNotFound:              "It does not exist.",
 	http.StatusMethodNotAllowed:      "The path does not support the method; the header Allow lists the others.",
 	http.StatusRequestTimeout:        "The request did not end in time, or its body did not arrive in time.",
+	http.StatusConflict:              "Its state does not allow this: for example, an operation has ended.",
 	http.StatusPreconditionFailed:    "It was changed meanwhile or already exists: see If-Match and If-None-Match.",
 	http.StatusRequestEntityTooLarge: "The body is too large.",
 	http.StatusUnsupportedMediaType:  "The content type or the compression of the body is not supported.",
