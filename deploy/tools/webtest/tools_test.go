@@ -53,7 +53,7 @@ func TestPorts(t *testing.T) {
 	b := open(t, s.url+"/dashboard/add?sender=syslog&t=net")
 	b.until(`document.querySelector('[data-ui=server-port]').textContent.includes('--syslog-addr') &&
 		document.querySelector('[data-ui=server-port]').textContent.includes('table=net') &&
-		document.querySelector('[data-ui=server-port]').textContent.includes('does not listen')`)
+		document.querySelector('[data-ui=server-port]').textContent.includes('Start the server with this flag')`)
 	port := "tcp://" + freeAddress(t)
 	s = start(t, "--syslog-addr", port)
 	b = open(t, s.url+"/dashboard/add?sender=syslog&t=net")
@@ -79,7 +79,7 @@ func TestGone(t *testing.T) {
 	b.shoot("gone")
 	eval[bool](b, `(window.newer = true, window.away = false, true)`)
 	b.click(`.banner [data-ui=retry]`)
-	b.until(`document.querySelector('.banner').textContent.includes('another version')`)
+	b.until(`document.querySelector('.banner').textContent.includes('version has changed')`)
 }
 
 // TestRangeShifts moves to the previous range and widens it. A tail must open in Explore from its

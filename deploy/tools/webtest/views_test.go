@@ -205,7 +205,7 @@ func TestSaved(t *testing.T) {
 	other.until(`document.querySelector('[data-ui=search]').value === 'failed'`)
 	other.until(`location.search.includes('t=app') && /from=\d{4}/.test(location.search)`)
 	gone := open(t, s.url+"/dashboard/s/nothinghere1")
-	gone.until(`document.querySelector('[data-ui=toast]').textContent.includes('does not lead on')`)
+	gone.until(`document.querySelector('[data-ui=toast]').textContent.includes('does not work')`)
 }
 
 // TestReplay corrects a pipeline and sends its rejected record again: the record must be stored once.
@@ -242,7 +242,7 @@ func TestConflict(t *testing.T) {
 	b.click(`[data-ui=save]:not([disabled])`)
 	b.fill(`[data-ui=note]`, "a note")
 	b.click(`[data-ui=save-now]`)
-	b.until(`document.querySelector('dialog [role=alert]').textContent.includes('another version meanwhile')`)
+	b.until(`document.querySelector('dialog [role=alert]').textContent.includes('newer version was stored meanwhile')`)
 }
 
 // TestAnyOf selects two values of a field: rows with either of them must be found.
