@@ -19,7 +19,12 @@ var kinds = []struct {
 	{spdx: "PostgreSQL", words: []string{"permission to use, copy, modify, and distribute this software and its " +
 		"documentation for any purpose, without fee", "postgresql"}},
 	{spdx: "BSL-1.0", words: []string{"boost software license"}},
-	{spdx: "ISC", words: []string{"permission to use, copy, modify, and/or distribute this software for any purpose"}},
+	{
+		spdx: "ISC", words: []string{"distribute this software for any purpose"},
+		anyOf: []string{
+			"permission to use, copy, modify, and/or distribute", "permission to use, copy, modify, and distribute",
+		},
+	},
 	{
 		spdx: "BSD-3-Clause", words: []string{"redistribution and use in source and binary forms"},
 		anyOf: []string{
