@@ -15,22 +15,34 @@ import (
 // inner query are replaced by their expressions, and rows have to meet both conditions. Otherwise the inner query is
 // split, and the outer query becomes part of the last step.
 
+// maxCopied is the maximum number of nodes that replace the columns of one inner query. A column that is used twice
+// doubles its expression, and so does each level of inner queries.
+const maxCopied = 20_000
+
 // derived is a column of an inner query. Its name is empty if only the engine knows it.
 type derived struct {
 	name string
 	expr sql.Node
 }
 
-// withQueries are the queries of WITH that a query sees, by their names in lower case.
-type withQueries map[string]withQuery
-
+// withQuery is a query of WITH with its name in lower case. sees are the queries before it, which it can read; nil: there
+// are none.
 type withQuery struct {
+	name string
 	node sql.Node
-	sees withQueries
+	sees *withQuery
 }
 
-// and returns the queries of a node's WITH as well. Each sees those before it.
-func (w withQueries) and(n sql.Node) (withQueries, error) {
+// find returns the last query of a name, or nil.
+func (w *withQuery) find(name string) *withQuery {
+	for w != nil && w.name != name {
+		w = w.sees
+	}
+	return w
+}
+
+// and adds the queries of a node's WITH. Each sees those before it.
+func (w *withQuery) and(n sql.Node) (*withQuery, error) {
 	ctes, ok := n["cte_map"].(sql.Node)
 	if !ok {
 		return w, nil
@@ -44,20 +56,14 @@ func (w withQueries) and(n sql.Node) (withQueries, error) {
 		if !ok || !sql.OnlyKeys(value, "query", "materialized") {
 			return nil, haul(causeForm, "it has a WITH with a list of columns")
 		}
-		next := withQueries{sql.LowerASCII(sql.Text(cte, "key")): {node, w}}
-		for name, q := range w {
-			if _, hidden := next[name]; !hidden {
-				next[name] = q
-			}
-		}
-		w = next
+		w = &withQuery{sql.LowerASCII(sql.Text(cte, "key")), node, w}
 	}
 	return w, nil
 }
 
 // inner returns the query in a FROM, the queries of WITH that it sees, and the name that the outer query has for it. It
 // returns nil if the FROM is not a query.
-func (w withQueries) inner(from sql.Node) (node sql.Node, sees withQueries, alias string, err error) {
+func (w *withQuery) inner(from sql.Node) (node sql.Node, sees *withQuery, alias string, err error) {
 	alias = sql.Text(from, "alias")
 	switch sql.Text(from, "type") {
 	case "SUBQUERY":
@@ -69,8 +75,8 @@ func (w withQueries) inner(from sql.Node) (node sql.Node, sees withQueries, alia
 		return node, w, alias, nil
 	case "BASE_TABLE":
 		name := sql.Text(from, "table_name")
-		q, ok := w[sql.LowerASCII(name)]
-		if !ok || sql.Text(from, "schema_name") != "" {
+		q := w.find(sql.LowerASCII(name))
+		if q == nil || sql.Text(from, "schema_name") != "" {
 			return nil, nil, "", nil
 		}
 		if !sql.OnlyKeys(from, "table_name", "alias") {
@@ -173,11 +179,12 @@ func (b *block) flatten() error {
 	if err != nil {
 		return err
 	}
-	of := map[string]sql.Node{}
+	of, size, copied := map[string]sql.Node{}, map[string]int{}, 0
 	for _, d := range columns {
 		if d.name != "" {
 			of[d.name], _ = clone(d.expr).(sql.Node)
 			delete(of[d.name], "alias")
+			size[d.name] = nodes(of[d.name])
 		}
 	}
 	put := func(n sql.Node) (sql.Node, error) {
@@ -187,6 +194,9 @@ func (b *block) flatten() error {
 		}
 		if of[name] == nil {
 			return nil, haul(causeNames, "the name %s", name)
+		}
+		if copied += size[name]; copied > maxCopied {
+			return nil, haul(causeForm, "the expressions of its inner query are used too often")
 		}
 		out, _ := clone(of[name]).(sql.Node)
 		return out, nil

@@ -206,7 +206,7 @@ var known = []string{
 }
 
 // nestedBlock returns the block of a query whose FROM may be another query.
-func nestedBlock(st *Statement, n sql.Node, with withQueries) (*block, error) {
+func nestedBlock(st *Statement, n sql.Node, with *withQuery) (*block, error) {
 	with, err := with.and(n)
 	if err != nil {
 		return nil, err

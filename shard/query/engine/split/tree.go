@@ -27,6 +27,22 @@ func clone(v any) any {
 	return v
 }
 
+// nodes returns the number of nodes of a tree.
+func nodes(v any) (n int) {
+	switch v := v.(type) {
+	case sql.Node:
+		n = 1
+		for _, child := range v {
+			n += nodes(child)
+		}
+	case []any:
+		for _, child := range v {
+			n += nodes(child)
+		}
+	}
+	return n
+}
+
 // ignored are the keys in which two trees with the same meaning may differ.
 var ignored = map[string]bool{"query_location": true}
 
