@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"cordwood/proto/errs"
+	"cordwood/router/loki/lines"
 	"cordwood/router/loki/translate"
 )
 
@@ -30,5 +31,37 @@ func TestSeriesAreBounded(t *testing.T) {
 	}
 	if err := e.count("x"); err == nil || !strings.Contains(err.Error(), "maximum number of series (200)") {
 		t.Error(err)
+	}
+}
+
+// TestStoredEntriesArriveOnce checks that a tail drops a new entry only as often as it has sent the same one as stored.
+func TestStoredEntriesArriveOnce(t *testing.T) {
+	sent := 0
+	h := &handover{opened: make(chan struct{}), take: func(list []*lines.Entry) error {
+		sent += len(list)
+		return nil
+	}}
+	entry := func(nanos int64) *lines.Entry { return &lines.Entry{Nanos: nanos, Line: "a"} }
+	if err := h.open([]*lines.Entry{entry(1), entry(1), entry(2)}); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int{3, 3, 4, 4, 5} { // entries of the times 1, 1, 1, 2 and 3
+		if err := h.fresh(t.Context(), []*lines.Entry{entry([]int64{1, 1, 1, 2, 3}[i])}); err != nil || sent != want {
+			t.Errorf("after new entry %d there are %d entries, want %d: %v", i, sent, want, err)
+		}
+	}
+	if len(h.seen) != 0 {
+		t.Errorf("%d keys are left", len(h.seen))
+	}
+}
+
+// TestAttributesWithOneLabel checks that of two attributes whose names become one label always the same one counts.
+func TestAttributesWithOneLabel(t *testing.T) {
+	for range 50 {
+		e := &lines.Entry{Metadata: map[string]string{}}
+		attributes(`{"a_b":"2","a.b":"1","a-b":"0"}`, e)
+		if got := e.Metadata["a_b"]; got != "0" {
+			t.Fatalf("the label is %q", got)
+		}
 	}
 }

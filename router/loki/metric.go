@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -280,7 +281,7 @@ func (r *reading) row(row int) (map[string]string, part) {
 	labels := map[string]string{}
 	for i, name := range r.s.Names {
 		if v := r.labels[i](row); v != "" {
-			labels[name] = string([]byte(v)) // a copy: the batch is reused
+			labels[name] = strings.Clone(v) // the batch is reused
 		}
 	}
 	p := part{first: int(r.whole[0].Value(row)), last: int(r.whole[1].Value(row))}

@@ -35,11 +35,12 @@ type Pattern struct {
 // Sample is the number of lines in the step that starts at Seconds.
 type Sample struct{ Seconds, Count int64 }
 
-// The limits of patterns: how many are returned, how many lines one must have, and how many rows are read at most.
+// The limits of patterns: how many are returned, how many lines one must have, and how many rows of all tables are read
+// at most.
 const (
-	maxPatterns   = 300
-	minLines      = 3
-	maxPatternRow = 400_000
+	maxPatterns    = 300
+	minLines       = 3
+	maxPatternRows = 400_000
 )
 
 // Patterns returns the most frequent patterns of lines for each level. step is the time between samples. If there are
@@ -50,6 +51,7 @@ func (r *Reader) Patterns(ctx context.Context, q *logql.Log, span Span, step tim
 		return nil, err
 	}
 	f := &finder{reader: r, step: int64(step), merger: &patterns.Merger{}, found: map[string]*Pattern{}}
+	f.most = maxPatternRows / max(1, len(tables))
 	for _, t := range tables {
 		if err := f.read(ctx, t, q, span); err != nil {
 			return nil, err
@@ -62,6 +64,7 @@ func (r *Reader) Patterns(ctx context.Context, q *logql.Log, span Span, step tim
 type finder struct {
 	reader *Reader
 	step   int64
+	most   int // rows of each table
 	merger *patterns.Merger
 	found  map[string]*Pattern
 	all    []*Pattern
@@ -102,7 +105,7 @@ func (f *finder) read(ctx context.Context, t *translate.Table, q *logql.Log, spa
 	sql := "SELECT " + patterns.Mask(compiled.Line()) + ", " + level + ", epoch_ns(" + t.Time() + ") // " + step +
 		", CAST(count(*) AS BIGINT) FROM " + t.From() +
 		where(within(t, span), compiled.Where(), []string{cmp.Or(part, "TRUE")}) + " GROUP BY 1, 2, 3 ORDER BY 4 DESC" +
-		limitOf(maxPatternRow)
+		limitOf(f.most)
 	return f.reader.run(ctx, sql, func(rec arrow.RecordBatch) error {
 		masks, levels := format.Text(rec.Column(0)), format.Text(rec.Column(1))
 		at, ok := rec.Column(2).(*array.Int64)

@@ -2,6 +2,8 @@ package loki
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -126,8 +128,9 @@ func attributes(text string, e *lines.Entry) {
 	if json.Unmarshal([]byte(text), &members) != nil {
 		return
 	}
-	for name, raw := range members {
-		var value string
+	// Two names may become one label. Which of them counts must not change from query to query.
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		raw, value := members[name], ""
 		if raw[0] != '"' {
 			value = string(raw)
 		} else if json.Unmarshal(raw, &value) != nil {

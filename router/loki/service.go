@@ -45,6 +45,8 @@ const (
 	MaxVolumes = 5000
 	// MaxNames is the maximum number of values of a label, and of label sets in a request for series.
 	MaxNames = 10000
+	// MaxVolumeLabels is the maximum number of labels that a request for volumes names.
+	MaxVolumeLabels = 50
 	// maxPoints is the maximum number of steps in all series of a query together.
 	maxPoints = 2_000_000
 	// maxAnswer is the maximum size of the lines and labels in an answer, in bytes.

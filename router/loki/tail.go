@@ -2,7 +2,9 @@ package loki
 
 import (
 	"context"
+	"crypto/sha256"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -104,17 +106,41 @@ func (r *Reader) openTail(ctx context.Context, h *handover, req *Tail, ready fun
 type handover struct {
 	take   func([]*lines.Entry) error
 	opened chan struct{}
-	seen   map[string]bool
+
+	mu sync.Mutex // guards seen
+	// seen counts the stored entries that have not arrived as new ones. A tail may last for days, so it has hashes instead
+	// of lines.
+	seen map[entryKey]int
 }
 
-func keyOf(e *lines.Entry) string {
-	return time.Unix(0, e.Nanos).String() + "\x00" + e.Line + "\x00" + Key(e.Labels) + Key(e.Metadata)
+type entryKey [sha256.Size]byte
+
+func keyOf(e *lines.Entry) entryKey {
+	labels := Key(e.Labels) + Key(e.Metadata)
+	return sha256.Sum256([]byte(strconv.FormatInt(e.Nanos, 10) + "\x00" + e.Line + "\x00" + labels))
+}
+
+// again reports whether an entry is one of the stored ones. Each of them is dropped once.
+func (h *handover) again(e *lines.Entry) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.seen) == 0 {
+		return false
+	}
+	key := keyOf(e)
+	n := h.seen[key]
+	if n > 1 {
+		h.seen[key] = n - 1
+	} else {
+		delete(h.seen, key)
+	}
+	return n > 0
 }
 
 func (h *handover) open(stored []*lines.Entry) error {
-	h.seen = map[string]bool{}
+	h.seen = map[entryKey]int{}
 	for _, e := range stored {
-		h.seen[keyOf(e)] = true
+		h.seen[keyOf(e)]++
 	}
 	defer close(h.opened)
 	if len(stored) == 0 {
@@ -129,7 +155,7 @@ func (h *handover) fresh(ctx context.Context, list []*lines.Entry) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	list = slices.DeleteFunc(list, func(e *lines.Entry) bool { return h.seen[keyOf(e)] })
+	list = slices.DeleteFunc(list, h.again)
 	if len(list) == 0 {
 		return nil
 	}

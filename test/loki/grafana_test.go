@@ -129,6 +129,9 @@ func TestErrors(t *testing.T) {
 			[]string{"query", `{app="web"}`, "limit", "9000"},
 		},
 		{"query_range", "it must be a positive number", 400, []string{"query", `{app="web"}`, "limit", "0"}},
+		{"index/volume", "targetLabels has 51 labels, and at most 50 are allowed", 400, []string{
+			"query", `{app="web"}`, "targetLabels", strings.Repeat("a,", 50) + "b",
+		}},
 		{"query_range", "exceeded maximum resolution of 11,000 points", 400, []string{
 			"query", `rate({app="web"}[1m])`,
 			"start", "0", "end", "100000", "step", "1",

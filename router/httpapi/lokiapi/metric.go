@@ -156,6 +156,10 @@ func (c *call) volume() (*loki.Volume, error) {
 		return nil, err
 	}
 	v := &loki.Volume{Query: q, Span: span, Labels: c.names("targetLabels")}
+	if len(v.Labels) > loki.MaxVolumeLabels {
+		return nil, errs.New(errs.InvalidArguments, "targetLabels has %d labels, and at most %d are allowed: ask for the "+
+			"others in further requests", len(v.Labels), loki.MaxVolumeLabels)
+	}
 	if v.Limit, err = c.limit("limit", 100, loki.MaxVolumes); err != nil {
 		return nil, err
 	}

@@ -448,13 +448,12 @@ func (r *rewriter) quantified() bool {
 		list, _ = listLiteral(inner[0].val)
 	}
 	var call string
-	switch {
-	case list != "" && list != "[]" && !strings.HasPrefix(list, "[["): // texts, which IN reads as values of x's type
+	if list != "" && list != "[]" && !strings.HasPrefix(list, "[[") { // texts, which IN reads as values of x's type
 		call = "(" + text + " IN (" + list[1:len(list)-1] + "))"
-	case list == "":
-		list = joined(r.all(inner))
-		fallthrough
-	default:
+	} else {
+		if list == "" {
+			list = joined(r.all(inner))
+		}
 		call = "list_contains(" + list + ", " + text + ")"
 	}
 	if not {

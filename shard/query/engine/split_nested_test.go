@@ -14,7 +14,8 @@ func TestRepeatedExpressions(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	p := place(t, rand.New(rand.NewPCG(1, 2)), 10, 2)
 	nested := func(depth int, item string) string {
-		return strings.Repeat("SELECT "+item+" AS n FROM (", depth) + "SELECT bytes AS n FROM logs" + strings.Repeat(")", depth)
+		return strings.Repeat("SELECT "+item+" AS n FROM (", depth) + "SELECT bytes AS n FROM logs" +
+			strings.Repeat(")", depth)
 	}
 	for sql, reason := range map[string]string{
 		nested(3, "n + n"):  "",

@@ -25,8 +25,8 @@ type derived struct {
 	expr sql.Node
 }
 
-// withQuery is a query of WITH with its name in lower case. sees are the queries before it, which it can read; nil: there
-// are none.
+// withQuery is a query of WITH with its name in lower case. sees is the query before it, or nil. A query can read all of
+// those before it.
 type withQuery struct {
 	name string
 	node sql.Node
