@@ -67,6 +67,23 @@ func (r *run) integersAsTimes(err error) (edits []sql.Edit) {
 	return edits
 }
 
+// integersBesideTimes returns edits without effect at the integers that are compared with the tables' time columns.
+// If a statement is only described, it does not fail at these integers, and they are not converted. With the edits, the
+// columns have the same names as when the statement runs.
+func (r *run) integersBesideTimes() (edits []sql.Edit) {
+	for _, c := range r.st.Integers {
+		for kind := range timeOfInteger {
+			if r.hasTime(c.Column, kind) {
+				for _, at := range c.Literals {
+					edits = append(edits, sql.Edit{From: at, To: at})
+				}
+				break
+			}
+		}
+	}
+	return edits
+}
+
 // hasTime reports whether a table of the statement has a column with this name and type.
 func (r *run) hasTime(column, kind string) bool {
 	for _, v := range r.Views {

@@ -80,3 +80,29 @@ func TestNamesOfTruncatedTimes(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesOfConvertedIntegers checks that a column has the same name whether or not the integers beside a time were
+// converted. They are converted when the statement runs, and not when it is split.
+func TestNamesOfConvertedIntegers(t *testing.T) {
+	dir := t.TempDir()
+	e := openEngine(t, dir)
+	for _, kind := range []string{"Nanosecond", "Microsecond", "Millisecond", "Second"} {
+		columns := cols("ts:Timestamp"+kind, "n:Int64")
+		tab := table("t", columns, fileOf(t, dir, 10, columns, []any{1, 2}), batch(t, columns, []any{2, 3}))
+		bare := query.Table{Database: "public", Name: "t", Schema: tab.Schema}
+		for _, number := range []string{"17", "-17", "- 17", "1_7"} {
+			sql := "SELECT count(*) FILTER (WHERE ts = " + number + ") FROM t"
+			a, err := request(t.Context(), e, &query.Request{SQL: sql, Database: "public", Tables: []query.Table{tab}})
+			if err != nil {
+				t.Fatalf("%s: %v", sql, err)
+			}
+			s, err := e.Split(t.Context(), &query.Request{SQL: sql, Database: "public", Tables: []query.Table{bare}})
+			if err != nil || s.Reason != "" {
+				t.Fatalf("%s: %v, %+v", sql, err, s)
+			}
+			if name := a.schema.Field(0).Name; !strings.Contains(s.Final, `AS "`+name+`"`) {
+				t.Errorf("%s of %s: column %s, the split statement is %s", sql, kind, name, s.Final)
+			}
+		}
+	}
+}

@@ -121,6 +121,7 @@ func (r *run) columns() (out []duck.Column, err error) {
 	for i := range out {
 		names[i] = out[i].Name
 	}
+	r.text.Edits = append(r.text.Edits, r.integersBesideTimes()...)
 	r.restoreNames(names)
 	for i := range out {
 		out[i].Name = names[i]

@@ -25,8 +25,8 @@ type derived struct {
 	expr sql.Node
 }
 
-// withQuery is a query of WITH with its name in lower case. sees is the query before it, or nil. A query can read all of
-// those before it.
+// withQuery is a query of WITH with its name in lower case. A query can read the queries before it: sees is the last of
+// them, or nil.
 type withQuery struct {
 	name string
 	node sql.Node
