@@ -62,6 +62,7 @@ func (c *conn) rewriteSession() *rewrite.Session {
 			}
 			return 0, false
 		},
+		Named:     func(name string) []int64 { return source().Named(name) },
 		SchemaOID: func(name string) int64 { return source().SchemaOID(name) },
 	}
 }

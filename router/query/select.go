@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"cordwood/proto/errs"
@@ -123,6 +124,9 @@ func (r *reader) queryTables(ctx context.Context, sql string, req *Request,
 	for _, name := range names {
 		if t, err := findSystemTable(name.Database, name.Name); err == nil && len(names) > 1 {
 			facts.least = max(facts.least, t.stats)
+		}
+		if facts.only == nil && strings.EqualFold(name.Database, schema.CatalogDatabase) {
+			facts.only = statement.Restrictions(sql)
 		}
 	}
 	if len(names) == 1 && schema.ReservedDatabase(names[0].Database) {

@@ -199,6 +199,8 @@ type facts struct {
 	// filter is the statement's condition on table_schema and table_name. Rows that do not match may be left out,
 	// because the engine removes them anyway.
 	filter statement.Filter
+	// only has restrictions of tables of PostgreSQL's catalog, by table and column.
+	only map[string]map[string][]int64
 	// sizes are needed: the statement may show rows or bytes of a table.
 	needSizes bool
 	// least is the maximum of what the tables of the statement need from the shards, so that the shards are asked

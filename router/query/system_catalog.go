@@ -18,7 +18,9 @@ var catalogTables = func() map[string]*systemTable {
 			st.stats = statsTables
 		}
 		st.rows = func(f *facts, w *rowWriter) error {
-			return t.Rows(f.catalogSource(), func(values ...any) { w.add(values...) })
+			source := f.catalogSource()
+			source.Only = f.only[t.Name]
+			return t.Rows(source, func(values ...any) { w.add(values...) })
 		}
 		m[t.Name] = st
 	}

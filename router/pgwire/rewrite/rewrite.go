@@ -26,6 +26,8 @@ type Session struct {
 	HasTable func(name string) bool
 	// Relation returns the OID of a table. An empty schema means the search path.
 	Relation func(schema, name string) (int64, bool)
+	// Named returns the OIDs of all relations with a name, in all schemas.
+	Named func(name string) []int64
 	// SchemaOID returns the OID of a schema, or 0 if it does not exist.
 	SchemaOID func(name string) int64
 }
@@ -85,9 +87,11 @@ type rewriter struct {
 	tableoid bool
 	// depth is the nesting depth of rules, and made the number of bytes that rules have written.
 	depth, made int
-	out         []tok
-	in          []tok
-	i           int
+	// steps counts the tokens that were read to find restrictions.
+	steps int
+	out   []tok
+	in    []tok
+	i     int
 }
 
 // The limits of rewriting: the nesting depth of rules, the bytes that rules write, and the length of the result. A rule
@@ -388,7 +392,7 @@ func (r *rewriter) relation(n int) bool {
 		return true
 	}
 	if !session {
-		text = tableText(table, r.tableoid)
+		text = tableText(table, r.tableoid, r.restriction(n, table))
 	}
 	if strings.HasPrefix(text, "(") && !r.aliased(n+1) {
 		text += " AS " + name
@@ -432,10 +436,10 @@ func (r *rewriter) aliased(n int) bool {
 }
 
 // tableText returns the query that replaces a table of the catalog. It casts texts to lists, because lists are stored
-// as texts.
-func tableText(t *pgcatalog.Table, tableoid bool) string {
+// as texts. condition begins with WHERE or is empty.
+func tableText(t *pgcatalog.Table, tableoid bool, condition string) string {
 	name := pgcatalog.Database + "." + t.Name
-	if !t.Lists() && !tableoid {
+	if !t.Lists() && !tableoid && condition == "" {
 		return name
 	}
 	var columns []string
@@ -449,7 +453,7 @@ func tableText(t *pgcatalog.Table, tableoid bool) string {
 	if tableoid {
 		columns = append(columns, "CAST("+itoa(t.OID)+" AS BIGINT) AS tableoid")
 	}
-	return "(SELECT " + strings.Join(columns, ", ") + " FROM " + name + ")"
+	return "(SELECT " + strings.Join(columns, ", ") + " FROM " + name + condition + ")"
 }
 
 // collate removes the names of collations that sort as the engine does anyway.

@@ -21,6 +21,12 @@ func session() *Session {
 		Relation: func(schema, name string) (int64, bool) {
 			return 268435457, name == "logs" && (schema == "" || schema == "public")
 		},
+		Named: func(name string) []int64 {
+			if name == "logs" {
+				return []int64{268435457}
+			}
+			return nil
+		},
 		SchemaOID: func(string) int64 { return 2200 },
 	}
 }

@@ -110,6 +110,9 @@ type Source struct {
 	// System are the tables of the server's own databases.
 	System []*schema.Table
 	Sizes  func() (map[uint64]Size, error)
+	// Only has the values of columns to which the rows of the next table may be restricted. Rows with other values may
+	// be there, too.
+	Only map[string][]int64
 
 	schemaOIDs map[string]int64 // made when it is first needed
 }
@@ -138,6 +141,28 @@ func (s *Source) TableOIDs(database string) map[string]int64 {
 		}
 	}
 	return out
+}
+
+// Named returns the OIDs of all relations with a name, in all schemas.
+func (s *Source) Named(name string) (oids []int64) {
+	s.each(func(t *schema.Table) {
+		if t.Name == name {
+			oids = append(oids, TableOID(t))
+		}
+		if rest, found := strings.CutSuffix(name, "_pkey"); found && t.Name == rest {
+			oids = append(oids, indexOID(t))
+		}
+	})
+	if t := byName[name]; t != nil {
+		oids = append(oids, t.OID)
+	}
+	return oids
+}
+
+// wants reports whether a row with this value of a column may be needed.
+func (s *Source) wants(column string, value int64) bool {
+	values, restricted := s.Only[column]
+	return !restricted || slices.Contains(values, value)
 }
 
 // Find returns a table by its name, in any case; nil: there is none.

@@ -77,6 +77,9 @@ func databaseRows(s *Source, add func(...any)) error {
 
 func classRows(s *Source, add func(...any)) error {
 	row := func(oid int64, name string, ns, am int64, kind string, columns int, index bool) {
+		if !s.wants("oid", oid) {
+			return
+		}
 		add(oid, name, ns, 0, 0, OwnerOID, am, 0, 0, 0, -1, 0, 0, index, false, "p", kind, columns, 0, false, false, false,
 			false, false, true, "d", false, 0, 0, 0, nil, nil, nil)
 	}
@@ -108,8 +111,14 @@ func attributeRows(s *Source, add func(...any)) error {
 	}
 	s.each(func(t *schema.Table) {
 		for i, c := range t.Columns {
+			if !s.wants("attrelid", TableOID(t)) {
+				break
+			}
 			typ, mod := typeOf(c.Type)
 			row(TableOID(t), c.Name, typ, mod, i+1, c.NotNull || c.Semantic == schema.Timestamp, c.Default != nil)
+		}
+		if !s.wants("attrelid", indexOID(t)) {
+			return
 		}
 		for i, n := range keyOf(t) {
 			c := t.Columns[n-1]
@@ -118,6 +127,9 @@ func attributeRows(s *Source, add func(...any)) error {
 		}
 	})
 	for _, t := range Tables {
+		if !s.wants("attrelid", t.OID) {
+			continue
+		}
 		for i, c := range t.Columns {
 			row(t.OID, c.Name, catalogTypes[c.Type], -1, i+1, false, false)
 		}
@@ -138,7 +150,7 @@ func collationOf(typ int64) int64 {
 
 func indexRows(s *Source, add func(...any)) error {
 	s.each(func(t *schema.Table) {
-		if key := keyOf(t); key != nil {
+		if key := keyOf(t); key != nil && s.wants("indrelid", TableOID(t)) && s.wants("indexrelid", indexOID(t)) {
 			n := len(key)
 			add(indexOID(t), TableOID(t), n, n, true, false, true, false, true, false, true, false, true, true, false,
 				list(key), list(same(0, n)), list(same(0, n)), list(same(0, n)), nil, nil)
@@ -149,7 +161,7 @@ func indexRows(s *Source, add func(...any)) error {
 
 func constraintRows(s *Source, add func(...any)) error {
 	s.each(func(t *schema.Table) {
-		if key := keyOf(t); key != nil {
+		if key := keyOf(t); key != nil && s.wants("conrelid", TableOID(t)) {
 			add(indexOID(t)+1<<27, t.Name+"_pkey", s.SchemaOID(t.Database), "p", false, false, true, TableOID(t), 0,
 				indexOID(t), 0, 0, " ", " ", " ", true, 0, true, list(key), nil, nil, nil, nil, nil, nil, nil)
 		}
