@@ -98,18 +98,44 @@ var goClients = []client{
 	},
 }
 
-// indexerClients are in a separate program, because it takes long to build.
-var indexerClients = []client{
+// libraries are in a separate program, because it takes long to build.
+var libraries = []client{
 	documents("elasticsearch-7-indexer", programs, false),
 	documents("elasticsearch-8-indexer", programs, false),
 	documents("elasticsearch-9-indexer", programs, false),
+	documents("opensearch-indexer", programs, false),
+	documents("olivere-bulk", programs, false),
+	{
+		name: "fluent-logger-golang", door: (*server).fluentAddr, table: "fluent_logs", mark: "mark",
+		columns: ofFluentd, again: programs, doubles: true, socket: true, often: true,
+	},
+	{
+		name: "go-gelf-udp", door: (*server).gelfAddr, table: "gelf_logs", mark: "mark", columns: ofGELF, again: nobody,
+		datagrams: true,
+	},
+	{
+		name: "srslog-tcp", door: (*server).syslogAddr, table: "syslog", mark: markInText,
+		columns: ofSyslog + ` AND msgid = 'shop'`, again: nobody,
+	},
+	{
+		name: "loki-client-go", door: (*server).lokiAddr, table: "loki_logs", mark: `regexp_extract(line, 'mark=(\d+)', 1)`,
+		columns: `app = 'shop' AND level = LEVEL`, again: itself,
+	},
+	{
+		name: "slog-loki", door: (*server).lokiAddr, table: "loki_logs", mark: `regexp_extract(line, 'mark=(\d+)', 1)`,
+		columns: `app = 'shop' AND lower(level) = LEVEL`, again: itself,
+	},
+	{
+		name: "otelslog", door: (*server).otlpAddr, table: "records", mark: markOfOTLP, at: "timestamp",
+		columns: ofOTLP, again: itself, doubles: true,
+	},
 }
 
 func TestGo(t *testing.T) {
 	run(t, goClients, nil)
 }
 
-func TestGoElasticsearch(t *testing.T) {
+func TestGoLibraries(t *testing.T) {
 	golang.need(t, "golang", "go build -o golang .")
-	run(t, indexerClients, program(filepath.Join("golang", "golang")))
+	run(t, libraries, program(filepath.Join("golang", "golang")))
 }

@@ -1,5 +1,6 @@
-// Command golang sends records with the marks FIRST to LAST-1 by a BulkIndexer of go-elasticsearch: golang CLIENT FIRST
-// LAST ADDRESS PAUSE. It is a separate module because these clients take long to build.
+// Command golang sends records with the marks FIRST to LAST-1 by a client library for Go, with a pause in milliseconds
+// after every 20: golang CLIENT FIRST LAST ADDRESS PAUSE. It is a separate module because these clients take long to
+// build.
 package main
 
 import (
@@ -23,7 +24,10 @@ type document struct {
 // indexer sends documents, and returns when the result of each is known.
 type indexer func(address string, documents []document) error
 
-var indexers = map[string]indexer{"elasticsearch-7-indexer": by7, "elasticsearch-8-indexer": by8, "elasticsearch-9-indexer": by9}
+var indexers = map[string]indexer{
+	"elasticsearch-7-indexer": by7, "elasticsearch-8-indexer": by8, "elasticsearch-9-indexer": by9,
+	"opensearch-indexer": byOpenSearch, "olivere-bulk": byOlivere,
+}
 
 func main() {
 	name, address := os.Args[1], os.Args[4]
@@ -35,6 +39,13 @@ func main() {
 		}
 		n[i] = v
 	}
+	pause := time.Duration(n[2]) * time.Millisecond
+	if send := senders[name]; send != nil {
+		if err := send(address, n[0], n[1], pause); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	const batch = 100
 	for first := n[0]; first < n[1]; first += batch {
 		var marks []int
@@ -44,7 +55,7 @@ func main() {
 		if err := insist(indexers[name], address, marks); err != nil {
 			log.Fatal(err)
 		}
-		time.Sleep(time.Duration(n[2]) * time.Millisecond * batch / 20)
+		time.Sleep(pause * batch / 20)
 	}
 }
 
@@ -59,12 +70,8 @@ func insist(send indexer, address string, marks []int) error {
 		)
 		documents := make([]document, len(marks))
 		for i, mark := range marks {
-			level := "info"
-			if mark%10 == 0 {
-				level = "error"
-			}
 			text := fmt.Sprintf(`{"@timestamp":%q,"level":%q,"message":"a record","mark":%d}`,
-				time.Now().UTC().Format(time.RFC3339Nano), level, mark)
+				time.Now().UTC().Format(time.RFC3339Nano), level(mark), mark)
 			documents[i] = document{id: "m" + strconv.Itoa(mark), body: bytes.NewReader([]byte(text)), outcome: func(err error) {
 				mu.Lock()
 				defer mu.Unlock()
