@@ -101,8 +101,12 @@ func (f *finder) read(ctx context.Context, t *translate.Table, q *logql.Log, spa
 	if err != nil {
 		return err
 	}
+	line, err := compiled.Line()
+	if err != nil {
+		return err
+	}
 	step := strconv.FormatInt(f.step, 10)
-	sql := "SELECT " + patterns.Mask(compiled.Line()) + ", " + level + ", epoch_ns(" + t.Time() + ") // " + step +
+	sql := "SELECT " + patterns.Mask(line) + ", " + level + ", epoch_ns(" + t.Time() + ") // " + step +
 		", CAST(count(*) AS BIGINT) FROM " + t.From() +
 		where(within(t, span), compiled.Where(), []string{cmp.Or(part, "TRUE")}) + " GROUP BY 1, 2, 3 ORDER BY 4 DESC" +
 		limitOf(f.most)

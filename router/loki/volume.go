@@ -62,58 +62,94 @@ func (r *Reader) Volume(ctx context.Context, v *Volume) ([]*series.Series, error
 	return out[:min(len(out), v.Limit)], nil
 }
 
-// volume returns the bytes for each label set.
+// volume returns the bytes for each label set, or for each label.
 func (e *evaluator) volume(of *logql.Range, v *Volume) ([]*series.Series, error) {
-	names := v.Labels
+	of.Log = requireTable(of.Log)
+	if v.ByName {
+		return e.bytesByName(of, v.Labels)
+	}
+	names := slices.Clone(v.Labels)
 	if len(names) == 0 {
 		for i := range v.Query.Matchers {
 			names = append(names, v.Query.Matchers[i].Name)
 		}
 	}
-	if v.ByName && len(v.Labels) == 0 {
-		tables, err := e.r.tables(e.ctx, v.Query.Matchers)
-		if err != nil {
-			return nil, err
+	return e.bytes(of, names)
+}
+
+// requireTable adds a matcher that all entries meet to a selector that would be refused without it. A volume may be
+// asked for everything.
+func requireTable(log *logql.Log) *logql.Log {
+	if log.RequireMatcher() == nil {
+		return log
+	}
+	all := logql.Matcher{Name: translate.TableLabel, Op: "!="}
+	return &logql.Log{Matchers: append(slices.Clone(log.Matchers), all)}
+}
+
+// labelsTogether is the maximum number of labels in a statement that counts the bytes for each of them.
+const labelsTogether = 100
+
+// bytesByName returns the bytes of the entries that have a label, with any value. If no labels are given, it takes all
+// indexed labels.
+func (e *evaluator) bytesByName(of *logql.Range, names []string) ([]*series.Series, error) {
+	tables, err := e.r.tables(e.ctx, of.Log.Matchers)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]*series.Series{}
+	for _, t := range tables {
+		labels := slices.Compact(slices.Sorted(slices.Values(names)))
+		if len(labels) == 0 {
+			labels = t.LabelNames()
 		}
-		all := map[string]bool{}
-		for _, t := range tables {
-			for _, n := range t.LabelNames() {
-				all[n] = true
+		for some := range slices.Chunk(labels, labelsTogether) {
+			if err := e.addBytes(of, t, some, found); err != nil {
+				return nil, err
 			}
 		}
-		names = slices.Sorted(maps.Keys(all))
 	}
-	if !v.ByName {
-		return e.bytes(of, names)
+	return series.Sorted(slices.Collect(maps.Values(found))), nil
+}
+
+// addBytes adds the bytes of the entries of a table that have each label to the series of the label.
+func (e *evaluator) addBytes(of *logql.Range, t *translate.Table, labels []string, to map[string]*series.Series) error {
+	sql, err := t.Volumes(of, labels, e.steps)
+	if err != nil {
+		return err
 	}
-	var out []*series.Series
-	for _, name := range names {
-		log := &logql.Log{Matchers: append(slices.Clone(of.Log.Matchers), logql.Matcher{Name: name, Op: "!="})}
-		one := *of
-		one.Log = log
-		found, err := e.bytes(&one, nil)
-		if err != nil {
-			return nil, err
+	return e.r.run(e.ctx, sql, func(rec arrow.RecordBatch) error {
+		step, ok := rec.Column(0).(*array.Int64)
+		if !ok {
+			return errs.New(errs.Internal, "read volumes: the steps have type %s", rec.Column(0).DataType())
 		}
-		for _, s := range found {
-			s.Labels = map[string]string{name: ""}
-			out = append(out, s)
+		for i, name := range labels {
+			bytes, ok := rec.Column(i + 2).(*array.Float64)
+			if !ok {
+				return errs.New(errs.Internal, "read volumes: column %d has type %s", i+2, rec.Column(i+2).DataType())
+			}
+			for row := range bytes.Len() {
+				if bytes.Value(row) == 0 {
+					continue
+				}
+				if to[name] == nil {
+					if err := e.count(name); err != nil {
+						return err
+					}
+					to[name] = series.New(map[string]string{name: ""}, e.steps.N)
+				}
+				at := int(step.Value(row)) // ranges of one step do not overlap
+				to[name].Set(at, to[name].Values[at]+bytes.Value(row))
+			}
 		}
-	}
-	return out, nil
+		return nil
+	})
 }
 
 // bytes returns the bytes grouped by labels.
 func (e *evaluator) bytes(of *logql.Range, names []string) ([]*series.Series, error) {
 	slices.Sort(names)
 	names = slices.Compact(names)
-	if len(of.Log.Matchers) == 0 { // an empty selector is allowed here
-		of.Log = &logql.Log{Matchers: []logql.Matcher{{Name: translate.TableLabel, Op: "!="}}}
-	} else if err := of.Log.RequireMatcher(); err != nil {
-		of.Log = &logql.Log{Matchers: append(slices.Clone(of.Log.Matchers), logql.Matcher{
-			Name: translate.TableLabel, Op: "!=",
-		})}
-	}
 	v, err := e.rangeOf(of, &logql.Grouping{Names: names})
 	out := series.Sorted(v.Series)
 	if len(out) > MaxVolumes && err == nil {

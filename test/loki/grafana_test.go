@@ -2,9 +2,10 @@ package loki
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"net/http"
-	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -185,19 +186,9 @@ func TestErrors(t *testing.T) {
 func TestTimesBeyondNanoseconds(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	for _, sql := range []string{
-		"CREATE TABLE old (ts TIMESTAMP(0) TIME INDEX, message STRING) WITH (append_mode = 'true')",
-		"INSERT INTO old VALUES ('1600-01-01 00:00:00', 'a'), ('1969-12-31 23:59:59', 'b'), ('3000-01-01 00:00:00', 'c')",
-	} {
-		res, err := http.PostForm(s.HTTP+"/v1/sql", url.Values{"sql": {sql}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		res.Body.Close()
-		if res.StatusCode != http.StatusOK {
-			t.Fatalf("%s: %d", sql, res.StatusCode)
-		}
-	}
+	s.sql("CREATE TABLE old (ts TIMESTAMP(0) TIME INDEX, message STRING) WITH (append_mode = 'true')")
+	s.sql("INSERT INTO old VALUES ('1600-01-01 00:00:00', 'a'), ('1969-12-31 23:59:59', 'b'), " +
+		"('3000-01-01 00:00:00', 'c')")
 	for _, direction := range []string{"forward", "backward"} {
 		status, body := s.get("query_range", nil, "query", `{table="old"}`, "start", nanos(math.MinInt64),
 			"end", nanos(math.MaxInt64), "direction", direction)
@@ -205,6 +196,108 @@ func TestTimesBeyondNanoseconds(t *testing.T) {
 			strings.Count(string(body), `"stream":`) != 1 {
 			t.Errorf("%s: %d %.400s\nwant %s", direction, status, body, want)
 		}
+	}
+}
+
+// TestWarnings checks that a time in milliseconds, which Loki's API reads as nanoseconds, is answered with a warning.
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.push([]sent{{line: "a", labels: map[string]string{"app": "web"}}}, time.Second)
+	for query, data := range map[string]string{
+		`{app="web"}`:                      `{"resultType":"streams",`,
+		`count_over_time({app="web"}[1m])`: `{"resultType":"matrix",`,
+	} {
+		millis := nanos(s.end / 1e6)
+		status, body := s.get("query_range", nil, "query", query, "start", nanos(s.begin/1e6-1000), "end", millis)
+		want := `{"status":"success","warnings":["parameter end is read as nanoseconds, which is 1970-01-01T`
+		if status != http.StatusOK || !strings.HasPrefix(string(body), want) || !json.Valid(body) ||
+			!strings.Contains(string(body), `,"data":`+data) {
+			t.Errorf("%s: %d %.600s", query, status, body)
+		}
+	}
+	if status, body := s.get("labels", nil, "end", nanos(s.end/1e6)); status != http.StatusOK || !json.Valid(body) {
+		t.Errorf("labels: %d %s", status, body)
+	}
+}
+
+// TestVolumesOfManyLabels checks that volumes by label of a table with many labels take few statements, and that they
+// are right.
+func TestVolumesOfManyLabels(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	const labels = 250
+	want := map[string]float64{"table": 0, "service_name": 0}
+	var columns, names, rows []string
+	for k := range labels {
+		names = append(names, "l"+strconv.Itoa(k))
+		columns = append(columns, names[k]+" STRING")
+	}
+	now := time.Now().UnixMilli()
+	for i := range 100 {
+		values := []string{strconv.FormatInt(now-int64(100-i)*1000, 10), "'" + strings.Repeat("x", i) + "'"}
+		for k, name := range names {
+			if i%(k+1) != 0 && i != 99 {
+				values = append(values, "NULL")
+				continue
+			}
+			values = append(values, "'v"+strconv.Itoa(i%7)+"'")
+			want[name] += float64(i)
+		}
+		want["table"] += float64(i)
+		want["service_name"] += float64(i)
+		rows = append(rows, "("+strings.Join(values, ", ")+")")
+	}
+	s.sql("CREATE TABLE wide (ts TIMESTAMP(3) TIME INDEX, message STRING, " + strings.Join(columns, ", ") +
+		", PRIMARY KEY (" + strings.Join(names, ", ") + "))")
+	s.sql("INSERT INTO wide VALUES " + strings.Join(rows, ", "))
+	s.begin, s.end = (now-100_000)*1e6, now*1e6
+	span := []string{"start", nanos(s.begin), "end", nanos(s.end + 1), "aggregateBy", "labels", "limit", "1000"}
+	status, body := s.get("index/volume", nil, append(span, "query", `{table="wide"}`)...)
+	var out struct {
+		Data struct {
+			Result []item
+			Stats  struct{ Summary struct{ Subqueries int } }
+		}
+	}
+	if err := json.Unmarshal(body, &out); err != nil || status != http.StatusOK || len(out.Data.Result) != len(want) {
+		t.Fatalf("%d labels, want %d: %v %d %.300s", len(out.Data.Result), len(want), err, status, body)
+	}
+	for _, r := range out.Data.Result {
+		for name := range r.Metric {
+			if got := r.Value[1]; got != strconv.FormatFloat(want[name], 'f', -1, 64) {
+				t.Errorf("%s: %v, want %v", name, got, want[name])
+			}
+		}
+	}
+	if n := out.Data.Stats.Summary.Subqueries; n > 5 {
+		t.Errorf("%d statements", n)
+	}
+	status, got := s.query("index/volume_range", append(span, "query", `{l0="v1"}`, "targetLabels", "l0,none,l1", "step",
+		"10s")...)
+	sums := map[string]float64{}
+	for _, r := range got.Data.Result {
+		for name := range r.Metric {
+			for _, v := range r.Values {
+				n, err := strconv.ParseFloat(v[1].(string), 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sums[name] += n
+			}
+		}
+	}
+	all := map[string]float64{}
+	for i := range 100 {
+		if i%7 == 1 {
+			all["l0"] += float64(i)
+			if i%2 == 0 || i == 99 {
+				all["l1"] += float64(i)
+			}
+		}
+	}
+	if status != http.StatusOK || !maps.Equal(sums, all) {
+		t.Errorf("steps: %d %v, want %v", status, sums, all)
 	}
 }
 

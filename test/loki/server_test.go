@@ -74,6 +74,20 @@ func (s *server) push(entries []sent, d time.Duration) {
 	s.begin, s.end = entries[0].nanos, now
 }
 
+// sql runs a statement.
+func (s *server) sql(statement string) {
+	s.t.Helper()
+	res, err := http.PostForm(s.HTTP+"/v1/sql", url.Values{"sql": {statement}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		answer, _ := io.ReadAll(res.Body)
+		s.t.Fatalf("%.200s: %d %.500s", statement, res.StatusCode, answer)
+	}
+}
+
 // get sends a request and returns the status and the body of the response.
 func (s *server) get(path string, header http.Header, params ...string) (int, []byte) {
 	s.t.Helper()

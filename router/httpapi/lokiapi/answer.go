@@ -146,7 +146,11 @@ func (c *call) categorizes() bool {
 
 // result returns the response to a query. The function result appends the list of results.
 func (c *call) result(kind string, result func(out []byte) []byte) []byte {
-	out := append([]byte(`{"status":"success","data":{"resultType":"`), kind...)
+	out := []byte(`{"status":"success",`)
+	if len(c.warnings) > 0 {
+		out = append(exchange.AppendJSONStrings(append(out, `"warnings":`...), c.warnings), ',')
+	}
+	out = append(append(out, `"data":{"resultType":"`...), kind...)
 	out = append(out, '"')
 	if kind == "streams" && c.categorizes() {
 		out = append(out, `,"encodingFlags":["categorize-labels"]`...)

@@ -109,6 +109,8 @@ type call struct {
 	params params.Values
 	now    time.Time
 	reader *loki.Reader
+	// warnings tell the client that it has probably asked for something else than it meant.
+	warnings []string
 }
 
 // endpoint returns the body of a response.
@@ -135,7 +137,11 @@ func (h *Handler) answering(do endpoint) http.HandlerFunc {
 			}
 			c := &call{h: h, r: r, params: values, now: h.cfg.Now()}
 			c.reader = h.service.Reader(cmp.Or(params.Header(r.Header, "X-Svc-Db-Name"), values.Get("db")), timeout)
-			return do(ctx, c)
+			out, err := do(ctx, c)
+			for _, text := range c.warnings {
+				w.Header().Add(exchange.HeaderWarnings, exchange.HeaderText(text))
+			}
+			return out, err
 		}()
 		if err != nil {
 			exchange.WriteError(w, r, err)

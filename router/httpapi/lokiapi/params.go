@@ -1,6 +1,7 @@
 package lokiapi
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -28,7 +29,30 @@ func (c *call) moment(name string) (nanos int64, ok bool, err error) {
 			"nanoseconds or seconds since 1970, or as 2026-01-05T10:00:00Z; years from 1678 to 2261 are possible", clip(text),
 			name)
 	}
+	c.warnOfUnit(name, text, nanos)
 	return nanos, true, nil
+}
+
+// warnOfUnit adds a warning if a time is probably meant in milliseconds or microseconds. Loki's API has no such units:
+// it reads these numbers as nanoseconds, which are times of 1970.
+func (c *call) warnOfUnit(name, text string, nanos int64) {
+	unit, by := "", int64(0)
+	switch {
+	case strings.Trim(text, "0123456789") != "":
+		return
+	case len(text) == len("1767607200000"):
+		unit, by = "milliseconds", 1e6
+	case len(text) == len("1767607200000000"):
+		unit, by = "microseconds", 1e3
+	default:
+		return
+	}
+	if nanos > math.MaxInt64/by {
+		return
+	}
+	c.warnings = append(c.warnings, fmt.Sprintf("parameter %s is read as nanoseconds, which is %s; if it is meant in %s, "+
+		"write %d in nanoseconds, or %d in seconds", name, time.Unix(0, nanos).UTC().Format(time.RFC3339), unit, nanos*by,
+		nanos*by/1e9))
 }
 
 func clip(s string) string {

@@ -46,6 +46,9 @@ func (p *parser) expr(least int) (Metric, error) {
 	}
 	for {
 		t := p.peek()
+		if err := p.refuseModifiers(); err != nil {
+			return nil, err
+		}
 		prec, ok := precedence[t.value]
 		if !ok || t.kind != sign && t.kind != name || prec < max(least, 1) {
 			return left, nil
@@ -70,6 +73,21 @@ func (p *parser) expr(least int) (Metric, error) {
 		}
 		left = b
 	}
+}
+
+// refuseModifiers refuses what PromQL allows after an expression, and LogQL does not: a time, a range of results, and
+// an offset.
+func (p *parser) refuseModifiers() error {
+	switch at := p.peek().at; {
+	case p.is("@"):
+		return unsupported(p.query, at, "the modifier @; set the time of the request")
+	case p.is("["):
+		return unsupported(p.query, at, "subqueries, a range of the results of an expression; use one range, as in "+
+			"max_over_time({…} | unwrap x [1h])")
+	case p.isWord("offset"):
+		return syntaxError(p.query, at, "unexpected offset: it is only allowed after a range, such as [5m] offset 1h")
+	}
+	return nil
 }
 
 // modifiers reads bool, on, ignoring and group_left after an operator.
@@ -330,7 +348,7 @@ func (p *parser) ranged(r *Range) error {
 	r.Log = &Log{}
 	var err error
 	if !p.is("{") {
-		return p.unexpected("a selector, such as {app=\"web\"}")
+		return p.noSelector(r)
 	}
 	if r.Log.Matchers, err = p.selector(); err != nil {
 		return err
@@ -338,6 +356,8 @@ func (p *parser) ranged(r *Range) error {
 	had := false
 	for {
 		switch {
+		case p.is("@"):
+			return p.refuseModifiers()
 		case p.is("[") && !had:
 			had = true
 			if err := p.span(r); err != nil {
@@ -373,6 +393,19 @@ func (p *parser) ranged(r *Range) error {
 	}
 }
 
+// noSelector returns the error for a range aggregation without a selector. If a metric stands in its place, this is a
+// subquery.
+func (p *parser) noSelector(r *Range) error {
+	t := p.peek()
+	_, ranged := rangeOps[t.value]
+	_, vector := vectorOps[t.value]
+	if t.kind == name && (ranged || vector || t.value == "label_replace" || t.value == "vector") {
+		return unsupported(p.query, t.at, "subqueries, such as %s(%s(…)[…]); a range aggregation reads the entries of a "+
+			"selector, as in %s({app=\"web\"} [5m])", r.Op, t.value, r.Op)
+	}
+	return p.unexpected("a selector, such as {app=\"web\"}")
+}
+
 // span reads a range such as [5m], and an optional offset.
 func (p *parser) span(r *Range) error {
 	p.at++
@@ -385,13 +418,10 @@ func (p *parser) span(r *Range) error {
 		return syntaxError(p.query, at, "a range must be longer than 0")
 	}
 	if p.is(":") {
-		return unsupported(p.query, p.peek().at, "subqueries; use one range")
+		return unsupported(p.query, p.peek().at, "subqueries, a range with a step; use one range")
 	}
 	if err := p.expect("]"); err != nil {
 		return err
-	}
-	if p.is("@") {
-		return unsupported(p.query, p.peek().at, "@; set the time of the request")
 	}
 	if !p.skipWord("offset") {
 		return nil

@@ -207,12 +207,45 @@ func (t *Table) Samples(r *logql.Range, g *logql.Grouping, steps Steps) (*Sample
 		}, t.From()+where, steps.N)
 		return s, nil
 	}
-	columns, sql := parts(r, value, q.Line(), nanos)
+	line := ""
+	if r.Op == "bytes_over_time" || r.Op == "bytes_rate" {
+		if line, err = q.Line(); err != nil {
+			return nil, err
+		}
+	}
+	columns, sql := parts(r, value, line, nanos)
 	s.Columns = columns
 	list := slices.Concat(inner, []string{first + " AS f", last + " AS l"}, sql)
 	s.SQL = "SELECT " + strings.Join(list, ", ") + " FROM " + t.From() + where +
 		" GROUP BY " + strings.Join(ordinals, ", ")
 	return s, nil
+}
+
+// Volumes is an SQL statement that counts the bytes in the lines of the entries that have a label, for several labels.
+// It returns rows with the first and the last step that a row belongs to, as BIGINT, and then a DOUBLE for each label.
+func (t *Table) Volumes(r *logql.Range, labels []string, steps Steps) (string, error) {
+	q, err := t.Compile(r.Log)
+	if err != nil {
+		return "", err
+	}
+	line, err := q.Line()
+	if err != nil {
+		return "", err
+	}
+	first, last := bounds(r, steps, "epoch_ns("+t.Time()+")")
+	inner := []string{first + " AS f", last + " AS l", "strlen(" + line + ") AS b"}
+	outer := []string{"f", "l"}
+	for i, name := range labels {
+		sql, err := q.Label(name)
+		if err != nil {
+			return "", err
+		}
+		has := "g" + strconv.Itoa(i)
+		inner = append(inner, sql+" <> '' AS "+has)
+		outer = append(outer, "CAST(coalesce(sum(b) FILTER ("+has+"), 0) AS DOUBLE)")
+	}
+	return "SELECT " + strings.Join(outer, ", ") + " FROM (SELECT " + strings.Join(inner, ", ") + " FROM " + t.From() +
+		scope.WhereAll(append(t.rangeOf(r, steps), q.Where()...)...) + ") AS x GROUP BY 1, 2", nil
 }
 
 // overlapping returns SQL that counts each row once for each step that it belongs to.

@@ -54,6 +54,7 @@ func sizeOf(text string) string {
 // Unwrap returns SQL for the sample of an entry: null if the label is not a number. It restricts the query to entries
 // that have the label.
 func (q *Query) Unwrap(u *logql.Unwrap) (value string, err error) {
+	q.useLabel(u.Name)
 	text := q.label(u.Name)
 	as := logql.PlainNumber
 	switch u.Convert {

@@ -28,6 +28,10 @@ const (
 // templates themselves.
 const maxExpression = 32 << 10
 
+// maxGrowth limits how many times as long as a line or label the text of templates may be in SQL. The engine computes
+// the texts of thousands of rows at a time.
+const maxGrowth = 100
+
 // Query is a selector with a pipeline, for one table. It is not safe for concurrent use.
 type Query struct {
 	table      *Table
@@ -38,6 +42,9 @@ type Query struct {
 	// labels has the indexed labels that stages removed. others has the other labels that stages set or removed:
 	// structured metadata and parsed labels. An indexed label with a value hides another one of the same name.
 	labels, others map[string]string
+	// grown has the labels that templates may make longer, and how many times as long. lineGrown is that of the line.
+	grown     map[string]float64
+	lineGrown float64
 	// kept is true if a stage keep removed all labels that are not in labels or others.
 	kept bool
 	// parsers are the stages since keep that find labels in the line.
@@ -59,13 +66,15 @@ type parser struct {
 	find func(label string) string
 	// label returns SQL for an indexed label before the stage, or an empty string if there is none.
 	label func(name string) string
+	// grown is how many times as long as the stored line the line of the stage may be.
+	grown float64
 }
 
 // Compile translates a selector and a pipeline for the table.
 func (t *Table) Compile(log *logql.Log) (*Query, error) {
 	q := &Query{
 		table: t, line: t.LineSQL(), labels: map[string]string{}, others: map[string]string{},
-		tolerant: asksForErrors(log.Stages),
+		grown: map[string]float64{}, lineGrown: 1, tolerant: asksForErrors(log.Stages),
 	}
 	if t.Message != nil {
 		q.column = schema.QuoteIdent(t.Message.Name)
@@ -86,7 +95,10 @@ func (t *Table) Compile(log *logql.Log) (*Query, error) {
 func (q *Query) Where() []string { return q.conditions }
 
 // Line returns the SQL text of the line after the pipeline.
-func (q *Query) Line() string { return q.line }
+func (q *Query) Line() (string, error) {
+	q.use("the line", q.lineGrown)
+	return q.line, q.err
+}
 
 // Parses reports whether the pipeline may find labels in the line whose names are unknown.
 func (q *Query) Parses() bool { return q.parses }
@@ -122,6 +134,7 @@ func (q *Query) bounded(sql string) string {
 
 // Label returns SQL for a label after the pipeline. An empty text means that an entry does not have the label.
 func (q *Query) Label(name string) (string, error) {
+	q.useLabel(name)
 	sql := q.label(name)
 	return sql, q.err
 }
@@ -206,7 +219,7 @@ const extracted = "_extracted"
 // addParser adds a stage that finds labels in the line.
 func (q *Query) addParser(find func(label string) string) {
 	labels, kept := maps.Clone(q.labels), q.kept
-	p := parser{find: find, label: func(name string) string {
+	p := parser{find: find, grown: q.lineGrown, label: func(name string) string {
 		sql, set := labels[name]
 		if !set && !kept {
 			sql, _ = q.table.label(name)
@@ -242,6 +255,7 @@ func (q *Query) fail(condition, name string) {
 func (q *Query) stage(s logql.Stage) {
 	switch s := s.(type) {
 	case *logql.LineFilter:
+		q.use("the line", q.lineGrown)
 		q.add(lineFilter(s, q.line, q.column))
 	case *logql.LabelFilter:
 		q.add(q.condition(s.Cond))
@@ -256,7 +270,9 @@ func (q *Query) stage(s logql.Stage) {
 	case *logql.Unpack:
 		q.unpack()
 	case *logql.LineFormat:
-		q.setLine(q.template(s.Template))
+		sql, grown := q.template(s.Template)
+		q.setLine(sql)
+		q.lineGrown = grown
 	case *logql.LabelFormat:
 		q.labelFormat(s.Sets)
 	case *logql.Drop:
@@ -275,10 +291,14 @@ func (q *Query) setLine(sql string) { q.line, q.column = q.bounded(sql), "" }
 func (q *Query) labelFormat(sets []logql.LabelSet) {
 	for _, s := range sets {
 		if s.Template != nil {
-			q.set(s.Name, q.template(s.Template))
+			sql, grown := q.template(s.Template)
+			q.set(s.Name, sql)
+			q.grown[s.Name] = grown
 			continue
 		}
+		grown := q.growth(s.From)
 		q.set(s.Name, q.label(s.From))
+		q.grown[s.Name] = grown
 		if s.From != s.Name {
 			q.set(s.From, "''")
 		}
@@ -323,6 +343,7 @@ func (q *Query) dropError(m *logql.Matcher) {
 func (q *Query) keepOnly(names []logql.NameMatch) {
 	labels, others := map[string]string{}, map[string]string{}
 	for _, n := range names {
+		q.grown[n.Name] = q.growth(n.Name)
 		before, after := "", ""
 		if n.Match != nil {
 			before, after = "CASE WHEN "+matchText(n.Match, q.label(n.Name))+" THEN ", " ELSE '' END"
@@ -335,10 +356,35 @@ func (q *Query) keepOnly(names []logql.NameMatch) {
 	q.labels, q.others, q.kept, q.parsers = labels, others, true, nil
 }
 
-// template returns the SQL text of a template.
-func (q *Query) template(t *logql.Template) string {
+// use refuses a label or the line before the engine computes it, if templates may make it too long. what names it.
+func (q *Query) use(what string, grown float64) {
+	if grown > maxGrowth && q.err == nil {
+		q.err = errs.New(errs.InvalidArguments, "templates may make %.80s %.3g times as long, and at most %d times is "+
+			"possible in a filter or a metric: use shorter replacements, or fewer labels in templates", what, grown, maxGrowth)
+	}
+}
+
+func (q *Query) useLabel(name string) {
+	grown := q.growth(name)
+	if name == ErrorLabel { // it may depend on each line and label
+		grown = slices.Max(append(slices.Collect(maps.Values(q.grown)), grown, q.lineGrown))
+	}
+	q.use("the label "+name, grown)
+}
+
+// growth returns how many times as long as the stored texts a label may be.
+func (q *Query) growth(name string) float64 {
+	grown := max(1, q.grown[name])
+	for _, p := range q.parsers {
+		grown = max(grown, p.grown)
+	}
+	return grown
+}
+
+// template returns the SQL text of a template, and how many times as long as the stored texts it may be.
+func (q *Query) template(t *logql.Template) (sql string, grown float64) {
 	if len(t.Parts) == 0 {
-		return "''"
+		return "''", 1
 	}
 	var parts []string
 	for _, p := range t.Parts {
@@ -346,16 +392,20 @@ func (q *Query) template(t *logql.Template) string {
 			parts = append(parts, quote(p.Literal))
 			continue
 		}
-		sql := q.line
+		sql, by := q.line, q.lineGrown
 		if p.Label != logql.Line {
-			sql = q.label(p.Label)
+			sql, by = q.label(p.Label), q.growth(p.Label)
 		}
 		for _, c := range p.Calls {
 			sql = q.bounded(call(c, sql))
+			if c.Func == "Replace" || c.Func == "replace" {
+				by *= max(1, float64(len(c.Args[1]))/float64(len(c.Args[0])))
+			}
 		}
+		grown += by
 		parts = append(parts, sql)
 	}
-	return q.bounded("concat(" + strings.Join(parts, ", ") + ")")
+	return q.bounded("concat(" + strings.Join(parts, ", ") + ")"), max(1, grown)
 }
 
 // spaces are the characters that templates trim.
@@ -400,8 +450,10 @@ func (q *Query) condition(c logql.Cond) string {
 	case *logql.Or:
 		return "(" + q.condition(c.A) + " OR " + q.condition(c.B) + ")"
 	case *logql.Text:
+		q.useLabel(c.Name)
 		return q.bounded(q.matchLabel(&c.Matcher))
 	case *logql.Compare:
+		q.useLabel(c.Name)
 		return q.bounded(q.compare(c))
 	}
 	q.err = errs.New(errs.Internal, "conditions of type %T are not implemented", c)

@@ -134,6 +134,50 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestLongTexts checks that SQL never makes texts that are many times as long as the stored ones, while a template
+// whose text no filter reads is possible: it is computed for the entries of the answer only.
+func TestLongTexts(t *testing.T) {
+	longer := func(n int) string {
+		return "{{ .msg " + strings.Repeat("| Replace `e` `eeeeeeee` ", n) + "}}"
+	}
+	for query, refused := range map[string]bool{
+		`{app="web"} | label_format x="` + longer(8) + `"`:                                       false,
+		`{app="web"} | label_format x="` + longer(8) + `" | app="web" | msg="a" |= "a"`:          false,
+		`{app="web"} | label_format x="` + longer(2) + `" | x="y"`:                               false,
+		`{app="web"} | label_format x="` + longer(3) + `" | x="y"`:                               true,
+		`{app="web"} | label_format x="` + longer(3) + `" | label_format y=x | y=~"y.*"`:         true,
+		`{app="web"} | label_format x="` + longer(2) + `" | label_format x="{{.x}}{{.x}}" | x>1`: true,
+		`{app="web"} | label_format x="` + longer(3) + `" | keep x | x="y"`:                      true,
+		`{app="web"} | line_format "` + longer(3) + `" |= "a"`:                                   true,
+		`{app="web"} | line_format "` + longer(3) + `" | logfmt | x="a"`:                         true,
+		`{app="web"} | line_format "` + longer(3) + `" | json | __error__=""`:                    true,
+		`{app="web"} | line_format "` + strings.Repeat("{{.app}}", 101) + `" !~ "a"`:             true,
+		`{app="web"} | line_format "` + strings.Repeat("{{.app}}", 100) + `" !~ "a"`:             false,
+		`bytes_over_time({app="web"} | line_format "` + longer(3) + `" [5m])`:                    true,
+		`count_over_time({app="web"} | line_format "` + longer(3) + `" [5m])`:                    false,
+		`sum by (x) (rate({app="web"} | label_format x="` + longer(3) + `" [5m]))`:               true,
+		`sum by (app) (rate({app="web"} | label_format x="` + longer(3) + `" [5m]))`:             false,
+		`max_over_time({app="web"} | label_format x="` + longer(3) + `" | unwrap x [5m]) by ()`:  true,
+	} {
+		e, err := logql.Parse(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, ok := e.(logql.Metric); ok {
+			r, g := rangeIn(m)
+			_, err = NewTable(pushed()).Samples(r, g, Steps{Start: 1, Step: 1, N: 3})
+		} else {
+			_, err = NewTable(pushed()).Compile(e.(*logql.Log))
+		}
+		switch {
+		case !refused && err != nil:
+			t.Errorf("%s: %v", query, err)
+		case refused && (errs.CodeOf(err) != errs.InvalidArguments || !strings.Contains(err.Error(), "times as long")):
+			t.Errorf("%s: %v, want it to be refused", query, err)
+		}
+	}
+}
+
 func TestLabelName(t *testing.T) {
 	for in, want := range map[string]string{
 		"app": "app", "user.id": "user_id", "0x": "_0x", "a-b c": "a_b_c", "ü": "_", "_a": "_a",
