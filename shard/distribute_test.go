@@ -172,6 +172,22 @@ func TestExplainAnalyzeAsksTheNodes(t *testing.T) {
 	}
 }
 
+// TestExplainSubqueries checks what EXPLAIN shows of subqueries that are run first, and that only ANALYZE runs them.
+func TestExplainSubqueries(t *testing.T) {
+	t.Parallel()
+	c := newSpreadNodes(t, 200)
+	const sql = "SELECT count(*) FROM logs WHERE host IN (SELECT host FROM state WHERE host IS NOT NULL)"
+	said := c.explained(sql)
+	if !strings.Contains(said, "\nfirst, for the null above: SELECT DISTINCT host FROM state") ||
+		!strings.Contains(said, "IN (CAST(NULL AS VARCHAR))") {
+		t.Errorf("EXPLAIN: %s", said)
+	}
+	said = c.explained("ANALYZE " + sql)
+	if !strings.Contains(said, " values: SELECT DISTINCT host FROM state") || strings.Contains(said, "NULL AS") {
+		t.Errorf("EXPLAIN ANALYZE: %s", said)
+	}
+}
+
 // counters returns the sums of the metrics of all nodes, by name and label.
 func (c *spreadNodes) counters() map[string]float64 {
 	c.t.Helper()

@@ -95,6 +95,8 @@ type Request struct {
 	// Part means that SQL is a statement of Split for nodes: its answer may have several rows for
 	// one group.
 	Part bool
+	// Values, if not nil, are the values of Split.First, in the same order. Only Split uses them.
+	Values []Values
 	// Note is a text that EXPLAIN shows first: how the statement was split, or why it was not.
 	Note string
 }

@@ -54,6 +54,9 @@ type Split struct {
 	Hashed *Hashed
 	// Newest, if not nil, describes how to compute the answer without Final.
 	Newest *Newest
+	// First are the subqueries in expressions, which have to be run first. Request.Values are then their answers. Without
+	// these, the split statement has one null in place of each.
+	First []First
 	// Explain is the beginning of the statement: EXPLAIN with its options, or nothing. It is set in
 	// any case.
 	Explain string
@@ -62,6 +65,33 @@ type Split struct {
 	Reason string
 	// Cause is the reason as one word of SplitCauses.
 	Cause string
+}
+
+// MaxValues is the maximum number of values of a subquery that become literals. Each value costs every node some 0.1 ms
+// to parse it.
+const MaxValues = 900
+
+// First is a subquery in an expression that does not depend on the rows around it.
+type First struct {
+	SQL string
+	// Tables are the tables that it reads.
+	Tables []TableName
+	// Type is the type of its values, as the engine writes it.
+	Type string
+	// Rows is the maximum number of its rows. If it has more, the statement cannot be split.
+	Rows uint64
+	// Exists means that only the existence of rows matters.
+	Exists bool
+}
+
+// Values are the values that a First returned.
+type Values struct {
+	// Texts are the values that are not null, each once, as texts that can be cast to the type.
+	Texts []string
+	// Null means that there is a null, or that a subquery for a single value has no row.
+	Null bool
+	// Exists means that there are rows.
+	Exists bool
 }
 
 // Best describes how to split a statement for the groups with the largest counts: each node may

@@ -104,19 +104,20 @@ func New(cfg Config) shardpb.ShardServiceServer {
 	if cfg.Here != nil && cfg.Engine != nil {
 		cfg.Engine = namedEngine{cfg.Engine, cfg.Here}
 	}
-	return &server{
+	s := &server{
 		cfg:     cfg,
 		stored:  make(chan struct{}, tailsStored),
 		live:    make(chan struct{}, tailsLive),
 		running: newRunning(),
-		nodes: distribute.New(distribute.Config{
-			Engine: cfg.Engine, Ask: cfg.Ask, Name: cfg.Name, Registerer: cfg.Registerer,
-			Shows: func(id uint32, anyReplica bool) bool {
-				sh, ok := cfg.Shards(id)
-				return ok && (anyReplica || sh.Leads())
-			},
-		}),
 	}
+	s.nodes = distribute.New(distribute.Config{
+		Engine: cfg.Engine, Ask: cfg.Ask, Name: cfg.Name, Registerer: cfg.Registerer, Rows: s.rowsFor,
+		Shows: func(id uint32, anyReplica bool) bool {
+			sh, ok := cfg.Shards(id)
+			return ok && (anyReplica || sh.Leads())
+		},
+	})
+	return s
 }
 
 // Write appends batches to one shard.

@@ -69,12 +69,14 @@ func (h *halved) askBoth(sql string, o order) (became string) {
 		h.t.Errorf("%s\nof several shards: %s\n%s\nof one: %s", several, got.columns,
 			difference(lines(want.rows), lines(got.rows)), want.columns)
 	}
+	var grew []string
 	for name, n := range h.counters() {
 		if n > before[name] && strings.Contains(name, "_total ") {
-			became += strings.TrimPrefix(name, "cordwood_query_")
+			grew = append(grew, strings.TrimPrefix(name, "cordwood_query_"))
 		}
 	}
-	return became
+	slices.Sort(grew)
+	return strings.Join(grew, " ")
 }
 
 // counters returns the sums of the query metrics of all nodes, by name and label.
@@ -166,7 +168,22 @@ var became = []struct{ kind, sql string }{
 	{"hauled_total volatile", "SELECT count(*) FROM (SELECT random() AS r FROM {a}) WHERE r > 2"},
 	{"hauled_total join", "SELECT id FROM {a} UNION ALL SELECT id FROM {a}"},
 	{"hauled_total form", "SELECT DISTINCT ON (svc) svc, id FROM {a} ORDER BY svc, id"},
-	{"hauled_total subquery", "SELECT count(*) FROM {a} WHERE i8 IN (SELECT 3)"},
+	{"split_total aggregate", "SELECT count(*) FROM {a} WHERE i8 IN (SELECT 3)"},
+	{"split_total aggregate split_total distinct", "SELECT svc, count(*) FROM {a} WHERE host IN " +
+		"(SELECT host FROM {m} WHERE i8 > 2) GROUP BY svc"},
+	{"split_total aggregate", "SELECT count(*), sum(i8) FROM {m} AS x WHERE x.host NOT IN " +
+		"(SELECT host FROM {a} GROUP BY host HAVING count(*) > 100)"},
+	{"split_total aggregate", "SELECT count(*) FROM {a} WHERE i16 > (SELECT avg(i16) FROM {a})"},
+	{"split_total aggregate split_total top", "SELECT id, ts FROM {a} WHERE ts >= " +
+		"(SELECT max(ts) - INTERVAL 1 HOUR FROM {m}) ORDER BY ts DESC, id LIMIT 20"},
+	{"split_total aggregate split_total limit", "SELECT host, count(*) FROM {a} WHERE EXISTS " +
+		"(SELECT 1 FROM {m} WHERE i8 > 100) GROUP BY host HAVING count(*) > (SELECT min(i8) FROM {m})"},
+	{"split_total aggregate split_total distinct", "WITH c AS (SELECT * FROM {a} WHERE id NOT IN (SELECT id FROM {m} " +
+		"WHERE i8 = 1)) SELECT ok, count(*) FROM c GROUP BY ok"},
+	{"hauled_total subquery", "SELECT count(*) FROM {a} AS x WHERE EXISTS (SELECT 1 FROM {m} AS y WHERE y.id = x.id)"},
+	{"hauled_total subquery", "WITH c AS (SELECT host FROM {m}) SELECT count(*) FROM {a} " +
+		"WHERE host IN (SELECT host FROM c)"},
+	{"hauled_total large split_total distinct", "SELECT count(*) FROM {a} WHERE id IN (SELECT id FROM {m})"},
 	{"hauled_total window", "SELECT id, row_number() OVER (ORDER BY id) FROM {a}"},
 	{"hauled_total volatile", "SELECT count(*) FROM {a} WHERE random() > 2"},
 	{"hauled_total function", "SELECT md5(host), count(*) FROM {a} GROUP BY host"},
@@ -240,6 +257,9 @@ func (g *grammar) grouped(s scope, name string) (sql string, o order) {
 	if g.IntN(2) == 0 {
 		sql += " WHERE " + g.condition(s, 1)
 	}
+	if g.IntN(4) == 0 {
+		sql += map[bool]string{true: " AND ", false: " WHERE "}[strings.Contains(sql, " WHERE ")] + g.inSubquery(s, name)
+	}
 	if len(groups) == 0 {
 		return sql, unordered
 	}
@@ -256,6 +276,24 @@ func (g *grammar) grouped(s scope, name string) (sql string, o order) {
 			fmt.Sprint("g", i) + one(g, "", " DESC", " NULLS FIRST")
 	}
 	return sql + g.limit(), ordered
+}
+
+// inSubquery returns a condition with a subquery over either table. The subquery may return nulls or nothing.
+func (g *grammar) inSubquery(s scope, table string) string {
+	name, from := one(g, "host", "svc", "i8", "u16", "id", "req", "ok"), " FROM "+one(g, "{a}", "{m}")+" AS y"
+	if f := s.fields[g.IntN(len(s.fields))]; g.IntN(2) == 0 && !f.typ.IsFloat() {
+		name, from = f.name, " FROM "+table+" AS y"
+	}
+	where := one(g, "", " WHERE y.i8 > 3", " WHERE y.id < 0", " WHERE y.svc = 'api'", " WHERE y.host IS NULL",
+		" WHERE y.id % 50 = 3")
+	x, y := g.column(s, name), "y."+name
+	return one(g, x+" IN (SELECT "+y+from+where+")", x+" NOT IN (SELECT "+y+from+where+")",
+		"NOT "+x+" IN (SELECT max("+y+")"+from+where+" GROUP BY y.svc)",
+		"("+x+" = (SELECT min("+y+")"+from+where+") OR x.i8 > 50)",
+		"x.i16 > (SELECT avg(y.i16)"+from+where+")", "x.ts <> (SELECT max(y.ts)"+from+where+")",
+		"EXISTS (SELECT 1"+from+where+")", "NOT EXISTS (SELECT 1"+from+where+")",
+		"x.i8 + 1 IN (SELECT DISTINCT y.u8"+from+where+" ORDER BY 1 LIMIT 3)",
+		"EXISTS (SELECT 1"+from+" WHERE y.id = x.id)")
 }
 
 // key returns an expression to group by.

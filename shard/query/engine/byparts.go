@@ -56,7 +56,7 @@ func (r *run) keptSummary() string {
 	request := *r.request
 	request.SQL = r.st.SQL
 	kept := r.engine.splits.get(splitKey(r.st, &request))
-	if kept == nil || kept.Final == "" {
+	if kept == nil || kept.Final == "" || len(kept.First) > 0 {
 		return ""
 	}
 	request.SQL, request.Part, request.Limit = kept.At(r.now).Worker, true, 0
@@ -117,7 +117,7 @@ func (r *run) taken() (*query.Split, error) {
 			r.engine.splits.put(key, kept)
 		}
 	}
-	if kept.Reason != "" || kept.Final == "" || kept.Kind != "aggregate" && kept.Kind != "pairs" {
+	if kept.Reason != "" || kept.Final == "" || len(kept.First) > 0 || kept.Kind != "aggregate" && kept.Kind != "pairs" {
 		return nil, nil
 	}
 	return kept.At(time.Now()), nil

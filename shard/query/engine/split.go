@@ -33,7 +33,7 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 	if err != nil {
 		return nil, err
 	}
-	if len(st.Tables) != 1 {
+	if len(st.Tables) != 1 && !hasSubquery(st.tree) {
 		return unsplit(split.SeveralTables(), st.Explain), nil
 	}
 	key := splitKey(st, req)
@@ -146,13 +146,21 @@ func (r *run) split() (out *query.Split, err error) {
 	if err != nil {
 		return nil, err
 	}
-	view := r.Views[0]
+	inner, err := r.subqueries()
+	if err != nil {
+		return nil, err
+	}
+	at, err := r.outside(inner)
+	if err != nil {
+		return nil, err
+	}
+	view := r.Plans[at].View
 	of := &split.Statement{
 		Root: r.st.tree, SQL: r.st.SQL, Database: view.Database, Table: view.Name, Columns: view.Names,
-		Limit: r.request.Limit, Now: r.now,
+		Limit: r.request.Limit, Now: r.now, Values: r.valuesOf(inner, view),
 		Sets: func() ([]any, error) { return sql.GroupingSets(r.st.SQL, r.in.WholeTree) },
 	}
-	if c := r.request.Tables[0].Schema.TimeIndex(); c != nil {
+	if c := view.Schema.TimeIndex(); c != nil {
 		of.Time = c.Name
 	}
 	for _, c := range want {
@@ -166,7 +174,7 @@ func (r *run) split() (out *query.Split, err error) {
 	if err != nil {
 		return nil, err
 	}
-	out = &query.Split{Table: r.st.Names[0], Worker: p.Worker, Final: p.Final, Kind: p.Kind}
+	out = &query.Split{Table: r.Plans[at].Ref.Name, Worker: p.Worker, Final: p.Final, Kind: p.Kind}
 	if b := p.Best; b != nil {
 		at := slices.IndexFunc(have, func(c duck.Column) bool { return c.Name == b.Count })
 		out.Best = &query.Best{Worker: b.Worker, Rows: b.Rows, Groups: b.Groups, Count: at, First: b.First}
@@ -181,6 +189,11 @@ func (r *run) split() (out *query.Split, err error) {
 	out.Lasting = !p.UsesDay
 	out.Counts = p.Counts
 	out.Combine = combineOf(p.Combine, have, want)
+	if r.request.Values == nil {
+		for _, s := range inner {
+			out.First = append(out.First, s.First)
+		}
+	}
 	return out, nil
 }
 

@@ -49,7 +49,16 @@ func splitKey(st *studied, req *query.Request) string {
 	if st.asked != nil {
 		asked = "\x00" + st.asked.SQL // the names of columns depend on this text
 	}
-	return asked + fmt.Sprint(req.Limit, "\x00", req.Database, "\x00", tablesKey(req), req.SQL)
+	return asked + fmt.Sprint(req.Limit, "\x00", req.Database, "\x00", tablesKey(req), valuesKey(req.Values), req.SQL)
+}
+
+// valuesKey identifies the values of the subqueries of a request.
+func valuesKey(list []query.Values) string {
+	var b strings.Builder
+	for _, v := range list {
+		fmt.Fprintf(&b, "%t %t %q;", v.Null, v.Exists, v.Texts)
+	}
+	return b.String()
 }
 
 // shapeKey returns a key of everything on which the partial results of a statement for nodes

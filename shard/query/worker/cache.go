@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"fmt"
 	"strconv"
 	"sync"
 
@@ -66,6 +67,10 @@ func splitKey(req *query.Request) string {
 		t := &req.Tables[i]
 		texts = append(texts, t.Database, t.Name, strconv.FormatUint(t.Schema.ID, 10),
 			strconv.FormatUint(uint64(t.Schema.Version), 10))
+	}
+	for _, v := range req.Values {
+		texts = append(texts, fmt.Sprint(v.Null, v.Exists, len(v.Texts)))
+		texts = append(texts, v.Texts...)
 	}
 	return statementKey(texts...)
 }

@@ -31,6 +31,9 @@ type Config struct {
 	Engine Engine
 	// Ask runs a part of a query on the node that leads most of its shards. If it is nil, no statement is split.
 	Ask func(ctx context.Context, req *shardpb.QueryRequest) (Reader, error)
+	// Rows runs a query that is a part of another one, and returns its rows as an Arrow IPC stream, and texts about what
+	// is missing. If it is nil, no statement with a subquery is split.
+	Rows func(ctx context.Context, req *shardpb.QueryRequest, progress Progress) (ipc []byte, missing []string, err error)
 	// Shows reports whether this node can read the rows of a shard.
 	Shows func(shard uint32, anyReplica bool) bool
 	// Name returns the name of a node. If it is nil, texts contain the node's id.

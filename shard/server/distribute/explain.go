@@ -27,6 +27,7 @@ func (d *Statement) Note() string {
 	fmt.Fprintf(&b, "%s: %s over %d shards, in %d parts\neach: %s\nlast: %s", d.split.Table, d.split.Kind,
 		shards, len(d.parts),
 		d.split.Worker, cmp.Or(d.split.Final, "the rows of one part after the other"))
+	d.noteFirst(&b)
 	if best := d.split.Best; best != nil {
 		fmt.Fprintf(&b, "\nfirst: each node's %d groups with the largest counts, all if these prove nothing", best.Rows)
 	}

@@ -28,7 +28,7 @@ func (d *Statement) Run(ctx context.Context, out Answer) (done bool, err error) 
 		return d.passOn(ctx)
 	}
 	defer func() { d.nodes.partials.Add(-d.bytes.Load()) }()
-	if d.split.Explain == "" || strings.Contains(strings.ToUpper(d.split.Explain), "ANALYZE") {
+	if d.split.Explain == "" || analyzes(d.split.Explain) {
 		begin := time.Now()
 		if err := d.askAll(ctx); err != nil {
 			return d.instead(ctx, err)
@@ -45,20 +45,31 @@ func (d *Statement) Run(ctx context.Context, out Answer) (done bool, err error) 
 // fetched if the partial results are too large. They are also fetched if the statement has an
 // error, so that the error refers to the client's own text.
 func (d *Statement) instead(ctx context.Context, err error) (done bool, _ error) {
-	if ctx.Err() != nil {
+	if ctx.Err() == nil && errors.Is(err, errTooLarge) {
+		d.nodes.large.add(d.req.Sql)
+	}
+	if !fetchesInstead(ctx, err) {
 		return true, err
 	}
-	if errors.Is(err, errTooLarge) {
-		d.nodes.large.add(d.req.Sql)
+	d.failed = err
+	return false, nil
+}
+
+// fetchesInstead reports whether rows are fetched after an error.
+func fetchesInstead(ctx context.Context, err error) bool {
+	if ctx.Err() != nil {
+		return false
 	}
 	switch errs.CodeOf(err) {
 	case errs.InvalidArguments, errs.PlanQuery, errs.ColumnNotFound, errs.InvalidSyntax, errs.Unsupported, errs.Internal,
 		errs.Unexpected:
-		d.failed = err
-		return false, nil
+		return true
 	}
-	return true, err
+	return false
 }
+
+// analyzes reports whether an EXPLAIN with these options runs its statement.
+func analyzes(explain string) bool { return strings.Contains(strings.ToUpper(explain), "ANALYZE") }
 
 // finish computes the answer from the answers of the nodes.
 func (d *Statement) finish(ctx context.Context) (done bool, err error) {

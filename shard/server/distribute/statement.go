@@ -36,6 +36,8 @@ type Statement struct {
 	counted    bool
 	number     int64
 	sentHashes int
+	// first are the numbers of values of the subqueries that were run first.
+	first []int
 	// failed is the reason why rows are fetched although the statement was split.
 	failed error
 
@@ -72,13 +74,13 @@ func (n *Nodes) TakeApart(ctx context.Context, req *shardpb.QueryRequest, id str
 	ctx, span := tracing.Start(ctx, "split query")
 	begin := time.Now()
 	d := &Statement{nodes: n, req: req, id: id, progress: progress}
-	var err error
-	d.split, err = n.cfg.Engine.Split(ctx, &query.Request{
-		SQL: req.Sql, Database: req.Database, Tables: BareTables(req.Tables...), Limit: req.Limit, Timezone: req.Timezone,
-	})
+	err := d.takeApart(ctx, nil)
 	d.planned = time.Since(begin)
 	span.End(err)
 	if err != nil {
+		return nil, err
+	}
+	if err := d.runFirst(ctx); err != nil {
 		return nil, err
 	}
 	for _, t := range req.Tables {
@@ -87,7 +89,7 @@ func (n *Nodes) TakeApart(ctx context.Context, req *shardpb.QueryRequest, id str
 		}
 	}
 	switch {
-	case n.large.has(req.Sql) && (d.split.Hashed == nil || n.shared.has(req.Sql)):
+	case d.split.Reason == "" && n.large.has(req.Sql) && (d.split.Hashed == nil || n.shared.has(req.Sql)):
 		d.split.Reason, d.split.Cause = "its partial results were too large lately", causeLarge
 	case d.table == nil:
 		const absent = "its table is not among those of the request"
@@ -98,6 +100,15 @@ func (n *Nodes) TakeApart(ctx context.Context, req *shardpb.QueryRequest, id str
 		d.divide()
 	}
 	return d, nil
+}
+
+// takeApart asks the engine how to split the statement. values are the values of its subqueries, if these are known.
+func (d *Statement) takeApart(ctx context.Context, values []query.Values) (err error) {
+	d.split, err = d.nodes.cfg.Engine.Split(ctx, &query.Request{
+		SQL: d.req.Sql, Database: d.req.Database, Tables: BareTables(d.req.Tables...), Limit: d.req.Limit,
+		Timezone: d.req.Timezone, Values: values,
+	})
+	return err
 }
 
 // spread reports whether a table has several shards and this node cannot read the rows of at least

@@ -47,7 +47,7 @@ func (b *block) ownNode(n sql.Node) (sql.Node, error) {
 			return nil, haul(causeFunction, "the operator !~ inside an expression")
 		}
 	case "SUBQUERY":
-		return nil, haul(causeSubquery, "it has a subquery in an expression")
+		return b.subquery(n)
 	case "WINDOW":
 		return nil, haul(causeWindow, "it has window functions")
 	}

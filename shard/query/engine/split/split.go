@@ -26,6 +26,8 @@ type Statement struct {
 	Limit uint64
 	// Now is the value of now().
 	Now time.Time
+	// Values are the values of its subqueries in expressions, by SubqueryKey.
+	Values map[string]Values
 	// Sets returns the grouping sets of the statement. They are needed because the tree omits empty
 	// sets.
 	Sets func() ([]any, error)

@@ -1,0 +1,42 @@
+package server
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/shardpb"
+	"cordwood/shard/server/distribute"
+)
+
+// maxCollected is the maximum number of bytes of an answer that a query needs for another query.
+const maxCollected = 8 << 20
+
+// collected is an answer that stays on this node.
+type collected struct {
+	grpc.ServerStreamingServer[shardpb.QueryChunk]
+	ipc     []byte
+	missing []string
+}
+
+// Send keeps a piece of the answer.
+func (c *collected) Send(chunk *shardpb.QueryChunk) error {
+	if len(c.ipc)+len(chunk.ArrowIpc) > maxCollected {
+		return errs.New(errs.Internal, "query: the answer to a subquery has more than %d bytes", maxCollected)
+	}
+	c.ipc, c.missing = append(c.ipc, chunk.ArrowIpc...), append(c.missing, chunk.Partial...)
+	return nil
+}
+
+// rowsFor runs a query whose rows another query of this node needs.
+func (s *server) rowsFor(ctx context.Context, req *shardpb.QueryRequest, progress distribute.Progress,
+) (ipc []byte, missing []string, err error) {
+	q, ok := progress.(*runningQuery)
+	if !ok {
+		return nil, nil, errs.New(errs.Unexpected, "query: a subquery of a query that is not listed")
+	}
+	var out collected
+	err = s.query(ctx, q, req, &out)
+	return out.ipc, out.missing, err
+}
