@@ -37,15 +37,15 @@ GET  /debug/pprof/         profiles of Go: go tool pprof http://HOST:PORT/debug/
 // admin serves the administrator's port.
 type admin struct {
 	*front
-	// leave makes the node unready; handOver transfers its leaderships.
+	// leave makes the node unready. handOver transfers its leaderships.
 	leave    func(why string)
 	handOver func(ctx context.Context, now bool)
 }
 
 func (n *node) admin() *admin { return &admin{front: n.front, leave: n.leave, handOver: n.handOver} }
 
-// openAdmin opens the administrator's port, if it is set. The port does not authenticate, so it
-// belongs on the machine itself or on a closed network.
+// openAdmin opens the administrator's port if it is set. The port does not authenticate, so it should be reachable
+// only from the machine itself or from a closed network.
 func (n *node) openAdmin() error {
 	if n.cfg.AdminAddr == "" {
 		return nil
@@ -55,7 +55,7 @@ func (n *node) openAdmin() error {
 		return fmt.Errorf("listen for administrators: %w: choose another --admin-addr, or stop what uses it", err)
 	}
 	if !config.Loopback(n.cfg.AdminAddr) {
-		n.log.Warn("the administrator's port is open to the network, and it does not authenticate",
+		n.log.Warn("the administrator's port can be reached from the network, and does not authenticate",
 			"admin_addr", l.Addr().String())
 	}
 	server := &http.Server{
@@ -64,8 +64,8 @@ func (n *node) openAdmin() error {
 	}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()
-	n.onStop("port of the administrator", func(ctx context.Context) error {
-		// A running profile can take long, so it is cut off.
+	n.onStop("administrator's port", func(ctx context.Context) error {
+		// A running profile can take long, so it is cancelled after a second.
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
 		if server.Shutdown(ctx) != nil {
@@ -86,7 +86,7 @@ func (n *admin) adminHandler() http.Handler {
 		_, _ = io.WriteString(w, adminIndex)
 	})
 	mux.HandleFunc("GET /openapi.json", n.describeAdmin)
-	// Orchestrators probe this port without TLS, whatever the port for users uses.
+	// Orchestrators probe this port without TLS, even if the port for users requires TLS.
 	operations := n.operations(n.allMetrics(), http.NotFound)
 	for _, path := range []string{"/health", "/ready", "/metrics"} {
 		mux.Handle("GET "+path, operations)
@@ -132,7 +132,7 @@ func (n *admin) setLogLevel(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	before := n.level.Level()
-	// Log before a higher level would hide the line, or after a lower one shows it.
+	// Log the line at the lower of the two levels, so that it is not hidden.
 	if level > before {
 		n.recordAdmin(r, "set log level", string(text), nil)
 	}
@@ -145,15 +145,15 @@ func (n *admin) setLogLevel(w http.ResponseWriter, r *http.Request) {
 }
 
 const (
-	// drainWait is the time that load balancers get to notice that a node is not ready, unless the
-	// request sets one.
+	// drainWait is the default time between making the node unready and transferring leaderships, in which load
+	// balancers notice it.
 	drainWait = 5 * time.Second
-	// drainMost is the longest time that a request may set.
+	// drainMost is the maximum of this time in a request.
 	drainMost = 10 * time.Minute
 )
 
-// drain prepares the node for its stop: it makes the node unready, so that no new clients come,
-// then transfers its leaderships. Requests are still served.
+// drain prepares the node for its stop: it makes the node unready, so that no new clients come, and then transfers
+// its leaderships. The node still serves requests.
 func (n *admin) drain(w http.ResponseWriter, r *http.Request) {
 	wait := drainWait
 	if text := r.URL.Query().Get("wait"); text != "" {
@@ -182,8 +182,8 @@ func (n *admin) undrain(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "back\n")
 }
 
-// recordAdmin logs changes, and attempts at changes, through the administrator's port, which has no
-// users to record.
+// recordAdmin logs changes, and attempts at changes, through the administrator's port, which has no users to
+// record.
 func (n *admin) recordAdmin(r *http.Request, action, text string, err error) {
 	caller := &access.Caller{Sender: access.Everybody()}
 	caller.Proof = "admin-addr"

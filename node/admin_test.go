@@ -54,7 +54,7 @@ func TestAdmin(t *testing.T) {
 	}
 	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("DELETE", "/drain", nil))
 	if why := n.unready(); why != nil {
-		t.Errorf("taken back, the node is not ready: %v", why)
+		t.Errorf("after the drain was cancelled, the node is not ready: %v", why)
 	}
 	n.log.Debug("seen now")
 	if !strings.Contains(log.String(), "seen now") || !strings.Contains(log.String(), "log level set") {

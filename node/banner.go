@@ -8,18 +8,17 @@ import (
 	"cordwood/node/config"
 )
 
-// announce reports that the node serves: in a banner for a person at a terminal, and in the log
-// line that scripts wait for.
+// announce reports that the node is ready: in a banner on a terminal, and in the log line that scripts wait for.
 func (n *node) announce() {
 	cluster, _ := n.data.Cluster()
 	if n.cfg.Unprotected() {
-		n.log.Warn("anybody who reaches this address may read and write: set --user-file", "http_addr", n.users.addr.String())
+		n.log.Warn("anyone who can reach this address can read and write: set --user-file", "http_addr", n.users.addr.String())
 	}
 	if n.cfg.OpenPostgres() {
-		n.log.Warn("anybody who reaches this address may read and write: set --user-file", "pg_addr", n.cfg.PG.Addr)
+		n.log.Warn("anyone who can reach this address can read and write: set --user-file", "pg_addr", n.cfg.PG.Addr)
 	}
 	for _, l := range n.cfg.OpenListeners() {
-		n.log.Warn("anybody who reaches this address may store logs: set --user-file", "addr", l.Addr, "for", l.Kind.What)
+		n.log.Warn("anyone who can reach this address can store logs: set --user-file", "addr", l.Addr, "for", l.Kind.What)
 	}
 	n.warnUnprotected()
 	if IsTerminal(n.proc.Stderr) {

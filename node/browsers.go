@@ -10,8 +10,8 @@ import (
 	"cordwood/router/httpapi/peer"
 )
 
-// front holds the ports for users, and what they share: authentication, browser rules, and the
-// answers given before the router exists.
+// front contains the ports for users, and what they share: authentication, browser rules, and the answers until the
+// router exists.
 type front struct {
 	*readiness
 	users   *httpServer
@@ -24,14 +24,14 @@ type front struct {
 	userList *auth.Provider
 	// postgres is the port for PostgreSQL clients; nil if it is off.
 	postgres *postgres
-	// proxies and browsers are trusted on the port for users, adminBrowsers on the administrator's
-	// port.
+	// proxies and browsers are the trusted proxies and the browser rules of the port for users. adminBrowsers are the
+	// browser rules of the administrator's port.
 	proxies                 peer.Proxies
 	browsers, adminBrowsers *browser.Rules
 }
 
-// openRules makes the browser rules of the port for users, which may authenticate, and of the
-// administrator's port, which never does.
+// openRules creates the browser rules of the port for users, which may authenticate, and of the port for
+// administrators, which never does.
 func (n *front) openRules(users bool) (err error) {
 	if n.proxies, err = peer.Parse(n.cfg.HTTP.TrustedProxies); err != nil {
 		return fmt.Errorf("--trusted-proxies %w", err)

@@ -14,7 +14,7 @@ import (
 	"cordwood/router/httpapi/auth"
 )
 
-// TestMetricsWithoutRouter checks that nodes without a router apply the same rules to metrics.
+// TestMetricsWithoutRouter checks that nodes without the role router apply the same rules to metrics.
 func TestMetricsWithoutRouter(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "users")
 	if err := os.WriteFile(file, []byte("ann=secret\nship:wo=shipped\n"), 0o600); err != nil {
@@ -59,7 +59,7 @@ func TestMetricsWithoutRouter(t *testing.T) {
 		w = httptest.NewRecorder()
 		if n.admin().adminHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil)); w.Code != 200 ||
 			!strings.Contains(w.Body.String(), `rows_total{db="shop"} 1`) {
-			t.Errorf("the port of the administrator: %d %s", w.Code, w.Body)
+			t.Errorf("the administrator's port: %d %s", w.Code, w.Body)
 		}
 	}
 }

@@ -7,9 +7,8 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// gRPC's message buffers get sizes that are powers of two. gRPC's default sizes jump from 32 KiB to
-// 1 MiB, and it clears a buffer before each use, so a batch of 100 KiB would clear a whole MiB at
-// each end.
+// Set the sizes of gRPC's message buffers to powers of two. gRPC's default sizes jump from 32 KiB to 1 MiB, and it
+// clears a buffer before each use, so a batch of 100 KiB would clear a whole MiB at each end.
 func init() {
 	sizes := []uint8{8, 10}
 	for n := uint8(12); n <= 23; n++ {
@@ -17,7 +16,7 @@ func init() {
 	}
 	pool, err := mem.NewBinaryTieredBufferPool(sizes...)
 	if err != nil {
-		panic(fmt.Sprintf("sizes of gRPC's buffers: %v", err))
+		panic(fmt.Sprintf("set the sizes of gRPC's buffers: %v", err))
 	}
-	experimental.SetDefaultBufferPool(pool) // experimental.SetDefaultBufferPool may only be called in an init
+	experimental.SetDefaultBufferPool(pool) // the API allows SetDefaultBufferPool only in an init function
 }

@@ -23,18 +23,18 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// membership is this node's place in its cluster: its identity, the other nodes that it knows, and
-// its copy of the metadata.
+// membership describes this node in its cluster: its identity, the other nodes that it knows, and its copy of the
+// metadata.
 type membership struct {
 	*readiness
 	data *dataDir
-	// process is a number that differs in each run of the process.
+	// process is a random number that identifies this run of the process.
 	process uint64
 	// marks are the marks of the data folder.
 	marks *marks.Folder
-	// twinless lists the addresses where start looked for another process with this node's id.
+	// twinless lists the addresses at which no other process with this node's id was found at the start.
 	twinless []string
-	// rpcAddr is the address at which other nodes reach this one, httpAddr the one for users.
+	// rpcAddr is the address of this node for other nodes, httpAddr the one for users.
 	rpcAddr, httpAddr string
 	nodes             *registry.Registry
 	discovery         *discovery.Discovery
@@ -46,7 +46,7 @@ type membership struct {
 // newProcess returns a random number that identifies this run of the process.
 func newProcess() uint64 { return rand.Uint64() | 1 }
 
-// greeting returns how this node introduces itself when it calls another.
+// greeting returns the identity that this node sends with its calls to other nodes.
 func (n *membership) greeting() rpcport.Member {
 	cluster, _ := n.data.Cluster()
 	return rpcport.Member{
@@ -62,8 +62,8 @@ func (n *membership) findCluster(ctx context.Context) error {
 	return n.discovery.Find(ctx)
 }
 
-// adoptCluster records the cluster that the metadata in this folder belongs to, in case a crash or
-// an earlier version left it unrecorded.
+// adoptCluster records the cluster of the metadata in this folder, in case a crash or an earlier version did not
+// record it.
 func (n *membership) adoptCluster() error {
 	if cluster, _ := n.data.Cluster(); cluster != "" {
 		return nil
@@ -74,12 +74,12 @@ func (n *membership) adoptCluster() error {
 	}
 	c, err := catalog.Open(file)
 	if err != nil {
-		return fmt.Errorf("look into the metadata: %w", err)
+		return fmt.Errorf("read the metadata: %w", err)
 	}
 	var cluster string
 	err = c.View(func(tx *catalog.Tx) error { cluster = tx.ClusterID(); return nil })
 	if err = errors.Join(err, c.Close()); err != nil {
-		return fmt.Errorf("look into the metadata: %w", err)
+		return fmt.Errorf("read the metadata: %w", err)
 	}
 	if cluster == "" {
 		return nil
@@ -87,7 +87,7 @@ func (n *membership) adoptCluster() error {
 	return n.data.SetCluster(cluster, []string{n.data.nodeID})
 }
 
-// learnNodes takes over the nodes' addresses from the metadata.
+// learnNodes copies the addresses of nodes from the metadata.
 func (n *membership) learnNodes(ctx context.Context) error {
 	if n.meta.WaitReady(ctx) != nil {
 		return nil // ctx ended
@@ -103,8 +103,7 @@ func (n *membership) learnNodes(ctx context.Context) error {
 	}
 }
 
-// enter waits for the metadata, creates the cluster in it if this node founded the cluster, and
-// registers this node.
+// enter waits for the metadata, creates the cluster in it if this node founds the cluster, and registers this node.
 func (n *membership) enter(ctx context.Context) error {
 	if err := n.awaitMeta(ctx); err != nil {
 		return err
@@ -112,7 +111,7 @@ func (n *membership) enter(ctx context.Context) error {
 	cluster, founders := n.data.Cluster()
 	if n.meta.ClusterID() == "" {
 		if len(founders) == 0 {
-			n.wait("the founders of the cluster to make it")
+			n.wait("the founders of the cluster to create it")
 			for changed := n.meta.Changed(); n.meta.ClusterID() == ""; changed = n.meta.Changed() {
 				select {
 				case <-ctx.Done():
@@ -120,13 +119,13 @@ func (n *membership) enter(ctx context.Context) error {
 				case <-changed:
 				}
 			}
-		} else if err := n.propose(ctx, "make the cluster",
+		} else if err := n.propose(ctx, "create the cluster",
 			&metapb.Command{Op: &metapb.Command_Bootstrap{Bootstrap: n.bootstrap(cluster)}}); err != nil {
 			return err
 		}
 	}
 	if id := n.meta.ClusterID(); id != "" && id != cluster {
-		return fmt.Errorf("data folder %s belongs to cluster %s, but its metadata says %s: it holds files of two "+
+		return fmt.Errorf("data folder %s belongs to cluster %s, but its metadata belong to %s: it holds files of two "+
 			"clusters; restore it from a backup", n.data.path, cluster, id)
 	}
 	if err := n.checkFolder(ctx, n.meta.Nodes()); err != nil {
@@ -145,13 +144,13 @@ func (n *membership) enter(ctx context.Context) error {
 	return nil
 }
 
-// registerPatience is the time that a node known to the cluster waits to be registered again before
+// registerPatience is the time for which a node that the cluster knows waits until it is registered again. After that
 // it serves anyway.
 const registerPatience = 3 * time.Second
 
-// register registers this node with the metadata. If the metadata already have the node with its
-// roles, it waits for them no longer than an election takes: while most of their voters are down,
-// rows are still written and read, and the nodes that this node calls learn its address from it.
+// register registers this node with the metadata. If the metadata already have the node with its roles, it waits at
+// most as long as an election takes. While most of their voters are down, rows can still be written and read, because
+// this node sends its address with each call to another node.
 func (n *membership) register(ctx context.Context) error {
 	if n.marks.Readmit() || !n.registered() {
 		return n.proposeSelf(ctx, n.waitLogged)
@@ -196,8 +195,8 @@ func (n *membership) proposeSelf(ctx context.Context, tell func(string)) error {
 	return n.marks.Registered(mark)
 }
 
-// registered reports whether this node's copy of the metadata has the node with its roles, in a
-// cluster format that this program understands.
+// registered reports whether this node's copy of the metadata contains the node with its roles, in a cluster format
+// that this program supports.
 func (n *membership) registered() bool {
 	return slices.ContainsFunc(n.meta.Nodes(), func(m *metapb.Node) bool {
 		return m.Id == n.data.nodeID &&
@@ -205,8 +204,8 @@ func (n *membership) registered() bool {
 	}) && n.meta.ClusterVersion() >= metapb.MinProtocol && n.meta.ClusterVersion() <= metapb.MaxProtocol
 }
 
-// bootstrap returns the command that creates the cluster. It includes the shards if this node is
-// the whole cluster for now; else they are created when enough nodes have joined.
+// bootstrap returns the command that creates the cluster. It includes the shards if this node is the whole cluster
+// for now. Otherwise they are created when enough nodes have joined.
 func (n *membership) bootstrap(cluster string) *metapb.Bootstrap {
 	b := &metapb.Bootstrap{
 		ClusterId: cluster, Shards: uint32(n.cfg.Cluster.Shards), Replication: uint32(n.cfg.Cluster.Replication),
@@ -217,7 +216,7 @@ func (n *membership) bootstrap(cluster string) *metapb.Bootstrap {
 	return b
 }
 
-// awaitMeta waits for the first state of the metadata, and reports what it waits for.
+// awaitMeta waits for the first state of the metadata. It logs what it waits for.
 func (n *membership) awaitMeta(ctx context.Context) error {
 	ready := make(chan error, 1)
 	go func() { ready <- n.meta.WaitReady(ctx) }()
@@ -261,13 +260,12 @@ func (n *membership) whyNoMeta() string {
 	return text
 }
 
-// propose puts a command through the metadata log, with retries while they may help.
+// propose proposes a command to the metadata group, and retries it while that may help.
 func (n *membership) propose(ctx context.Context, what string, cmd *metapb.Command) error {
 	return n.proposeTelling(ctx, what, func() *metapb.Command { return cmd }, n.waitLogged)
 }
 
-// proposeTelling is propose for a command that is built again for each try. It reports what it
-// waits for.
+// proposeTelling is propose for a command that is built again for each try. It logs what it waits for.
 func (n *membership) proposeTelling(
 	ctx context.Context, what string, newCommand func() *metapb.Command, tell func(string),
 ) error {

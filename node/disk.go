@@ -20,15 +20,15 @@ const (
 	diskEvery = time.Second
 	// maxReserve is the largest default of the reserve.
 	maxReserve = 2 << 30
-	// refusedFor is the retry delay that refused clients receive.
+	// refusedFor is the retry delay in answers to refused clients.
 	refusedFor = 5 * time.Second
 )
 
-// disk watches the free space of the data folder's disk. Below the reserve it refuses rows; reads
-// and work that frees space continue. It accepts rows again once the free space exceeds the reserve
-// by a sixteenth, so that the state does not flicker.
+// disk watches the free space of the data folder's disk. Below the reserve it refuses rows; reads and work that frees
+// space continue. It accepts rows again once the free space exceeds the reserve by a sixteenth, so that the state
+// does not change back and forth.
 //
-// Its methods may be called concurrently.
+// Its methods are safe for concurrent use.
 type disk struct {
 	path    string
 	reserve uint64
@@ -88,7 +88,7 @@ func (n *node) watchDisk() error {
 type diskRoom struct {
 	free  uint64 // available to this process
 	total uint64
-	used  uint64 // taken by files; the rest is reserved for root
+	used  uint64 // used by files; the remaining space is reserved for root
 }
 
 func statDisk(path string) (diskRoom, error) {
@@ -106,8 +106,8 @@ func roomOf(st *unix.Statfs_t) diskRoom {
 	}
 }
 
-// usage returns the used bytes of the disk and its capacity, as df does: neither includes blocks
-// that are reserved for root. The difference is the free space.
+// usage returns the used bytes of the disk and its capacity, like df: neither includes blocks that are reserved for
+// root. The difference is the free space.
 func (d *disk) usage() (used, capacity uint64) {
 	used = d.used.Load()
 	return used, used + d.free.Load()
@@ -133,7 +133,7 @@ func (d *disk) run(ctx context.Context) error {
 		}
 		err := d.look()
 		if err != nil && !failing {
-			d.log.Warn("the free disk space cannot be checked; the last known value stays in use", "path", d.path, "error", err)
+			d.log.Warn("the free disk space cannot be checked; the last known value is used", "path", d.path, "error", err)
 		}
 		failing = err != nil
 	}
@@ -174,7 +174,7 @@ func (d *disk) look() error {
 	return nil
 }
 
-// onFull sets the function that is called whenever the disk becomes full. f must not block.
+// onFull sets the function that is called whenever the disk becomes full. The function must not block.
 func (d *disk) onFull(f func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -184,7 +184,7 @@ func (d *disk) onFull(f func()) {
 // space returns the state of the free space, at most a second old.
 func (d *disk) space() store.Space { return store.Space(d.state.Load()) }
 
-// found handles a write that failed for lack of space: it checks the disk at once.
+// found handles a write that failed for lack of space. It checks the disk at once.
 func (d *disk) found(error) {
 	select {
 	case d.wake <- struct{}{}:
@@ -201,8 +201,8 @@ func (d *disk) writable() error {
 	return d.refusal()
 }
 
-// noRoom is the free space below which nothing can be written, whatever the reserve: a new log file
-// needs more than this.
+// noRoom is the free space below which nothing can be written, whatever the reserve is. A new log file needs more
+// than this.
 const noRoom = 1 << 20
 
 // warnings returns the warnings about the disk for operators.

@@ -14,8 +14,8 @@ import (
 	"cordwood/shard/store"
 )
 
-// TestDiskUsage checks that blocks reserved for root count neither as used nor as free, as in df,
-// and that free space is available to this process.
+// TestDiskUsage checks that blocks that are reserved for root count neither as used nor as free, as in df, and that
+// this process can use the free space.
 func TestDiskUsage(t *testing.T) {
 	d := &disk{
 		log: slog.New(slog.DiscardHandler),
@@ -57,20 +57,20 @@ func TestDisk(t *testing.T) {
 	}{
 		{"a large disk keeps 2 GiB", 0, 2*gib - 1, 1000 * gib, nil, store.SpaceFull, 1},
 		{"a little more is not enough", 0, 2*gib + 1, 1000 * gib, nil, store.SpaceFull, 1},
-		{"a sixteenth more is", 0, 2*gib + gib/8, 1000 * gib, nil, store.SpaceLow, 1},
+		{"a sixteenth more is enough", 0, 2*gib + gib/8, 1000 * gib, nil, store.SpaceLow, 1},
 		{"there is plenty", 0, 4 * gib, 1000 * gib, nil, store.SpaceOK, 1},
 		{"a small disk keeps a twentieth", 0, 3 << 20, 64 << 20, nil, store.SpaceFull, 2},
-		{"what is not known stays", 0, 64 << 20, 64 << 20, errors.New("boom"), store.SpaceFull, 2},
-		{"it comes back", 0, 32 << 20, 64 << 20, nil, store.SpaceOK, 2},
+		{"the last value is kept after an error", 0, 64 << 20, 64 << 20, errors.New("boom"), store.SpaceFull, 2},
+		{"the size is known again", 0, 32 << 20, 64 << 20, nil, store.SpaceOK, 2},
 		{"a reserve that was set", 40 << 20, 39 << 20, 64 << 20, nil, store.SpaceFull, 3},
-		{"no reserve, and no room", 1, 4096, 64 << 20, nil, store.SpaceOK, 3},
+		{"no reserve, and no free space", 1, 4096, 64 << 20, nil, store.SpaceOK, 3},
 	} {
 		d.reserve, free, total, failure = test.reserve, test.free, test.total, test.failure
 		if err := d.look(); !errors.Is(err, test.failure) {
 			t.Fatal(err)
 		}
 		if got := d.space(); got != test.want || fulls != test.fulls {
-			t.Errorf("%s: space %d, want %d; told %d times, want %d", test.name, got, test.want, fulls, test.fulls)
+			t.Errorf("%s: space %d, want %d; notified %d times, want %d", test.name, got, test.want, fulls, test.fulls)
 		}
 		if warned := len(d.warnings()) > 0; warned != (test.want == store.SpaceFull || test.free < noRoom) {
 			t.Errorf("%s: warnings %q", test.name, d.warnings())

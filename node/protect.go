@@ -90,12 +90,12 @@ func (n *membership) hasOthers() (bool, error) {
 	}
 	c, err := catalog.Open(file)
 	if err != nil {
-		return false, fmt.Errorf("look into the metadata: %w", err)
+		return false, fmt.Errorf("read the metadata: %w", err)
 	}
 	var nodes []*metapb.Node
 	err = c.View(func(tx *catalog.Tx) (err error) { nodes, err = tx.Nodes.All(); return err })
 	if err = errors.Join(err, c.Close()); err != nil {
-		return false, fmt.Errorf("look into the metadata: %w", err)
+		return false, fmt.Errorf("read the metadata: %w", err)
 	}
 	return slices.ContainsFunc(nodes, func(m *metapb.Node) bool { return other(m.Id) }), nil
 }

@@ -264,7 +264,7 @@ func TestUnknownEnvironment(t *testing.T) {
 		var stderr bytes.Buffer
 		if status := run(strings.Fields(args), &stderr); status != cli.ExitUsage ||
 			!strings.Contains(stderr.String(),
-				"environment variable CORDWOOD_HTTP_ADR is not known, and would have no effect: did you mean CORDWOOD_HTTP_ADDR?") {
+				"environment variable CORDWOOD_HTTP_ADR is not known and would have no effect: did you mean CORDWOOD_HTTP_ADDR?") {
 			t.Errorf("%s: status %d: %s", args, status, stderr.String())
 		}
 	}

@@ -11,12 +11,11 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// This file handles restores that replace tables. Each table is created and filled under a
-// temporary name. When all of them are complete, one step of the metadata gives them their names
-// and drops the tables that had these names. A failure before that step leaves the cluster's tables
-// unchanged.
+// This file handles restores that replace tables. Each table is created and filled under a temporary name. When all
+// of them are complete, one change of the metadata renames them to their final names and drops the tables that had
+// these names. A failure before that change leaves the cluster's tables unchanged.
 
-// maxReplaced is the maximum number of tables replaced in one step.
+// maxReplaced is the maximum number of tables that one change of the metadata replaces.
 const maxReplaced = 5000
 
 // asideName returns the temporary name of a table of a backup while it is filled. It is the same in
@@ -26,8 +25,7 @@ func asideName(backupID string, t *schemapb.Table) string {
 	return name[:min(len(name), schema.MaxNameBytes)]
 }
 
-// asidesOf returns the tables that restores have created to replace others, by the names of the
-// others.
+// asidesOf returns the tables that restores created to replace other tables, by the names of these other tables.
 func asidesOf(tables []*schemapb.Table) map[string][]*schemapb.Table {
 	out := map[string][]*schemapb.Table{}
 	for _, t := range tables {
@@ -39,9 +37,9 @@ func asidesOf(tables []*schemapb.Table) map[string][]*schemapb.Table {
 	return out
 }
 
-// planAside plans to fill a table under its temporary name, to continue the work of an earlier run,
-// or, if the table is complete, only to rename it. old is the table that it replaces, or nil;
-// asides are the tables that restores have left.
+// planAside plans the work on a table that is filled under a temporary name: fill it, continue an earlier run, or, if
+// the table is complete, only rename it. old is the table that it replaces, or nil. asides are the tables that
+// restores have left.
 func (s *restoration) planAside(rt *restoredTable, old *schemapb.Table, asides []*schemapb.Table) {
 	rt.as = asideName(s.b.Id, rt.from)
 	if old != nil {
@@ -66,7 +64,7 @@ func (s *restoration) planAside(rt *restoredTable, old *schemapb.Table, asides [
 	s.asides = append(s.asides, rt)
 }
 
-// dropLeftovers drops the tables that unfinished restores left and that this restore creates again.
+// dropLeftovers drops tables that unfinished restores left and that this restore creates again.
 func (s *restoration) dropLeftovers(ctx context.Context) error {
 	err := s.each(ctx, s.leftovers, func(ctx context.Context, t *schemapb.Table) error {
 		_, err := s.propose(ctx, s.cfg.Now().UnixNano(),
@@ -85,7 +83,7 @@ func (s *restoration) dropLeftovers(ctx context.Context) error {
 	return nil
 }
 
-// replace puts the filled tables in the places of the old ones.
+// replace renames the filled tables to the names of the old ones.
 func (s *restoration) replace(ctx context.Context) error {
 	for tables := range slices.Chunk(s.asides, maxReplaced) {
 		cmd := &metapb.ReplaceTables{BackupId: s.b.Id, WithoutRows: s.cfg.MetadataOnly}
@@ -97,7 +95,7 @@ func (s *restoration) replace(ctx context.Context) error {
 		_, err := s.propose(ctx, s.cfg.Now().UnixNano(),
 			&metapb.Command{Op: &metapb.Command_ReplaceTables{ReplaceTables: cmd}})
 		if err != nil {
-			return fmt.Errorf("put the restored tables in their places: %w", err)
+			return fmt.Errorf("rename the restored tables: %w", err)
 		}
 		s.out.Replaced += len(tables)
 	}
@@ -108,7 +106,7 @@ func (s *restoration) replace(ctx context.Context) error {
 func (s *restoration) checkReplace() error {
 	if v := s.cfg.Target.meta.ClusterVersion(); s.cfg.Existing == Replace && v < metapb.ProtocolReplace {
 		return errs.New(errs.Unsupported, "--replace needs a cluster that uses protocol version %d, and this one "+
-			"uses %d: it is raised once all nodes run programs that understand it; upgrade them, or drop the tables "+
+			"uses %d: upgrade all nodes, which raises the version, or drop the tables "+
 			"yourself and restore with --into-existing", metapb.ProtocolReplace, v)
 	}
 	return nil

@@ -1,12 +1,11 @@
-// Package backup writes the data of a cluster to a repository while the cluster works, checks it
-// there, and restores it into a cluster. DESIGN.md explains it, FORMAT.md describes the files.
+// Package backup writes the data of a cluster to a repository while the cluster works, checks it there, and restores
+// it into a cluster. DESIGN.md explains it, FORMAT.md describes the files.
 //
-// A Repository holds any number of backups; files that several backups share are stored once.
-// Create adds a backup, Verify reads everything back, Delete and Prune remove, Restore fills a
-// cluster. Cluster is the interface of backups to a running cluster.
+// A Repository holds any number of backups; files that several backups share are stored once. Create adds a backup,
+// Verify reads everything back, Delete and Prune remove backups, and Restore fills a cluster. Cluster is the
+// interface of backups to a running cluster.
 //
-// A Repository may be used concurrently, also by several processes. It has no goroutines except
-// during calls.
+// A Repository may be used concurrently, also by several processes. It has no goroutines except during calls.
 package backup
 
 import (
@@ -44,7 +43,8 @@ type Repository struct {
 	made  bool // Open has just created it
 }
 
-// info is the repository's own file. A file with any other bytes than those of encode is refused.
+// info is the content of the repository's own file. A file with any bytes other than those that encode writes is
+// refused.
 type info struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`
@@ -62,7 +62,7 @@ const (
 func (i info) encode() []byte {
 	b, err := json.MarshalIndent(i, "", "  ")
 	if err != nil {
-		panic(err) // a struct of strings
+		panic(err) // cannot fail: a struct of strings
 	}
 	return append(b, '\n')
 }
@@ -89,7 +89,7 @@ func validTime(s string) bool {
 	return err == nil && t.Year() > 2000 && t.Year() < 2200
 }
 
-// idLength is the length of a repository's id. Its last characters are a check of the others.
+// idLength is the length of a repository's id, which ends with a check of its other fields.
 const idLength = 26 + checkLength
 
 // Open opens the repository in st. It returns ErrNoRepository if there is none.
@@ -104,7 +104,7 @@ func Open(ctx context.Context, st store.Store) (*Repository, error) {
 	}
 	i, err := decodeInfo(b)
 	if err == nil && !i.sound() {
-		err = fmt.Errorf("%s is damaged: its id does not match its other fields", infoName)
+		err = fmt.Errorf("%s is damaged: its id does not match its content", infoName)
 	}
 	if errors.Is(err, ErrNewer) {
 		return nil, fmt.Errorf("repository %s: %w", st.Location(), err)
@@ -130,12 +130,12 @@ func OpenOrCreate(ctx context.Context, st store.Store) (*Repository, error) {
 			st.Location(), err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("make the repository %s: %w", st.Location(), err)
+		return nil, fmt.Errorf("create the repository %s: %w", st.Location(), err)
 	}
 	i := info{Format: infoFormat, Version: infoVersion, ID: rand.Text(), Created: time.Now().UTC().Format(time.RFC3339)}
 	i.ID += i.check()
 	if err := put(ctx, st, infoName, i.encode()); err != nil {
-		return nil, fmt.Errorf("make the repository %s: %w", st.Location(), err)
+		return nil, fmt.Errorf("create the repository %s: %w", st.Location(), err)
 	}
 	r, err = Open(ctx, st)
 	if err == nil {
@@ -162,7 +162,7 @@ type Summary struct {
 	Tables    uint64    `json:"tables"`
 	Rows      int64     `json:"rows"`
 	Bytes     int64     `json:"bytes"`
-	// Fault, if set, is the reason why its manifest cannot be read.
+	// Fault, if set, is the reason why the manifest cannot be read.
 	Fault string `json:"fault,omitempty"`
 }
 
@@ -237,7 +237,7 @@ func (r *Repository) load(ctx context.Context, id string) (*backuppb.Backup, err
 	return b, nil
 }
 
-// checkManifest refuses a manifest that Create cannot have written.
+// checkManifest returns an error for a manifest that Create cannot have written.
 func checkManifest(b *backuppb.Backup, id string) error {
 	if b.Id != id {
 		return fmt.Errorf("it belongs to backup %s", b.Id)
@@ -255,8 +255,8 @@ func checkManifest(b *backuppb.Backup, id string) error {
 	return nil
 }
 
-// Find returns the backup with the id, or the newest one for "" and "latest". A prefix of an id
-// suffices if only one backup has it.
+// Find returns the backup with an id, or the newest one if the id is "" or "latest". A prefix of an id suffices if
+// only one backup has it.
 func (r *Repository) Find(ctx context.Context, id string) (*backuppb.Backup, error) {
 	ids, err := r.ids(ctx)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"cordwood/node/backup/store"
 )
 
-// files lists the files of a directory, without those of uploads and locks.
+// files lists the files of a directory, except uploads and locks.
 func files(t testing.TB, dir string) []string {
 	t.Helper()
 	var out []string
@@ -108,10 +108,10 @@ func TestVerifyFindsEveryDamage(t *testing.T) {
 		}
 	}
 	if damages < 50 {
-		t.Errorf("only %d damages", damages)
+		t.Errorf("only %d changes were tried", damages)
 	}
 	if v := mustVerify(t, r); len(v.Findings) > 0 {
-		t.Errorf("after the damages were mended: %+v", v.Findings)
+		t.Errorf("after the bytes were restored: %+v", v.Findings)
 	}
 }
 
@@ -172,8 +172,7 @@ func TestVerifyFindsMissingAndExtraFiles(t *testing.T) {
 	}
 }
 
-// TestReadsBreakOff makes reads from the cluster fail at random: they continue where they broke
-// off.
+// TestReadsBreakOff makes reads from the cluster fail at random. They must continue from the same position.
 func TestReadsBreakOff(t *testing.T) {
 	r, _ := dirRepository(t)
 	f := newFakeCluster(4)
@@ -191,15 +190,15 @@ func TestReadsBreakOff(t *testing.T) {
 	}
 	mustCreate(t, r, f)
 	if f.bytes != total {
-		t.Errorf("%d bytes were read, the segments have %d: nothing is read twice", f.bytes, total)
+		t.Errorf("%d bytes were read, the segments have %d; want nothing read twice", f.bytes, total)
 	}
 	if v := mustVerify(t, r); len(v.Findings) > 0 {
 		t.Errorf("%+v", v.Findings)
 	}
 }
 
-// TestBrokenOffBackupGoesOn interrupts a backup in the middle. The next one must reuse the files
-// that the first one has sent.
+// TestBrokenOffBackupGoesOn interrupts a backup in the middle. The next one must reuse the files that the first one
+// has stored.
 func TestBrokenOffBackupGoesOn(t *testing.T) {
 	r, dir := dirRepository(t)
 	f := newFakeCluster(5)
@@ -210,7 +209,7 @@ func TestBrokenOffBackupGoesOn(t *testing.T) {
 		return nil
 	}
 	if _, err := r.Create(wait(t), CreateConfig{Source: f, Parallel: 1}); err == nil {
-		t.Fatal("the backup did not fail")
+		t.Fatal("the interrupted backup did not fail")
 	}
 	sent := 0
 	for _, name := range files(t, dir) {
@@ -219,11 +218,11 @@ func TestBrokenOffBackupGoesOn(t *testing.T) {
 		}
 	}
 	if list, err := r.List(wait(t)); err != nil || len(list) > 0 || sent == 0 {
-		t.Fatalf("after a backup that broke off: %d backups (%v), %d segments; want none and some", len(list), err, sent)
+		t.Fatalf("after an interrupted backup: %d backups (%v), %d segments; want none and some", len(list), err, sent)
 	}
 	f.cut = nil
 	if made := mustCreate(t, r, f); made.NewSegments != int64(10-sent) {
-		t.Errorf("%d segments were sent again, %d of 10 were there", made.NewSegments, sent)
+		t.Errorf("%d segments were sent again, although %d of 10 were stored", made.NewSegments, sent)
 	}
 }
 
@@ -261,7 +260,7 @@ func TestDamagedSegment(t *testing.T) {
 			hurt(&f.shards[2][1])
 			made := mustCreate(t, r, f)
 			if !slices.Equal(made.Damaged, []string{"segment 2 of shard 2, 10 rows"}) || made.Segments != 3 || made.Rows != 30 {
-				t.Errorf("%+v; want 3 segments, and to be told of the one that is damaged", made)
+				t.Errorf("%+v; want 3 segments, and a report of the damaged one", made)
 			}
 			if v := mustVerify(t, r); v.Serious() {
 				t.Errorf("%+v", v.Findings)
@@ -295,7 +294,7 @@ func TestPrune(t *testing.T) {
 		got.Objects != 1 {
 		t.Errorf("dry run: %+v, %v; want the first backup and one segment", got, err)
 	}
-	// A current upload, an old one, and a foreign file.
+	// Add a recent upload, an old upload, and a foreign file.
 	for name, age := range map[string]time.Duration{"tmp/NEW": 0, "tmp/OLD": 48 * time.Hour, "notes.txt": 48 * time.Hour} {
 		path := filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path, nil, 0o600),
@@ -319,7 +318,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestPruneBesideOthers tries to prune during a backup, and to back up during a prune.
+// TestPruneBesideOthers tries to prune during a backup, and to back up during a prune. Both must fail.
 func TestPruneBesideOthers(t *testing.T) {
 	r, dir := dirRepository(t)
 	f := newFakeCluster(2)
@@ -354,12 +353,12 @@ func TestPruneBesideOthers(t *testing.T) {
 			t.Errorf("backup beside a lock of %s ago: %v, busy should be %t", age, err, busy)
 		}
 		if busy && !strings.Contains(fmt.Sprint(err), "process 7 on h") {
-			t.Errorf("the error does not say who: %v", err)
+			t.Errorf("the error does not contain the holder of the lock: %v", err)
 		}
 	}
 }
 
-// TestPruneKeepsWhatUnreadableBackupsMayNeed damages a manifest.
+// TestPruneKeepsWhatUnreadableBackupsMayNeed damages a manifest. Prune must remove nothing.
 func TestPruneKeepsWhatUnreadableBackupsMayNeed(t *testing.T) {
 	r, dir := dirRepository(t)
 	made := mustCreate(t, r, newFakeCluster(2))
@@ -372,7 +371,7 @@ func TestPruneKeepsWhatUnreadableBackupsMayNeed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := r.Prune(wait(t), PruneConfig{KeepLast: 1}); err == nil {
-		t.Errorf("pruned %+v though nobody knows what backup %s needs", got, made.ID)
+		t.Errorf("pruned %+v although the files of backup %s are unknown", got, made.ID)
 	}
 	if list, err := r.List(wait(t)); err != nil || len(list) != 1 || list[0].Fault == "" {
 		t.Errorf("list: %+v, %v; want the backup with its fault", list, err)
@@ -398,7 +397,7 @@ func TestOpenFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := OpenOrCreate(wait(t), st); err == nil || !strings.Contains(err.Error(), "letter.txt") {
-		t.Errorf("make a repository among other files: %v", err)
+		t.Errorf("create a repository among other files: %v", err)
 	}
 	newer := info{Format: infoFormat, Version: 2, ID: "x", Created: "y"}.encode()
 	if err := os.WriteFile(filepath.Join(dir, infoName), newer, 0o600); err != nil {
@@ -446,8 +445,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFileOfANewRepository reads backups of a repository that has lost its own file, with the file
-// of another repository: nothing else depends on it.
+// TestFileOfANewRepository reads the backups of a repository that has lost its own file, with the file of another
+// repository. Nothing else must depend on that file.
 func TestFileOfANewRepository(t *testing.T) {
 	r, dir := dirRepository(t)
 	made := mustCreate(t, r, newFakeCluster(2))

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// call is the batches that go to one shard of the cluster in one request.
+// call contains the batches that go to one shard of the cluster in one request.
 type call struct {
 	shard    uint32
 	batches  [][]byte
@@ -14,15 +14,15 @@ type call struct {
 	rows     int64
 }
 
-// The limits of one call.
+// These are the limits of one call.
 const (
 	maxCallBytes    = 2 << 20
 	maxCallInflated = 32 << 20
 	maxCallBatches  = 64
 )
 
-// callQueue collects batches into calls and sends the calls in order, one at a time, while more is
-// being read. It belongs to one goroutine.
+// callQueue collects batches into calls, and sends the calls in order, one at a time, while more batches are read. It
+// belongs to one goroutine.
 type callQueue struct {
 	filling map[uint32]*call
 	out     chan *call
@@ -34,7 +34,7 @@ type callQueue struct {
 	err error
 }
 
-// start starts sending; stop or abort must be called.
+// start starts a goroutine that sends the calls with send. stop or abort must be called.
 func (q *callQueue) start(ctx context.Context, send func(context.Context, call) error) {
 	q.filling, q.out = map[uint32]*call{}, make(chan *call)
 	q.ctx, q.quit = context.WithCancel(ctx)
@@ -65,7 +65,7 @@ func (q *callQueue) failure() error {
 	return q.err
 }
 
-// add adds a batch. Its error may come from an earlier call.
+// add adds a batch. It may return the error of an earlier call.
 func (q *callQueue) add(shard uint32, batch []byte, inflated int, rows int64) error {
 	c := q.filling[shard]
 	if c != nil && (c.bytes+len(batch) > maxCallBytes || c.inflated+inflated > maxCallInflated ||
@@ -99,7 +99,7 @@ func (q *callQueue) push(c *call) error {
 	}
 }
 
-// abort discards the calls that were not sent. After stop it does nothing.
+// abort discards the calls that were not sent. After stop it has no effect.
 func (q *callQueue) abort() {
 	if q.out == nil {
 		return
@@ -110,7 +110,7 @@ func (q *callQueue) abort() {
 	q.out = nil
 }
 
-// stop sends the remaining calls and waits for all answers. A second call does nothing.
+// stop sends the remaining calls and waits for all answers. A second stop has no effect.
 func (q *callQueue) stop() error {
 	if q.out == nil {
 		return nil

@@ -26,7 +26,7 @@ type DamagedError struct{ text string }
 
 func (e *DamagedError) Error() string { return e.text }
 
-// neededFile is a file of the backup with rows to restore.
+// neededFile is a file of the backup that contains rows to restore.
 type neededFile struct {
 	name   string
 	meta   segment.Meta
@@ -34,8 +34,7 @@ type neededFile struct {
 	tables []string
 }
 
-// needed returns the files with rows of the tables to fill. It leaves out files whose rows have all
-// expired, since they are not read.
+// needed returns the files with rows of the tables to fill. It leaves out files whose rows have all expired.
 func (s *restoration) needed() (files []*neededFile) {
 	for _, shard := range s.b.Shards {
 		c := s.reader(shard)
@@ -51,7 +50,7 @@ func (s *restoration) needed() (files []*neededFile) {
 	return files
 }
 
-// readFor returns the tables for whose rows a segment is read.
+// readFor returns the tables to restore whose rows a segment contains.
 func (c *shardReader) readFor(seg *backuppb.Segment) (tables []string) {
 	for _, span := range spans(seg) {
 		t := c.s.byID[span.TableID]
@@ -63,7 +62,7 @@ func (c *shardReader) readFor(seg *backuppb.Segment) (tables []string) {
 }
 
 // checkFiles checks that the necessary files exist and have the right size. If tables are to be replaced, it also
-// reads the files: a user should not wait for hours to learn that a file is damaged.
+// reads the files: a user should not learn after hours that a file is damaged.
 func (s *restoration) checkFiles(ctx context.Context) error {
 	files := s.needed()
 	have := map[string]int64{}
@@ -103,7 +102,7 @@ func (s *restoration) checkFiles(ctx context.Context) error {
 	return faults.err(s.b.Id)
 }
 
-// fileFaults collects the faults of files.
+// fileFaults collects the faults of files, for one error.
 type fileFaults struct {
 	mu    sync.Mutex // guards texts
 	texts []string

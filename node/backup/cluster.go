@@ -25,15 +25,15 @@ import (
 
 // ClusterConfig configures Connect.
 type ClusterConfig struct {
-	// Dial returns the connection to a node, or to any node for "". It is called for every request,
-	// so it must reuse its connections, and it must not block.
+	// Dial returns the connection to a node, or to any node if nodeID is empty. It is called for every request, so it
+	// must reuse its connections, and it must not block.
 	Dial func(nodeID string) (grpc.ClientConnInterface, error)
-	// Logger receives messages for operators. The default value discards them.
+	// Logger receives messages for operators. If it is nil, they are discarded.
 	Logger *slog.Logger
 }
 
-// Cluster is a running cluster, reached over the network. Connect makes it, Close ends it. All
-// methods may be called concurrently.
+// Cluster is a running cluster that is reached over the network. Connect returns one, Close ends its use. All methods
+// are safe for concurrent use.
 type Cluster struct {
 	cfg    ClusterConfig
 	conn   grpc.ClientConnInterface
@@ -45,7 +45,7 @@ type Cluster struct {
 	retrying atomic.Pointer[func(shard uint32, tries int, err error)]
 }
 
-// tellRetries makes f be called with the reason when a write is retried, until stop is called.
+// tellRetries sets the function that is called with the reason when a write is retried, until stop is called.
 func (c *Cluster) tellRetries(f func(shard uint32, tries int, err error)) (stop func()) {
 	c.retrying.Store(&f)
 	return func() { c.retrying.Store(nil) }
@@ -69,7 +69,7 @@ func Connect(ctx context.Context, cfg ClusterConfig) (*Cluster, error) {
 	}
 	c.shards = shardclient.New(shardclient.Config{
 		Replicas: c.replicas, Dial: cfg.Dial, Nodes: c.nodes, Logger: cfg.Logger,
-		// A restore can wait: a busy shard delays only the restore.
+		// A restore can wait: a busy shard delays only the restore itself.
 		MaxTries: 60, MaxBackoff: 5 * time.Second, WriteTimeout: 5 * time.Minute, QueueWait: time.Minute,
 		Retrying: func(shard uint32, tries int, err error) {
 			if f := c.retrying.Load(); f != nil {
@@ -87,7 +87,7 @@ func Connect(ctx context.Context, cfg ClusterConfig) (*Cluster, error) {
 	return c, nil
 }
 
-// Close ends the use of the cluster. It does not close connections: Dial owns them.
+// Close ends the use of the cluster. It does not close connections: they belong to Dial.
 func (c *Cluster) Close() {
 	c.stop()
 	c.done.Wait()
@@ -155,7 +155,8 @@ func (c *Cluster) Metadata(ctx context.Context, f func(*backuppb.Record) error) 
 	return nil
 }
 
-// state reads the present metadata. The view may lag, and has only the parts that routers need.
+// state returns the present metadata from their leader. The local copy may lag, and has only the parts that routers
+// need.
 func (c *Cluster) state(ctx context.Context) (*metapb.WatchResponse, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -178,7 +179,7 @@ func (c *Cluster) state(ctx context.Context) (*metapb.WatchResponse, error) {
 	}
 }
 
-// pinWait is the time that a shard may take until it can be pinned.
+// pinWait is the maximum time that pinning a shard may take.
 const pinWait = time.Minute
 
 // Pin pins a shard on the node that leads it.
@@ -213,7 +214,7 @@ func (c *Cluster) pinAt(ctx context.Context, node string, shard uint32) (_ Pin, 
 		return nil, errs.Wrap(errs.ShardUnreachable, err, "connect")
 	}
 	client := shardpb.NewShardServiceClient(conn)
-	// The pin outlives the call that makes it.
+	// The pin lives longer than the call that creates it.
 	pctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
 	defer stop()
@@ -287,7 +288,7 @@ func (p *pin) Read(ctx context.Context, segment uint64, offset int64) (io.ReadCl
 	return &segmentStream{stream: stream, cancel: cancel}, nil
 }
 
-// segmentStream is a segment's file while it is received.
+// segmentStream reads the file of a segment while it is received.
 type segmentStream struct {
 	stream grpc.ServerStreamingClient[shardpb.ReadSegmentResponse]
 	cancel context.CancelFunc

@@ -25,11 +25,11 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Progress counts the finished work and all work. It may be read while the work continues.
 type Progress struct {
-	// Bytes of TotalBytes and Segments of TotalSegments are done; Kept segments needed no transfer.
+	// Bytes out of TotalBytes and Segments out of TotalSegments are done. Kept segments needed no transfer.
 	Bytes, TotalBytes       atomic.Int64
 	Segments, TotalSegments atomic.Int64
 	KeptBytes, KeptSegments atomic.Int64
-	// Rows of TotalRows were written by a restore.
+	// Rows out of TotalRows were written by a restore.
 	Rows, TotalRows atomic.Int64
 
 	waiting waiting
@@ -46,15 +46,15 @@ type CreateConfig struct {
 	Rate *Limiter
 	// Progress, if not nil, receives the progress.
 	Progress *Progress
-	// Logger receives messages for operators. The default value discards them.
+	// Logger receives messages for operators. If it is nil, they are discarded.
 	Logger *slog.Logger
 }
 
 // Created is the result of Create.
 type Created struct {
 	Summary
-	// Segments is the number of segment files of the backup; NewSegments of them, with NewBytes,
-	// were not in the repository yet.
+	// Segments is the number of segment files of the backup. NewSegments of them, with NewBytes, were not in the
+	// repository before.
 	Segments    int64 `json:"segments"`
 	NewSegments int64 `json:"new_segments"`
 	NewBytes    int64 `json:"new_bytes"`
@@ -63,13 +63,12 @@ type Created struct {
 	Damaged []string `json:"damaged,omitempty"`
 }
 
-// Create adds a backup of everything that was acknowledged before the call. Files that are already
-// in the repository, from earlier backups or an interrupted one, are not sent again. When it
-// returns nil, the backup is complete and durable. After an error no backup is added; files that
-// were stored serve the next one.
+// Create adds a backup of everything that was acknowledged before the call. Files that are already in the repository,
+// from earlier backups or an interrupted one, are not sent again. When it returns nil, the backup is complete and
+// durable. After an error no backup is added, but the next Create uses the files that were stored.
 //
-// If the file of a segment is damaged in the cluster, its copy in the repository is used. Without a
-// copy, the segment is left out and listed in Damaged.
+// If the file of a segment is damaged in the cluster, its copy in the repository is used. Without a copy, the segment
+// is left out and listed in Damaged.
 func (r *Repository) Create(ctx context.Context, cfg CreateConfig) (_ *Created, err error) {
 	if cfg.Parallel <= 0 {
 		cfg.Parallel = 4
@@ -104,7 +103,7 @@ type creation struct {
 	cluster string
 	b       *backuppb.Backup
 	shards  []*shardCopy
-	// before has the ids of tables from before any of the held pins.
+	// before contains the ids of the tables that existed before any held pin.
 	before map[uint64]bool
 
 	newBytes, newSegments atomic.Int64
@@ -204,7 +203,7 @@ func (c *creation) pin(ctx context.Context) error {
 	return nil
 }
 
-// segmentsOf returns the SHA-256 of the segments of a shard that are complete in the repository.
+// segmentsOf returns the SHA-256 of the segments of a shard that are stored in the repository.
 func (r *Repository) segmentsOf(ctx context.Context, cluster string, s *metapb.Shard) (map[segmentKey][]byte, error) {
 	have := map[segmentKey][]byte{}
 	err := r.store.List(ctx, shardPrefix(cluster, s.Id, s.Incarnation), func(o store.Object) error {
@@ -311,7 +310,7 @@ func (c *creation) send(ctx context.Context, s *shardCopy, seg *backuppb.Segment
 	}
 }
 
-// damage is the error for bytes that differ from the written ones.
+// damage is the error for bytes that differ from those that were written.
 type damage struct{ text string }
 
 func (d *damage) Error() string { return d.text }
@@ -323,7 +322,7 @@ func (c *creation) transfer(ctx context.Context, s *shardCopy, p *shardpb.Pinned
 	}
 	defer u.Abort()
 	if p.Damaged {
-		return nil, &damage{"the shard has quarantined it"}
+		return nil, &damage{"the shard has quarantined the file"}
 	}
 	counted := int64(0)
 	defer func() {
@@ -366,7 +365,7 @@ func (c *creation) transfer(ctx context.Context, s *shardCopy, p *shardpb.Pinned
 	return sum, u.Commit(ctx, segmentName(keyOf(c.cluster, s.out, p), sum))
 }
 
-// commit writes the manifest, after checking once more that all files that it lists exist.
+// commit writes the manifest. Before that, it checks once more that all files exist that the manifest lists.
 func (c *creation) commit(ctx context.Context) error {
 	for _, s := range c.shards {
 		s.out.Damaged = nil

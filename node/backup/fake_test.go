@@ -27,11 +27,11 @@ type fakeCluster struct {
 	tables int
 	reads  int
 	bytes  int64
-	// cut, if set, may interrupt a read; it gets the number of the read.
+	// cut, if set, may interrupt a read. read is the number of the read.
 	cut func(read int) error
-	// lost has the channels of the open pins.
+	// lost contains the channels of the open pins.
 	lost []chan struct{}
-	// move, if set, is called before a shard is pinned; moved counts the moves of table 2.
+	// move, if set, is called before a shard is pinned. moved counts the moves of table 2.
 	move  func(shard uint32)
 	moved uint64
 }
@@ -175,7 +175,7 @@ func dirRepository(t testing.TB) (*Repository, string) {
 	}
 	r, err := OpenOrCreate(wait(t), st)
 	if again, err := OpenOrCreate(wait(t), st); r == nil || !r.Made() || err != nil || again.Made() {
-		t.Errorf("made %v, and when it is opened again: %v, %v", r, again, err)
+		t.Errorf("created: %v, and when it is opened again: %v, %v", r, again, err)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +200,7 @@ func mustVerify(t testing.TB, r *Repository) *Verified {
 	}
 	for _, f := range v.Findings {
 		if strings.Contains(f.Text, f.Object) {
-			t.Errorf("the finding about %s names it again: %s", f.Object, f.Text)
+			t.Errorf("the finding about %s repeats the name: %s", f.Object, f.Text)
 		}
 	}
 	return v

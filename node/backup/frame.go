@@ -17,7 +17,7 @@ import (
 	"cordwood/proto/strict"
 )
 
-// The constants of a framed file. All of them are part of the format; FORMAT.md has the diagram.
+// These constants of a framed file are part of the format. FORMAT.md has the diagram.
 const (
 	frameMagic   = "CWBK"
 	frameVersion = 1
@@ -29,8 +29,8 @@ const (
 )
 
 const (
-	// maxManifest is the maximum size of a manifest in the repository, maxMetadata the maximum size
-	// of a metadata file, and maxRecord the maximum size of one record in either.
+	// maxManifest is the maximum size of a manifest in the repository, and maxMetadata of a metadata file. maxRecord
+	// is the maximum size of one record in either file.
 	maxManifest = 1 << 30
 	maxMetadata = 1 << 30
 	maxRecord   = 1 << 30
@@ -53,7 +53,7 @@ func newFrameWriter(out io.Writer, kind byte) (*frameWriter, error) {
 		return nil, err
 	}
 	var err error
-	// One goroutine, so that the same records give the same bytes.
+	// Use one goroutine, so that the same records give the same bytes.
 	w.zstd, err = zstd.NewWriter(writerFunc(w.raw), zstd.WithEncoderConcurrency(1))
 	return w, err
 }
@@ -156,12 +156,12 @@ func frameBody(raw []byte, kind byte) ([]byte, error) {
 		return nil, fmt.Errorf("it is damaged: SHA-256 is %s, want %s", hex.EncodeToString(got[:]), hex.EncodeToString(want))
 	}
 	if body[4] != frameVersion || body[5] != 0 || body[6] != kind || body[7] != 0 {
-		return nil, fmt.Errorf("it is of another kind: %x", body[4:frameHead])
+		return nil, fmt.Errorf("it is a file of another kind: %x", body[4:frameHead])
 	}
 	return body, nil
 }
 
-// readRecord reads n bytes; buf grows only with the received bytes.
+// readRecord reads n bytes. It grows buf only by the received bytes, since n may be wrong.
 func readRecord(in io.Reader, buf []byte, n int) ([]byte, error) {
 	buf = buf[:0]
 	for len(buf) < n {
@@ -174,7 +174,7 @@ func readRecord(in io.Reader, buf []byte, n int) ([]byte, error) {
 	return buf, nil
 }
 
-// unmarshal decodes a record. Unknown fields are an error: they would be lost.
+// unmarshal decodes a record. Unknown fields are an error, because they would be lost.
 func unmarshal(b []byte, m proto.Message) error {
 	if err := proto.Unmarshal(b, m); err != nil {
 		return fmt.Errorf("it is damaged: %w", err)

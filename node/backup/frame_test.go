@@ -184,7 +184,7 @@ func TestNewerFiles(t *testing.T) {
 	if err := readFrame(v2, kindManifest, nil); !errors.Is(err, ErrNewer) {
 		t.Errorf("manifest of version 2: %v, want ErrNewer", err)
 	}
-	// A record and a field that this version does not know.
+	// These are a record and a field that this version does not know.
 	for name, rec := range map[string][]byte{
 		"record": {0x7a, 1, 0}, "field of a record": {0x0a, 0, 0x7a, 1, 0}, "field of a table": {0x12, 3, 0xfa, 0x06, 0},
 	} {
@@ -205,7 +205,7 @@ func TestNewerFiles(t *testing.T) {
 	}
 }
 
-// seal ends a framed file with its checksum.
+// seal adds the checksum at the end of a framed file.
 func seal(body []byte) []byte {
 	sum := sha256.Sum256(body)
 	return append(bytes.Clone(body), sum[:]...)

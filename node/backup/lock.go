@@ -19,12 +19,12 @@ type lockKind string
 const (
 	lockWrite lockKind = "backup"  // adds content
 	lockRead  lockKind = "restore" // reads content
-	lockPrune lockKind = "prune"   // removes content: excludes all other locks
+	lockPrune lockKind = "prune"   // removes content, and excludes all other locks
 )
 
 const (
-	// lockBeat is the interval at which a lock is renewed, lockDead the time after its last renewal
-	// at which it is void.
+	// lockBeat is the interval at which a lock is renewed. lockDead is the time after its last renewal at which it
+	// becomes void.
 	lockBeat = time.Minute
 	lockDead = 15 * time.Minute
 )
@@ -75,8 +75,7 @@ func (l *lock) write(ctx context.Context) error {
 	return put(ctx, l.r.store, l.name, append(b, '\n'))
 }
 
-// clash returns ErrBusy if a valid lock excludes l. Ages are measured by the repository's own
-// clock.
+// clash returns ErrBusy if a valid lock excludes l. It measures ages by the clock of the repository's storage.
 func (r *Repository) clash(ctx context.Context, l *lock) error {
 	var others []store.Object
 	var now time.Time
@@ -121,7 +120,7 @@ func (r *Repository) readLock(ctx context.Context, name string) (*lock, error) {
 	return l, json.Unmarshal(b, l)
 }
 
-// isPrune reports whether a lock is of a prune. It also returns true if the lock cannot be read.
+// isPrune reports whether a lock belongs to a prune. It also returns true if the lock cannot be read.
 func (r *Repository) isPrune(ctx context.Context, name string) bool {
 	l, err := r.readLock(ctx, name)
 	if errors.Is(err, store.ErrNotFound) {
@@ -138,8 +137,8 @@ func (r *Repository) describe(ctx context.Context, name string) string {
 	return l.String()
 }
 
-// keep renews the lock. If renewing fails for long, other processes ignore the lock; a prune in
-// between is noticed when the manifest is written.
+// keep renews the lock. If it fails to renew it for long, other processes ignore the lock. commit notices if a prune
+// ran then.
 func (l *lock) keep(ctx context.Context) {
 	t := time.NewTicker(lockBeat)
 	defer t.Stop()

@@ -14,11 +14,11 @@ import (
 	"cordwood/shard/query"
 )
 
-// This file handles tables whose merge rule was changed. Rows are written under the rule that they
-// were written under originally: the table is created with the options of its oldest rows, and
-// altered after all rows of one rule are acknowledged, in the order of the original changes.
+// This file handles tables whose merge rule was changed. Rows are restored under the rule under which they were
+// written: the table is created with the options of its oldest rows. When all rows of one rule are acknowledged, the
+// table is altered to the next rule, in the order of the original changes.
 
-// merging is how the rows of a restored table merge.
+// merging describes how the rows of a restored table merge.
 type merging struct {
 	// final is the merge rule in the table's definition in the backup.
 	final query.Merge
@@ -89,8 +89,8 @@ func (s *restoration) planMerging() error {
 	return nil
 }
 
-// first returns the merge rule of the rows that are written first: rows that merge come before rows
-// that are all kept.
+// first returns the merge rule of the rows that are written first. Rows that merge come before rows that are all
+// kept.
 func (t *restoredTable) first(shards []*backuppb.Shard, eras map[uint32]map[uint64][]*shardpb.MergeEra) query.Merge {
 	for _, shard := range shards {
 		for _, seg := range inOrder(shard) {
@@ -110,8 +110,8 @@ func (t *restoredTable) first(shards []*backuppb.Shard, eras map[uint32]map[uint
 // mergeOptions are the table options that determine how rows merge.
 var mergeOptions = []string{schema.OptionAppendMode, schema.OptionMergeMode, schema.OptionPartitions}
 
-// options returns the options of the table while rows of one merge rule are written. A table whose
-// rule changes is not spread over several shards until all rows are written.
+// options returns the options of the table while rows of one merge rule are written. A table whose rule changes stays
+// on one shard until all rows are written.
 func (t *restoredTable) options(rule query.Merge) map[string]string {
 	if !t.changes {
 		return t.from.Options
@@ -148,7 +148,7 @@ func (s *restoration) switchTo(ctx context.Context, t *restoredTable, rule query
 	return nil
 }
 
-// settle gives the table its options of the backup.
+// settle gives the table its options in the backup.
 func (s *restoration) settle(ctx context.Context, t *restoredTable) error {
 	if !t.changes {
 		return nil
@@ -156,7 +156,7 @@ func (s *restoration) settle(ctx context.Context, t *restoredTable) error {
 	return s.alter(ctx, t, t.from.Options)
 }
 
-// mergeAs records how the table merges, and so whether its rows may be deletions.
+// mergeAs records how the table merges, which determines whether its rows may be deletions.
 func (t *restoredTable) mergeAs(rule query.Merge) {
 	t.now = rule
 	if rule == query.Append {

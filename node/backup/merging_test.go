@@ -59,9 +59,9 @@ func TestPlanMerging(t *testing.T) {
 		changes       bool
 		now           query.Merge
 	}{
-		"old backup, append":  {options: appends, now: query.Append},
-		"old backup, merging": {options: merges, now: query.LastRow},
-		"merging as ever":     {options: merges, first: []*shardpb.MergeEra{era(99, ruleLastRow)}, now: query.LastRow},
+		"old backup, append":      {options: appends, now: query.Append},
+		"old backup, merging":     {options: merges, now: query.LastRow},
+		"merging without changes": {options: merges, first: []*shardpb.MergeEra{era(99, ruleLastRow)}, now: query.LastRow},
 		"merged once": {
 			options: appends, first: []*shardpb.MergeEra{era(3, ruleLastRow), era(99, ruleAppend)}, changes: true,
 			now: query.LastRow,
@@ -70,7 +70,7 @@ func TestPlanMerging(t *testing.T) {
 			options: appends, first: []*shardpb.MergeEra{era(3, ruleNonNull), era(99, ruleAppend)},
 			second: []*shardpb.MergeEra{era(1, ruleLastRow), era(99, ruleAppend)}, changes: true, now: query.LastNonNull,
 		},
-		"the shard has not heard": {
+		"the shard does not know the change": {
 			options: appends, first: []*shardpb.MergeEra{era(99, ruleNonNull)}, changes: true, now: query.LastNonNull,
 		},
 		// Shard 2, which received the first writes, has no record of the change.
@@ -84,9 +84,9 @@ func TestPlanMerging(t *testing.T) {
 			t.Errorf("%s: changes %v, begins with %v; want %v, %v", name, rt.changes, rt.now, c.changes, c.now)
 		}
 		if options := rt.options(rt.final); !rt.changes && !maps.Equal(options, c.options) {
-			t.Errorf("%s: made with %v, want %v", name, options, c.options)
+			t.Errorf("%s: created with %v, want %v", name, options, c.options)
 		} else if rt.changes && options[schema.OptionPartitions] != "" {
-			t.Errorf("%s: %v: spread before all rows are there", name, options)
+			t.Errorf("%s: %v: spread before all rows are written", name, options)
 		}
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// This file handles tables that move to other shards with their rows while shards are pinned one
-// after the other. A move gives the table a new id: a shard that was pinned too early may lack rows
-// of the new id, and a shard that was pinned too late may lack all rows of the old one.
+// This file handles tables that move to other shards with their rows while shards are pinned one after the other. A
+// move gives the table a new id. A shard that was pinned before the move may lack rows of the new id, and a shard
+// that was pinned after the move may lack all rows of the old id.
 
 // maxMoves is the maximum number of times that all shards are pinned again because a table moved.
 const maxMoves = 10
@@ -68,8 +68,8 @@ func (c *creation) listAnew(ctx context.Context) error {
 	return nil
 }
 
-// moved reports whether the pins may miss rows of a table: it moved since, or is on a shard that
-// was not known at the time.
+// moved reports whether the pins may miss rows of a table: the table moved since, or is on a shard that was not known
+// then.
 func (c *creation) moved(t *schemapb.Table) error {
 	if t.OriginId == 0 {
 		return nil

@@ -11,8 +11,8 @@ import (
 func TestTableMoves(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		// times is the number of moves while shards are pinned. If lost is set, the first move happens
-		// after a pin was lost.
+		// times is the number of moves while shards are pinned. If lost is set, the first move happens after a pin
+		// was lost.
 		times int
 		lost  bool
 		want  string
@@ -20,7 +20,7 @@ func TestTableMoves(t *testing.T) {
 		{name: "once", times: 1},
 		{name: "some times", times: 5},
 		{name: "when a pin was lost", times: 1, lost: true},
-		{name: "for ever", times: 1 << 30, want: "in each of 10 tries"},
+		{name: "always", times: 1 << 30, want: "in each of 10 tries"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, _ := dirRepository(t)
@@ -59,11 +59,11 @@ func TestTableMoves(t *testing.T) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			if f.moved != uint64(c.times) {
-				t.Errorf("the table moved %d times, want %d: the test shows nothing", f.moved, c.times)
+				t.Errorf("the table moved %d times, want %d: the test has no effect", f.moved, c.times)
 			}
 			for shard, n := range pinned {
 				if n != f.moved {
-					t.Errorf("shard %d was pinned when the table had moved %d times of %d", shard, n, f.moved)
+					t.Errorf("shard %d was pinned after %d of %d moves of the table", shard, n, f.moved)
 				}
 			}
 		})

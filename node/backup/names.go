@@ -38,7 +38,7 @@ func parseManifestName(name string) (id string, ok bool) {
 	return id, ok && backupID.MatchString(id)
 }
 
-// ManifestOf returns the backup of a manifest; ok is false if the object is not a manifest.
+// ManifestOf returns the id of the backup to which a manifest belongs. ok is false if the object is not a manifest.
 func ManifestOf(object string) (id string, ok bool) { return parseManifestName(object) }
 
 func metadataName(sum []byte) string {
@@ -99,8 +99,8 @@ func parseSegmentName(name string) (k segmentKey, sum []byte, ok bool) {
 // checkLength is the length of the check at the end of a repository's id.
 const checkLength = 6
 
-// check returns a digest of the content of a repository's file. It ends the id, so that a change of
-// any byte is noticed.
+// check returns a digest of the content of a repository's file. It is the end of the id, so that a change of any byte
+// is noticed.
 func (i info) check() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%d\n%s\n%s", i.Format, i.Version, i.ID, i.Created))
 	return strings.ToUpper(hex.EncodeToString(sum[:checkLength/2]))

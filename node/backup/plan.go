@@ -14,9 +14,9 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// This file decides what is restored, before anything is changed.
+// This file plans a restore. It changes nothing.
 
-// plan decides what is restored and whether the cluster has room for it. It changes nothing.
+// plan selects what is restored, and checks that the cluster has no tables in the way. It changes nothing.
 func (s *restoration) plan(ctx context.Context) error {
 	tables, err := s.readMetadata(ctx)
 	if err != nil {
@@ -79,8 +79,8 @@ func (s *restoration) choose(tables []*schemapb.Table) ([]*schemapb.Table, error
 	return chosen, nil
 }
 
-// wanted returns the requested databases and tables, by name. own lists the tables of the backup
-// except the server's own.
+// wanted returns the requested databases and tables, by name. own lists the tables of the backup, except the server's
+// own tables.
 func (s *restoration) wanted(own []*schemapb.Table) (databases, names map[string]bool, err error) {
 	databases, names = map[string]bool{}, map[string]bool{}
 	for _, d := range s.cfg.Databases {
@@ -106,7 +106,7 @@ func (s *restoration) wanted(own []*schemapb.Table) (databases, names map[string
 	return databases, names, nil
 }
 
-// likeTable suggests the table that a wrong name may mean.
+// likeTable suggests the table that was probably meant by a wrong name.
 func likeTable(own []*schemapb.Table, name string) string {
 	var short, long []string
 	for _, t := range own {
@@ -172,13 +172,12 @@ func (s *restoration) compare(tables []*schemapb.Table, state *metapb.WatchRespo
 	return s.inTheWay(inTheWay, empty)
 }
 
-// noteLeftovers records the tables that other restores have left, and adds the leftovers of wanted
-// tables to wanted.
+// noteLeftovers records the tables that other restores have left, and adds the leftovers of wanted tables to wanted.
 func (s *restoration) noteLeftovers(asides map[string][]*schemapb.Table, wanted map[string]bool) {
 	for _, name := range slices.Sorted(maps.Keys(asides)) {
 		for _, t := range asides[name] {
 			if full := schema.FormatTableName(t.Database, t.Name); wanted[name] {
-				wanted[full] = true // it will be dropped, or used
+				wanted[full] = true // the leftover will be dropped or used
 			} else {
 				s.out.Leftovers = append(s.out.Leftovers, full)
 			}
@@ -186,8 +185,8 @@ func (s *restoration) noteLeftovers(asides map[string][]*schemapb.Table, wanted 
 	}
 }
 
-// inTheWay returns the error for tables that prevent a restore from starting. empty reports whether
-// only tables of the backup are in the way.
+// inTheWay returns the error for tables that prevent a restore from starting. empty reports whether only tables of
+// the backup are in the way.
 func (s *restoration) inTheWay(inTheWay []string, empty bool) error {
 	slices.Sort(inTheWay)
 	list := strings.Join(inTheWay[:min(len(inTheWay), 10)], ", ")
@@ -196,7 +195,7 @@ func (s *restoration) inTheWay(inTheWay []string, empty bool) error {
 	}
 	if !empty {
 		return &InTheWayError{
-			inTheWay, fmt.Sprintf("the cluster is not empty, nothing was changed: in the way: %s: restore into an "+
+			inTheWay, fmt.Sprintf("the cluster is not empty, nothing was changed: these tables are in the way: %s: restore into an "+
 				"empty cluster, choose other tables by --database and --table, restore beside them by "+
 				"--into-existing, or replace tables of the same name by --replace", list),
 		}
@@ -207,8 +206,8 @@ func (s *restoration) inTheWay(inTheWay []string, empty bool) error {
 	}
 }
 
-// wholly reports whether a database is restored as a whole, not only selected tables of it. Then
-// other tables in it are in the way, unless the restore adds to them.
+// wholly reports whether a database is restored as a whole, rather than selected tables of it. Then other tables in
+// the database are in the way, unless the restore adds to them.
 func (s *restoration) wholly(database string) bool {
 	if len(s.cfg.Databases)+len(s.cfg.Tables) > 0 {
 		return slices.Contains(s.cfg.Databases, database)

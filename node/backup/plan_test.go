@@ -11,8 +11,8 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// TestInTheWay checks which existing tables block a restore: a table of the same name always does,
-// other tables of a database only if the whole database is restored.
+// TestInTheWay checks which existing tables block a restore. A table of the same name always does; other tables of a
+// database do only if the whole database is restored.
 func TestInTheWay(t *testing.T) {
 	table := func(database, name string) *schemapb.Table { return &schemapb.Table{Database: database, Name: name} }
 	for _, tt := range []struct {
@@ -30,7 +30,7 @@ func TestInTheWay(t *testing.T) {
 			"the cluster is not empty",
 		},
 		{
-			"everything, the same name",
+			"everything, and a table of the same name",
 			RestoreConfig{},
 			[]*schemapb.Table{table("public", "mine")},
 			[]string{"public.mine"},

@@ -11,9 +11,9 @@ import (
 	"cordwood/node/backup/store"
 )
 
-// Delete removes backups. Their content stays until Prune, since other backups may need it.
+// Delete removes backups. Their files stay until Prune, since other backups may need them.
 func (r *Repository) Delete(ctx context.Context, ids ...string) error {
-	held, err := r.lock(ctx, lockPrune) // a restore may be reading them
+	held, err := r.lock(ctx, lockPrune) // a restore may be reading the backups
 	if err != nil {
 		return err
 	}
@@ -37,8 +37,8 @@ func (r *Repository) Delete(ctx context.Context, ids ...string) error {
 
 // PruneConfig configures Prune.
 type PruneConfig struct {
-	// KeepLast and KeepWithin, if one of them is set, make Prune delete the backups that are
-	// neither among the newest KeepLast nor younger than KeepWithin.
+	// If KeepLast or KeepWithin is set, Prune deletes the backups that are neither among the newest KeepLast nor
+	// younger than KeepWithin.
 	KeepLast   int
 	KeepWithin time.Duration
 	// DryRun makes Prune only report what it would remove.
@@ -52,9 +52,9 @@ type Pruned struct {
 	Bytes   int64    `json:"bytes"`
 }
 
-// Prune removes content that no backup needs. While another process uses the repository, it returns
-// ErrBusy and changes nothing; while it works, no other process can start. It also changes nothing
-// if a manifest cannot be read, since the content that the manifest needs is unknown then.
+// Prune removes files that no backup needs. While another process uses the repository, Prune returns ErrBusy and
+// changes nothing; while Prune works, no other process can start. It also changes nothing if a manifest cannot be
+// read, because the files that this backup needs are unknown then.
 func (r *Repository) Prune(ctx context.Context, cfg PruneConfig) (*Pruned, error) {
 	held, err := r.lock(ctx, lockPrune)
 	if err != nil {
@@ -93,7 +93,7 @@ func (r *Repository) Prune(ctx context.Context, cfg PruneConfig) (*Pruned, error
 	return out, r.discard(ctx, cfg, garbage, out)
 }
 
-// discard deletes the backups in out, and then garbage, and counts it.
+// discard deletes the backups in out and then garbage, and counts the deleted objects.
 func (r *Repository) discard(ctx context.Context, cfg PruneConfig, garbage []store.Object, out *Pruned) error {
 	if !cfg.DryRun {
 		for _, id := range out.Backups {
@@ -114,7 +114,7 @@ func (r *Repository) discard(ctx context.Context, cfg PruneConfig, garbage []sto
 	return nil
 }
 
-// drops reports whether to delete a backup, the fromEnd-th newest.
+// drops reports whether a backup is deleted. fromEnd is its position, counted from the newest.
 func (c PruneConfig) drops(s Summary, fromEnd int, now time.Time) bool {
 	if c.KeepLast <= 0 && c.KeepWithin <= 0 {
 		return false
@@ -122,7 +122,7 @@ func (c PruneConfig) drops(s Summary, fromEnd int, now time.Time) bool {
 	return fromEnd > c.KeepLast && (c.KeepWithin <= 0 || now.Sub(s.Started) > c.KeepWithin)
 }
 
-// needs adds the names of all objects of a backup.
+// needs adds the names of all objects that a backup needs.
 func (r *Repository) needs(ctx context.Context, id string, needed map[string]bool) error {
 	b, err := r.load(ctx, id)
 	if err != nil {
@@ -137,8 +137,8 @@ func (r *Repository) needs(ctx context.Context, id string, needed map[string]boo
 	return nil
 }
 
-// removable reports whether an object that no backup needs may be removed. Files of an upload are
-// kept for a day, since it may still be running.
+// removable reports whether an object that no backup needs may be removed. Files of an upload are kept for a day,
+// since the upload may still be running.
 func (r *Repository) removable(o store.Object) bool {
 	if _, _, ok := parseSegmentName(o.Name); ok || metadataNames.MatchString(o.Name) {
 		return true

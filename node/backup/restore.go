@@ -28,10 +28,9 @@ const (
 	// Refuse restores databases only if they have no other tables, and selected tables only if
 	// their names are free.
 	Refuse Existing = iota
-	// Add restores beside tables with other names.
+	// Add restores the tables beside existing tables with other names.
 	Add
-	// Replace replaces tables of the same names by the restored ones, after all of these are
-	// complete.
+	// Replace replaces existing tables of the same names, after all restored tables are complete.
 	Replace
 )
 
@@ -40,20 +39,20 @@ type RestoreConfig struct {
 	Target *Cluster
 	// Backup is the id of the backup; empty means the newest.
 	Backup string
-	// Databases and Tables, as DATABASE.TABLE or TABLE of the default database, select what is
-	// restored: the union of both, or everything if both are empty.
+	// Databases and Tables select what is restored: the union of both, or everything if both are empty. A table is
+	// DATABASE.TABLE, or TABLE of the default database.
 	Databases, Tables []string
 	Existing          Existing
-	// NoPipelines leaves out the pipelines, MetadataOnly the rows. If tables are selected,
-	// pipelines are not restored.
+	// NoPipelines excludes the pipelines. MetadataOnly excludes the rows. If tables are selected, pipelines are not
+	// restored.
 	NoPipelines, MetadataOnly bool
 	// Parallel is the number of shards of the backup that are read at once. The default value is 4.
 	Parallel int
 	Rate     *Limiter
 	Progress *Progress
-	// TempDir is the folder for files of a bucket while their rows are read.
+	// TempDir is the folder for files from a bucket while their rows are read.
 	TempDir string
-	// Logger receives messages for operators. The default value discards them.
+	// Logger receives messages for operators. If it is nil, they are discarded.
 	Logger *slog.Logger
 	// Now is the clock. The default value is time.Now.
 	Now func() time.Time
@@ -73,10 +72,9 @@ type RestoreResult struct {
 	Replaced int `json:"replaced"`
 	// Complete lists tables that an earlier restore of this backup had completed.
 	Complete []string `json:"already_complete,omitempty"`
-	// LeftOut lists tables of the server's own.
+	// LeftOut lists the server's own tables, which are not restored.
 	LeftOut []string `json:"left_out,omitempty"`
-	// Removed lists tables that earlier runs of this restore had left, Leftovers the tables of
-	// other restores.
+	// Removed lists tables that earlier runs of this restore had left. Leftovers lists the tables of other restores.
 	Removed   []string `json:"leftovers_removed,omitempty"`
 	Leftovers []string `json:"leftovers,omitempty"`
 }
@@ -102,7 +100,7 @@ func (r *Repository) Restore(ctx context.Context, cfg RestoreConfig) (*RestoreRe
 	} else if errors.Is(err, ErrBusy) {
 		return nil, err
 	} else {
-		// The repository may be read-only. Then no process can remove files from it either.
+		// The repository may be read-only. Then no process can remove files from it either, so no lock is needed.
 		cfg.Logger.Debug("the repository could not be locked", "error", err)
 	}
 	b, err := r.Find(ctx, cfg.Backup)
@@ -150,11 +148,11 @@ type restoration struct {
 // restoredTable is a table of the backup and the state of its restore.
 type restoredTable struct {
 	from *schemapb.Table
-	// as is its name in the cluster while it is filled.
+	// as is the name of the table in the cluster while it is filled.
 	as string
-	// replaced is the origin of the table that it replaces; 0 if there is none.
+	// replaced is the origin of the table that this one replaces, or 0.
 	replaced uint64
-	// had is the incomplete table that an earlier run of this restore has created.
+	// had is the incomplete table that an earlier run of this restore created.
 	had *schemapb.Table
 	// to is the table in the cluster.
 	to *schema.Table
@@ -173,7 +171,7 @@ func (s *restoration) readMetadata(ctx context.Context) ([]*schemapb.Table, erro
 		return nil, fmt.Errorf("backup %s: %w", s.b.Id, err)
 	}
 	if sum := sha256.Sum256(raw); !bytes.Equal(sum[:], s.b.Metadata.Sha256) {
-		return nil, fmt.Errorf("backup %s: %s is damaged: SHA-256 is %x, %x was written", s.b.Id, name, sum,
+		return nil, fmt.Errorf("backup %s: %s is damaged: SHA-256 is %x, but %x was written", s.b.Id, name, sum,
 			s.b.Metadata.Sha256)
 	}
 	var tables []*schemapb.Table
@@ -203,8 +201,8 @@ const parallelProposals = 32
 // proposeWait is the time for which a command is retried while the metadata cannot be reached.
 const proposeWait = time.Minute
 
-// propose proposes a command, and retries it if the outcome is unknown. All commands of a restore
-// may be applied twice, except the creation of a table; see makeTable.
+// propose proposes a command, and retries it if the outcome is unknown. Commands of a restore may be applied twice,
+// except the creation of a table; see makeTable.
 func (s *restoration) propose(ctx context.Context, at int64, cmd *metapb.Command) (*metapb.Result, error) {
 	cmd.TimeUnixNano = at
 	give := time.Now().Add(proposeWait)
@@ -221,8 +219,7 @@ func (s *restoration) propose(ctx context.Context, at int64, cmd *metapb.Command
 	}
 }
 
-// restoreSaved stores the saved objects of users, unless a newer version exists. It is skipped
-// together with the pipelines.
+// restoreSaved stores the saved objects of users, unless a newer version exists. It is skipped if pipelines are.
 func (s *restoration) restoreSaved(ctx context.Context, now int64) error {
 	if s.cfg.NoPipelines {
 		return nil
@@ -248,7 +245,7 @@ func (s *restoration) metadata(ctx context.Context) error {
 				Name: d.Name, IfNotExists: true, Options: d.Options,
 			}}})
 		if err != nil {
-			return fmt.Errorf("make database %s: %w", d.Name, err)
+			return fmt.Errorf("create database %s: %w", d.Name, err)
 		}
 		s.out.Databases++
 	}
@@ -270,7 +267,7 @@ func (s *restoration) metadata(ctx context.Context) error {
 	if err := s.dropLeftovers(ctx); err != nil {
 		return err
 	}
-	// A physical table must exist before the tables whose rows are in it.
+	// A physical table must exist before the logical tables whose rows it contains.
 	first, second := []*schemapb.Table{}, []*schemapb.Table{}
 	for _, t := range s.tables {
 		if t.from.Options[schema.OptionPhysicalTable] == "" {
@@ -302,18 +299,18 @@ func (s *restoration) each(
 	return group.Wait()
 }
 
-// makeTable creates the table, or empties the one that an earlier run has created.
+// makeTable creates the table, or empties the table that an earlier run has created.
 func (s *restoration) makeTable(ctx context.Context, from *schemapb.Table) error {
 	rt := s.byID[from.Id]
 	options := rt.options(rt.now)
 	if rt.had != nil && rt.changes && !sameMerging(rt.had.Options, options) {
-		// Append mode cannot be switched off, so emptying it is not enough.
+		// Append mode cannot be switched off, so emptying the table is not enough.
 		_, err := s.propose(ctx, s.cfg.Now().UnixNano(),
 			&metapb.Command{
 				Op: &metapb.Command_DropTable{DropTable: &metapb.DropTable{Database: from.Database, Name: rt.as, IfExists: true}},
 			})
 		if err != nil {
-			return fmt.Errorf("drop the table of an earlier run: %w", err)
+			return fmt.Errorf("drop the table of the earlier run: %w", err)
 		}
 		rt.had = nil
 	}
@@ -329,7 +326,7 @@ func (s *restoration) makeTable(ctx context.Context, from *schemapb.Table) error
 		if !ok || t.Restored == nil || t.Restored.BackupID != s.b.Id || t.Restored.Complete {
 			return fmt.Errorf("another client created it meanwhile: %w", err)
 		}
-		// This restore created it, and the answer was lost.
+		// An earlier try of this restore created it, and the answer was lost.
 		result, err = &metapb.Result{Tables: []*schemapb.Table{t.ToProto()}}, nil
 	}
 	if err != nil {
@@ -349,7 +346,7 @@ func (s *restoration) makeTable(ctx context.Context, from *schemapb.Table) error
 func (s *restoration) newTable(rt *restoredTable, options map[string]string) *schemapb.Table {
 	t := &schemapb.Table{Database: rt.from.Database, Name: rt.as, Options: options}
 	if !s.cfg.MetadataOnly || s.cfg.Existing == Replace {
-		// Until it is complete, it accepts no rows of other clients, so that it may be emptied.
+		// Until the table is complete, it accepts no rows of other clients, so that it may be emptied.
 		t.Restored = &schemapb.Restored{BackupId: s.b.Id}
 	}
 	if rt.as != rt.from.Name {

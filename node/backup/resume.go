@@ -13,7 +13,7 @@ import (
 	"cordwood/node/backup/store"
 )
 
-// resumer reads a stream, and reopens it where it broke off.
+// resumer reads a stream. If the stream breaks, it opens it again at the same position.
 type resumer struct {
 	ctx    context.Context
 	what   string
@@ -30,7 +30,7 @@ func newResumer(ctx context.Context, what string, open func(offset int64) (io.Re
 	return &resumer{ctx: ctx, what: what, open: open}
 }
 
-// final marks an error that a retry cannot cure.
+// final marks an error after which a retry cannot succeed.
 type final struct{ error }
 
 func (f final) Unwrap() error { return f.error }
@@ -74,7 +74,7 @@ func (r *resumer) read(p []byte) (int, error) {
 	}
 	n, err := r.body.Read(p)
 	if n > 0 {
-		err = nil // the next read returns it again
+		err = nil // the next read returns the error again
 	}
 	return n, err
 }
@@ -93,7 +93,7 @@ type Limiter struct {
 	due  time.Time  // when the bytes so far comply with the rate
 }
 
-// NewLimiter returns a Limiter of bytesPerSecond; for 0 it returns nil, which does not limit.
+// NewLimiter returns a Limiter of bytesPerSecond. If that is 0, it returns nil.
 func NewLimiter(bytesPerSecond int64) *Limiter {
 	if bytesPerSecond <= 0 {
 		return nil
@@ -127,11 +127,10 @@ func (l *Limiter) wait(ctx context.Context, n int) error {
 	}
 }
 
-// reader returns r limited to the limiter's rate; passed is called with the number of bytes of each
-// read.
+// reader returns r limited to the limiter's rate. passed is called with the number of bytes of each read.
 func (l *Limiter) reader(ctx context.Context, r io.Reader, passed func(n int)) io.Reader {
 	return readerFunc(func(p []byte) (int, error) {
-		if l != nil { // read a quarter of a second's bytes at a time, so that several readers share the rate
+		if l != nil { // limit a read to the bytes of a quarter of a second, so that several readers share the rate
 			p = p[:min(int64(len(p)), max(l.rate/4, 1))]
 		}
 		n, err := r.Read(p)

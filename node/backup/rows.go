@@ -26,23 +26,23 @@ import (
 
 // rowsState is the state of writing the rows of a restored table.
 type rowsState struct {
-	// columns has the columns in the cluster by their id in the backup.
+	// columns contains the columns in the cluster, by their id in the backup.
 	columns map[uint32]schema.Column
-	// expiredBefore is the time index below which rows are left out.
+	// expiredBefore is the time index below which rows have expired.
 	expiredBefore int64
-	timeIndex     uint32 // time index's id in the backup
+	timeIndex     uint32 // id of the time index in the backup
 	discarded     bool   // the table discards its rows
-	// left counts the segments of the table that are still to be written.
+	// left is the number of segments of the table that are not written yet.
 	left atomic.Int64
-	// late tables are written separately, shard by shard in the order of placement.
+	// late means that the table is written after the others, shard by shard in the order of placement.
 	late bool
 }
 
 // rows writes the rows of all tables that are not complete.
 //
-// The files of a shard of the backup are read in order, so that the later of two rows with the same
-// identity is written later; the shards of the backup are read in parallel. A merging table that is
-// on several shards, or a table whose merge rule was changed, is written at the end.
+// The files of a shard of the backup are read in order, so that the later of two rows with the same identity is
+// written later; the shards of the backup are read in parallel. Merging tables on several shards, and tables whose
+// merge rule was changed, are written at the end.
 func (s *restoration) rows(ctx context.Context) error {
 	for _, t := range s.tables {
 		if err := t.prepare(); err != nil {
@@ -83,8 +83,8 @@ func (s *restoration) rows(ctx context.Context) error {
 	return nil
 }
 
-// countSpans counts the rows to write, and the segments that each table has left to read. It
-// returns the number of shards of the backup that each table is on.
+// countSpans counts the rows to write, and for each table the segments that are left to read. shardsOf is the number
+// of shards of the backup that each table is on.
 func (s *restoration) countSpans() (shardsOf map[uint64]int) {
 	shardsOf = map[uint64]int{}
 	for _, shard := range s.b.Shards {
@@ -107,8 +107,8 @@ func (s *restoration) countSpans() (shardsOf map[uint64]int) {
 	return shardsOf
 }
 
-// lateTable writes the rows of one table, shard by shard; rows that merge come before rows that are
-// all kept, because append mode cannot be switched off.
+// lateTable writes the rows of one table, shard by shard. Rows that merge come before rows that are all kept, because
+// append mode cannot be switched off.
 func (s *restoration) lateTable(ctx context.Context, t *restoredTable) error {
 	for _, kept := range []bool{false, true} {
 		for _, shard := range s.inPlacementOrder(t) {
@@ -134,7 +134,7 @@ func (s *restoration) inPlacementOrder(t *restoredTable) []*backuppb.Shard {
 	return sortedBy(out, func(x *backuppb.Shard) uint32 { return epoch[x.Id] })
 }
 
-// prepare pairs the columns of the backup with the columns of the cluster.
+// prepare maps the columns of the backup to the columns of the cluster.
 func (t *restoredTable) prepare() error {
 	t.columns = map[uint32]schema.Column{}
 	t.mergeAs(t.now)
@@ -188,7 +188,7 @@ func (s *restoration) shard(
 	return nil
 }
 
-// reader reads a shard of the backup.
+// reader returns a reader of one shard of the backup.
 func (s *restoration) reader(shard *backuppb.Shard) *shardReader {
 	c := &shardReader{s: s, shard: shard, expired: map[uint64]expiry{}, merging: erasOf(shard)}
 	for _, x := range shard.Expired {
@@ -207,9 +207,9 @@ type expiry struct {
 	order  uint64
 }
 
-// shardReader reads the segments of one shard of the backup, one after the other. Its batches have
-// their own session, and its calls are made one after the other, so that no batch number falls out
-// of the window in which shards recognise duplicates.
+// shardReader reads the segments of one shard of the backup, one after the other. Its batches have their own session.
+// It makes one call after the other, so that all batch numbers stay in the window in which shards recognise
+// duplicates.
 type shardReader struct {
 	s       *restoration
 	shard   *backuppb.Shard
@@ -220,7 +220,7 @@ type shardReader struct {
 	calls   callQueue
 }
 
-// cutoff returns the time index below which the rows of a table in a segment are left out.
+// cutoff returns the time index below which the rows of a table in a segment have expired.
 func (c *shardReader) cutoff(t *restoredTable, order uint64) int64 {
 	if x, ok := c.expired[t.from.Id]; ok && order < x.order {
 		return max(t.expiredBefore, x.before)
@@ -279,8 +279,7 @@ func (c *shardReader) left(rows int64) {
 	c.s.mu.Unlock()
 }
 
-// file writes the rows that one file has of some tables. When it returns nil, they are
-// acknowledged.
+// file writes the rows that one file has of some tables. When it returns nil, all of them are acknowledged.
 func (c *shardReader) file(
 	ctx context.Context, seg *backuppb.Segment, m *segment.Meta, tables map[uint64]*restoredTable,
 ) error {
@@ -327,7 +326,7 @@ func (c *shardReader) file(
 // rowsAtOnce returns the number of rows to read at a time, so that long rows do not fill memory.
 func rowsAtOnce(m *segment.Meta) int {
 	const (
-		inflated = 20      // an estimate of how much longer a row is in memory than in the file
+		inflated = 20      // estimated ratio of a row's size in memory to its size in the file
 		piece    = 4 << 20 // bytes
 	)
 	perRow := inflated * m.Bytes / max(m.Rows, 1)
@@ -364,9 +363,8 @@ func (c *shardReader) batch(t *restoredTable, b *column.Batch, order uint64) err
 // maxBatchBytes is the maximum uncompressed size of a batch.
 const maxBatchBytes = 8 << 20
 
-// convert copies rows into a builder with the columns of the cluster and returns how many. It
-// leaves out rows with a time index below the cutoff, and rows that were deleted before the table's
-// rule became to keep all rows.
+// convert copies rows into a builder with the columns of the cluster, and returns their number. It leaves out rows
+// with a time index below the cutoff, and rows that were deleted before the table changed to keep all rows.
 func (t *restoredTable) convert(b *column.Batch, cutoff int64) (rows *column.Builder, n, gone int, err error) {
 	times := b.Column(t.timeIndex)
 	if times == nil {
@@ -374,7 +372,7 @@ func (t *restoredTable) convert(b *column.Batch, cutoff int64) (rows *column.Bui
 	}
 	var deleted *column.View
 	if t.now == query.Append {
-		// The table merged rows then: a deleted row does not exist any more.
+		// The table merged rows then, so a deleted row no longer exists.
 		deleted = b.Column(schema.DeletedColumnID)
 	}
 	kept := make([]int, 0, b.Rows)

@@ -21,16 +21,16 @@ type Source interface {
 	Metadata(ctx context.Context, f func(*backuppb.Record) error) error
 }
 
-// Pin is the content of a shard at one index of its log, kept until Close.
+// Pin is the content of a shard at one index of its log. It is kept until Close.
 type Pin interface {
 	Index() uint64
-	// Segments returns the segments by rising Order.
+	// Segments returns the segments in ascending Order.
 	Segments() []*shardpb.PinnedSegment
-	// Expired returns which of their rows have expired.
+	// Expired returns which rows of the segments have expired.
 	Expired() []*shardpb.ExpiredRows
-	// Merging returns the merge rules of their merging tables.
+	// Merging returns the merge rules of the merging tables in the segments.
 	Merging() []*shardpb.TableMerging
-	// Read reads a segment's file from an offset on.
+	// Read reads the file of a segment from an offset.
 	Read(ctx context.Context, segment uint64, offset int64) (io.ReadCloser, error)
 	// Lost returns a channel that is closed when the shard no longer keeps the segments.
 	Lost() <-chan struct{}

@@ -25,24 +25,24 @@ import (
 
 // The kinds of findings.
 const (
-	// Damaged: the object differs from what was written.
+	// Damaged means that the object differs from what was written.
 	Damaged = "damaged"
-	// Missing: a backup needs the object.
+	// Missing means that a backup needs the object and it does not exist.
 	Missing = "missing"
-	// Newer: this version cannot read it.
+	// Newer means that this version cannot read the object.
 	Newer = "newer"
-	// Unused: no backup needs the object; Prune removes it.
+	// Unused means that no backup needs the object. Prune removes it.
 	Unused = "unused"
-	// Foreign: the object is not part of a repository.
+	// Foreign means that the object is not part of a repository.
 	Foreign = "foreign"
 )
 
-// Finding is a fault or remark of Verify.
+// Finding is a fault or a remark of Verify.
 type Finding struct {
 	Kind   string `json:"kind"`
 	Object string `json:"object"`
 	Text   string `json:"text"`
-	// Backups lists the backups that cannot be restored completely because of it.
+	// Backups lists the backups that cannot be restored completely because of the fault.
 	Backups []string `json:"backups,omitempty"`
 }
 
@@ -53,13 +53,13 @@ func (f Finding) Serious() bool { return f.Kind != Unused && f.Kind != Foreign }
 type VerifyConfig struct {
 	// Backup is the id of the only backup to verify; empty means all.
 	Backup string
-	// Quick only checks that objects exist and have the right size; Deep also reads every row.
+	// Quick only checks that objects exist and have the right size. Deep also reads every row.
 	Quick, Deep bool
 	// Parallel is the number of files that are read at once. The default value is 4.
 	Parallel int
 	Rate     *Limiter
 	Progress *Progress
-	// TempDir is the folder for files of a bucket while their rows are read.
+	// TempDir is the folder for files from a bucket while their rows are read.
 	TempDir string
 }
 
@@ -75,8 +75,8 @@ type Verified struct {
 // Serious reports whether a backup cannot be restored.
 func (v *Verified) Serious() bool { return slices.ContainsFunc(v.Findings, Finding.Serious) }
 
-// Verify reads all files of the backups and compares them with what was written: every changed byte
-// gives a Finding. An error means that Verify could not finish.
+// Verify reads all files of the backups and compares them with what was written. Every changed byte gives a Finding.
+// An error means that Verify could not finish.
 func (r *Repository) Verify(ctx context.Context, cfg VerifyConfig) (*Verified, error) {
 	if cfg.Parallel <= 0 {
 		cfg.Parallel = 4
@@ -118,7 +118,7 @@ func (v *verification) found(kind, object, text string, backups ...string) {
 	v.out.Findings = append(v.out.Findings, Finding{Kind: kind, Object: object, Text: text, Backups: backups})
 }
 
-// without returns the text of an error about an object, for a list that shows the object already.
+// without returns the text of an error without the name of the object, for a list that shows the object already.
 func without(object string, err error) string {
 	text := strings.Replace(err.Error(), "manifest "+object+": ", "", 1)
 	for _, begin := range []string{object + " is damaged: ", object + ": "} {
@@ -282,7 +282,7 @@ func (r *Repository) check(
 		return err
 	}
 	if got := h.Sum(nil); n != m.Bytes || !bytes.Equal(got, sum) || crc.Sum32() != m.FileCRC {
-		return &damage{fmt.Sprintf("%s is damaged: %d bytes with SHA-256 %s and CRC-32C %08x, written were %d with "+
+		return &damage{fmt.Sprintf("%s is damaged: %d bytes with SHA-256 %s and CRC-32C %08x, but %d were written with "+
 			"%s and %08x",
 			name, n, hex.EncodeToString(got), crc.Sum32(), m.Bytes, hex.EncodeToString(sum), m.FileCRC)}
 	}
@@ -312,7 +312,7 @@ func (r *Repository) fetch(
 // readRows is the number of rows that are read from a segment at a time.
 const readRows = 8192
 
-// countRows reads every row of a segment and compares their number, per table, and their times with
+// countRows reads every row of a segment, and compares their times and their numbers, in total and per table, with
 // what was written.
 func countRows(ctx context.Context, file string, m *segment.Meta) (int64, error) {
 	rd, err := segment.Open(vfs.OS, file, m)

@@ -14,20 +14,19 @@ import (
 const (
 	// sayAgain is the time after which the reason why rows still wait is logged again.
 	sayAgain = 5 * time.Minute
-	// passingTries is the number of tries that may fail, for example during an election, before
-	// that is logged.
+	// passingTries is the number of failed tries before a failure is logged. A few tries fail during an election, for
+	// example.
 	passingTries = 3
 )
 
-// waiting has, by shard, the reasons why rows wait.
+// waiting contains, by shard, the reasons why rows wait.
 type waiting struct {
 	mu   sync.Mutex // guards the rest
 	why  map[uint32]string
 	said map[string]time.Time
 }
 
-// failed records why rows for a shard could not be written and are sent again. It logs a new
-// reason.
+// failed records why rows for a shard could not be written and are sent again. It logs a new reason.
 func (w *waiting) failed(log *slog.Logger, now time.Time, shard uint32, tries int, err error) {
 	if errs.ReasonOf(err) == errs.NotLeader && tries < passingTries {
 		return
@@ -52,7 +51,7 @@ func (w *waiting) failed(log *slog.Logger, now time.Time, shard uint32, tries in
 // maxSaid is the maximum number of reasons that are remembered.
 const maxSaid = 1000
 
-// went records that a shard accepts rows.
+// went records that a shard accepts rows again.
 func (w *waiting) went(shard uint32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,6 +76,6 @@ func (w *waiting) text() string {
 	return strings.Join(list, "")
 }
 
-// Waiting returns why rows of a restore are not accepted now and are sent again; empty if they are
+// Waiting returns the reason why rows of a restore are not accepted now and are sent again. It is empty if they are
 // accepted.
 func (p *Progress) Waiting() string { return p.waiting.text() }

@@ -10,8 +10,8 @@ import (
 	"cordwood/proto/errs"
 )
 
-// TestWaitingIsTold checks that a restore reports from the first retry on why it sends rows again:
-// once in the log, and in the progress until the shard accepts rows.
+// TestWaitingIsTold checks that a restore reports why it sends rows again, from the first retry: once in the log, and
+// in the progress until the shard accepts rows.
 func TestWaitingIsTold(t *testing.T) {
 	var p Progress
 	var out bytes.Buffer

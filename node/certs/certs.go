@@ -1,9 +1,8 @@
-// Package certs keeps a certificate, its key and an authority, and reads their files again when
-// they change, so that certificates are renewed without a restart.
+// Package certs loads a certificate, its key and the certificates of an authority. It reads their files again when
+// they change, so that certificates can be renewed without a restart.
 //
-// A Source is opened once; the configurations that it returns may be used as long as the process
-// lives, concurrently. It has no goroutine: a new connection triggers a check of the files, at most
-// once a second.
+// Open a Source once. The configurations that it returns remain valid and may be used concurrently. It has no
+// goroutine: a new connection triggers a check of the files, at most once a second.
 package certs
 
 import (
@@ -18,10 +17,10 @@ import (
 
 // Files lists the files of a Source, all in PEM form.
 type Files struct {
-	// Cert and Key are the certificate, with its chain, and its key.
+	// Cert is the file of the certificate with its chain, and Key the file of its key.
 	Cert, Key string
-	// CA, if not empty, is a file with the authorities that must have signed the other side's
-	// certificate.
+	// CA, if not empty, is a file with the certificates of the authorities that may sign certificates of the other
+	// side.
 	CA string
 }
 
@@ -52,7 +51,7 @@ type stamp struct {
 	size     int64
 }
 
-// Open reads the files. Its error includes the file that is at fault.
+// Open reads the files. Its error contains the file that causes it.
 func Open(files Files, logger *slog.Logger) (*Source, error) {
 	s := &Source{files: files, logger: logger, now: time.Now}
 	stamps := s.stat()
@@ -83,7 +82,7 @@ func (f Files) read() (*material, error) {
 	return m, nil
 }
 
-// stat returns the stamps of the files. A file that does not exist has the empty stamp.
+// stat returns the stamps of the files. The stamp of a file that does not exist is empty.
 func (s *Source) stat() (stamps [3]stamp) {
 	for i, file := range []string{s.files.Cert, s.files.Key, s.files.CA} {
 		if file == "" {
@@ -96,8 +95,8 @@ func (s *Source) stat() (stamps [3]stamp) {
 	return stamps
 }
 
-// latest returns the present content of the files. While they cannot be read or do not match, as
-// between the renewal of the certificate and of the key, it returns the previous content.
+// latest returns the present content of the files. If they cannot be read or do not match, it returns the previous
+// content. They do not match, for example, between the renewal of the certificate and of the key.
 func (s *Source) latest() *material {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +111,7 @@ func (s *Source) latest() *material {
 	}
 	m, err := s.files.read()
 	if err != nil {
-		s.logger.Warn("a changed certificate cannot be used; the previous one stays in use", "error", err)
+		s.logger.Warn("a changed certificate cannot be used; the previous certificate stays in use", "error", err)
 		return s.current
 	}
 	s.current, s.stamps = m, stamps
@@ -127,8 +126,8 @@ func expiry(cert *tls.Certificate) time.Time {
 	return cert.Leaf.NotAfter
 }
 
-// Server returns the configuration of a listener: TLS 1.2 and later. With a CA it requires client
-// certificates signed by it. protocols are offered by ALPN.
+// Server returns the configuration of a listener for TLS 1.2 and later. With a CA, it requires client certificates
+// signed by that CA. It offers protocols by ALPN.
 func (s *Source) Server(protocols ...string) *tls.Config {
 	base := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: protocols}
 	base.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
@@ -139,14 +138,14 @@ func (s *Source) Server(protocols ...string) *tls.Config {
 		}
 		return c, nil
 	}
-	// Never called, since GetConfigForClient answers for every client; but net/http requires a
-	// certificate before it listens.
+	// This is never called, because GetConfigForClient handles every client. But net/http requires a certificate
+	// before it listens.
 	base.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &s.latest().cert, nil }
 	return base
 }
 
-// Client returns the configuration for one dial to a server of that name: it presents the
-// certificate, and with a CA trusts only that CA.
+// Client returns the configuration for one connection to a server with a name. It presents the certificate. With a
+// CA, it trusts only that CA.
 func (s *Source) Client(serverName string, protocols ...string) *tls.Config {
 	m := s.latest()
 	return &tls.Config{

@@ -136,11 +136,11 @@ func TestMutual(t *testing.T) {
 		{"a node of the cluster", open(t, ours.issue(t, t.TempDir(), "node", later), io.Discard).Client("localhost"), true},
 		{"another name", open(t, ours.issue(t, t.TempDir(), "node", later), io.Discard).Client("elsewhere"), false},
 		{"a foreign authority", open(t, foreign.issue(t, t.TempDir(), "node", later), io.Discard).Client("localhost"), false},
-		{"a foreign certificate", foreignCert(t, ours, foreign), false},
+		{"a certificate of a foreign authority", foreignCert(t, ours, foreign), false},
 		{"an expired certificate", open(t, ours.issue(t, t.TempDir(), "node", time.Now().Add(-time.Minute)),
 			io.Discard).Client("localhost"), false},
 		{"no certificate", &tls.Config{RootCAs: pool(ours), ServerName: "localhost", MinVersion: tls.VersionTLS12}, false},
-		{"an old TLS", &tls.Config{
+		{"an old version of TLS", &tls.Config{
 			RootCAs: pool(ours), ServerName: "localhost", MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11,
 		}, false},
 	} {
@@ -194,14 +194,14 @@ func TestRenewal(t *testing.T) {
 	touch(t, files, 10*time.Second)
 	check("second")
 	if !strings.Contains(log.String(), "stays in use") {
-		t.Errorf("the log does not say so:\n%s", log.String())
+		t.Errorf("the log does not report it:\n%s", log.String())
 	}
 	a.issue(t, dir, "third", time.Now().Add(time.Hour))
 	touch(t, files, 15*time.Second)
 	check("third")
 }
 
-// touch makes the times of the files differ from before, however coarse the file system's clock is.
+// touch makes the modification times of the files differ from before, even if the file system's clock is coarse.
 func touch(t *testing.T, f Files, by time.Duration) {
 	t.Helper()
 	at := time.Now().Add(by)

@@ -1,11 +1,10 @@
-// Package clocks determines the time by which rows may expire on a node: the time that a majority
-// of the nodes' clocks have reached, according to their reports. It gives no time while the node's
-// copy of the metadata, which has the ttl of each table, is out of date. So a wrong clock deletes
-// nothing, and a ttl that another node made longer a minute ago is respected.
+// Package clocks determines the time by which rows may expire on a node: the time that the clocks of a majority of
+// the nodes have reached, according to their reports. It gives no time while the node's copy of the metadata, which
+// contains the ttl of each table, is out of date. So a wrong clock deletes nothing, and a ttl that was just increased
+// is respected.
 //
-// It also remembers across restarts the last time of the clock, as the modification time of a file:
-// a process that starts with a clock far ahead of it does not trust the clock at once (see package
-// shard, clock.go).
+// It also records the time of the clock across restarts, as the modification time of a file. A process whose clock is
+// far ahead of the recorded time at its start does not trust the clock at once (see package shard, clock.go).
 package clocks
 
 import (
@@ -23,21 +22,21 @@ import (
 )
 
 const (
-	// every is the interval between requests to the other nodes, and oldest the maximum age of an
-	// answer by which rows expire.
+	// every is the interval between requests to the other nodes. oldest is the maximum age of an answer by which rows
+	// may expire.
 	every  = 20 * time.Second
 	oldest = time.Minute
 	// timeout limits one request.
 	timeout = 10 * time.Second
-	// jump is how far a clock may be ahead of its last recorded time and still be recorded at once;
-	// settles is the time after which it is recorded in any case.
+	// jump is how far a clock may be ahead of its last recorded time and still be recorded at once. settles is the
+	// time after which a clock further ahead is recorded, too.
 	jump    = 24 * time.Hour
 	settles = time.Hour
 )
 
 // Metadata is the part of the metadata that Clocks needs.
 type Metadata interface {
-	// Fresh waits until the node's copy has everything that was acknowledged before the call.
+	// Fresh waits until the node's copy contains everything that was acknowledged before the call.
 	Fresh(ctx context.Context) error
 	// Status returns the reports of the nodes.
 	Status(ctx context.Context) (*metapb.StatusResponse, error)
@@ -47,18 +46,18 @@ type Metadata interface {
 type Config struct {
 	Meta   Metadata
 	NodeID string
-	// File records the time of the clock. If it is empty, the time is not recorded.
+	// File is the file that records the time of the clock. If it is empty, the time is not recorded.
 	File string
-	// Now and Monotonic are the clocks of this node. The default values are the clocks of the process.
+	// Now and Monotonic are the clocks of this node. By default they are the clocks of the process.
 	Now       func() time.Time
 	Monotonic func() time.Duration
 	Logger    *slog.Logger
 }
 
-// Clocks compares the clocks of the nodes. Its methods may be called concurrently.
+// Clocks compares the clocks of the nodes. Its methods are safe for concurrent use.
 type Clocks struct {
 	cfg   Config
-	seen  time.Time     // the time that File had at the start
+	seen  time.Time     // the time that File recorded at the start
 	began time.Duration // the monotonic time of the start
 
 	mu    sync.Mutex // guards the rest
@@ -79,7 +78,7 @@ func New(cfg Config) (*Clocks, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Clocks{cfg: cfg, began: cfg.Monotonic(), err: errors.New("no node was asked yet")}
+	c := &Clocks{cfg: cfg, began: cfg.Monotonic(), err: errors.New("no node has answered yet")}
 	if cfg.File == "" {
 		return c, nil
 	}
@@ -94,7 +93,7 @@ func New(cfg Config) (*Clocks, error) {
 	return c, nil
 }
 
-// Seen returns the last recorded time of the clock before this process; zero if it is not known.
+// Seen returns the time of the clock that was last recorded before this process started, or zero if there is none.
 func (c *Clocks) Seen() time.Time { return c.seen }
 
 // Agreed returns the time that a majority of the nodes' clocks have reached.
@@ -139,7 +138,7 @@ func (c *Clocks) ask(ctx context.Context) {
 	}
 }
 
-// majority updates the copy of the metadata, and then asks for the clocks of all nodes.
+// majority updates the copy of the metadata, and then gets the clocks of all nodes.
 func (c *Clocks) majority(ctx context.Context) (time.Time, error) {
 	if err := c.cfg.Meta.Fresh(ctx); err != nil {
 		return time.Time{}, err
@@ -161,7 +160,7 @@ func (c *Clocks) majority(ctx context.Context) (time.Time, error) {
 	if len(clocks) <= half {
 		return time.Time{}, fmt.Errorf("%d of %d nodes have reported their time", len(clocks), len(status.Nodes))
 	}
-	slices.SortFunc(clocks, func(a, b int64) int { // the latest first
+	slices.SortFunc(clocks, func(a, b int64) int { // latest first
 		switch {
 		case a > b:
 			return -1
@@ -173,8 +172,8 @@ func (c *Clocks) majority(ctx context.Context) (time.Time, error) {
 	return time.Unix(0, clocks[half]), nil
 }
 
-// note records the time of the clock, unless it is far ahead of the last recorded time and has been
-// so only for a short while.
+// note records the time of the clock. A clock that is far ahead of the last recorded time is recorded only after a
+// while.
 func (c *Clocks) note() {
 	if c.cfg.File == "" {
 		return

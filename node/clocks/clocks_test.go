@@ -10,7 +10,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// metadata answers with the clocks of nodes, their errors, and the ages of their reports.
+// metadata returns the clocks of nodes, their errors, and the ages of their reports.
 type metadata struct {
 	now     func() time.Time
 	off     map[string]time.Duration
@@ -43,7 +43,7 @@ func TestAgreed(t *testing.T) {
 		down map[string]bool
 		want time.Duration
 	}{
-		{"alone, as it says", map[string]time.Duration{"me": year}, nil, year},
+		{"alone", map[string]time.Duration{"me": year}, nil, year},
 		{"two, the earlier one", map[string]time.Duration{"me": year, "b": 0}, nil, 0},
 		{"this one is ahead", map[string]time.Duration{"me": year, "b": 0, "c": time.Second}, nil, time.Second},
 		{"this one is behind", map[string]time.Duration{"me": -year, "b": 0, "c": time.Second}, nil, 0},
@@ -68,7 +68,7 @@ func TestAgreed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := k.Agreed(t.Context()); err == nil {
-			t.Errorf("%s: it is known before anybody was asked", c.name)
+			t.Errorf("%s: a time is known before any request", c.name)
 		}
 		k.ask(t.Context())
 		elapsed = 30 * time.Second
@@ -76,14 +76,14 @@ func TestAgreed(t *testing.T) {
 		if (err != nil) != (c.want == unknown) || err == nil && !got.Equal(day.Add(c.want+elapsed)) {
 			t.Errorf("%s: %v, %v, want %v", c.name, got, err, day.Add(c.want+elapsed))
 		}
-		m.unfresh = errors.New("the metadata cannot be asked")
+		m.unfresh = errors.New("the metadata do not answer")
 		k.ask(t.Context())
 		if _, again := k.Agreed(t.Context()); (again != nil) != (err != nil) {
-			t.Errorf("%s: what was known half a minute ago is not any more: %v", c.name, again)
+			t.Errorf("%s: the time of half a minute ago is no longer known: %v", c.name, again)
 		}
 		elapsed = 2 * time.Minute
 		if _, err := k.Agreed(t.Context()); err == nil {
-			t.Errorf("%s: an answer of two minutes ago counts", c.name)
+			t.Errorf("%s: an answer of two minutes ago is used", c.name)
 		}
 	}
 }

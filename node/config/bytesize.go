@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ByteSize is a number of bytes with a text form such as 64MiB. It is a flag value.
+// ByteSize is a number of bytes with a text form such as 64MiB. It can be the value of a flag.
 type ByteSize int64
 
 var byteUnits = []struct {

@@ -13,9 +13,9 @@ import (
 	"cordwood/router/httpapi/auth"
 )
 
-// Checks of settings for tools, without starting a node.
+// This file checks settings for tools, without starting a node.
 
-// CheckFiles reads the files that the settings refer to, as the start of a node does.
+// CheckFiles reads the files that the settings refer to, as a node does when it starts.
 func (c *Config) CheckFiles(logger *slog.Logger) error {
 	_, userErr := c.TLS.Server(logger)
 	_, rpcErr := c.RPC.TLS.Open(logger)
@@ -31,10 +31,9 @@ func (c *Config) CheckFiles(logger *slog.Logger) error {
 	return errors.Join(userErr, rpcErr, protectErr, c.Listeners.CheckTokens(), err)
 }
 
-// TrySeeds asks every seed of the settings for its identity, like a node with the given id that is
-// not in a cluster. It yields the seeds that do not answer within the time limit, which applies to
-// each seed. The error wraps an *rpcport.Unproven if the seed and this node do not authenticate
-// each other.
+// TrySeeds asks every seed of the settings for its identity, like a node with the given id that is not in a cluster.
+// It yields the seeds that do not answer within timeout; each seed has that time. The error wraps an
+// *rpcport.Unproven if the seed and this node do not authenticate each other.
 func (c *Config) TrySeeds(ctx context.Context, id string, limit time.Duration) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		dialer := rpcport.Dialer{}

@@ -1,7 +1,6 @@
-// Package config has the settings of a node: their fields, the flags, environment variables and
-// YAML keys that set them, and their validation. It does not start anything. Other checks of
-// settings that need no running node are here too, for tools: whether files can be read, ports are
-// free, and seeds answer.
+// Package config defines the settings of a node: their fields, the flags, environment variables and YAML keys that
+// set them, and their validation. It does not start anything. It also has other checks for tools that need no running
+// node: whether files can be read, ports are free, and seeds answer.
 package config
 
 import (
@@ -12,23 +11,24 @@ import (
 	"time"
 )
 
-// Config has all settings of a node. Flags, environment and YAML set the same fields; see Load.
+// Config contains all settings of a node. Flags, environment variables and YAML keys set the same fields; see Load.
 type Config struct {
-	// DataDir is the folder of all files of the node. Default ./cordwood-data.
+	// DataDir is the folder for all files of the node. Default ./cordwood-data.
 	DataDir string
-	// NodeName is the name of the node for people; its id is generated.
+	// NodeName is the name of the node that users see. Its id is generated.
 	NodeName string
-	// Zone is the location of the node; replicas of a shard are spread over zones. It may be empty.
+	// Zone is the location of the node, such as a data center. Replicas of a shard are spread over zones. It may be
+	// empty.
 	Zone string
-	// Machine is the machine of the node, if other nodes may run there too. It is used as the zone
-	// if Zone is empty. It may be empty.
+	// Machine is the machine of the node, if other nodes may run there, too. It is used as the zone if Zone is empty.
+	// It may be empty.
 	Machine string
 	// Roles are the roles of the node: router, meta, shard. Default all.
 	Roles []string
 	// ShutdownGrace is the time limit of a shutdown. Default 30s.
 	ShutdownGrace time.Duration
-	// AdminAddr serves metrics, profiles and the log level to every client that can connect; empty
-	// turns it off.
+	// AdminAddr is the address of the port for metrics, profiles and the log level. The port serves every client that
+	// can connect. If AdminAddr is empty, there is no such port.
 	AdminAddr string
 
 	Cluster Cluster
@@ -48,36 +48,35 @@ type Config struct {
 	Trace     Trace
 }
 
-// Cluster determines how the node finds its cluster, and the properties of a cluster that it
-// founds.
+// Cluster describes how the node finds its cluster, and the properties of a cluster that it founds.
 type Cluster struct {
 	// Seeds are the rpc addresses of other nodes, or dns:NAME:PORT. Without seeds, a new node is a
 	// cluster of its own.
 	Seeds []string
 	// MetaBootstrapExpect is the number of nodes that found a cluster together. Default 1.
 	MetaBootstrapExpect int
-	// ID is the only cluster that the node may belong to. That cluster exists already.
+	// ID is the only cluster that the node may join. That cluster must exist.
 	ID string
 	// Shards is the number of shards of a new cluster. Default 4.
 	Shards int
-	// Replication is the number of replicas of each. Default 1.
+	// Replication is the number of replicas of each of these shards. Default 1.
 	Replication int
-	// PartitionHotBytes is the maximum ingest rate, in bytes a second, of a table with
-	// partitions=auto on one shard: a table that exceeds it for PartitionHotAfter gets another
-	// partition. The values of the node that leads the metadata group apply. Default 16MiB and 5m.
+	// PartitionHotBytes is the maximum ingest rate, in bytes a second, of a table with partitions=auto on one shard.
+	// A table that exceeds it for PartitionHotAfter gets another partition. The values on the node that leads the
+	// metadata group apply. Default 16MiB and 5m.
 	PartitionHotBytes ByteSize
 	PartitionHotAfter time.Duration
 }
 
 // Users are the users of the ports for users.
 type Users struct {
-	// File has lines user[:mode]=password; empty means no authentication.
+	// File is a file with lines user[:mode]=password. If it is empty, users need not authenticate.
 	File string
 	// Provider is another source of users, such as static_user_provider:file:PATH.
 	Provider string
-	// MetricsOpen serves /metrics on the ports for users without authentication; while there are
-	// users, names of databases and tables are left out. If it is false, only users that may read
-	// see the metrics. Default true.
+	// MetricsOpen serves /metrics on the ports for users without authentication. If users must authenticate, the
+	// names of databases and tables are left out. If MetricsOpen is false, only users with the right to read see the
+	// metrics. Default true.
 	MetricsOpen bool
 }
 
@@ -91,16 +90,16 @@ type Ingest struct {
 	// ClientVariables lets records of clients set variables such as svc_ttl and svc_table_suffix.
 	// Pipelines may always set them. Default true.
 	ClientVariables bool
-	// GeoIPDatabase is a database of locations for the processor geoip; without it, pipelines
-	// cannot use the processor.
+	// GeoIPDatabase is a database of locations for the processor geoip. Without it, pipelines cannot use that
+	// processor.
 	GeoIPDatabase string
-	// OnReject determines what happens to records that skip_error drops, unless a request overrides
-	// it: drop them, or store them in svc_private.rejects. Default drop.
+	// OnReject determines what happens to records that skip_error drops: they are dropped, or stored in
+	// svc_private.rejects. A request can override it. Default drop.
 	OnReject string
-	// RejectsTTL is the time that stored records are kept. Default 7d.
+	// RejectsTTL is how long stored rejected records are kept. Default 7d.
 	RejectsTTL string
-	// DefaultColumnPrefix is the prefix in the name of the time index that the server adds: svc
-	// gives svc_timestamp, empty gives timestamp.
+	// DefaultColumnPrefix is the prefix of the name of the time index that the server adds: svc gives svc_timestamp,
+	// an empty prefix gives timestamp.
 	DefaultColumnPrefix string
 	// PipelineRequestSteps limits the work of a pipeline on all records of a request. Each byte of
 	// the records adds 100 steps. Default pipeline.DefaultSteps.
@@ -132,32 +131,32 @@ type Limits struct {
 	MaxTailsPerUser int
 }
 
-// The values of Ingest.OnReject.
+// These are the values of Ingest.OnReject.
 const (
 	onRejectDrop  = "drop"
 	OnRejectStore = "store"
 )
 
-// HTTP has the settings of the user port.
+// HTTP contains the settings of the user port.
 type HTTP struct {
-	// Addr serves everything. Default 127.0.0.1:4000.
+	// Addr is the address of the port that serves everything. Default 127.0.0.1:4000.
 	Addr string
-	// V1Addr serves only /v1/; empty turns it off.
+	// V1Addr is the address of a second port that serves only /v1/. If it is empty, there is none.
 	V1Addr string
-	// Timeout limits every request; 0 means no limit.
+	// Timeout is the time limit of every request; 0 means no limit.
 	Timeout time.Duration
-	// BodyLimit limits a decompressed body; 0 means no limit. Default 64MiB.
+	// BodyLimit is the size limit of a decompressed body; 0 means no limit. Default 64MiB.
 	BodyLimit ByteSize
-	// InflightLimit limits the memory of the bodies of all running requests; 0 means an eighth of
-	// the machine's.
+	// InflightLimit is the memory limit for the bodies of all running requests; 0 means an eighth of the machine's
+	// memory.
 	InflightLimit ByteSize
-	// InflightPolicy is wait (up to 10 s) or fail.
+	// InflightPolicy is what requests do at InflightLimit: wait (up to 10 s) or fail.
 	InflightPolicy string
 	// CORSAllowedOrigins are the origins whose pages may use the port, such as
 	// https://grafana.example.com. Default none.
 	CORSAllowedOrigins []string
-	// Hosts are the host names, besides the machine's, that clients may use for a port without
-	// users. Default none.
+	// Hosts are the host names that clients may use for a port without users, in addition to the machine's name.
+	// Default none.
 	Hosts []string
 	// TrustedProxies are addresses and networks of proxies whose X-Forwarded-For and
 	// X-Forwarded-Proto are used. Default none.
@@ -165,15 +164,15 @@ type HTTP struct {
 	// ProxyProtocol expects each connection of a trusted proxy to begin with a PROXY protocol
 	// header. Default false.
 	ProxyProtocol bool
-	// UI serves the page for browsers. Default true.
+	// UI makes the port serve the page for browsers. Default true.
 	UI bool
-	// UIDir is a folder from which the files of the page are read. Default: those in the program.
+	// UIDir is a folder from which the files of the page are read. By default, the files in the program are used.
 	UIDir string
 }
 
-// PG has the settings of the port for PostgreSQL clients.
+// PG contains the settings of the port for PostgreSQL clients.
 type PG struct {
-	// Addr serves PostgreSQL's protocol; empty turns it off.
+	// Addr is the address of the port. If it is empty, there is none.
 	Addr string
 	// MaxConnections is the maximum number of connections. Default 200.
 	MaxConnections int
@@ -181,17 +180,16 @@ type PG struct {
 
 // RPC is the port between nodes.
 type RPC struct {
-	// Addr serves gRPC and raft. Default 127.0.0.1:4001.
+	// Addr is the address of the port, which serves gRPC and raft. Default 127.0.0.1:4001.
 	Addr string
 	// Advertise is the address at which other nodes reach this one; empty means Addr.
 	Advertise string
 	// TLS is mutual TLS between nodes with certificates in files: all three files, or none.
 	TLS RPCTLS
-	// SecretFile has the cluster's secret, by which nodes authenticate each other without
-	// certificate files. If it is empty, the secret in the data folder is used, if the node founded
-	// the cluster alone.
+	// SecretFile is the file of the cluster's secret, with which nodes without certificate files authenticate each
+	// other. If it is empty and the node founded the cluster alone, the secret in the data folder is used.
 	SecretFile string
-	// Insecure lets the node start without either although other machines can connect. If the node
+	// Insecure lets the node start without a secret or certificates although other machines can connect. If the node
 	// has one of them, it also accepts and makes calls without TLS.
 	Insecure bool
 }
@@ -200,21 +198,21 @@ type RPC struct {
 // change.
 type RPCTLS struct {
 	Cert, Key string
-	// CA has signed the certificates of all nodes.
+	// CA is the file of the authority that has signed the certificates of all nodes.
 	CA string
-	// ServerName is the name that the certificates of other nodes must be for; empty means the host
-	// of the address at which each is reached.
+	// ServerName is the name that the certificates of other nodes must contain. If it is empty, it is the host of the
+	// address at which each node is reached.
 	ServerName string
 }
 
-// TLS has the settings of TLS on the user port.
+// TLS contains the settings of TLS on the user port.
 type TLS struct {
 	Cert, Key string
-	// ClientCA, if set, makes client certificates required.
+	// ClientCA, if set, makes client certificates required that this authority has signed.
 	ClientCA string
 }
 
-// Query has the settings of queries.
+// Query contains the settings of queries.
 type Query struct {
 	// Timeout is the time limit of a query that sets none. Default 30s.
 	Timeout time.Duration
@@ -236,43 +234,41 @@ type Query struct {
 	MaxWaitingPerUser int
 	// MaxWait is the maximum time that a query waits. Default 10s.
 	MaxWait time.Duration
-	// KeptMemory limits the memory of cached partial results of segments, for repeated queries; 0
-	// means that none are cached. Default 64MiB.
+	// KeptMemory is the memory limit for cached partial results of segments, for repeated queries; 0 means that none
+	// are cached. Default 64MiB.
 	KeptMemory ByteSize
-	// TempLimit limits the temporary files of queries. Default 8GiB.
+	// TempLimit is the size limit of the temporary files of queries. Default 8GiB.
 	TempLimit ByteSize
-	// Nice lowers the CPU priority of queries below that of ingestion by 0 to 19. Default 5.
+	// Nice is how much lower the CPU priority of queries is than that of ingestion, from 0 to 19. Default 5.
 	Nice int
-	// KillGrace is the time that a query may continue after it was stopped; then its process is
-	// killed. Default 2s.
+	// KillGrace is how long a query may continue after it was stopped. After that, its process is killed. Default 2s.
 	KillGrace time.Duration
-	// KillDrain is the time that other queries of that process may continue before it is killed.
-	// Default 1m.
+	// KillDrain is how long other queries of that process may continue before it is killed. Default 1m.
 	KillDrain time.Duration
-	// MaxKillsPerUser is the number of processes that may be killed or crash because of queries of
-	// one user, or, without users, of one address, within twice RefuseFor; then the queries of that
-	// user are refused for RefuseFor. Defaults 5, 5m.
+	// MaxKillsPerUser is the number of query processes that may crash or be killed because of one user (or, without
+	// users, one address) within twice RefuseFor. After that, the queries of that user are refused for RefuseFor.
+	// Defaults 5, 5m.
 	MaxKillsPerUser int
 	RefuseFor       time.Duration
 	// InProcess runs queries in the server's own process, for debugging.
 	InProcess bool
 }
 
-// Shard has the settings of memory and of flushes to segments.
+// Shard contains the settings of memory and of flushes to segments.
 type Shard struct {
 	// FlushBytes is the size of the rows in memory at which a shard flushes. Default 64MiB.
 	FlushBytes ByteSize
 	// FlushAge is the age of the oldest row in memory at which a shard flushes. Default 5m.
 	FlushAge time.Duration
-	// Memory limits the rows of all shards together; 0 means an eighth of the machine's memory, at
+	// Memory is the memory limit for the rows of all shards together; 0 means an eighth of the machine's memory, at
 	// most four times FlushBytes.
 	Memory ByteSize
 }
 
-// Disk has the settings of the disk.
+// Disk contains the settings of the disk.
 type Disk struct {
-	// Reserve is the free disk space below which rows are refused; 0 means 2 GiB or a twentieth of
-	// the disk, whichever is smaller.
+	// Reserve is the free disk space below which rows are refused; 0 means 2 GiB or 5 % of the disk, whichever is
+	// smaller.
 	Reserve ByteSize
 	// WriteDeadline is the time limit of one write to a log, after which the process ends. Default
 	// 10s.
@@ -280,19 +276,19 @@ type Disk struct {
 	// ScrubInterval is the interval at which every segment is read to find damage; 0 means never.
 	// Default 24h.
 	ScrubInterval time.Duration
-	// ScrubRate limits the bytes a second that this reads; 0 means never. Default 8MiB.
+	// ScrubRate is the maximum rate of this check, in bytes per second; 0 means that it never runs. Default 8MiB.
 	ScrubRate ByteSize
 }
 
-// Log has the settings of the server's own log, on standard error.
+// Log contains the settings of the server's own log, on standard error.
 type Log struct {
 	// Level is debug, info, warn or error. Default info.
 	Level string
-	// Format is text or json; empty means text on a terminal, else json.
+	// Format is text or json. If it is empty, it is text on a terminal, and json otherwise.
 	Format string
 }
 
-// Trace has the settings of traces.
+// Trace contains the settings of traces.
 type Trace struct {
 	// Endpoint is the URL of a collector that accepts OTLP over HTTP. If it is empty,
 	// OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT is used; without these,

@@ -51,7 +51,7 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// TestPlace checks that nodes on one machine count as one zone, unless zones are set.
+// TestPlace checks that all nodes on one machine are in one zone, unless zones are set.
 func TestPlace(t *testing.T) {
 	for _, c := range []struct {
 		env  map[string]string
@@ -95,14 +95,14 @@ func TestLoadErrors(t *testing.T) {
 			map[string]string{"CORDWOOD_SHUTDOWN_GRACE": "30"},
 			`CORDWOOD_SHUTDOWN_GRACE="30": the unit is missing, as in 30s or 30m`,
 		},
-		"a setting that is gone": {"http:\n  enable-cors: true\n", nil, "c.yaml:2: http.enable-cors: this setting was " +
+		"a removed setting": {"http:\n  enable-cors: true\n", nil, "c.yaml:2: http.enable-cors: this setting was " +
 			"removed: pages of other sites are refused unless --http-cors-allowed-origins"},
-		"gone, from outside": {
+		"removed, in the environment": {
 			"",
 			map[string]string{"CORDWOOD_HTTP_ENABLE_CORS": "false"},
 			"CORDWOOD_HTTP_ENABLE_CORS: this setting was removed",
 		},
-		"gone, of the page": {
+		"removed, of the page": {
 			"http: {protect-config: true}\n", nil, "c.yaml:1: http.protect-config: this setting was removed: once there are " +
 				"users",
 		},
@@ -190,7 +190,7 @@ func TestValidate(t *testing.T) {
 	}
 	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "--shards") ||
 		!strings.Contains(err.Error(), "--log-level") {
-		t.Errorf("two faults: %v", err)
+		t.Errorf("the error of two faults: %v", err)
 	}
 }
 

@@ -12,28 +12,27 @@ import (
 	"cordwood/proto/nearest"
 )
 
-// commandVariables have the prefix of settings but are not settings: commands that connect to a
-// server read them, and the files for Docker Compose.
+// commandVariables have the prefix of settings but are not settings. They are for commands that connect to a server,
+// and for the files for Docker Compose.
 var commandVariables = []string{
 	"CORDWOOD_ADMIN", "CORDWOOD_CONFIG", "CORDWOOD_HISTORY", "CORDWOOD_IMAGE", "CORDWOOD_SERVER", "CORDWOOD_USER",
 }
 
-// testVariable matches the variables of this project's tests, which servers under test inherit. The
-// program ignores them, and no error suggests them.
+// testVariable matches the variables of this project's tests, which servers under test inherit. The program ignores
+// them, and errors do not suggest them.
 var testVariable = regexp.MustCompile(`^CORDWOOD_(TEST_.*|BIN|CHAOS|CHAOS_ROUNDS|CRASH_ROUNDS|OLD_BIN|OLD_REV)$`)
 
-// serviceVariable matches the variables in which Kubernetes, and links of Docker, pass the
-// addresses of services to a container. A service with the name cordwood, or cordwood-headless,
-// gives names with our prefix. The form NAME_PORT matches only if its value is a URL: the user may
-// have meant --http-addr by CORDWOOD_HTTP_PORT.
+// serviceVariable matches the variables in which Kubernetes, and links of Docker, pass the addresses of services to a
+// container. A service with the name cordwood, or cordwood-headless, gives names with our prefix. The form NAME_PORT
+// matches only if its value is a URL, because a user may set CORDWOOD_HTTP_PORT instead of CORDWOOD_HTTP_ADDR.
 var (
 	serviceVariable = regexp.MustCompile(
 		`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
 	servicePort = regexp.MustCompile(`_PORT=(tcp|udp|sctp)://`)
 )
 
-// CheckEnvironment refuses variables with EnvPrefix that are not known, and suggests the most
-// similar known one. environ is os.Environ().
+// CheckEnvironment returns an error for unknown variables with EnvPrefix, and suggests the most similar known one.
+// environ is os.Environ().
 func CheckEnvironment(environ []string) error {
 	var settings Config
 	fs := pflag.NewFlagSet("settings", pflag.ContinueOnError)
@@ -41,7 +40,7 @@ func CheckEnvironment(environ []string) error {
 	known := slices.Clone(commandVariables)
 	fs.VisitAll(func(f *pflag.Flag) { known = append(known, EnvName(f.Name)) })
 	slices.Sort(known)
-	ends := make([]string, len(known)) // without the prefix that all share
+	ends := make([]string, len(known)) // without the common prefix
 	for i, name := range known {
 		ends[i] = strings.TrimPrefix(name, EnvPrefix)
 	}
@@ -57,11 +56,11 @@ func CheckEnvironment(environ []string) error {
 		}
 		like := nearest.Name(end, ends)
 		if like == "" {
-			faults = append(faults, fmt.Errorf("environment variable %s is not known, and would have no effect: "+
+			faults = append(faults, fmt.Errorf("environment variable %s is not known and would have no effect: "+
 				"remove it ('cordwood serve --help' lists the settings)", name))
 		} else {
 			faults = append(faults,
-				fmt.Errorf("environment variable %s is not known, and would have no effect: did you mean %s?", name,
+				fmt.Errorf("environment variable %s is not known and would have no effect: did you mean %s?", name,
 					EnvPrefix+like))
 		}
 	}

@@ -14,7 +14,7 @@ func TestCheckEnvironment(t *testing.T) {
 		{"CORDWOOD_USER=a:b", ""},
 		{"CORDWOOD_CONFIG=x", ""},
 		{"CORDWOOD_MACHINE=m", ""},
-		{"CORDWOOD_HTTP_ENABLE_CORS=true", ""}, // Load reports what to do instead
+		{"CORDWOOD_HTTP_ENABLE_CORS=true", ""}, // Load reports what to use instead
 		{"cordwood_http_adr=x", ""},
 		{"CORDWOODS=1", ""},
 		{"CORDWOOD_TEST_AS_PROGRAM=1", ""},
@@ -24,13 +24,13 @@ func TestCheckEnvironment(t *testing.T) {
 		{"CORDWOOD_CHAOS_ROUND=1", "remove it ("}, // variables of tests are not suggested
 		{"CORDWOOD_OLD_BINS=1", "remove it ("},
 		{"CORDWOOD_BREAD_AND_BUTTER=1", "remove it ("}, // only the common prefix is similar
-		{"CORDWOOD_HTTP_ADR=secret", "environment variable CORDWOOD_HTTP_ADR is not known, and would have no effect: " +
+		{"CORDWOOD_HTTP_ADR=secret", "environment variable CORDWOOD_HTTP_ADR is not known and would have no effect: " +
 			"did you mean CORDWOOD_HTTP_ADDR?"},
 		{"CORDWOOD_SEED=a:1", "did you mean CORDWOOD_SEEDS?"},
 		{"CORDWOOD_SRVER=x", "did you mean CORDWOOD_SERVER?"},
 		{"CORDWOOD_=x", "environment variable CORDWOOD_ is not known"},
 		{"CORDWOOD_FRESH_BREAD_EVERY_DAY=", "remove it ('cordwood serve --help' lists the settings)"},
-		// Variables that Kubernetes sets for the services cordwood and cordwood-headless.
+		// Kubernetes sets these variables for the services cordwood and cordwood-headless.
 		{"CORDWOOD_SERVICE_HOST=10.0.0.1", ""},
 		{"CORDWOOD_SERVICE_PORT=4000", ""},
 		{"CORDWOOD_SERVICE_PORT_HTTP=4000", ""},
@@ -46,7 +46,7 @@ func TestCheckEnvironment(t *testing.T) {
 		{"CORDWOOD_HEADLESS_PORT=tcp://10.0.0.1:4001", ""},
 		{"CORDWOOD_HEADLESS_PORT_4001_TCP_ADDR=10.0.0.1", ""},
 		{"CORDWOOD_HTTP_PORT=udp://[fd00::1]:4000", ""},
-		// Variables that a user may have written.
+		// These variables may come from a user.
 		{"CORDWOOD_HTTP_PORT=4000", "environment variable CORDWOOD_HTTP_PORT is not known"},
 		{"CORDWOOD_PORT=4000", "environment variable CORDWOOD_PORT is not known"},
 		{"CORDWOOD_PORT_HTTP_TCP=1", "environment variable CORDWOOD_PORT_HTTP_TCP is not known"},

@@ -17,8 +17,7 @@ var wantedValues = map[string]string{
 	"size":     "a size, such as 64MiB",
 }
 
-// ValueFault describes what is wrong with a value that a flag's Set refused with err. It quotes the
-// value.
+// ValueFault returns a text with what is wrong with a value that a flag's Set refused with err. It quotes the value.
 func ValueFault(f *pflag.Flag, value string, err error) string {
 	want, known := wantedValues[f.Value.Type()]
 	switch {

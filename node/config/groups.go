@@ -6,7 +6,7 @@ import "strings"
 type Group struct {
 	// Title is the heading of the group.
 	Title string
-	// words are names of settings, and prefixes of names that end in a hyphen.
+	// words are names of settings. A word that ends with a hyphen is a prefix of names.
 	words string
 }
 
@@ -31,8 +31,8 @@ var Groups = []Group{
 	{"Log and traces", "log- trace-"},
 }
 
-// GroupOf returns the index in Groups of the group of a setting, or -1. It is the group with the
-// longest word that is the setting's name or a prefix of it.
+// GroupOf returns the index in Groups of the group of a setting, or -1. If several groups have a word that matches
+// the name, the longest word wins.
 func GroupOf(name string) int {
 	group, best := -1, ""
 	for i, g := range Groups {

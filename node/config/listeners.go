@@ -77,10 +77,10 @@ var Kinds = []*Kind{
 const (
 	schemeUDP = "udp"
 	schemeTLS = "tls"
-	// TokenFile is the parameter with a file that contains USER:PASSWORD, the user as whom all logs
-	// of the port are stored.
+	// TokenFile is the parameter for a file that contains USER:PASSWORD. All logs of the port are stored as this
+	// user.
 	TokenFile = "token-file"
-	// KeyFile is the parameter with a file that contains a key that clients must know.
+	// KeyFile is the parameter for a file that contains a key that clients must know.
 	KeyFile = "shared-key-file"
 )
 
@@ -94,7 +94,7 @@ var (
 	overHTTP = params{"event_time": oneOf("on", "off"), "dedupe": oneOf("body")}
 )
 
-// and returns the parameters of both.
+// and returns the union of two sets of parameters.
 func (p params) and(more params) params {
 	all := maps.Clone(p)
 	maps.Copy(all, more)
@@ -120,7 +120,7 @@ func oneOf(words ...string) func(string) error {
 	}
 }
 
-// typeConflict checks the rule for values of another type than their column.
+// typeConflict checks the rule for values that have another type than their column.
 func typeConflict(value string) error {
 	return schema.ValidateOptions(map[string]string{schema.OptionOnTypeConflict: value})
 }
@@ -192,10 +192,10 @@ type Listener struct {
 	Params map[string]string
 }
 
-// Packets reports whether it receives UDP datagrams rather than connections.
+// Packets reports whether the listener receives UDP datagrams instead of connections.
 func (l *Listener) Packets() bool { return l.Scheme == schemeUDP }
 
-// TLS reports whether its connections use TLS without HTTP.
+// TLS reports whether connections use TLS without HTTP.
 func (l *Listener) TLS() bool { return l.Scheme == schemeTLS }
 
 // Listeners are the separate ports.
@@ -274,7 +274,7 @@ func (k *Kind) parse(text string) (Listener, error) {
 		l.Params[name] = all[0]
 	}
 	if l.Params["version"] != "" && l.Params["pipeline"] == "" {
-		return l, errors.New("version needs pipeline: it is the version of a pipeline")
+		return l, errors.New("version needs pipeline: it selects the version of that pipeline")
 	}
 	return l, nil
 }
@@ -293,8 +293,8 @@ func isPort(text string) bool {
 	return err == nil
 }
 
-// check checks that the node serves users, that no two listeners have the same port, and that the
-// logs of each have a user.
+// check checks that the node serves users, that no two listeners have the same address, and that the logs of each
+// have a user.
 func (l Listeners) check(c *Config, f *faults) {
 	seen := map[string]string{
 		c.HTTP.Addr: "http-addr", c.HTTP.V1Addr: "http-v1-addr", c.RPC.Addr: "rpc-addr", c.AdminAddr: "admin-addr",
@@ -351,7 +351,7 @@ func (l Listeners) CheckTokens() error {
 	return errors.Join(failed...)
 }
 
-// OpenListeners returns the listeners that accept logs without authentication from other machines.
+// OpenListeners returns the listeners that accept logs from other machines without authentication.
 func (c *Config) OpenListeners() (open []Listener) {
 	for _, l := range c.Listeners {
 		if !c.Users.Known() && !Loopback(l.Addr) {

@@ -45,7 +45,7 @@ func TestListeners(t *testing.T) {
 	}
 }
 
-// TestListenerFaults checks that the error of an address suggests the most similar name.
+// TestListenerFaults checks the errors of addresses. They suggest the most similar name.
 func TestListenerFaults(t *testing.T) {
 	for text, want := range map[string]string{
 		"3100":                             "want HOST:PORT, such as 127.0.0.1:8088",
@@ -177,6 +177,6 @@ func TestSocketAddresses(t *testing.T) {
 	}
 	l = Listeners{{Kind: Kinds[0], Params: map[string]string{TokenFile: token + "-not"}}}
 	if err := l.CheckTokens(); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a file that is not there: %v", err)
+		t.Errorf("a file that does not exist: %v", err)
 	}
 }

@@ -24,9 +24,9 @@ var groups = map[string]bool{
 // EnvPrefix is the prefix of the environment variable of every setting.
 const EnvPrefix = "CORDWOOD_"
 
-// Load fills the settings of fs that were not given as flags: from the environment, then from the
-// YAML file, if file is not empty. A flag takes precedence over the environment, the environment
-// over the file, and the file over the default. lookup is os.LookupEnv.
+// Load sets the settings of fs that were not given as flags, from the environment, and then from the YAML file if
+// file is not empty. A flag takes precedence over the environment, the environment over the file, and the file over
+// the default. lookup is os.LookupEnv.
 func Load(fs *pflag.FlagSet, file string, lookup func(string) (string, bool)) error {
 	var faults []error
 	fs.VisitAll(func(f *pflag.Flag) {
@@ -164,7 +164,7 @@ func readYAML(file string) ([]yamlValue, error) {
 	return out, walk("", doc.Content[0])
 }
 
-// hidden returns the value of a setting for output, with a secret masked.
+// hidden returns the value of a setting for output. It masks a secret.
 func hidden(name, value string) string {
 	if name == "user-provider" && strings.Contains(value, ":cmd:") {
 		return "static_user_provider:cmd:(hidden)"

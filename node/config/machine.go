@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MachineMemory returns the memory that this process may use, in bytes: the limit of its
-// cgroup if there is one, else the memory of the machine.
+// MachineMemory returns the memory that this process may use, in bytes: the limit of its cgroup if there is one,
+// otherwise the memory of the machine.
 func MachineMemory() int64 {
 	limit := int64(math.MaxInt64)
 	var info unix.Sysinfo_t
@@ -32,9 +32,9 @@ func MachineMemory() int64 {
 	return limit
 }
 
-// cgroupFiles returns the files that may contain a memory limit of this process, v2 and v1: of its
-// cgroup and of the parents, such as a systemd slice, whose limits apply too. list is the content
-// of /proc/self/cgroup.
+// cgroupFiles returns the files that may contain a memory limit of this process, for v1 and v2: the files of its
+// cgroup and of the parent groups, such as a systemd slice, whose limits also apply. list is the content of
+// /proc/self/cgroup.
 func cgroupFiles(root, list string) (files []string) {
 	seen := map[string]bool{}
 	add := func(root, path, file string) {

@@ -9,9 +9,8 @@ import (
 	"slices"
 )
 
-// TryPorts opens each port and closes it again if there is no data folder yet, so that a start that
-// fails because of a port in use leaves no folder. A port that is taken a moment later still fails
-// the start.
+// TryPorts opens each port and closes it again, if there is no data folder yet. So a start that fails because a port
+// is in use creates no folder. The later start can still fail if a port is taken in between.
 func (c *Config) TryPorts() error {
 	if _, err := os.Stat(c.DataDir); !errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -26,7 +25,7 @@ func (c *Config) TryPorts() error {
 
 // Port is a port that the node opens.
 type Port struct {
-	// What describes the clients of the port, Flag is its setting.
+	// What describes the clients of the port. Flag is its setting.
 	What, Addr, Flag string
 	// Packets means that it is a UDP port.
 	Packets bool

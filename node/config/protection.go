@@ -7,22 +7,22 @@ import (
 	"cordwood/node/secret"
 )
 
-// How nodes prove to each other that they belong to the cluster: by certificates in files, by the
-// cluster's secret, or, on one machine or at the operator's request, not at all.
+// This file is about how nodes prove to each other that they belong to the cluster: by certificates in files, or by
+// the cluster's secret. On one machine, or if the operator requests it, they need not.
 
 // HowToProtect is the advice about both methods.
 const HowToProtect = "give all nodes of the cluster the same --cluster-secret-file (make one with: cordwood " +
 	"new-secret FILE), " +
 	"or certificates (--rpc-tls-cert, --rpc-tls-key, --rpc-tls-ca); --rpc-insecure starts without either"
 
-// Unprotectable returns the reason why a node does not start.
+// Unprotectable returns the reason why a node does not start with these settings.
 func (c *Config) Unprotectable() error {
 	return fmt.Errorf("--rpc-addr %s can be reached from other machines, and any program that reaches it would be "+
 		"a node of the cluster, which may read and write everything: %s", c.RPC.Addr, HowToProtect)
 }
 
-// SecretFile returns the path of the cluster's secret: the one in the settings, or in the data
-// folder of a node that founded the cluster alone. It is empty if there is none.
+// SecretFile returns the path of the cluster's secret: the one in the settings, or the one in the data folder of a
+// node that founded the cluster alone. It is empty if there is none.
 func (c *Config) SecretFile() string {
 	if c.RPC.SecretFile != "" {
 		return c.RPC.SecretFile
@@ -39,8 +39,8 @@ func IsFile(path string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// CheckProtection reads the cluster's secret, if there is one. Its error is for settings with which
-// no node starts, whatever its data folder contains.
+// CheckProtection reads the cluster's secret, if there is one. It returns an error if no node can start with the
+// settings, whatever its data folder contains.
 func (c *Config) CheckProtection() error {
 	if c.RPC.TLS.Cert != "" {
 		return nil
@@ -55,8 +55,8 @@ func (c *Config) CheckProtection() error {
 	return nil
 }
 
-// SecretReadableByAll returns the file of the cluster's secret if every account of this machine may
-// read it; else it returns "".
+// SecretReadableByAll returns the file of the cluster's secret if every account of this machine may read it,
+// otherwise an empty text.
 func (c *Config) SecretReadableByAll() string {
 	if file := c.SecretFile(); c.RPC.TLS.Cert == "" && file != "" && secret.ReadableByAll(file) {
 		return file
@@ -64,14 +64,13 @@ func (c *Config) SecretReadableByAll() string {
 	return ""
 }
 
-// OpenPostgres reports whether every client of PostgreSQL's protocol may read and write, and other machines reach its
-// port.
+// OpenPostgres reports whether other machines can reach the port for PostgreSQL clients, and may read and write
+// without authentication.
 func (c *Config) OpenPostgres() bool {
 	return c.PG.Addr != "" && !Loopback(c.PG.Addr) && !c.Users.Known()
 }
 
-// Unprotected reports whether every client of the user port may read and write, and other machines
-// can reach it.
+// Unprotected reports whether other machines can reach the user port, and may read and write without authentication.
 func (c *Config) Unprotected() bool {
 	return !Loopback(c.HTTP.Addr) && !c.Users.Known()
 }

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// TestProtectBefore checks that settings with which no node starts are refused before the data
-// folder is made.
+// TestProtectBefore checks that settings with which no node can start are refused before the data folder is created.
 func TestProtectBefore(t *testing.T) {
 	short := filepath.Join(t.TempDir(), "short")
 	if err := os.WriteFile(short, []byte("too short"), 0o600); err != nil {
@@ -19,7 +18,7 @@ func TestProtectBefore(t *testing.T) {
 		args []string
 		want string
 	}{
-		"nothing protects it": {
+		"no secret and no certificates": {
 			[]string{"--seeds=10.0.0.1:4001", "--rpc-addr=10.0.0.2:4001"}, "any program that reaches it would be a node",
 		},
 		"no file":        {[]string{"--cluster-secret-file=/no/such/file"}, "/no/such/file"},
@@ -38,6 +37,6 @@ func TestProtectBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "choose one") {
-		t.Errorf("both ways at once: %v", err)
+		t.Errorf("a secret and certificates: %v", err)
 	}
 }

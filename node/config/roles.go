@@ -20,11 +20,10 @@ var allRoles = []string{RoleRouter, RoleMeta, RoleShard}
 // Has reports whether the node has a role.
 func (c *Config) Has(role string) bool { return slices.Contains(c.Roles, role) }
 
-// Place returns the key over which replicas are spread: the zone, or the machine if there are no
-// zones.
+// Place returns the key over which replicas are spread: the zone, or the machine if no zone is set.
 func (c *Config) Place() string { return cmp.Or(c.Zone, c.Machine) }
 
-// TracingOn reports whether traces are on: by the flag, or by the variables that all OpenTelemetry
+// TracingOn reports whether traces are on. They are turned on by the flag, or by the variables that all OpenTelemetry
 // programs read.
 func (c *Config) TracingOn(lookup func(string) (string, bool)) bool {
 	if c.Trace.Endpoint != "" {

@@ -19,8 +19,8 @@ var update = flag.Bool("update", false, "write docs/settings.md anew")
 var settingsSection = regexp.MustCompile(
 	`(?s)## ([^\n]+)\n\n((?:[^#\n][^\n]*\n|\n)*?)<!-- settings -->\n.*?<!-- end -->`)
 
-// TestSettingsPage compares docs/settings.md with the flags of the server: each must be in the
-// section of its group, and the groups in order.
+// TestSettingsPage compares docs/settings.md with the flags of the server. Each flag must be in the section of its
+// group, and the groups must be in order.
 func TestSettingsPage(t *testing.T) {
 	var cfg Config
 	fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)
@@ -39,7 +39,7 @@ func TestSettingsPage(t *testing.T) {
 	}
 	fs.VisitAll(func(f *pflag.Flag) {
 		if GroupOf(f.Name) < 0 {
-			t.Errorf("--%s is of no group: add it to Groups", f.Name)
+			t.Errorf("--%s is in no group: add it to Groups", f.Name)
 		}
 	})
 	if *update {
@@ -49,7 +49,7 @@ func TestSettingsPage(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(page, string(before)); diff != "" {
-		t.Errorf("%s is not true; write it anew by: go test ./node/config -run TestSettingsPage -update\n(-want +got)\n%s",
+		t.Errorf("%s is outdated; update it with: go test ./node/config -run TestSettingsPage -update\n(-want +got)\n%s",
 			settingsPage, diff)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"runtime/debug"
 )
 
-// Shares divides the memory of the process. Each share is the value of its setting or, if that is
-// not set, a part of Memory, in bytes.
+// Shares is the division of the memory of the process, in bytes. Each share is the value of its setting. If that is
+// not set, it is a part of Memory.
 type Shares struct {
 	// Memory is the memory that the process may use: see MachineMemory.
 	Memory int64
@@ -15,14 +15,14 @@ type Shares struct {
 	Queries int64
 	// Bodies limits the memory of the bodies of all requests: by default an eighth.
 	Bodies int64
-	// Rows limits the rows that are not in segments yet, of all shards: by default an eighth, at
-	// most four times the flush size.
+	// Rows limits the rows of all shards that are not in segments yet: by default an eighth, at most four times the
+	// flush size.
 	Rows int64
-	// Heap limits the Go heap: half. Rows and the query engine are outside the heap.
+	// Heap limits the Go heap: half. Rows and the query engine use memory outside the heap.
 	Heap int64
 }
 
-// Shares divides the memory of this machine.
+// Shares returns the division of the memory of this machine.
 func (c *Config) Shares() Shares { return c.sharesOf(MachineMemory()) }
 
 func (c *Config) sharesOf(memory int64) Shares {
@@ -40,8 +40,8 @@ func (c *Config) sharesOf(memory int64) Shares {
 	}
 }
 
-// LimitHeap makes the garbage collector work harder before the heap exceeds its share, unless
-// GOMEMLIMIT is set. Nothing else in the program sets that limit.
+// LimitHeap sets a soft limit on the heap, above which the garbage collector works harder, unless GOMEMLIMIT is set.
+// Nothing else in the program sets that limit.
 func (s Shares) LimitHeap() {
 	if os.Getenv("GOMEMLIMIT") == "" && s.Memory != math.MaxInt64 {
 		debug.SetMemoryLimit(s.Heap)

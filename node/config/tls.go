@@ -8,8 +8,7 @@ import (
 	"cordwood/node/certs"
 )
 
-// Server returns the configuration of the user port for protocols, in ALPN names; nil if it has no
-// certificate.
+// Server returns the TLS configuration of the user port, or nil if it has no certificate. protocols are ALPN names.
 func (c *TLS) Server(logger *slog.Logger, protocols ...string) (*tls.Config, error) {
 	if c.Cert == "" {
 		return nil, nil
@@ -21,7 +20,7 @@ func (c *TLS) Server(logger *slog.Logger, protocols ...string) (*tls.Config, err
 	return source.Server(protocols...), nil
 }
 
-// Open returns the certificate of this node for the port between nodes; nil if it has none.
+// Open returns the certificate of this node for the port between nodes, or nil if it has none.
 func (c *RPCTLS) Open(logger *slog.Logger) (*certs.Source, error) {
 	if c.Cert == "" {
 		return nil, nil

@@ -128,7 +128,7 @@ func (c *Config) checkDurations(f *faults) {
 	for _, d := range []struct {
 		flag  string
 		value time.Duration
-		min   time.Duration // 0: any positive duration
+		min   time.Duration // 0 means any positive duration
 		never bool          // 0 turns it off
 	}{
 		{"shutdown-grace", c.ShutdownGrace, 0, false},
@@ -251,7 +251,7 @@ func (c *Config) checkFounding(f *faults) {
 		}
 		return
 	}
-	// The node is alone until others come with it as their seed.
+	// Other nodes may join later with this node as their seed.
 	if c.Cluster.MetaBootstrapExpect > 1 {
 		f.add("--meta-bootstrap-expect %d needs --seeds: the nodes must find each other", c.Cluster.MetaBootstrapExpect)
 	}
@@ -285,7 +285,7 @@ func (p *PG) check(c *Config, f *faults) {
 	}
 }
 
-// check checks the proxies, hosts and origins that the user port and the port of the administrator trust.
+// check checks the proxies, hosts and origins that the user port and the administrator's port trust.
 func (h *HTTP) check(f *faults) {
 	if _, err := peer.Parse(h.TrustedProxies); err != nil {
 		f.add("--trusted-proxies %w", err)
@@ -328,7 +328,7 @@ func (c *Config) checkTLS(f *faults) {
 
 var prefixPattern = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_]{0,31})?$`)
 
-// check checks the settings of ingestion: that a file exists, a time to live, the name of a column.
+// check checks the settings of ingestion: the file, the time to live, and the name of the column.
 func (i *Ingest) check(f *faults) {
 	if i.GeoIPDatabase != "" {
 		if _, err := os.Stat(i.GeoIPDatabase); err != nil {
@@ -343,7 +343,7 @@ func (i *Ingest) check(f *faults) {
 	}
 }
 
-// check checks the address that traces are sent to, and the share of requests that are traced.
+// check checks the address to which traces are sent, and the share of requests that are traced.
 func (t *Trace) check(f *faults) {
 	if t.Endpoint != "" {
 		u, err := url.Parse(t.Endpoint)

@@ -16,7 +16,7 @@ func TestKindsHaveRows(t *testing.T) {
 	}) {
 		if need, known := access.OfOperation(kind); !known || need.Privilege == access.Undeclared ||
 			need.Object.Name != kind {
-			t.Errorf("the kind %s has no row in package access: say who may ask for it", kind)
+			t.Errorf("the kind %s has no row in package access: add one that lists who may request it", kind)
 		}
 	}
 }

@@ -19,8 +19,7 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// Catalog is the part of the metadata that Admin needs besides Meta: this node's copy, for when no
-// leader answers.
+// Catalog is this node's copy of the metadata. Admin uses it if no leader answers.
 type Catalog interface {
 	Meta
 	Table(database, name string) (*schema.Table, bool)
@@ -33,19 +32,18 @@ type Catalog interface {
 	ClusterID() string
 }
 
-// Admin is the interface for users. It describes the cluster, and starts and cancels operations by
-// records in the metadata, which the coordinator of the leader carries out. It may be used
-// concurrently, on any node.
+// Admin is the interface for users. It describes the cluster, and starts and cancels operations. For this it writes
+// records to the metadata, which the coordinator on the leader executes. It is safe for concurrent use, on any node.
 type Admin struct {
 	meta   Catalog
 	shards Shards
-	node   string // its node, or empty if it is not known
+	node   string // the node on which it runs, or empty if unknown
 	limits snapshot.Limits
 }
 
-// Shards answers the requests of Admin to shards.
+// Shards sends the requests of Admin to the shards.
 type Shards interface {
-	// Stats asks all nodes for their replicas. If some do not answer, it returns the other answers
+	// Stats asks all nodes for the statistics of their replicas. If some do not answer, it returns the other answers
 	// and an error.
 	Stats(ctx context.Context, req *shardpb.StatsRequest) ([]*shardpb.ShardStats, error)
 }
@@ -55,13 +53,13 @@ func NewAdmin(meta Catalog) *Admin {
 	return &Admin{meta: meta, limits: snapshot.Limits{}.WithDefaults()}
 }
 
-// WithShards makes the Admin ask shards for the sizes of tables, which some plans show.
+// WithShards sets the client that asks shards for the sizes of tables, which some plans show.
 func (a *Admin) WithShards(s Shards) *Admin {
 	a.shards = s
 	return a
 }
 
-// On sets the Admin's node.
+// On sets the node on which the Admin runs.
 func (a *Admin) On(node string) *Admin {
 	a.node = node
 	return a
@@ -92,8 +90,7 @@ func (a *Admin) snapshotOf(status *metapb.StatusResponse) *snapshot.Snapshot {
 	for _, n := range status.Nodes {
 		for _, r := range n.GetReport().GetReplicas() {
 			if r.State == snapshot.StateLeader && !n.Down {
-				// The counts are since the process started, which is sufficient for shares of a
-				// whole.
+				// The counters start at 0 when the process starts. This is sufficient for shares of a whole.
 				snap.Rates.Shard[r.ShardId] = float64(r.IngestedBytes)
 			}
 		}
@@ -140,8 +137,8 @@ func (a *Admin) Operations(ctx context.Context) ([]clusterapi.Operation, error) 
 	return out, nil
 }
 
-// planMeasure is how long ingest rates are measured for a requested plan. Descriptions by a leader
-// use the rates of the last minute.
+// planMeasure is the time for which ingest rates are measured for a requested plan. A description by a leader uses
+// the rates of the last minute.
 const planMeasure = 2 * time.Second
 
 // Plan implements clusterapi.Cluster.

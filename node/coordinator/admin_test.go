@@ -24,7 +24,7 @@ type catalog struct {
 
 func (c catalog) Status(ctx context.Context) (*metapb.StatusResponse, error) {
 	if c.noLeader {
-		return nil, errors.New("nobody leads")
+		return nil, errors.New("no leader")
 	}
 	return c.process.Status(ctx)
 }
@@ -88,11 +88,11 @@ func TestStatusInWords(t *testing.T) {
 		not      string
 	}{
 		{
-			"all is well", func(w *world) { w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c") }, false,
+			"all nodes work", func(w *world) { w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c") }, false,
 			[]string{"ok\n"},
 			":",
 		},
-		{"one node is away", func(w *world) {
+		{"one node is down", func(w *world) {
 			w.node("a", "b", "c", "d").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.down["c"] = time.Now().Add(-3 * time.Minute)
 		}, false, []string{
@@ -103,13 +103,13 @@ func TestStatusInWords(t *testing.T) {
 			"shard 1: 2 of 3 replicas answer -> nothing: the replicas are replaced when their nodes have been silent for 15m",
 			"of the 3 voters of the metadata group, node-c does not answer",
 		}, "critical"},
-		{"one that was drained and stopped", func(w *world) {
+		{"a node that was drained and stopped", func(w *world) {
 			w.node("a", "b", "c", "d").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.nodes["d"].State = metapb.NodeState_NODE_STATE_DRAINED
 			w.down["d"] = time.Now().Add(-time.Minute)
 		}, false, []string{
 			"ok\n",
-			"info: node node-d has not answered for 1m; it was drained and holds nothing -> 'cordwood node remove node-d', " +
+			"info: node node-d has not answered for 1m; it was drained and has no replicas -> 'cordwood node remove node-d', " +
 				"if it will not come back",
 		}, "warning"},
 		{"a router", func(w *world) {
@@ -117,11 +117,11 @@ func TestStatusInWords(t *testing.T) {
 			w.down["r"] = time.Now().Add(-time.Minute)
 		}, false, []string{
 			"degraded\n",
-			"router node-r has not answered for 1m; it holds nothing -> start it again; if it is gone for good, " +
+			"router node-r has not answered for 1m; it has no replicas -> start it again; if it is gone for good, " +
 				"'cordwood node remove node-r'",
 		}, "decommission"},
 		{
-			"one is away, and nobody can take its place", func(w *world) {
+			"one node is down, and no other node can replace it", func(w *world) {
 				w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 				w.down["c"] = time.Now().Add(-3 * time.Minute)
 			}, false,
@@ -131,7 +131,7 @@ func TestStatusInWords(t *testing.T) {
 			},
 			"are replaced when",
 		},
-		{"and nobody can take its place", func(w *world) {
+		{"and no other node can replace it", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.down["c"] = time.Now().Add(-20 * time.Minute)
 		}, false, []string{
@@ -200,14 +200,14 @@ func TestStatusInWords(t *testing.T) {
 			"shard 1 may have no leader: 2 of its 3 replicas, on node-b, node-c, last reported 4s ago -> check whether " +
 				"nodes node-b, node-c run",
 		}, "elect"},
-		{"a leader of the metadata that has not heard of anybody yet", func(w *world) {
+		{"a leader of the metadata that has received no reports yet", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").shard(1, "c").voting("a", "b", "c")
 			w.unheard = map[string]bool{"a": true, "b": true, "c": true}
 		}, false, []string{
 			"unknown\n", "the state of these nodes is not known yet: node-a, node-b, node-c;",
 			"ask again in a few seconds", "1 unknown", "node-b unknown",
 		}, "critical"},
-		{"a port that nobody reaches", func(w *world) {
+		{"a port that no node can reach", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.groups[1].leader, w.groups[2].leader = "a", "b"
 			w.nodes["c"].RpcAddr, w.shut, w.unreached = "10.0.0.3:4101", map[string]bool{"c": true},
@@ -217,7 +217,7 @@ func TestStatusInWords(t *testing.T) {
 				"node-b (dial tcp: i/o timeout), although its own connections work",
 			"-> allow connections to that port: check firewalls", "node-c unreachable\n", "1 catching up node-c\n",
 		}, "critical"},
-		{"a port that nobody reaches, of a leader that cannot be replaced", func(w *world) {
+		{"a port that no node can reach, of a leader that cannot be replaced", func(w *world) {
 			w.node("a", "b", "c").shard(1, "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.groups[2].leader = "a"
 			w.shut, w.unreached = map[string]bool{"c": true}, map[string][]string{"c": {"a", "b"}}
@@ -226,21 +226,21 @@ func TestStatusInWords(t *testing.T) {
 			"critical: node node-c cannot be reached, and shard 1 is led by it anyway: its rows can only be written and " +
 				"read through itself",
 		}, "shard 2 is led"},
-		{"a port that one node does not reach", func(w *world) {
+		{"a port that one node cannot reach", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.unreached = map[string][]string{"c": {"b"}}
 		}, false, []string{
 			"degraded\n",
 			"cannot be reached from node-b (dial tcp: i/o timeout), but from others -> check the network from node-b to it",
 		}, "unreachable"},
-		{"two nodes do not reach each other", func(w *world) {
+		{"two nodes cannot reach each other", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.mute = map[string][]string{"b": {"c"}, "c": {"b"}}
 		}, false, []string{
 			"degraded\n",
 			"nodes node-b and node-c do not reach each other, and others reach both -> check the network between them",
 		}, "its port"},
-		{"one does not hear another, which does not say so", func(w *world) {
+		{"one node does not hear another, which does not report it", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.mute = map[string][]string{"b": {"c"}}
 		}, false, []string{"ok\n"}, "reach"},
@@ -272,10 +272,10 @@ func TestStatusInWords(t *testing.T) {
 			w.node("a", "b").shard(1, "a").voting("a")
 			w.ops[1] = &metapb.Operation{
 				Id: 1, Kind: operation.NodeDrain, NodeId: "a", State: metapb.OperationState_OPERATION_STATE_RUNNING,
-				Step: stepParts, Reason: "for Godot", UpdatedUnixNano: time.Now().Add(-time.Hour).UnixNano(),
+				Step: stepParts, Reason: "for a free node", UpdatedUnixNano: time.Now().Add(-time.Hour).UnixNano(),
 			}
 		}, false, []string{
-			"operation 1 (node-drain node node-a) waits: for Godot -> resolve what it waits for, or run 'cordwood cluster " +
+			"operation 1 (node-drain node node-a) waits: for a free node -> resolve what it waits for, or run 'cordwood cluster " +
 				"cancel 1'",
 		}, ""},
 		{"a new node waits for replicas", func(w *world) {
@@ -297,7 +297,7 @@ func TestStatusInWords(t *testing.T) {
 			w.nodes["b"].RegisteredUnixNano = time.Now().Add(-4 * time.Minute).UnixNano()
 			w.began = time.Now().Add(-time.Minute)
 		}, false, []string{"from 00:09:00 UTC on"}, "critical"},
-		{"the emptiest node was not heard of yet", func(w *world) {
+		{"the emptiest node has not reported yet", func(w *world) {
 			w.node("a", "b").voting("a")
 			for range 6 {
 				w.shard(1, "a")
@@ -375,7 +375,7 @@ func TestStatusInWords(t *testing.T) {
 func TestStartRefuses(t *testing.T) {
 	for _, c := range []struct {
 		r    clusterapi.Request
-		want string // text of the error; empty if it is started or done
+		want string // text of the error; empty if the operation is started or done
 	}{
 		{clusterapi.Request{Kind: "paint"}, `there is no operation "paint": there are shard-add`},
 		{clusterapi.Request{Kind: operation.ShardAdd, Count: 1000}, "1 to 256 can be created"},
@@ -443,7 +443,7 @@ func TestStartRefuses(t *testing.T) {
 				t.Errorf("%+v: %v, want %q", c.r, err, c.want)
 			}
 			if err != nil && len(w.ops) > 0 {
-				t.Errorf("%+v: refused and begun", c.r)
+				t.Errorf("%+v: refused, but started", c.r)
 			}
 		})
 	}
@@ -501,7 +501,7 @@ func TestNodesAreEmptiedOneByOne(t *testing.T) {
 		}
 		_, err := admin.Start(t.Context(), &clusterapi.Request{Kind: operation.NodeDecommission, Node: "node-a"}, "ann")
 		if err == nil || !strings.Contains(err.Error(), "node node-a cannot be drained") {
-			t.Errorf("a second node is emptied: %v", err)
+			t.Errorf("a second node is drained: %v", err)
 		}
 	})
 }

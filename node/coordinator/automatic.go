@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// automatic returns the next thing that the cluster does without a request, or nil.
+// automatic returns the next call that the cluster makes without a request, or nil.
 func automatic(snap *snapshot.Snapshot) *act {
 	for _, rule := range []func(*snapshot.Snapshot) *act{
 		initialShards, tendMeta, repairShards, rebuildReplicas, replaceStuck, dropCopies, shardsForNewNodes,
@@ -23,8 +23,8 @@ func automatic(snap *snapshot.Snapshot) *act {
 	return nil
 }
 
-// balanceReplicas starts a rebalance if nodes have been uneven for long, nothing else is running,
-// and the last one ended long ago.
+// balanceReplicas starts a rebalance if the nodes have been uneven for long, nothing else is running, and the last
+// rebalance ended long ago.
 func balanceReplicas(snap *snapshot.Snapshot) *act {
 	if snap.Status.GetSettings().GetRebalancePaused() || len(snap.Running()) > 0 ||
 		snap.StableFor < snap.Limits.RebalanceRest ||

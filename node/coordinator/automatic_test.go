@@ -77,17 +77,17 @@ func TestAutomatic(t *testing.T) {
 			return time.Since(w.began) < time.Minute
 		}},
 		{
-			"a drained leader of the metadata hands on", time.Minute, func(w *world) {
+			"a drained leader of the metadata transfers its leadership", time.Minute, func(w *world) {
 				w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 				w.stopping["a"], w.stopping["b"] = true, true
 			}, func(w *world) bool { return w.voters[0] == "c" && w.groups[1].leader == "c" },
 			func(w *world) bool { return w.voters[0] == "b" || w.groups[1].leader == "b" },
 		},
-		{"a node that came back empty replaces its former self", 5 * time.Minute, func(w *world) {
+		{"a node that came back empty replaces its former entry", 5 * time.Minute, func(w *world) {
 			w.node("a", "b", "c").shard(1, "a").shard(1, "b").voting("a", "b", "c")
 			w.down["x"], w.down["z"] = begin().Add(-20*time.Second), begin().Add(-20*time.Second)
 			w.node("x:meta", "y:meta", "z:meta")
-			for i, id := range []string{"x", "y", "z"} { // y has the name and address of x, z only the address
+			for i, id := range []string{"x", "y", "z"} { // y has the name and address of x; z has only its address
 				w.nodes[id].Name, w.nodes[id].RpcAddr = "m", "10.0.0.1:4001"
 				w.nodes[id].RegisteredUnixNano += int64(i)
 			}
@@ -96,7 +96,7 @@ func TestAutomatic(t *testing.T) {
 			return time.Since(w.began) < 40*time.Second
 		}},
 		{
-			"one that holds something is not forgotten", 5 * time.Minute, func(w *world) {
+			"a node with replicas is not forgotten", 5 * time.Minute, func(w *world) {
 				w.node("x", "y").shard(1, "x").shard(1, "y").voting("y")
 				w.nodes["x"].Name, w.nodes["x"].RpcAddr = "n", "10.0.0.1:4001"
 				w.nodes["y"].Name, w.nodes["y"].RpcAddr, w.nodes["y"].RegisteredUnixNano = "n", "10.0.0.1:4001",
@@ -200,7 +200,7 @@ func TestAutomatic(t *testing.T) {
 			}, func(w *world) bool { return len(w.tables[1].Writable().Shards()) == 2 && w.idle() },
 			func(w *world) bool { return time.Since(w.began) < 5*time.Minute },
 		},
-		{"a newer version is used when all know it", 5 * time.Minute, func(w *world) {
+		{"a newer version is used when all nodes support it", 5 * time.Minute, func(w *world) {
 			w.node("a").shard(1, "a").voting("a")
 			w.version = 1
 		}, func(w *world) bool { return w.version == metapb.MaxProtocol }, func(w *world) bool {
@@ -243,10 +243,10 @@ func TestAutomatic(t *testing.T) {
 				c.world(w)
 				run(t, w, c.limit, func() bool { return c.done(w) })
 				if c.not != nil && c.not(w) {
-					t.Errorf("what must not be is, after %v: %s", time.Since(w.began), w.describe())
+					t.Errorf("the forbidden state was reached after %v: %s", time.Since(w.began), w.describe())
 				}
 				w.settledCheck()
-				time.Sleep(time.Hour) // let everything that happens later end before the bubble ends
+				time.Sleep(time.Hour) // let all delayed events happen before the bubble ends
 			})
 		})
 	}
@@ -262,7 +262,7 @@ func TestPairIsUndone(t *testing.T) {
 	}), nil, nil)
 	op := &metapb.Operation{
 		Id: 1, Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "b", Step: stepPromote,
-		// the time is from another clock
+		// The time comes from another clock.
 		Progress: &metapb.Operation_Replicas{
 			Replicas: &metapb.ReplicasProgress{PromotedUnixNano: time.Unix(5000, 0).UnixNano()},
 		},
@@ -418,7 +418,7 @@ func TestUnheardNodeStays(t *testing.T) {
 		n.Down = n.Node.Id == "d"
 	}
 	if d := decided(); d.do == nil {
-		t.Errorf("%+v, want that node d is forgotten once it counts as down", d)
+		t.Errorf("%+v, want that node d is removed once it counts as down", d)
 	}
 }
 

@@ -24,9 +24,9 @@ const progressEvery = 2 * time.Second
 // maxReason is the maximum length of a reason, in bytes.
 const maxReason = 2000
 
-// record returns an operation's record as the decision changes it, or nil if there is nothing to
-// store. Before a call it is always stored. Only the leader can store it, so no call of a former
-// leader comes after the calls of the next one.
+// record returns the record of an operation with the changes of a decision, or nil if there is nothing to store.
+// Before a call the record is always stored. Only the leader can store it, so no call of a former leader comes after
+// the calls of the next one.
 func record(snap *snapshot.Snapshot, op *metapb.Operation, d decision, f *failure) *metapb.Operation {
 	next := proto.CloneOf(op)
 	next.Step, next.Reason = d.step, reasonOf(snap, d, f)
@@ -50,7 +50,7 @@ func record(snap *snapshot.Snapshot, op *metapb.Operation, d decision, f *failur
 	return next
 }
 
-// apply changes a record as the decision says.
+// apply applies a decision to a record.
 func (d *decision) apply(snap *snapshot.Snapshot, next *metapb.Operation) {
 	if d.done != 0 || d.total != 0 {
 		next.DoneBytes, next.TotalBytes = d.done, d.total
@@ -66,7 +66,7 @@ func (d *decision) apply(snap *snapshot.Snapshot, next *metapb.Operation) {
 	}
 }
 
-// reasonOf returns the reason of a decision, including the error of the last call.
+// reasonOf returns the reason of a decision, with the error of the last call if it failed.
 func reasonOf(snap *snapshot.Snapshot, d decision, f *failure) string {
 	reason := d.reason
 	if f != nil && (f.count >= quietFailures || !passes(f.err)) {
@@ -110,7 +110,7 @@ func (c *Coordinator) carry(ctx context.Context, snap *snapshot.Snapshot, op, ne
 	o := c.perform(ctx, snap, d.do)
 	if o.err != nil {
 		c.metrics.failed(op.Kind, op.Step)
-		c.log.Warn("a step of an operation failed; it is retried",
+		c.log.Warn("a step of an operation failed; the coordinator retries it",
 			append(fields(op), "call", d.do.what, "error", snap.Spell(o.err.Error()))...)
 		return o
 	}
@@ -124,8 +124,7 @@ func (c *Coordinator) carry(ctx context.Context, snap *snapshot.Snapshot, op, ne
 	return o
 }
 
-// put stores an operation. If another process has changed it, that is an error, and everything is
-// decided again.
+// put stores an operation. If another process has changed it, put returns an error, and everything is decided again.
 func (c *Coordinator) put(ctx context.Context, snap *snapshot.Snapshot,
 	op *metapb.Operation,
 ) (*metapb.Operation, error) {
@@ -139,7 +138,7 @@ func (c *Coordinator) put(ctx context.Context, snap *snapshot.Snapshot,
 	return operation.Read(result.Operation), nil
 }
 
-// fields returns the log attributes of an operation, without those that do not apply.
+// fields returns the log attributes of an operation, except those that do not apply.
 func fields(op *metapb.Operation) []any {
 	out := []any{"operation", op.Id, "kind", op.Kind}
 	for _, f := range []struct {
@@ -224,7 +223,7 @@ func (c *Coordinator) startAll(ctx context.Context, snap *snapshot.Snapshot, ops
 			faults = append(faults, fmt.Errorf("start %s: %w", op.Kind, err))
 			continue
 		}
-		c.log.Info("operation begun", append(fields(begun), "reason", begun.Reason)...)
+		c.log.Info("operation started", append(fields(begun), "reason", begun.Reason)...)
 	}
 	if len(faults) == len(ops) {
 		return errors.Join(faults...)
@@ -257,7 +256,7 @@ func (c *Coordinator) changeGroup(ctx context.Context, a *replicasAct) outcome {
 	}
 }
 
-// define makes a shard take over the present definition of a table.
+// define makes a shard apply the present definition of a table.
 func (c *Coordinator) define(ctx context.Context, snap *snapshot.Snapshot, a *defineAct) error {
 	t := snap.Tables[a.tableID]
 	conn, err := c.cfg.Dial(a.leader)
@@ -272,7 +271,7 @@ func (c *Coordinator) define(ctx context.Context, snap *snapshot.Snapshot, a *de
 	return nil
 }
 
-// handOver asks the nodes concurrently. The answers are recorded even if one node does not answer.
+// handOver asks the nodes concurrently. It records their answers even if one node does not answer.
 func (c *Coordinator) handOver(ctx context.Context, a *handoverAct) outcome {
 	o := outcome{copy: a.table.Handoff.ID, copies: map[uint32]snapshot.Copy{}}
 	var mu sync.Mutex

@@ -20,7 +20,7 @@ func TestVerdicts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// adds creates all shards but the first by an operation that changed the given time ago.
+	// adds creates all shards except the first by an operation that changed the given time ago.
 	adds := func(w *world, ago time.Duration) {
 		w.ops[1] = &metapb.Operation{
 			Id: 1, Kind: operation.ShardAdd, State: metapb.OperationState_OPERATION_STATE_RUNNING, Step: stepStart,
@@ -237,13 +237,13 @@ func TestFirstShardsAtOnce(t *testing.T) {
 		set   func(w *world)
 		want  bool
 	}{
-		"all are there":             {[]string{"a", "b", "c"}, true, func(*world) {}, true},
+		"all seeds have reported":   {[]string{"a", "b", "c"}, true, func(*world) {}, true},
 		"a seed does not answer":    {[]string{"a", "b", "c"}, false, func(*world) {}, false},
 		"a seed has not joined yet": {[]string{"a", "b", "c", "d"}, true, func(*world) {}, false},
-		"one has not reported yet": {
+		"one seed has not reported yet": {
 			[]string{"a", "b", "c"}, true, func(w *world) { w.unheard = map[string]bool{"c": true} }, false,
 		},
-		"one that is not a seed has come, too": {[]string{"a", "b", "c"}, true, func(w *world) { w.node("d") }, false},
+		"a node that is not a seed has joined, too": {[]string{"a", "b", "c"}, true, func(w *world) { w.node("d") }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -255,11 +255,11 @@ func TestFirstShardsAtOnce(t *testing.T) {
 				l.cfg.Meta = &process{w: w}
 				look := func() bool { return initialShards(l.snapshot(w.status())) != nil }
 				if got := look(); got != c.want {
-					t.Errorf("made at once: %v, want %v", got, c.want)
+					t.Errorf("created at once: %v, want %v", got, c.want)
 				}
 				time.Sleep(cfg.Settle)
-				if !c.want && name != "one has not reported yet" && !look() {
-					t.Error("they are not made after a while either")
+				if !c.want && name != "one seed has not reported yet" && !look() {
+					t.Error("they are not created after a while either")
 				}
 			})
 		})

@@ -30,7 +30,7 @@ import (
 // Meta is what the coordinator needs of the metadata group.
 type Meta interface {
 	Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Result, error)
-	// Status asks the leader.
+	// Status returns the state of the cluster from the leader.
 	Status(ctx context.Context) (*metapb.StatusResponse, error)
 	ChangeMembers(ctx context.Context, nodeID string, change metapb.ChangeMembersRequest_Change) (advice string, err error)
 	Databases() []*schemapb.Database
@@ -42,7 +42,7 @@ type Meta interface {
 
 // Config configures a Coordinator.
 type Config struct {
-	// Meta is the metadata group. Required.
+	// Meta gives access to the metadata group. Required.
 	Meta Meta
 	// Dial returns the connection to a node; it must not block on the network. Required.
 	Dial func(nodeID string) (grpc.ClientConnInterface, error)
@@ -51,13 +51,12 @@ type Config struct {
 	Leads        func() bool
 	LeadsChanged func() <-chan struct{}
 
-	// Reported returns a channel that is closed when a node has reported for the first time to this
-	// leader, or a shard has its first leader. If it is nil, the coordinator notices that at the
-	// next tick.
+	// Reported returns a channel that is closed when a node has reported for the first time to this leader, or a
+	// shard has its first leader. If Reported is nil, the coordinator notices this at the next tick.
 	Reported func() <-chan struct{}
-	// Holders returns the nodes with the role shard among the seeds of this node. ok is false if
-	// not all seeds have answered. If it is nil, the seeds are not known. The first shards are
-	// created as soon as these nodes have joined, if there are no others.
+	// Holders returns the nodes with the role shard among the seeds of this node. ok is false if not all seeds have
+	// answered. A nil Holders means that the seeds are unknown. The first shards are created as soon as these nodes
+	// have joined, if there are no others.
 	Holders func() (nodes []string, ok bool)
 
 	// Limits are the time limits of the rules.
@@ -69,9 +68,9 @@ type Config struct {
 	// CallTimeout is the time limit of one call. The default value is 10 s.
 	CallTimeout time.Duration
 
-	// Logger logs each step of operations. The default value discards them.
+	// Logger logs each step of operations. If it is nil, nothing is logged.
 	Logger *slog.Logger
-	// Registerer registers the metrics. By default they are not registered.
+	// Registerer registers the metrics. If it is nil, they are not registered.
 	Registerer prometheus.Registerer
 }
 
@@ -155,11 +154,11 @@ func (c *Coordinator) lead(ctx context.Context) {
 			l.take(o)
 		}
 	}
-	// Running calls are cancelled. Their outcomes are no longer read.
+	// Cancel the running calls. Their outcomes are no longer read.
 	cancel()
 }
 
-// reported returns Config.Reported's channel, or one that receives nothing.
+// reported returns the channel of Config.Reported, or one that never receives.
 func (c *Coordinator) reported() <-chan struct{} {
 	if c.cfg.Reported == nil {
 		return nil

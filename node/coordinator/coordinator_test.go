@@ -20,8 +20,8 @@ import (
 // poll is the interval at which run checks for the end.
 const poll = 500 * time.Millisecond
 
-// run lets a coordinator work until done returns true, and starts another one whenever it dies. It
-// returns the number of calls that changed something.
+// run runs a coordinator until done returns true, and starts another one whenever it dies. It returns the number of
+// calls that changed something.
 func run(t *testing.T, w *world, limit time.Duration, done func() bool) int {
 	t.Helper()
 	deadline := time.Now().Add(limit)
@@ -133,7 +133,7 @@ type scenario struct {
 	name  string
 	world func(w *world) *world
 	op    *metapb.Operation
-	// check reports whether the cluster is as the operation should leave it.
+	// check reports whether the cluster is in the state that the operation should reach.
 	check func(w *world) bool
 }
 
@@ -155,7 +155,7 @@ func scenarios() []scenario {
 			func(w *world) bool { return on(w, 1, "b", "c", "d") },
 		},
 		{
-			"give a lost shard up", func(w *world) *world {
+			"drop a lost shard", func(w *world) *world {
 				w.node("a", "b", "c").shard(1, "a").shard(1, "b")
 				w.down["b"] = time.Now().Add(-time.Minute)
 				return w
@@ -272,7 +272,7 @@ func scenarios() []scenario {
 			},
 		},
 		{
-			"decommission a node that lives", func(w *world) *world {
+			"decommission a node that is up", func(w *world) *world {
 				w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c")
 				w.voters = []string{"a", "b", "c"}
 				return w
@@ -396,7 +396,7 @@ func TestCancelledAtEveryStep(t *testing.T) {
 					case metapb.OperationState_OPERATION_STATE_CANCELLED:
 					case metapb.OperationState_OPERATION_STATE_DONE:
 						if !s.check(w) {
-							t.Errorf("cancelled at %d of %d: done, but not so: %s", at, total, w.describe())
+							t.Errorf("cancelled at %d of %d: done, but the result is wrong: %s", at, total, w.describe())
 						}
 					default:
 						t.Errorf("cancelled at %d of %d: %s", at, total, w.describe())

@@ -6,16 +6,16 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// decide returns the next step of an operation. It depends only on its arguments, so a new leader
-// continues where the previous one stopped.
+// decide returns the next step of an operation. It depends only on its arguments, so a new leader continues where the
+// previous one stopped.
 //
-// A new leader of the metadata group knows nothing about a node until the node reports. decide does
-// not give up because of such a node before the node reports, or counts as down.
+// A new leader of the metadata group knows nothing about a node until the node reports. Because of such a node,
+// decide ends no operation before the node reports or counts as down.
 func decide(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	d := decideKind(snap, op)
 	if d.end == metapb.OperationState_OPERATION_STATE_FAILED {
 		if silent := snap.Unheard(); len(silent) > 0 {
-			return wait(op.Step, "the leader of the metadata group is new: %s may still report", snap.Labels(silent))
+			return wait(op.Step, "the metadata group has a new leader: %s may still report", snap.Labels(silent))
 		}
 	}
 	return d

@@ -10,11 +10,11 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// decision is the next step of an operation: at most one act, which runs after the step was stored.
+// decision is the next step of an operation: at most one act, which runs after the step is stored.
 type decision struct {
 	step   string
 	reason string
-	// Progress in bytes; 0 of 0 if it is not known.
+	// done and total are the progress in bytes. Both are 0 if it is unknown.
 	done, total int64
 	toShards    []uint32 // nil if unchanged
 	// progress changes the progress in the record that is stored before the act. after does the
@@ -28,8 +28,8 @@ type decision struct {
 	end metapb.OperationState
 }
 
-// act is one call. A call may be repeated after a crash: if it has been made already, it succeeds
-// or is refused because a version is outdated.
+// act is one call. A call may be repeated after a crash. If it was made before, it succeeds or is refused because a
+// version is outdated.
 type act struct {
 	what     string // for the log
 	propose  *metapb.Command
@@ -37,10 +37,10 @@ type act struct {
 	define   *defineAct
 	members  *metapb.ChangeMembersRequest
 	handover *handoverAct
-	// reads means that the call changes nothing, so it needs no record.
+	// reads means that the call changes nothing, so no record is stored before it.
 	reads bool
-	// starts are operations to start. An operation that is refused, because another one uses its
-	// shard or table, is left out.
+	// starts are operations to start. An operation that is refused because another one uses its shard or table is
+	// skipped.
 	starts []*metapb.Operation
 }
 
@@ -49,7 +49,7 @@ type replicasAct struct {
 	request *shardpb.ChangeReplicasRequest
 }
 
-// defineAct makes a shard take over the newest definition of a table.
+// defineAct makes a shard apply the newest definition of a table.
 type defineAct struct {
 	shard   uint32
 	leader  string
@@ -90,13 +90,13 @@ func (d decision) remember(change func(*metapb.Operation)) decision {
 	return d
 }
 
-// copied sets the number of copied bytes, and of all bytes.
+// copied sets the number of copied bytes and the total number of bytes.
 func (d decision) copied(done, total int64) decision {
 	d.done, d.total = done, total
 	return d
 }
 
-// command wraps an operation of the metadata.
+// command returns a command for the metadata.
 func command(snap *snapshot.Snapshot, set func(*metapb.Command)) *metapb.Command {
 	c := &metapb.Command{TimeUnixNano: snap.Now.UnixNano()}
 	set(c)
@@ -118,11 +118,11 @@ func changeShard(snap *snapshot.Snapshot, what string, s *metapb.Shard, set func
 	}
 }
 
-// handoverAct asks nodes to copy, or to report their progress.
+// handoverAct asks nodes to copy a table, or to report their progress.
 type handoverAct struct {
 	table *schema.Table
 	begin bool
-	from  map[uint32]string // node by shard
+	from  map[uint32]string // nodes, by shard
 	nodes []*shardpb.ShardNodes
 }
 

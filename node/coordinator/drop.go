@@ -11,7 +11,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// A step that only shard-drop has.
+// stepAnew is a step that only shard-drop has.
 const stepAnew = "anew"
 
 // dropShard implements shard-drop: it gives up the rows of a shard whose disks are lost. The shard
@@ -45,8 +45,8 @@ func dropShard(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		}))
 }
 
-// whyKeepShard returns why the rows of a shard must not be given up. It is empty if only nodes that
-// do not answer have the rows.
+// whyKeepShard returns the reason why the rows of a shard must not be given up. It is empty if only nodes that do not
+// answer have the rows.
 func whyKeepShard(snap *snapshot.Snapshot, s *metapb.Shard) string {
 	var open, silent []string
 	for _, id := range s.Replicas {
@@ -74,8 +74,8 @@ func whyKeepShard(snap *snapshot.Snapshot, s *metapb.Shard) string {
 	return ""
 }
 
-// newHomes chooses the nodes for a shard that is created again: as many as the shard wants, or
-// fewer if there are not enough. It takes a node with a former replica only if there is no other.
+// newHomes chooses the nodes for a shard that is created again: as many as the shard has replicas, or fewer if there
+// are not enough. It takes a node with a former replica only if there is no other.
 func newHomes(snap *snapshot.Snapshot, s *metapb.Shard) (nodes []string, why string) {
 	for n := snapshot.Want(s); n > 0; n-- {
 		nodes, why = snapshot.Homes(snap, n, "", slices.Concat(s.Replicas, s.Learners, s.Removed)...)

@@ -22,24 +22,24 @@ func TestShardDrop(t *testing.T) {
 		name    string
 		set     func(w *world)
 		confirm string
-		// refused is a part of the error, asks a part of the text to confirm.
+		// refused is a part of the error. asks is a part of the text to confirm.
 		refused, asks string
 	}{
-		{"it works", func(*world) {}, "2", "shard 2 works: node node-b leads it; nothing is lost", ""},
-		{"its node was heard of a moment ago", func(w *world) {
+		{"the shard works", func(*world) {}, "2", "shard 2 works: node node-b leads it; nothing is lost", ""},
+		{"its node reported a moment ago", func(w *world) {
 			w.down["b"] = time.Now().Add(-4 * time.Second)
 			w.groups[2].leader = ""
 		}, "2", "node node-b reported 4s ago, and may be alive", ""},
 		{
-			"no confirmation", func(w *world) { w.down["b"] = time.Now().Add(-time.Minute) }, "", "",
+			"without a confirmation", func(w *world) { w.down["b"] = time.Now().Add(-time.Minute) }, "", "",
 			"all rows of public.t7, older rows of public.t8 (about 10485760 bytes, up to entry 1000 of its log; " +
 				"on node node-b, last reported 1m ago)",
 		},
 		{
-			"the wrong one", func(w *world) { w.down["b"] = time.Now().Add(-time.Minute) }, "3", "",
-			"shard 2 is given up for good",
+			"with a wrong confirmation", func(w *world) { w.down["b"] = time.Now().Add(-time.Minute) }, "3", "",
+			"The rows of shard 2 are given up for good",
 		},
-		{"another replica is there", func(w *world) {
+		{"another replica exists", func(w *world) {
 			w.shards[2].Replicas, w.shards[2].Want = []string{"a", "b", "c"}, 3
 			w.groups[2].voters, w.groups[2].leader = []string{"a", "b", "c"}, ""
 			w.groups[2].opened["a"], w.groups[2].ready["a"] = time.Now(), time.Now()
@@ -65,7 +65,7 @@ func TestShardDrop(t *testing.T) {
 					t.Errorf("got %+v, %v; want to be asked: %q", answer, err, c.asks)
 				}
 				if len(w.ops) > 0 {
-					t.Errorf("an operation was begun: %v", w.ops)
+					t.Errorf("an operation was started: %v", w.ops)
 				}
 			})
 		})
@@ -89,8 +89,8 @@ func (w *world) moved(table uint64, from uint32) *world {
 	return w
 }
 
-// TestShardDropLetsANodeGo checks that a decommission that waits for a lost shard reports this, and
-// ends after the shard was dropped, even if an operation of that shard waited.
+// TestShardDropLetsANodeGo checks that a decommission that waits for a lost shard reports this, and that it ends
+// after the shard is dropped, even if an operation of that shard waited.
 func TestShardDropLetsANodeGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := lostWorld(t)
@@ -111,13 +111,13 @@ func TestShardDropLetsANodeGo(t *testing.T) {
 		until(func() bool { return w.ops[drop].State == metapb.OperationState_OPERATION_STATE_DONE })
 		if op := w.ops[drop]; !strings.Contains(op.Reason,
 			"shard 2 was created again without rows on node-c; lost are all rows of public.t7") || op.RequestedBy != "ann" {
-			t.Errorf("the record: %v", op)
+			t.Errorf("the record is %v", op)
 		}
 		until(func() bool {
 			return w.ops[gone].State == metapb.OperationState_OPERATION_STATE_DONE && w.nodes["b"] == nil
 		})
 		if s := w.shards[2]; !slices.Equal(s.Replicas, []string{"c"}) || s.Incarnation != 1001 || w.groups[2].leader != "c" {
-			t.Errorf("the shard: %v", s)
+			t.Errorf("the shard is %v", s)
 		}
 	})
 }

@@ -12,13 +12,12 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// fakeCopy is what one shard has copied of a table's rows, by the rules of package shard. It
-// catches up after a while, and is complete once the shard knows that the table is closed. It is
-// lost if its node dies.
+// fakeCopy is a shard's copy of a table's rows, by the rules of package shard. It catches up after a while, and is
+// complete once the shard has recorded that the table is closed. It is lost if its node dies.
 type fakeCopy struct {
 	node     string
 	caught   time.Time
-	complete time.Time // zero while the shard still takes rows
+	complete time.Time // zero while the shard still takes writes
 }
 
 // place applies the steps by which a table gets other shards with its rows. It fails the test if
@@ -34,14 +33,14 @@ func (w *world) place(cmd *metapb.PlaceTable, now int64) (*metapb.Result, error)
 	if cmd.Step <= metapb.PlaceTable_STEP_BEGIN {
 		for _, id := range cmd.ShardIds {
 			if s := w.shards[id]; s == nil || s.Retiring {
-				return nil, refused("shard %d takes no tables", id)
+				return nil, refused("shard %d accepts no tables", id)
 			}
 		}
 	}
 	switch {
 	case cmd.Step == metapb.PlaceTable_STEP_UNSPECIFIED:
 		if !t.AppendMode() {
-			w.fail("table %d merges rows, and they would lie in two shards", t.ID)
+			w.fail("table %d merges rows, and its rows would be in two shards", t.ID)
 		}
 		if t.Handoff != nil {
 			return nil, refused("it is being handed over")
@@ -113,7 +112,7 @@ func (w *world) handOver(node string, req *shardpb.HandOverRequest) (*shardpb.Ha
 	c := w.copies[id][req.ShardId]
 	if req.Begin {
 		if g := w.groups[req.ShardId]; g.leader == "" {
-			return nil, errors.New("nobody leads")
+			return nil, errors.New("no leader")
 		}
 		switch {
 		case c == nil:
@@ -132,7 +131,7 @@ func (w *world) handOver(node string, req *shardpb.HandOverRequest) (*shardpb.Ha
 		w.broken[node]--
 		resp.Error = "the disk is broken"
 	}
-	if s := w.shards[w.anew]; s != nil && resp.CaughtUp { // once
+	if s := w.shards[w.anew]; s != nil && resp.CaughtUp { // only once
 		s.Incarnation += 1000
 		w.anew = 0
 	}
@@ -207,7 +206,7 @@ func handoffs() []scenario {
 			}, moved(1, 2, 3),
 		},
 		{
-			"spread it less", func(w *world) *world {
+			"spread the table over fewer shards", func(w *world) *world {
 				return w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").table(7, merges, 1, 2, 3)
 			},
 			&metapb.Operation{
@@ -217,7 +216,7 @@ func handoffs() []scenario {
 			}, moved(1),
 		},
 		{
-			"hand over by nodes that fail", func(w *world) *world {
+			"hand over while nodes fail", func(w *world) *world {
 				w.node("a", "b", "c").shard(3, "a", "b", "c").shard(1, "b").table(7, merges, 1)
 				w.broken["a"] = 2
 				w.restarted["a"] = time.Now().Add(4500 * time.Millisecond)
@@ -266,7 +265,7 @@ func handoffs() []scenario {
 			func(w *world) bool { return alone(2, 3)(w) && slices.Contains(w.givenUp, 1001) },
 		},
 		{
-			"a copy that nobody makes", func(w *world) *world {
+			"a copy that no operation owns", func(w *world) *world {
 				w.node("a", "b").shard(1, "a").shard(1, "b").table(7, merges, 1).table(8, nil, 1)
 				t := w.tables[7]
 				t.Placement = append(t.Placement, schema.Placement{Epoch: 2, ShardID: 1, Closed: true})

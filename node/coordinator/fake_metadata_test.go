@@ -14,7 +14,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// status returns the metadata as a coordinator reads them.
+// status returns the metadata as the leader reports them to a coordinator.
 func (w *world) status() *metapb.StatusResponse {
 	now := time.Now()
 	st := &metapb.StatusResponse{
@@ -83,7 +83,7 @@ func (w *world) status() *metapb.StatusResponse {
 				}
 			}
 			if since, ok := g.stuck[id]; ok {
-				r.FlushError, r.FlushFailingNanos = "no file for you", int64(now.Sub(since))
+				r.FlushError, r.FlushFailingNanos = "cannot create a file", int64(now.Sub(since))
 			}
 			if g.leader == id && w.down[id].IsZero() {
 				r.State, r.Voters, r.Learners, r.Term = "Leader", slices.Clone(g.voters), slices.Clone(g.learners), 5
@@ -163,7 +163,7 @@ func (w *world) apply(cmd *metapb.Command) (*metapb.Result, error) {
 		delete(w.nodes, op.RemoveNode.NodeId)
 	case *metapb.Command_CreateShard:
 		if int(op.CreateShard.ShardId) != int(w.lastShard)+1 {
-			return nil, refused("another shard was made")
+			return nil, refused("another shard was created")
 		}
 		w.shard(op.CreateShard.Want, op.CreateShard.Replicas...)
 		w.settings.InitialShards = max(w.settings.InitialShards, 1) - 1
@@ -225,7 +225,7 @@ func (w *world) changeShard(c *metapb.ChangeShard) error {
 	switch x := c.Change.(type) {
 	case *metapb.ChangeShard_AddLearner:
 		if slices.Contains(slices.Concat(s.Replicas, s.Learners, s.Removed), x.AddLearner) {
-			return refused("it has one")
+			return refused("the group has one")
 		}
 		s.Learners = append(s.Learners, x.AddLearner)
 	case *metapb.ChangeShard_Promote:
@@ -241,18 +241,18 @@ func (w *world) changeShard(c *metapb.ChangeShard) error {
 			w.fail("shard %d: node %s is to delete its replica, which is still a member", s.Id, x.Remove)
 		}
 		if !slices.Contains(slices.Concat(s.Replicas, s.Learners), x.Remove) {
-			return refused("it has none")
+			return refused("the group has none")
 		}
 		s.Learners, s.Replicas, s.Removed = cut(s.Learners, x.Remove), cut(s.Replicas, x.Remove), append(s.Removed, x.Remove)
 		if len(s.Replicas) == 0 {
-			w.fail("shard %d is listed nowhere", s.Id)
+			w.fail("shard %d is not listed", s.Id)
 		}
 	case *metapb.ChangeShard_MadeAnew:
 		if w.votes(g) >= snapshot.Majority(len(g.voters)) {
 			w.fail("shard %d is created again although it works", s.Id)
 		}
 		if slices.ContainsFunc(x.MadeAnew.NodeIds, func(id string) bool { return slices.Contains(s.Removed, id) }) {
-			return refused("it has one still")
+			return refused("the group still has one")
 		}
 		s.Want = max(s.Want, uint32(len(s.Replicas)))
 		s.Incarnation += 1000

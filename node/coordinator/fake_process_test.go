@@ -19,7 +19,7 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// process is a coordinator's view of the world.
+// process is the view that one coordinator has of the world.
 type process struct {
 	w     *world
 	leads bool
@@ -73,7 +73,7 @@ func (p *process) ChangeMembers(_ context.Context, node string,
 	return "", w.effect(func() error {
 		before := w.living(w.voters) - snapshot.Majority(len(w.voters))
 		if before < 0 {
-			return errors.New("nobody leads")
+			return errors.New("no leader")
 		}
 		w.learners = slices.DeleteFunc(w.learners, func(x string) bool { return x == node })
 		if change != metapb.ChangeMembersRequest_CHANGE_LEAD {
@@ -117,7 +117,7 @@ func (c conn) Invoke(ctx context.Context, _ string, args, reply any, _ ...grpc.C
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !c.p.leads || ctx.Err() != nil {
-		return errors.New("the caller is gone")
+		return errors.New("the caller has died")
 	}
 	if !w.down[c.node].IsZero() {
 		return errors.New("the node does not answer")

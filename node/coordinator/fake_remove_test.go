@@ -26,7 +26,7 @@ func (w *world) retire(c *metapb.RetireShard) error {
 	case s == nil || s.Version != c.Version:
 		return refused("shard %d was changed meanwhile", c.ShardId)
 	case !s.Retiring || w.staying(s.Id) == 0:
-		return refused("shard %d stays", s.Id)
+		return refused("shard %d is not being removed", s.Id)
 	}
 	for _, t := range w.tables {
 		if slices.Contains(t.Shards(), s.Id) || t.Handoff != nil && slices.Contains(t.Handoff.Shards, s.Id) {
@@ -41,11 +41,11 @@ func (w *world) retire(c *metapb.RetireShard) error {
 			return refused("operation %d needs it", o.Id)
 		}
 		if o.Kind == operation.ShardDrop && operation.About(o) == s.Id {
-			w.fail("shard %d is removed while operation %d makes it anew", s.Id, o.Id)
+			w.fail("shard %d is removed while operation %d creates it again", s.Id, o.Id)
 		}
 	}
 	if w.reads[s.Id] > 0 || time.Now().Before(w.keys[s.Id]) {
-		w.fail("shard %d is removed while it is read, or remembers keys", s.Id)
+		w.fail("shard %d is removed while a query reads it, or it remembers keys", s.Id)
 	}
 	if since := time.Since(w.leftAt(s.Id)); since < 10*time.Second {
 		w.fail("shard %d is removed %s after its last table has left", s.Id, since)
@@ -58,7 +58,7 @@ func (w *world) retire(c *metapb.RetireShard) error {
 	return nil
 }
 
-// leftAt returns when the last table that was moved left a shard.
+// leftAt returns the time at which the last table that was moved left a shard.
 func (w *world) leftAt(id uint32) (at time.Time) {
 	for _, t := range w.tables {
 		for i, p := range t.Placement[:len(t.Placement)-1] {

@@ -22,21 +22,21 @@ type world struct {
 	mu sync.Mutex
 
 	nodes    map[string]*metapb.Node
-	down     map[string]time.Time // since when
+	down     map[string]time.Time // since when each node is down
 	stopping map[string]bool
-	// unheard are nodes that have not reported to this leader. used is the disk usage of nodes.
-	// unreached are the nodes that cannot reach a node. shut are nodes that nobody reaches.
+	// unheard are the nodes that have not reported to this leader. used is the disk usage of nodes. unreached lists,
+	// for a node, the nodes that cannot reach it. shut are the nodes that no other node can reach.
 	unheard   map[string]bool
 	unreached map[string][]string
-	// mute are the nodes that do not answer a node.
+	// mute lists, for a node, the nodes from which it gets no answer.
 	mute   map[string][]string
 	shut   map[string]bool
 	used   map[string]int64
 	shards map[uint32]*metapb.Shard
 	groups map[uint32]*fakeGroup
-	// retired are retired shards. lastShard is the highest shard number so far. reads is how many
-	// queries and backups read a shard. keys is until when a shard remembers keys of requests, and
-	// keysSaid for how long its replicas report it, if that differs.
+	// retired are retired shards. lastShard is the highest shard number so far. reads is the number of queries and
+	// backups that read a shard. keys is the time until which a shard remembers keys of requests. keysSaid is the
+	// time that its replicas report, if it differs.
 	retired   map[uint32]*metapb.Shard
 	lastShard uint32
 	reads     map[uint32]uint32
@@ -47,7 +47,7 @@ type world struct {
 	settings  *metapb.Settings
 	version   uint32
 	lastOp    uint64
-	voters    []string // of the metadata group
+	voters    []string // voters of the metadata group
 	learners  []string
 	bytes     int64
 	ingest    map[uint64]float64 // bytes a second, by table
@@ -62,11 +62,11 @@ type world struct {
 	lastCopy  uint64
 	restarted map[string]time.Time
 	anew      uint32         // a shard that is created again when a copy has caught up
-	givenUp   []uint64       // copies
+	givenUp   []uint64       // ids of copies
 	broken    map[string]int // number of requests about copies that a node answers with an error
 
-	// effects counts the calls that change something. At killAt the caller dies, before or after
-	// its call.
+	// effects is the number of calls that have changed something. At call killAt the caller dies, before or after the
+	// call.
 	effects, killAt int
 	applied         bool
 	kill            func()
@@ -86,9 +86,9 @@ type fakeGroup struct {
 	deaf             map[string]bool      // replicas that have not heard from the leader yet
 	ready            map[string]time.Time // when a learner has caught up
 	opened           map[string]time.Time // when a replica is open
-	gone             map[string]time.Time // when a removed one is deleted
+	gone             map[string]time.Time // when a removed replica is deleted
 	aside            map[string][]*metapb.AsideRows
-	damaged          map[string]string    // replicas with damaged files: segment, or log
+	damaged          map[string]string    // what is damaged of a replica: segment, or log
 	stuck            map[string]time.Time // since when the flushes of replicas fail
 }
 

@@ -27,7 +27,7 @@ func TestReplicaThatCannotFlush(t *testing.T) {
 			"a leader", func(w *world) { w.node("a", "b", "c", "d").shard(3, "a", "b", "c").stick(1, "a") },
 			[]string{"b", "c", "d"},
 		},
-		{"the only one", func(w *world) { w.node("a", "b").shard(1, "a").shard(1, "b").stick(1, "a") }, []string{"b"}},
+		{"the only replica", func(w *world) { w.node("a", "b").shard(1, "a").shard(1, "b").stick(1, "a") }, []string{"b"}},
 		{
 			"no other node", func(w *world) { w.node("a", "b", "c").shard(3, "a", "b", "c").stick(1, "a") },
 			[]string{"a", "b", "c"},
@@ -37,7 +37,7 @@ func TestReplicaThatCannotFlush(t *testing.T) {
 			func(w *world) { w.node("a/1", "b/2", "c/3", "d/1", "e/3").shard(3, "a", "b", "c").stick(1, "c") },
 			[]string{"a", "b", "e"},
 		},
-		{"another one cannot either", func(w *world) {
+		{"another replica cannot flush either", func(w *world) {
 			w.node("a", "b", "c", "d", "e").shard(3, "a", "b", "c").shard(1, "d").stick(1, "c").stick(2, "d")
 		}, []string{"a", "b", "e"}},
 	} {
@@ -67,7 +67,7 @@ func TestReplicaThatCannotFlush(t *testing.T) {
 	}
 }
 
-// TestStuckReplicasAreTold checks the messages about them to the operator.
+// TestStuckReplicasAreTold checks the messages to the operator about replicas that cannot flush.
 func TestStuckReplicasAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t).node("a", "b", "c", "d").shard(3, "a", "b", "c").stick(1, "c")
@@ -86,7 +86,7 @@ func TestStuckReplicasAreTold(t *testing.T) {
 		time.Sleep(70 * time.Second)
 		got := problems()
 		for _, want := range []string{
-			"warning: shard 1: its replica on node node-c", "for 1m30s (no file for you)",
+			"warning: shard 1: its replica on node node-c", "for 1m30s (cannot create a file)",
 			"check the disk of node node-c", "moves to another node in 13m30s",
 		} {
 			if !strings.Contains(got, want) {
@@ -95,7 +95,7 @@ func TestStuckReplicasAreTold(t *testing.T) {
 		}
 		w.groups[1].leader = "c"
 		if got := problems(); !strings.HasPrefix(got, "critical") {
-			t.Errorf("of a leader: %s", got)
+			t.Errorf("the message about a leader: %s", got)
 		}
 	})
 }

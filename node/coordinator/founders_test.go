@@ -24,7 +24,7 @@ func TestFoundersKeepTheirVotes(t *testing.T) {
 		status.Members, status.Leader = members, "a"
 		for _, m := range members {
 			if m.NodeId == "c" {
-				m.SilentNanos = -1 // it has not answered yet
+				m.SilentNanos = -1 // The voter has not answered yet.
 			}
 		}
 		snap := snapshot.New(time.Now(), snapshot.Limits{}.WithDefaults(), status, nil, nil)

@@ -38,10 +38,10 @@ const (
 const (
 	// maxCopies limits how often the rows of a table are copied from the start.
 	maxCopies = 5
-	// closedFor is the maximum time that writes wait. After that the present shards take them
-	// again, and the copy restarts.
+	// closedFor is the maximum time for which writes wait. After that the present shards accept them again, and the
+	// copy restarts.
 	closedFor = 6 * time.Second
-	// askWait is the time that one request waits for the copy to be complete.
+	// askWait is the time for which one request waits until the copy is complete.
 	askWait = time.Second
 )
 
@@ -87,8 +87,8 @@ func handOver(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) de
 	return d.copied(p.done, p.total)
 }
 
-// prepareCopy returns the next step while the metadata do not list this operation's copy, or the
-// end of the operation if it was cancelled or became impossible.
+// prepareCopy returns the next step while the metadata do not list the copy of this operation. If the operation was
+// cancelled or became impossible, it ends the operation.
 func prepareCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) (decision, bool) {
 	h, name := t.Handoff, t.Database+"."+t.Name
 	switch {
@@ -119,7 +119,7 @@ func prepareCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table)
 	return decision{}, false
 }
 
-// copyProgress is how much of a table's rows the present shards have copied.
+// copyProgress is how many rows of a table the present shards have copied.
 type copyProgress struct {
 	done, total int64  // bytes
 	behind      bool   // a shard has not yet copied what it had when the copy was started
@@ -127,8 +127,8 @@ type copyProgress struct {
 	waits       string // why the first waiting shard waits
 }
 
-// progressOf combines the answers of the nodes that copy the rows of t. If it has to ask one of
-// them first, or one failed, it returns that as the decision.
+// progressOf combines the answers of the nodes that copy the rows of t. If one of these nodes has to be asked first,
+// or failed, progressOf returns a decision.
 func progressOf(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) (copyProgress, decision, bool) {
 	p := copyProgress{complete: true}
 	answers := snap.Copies[t.Handoff.ID]
@@ -165,9 +165,8 @@ func handedOver(snap *snapshot.Snapshot, op *metapb.Operation) *schema.Table {
 	return snap.Tables[op.GetTable().GetCopy()]
 }
 
-// tellNew seals the finish in the logs of the new shards. Replicas that have it in their log have
-// all rows; until then only their leader may be read. Writes carry the same note, so nothing waits
-// for a shard without a leader.
+// tellNew writes the end of the move to the logs of the new shards. A replica whose log has this entry has all rows;
+// until then only the leader may be read. Writes carry the same note, so nothing waits for a shard without a leader.
 func tellNew(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) decision {
 	shards := t.Writable().Shards()
 	for _, id := range shards {
@@ -187,7 +186,7 @@ func tellNew(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) dec
 	return finished("%s the rows of table %s.%s and %s its writes", shardsHave(shards), t.Database, t.Name, takeOf(shards))
 }
 
-// placeTable is a step of the metadata.
+// placeTable returns the act that applies a step of a move in the metadata.
 func placeTable(snap *snapshot.Snapshot, what string, t *schema.Table, step metapb.PlaceTable_Step) *act {
 	c := &metapb.PlaceTable{TableId: t.ID, Epoch: t.Writable().Epoch, Step: step}
 	if t.Handoff != nil {
@@ -210,7 +209,7 @@ func dropCopies(snap *snapshot.Snapshot) *act {
 	return nil
 }
 
-// beginCopy records a new copy in the metadata, unless that was tried too often.
+// beginCopy records a new copy in the metadata, unless the copy was tried too often.
 func beginCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) decision {
 	if t.Writable().Closed {
 		return giveUp(snap, op, t, "the copy is not the one that this operation started")
@@ -218,10 +217,10 @@ func beginCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) d
 	tries := op.GetTable().GetCopies()
 	if tries >= maxCopies {
 		if t.Handoff != nil {
-			return giveUp(snap, op, t, cmp.Or(op.GetTable().GetWhy(), "it failed too often"))
+			return giveUp(snap, op, t, cmp.Or(op.GetTable().GetWhy(), "the copy failed too often"))
 		}
-		return failed("end", "the rows of table %s.%s stay where they were: they were copied %d times, and it failed each "+
-			"time; the last one: %s", t.Database, t.Name, tries, cmp.Or(op.GetTable().GetWhy(), "not known"))
+		return failed("end", "the rows of table %s.%s stay where they were: they were copied %d times, and failed each "+
+			"time; the last error: %s", t.Database, t.Name, tries, cmp.Or(op.GetTable().GetWhy(), "not known"))
 	}
 	if why := whyNeverThere(snap, op.ToShards); why != "" {
 		if t.Handoff != nil {
@@ -243,13 +242,13 @@ func beginCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) d
 	})
 }
 
-// forgetCopiers clears what the shards of a table have done for a copy, because another one starts.
+// forgetCopiers clears the record of what the shards of a table did for the last copy, because a new one starts.
 func forgetCopiers(op *metapb.Operation) {
 	p := operation.TableProgress(op)
 	p.Copiers, p.Sealed = nil, nil
 }
 
-// giveUp drops the copy. If writes waited, the present shards take them again.
+// giveUp drops the copy. If writes waited, the present shards accept them again.
 func giveUp(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table, why string) decision {
 	if t.Handoff == nil {
 		return wait(stepUndo, "the copy is given up: %s", why)
@@ -261,8 +260,8 @@ func giveUp(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table, why 
 	})
 }
 
-// askToCopy makes the leader of a shard copy its rows. The node is recorded first, and only one
-// node is asked, because a second one would start in the middle of the first one's work.
+// askToCopy makes the leader of a shard copy its rows. The node is recorded first, and only one node is asked,
+// because a second one would interfere with the first one.
 func askToCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table, shard uint32) decision {
 	if t.Writable().Closed {
 		return giveUp(snap, op, t, fmt.Sprintf("no node copied the rows of shard %d", shard))
@@ -288,8 +287,7 @@ func askToCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table, s
 	})
 }
 
-// sealClosed closes the table in the logs of the present shards. ok is false if all have recorded
-// it.
+// sealClosed closes the table in the logs of the present shards. ok is false if all of them have recorded it.
 func sealClosed(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) (d decision, ok bool) {
 	for _, id := range t.Shards() {
 		if slices.Contains(op.GetTable().GetSealed(), id) {

@@ -11,8 +11,8 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// balanceLeaders transfers the leadership of one shard if a node leads many more shards than
-// another one that has a replica of it. It leaves nodes alone that are about to restart.
+// balanceLeaders transfers the leadership of one shard if a node leads many more shards than another node with a
+// replica of that shard. It ignores nodes that are about to restart.
 func balanceLeaders(snap *snapshot.Snapshot) *act {
 	led := snap.Led()
 	var best *act
@@ -37,7 +37,7 @@ func balanceLeaders(snap *snapshot.Snapshot) *act {
 	return best
 }
 
-// restartTime is the time that a node that was drained for a restart gets no leadership.
+// restartTime is the time for which a node that was drained for a restart becomes no leader.
 const restartTime = 2 * time.Minute
 
 func restarting(snap *snapshot.Snapshot, id string) bool {
@@ -63,7 +63,7 @@ func leadSound(snap *snapshot.Snapshot) *act {
 	return nil
 }
 
-// leadAway makes another voter the leader.
+// leadAway makes another voter the leader of a shard.
 func leadAway(snap *snapshot.Snapshot, s *metapb.Shard, g *snapshot.Group, from []string) (decision, bool) {
 	to := successor(snap, s, g, from)
 	if to == "" {

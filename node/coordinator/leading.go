@@ -21,9 +21,9 @@ type leading struct {
 	copies   map[uint64]map[uint32]snapshot.Copy // by id of the copy
 	meter    *meter
 	hotSince map[uint64]time.Time
-	// closedSince is when this leader first saw that a table is closed in its epoch, unchangedSince
-	// when it first saw a version of an operation, pairedSince when it promoted a second voter, and
-	// emptySince when it first saw that a retiring shard has no table.
+	// closedSince is when this leader first saw that a table is closed in its epoch. unchangedSince is when it first
+	// saw a version of an operation. pairedSince is when it promoted a second voter. emptySince is when it first saw
+	// that a retiring shard has no table.
 	closedSince, unchangedSince, pairedSince, emptySince map[version]time.Time
 
 	began       time.Time
@@ -52,10 +52,10 @@ type failure struct {
 type outcome struct {
 	id    uint64
 	err   error
-	shard uint32 // 0: none
+	shard uint32 // 0 if the call is about no shard
 	group snapshot.Membership
-	// The answer about a handoff, by shard.
-	copy   uint64 // 0: none
+	// copy and answer are the answer about a copy of a table.
+	copy   uint64 // 0 if there is none
 	copies map[uint32]snapshot.Copy
 }
 
@@ -104,5 +104,5 @@ func (l *leading) take(o outcome) {
 	f.until = time.Now().Add(min(250*time.Millisecond<<min(f.count-1, 8), maxPause))
 }
 
-// errLost means that another process has changed the record meanwhile.
+// errLost means that another process has changed the record in the meantime.
 var errLost = errors.New("the operation was changed meanwhile")

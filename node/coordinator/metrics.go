@@ -77,7 +77,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return m
 }
 
-// publish makes the gauges show a snapshot, or nothing if it is nil.
+// publish sets the gauges from a snapshot. They have no values if it is nil.
 func (m *metrics) publish(snap *snapshot.Snapshot) {
 	if snap != nil {
 		shown := *snap
@@ -127,7 +127,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	gauge(nodesDesc, len(snap.Status.Nodes))
 	gauge(shardsDesc, len(snap.Status.Shards))
 	counts := map[[2]string]int{}
-	// Start each counter at 0: a missing counter could mean anything.
+	// Start each counter at 0: otherwise a missing counter could mean zero or unknown.
 	for _, kind := range operation.Kinds {
 		counts[[2]string{kind, "running"}] = 0
 	}

@@ -26,8 +26,8 @@ func TestNodesDown(t *testing.T) {
 	}
 }
 
-// TestEmptyShardAlarmsNobody checks that a retiring shard without tables neither counts as
-// unavailable nor lowers the tolerance, and that one with a table does.
+// TestEmptyShardAlarmsNobody checks that a retiring shard without tables neither counts as unavailable nor lowers the
+// tolerance. A retiring shard with a table must count.
 func TestEmptyShardAlarmsNobody(t *testing.T) {
 	for _, c := range []struct {
 		name                          string

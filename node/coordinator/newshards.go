@@ -9,8 +9,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// initialShards creates the shards of a new cluster once all seeds have joined, or, if the seeds
-// are not known, when no other node has joined for a moment.
+// initialShards creates the shards of a new cluster once all seeds have joined. If the seeds are unknown, it waits
+// until no other node has joined for a moment.
 func initialShards(snap *snapshot.Snapshot) *act {
 	set := snap.Status.GetSettings()
 	if set.GetInitialShards() == 0 {
@@ -38,9 +38,9 @@ func initialShards(snap *snapshot.Snapshot) *act {
 	})
 }
 
-// shardsForNewNodes creates shards for a node that has joined and holds none, so that new tables
-// and hot tables are written there at once. It stops when there are a few shards for each node.
-// Then, and for a node that was drained before, replicas are moved there instead.
+// shardsForNewNodes creates shards for a node that has joined and holds none, so that new tables and hot tables are
+// written there at once. It stops at a few shards for each node. After that, and for a node that was drained before,
+// replicas are moved to the node instead.
 func shardsForNewNodes(snap *snapshot.Snapshot) *act {
 	if snap.Status.GetSettings().GetInitialShards() > 0 || len(snap.Shards) == 0 || snap.StableFor < snap.Limits.Settle {
 		return nil
@@ -109,8 +109,8 @@ func cameLater(snap *snapshot.Snapshot, n *metapb.Node) bool {
 	return true
 }
 
-// tookAway reports whether a shard is being retired, or was retired since a node joined. A user who
-// reduces the number of shards wants no new ones.
+// tookAway reports whether a shard is being retired, or was retired since a node joined. Users who reduce the number
+// of shards want no new ones.
 func tookAway(snap *snapshot.Snapshot, n *metapb.Node) bool {
 	return slices.ContainsFunc(snap.Operations, func(op *metapb.Operation) bool {
 		return op.Kind == operation.ShardRemove && op.CreatedUnixNano >= n.RegisteredUnixNano &&

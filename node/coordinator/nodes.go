@@ -23,10 +23,10 @@ func beingEmptied(snap *snapshot.Snapshot, id string) bool {
 
 // The steps of node-drain, node-decommission and rebalance.
 const (
-	stepMark    = "mark"    // the node gets nothing new
-	stepLeaders = "leaders" // other nodes lead its shards
-	stepMembers = "members" // it leaves the metadata group
-	stepForget  = "forget"  // the cluster forgets it
+	stepMark    = "mark"    // the node gets no new replicas
+	stepLeaders = "leaders" // other nodes become leaders of its shards
+	stepMembers = "members" // the node leaves the metadata group
+	stepForget  = "forget"  // the node is removed from the cluster
 )
 
 // drainNode implements node-drain and node-decommission. A drain for a restart moves only
@@ -36,7 +36,7 @@ func drainNode(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	n := snap.Nodes[op.NodeId]
 	if n == nil {
 		if op.Kind == operation.NodeDecommission && op.Step == stepForget {
-			return finished("node %s holds nothing and is forgotten", cmp.Or(op.GetNode().GetName(), op.NodeId))
+			return finished("node %s has no replicas and was removed from the cluster", cmp.Or(op.GetNode().GetName(), op.NodeId))
 		}
 		return failed("end", "there is no node %s", op.NodeId)
 	}
@@ -79,7 +79,7 @@ func endDrain(snap *snapshot.Snapshot, op *metapb.Operation, down bool) decision
 		return finished("node %s has no replicas and gets none: 'cordwood node undrain %s' makes it active again",
 			snap.Name(id), snap.Name(id)).copied(total, total)
 	case snap.Alive(id):
-		return finished("node %s holds nothing: stop it, then 'cordwood node remove %s'", snap.Name(id),
+		return finished("node %s has no replicas: stop it, then 'cordwood node remove %s'", snap.Name(id),
 			snap.Name(id)).copied(total, total)
 	case !down:
 		return wait(stepForget, "node %s has not reported to this leader yet, and may be alive", snap.Name(id))
@@ -93,8 +93,8 @@ func setState(snap *snapshot.Snapshot, id string, state metapb.NodeState) *act {
 	})}
 }
 
-// shardsOn returns the shards that list a node. If the node answers, it also returns the shards
-// whose files the node still has to remove.
+// shardsOn returns the shards that list a node. If the node answers, it also returns the shards whose files the node
+// still has to delete.
 func shardsOn(snap *snapshot.Snapshot, id string) []*metapb.Shard {
 	var out []*metapb.Shard
 	for _, s := range snap.Status.Shards {
@@ -146,7 +146,7 @@ func drainForRestart(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		return finished("node %s may be restarted; shards %s have no other replica and cannot be written or read meanwhile",
 			snap.Name(op.NodeId), strings.Join(alone, ", "))
 	}
-	return finished("node %s leads nothing and may be restarted", snap.Name(op.NodeId))
+	return finished("node %s leads no shard and may be restarted", snap.Name(op.NodeId))
 }
 
 // emptyNode starts moves of the node's replicas; the planner limits how many run at a time.
@@ -176,7 +176,7 @@ func emptyNode(snap *snapshot.Snapshot, op *metapb.Operation, held []*metapb.Sha
 	return wait(stepParts, "%s", whyHeld(snap, op, held, plan)).copied(total-left, total)
 }
 
-// whyHeld returns why a node still holds shards although no move is running.
+// whyHeld returns the reason why a node still holds shards although no move is running.
 func whyHeld(snap *snapshot.Snapshot, op *metapb.Operation, held []*metapb.Shard, plan placement.Plan) string {
 	var why []string
 	for _, s := range held {
@@ -217,12 +217,12 @@ func undoDrain(snap *snapshot.Snapshot, op *metapb.Operation, n *metapb.Node) de
 	if n.State == metapb.NodeState_NODE_STATE_DRAINING || n.State == metapb.NodeState_NODE_STATE_DRAINED {
 		return call(stepUndo, "the node is active again", setState(snap, n.Id, metapb.NodeState_NODE_STATE_UP))
 	}
-	return cancelled("node %s is active again; what was moved stays where it is", snap.Name(n.Id))
+	return cancelled("node %s is active again; replicas that were moved stay where they are", snap.Name(n.Id))
 }
 
 // forgetNode removes a node that does not answer from the cluster.
 func forgetNode(snap *snapshot.Snapshot, op *metapb.Operation) decision {
-	return call(stepForget, fmt.Sprintf("the cluster forgets node %s", snap.Name(op.NodeId)),
+	return call(stepForget, fmt.Sprintf("node %s is removed from the cluster", snap.Name(op.NodeId)),
 		&act{what: "remove node", propose: command(snap, func(c *metapb.Command) {
 			c.Op = &metapb.Command_RemoveNode{RemoveNode: &metapb.RemoveNode{NodeId: op.NodeId}}
 		})})

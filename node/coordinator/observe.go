@@ -12,8 +12,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// gathered reports whether all nodes that may hold shards have joined: all seeds are known, the
-// holders among them have reported, and no other node has joined.
+// gathered reports whether all nodes that may hold shards have joined: all seeds are known, those with the role shard
+// have reported, and no other node has joined.
 func (c *Coordinator) gathered(snap *snapshot.Snapshot) bool {
 	if c.cfg.Holders == nil {
 		return false
@@ -28,7 +28,7 @@ func (c *Coordinator) gathered(snap *snapshot.Snapshot) bool {
 	return ok && len(holders) > 0
 }
 
-// snapshot makes a snapshot of a status, with the observations of this leader.
+// snapshot makes a snapshot from a status and the observations of this leader.
 func (l *leading) snapshot(status *metapb.StatusResponse) *snapshot.Snapshot {
 	var tables []*schema.Table
 	for _, d := range l.cfg.Meta.Databases() {
@@ -64,7 +64,7 @@ func (l *leading) snapshot(status *metapb.StatusResponse) *snapshot.Snapshot {
 	snap.PairedFor, l.pairedSince = ages(now, l.pairedSince, func(yield func(version) bool) {
 		for _, op := range snap.Running() {
 			at := op.GetReplicas().GetPromotedUnixNano()
-			promotion := uint32(at / int64(time.Millisecond)) //nolint:gosec // tells promotions apart
+			promotion := uint32(at / int64(time.Millisecond)) //nolint:gosec // distinguishes promotions
 			if at != 0 && !yield(version{op.Id, promotion}) {
 				return
 			}
@@ -110,9 +110,8 @@ func (l *leading) hotFor(snap *snapshot.Snapshot, tables []*schema.Table, now ti
 	return hot
 }
 
-// ages returns the age of each version, as far as this leader has observed it on its monotonic
-// clock. It does not use times in the metadata, which come from other clocks. since is its previous
-// result.
+// ages returns the age of each version, as measured by this leader on its monotonic clock. It does not use times in
+// the metadata, which come from other clocks. since is its previous result.
 func ages(now time.Time, since map[version]time.Time,
 	there iter.Seq[version],
 ) (map[uint64]time.Duration, map[version]time.Time) {
@@ -127,9 +126,9 @@ func ages(now time.Time, since map[version]time.Time,
 	return out, next
 }
 
-// emptyFor returns, by shard, how long retiring shards have had no table, and since when on this
-// leader's clock. It adds the time that earlier leaders recorded. No table came in between, because
-// the metadata assign no table to such a shard.
+// emptyFor returns, by shard, how long retiring shards have had no table, and since when on this leader's clock. It
+// adds the time that earlier leaders recorded. No table can have come in between, because the metadata assign no
+// table to such a shard.
 func emptyFor(snap *snapshot.Snapshot, since map[version]time.Time) (map[uint64]time.Duration, map[version]time.Time) {
 	out, next := map[uint64]time.Duration{}, map[version]time.Time{}
 	for _, op := range snap.Running() {

@@ -24,7 +24,7 @@ func part(of *metapb.Operation, kind string, set func(*metapb.Operation)) *metap
 	return op
 }
 
-// movePart returns a move of a plan as an operation.
+// movePart returns an operation for a move of a plan.
 func movePart(snap *snapshot.Snapshot, op *metapb.Operation, m placement.Move) *metapb.Operation {
 	kind := operation.ShardMove
 	if m.From == "" || m.To == "" || !snap.Alive(m.From) {

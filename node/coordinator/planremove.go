@@ -9,8 +9,7 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// planRemoval returns the effect of a requested shard-remove, computed by the functions that
-// execute it.
+// planRemoval returns the effect of a requested shard-remove. The functions that execute it compute the plan.
 func (a *Admin) planRemoval(ctx context.Context, snap *snapshot.Snapshot,
 	op *metapb.Operation,
 ) (*clusterapi.Answer, error) {
@@ -40,8 +39,7 @@ func (a *Admin) planRemoval(ctx context.Context, snap *snapshot.Snapshot,
 	return &clusterapi.Answer{Removal: plan}, nil
 }
 
-// tableSizes asks the shards for the sizes of tables in bytes. Each shard counts with its largest
-// replica.
+// tableSizes asks the shards for the sizes of tables in bytes. For each shard, the largest replica counts.
 func (a *Admin) tableSizes(ctx context.Context, moves []removal) (map[uint64]int64, error) {
 	out := map[uint64]int64{}
 	if a.shards == nil || len(moves) == 0 {

@@ -16,7 +16,7 @@ type meter struct {
 	last snapshot.Rates
 }
 
-// meterKey identifies a count, which starts again with each process.
+// meterKey identifies a counter, which starts at 0 with each process.
 type meterKey struct {
 	node    string
 	process uint64
@@ -59,7 +59,7 @@ func (m *meter) read(now time.Time, status *metapb.StatusResponse) snapshot.Rate
 			out.Shard[r.ShardId] += update(m.shards, key, r.IngestedBytes, at, m.last.Shard[r.ShardId])
 			for _, t := range r.Tables {
 				key.table = t.TableId
-				out.Table[t.TableId] += update(m.tables, key, t.Bytes, at, 0) // it may have other shards
+				out.Table[t.TableId] += update(m.tables, key, t.Bytes, at, 0) // the table may have other shards
 			}
 		}
 	}
@@ -85,7 +85,7 @@ func between(first, second *metapb.StatusResponse, took time.Duration) map[uint3
 	return m.read(begin.Add(took), second).Shard
 }
 
-// update processes one count. before is the previous rate if it is known from another source.
+// update processes one count. before is the previous rate if another source has reported it.
 func update(group map[meterKey]*gauge, key meterKey, bytes int64, at time.Time, before float64) float64 {
 	g := group[key]
 	if g == nil {

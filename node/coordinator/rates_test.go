@@ -43,6 +43,6 @@ func TestRatesBetween(t *testing.T) {
 		t.Errorf("4000 bytes in 2 s are %.0f a second", got)
 	}
 	if got := between(ingested("a", 5000), ingested("b", 9000), 2*time.Second)[1]; got != 0 {
-		t.Errorf("of another leader nothing is known, got %.0f a second", got)
+		t.Errorf("the rate of another leader should be unknown, got %.0f a second", got)
 	}
 }

@@ -21,7 +21,7 @@ func rebalance(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		if len(running) > 0 {
 			return cancelParts(snap, running)
 		}
-		return cancelled("what was moved stays where it is; parts that were started: %d", op.GetRebalance().GetParts())
+		return cancelled("replicas and tables that were moved stay where they are; parts that were started: %d", op.GetRebalance().GetParts())
 	}
 	if snap.Status.GetSettings().GetRebalancePaused() {
 		return wait(stepParts,
@@ -47,7 +47,7 @@ func rebalance(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		}
 		if len(running) == 0 && len(plan.Blocked) > 0 {
 			b := plan.Blocked[0]
-			return failed("end", "moved %s, and the rest cannot be: shard %d: %s",
+			return failed("end", "moved %s, and the rest cannot be moved: shard %d: %s",
 				words.Say(len(ended), "replica or table", "replicas or tables"), b.Shard, snap.Relabel(b.Reason))
 		}
 	}
@@ -58,7 +58,7 @@ func rebalance(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		return finished("nothing was moved, and no table is so hot that another shard should take it: %s", even)
 	}
 	return finished("moved %s: %s", words.Say(begun, "replica or table", "replicas or tables"),
-		cmp.Or(even, "one rebalance moves no more; start another one"))
+		cmp.Or(even, "that is the maximum of one rebalance; start another one"))
 }
 
 func tableParts(snap *snapshot.Snapshot, op *metapb.Operation) []*metapb.Operation {

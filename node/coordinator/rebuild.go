@@ -51,8 +51,8 @@ func rebuildReplica(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		snap.Name(node)).copied(g.Bytes, g.Bytes)
 }
 
-// cancelAfter is the time after which a requested removal can no longer take effect: longer than a
-// call and a report take.
+// cancelAfter is the time after which a requested removal can no longer take effect. It is longer than a call and a
+// report take.
 const cancelAfter = 15 * time.Second
 
 // withdraw removes the damaged replica from its group and its node.

@@ -22,15 +22,15 @@ func TestKeepDamaged(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		world func(w *world)
-		// why is a part of the reason for which the replica stays; empty if it may be removed.
+		// why is a part of the reason why the replica stays; empty if it may be removed.
 		why   string
 		never bool
 	}{
-		{"all others are sound", func(w *world) { three(w) }, "", false},
+		{"all others are undamaged", func(w *world) { three(w) }, "", false},
 		{"two replicas", func(w *world) { w.node("a", "c").shard(2, "a", "c").damage(1, "c", damagedSegment) }, "", false},
 		{"it leads", func(w *world) { three(w); w.groups[1].leader = "c" }, "", false},
 		{"its log", func(w *world) { three(w).damage(1, "c", damagedLog) }, "", false},
-		{"the only one", func(w *world) { w.node("c").shard(1, "c").damage(1, "c", damagedSegment) }, "from a backup", true},
+		{"the only replica", func(w *world) { w.node("c").shard(1, "c").damage(1, "c", damagedSegment) }, "from a backup", true},
 		{
 			"another is down", func(w *world) { three(w).down["b"] = time.Now().Add(-time.Minute) },
 			"node node-b does not answer", false,
@@ -46,7 +46,7 @@ func TestKeepDamaged(t *testing.T) {
 			"it is drained", func(w *world) { three(w).nodes["c"].State = metapb.NodeState_NODE_STATE_DRAINING },
 			"drained", true,
 		},
-		{"nobody leads", func(w *world) { three(w).groups[1].leader = "" }, "no leader", false},
+		{"no leader", func(w *world) { three(w).groups[1].leader = "" }, "no leader", false},
 		{"a learner", func(w *world) { three(w).groups[1].learners = []string{"d"} }, "the members of shard 1 change", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestRebuildAutomatic(t *testing.T) {
 		{"a leader", func(w *world) { w.damage(1, "a", damagedSegment) }},
 		{"a log", func(w *world) { w.damage(1, "b", damagedLog) }},
 		{"all of a node", func(w *world) { w.damage(1, "b", damagedLog).damage(2, "b", damagedSegment) }},
-		{"one each of several nodes", func(w *world) { w.damage(1, "b", damagedLog).damage(2, "a", damagedSegment) }},
+		{"one on each of several nodes", func(w *world) { w.damage(1, "b", damagedLog).damage(2, "a", damagedSegment) }},
 		{"while another node is away", func(w *world) {
 			w.damage(1, "a", damagedSegment).down["b"] = time.Now()
 			w.later(30*time.Second, func() { delete(w.down, "b") })
@@ -114,8 +114,8 @@ func TestLeaderWithoutRows(t *testing.T) {
 	})
 }
 
-// TestRebuildNodeLost loses the node for good after its replica was removed. The shard gets another
-// replica elsewhere.
+// TestRebuildNodeLost loses the node for good after its replica was removed. The shard gets another replica on
+// another node.
 func TestRebuildNodeLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t).node("a", "b", "c", "d").shard(3, "a", "b", "c").shard(1, "d").voting("a", "b", "d").damage(1, "c",
@@ -170,12 +170,12 @@ func TestDamageInStatus(t *testing.T) {
 	}
 }
 
-// TestRebuildRests checks that a report from before the first rebuild does not start a second one.
+// TestRebuildRests checks that a report that was sent before the first rebuild does not start a second one.
 func TestRebuildRests(t *testing.T) {
 	now := time.Now()
 	for _, c := range []struct {
 		state metapb.OperationState
-		ended time.Duration // how long ago it ended
+		ended time.Duration // time since the last rebuild ended
 		want  bool
 	}{
 		{metapb.OperationState_OPERATION_STATE_RUNNING, 0, true},

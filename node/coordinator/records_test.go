@@ -17,9 +17,9 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// TestGoldenRecordsAreDecided passes the golden records of package operation to the rules, as after
-// an upgrade during operations. Each kind must find its rule. A future kind must be refused with a
-// reason and keep its progress.
+// TestGoldenRecordsAreDecided passes the golden records of package operation to decide, as after an upgrade during
+// operations. Each kind must be decided. A kind of a later version must be refused with a reason and keep its
+// progress.
 func TestGoldenRecordsAreDecided(t *testing.T) {
 	files, err := filepath.Glob("operation/testdata/records/*/*.pb")
 	if err != nil || len(files) == 0 {
@@ -46,7 +46,7 @@ func TestGoldenRecordsAreDecided(t *testing.T) {
 			const refused = "does not know operations of kind"
 			if slices.Contains(operation.Kinds, op.Kind) {
 				if strings.Contains(d.reason, refused) {
-					t.Errorf("%s has no rule: %s", op.Kind, d.reason)
+					t.Errorf("%s is not decided: %s", op.Kind, d.reason)
 				}
 				return
 			}

@@ -19,7 +19,7 @@ import (
 // The steps of shard-remove, beside stepMark, stepParts, stepClean and stepUndo.
 const (
 	stepQuiet  = "quiet"  // nothing reads the shard, and it remembers no keys of requests
-	stepRetire = "retire" // the metadata forget it
+	stepRetire = "retire" // the metadata no longer list the shard
 )
 
 const (
@@ -28,16 +28,14 @@ const (
 	// removalTries is the number of tries to move a table off a shard; each try makes several
 	// copies.
 	removalTries = 3
-	// minEmpty is the minimum time that a shard must have had no table. Routers may use a copy of
-	// the metadata that is up to ten seconds old, and the next report of a shard's nodes shows
-	// whether routers still use it.
+	// minEmpty is the minimum time for which a shard must have had no table. Routers may use a copy of the metadata
+	// that is up to ten seconds old, and the next report of a shard's nodes shows whether routers still use it.
 	minEmpty = 10*time.Second + snapshot.SilentAfter
 	// KeysRemembered is the time for which a shard remembers keys of requests; it equals
 	// rules.KeyTTL of package shard.
 	KeysRemembered = 15 * time.Minute
-	// maxEmpty is the time after its last table at which a shard cannot remember any key, whatever
-	// its replicas report: a reopened replica does not know how much time has passed since the last
-	// entry of its log.
+	// maxEmpty is the time, since its last table left, after which a shard cannot remember any key, whatever its
+	// replicas report. A reopened replica does not know how much time has passed since the last entry of its log.
 	maxEmpty = KeysRemembered + minEmpty
 )
 
@@ -89,8 +87,8 @@ func removeShard(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	}).copied(total, total)
 }
 
-// rememberEmpty records how long the shard has been without tables, to the minute, since each
-// change is stored.
+// rememberEmpty records how long the shard has been without tables. It rounds to minutes, since each change is
+// stored.
 func rememberEmpty(op *metapb.Operation, empty time.Duration, d decision) decision {
 	nanos := int64(empty.Truncate(time.Minute))
 	if nanos == op.GetShardRemove().GetEmptyNanos() {
@@ -158,8 +156,8 @@ func whyNoRemoval(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard
 	return ""
 }
 
-// whyShardStays returns why a shard cannot be retired in the present state of the cluster, or an
-// empty text.
+// whyShardStays returns the reason why a shard cannot be retired in the present state of the cluster, or an empty
+// text.
 func whyShardStays(snap *snapshot.Snapshot, s *metapb.Shard) string {
 	others := len(otherShards(snap, s.Id))
 	if others == 0 {
@@ -197,8 +195,7 @@ func otherShards(snap *snapshot.Snapshot, id uint32) (out []uint32) {
 	return out
 }
 
-// sheltering returns, by id, the shards that are left if a shard is retired and have at least as
-// many replicas.
+// sheltering returns, by id, the shards that are left if a shard is retired and that have at least as many replicas.
 func sheltering(snap *snapshot.Snapshot, s *metapb.Shard) []uint32 {
 	return slices.DeleteFunc(otherShards(snap, s.Id), func(id uint32) bool {
 		return snapshot.Want(snap.Shards[id]) < snapshot.Want(s)
@@ -343,8 +340,8 @@ func whyNeeded(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard) s
 	return whyRead(snap, s)
 }
 
-// whyRead returns which readers a shard without tables still has, or which keys it still remembers,
-// or an empty text.
+// whyRead returns which readers a shard without tables still has, or which keys it still remembers. It is empty if
+// there are none.
 func whyRead(snap *snapshot.Snapshot, s *metapb.Shard) string {
 	empty := snap.EmptyFor[uint64(s.Id)]
 	for _, id := range slices.Concat(s.Replicas, s.Learners) {
@@ -359,7 +356,7 @@ func whyRead(snap *snapshot.Snapshot, s *metapb.Shard) string {
 				words.Say(int(r.Pins), "query or backup reads", "queries or backups read"), s.Id, snap.Label(id))
 		case r.KeysNanos > 0 && empty < maxEmpty:
 			left := min(time.Duration(r.KeysNanos), maxEmpty-empty)
-			// Whole minutes: each change of the text is stored.
+			// Round to whole minutes: each change of the text is stored.
 			return fmt.Sprintf("shard %d remembers the Idempotency-Keys of requests for %s more, so that they are not stored "+
 				"twice if they are repeated",
 				s.Id, words.Count(int((left+time.Minute-1)/time.Minute), "minute"))
@@ -368,7 +365,7 @@ func whyRead(snap *snapshot.Snapshot, s *metapb.Shard) string {
 	return ""
 }
 
-// keepFrom makes a removal undo its changes, starting with the next step.
+// keepFrom makes a removal undo its changes, starting with the next step, because of why.
 func keepFrom(why string) decision {
 	if len(why) > maxUndo {
 		why = strings.ToValidUTF8(why[:maxUndo], "") + "…"

@@ -34,13 +34,13 @@ func TestShardRemoveRefused(t *testing.T) {
 		want    string
 	}{
 		{"no shard", func(*world) {}, clusterapi.Request{}, "shard-remove needs shard"},
-		{"an unknown one", func(*world) {}, clusterapi.Request{Shard: 9}, "there is no shard 9: there are 1, 2, 3"},
+		{"an unknown shard", func(*world) {}, clusterapi.Request{Shard: 9}, "there is no shard 9: there are 1, 2, 3"},
 		{
 			"an older cluster", func(w *world) { w.version = 8 },
 			clusterapi.Request{Shard: 2},
 			"before the cluster uses protocol version 9; it uses 8",
 		},
-		{"the last one", func(w *world) {
+		{"the last shard", func(w *world) {
 			w.shards[1].Retiring, w.shards[3].Retiring = true, true
 		}, clusterapi.Request{Shard: 2}, "there is no other shard that stays; add one with 'cordwood shard add'"},
 		{"a table needs three", func(w *world) {
@@ -56,11 +56,11 @@ func TestShardRemoveRefused(t *testing.T) {
 			"its rows have 3 replicas, and no other shard has as many, so the rows of table public.t8 would have fewer",
 		},
 		{
-			"it is removed already", func(w *world) { w.request(removes(2)) },
+			"it is being removed already", func(w *world) { w.request(removes(2)) },
 			clusterapi.Request{Shard: 2},
 			"operation 1 removes shard 2 already",
 		},
-		{"it is being made", func(w *world) {
+		{"it is being created", func(w *world) {
 			w.request(&metapb.Operation{
 				Kind:     operation.ShardAdd,
 				Progress: &metapb.Operation_ShardAdd{ShardAdd: &metapb.ShardAddProgress{Count: 2, Begun: true, Base: 1}},
@@ -199,7 +199,7 @@ func TestShardRemoveWaits(t *testing.T) {
 			"(shard-move shard 2) has to end first",
 		},
 		{
-			"an operation that may make it anew", func(w *world) {
+			"an operation that may create it again", func(w *world) {
 				w.request(&metapb.Operation{
 					Kind:     operation.ShardDrop,
 					Progress: &metapb.Operation_ShardDrop{ShardDrop: &metapb.ShardDropProgress{ShardId: 2, Incarnation: 1}},
@@ -217,12 +217,12 @@ func TestShardRemoveWaits(t *testing.T) {
 				until := time.Now().Add(50 * time.Second)
 				run(t, w, 5*time.Minute, func() bool { return time.Now().After(until) })
 				if w.shards[2] == nil || !strings.Contains(w.ops[1].Reason, c.want) {
-					t.Errorf("want to wait because %q: %s", c.want, w.describe())
+					t.Errorf("want it to wait because %q: %s", c.want, w.describe())
 				}
 				c.free(w)
 				run(t, w, 5*time.Minute, w.idle)
 				if w.shards[2] != nil || w.ops[1].State != metapb.OperationState_OPERATION_STATE_DONE {
-					t.Errorf("not taken away: %s", w.describe())
+					t.Errorf("not removed: %s", w.describe())
 				}
 			})
 		})
@@ -241,7 +241,7 @@ func TestShardRemoveFails(t *testing.T) {
 			"a table cannot be copied", func(w *world) { w.broken["b"] = 1000 },
 			"table public.t8 could not be moved; operation",
 		},
-		{"a table needs all shards by now", func(w *world) {
+		{"a table needs all shards in the meantime", func(w *world) {
 			w.reads[2] = 1
 			w.later(20*time.Second, func() {
 				next := *w.copyOf("t8")
@@ -266,7 +266,7 @@ func TestShardRemoveFails(t *testing.T) {
 					t.Errorf("want a failure with %q: %s", c.want, w.describe())
 				}
 				if w.shards[2].Retiring {
-					t.Error("it is retiring still")
+					t.Error("it is still retiring")
 				}
 			})
 		})
@@ -299,14 +299,14 @@ func TestShardRemoveBesideOthers(t *testing.T) {
 		{"a move there with rows", func(*world) {}, moveTo(2, true), removes(2), 0},
 		{"a move there that copies", func(*world) {}, moveTo(2, true), removes(2), time.Second},
 		{
-			"a move there that was begun and copies again", func(w *world) { w.broken["a"] = 4 }, moveTo(2, true),
+			"a move there that was started and copies again", func(w *world) { w.broken["a"] = 4 }, moveTo(2, true),
 			removes(2), time.Second,
 		},
-		{"a move there, asked for later", func(*world) {}, removes(2), moveTo(2, true), time.Second},
+		{"a move there, requested later", func(*world) {}, removes(2), moveTo(2, true), time.Second},
 		{"another removal", func(*world) {}, removes(2), removes(3), 0},
 		{"a removal of the same shard", func(*world) {}, removes(2), removes(2), time.Second},
-		{"the shard is lost and given up first", lost, drop(), removes(2), time.Second},
-		{"the shard is lost and given up later", lost, removes(2), drop(), 30 * time.Second},
+		{"the shard is lost and dropped first", lost, drop(), removes(2), time.Second},
+		{"the shard is lost and dropped later", lost, removes(2), drop(), 30 * time.Second},
 		{
 			"its node is drained", func(*world) {}, removes(2), &metapb.Operation{Kind: operation.NodeDrain, NodeId: "b"},
 			time.Second,
@@ -334,7 +334,7 @@ func TestShardRemoveBesideOthers(t *testing.T) {
 				ask := func() {
 					second := proto.CloneOf(c.second)
 					second.State = metapb.OperationState_OPERATION_STATE_RUNNING
-					_, _ = w.putOperation(second, time.Now().UnixNano()) // it may be refused because of the first
+					_, _ = w.putOperation(second, time.Now().UnixNano()) // It may be refused because of the first operation.
 					asked = true
 				}
 				if c.after == 0 {
@@ -347,12 +347,12 @@ func TestShardRemoveBesideOthers(t *testing.T) {
 					return asked && w.idle()
 				})
 				if w.shards[2] != nil {
-					t.Errorf("shard 2 is there still: %s", w.describe())
+					t.Errorf("shard 2 still exists: %s", w.describe())
 				}
 				for _, table := range w.tables {
 					for _, id := range table.Shards() {
 						if w.shards[id] == nil {
-							t.Errorf("table %d is on shard %d, which was taken away", table.ID, id)
+							t.Errorf("table %d is on shard %d, which was removed", table.ID, id)
 						}
 					}
 				}
@@ -407,7 +407,7 @@ func TestRemovalKeepsReplicas(t *testing.T) {
 			to[m.Table] = m.To
 		}
 		if diff := cmp.Diff(map[string][]uint32{"public.t7": {2}, "public.t10": {3, 2}}, to); diff != "" {
-			t.Errorf("tables go to (-want +got):\n%s", diff)
+			t.Errorf("targets of the tables (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -440,31 +440,30 @@ func TestShardRemoveWithoutItsReplica(t *testing.T) {
 		})
 		run(t, w, 30*time.Minute, w.idle)
 		if w.shards[2] != nil || w.ops[1].State != metapb.OperationState_OPERATION_STATE_DONE {
-			t.Errorf("not taken away: %s", w.describe())
+			t.Errorf("not removed: %s", w.describe())
 		}
 	})
 }
 
-// TestShardRemoveTakesNoLonger checks that a reopened replica, which reports the full time for its
-// keys again, does not delay the removal. The removal counts the time itself, across leaders of the
-// metadata group.
+// TestShardRemoveTakesNoLonger checks that a reopened replica, which reports the full time for its keys again, does
+// not delay the removal. The removal counts the time itself, across leaders of the metadata group.
 func TestShardRemoveTakesNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t).node("a", "b").shard(1, "a").shard(1, "b").voting("a").table(7, nil, 2)
 		w.keys[2], w.keysSaid = time.Now().Add(15*time.Minute), map[uint32]time.Duration{2: 15 * time.Minute}
 		w.request(removes(2))
 		begun := time.Now()
-		for range 3 { // leaders
+		for range 3 { // leaders of the metadata group
 			until := time.Now().Add(4*time.Minute + 20*time.Second)
 			run(t, w, 5*time.Minute, func() bool { return time.Now().After(until) })
 		}
 		if w.shards[2] == nil {
-			t.Errorf("taken away after %s: %s", time.Since(begun), w.describe())
+			t.Errorf("removed after %s: %s", time.Since(begun), w.describe())
 		}
 		run(t, w, 10*time.Minute, w.idle)
 		// Each change of leaders loses the time since the last whole minute.
 		if took := time.Since(begun); w.shards[2] != nil || took < 15*time.Minute || took > 18*time.Minute {
-			t.Errorf("it took %s: %s", took, w.describe())
+			t.Errorf("the removal took %s: %s", took, w.describe())
 		}
 	})
 }
@@ -482,12 +481,12 @@ func TestShardRemoveWithoutSilentNode(t *testing.T) {
 		until = time.Now().Add(14 * time.Minute)
 		run(t, w, 15*time.Minute, func() bool { return time.Now().After(until) })
 		if w.shards[2] == nil {
-			t.Errorf("taken away while its replica may be read: %s", w.describe())
+			t.Errorf("removed while its replica may be read: %s", w.describe())
 		}
 		run(t, w, 5*time.Minute, w.idle)
 		if w.shards[2] != nil || w.retired[2] == nil ||
 			!strings.Contains(w.ops[1].Reason, "node node-b deletes the replica once it is back") {
-			t.Errorf("not taken away: %s", w.describe())
+			t.Errorf("not removed: %s", w.describe())
 		}
 	})
 }

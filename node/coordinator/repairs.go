@@ -33,8 +33,7 @@ func repairShards(snap *snapshot.Snapshot) *act {
 	return nil
 }
 
-// replaceStuck moves a replica to another node if its flushes have failed for as long as a node may
-// be silent.
+// replaceStuck moves a replica to another node if its flushes have failed for ReplaceAfter.
 func replaceStuck(snap *snapshot.Snapshot) *act {
 	if countRunning(snap, operation.ReplicaRepair) >= maxRepairs {
 		return nil

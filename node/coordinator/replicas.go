@@ -57,7 +57,7 @@ func afterHas(reason string) string {
 	return reason
 }
 
-// chooseReplicas asks the planner which nodes get or lose a replica of a shard so that it has n.
+// chooseReplicas asks the planner which nodes should get or lose a replica of a shard, so that it has n.
 func chooseReplicas(snap *snapshot.Snapshot, s *metapb.Shard, n int) (adds, drops []string, why string) {
 	nodes := snapshot.PlannerNodes(snap)
 	for i := range nodes {

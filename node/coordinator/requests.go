@@ -21,7 +21,7 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// Requests that are executed at once, or change an operation, and are not operations themselves.
+// These requests are executed at once or change an operation. They are not operations themselves.
 const (
 	requestUndrain = "node-undrain"
 	requestRemove  = "node-remove"
@@ -84,7 +84,7 @@ func consent(snap *snapshot.Snapshot, op *metapb.Operation, r *clusterapi.Reques
 		return nil
 	}
 	return &clusterapi.Answer{Confirm: id, Message: fmt.Sprintf(
-		"shard %s is given up for good, with %s. The shard is created again without rows, so that its tables can be "+
+		"The rows of shard %s are given up for good: %s. The shard is created again without rows, so that its tables can be "+
 			"written and "+
 			"read again. If its node comes back, its files stay on its disk and are not used. "+
 			"Requests with an Idempotency-Key that are repeated may be stored again",
@@ -124,8 +124,8 @@ func (a *Admin) operation(snap *snapshot.Snapshot, r *clusterapi.Request) (*meta
 	return op, nil
 }
 
-// whyNoShard returns a text that there is no shard with an id, and which shards exist. It is empty
-// if the shard exists.
+// whyNoShard returns a text that says that there is no shard with an id, and lists the shards. It is empty if the
+// shard exists.
 func whyNoShard(snap *snapshot.Snapshot, id uint32) string {
 	if snap.Shards[id] != nil {
 		return ""
@@ -277,7 +277,7 @@ func refuse(why string) error {
 	return bad("%s", why)
 }
 
-// refuseReplicas returns why a shard cannot have this number of replicas, or an empty text.
+// refuseReplicas returns the reason why a shard cannot have this number of replicas, or an empty text.
 func refuseReplicas(n int) string {
 	switch {
 	case n < 1 || n > 7:
@@ -399,7 +399,7 @@ func (a *Admin) undrain(ctx context.Context, snap *snapshot.Snapshot,
 	}, nil
 }
 
-// mayBeForgotten returns an error if a node holds something, or may be running.
+// mayBeForgotten returns an error if a node has replicas or may be running.
 func mayBeForgotten(snap *snapshot.Snapshot, id string) error {
 	label := snap.Label(id)
 	for _, s := range snap.Status.Shards {
@@ -421,7 +421,7 @@ func mayBeForgotten(snap *snapshot.Snapshot, id string) error {
 	return nil
 }
 
-// removeNode removes a node that holds nothing and is not running.
+// removeNode removes a node that has no replicas and is not running.
 func (a *Admin) removeNode(ctx context.Context, snap *snapshot.Snapshot,
 	r *clusterapi.Request,
 ) (*clusterapi.Answer, error) {
@@ -468,7 +468,7 @@ func (a *Admin) pause(ctx context.Context, snap *snapshot.Snapshot, paused bool)
 	}
 	if paused {
 		return &clusterapi.Answer{
-			Message: "rebalancing is paused: nothing is moved for balance; repairs, drains and requested operations continue",
+			Message: "rebalancing is paused: replicas and tables are not moved for balance; repairs, drains and requested operations continue",
 		}, nil
 	}
 	return &clusterapi.Answer{Message: "rebalancing continues"}, nil

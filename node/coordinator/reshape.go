@@ -52,7 +52,7 @@ func moveReplica(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	return d
 }
 
-// whyNoMove returns why a replica cannot be moved at all, or an empty text.
+// whyNoMove returns the reason why a replica cannot be moved at all, or an empty text.
 func whyNoMove(snap *snapshot.Snapshot, shard uint32, from, to string) string {
 	s := snap.Shards[shard]
 	switch {
@@ -75,10 +75,9 @@ func whyNoMove(snap *snapshot.Snapshot, shard uint32, from, to string) string {
 	return ""
 }
 
-// reshape adds replicas of a shard on the nodes in adds, and removes those on the nodes in drops.
-// The next step follows from the metadata and the group, so it does not matter which coordinator
-// made the earlier steps. Reshape never leaves the group with fewer replicas than wanted, and never
-// lowers its fault tolerance.
+// reshape adds replicas of a shard on the nodes in adds, and removes those on the nodes in drops. It derives the next
+// step from the metadata and the group, so another coordinator may have made the earlier steps. reshape never leaves
+// the group with fewer replicas than wanted, and never lowers its fault tolerance.
 func reshape(snap *snapshot.Snapshot, op *metapb.Operation, shard uint32, adds, drops []string) decision {
 	s := snap.Shards[shard]
 	if s == nil {
@@ -118,7 +117,7 @@ func hasBegun(snap *snapshot.Snapshot, s *metapb.Shard, adds, drops []string) bo
 	return slices.ContainsFunc(drops, func(id string) bool { return !slices.Contains(s.Replicas, id) })
 }
 
-// admit adds the new replicas as learners and waits until they have caught up.
+// admit adds the new replicas as learners and waits until they are caught up.
 func admit(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group, adds []string,
 	undoable bool,
 ) (decision, bool) {
@@ -187,8 +186,8 @@ func waitForCopy(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard,
 	return d, true
 }
 
-// promote makes the new replicas voters, all at once when all are ready. If a shard of one replica
-// has two voters for too long, it undoes that, since both have to be alive.
+// promote makes the new replicas voters, all at once when all are ready. If a shard of one replica has two voters for
+// too long, promote undoes that, since both must be alive for writes.
 func promote(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group, adds, drops []string,
 	undoable bool,
 ) (decision, bool) {
@@ -254,11 +253,11 @@ func waitForCleaning(snap *snapshot.Snapshot, s *metapb.Shard, nodes []string) (
 	return decision{}, false
 }
 
-// whyMustStay returns why a voter must stay for now, or an empty text.
+// whyMustStay returns the reason why a voter must stay for now, or an empty text.
 func whyMustStay(snap *snapshot.Snapshot, s *metapb.Shard, g *snapshot.Group, id string) string {
 	rest := slices.DeleteFunc(slices.Clone(g.Voters), func(v string) bool { return v == id })
 	if len(rest) == len(g.Voters) {
-		return "" // a learner
+		return "" // it is a learner
 	}
 	if len(rest) == 0 {
 		return fmt.Sprintf("it is the last replica of shard %d", s.Id)

@@ -22,7 +22,7 @@ func TestRetiringShardGetsNothing(t *testing.T) {
 	chosen := placement.Emptiest(snapshot.ShardLoads(snap), snapshot.TableLoads(snap), nil, 3)
 	for _, id := range chosen {
 		if id == 2 {
-			t.Errorf("a table is spread over shards %v, of which shard 2 is being removed", chosen)
+			t.Errorf("a table was spread over shards %v, of which shard 2 is being removed", chosen)
 		}
 	}
 	if len(chosen) != 2 {
@@ -31,7 +31,7 @@ func TestRetiringShardGetsNothing(t *testing.T) {
 	d := decide(snap, &metapb.Operation{Kind: operation.TableMove, TableId: 7, ToShards: []uint32{2}})
 	if d.end != metapb.OperationState_OPERATION_STATE_FAILED ||
 		!strings.Contains(d.reason, "shard 2 is being removed") {
-		t.Errorf("a move to it: %+v", d)
+		t.Errorf("the move to it is %+v", d)
 	}
 }
 
@@ -50,11 +50,11 @@ func TestNewShardAfterRetired(t *testing.T) {
 	d := decide(snap, op)
 	d.progress(op)
 	if p := op.GetShardAdd(); !p.GetBegun() || p.GetBase() != 5 {
-		t.Errorf("the highest id of a shard is remembered as %v, want 5", p)
+		t.Errorf("the highest id of a shard is recorded as %v, want 5", p)
 	}
 	d = decide(snap, op)
 	if d.do == nil || d.do.propose.GetCreateShard().GetShardId() != 6 {
-		t.Errorf("the next shard: %+v", d)
+		t.Errorf("the next shard is %+v", d)
 	}
 	for id, want := range map[uint32]string{
 		1: "",

@@ -21,14 +21,14 @@ func lastShard(snap *snapshot.Snapshot) uint32 {
 	return last
 }
 
-// The steps of shard-add and replica-change that reshape does not have.
+// These steps belong to shard-add and replica-change only.
 const (
 	stepMake  = "make"
 	stepStart = "start"
 	stepWant  = "want"
 )
 
-// openTime is the time that shard-add waits for all replicas of shards that have leaders.
+// openTime is the time for which shard-add waits for all replicas of shards that have leaders.
 const openTime = 10 * time.Second
 
 // maxNewShards is the maximum number of shards of one shard-add.

@@ -12,8 +12,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// movable reports whether the writes of a table may go to another shard while its rows stay. They
-// may not if the table merges rows, because rows with the same identity must be in one shard.
+// movable reports whether the writes of a table may go to another shard while its rows stay. This is not possible if
+// the table merges rows, because rows with the same identity must be in one shard.
 func movable(t *schema.Table) bool { return t.AppendMode() }
 
 // takesRows reports whether an operation moves a table with its stored rows.
@@ -24,12 +24,11 @@ func takesRows(op *metapb.Operation, t *schema.Table) bool {
 // The steps of table-move and table-partition.
 const (
 	stepPlace = "place" // other shards take the table's writes from the next epoch on
-	stepSeal  = "seal"  // the former shards record that they no longer do
+	stepSeal  = "seal"  // the former shards record that they no longer take them
 )
 
-// moveTable implements table-move and table-partition: other shards take a table's writes. Its rows
-// stay where they are and are still found, unless the table merges them or the rows are moved too:
-// see handOver.
+// moveTable implements table-move and table-partition: other shards take a table's writes. Its rows stay where they
+// are, and queries still find them, unless the table merges rows or the rows are moved too (see handOver).
 func moveTable(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	t := snap.Tables[op.TableId]
 	if t == nil {
@@ -97,7 +96,7 @@ func beginMove(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) d
 // leader within seconds if a majority of it is running.
 const electionWait = 30 * time.Second
 
-// elects reports whether one of some shards has no leader, but may have one soon.
+// elects reports whether one of the shards has no leader now, but may have one soon.
 func elects(snap *snapshot.Snapshot, op *metapb.Operation, to []uint32) bool {
 	if snap.Now.Sub(time.Unix(0, op.CreatedUnixNano)) > electionWait || whyNeverThere(snap, to) != "" {
 		return false
@@ -105,7 +104,7 @@ func elects(snap *snapshot.Snapshot, op *metapb.Operation, to []uint32) bool {
 	return slices.ContainsFunc(to, func(id uint32) bool { return snap.Groups[id].Leader == "" })
 }
 
-// refusePlace returns why shards cannot take the writes of a table, or an empty text.
+// refusePlace returns the reason why shards cannot take the writes of a table, or an empty text.
 func refusePlace(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table, to []uint32) string {
 	if len(to) == 0 {
 		return fmt.Sprintf("no shard can take the writes of table %s.%s: none has a leader", t.Database, t.Name)
@@ -123,7 +122,7 @@ func refusePlace(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table,
 	}
 	if v := snap.Status.GetClusterVersion(); !movable(t) && v < metapb.ProtocolHandoff {
 		return fmt.Sprintf("table %s.%s merges rows with the same identity (append_mode is not true): "+
-			"it can be moved or spread once the cluster uses protocol version %d; it uses %d now: upgrade all nodes", t.Database,
+			"its rows can be moved or spread once the cluster uses protocol version %d; it uses %d now: upgrade all nodes", t.Database,
 			t.Name, metapb.ProtocolHandoff, v)
 	} else if movable(t) && takesRows(op, t) && v < metapb.ProtocolHandoffAppend {
 		return fmt.Sprintf("table %s.%s keeps all rows (append_mode is true): its rows can be moved once the cluster uses "+
@@ -133,7 +132,7 @@ func refusePlace(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table,
 	return ""
 }
 
-// whyNeverThere returns which of some shards no longer takes tables, or an empty text.
+// whyNeverThere returns which of the shards no longer takes tables, or an empty text.
 func whyNeverThere(snap *snapshot.Snapshot, to []uint32) string {
 	for _, id := range to {
 		if snap.Shards[id] == nil {

@@ -9,13 +9,13 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// beginUndo makes an operation undo its changes, starting with the next step.
+// beginUndo makes an operation undo its changes, starting with the next step, because of why.
 func beginUndo(why string) decision {
 	d := decision{step: stepUndo, reason: why, again: true}
 	return d.remember(func(op *metapb.Operation) { operation.ReplicasProgress(op).Undo = why })
 }
 
-// undoReshape undoes the changes of a change of replicas.
+// undoReshape undoes a change of replicas.
 func undoReshape(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group,
 	adds, drops []string,
 ) decision {

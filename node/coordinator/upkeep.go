@@ -9,9 +9,9 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// forgetReplaced removes a node that holds nothing and has been silent for a while if another node
-// with its name answers at its address. The new node was started there with an empty data folder,
-// for example after a disk was lost, so the former node cannot return beside it.
+// forgetReplaced removes a node that has no replicas and has been silent for a while if another node with its name
+// answers at its address. The new node was started there with an empty data folder, for example after a disk was
+// lost, so the former node cannot return.
 func forgetReplaced(snap *snapshot.Snapshot) *act {
 	for _, n := range snap.Status.Nodes {
 		id := n.GetNode().GetId()
@@ -23,7 +23,7 @@ func forgetReplaced(snap *snapshot.Snapshot) *act {
 			continue
 		}
 		if heir := snapshot.Heir(snap, n.Node); heir != "" {
-			return &act{what: fmt.Sprintf("forget node %s: node %s has its name, %s, and its address, %s", id, heir, n.Node.Name,
+			return &act{what: fmt.Sprintf("remove node %s: node %s has its name, %s, and its address, %s", id, heir, n.Node.Name,
 				n.Node.RpcAddr), propose: command(snap, func(c *metapb.Command) {
 				c.Op = &metapb.Command_RemoveNode{RemoveNode: &metapb.RemoveNode{NodeId: id}}
 			})}
@@ -32,14 +32,14 @@ func forgetReplaced(snap *snapshot.Snapshot) *act {
 	return nil
 }
 
-// raiseVersion raises the cluster's version to what all its nodes support, once they have supported
-// it for a while.
+// raiseVersion raises the version of the cluster to the highest version that all its nodes support, once they have
+// supported it for a while.
 func raiseVersion(snap *snapshot.Snapshot) *act {
 	lowest := uint32(0)
 	for _, n := range snap.Status.Nodes {
 		known := cmp.Or(n.GetReport().GetMaxProtocol(), n.GetNode().GetMaxProtocol(), 1)
 		if !snap.Alive(n.GetNode().GetId()) {
-			return nil // it may return with an older program
+			return nil // the node may return with an older program
 		}
 		if lowest == 0 || known < lowest {
 			lowest = known
@@ -57,7 +57,7 @@ func raiseVersion(snap *snapshot.Snapshot) *act {
 	}
 }
 
-// The number of ended operations that are kept, and at which the oldest are dropped.
+// When there are more than trimHistoryAt ended operations, all except the newest keepHistory are dropped.
 const keepHistory, trimHistoryAt = 200, 250
 
 func trimHistory(snap *snapshot.Snapshot) *act {

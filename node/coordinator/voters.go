@@ -11,8 +11,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// leaveMeta removes a node from the metadata group. If another node can become a voter in its
-// place, it waits for that first.
+// leaveMeta removes a node from the metadata group. If another node can become a voter in its place, leaveMeta waits
+// for that first.
 func leaveMeta(snap *snapshot.Snapshot, op *metapb.Operation) (decision, bool) {
 	for _, m := range snap.Status.Members {
 		if m.NodeId != op.NodeId {
@@ -61,8 +61,8 @@ func metaTolerance(snap *snapshot.Snapshot, without string) int {
 	return snap.MetaTolerance(without, snap.MetaAlive)
 }
 
-// metaSafeWithout reports whether without a voter the group works and tolerates no fewer failures.
-// For a node that has to leave, the tolerance may decrease if no node can replace it.
+// metaSafeWithout reports whether without a voter the group works and tolerates no fewer failures. For a node that
+// has to leave, the tolerance may decrease if no node can replace it.
 func metaSafeWithout(snap *snapshot.Snapshot, id string) bool { return metaTolerance(snap, id) >= 0 }
 
 // whyMetaWeaker returns what the metadata group lacks without a voter that no node can replace, or
@@ -87,7 +87,7 @@ func whyMetaWeaker(snap *snapshot.Snapshot, id string) string {
 		snap.Label(id), n, n-1, []string{"none", "one", "two"}[min(after, 2)], before)
 }
 
-// metaSuccessor returns the voter that leads after a node, or an empty text.
+// metaSuccessor returns the voter that takes over leadership from a node, or an empty text.
 func metaSuccessor(snap *snapshot.Snapshot, after string) string {
 	var out []string
 	for _, m := range snap.MetaVoters() {
@@ -110,8 +110,8 @@ func mayVote(snap *snapshot.Snapshot, id string) bool {
 		n.Node.State != metapb.NodeState_NODE_STATE_DRAINED // it may have been decommissioned
 }
 
-// decommissioned reports whether a node is being decommissioned. A drained node keeps its vote,
-// which has nothing to do with shards.
+// decommissioned reports whether a node is being decommissioned. A drained node keeps its vote: draining is only
+// about shards.
 func decommissioned(snap *snapshot.Snapshot, id string) bool {
 	return snap.FindRunning(func(op *metapb.Operation) bool {
 		return op.Kind == operation.NodeDecommission && op.NodeId == id
@@ -140,8 +140,8 @@ func metaCandidate(snap *snapshot.Snapshot) string {
 	}).NodeId
 }
 
-// metaSize returns the wanted number of voters of the metadata group: 3 if there are enough nodes,
-// 5 from five nodes on, and never fewer than the group has.
+// metaSize returns the wanted number of voters of the metadata group: 3 if there are enough nodes, 5 if there are at
+// least five, and never fewer than the group has.
 func metaSize(snap *snapshot.Snapshot) int {
 	able := 0
 	for _, n := range snap.Status.Nodes {
@@ -229,7 +229,7 @@ func tendVoters(snap *snapshot.Snapshot) *act {
 func removeGoing(snap *snapshot.Snapshot, going []*metapb.MemberStatus, staying, size int) *act {
 	for _, m := range going {
 		if m.NodeId == snap.Status.Leader || staying < size && staying%2 == 0 {
-			continue // a decommission transfers leadership; no node can replace it
+			continue // a decommission transfers leadership; no node can replace this voter
 		}
 		if metaTolerance(snap, m.NodeId) >= max(metaTolerance(snap, ""), 0) {
 			return changeMembers(m.NodeId, metapb.ChangeMembersRequest_CHANGE_REMOVE)
@@ -238,9 +238,8 @@ func removeGoing(snap *snapshot.Snapshot, going []*metapb.MemberStatus, staying,
 	return nil
 }
 
-// founderJoins is the time that a voter that is not a node of the cluster keeps its vote. A founder
-// registers a moment after the group has started, and later on a slow machine or if one of its
-// seeds is mistyped.
+// founderJoins is the time for which a voter that is not a node of the cluster keeps its vote. A founder registers a
+// moment after the group has started. On a slow machine, or if one of its seeds is mistyped, it registers later.
 const founderJoins = time.Minute
 
 // enoughCandidates reports whether a promotion leads to an odd number of voters: two voters

@@ -19,8 +19,7 @@ func shardNames(ids []uint32) string {
 	return "shards " + strings.Join(out, ", ")
 }
 
-// shardsTake and shardsHave return the shards with the verb in the matching number; takeOf returns
-// the verb alone.
+// shardsTake and shardsHave return the shards with the verb in the matching number. takeOf returns only the verb.
 func shardsTake(ids []uint32) string { return shardNames(ids) + " " + takeOf(ids) }
 
 func shardsHave(ids []uint32) string {

@@ -25,7 +25,7 @@ func (d *Discovery) hello(ctx context.Context, addr string) (*metapb.HelloRespon
 	return d.helloFrom(ctx, addr, true)
 }
 
-// helloFrom is hello; if wait is false, it fails at once if no connection can be made.
+// helloFrom is hello, except that it fails at once if wait is false and no connection can be made.
 func (d *Discovery) helloFrom(ctx context.Context, addr string, wait bool) (*metapb.HelloResponse, error) {
 	client, err := d.client(addr)
 	if err != nil {
@@ -55,7 +55,7 @@ func (d *Discovery) helloFrom(ctx context.Context, addr string, wait bool) (*met
 // dialing is the text that gRPC adds to the error of a dialer.
 const dialing = "Error while dialing: "
 
-// short returns the reason of a failed call in a readable form.
+// short returns the reason of a failed call without gRPC's own words.
 func short(err error) error {
 	if err == nil {
 		return nil
@@ -73,7 +73,7 @@ func short(err error) error {
 	return errors.New(strings.Trim(text, `"`))
 }
 
-// client returns the connection to an address, whichever node is there.
+// client returns the connection to an address, whichever node uses the address.
 func (d *Discovery) client(addr string) (metapb.DiscoveryClient, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -99,7 +99,7 @@ func (d *Discovery) client(addr string) (metapb.DiscoveryClient, error) {
 	return metapb.NewDiscoveryClient(c), nil
 }
 
-// dial connects to an address, and records which node the connection was authenticated with.
+// dial connects to an address, and records the node that the connection was authenticated with.
 func (d *Discovery) dial(ctx context.Context, addr string) (net.Conn, error) {
 	conn, err := d.cfg.Dialer.Dial(ctx, rpcport.Target{Addr: addr, Name: d.nameOf(addr)}, "h2")
 	d.mu.Lock()

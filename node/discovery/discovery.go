@@ -1,19 +1,17 @@
-// Package discovery finds the other nodes: which cluster this node belongs to, and the present
-// addresses of the cluster's members. If there is no cluster yet, it makes several empty nodes
-// found exactly one.
+// Package discovery finds the other nodes: which cluster this node belongs to, and the present addresses of the
+// cluster's members. If there is no cluster yet, several empty nodes found exactly one.
 //
-// A node that belongs to a cluster never founds another. A node without a cluster asks all its
-// seeds. If one of them belongs to a cluster, it joins that cluster. If all of them answer, none
-// belongs to a cluster, and the expected number of them has the role meta, the node with the lowest
-// id founds a cluster: it makes the id and asks each founder to promise to belong to this cluster
-// and no other. The cluster exists only after all have promised. A promise is on disk before it is
-// given. Only the node that asked for the promises decides. It gives up if a node refuses or does
-// not answer, and starts again with another id; the others ask it for the outcome. So exactly one
-// id results, whichever process is killed at whichever time.
+// A node that belongs to a cluster never founds another. A node without a cluster asks all its seeds. If one of them
+// belongs to a cluster, it joins that cluster. If all of them answer, none belongs to a cluster, and the expected
+// number of them has the role meta, the node with the lowest id founds a cluster: it creates the id and asks each
+// founder to promise to belong to this cluster and no other. The cluster exists only after all have promised. A
+// founder stores its promise on disk before it answers. Only the node that asked for the promises decides. It gives
+// up if a node refuses or does not answer, and starts again with another id; the others ask it for the outcome. So
+// there is exactly one id, even if processes are killed at any time.
 //
-// Find returns when the node belongs to a cluster; Follow then keeps the other nodes' addresses up
-// to date. A Discovery is also the service that answers the others, from New on. All methods may be
-// called concurrently.
+// Find returns when the node belongs to a cluster; Follow then keeps the other nodes' addresses up to date. A
+// Discovery is also the service that answers other nodes, as soon as New returns. All methods are safe for concurrent
+// use.
 package discovery
 
 import (
@@ -38,8 +36,7 @@ import (
 // RoleMeta is the role of nodes that may be founders.
 const RoleMeta = "meta"
 
-// State is the stored membership of the node. When a method that sets a value returns nil, the
-// value is on disk.
+// State is the stored membership of the node. When a method that changes it returns nil, the change is on disk.
 type State interface {
 	// Cluster returns the cluster that the node belongs to, and its founders; empty if it belongs
 	// to none. Founders are empty if the node joined later.
@@ -53,18 +50,18 @@ type State interface {
 
 // Book records the addresses of nodes.
 type Book interface {
-	// Told records what a calling node claims about itself. Host is the host of the call; it is
-	// empty if the node has proved its identity.
+	// Told records what a calling node reports about itself. host is the host from which it calls; it is empty if the
+	// node has proved its identity.
 	Told(host, id, addr string, roles []string)
 	Seen(id, addr string, roles []string)
 	Heard(nodes []*metapb.Node)
 	Known() []*metapb.Node
 }
 
-// Config configures a Discovery. All but Resolve, Logger and Pause are required.
+// Config configures a Discovery. All fields except Resolve, Logger and Pause are required.
 type Config struct {
-	// NodeID, Name, Roles and Addr describe the node to others; Process differs in each run of the
-	// process. Lowest and Highest are the protocol versions that it supports.
+	// NodeID, Name, Roles and Addr describe the node to others. Process differs in each run of the process. Lowest
+	// and Highest are the protocol versions that the node supports.
 	NodeID, Name    string
 	Roles           []string
 	Addr            string
@@ -75,8 +72,8 @@ type Config struct {
 	Seeds []string
 	// Expect is the number of nodes that found a cluster.
 	Expect int
-	// ClusterID, if not empty, is the only cluster that the node may belong to. That cluster
-	// exists, so the node founds none.
+	// ClusterID, if not empty, is the only cluster that the node may join. That cluster must exist, so the node
+	// founds none.
 	ClusterID string
 
 	State  State
@@ -104,9 +101,8 @@ type Discovery struct {
 	mu    sync.Mutex // guards the fields below
 	conns map[string]*grpc.ClientConn
 	names map[string]string // by address: the name of the seed that resolved to it
-	// refusals has the errors of addresses that could not be dialed because one of the two nodes
-	// could not authenticate the other; proven the ids that peers have authenticated with; both by
-	// address.
+	// refusals contains, by address, the errors of addresses that could not be dialed because one of the two nodes
+	// could not authenticate the other. proven contains, by address, the ids with which peers have authenticated.
 	refusals map[string]error
 	proven   map[string]string
 	toldOf   map[string]string // by address: the refusal that was last logged
@@ -135,12 +131,11 @@ func New(cfg Config) *Discovery {
 	}
 }
 
-// isFrom returns an error if a call claims to be from another node than the caller's certificate
-// proves.
+// isFrom returns an error if a call claims to come from another node than the caller's certificate proves.
 func isFrom(ctx context.Context, node string) error {
 	p, ok := grpcpeer.FromContext(ctx)
 	if !ok {
-		return nil // it did not come over a network
+		return nil // the call did not come over a network
 	}
 	if proven := rpcport.NodeOf(p.Addr); proven != "" && node != "" && proven != node {
 		return errs.ToGRPC(errs.New(errs.PermissionDenied,
@@ -149,8 +144,8 @@ func isFrom(ctx context.Context, node string) error {
 	return nil
 }
 
-// callerHost returns the host of the caller; it is empty if the caller has proved which node it is,
-// or is in this process.
+// callerHost returns the host of the caller. It is empty if the caller has proved its identity, or is in this
+// process.
 func callerHost(ctx context.Context) string {
 	p, ok := grpcpeer.FromContext(ctx)
 	if !ok || rpcport.NodeOf(p.Addr) != "" {
@@ -273,7 +268,7 @@ func (v *view) by(id string) (peer, bool) {
 	return peer{}, false
 }
 
-// name returns a node for display: its name with the address, or its id if it does not answer.
+// name returns a node for display: its name and address, or its id if it does not answer.
 func (v *view) name(id string) string {
 	p, ok := v.by(id)
 	switch {
@@ -285,7 +280,7 @@ func (v *view) name(id string) string {
 	return fmt.Sprintf("%s (%s)", p.Name, p.addr)
 }
 
-// called returns nodes for display; this node may be among them.
+// called returns nodes for display. This node may be one of them.
 func (d *Discovery) called(v view, ids []string) string {
 	var out []string
 	for _, id := range ids {
@@ -298,7 +293,7 @@ func (d *Discovery) called(v view, ids []string) string {
 	return strings.Join(out, ", ")
 }
 
-// look asks all seeds for their identity, and waits for answers for at most patience.
+// look asks all seeds for their identity, and waits at most patience for their answers.
 func (d *Discovery) look(ctx context.Context, patience time.Duration) view {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -363,8 +358,8 @@ func (d *Discovery) Twin(ctx context.Context, addr string) bool {
 	return err == nil && a.NodeId == d.cfg.NodeID && a.Process != d.cfg.Process
 }
 
-// Self asks the nodes of a cluster at some addresses for their records of this node. A node that
-// does not answer before ctx ends is left out.
+// Self asks the nodes of a cluster at some addresses for their records of this node. It leaves out nodes that do not
+// answer before ctx ends.
 func (d *Discovery) Self(ctx context.Context, cluster string, addrs []string) (known []*metapb.Node) {
 	var mu sync.Mutex // guards known
 	var wg sync.WaitGroup
@@ -387,7 +382,7 @@ func (d *Discovery) Self(ctx context.Context, cluster string, addrs []string) (k
 	return known
 }
 
-// wait reports what the node waits for, and logs changes of it.
+// wait reports what the node waits for. It logs the text if it has changed.
 func (d *Discovery) wait(text string) {
 	d.mu.Lock()
 	news := d.said != text
@@ -399,7 +394,7 @@ func (d *Discovery) wait(text string) {
 	}
 }
 
-// refused logs that a seed refused this node, or this node the seed, if that is new.
+// refused logs that a seed and this node could not authenticate each other. It does not log the same refusal again.
 func (d *Discovery) refused(addr string, err error) {
 	d.mu.Lock()
 	news := d.toldOf[addr] != err.Error()

@@ -17,7 +17,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// state is a State in memory that outlives its node's process.
+// state is a State in memory. It lives longer than the process of its node.
 type state struct {
 	mu                sync.Mutex
 	cluster, promise  string
@@ -84,7 +84,7 @@ type node struct {
 
 func newWorld(t *testing.T, n int, conf func(*Config)) *world {
 	w := &world{t: t}
-	// Use a separate host: a port of 127.0.0.1 may be assigned to a client of another test while a
+	// Use a separate host for each node. A port of 127.0.0.1 may be assigned to a client of another test while a
 	// killed node does not listen on it.
 	host := fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(250), rand.IntN(250), 1+rand.IntN(250))
 	for i := range n {
@@ -167,7 +167,7 @@ func (n *node) kill() {
 	}
 }
 
-// found waits for Find.
+// found waits for Find to return.
 func (n *node) found() error {
 	select {
 	case err := <-n.done:
@@ -196,7 +196,7 @@ func (n *node) waits(what string) {
 	}
 }
 
-// one checks that all nodes belong to the same cluster.
+// one checks that all nodes belong to the same cluster, and returns its id.
 func (w *world) one() string {
 	w.t.Helper()
 	first, founders := w.nodes[0].state.Cluster()
@@ -230,7 +230,7 @@ func TestOneCluster(t *testing.T) {
 	}
 }
 
-// TestKilledFounders kills nodes at random moments of founding, and starts them again: exactly one
+// TestKilledFounders kills nodes at random moments while they found a cluster, and starts them again. Exactly one
 // cluster must result.
 func TestKilledFounders(t *testing.T) {
 	seed := rand.Uint64()
@@ -263,7 +263,7 @@ func TestKilledFounders(t *testing.T) {
 	}
 }
 
-// TestJoin makes a node join a cluster although another seed does not answer.
+// TestJoin checks that a node joins a cluster although another seed does not answer.
 func TestJoin(t *testing.T) {
 	w := newWorld(t, 3, nil)
 	w.nodes[0].state.cluster = "c"
@@ -277,7 +277,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestPromise checks that a node keeps a promise until the deciding node has given up the founding.
+// TestPromise checks that a node keeps a promise until the deciding node has given up the new cluster.
 func TestPromise(t *testing.T) {
 	w := newWorld(t, 3, nil)
 	for _, n := range w.nodes[1:] {
@@ -285,14 +285,14 @@ func TestPromise(t *testing.T) {
 		n.start()
 	}
 	w.nodes[1].waits("node n1 to found cluster x; it does not answer")
-	w.nodes[0].start() // it does not know x, so x was not founded
+	w.nodes[0].start() // n1 does not know x, so x was not founded
 	for _, n := range w.nodes {
 		if err := n.found(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if id := w.one(); id == "x" {
-		t.Error("the cluster that was given up came about")
+		t.Error("the cluster that was given up was founded")
 	}
 }
 
@@ -321,12 +321,12 @@ func TestRefused(t *testing.T) {
 		broken      error
 		want        string
 	}{
-		"a foreign folder":          {nil, "c", "d", nil, "belongs to cluster d"},
-		"not the named cluster":     {func(c *Config) { c.ClusterID = "e" }, "c", "", nil, "--cluster-id is e"},
-		"not the folder's cluster":  {func(c *Config) { c.ClusterID = "e" }, "c", "c", nil, "--cluster-id is e"},
-		"all empty, but it existed": {func(c *Config) { c.ClusterID = "e" }, "", "", nil, "its metadata is lost"},
-		"an older program":          {func(c *Config) { c.Lowest = 3; c.Highest = 3 }, "c", "", nil, "upgrade the older one"},
-		"the disk fails":            {nil, "c", "", errors.New("no space"), "no space"},
+		"a foreign folder":                           {nil, "c", "d", nil, "belongs to cluster d"},
+		"not the cluster of --cluster-id":            {func(c *Config) { c.ClusterID = "e" }, "c", "", nil, "--cluster-id is e"},
+		"not the folder's cluster":                   {func(c *Config) { c.ClusterID = "e" }, "c", "c", nil, "--cluster-id is e"},
+		"all folders empty, but the cluster existed": {func(c *Config) { c.ClusterID = "e" }, "", "", nil, "its metadata is lost"},
+		"an older program":                           {func(c *Config) { c.Lowest = 3; c.Highest = 3 }, "c", "", nil, "upgrade the older one"},
+		"the disk fails":                             {nil, "c", "", errors.New("no space"), "no space"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 2, nil)
@@ -412,9 +412,8 @@ func TestCheckSeed(t *testing.T) {
 	}
 }
 
-// TestNewsOfOthers checks that a waiting node asks its seeds at once when it gives a promise, or when
-// it is called by an unknown node or a node of a cluster. Other calls of waiting nodes must not cause
-// requests.
+// TestNewsOfOthers checks that a waiting node asks its seeds at once when it gives a promise, or when an unknown node
+// or a node of a cluster calls it. Other calls of waiting nodes must not cause requests.
 func TestNewsOfOthers(t *testing.T) {
 	d := New(Config{NodeID: "n2", State: &state{}, Book: book{}})
 	d.last = view{peers: []peer{{&metapb.HelloResponse{NodeId: "n1"}, "there"}}}
@@ -431,10 +430,10 @@ func TestNewsOfOthers(t *testing.T) {
 		req  *metapb.HelloRequest
 		want bool
 	}{
-		{"a node that is known", &metapb.HelloRequest{NodeId: "n1", AdvertiseAddr: "127.0.0.1:1"}, false},
-		{"a node that is new", &metapb.HelloRequest{NodeId: "n3", AdvertiseAddr: "127.0.0.1:2"}, true},
-		{"one that tries the port", &metapb.HelloRequest{}, false},
-		{"a known one that belongs to a cluster", &metapb.HelloRequest{
+		{"a known node", &metapb.HelloRequest{NodeId: "n1", AdvertiseAddr: "127.0.0.1:1"}, false},
+		{"a new node", &metapb.HelloRequest{NodeId: "n3", AdvertiseAddr: "127.0.0.1:2"}, true},
+		{"a node that only tries the port", &metapb.HelloRequest{}, false},
+		{"a known node that belongs to a cluster", &metapb.HelloRequest{
 			NodeId: "n1", AdvertiseAddr: "127.0.0.1:1", ClusterId: "c",
 		}, true},
 	} {
@@ -448,6 +447,6 @@ func TestNewsOfOthers(t *testing.T) {
 	if _, err := d.Found(t.Context(), &metapb.FoundRequest{
 		ClusterId: "c", NodeId: "n1", Founders: []string{"n1", "n2"},
 	}); err != nil || !news() {
-		t.Errorf("a promise: %v, or no news", err)
+		t.Errorf("promise: %v, or it did not make Find ask the seeds", err)
 	}
 }

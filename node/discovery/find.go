@@ -11,10 +11,10 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// Find returns when the node belongs to a cluster, which it may have founded. It waits as long as
-// necessary, and reports what it waits for. It returns an error only for faults that waiting does
-// not cure: contradictory settings, or the disk. It asks the seeds again after a pause, which
-// grows, and at once when it is called by a node that is new to it or that belongs to a cluster.
+// Find returns when the node belongs to a cluster, which it may have founded. It waits as long as necessary, and
+// reports what it waits for. It returns an error only for faults that remain however long it waits: contradictory
+// settings, or a disk error. It asks the seeds again after a growing pause. It asks them at once if a node calls that
+// is new to it or that belongs to a cluster.
 func (d *Discovery) Find(ctx context.Context) error {
 	const quick = 50 * time.Millisecond
 	for pause := quick; ; pause = min(2*pause, d.cfg.Pause) {
@@ -37,8 +37,8 @@ func (d *Discovery) Find(ctx context.Context) error {
 	}
 }
 
-// restartPatience is the time that a node of a cluster waits for seeds that could report that it is
-// in the wrong cluster: they may be starting at the same time.
+// restartPatience is the time for which a node of a cluster waits for seeds that could report that it is in the wrong
+// cluster. They may be starting at the same time.
 const restartPatience = 250 * time.Millisecond
 
 // round asks the seeds once and acts on their answers.
@@ -154,9 +154,8 @@ func (d *Discovery) join(v view, clusters map[string]string, before string) (boo
 	return true, nil
 }
 
-// void reports whether a promise is no longer binding: the deciding node reports that the cluster
-// was not founded, or this node is the one to decide. The promise must have been recorded before
-// the round of v.
+// void reports whether a promise is no longer binding: the deciding node reports that the cluster was not founded, or
+// this node is the deciding node. The promise must have been recorded before the round of v.
 func (d *Discovery) void(v view, promise string, promised []string) bool {
 	decider := coordinator(promised)
 	if decider == d.cfg.NodeID {
@@ -198,7 +197,7 @@ func (d *Discovery) begin(ctx context.Context, v view, before string) (bool, err
 	}
 	if d.cfg.ClusterID != "" {
 		return false, fmt.Errorf("all %d nodes for the first metadata group are up and empty, but --cluster-id "+
-			"states that cluster %s exists: its metadata is lost; bring back the data folders, or restore a backup "+
+			"states that cluster %s exists: its metadata is lost; restore the data folders, or restore a backup "+
 			"into a new cluster, started without --cluster-id", d.cfg.Expect, d.cfg.ClusterID)
 	}
 	if coordinator(founders) != d.cfg.NodeID {
@@ -208,7 +207,7 @@ func (d *Discovery) begin(ctx context.Context, v view, before string) (bool, err
 	return d.found(ctx, v, founders)
 }
 
-// ready returns the founders of a cluster, or what is missing for it to be founded.
+// ready returns the founders of a cluster, or what is missing before it can be founded.
 func (d *Discovery) ready(v view) (missing string, founders []string) {
 	if slices.Contains(d.cfg.Roles, RoleMeta) {
 		founders = append(founders, d.cfg.NodeID)
@@ -246,7 +245,7 @@ func (d *Discovery) found(ctx context.Context, v view, founders []string) (bool,
 	id := d.cfg.NewID()
 	d.deciding.Lock()
 	if promise, _ := d.cfg.State.Promise(); promise != "" {
-		d.deciding.Unlock() // another node was quicker
+		d.deciding.Unlock() // another node was faster
 		return false, nil
 	}
 	err := d.cfg.State.SetPromise(id, founders)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// dnsSeed is the prefix of a seed that is a DNS name: all of its addresses are seeds.
+// dnsSeed is the prefix of a seed that is a DNS name. All addresses of the name are seeds.
 const dnsSeed = "dns:"
 
 // CheckSeed returns an error unless a seed is HOST:PORT or dns:NAME:PORT.
@@ -55,8 +55,8 @@ func (d *Discovery) resolve(ctx context.Context) (addrs, faults []string) {
 	return slices.Compact(addrs), faults
 }
 
-// Try asks each seed for its identity, as a node without an id, which seeds do not record. It
-// yields the seeds that do not answer in time.
+// Try asks each seed for its identity, as a node without an id, which seeds do not record. It yields the seeds that
+// do not answer in time.
 func (d *Discovery) Try(ctx context.Context, limit time.Duration) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		ctx, cancel := context.WithTimeout(ctx, limit)
@@ -75,8 +75,8 @@ func (d *Discovery) Try(ctx context.Context, limit time.Duration) iter.Seq2[stri
 	}
 }
 
-// nameOf returns the name that resolved to an address, which its certificate must be for; empty if
-// the seed was an address.
+// nameOf returns the name that was resolved to an address. The certificate at the address must contain this name. It
+// is empty if the seed is an address itself.
 func (d *Discovery) nameOf(addr string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestNameOfSeed checks that an address found by a name is verified by that name, and a given
-// address by itself, even if it was also found by a name.
+// TestNameOfSeed checks that the certificate at an address that a DNS name gave must contain that name. The
+// certificate at an address in the settings must contain the address, even if a name gave it, too.
 func TestNameOfSeed(t *testing.T) {
 	d := New(Config{
 		Seeds: []string{"dns:nodes.example:4001", "10.0.0.9:4001"},

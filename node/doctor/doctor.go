@@ -1,9 +1,8 @@
-// Package doctor finds out what is wrong with a node, and what to do: with its settings, its
-// machine, a running server, or the data folder of a stopped one, which it reads completely.
+// Package doctor checks a node: its settings, its machine, and a running server, or the data folder of a stopped
+// server, which it reads completely. It reports what is wrong and what to do.
 //
-// Run changes nothing except what Config.Forget requests. It reads logs, databases, manifests,
-// segments, snapshots and the identity with the checks of the packages that write them, and learns
-// from them which files should exist.
+// Run changes nothing except what Config.Forget requests. It reads logs, databases, manifests, segments, snapshots
+// and the identity with the checks of the packages that write them, which also determine the files that should exist.
 package doctor
 
 import (
@@ -38,14 +37,15 @@ type Config struct {
 	// Forget lists segment files, as shards/1/segments/NAME.parquet, whose rows are given up. Each
 	// must be damaged.
 	Forget []string
-	// Progress, if not nil, is called with the file that is read, the bytes done and all bytes.
+	// Progress, if not nil, is called with the file that is read, the number of bytes read so far, and the number of
+	// all bytes.
 	Progress func(file string, done, total int64)
 
-	// Settings are the settings with which the server is started, and SettingsErr their error. If
-	// neither is set, settings are not checked.
+	// Settings are the settings with which the server is started, and SettingsErr is the error in them. If neither is
+	// set, settings are not checked.
 	Settings    *config.Config
 	SettingsErr error
-	// Server is asked if it uses the data folder, or if AskServer is set. It may be nil.
+	// Server is checked if it uses the data folder, or if AskServer is set. It may be nil.
 	Server    Server
 	AskServer bool
 	// ServerOnly limits the check to the server: no settings, machine or data folder.
@@ -64,8 +64,8 @@ type doctor struct {
 	total  int64
 }
 
-// Run checks everything that it can. It returns an error if it cannot check at all, or if files
-// cannot be forgotten.
+// Run runs all checks that are possible. It returns an error if no check is possible, or if files of Forget cannot be
+// removed.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	d := &doctor{
 		cfg: cfg, report: &Report{DataDir: cfg.DataDir, Parts: []Part{}, Findings: []Finding{}},
@@ -120,8 +120,8 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	return d.report, nil
 }
 
-// noDataFolder describes a folder that no server has written, and what to do; it is empty if a
-// server may have written the folder, or if the folder does not exist.
+// noDataFolder describes a folder that no server has written, and what to do. It is empty if a server may have
+// written the folder, or if the folder does not exist.
 func noDataFolder(dir string) (what, do string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -140,7 +140,7 @@ func noDataFolder(dir string) (what, do string) {
 		"give the data folder by --data-dir"
 }
 
-// finish computes the results.
+// finish computes the results of the parts and of the run.
 func (d *doctor) finish() {
 	r := d.report
 	for _, part := range []struct {
@@ -159,7 +159,7 @@ func (d *doctor) finish() {
 	r.Result = results[r.Status()]
 }
 
-// data checks the folder; err is the error of its identity.
+// data checks the folder. err is the error of reading its identity.
 func (d *doctor) data(err error) error {
 	d.part = "data"
 	d.add(err, "IDENTITY", "restore the file from a backup of the folder")
@@ -213,7 +213,7 @@ func (d *doctor) knowAll(dir string) {
 				d.know(rel)
 			}
 		}
-		return nil // the check of the directory has reported that it cannot be listed
+		return nil // the check of the directory has reported the error
 	})
 }
 
@@ -231,7 +231,7 @@ func size(dir string) (n int64) {
 
 const restoreFolder = "restore the directory from a backup; do not start the server before that"
 
-// meta checks the metadata and returns the shards that they place here.
+// meta checks the metadata and returns the shards that they place on this node.
 func (d *doctor) meta() []uint32 {
 	if _, err := os.Stat(d.path("meta")); errors.Is(err, fs.ErrNotExist) {
 		if d.folder.Meta {
@@ -258,7 +258,7 @@ func (d *doctor) meta() []uint32 {
 	return shards
 }
 
-// shardDirs returns the shards to check: those in the folder, and those that it should have.
+// shardDirs returns the shards to check: those with a folder, and those that the metadata place on this node.
 func (d *doctor) shardDirs(placed []uint32) []uint32 {
 	ids := slices.Clone(d.folder.Shards)
 	entries, _ := os.ReadDir(d.path("shards"))
@@ -294,14 +294,14 @@ func (d *doctor) shard(id uint32) {
 	do := restoreFolder
 	if st, _, err := manifest.Read(manifest.Config{FS: vfs.OS, Dir: d.path(dir), ShardID: id}); err == nil &&
 		raftlog.WillCut(d.path(raft), d.folder.NodeID, st.AppliedIndex, verr) {
-		do = "start the server: the rows of the damaged entries are in segments, and the start cuts the entries off; then " +
+		do = "start the server: the rows of the damaged entries are in segments, and the start removes the entries; then " +
 			"check the disk"
 	}
 	d.add(verr, raft, do)
 	d.knowAll(raft)
 	if v.Torn > 0 {
 		d.find(Note, filepath.Join(raft, "log"), "",
-			"%s of an append that was not finished, and not acknowledged; the next start cuts them off",
+			"%s of an append that was not finished, and not acknowledged; the next start removes them",
 			words.Count(v.Torn, "byte"))
 	}
 
@@ -369,7 +369,7 @@ func (d *doctor) segments(dir string, st *manifest.State) {
 		case strings.HasSuffix(e.Name(), segment.Suffix), strings.HasSuffix(e.Name(), segment.RawSuffix):
 			d.find(Note, file, "", "not in the manifest: the next start removes it, or moves it to lost+found")
 		default:
-			d.find(Attention, file, "remove it if it is yours", "this is not a file of a shard")
+			d.find(Attention, file, "remove it if you put it there", "this is not a file of a shard")
 		}
 	}
 	for _, name := range []string{"INCARNATION", "RECOVERED", "raft/FENCED", store.FlushingFile, store.CompactingFile} {
@@ -382,8 +382,8 @@ func (d *doctor) segments(dir string, st *manifest.State) {
 			"run 'cordwood recover' for this shard again", "'cordwood recover' was interrupted: the replica is not opened",
 		},
 		"raft/DIVERGED": {
-			"rebuild it with 'cordwood shard rebuild', and keep this folder until you miss no row",
-			"the replica has entries that its leader has lost, because a disk went back in time: it is not opened",
+			"rebuild it with 'cordwood shard rebuild', and keep this folder until you are sure that no row is missing",
+			"the replica has entries that its leader has lost, because a disk was restored to an earlier state: it is not opened",
 		},
 	} {
 		if file := filepath.Join(dir, name); exists(d.path(file)) {
@@ -395,8 +395,8 @@ func (d *doctor) segments(dir string, st *manifest.State) {
 		d.knowAll(filepath.Join(dir, name))
 	}
 	if entries, _ := os.ReadDir(d.path(filepath.Join(dir, "lost+found"))); len(entries) > 0 {
-		d.find(Attention, filepath.Join(dir, "lost+found"), "remove the files if their rows are not missed",
-			"%s that nothing explains %s moved to lost+found", words.Count(len(entries), "segment file"),
+		d.find(Attention, filepath.Join(dir, "lost+found"), "remove the files if you do not need their rows",
+			"%s of unknown origin %s moved to lost+found", words.Count(len(entries), "segment file"),
 			words.Pick(len(entries), "was", "were"))
 		d.knowAll(filepath.Join(dir, "lost+found"))
 	}
@@ -417,7 +417,7 @@ func readSegment(dir string, m *segment.Meta) error {
 		return err
 	}
 	if m.Raw {
-		return nil // its rows are batches, and the checksum is correct
+		return nil // the rows of this segment are batches, and the checksum is correct
 	}
 	r, err := segment.Open(vfs.OS, filepath.Join(dir, m.FileName()), m)
 	if err != nil {
@@ -426,14 +426,14 @@ func readSegment(dir string, m *segment.Meta) error {
 	return errors.Join(readRows(r, m), r.Close())
 }
 
-// strangers reports files that no part of the folder explains.
+// strangers reports files whose purpose is unknown.
 func (d *doctor) strangers() {
 	for _, name := range []string{"PEERS", "CLOCK", marks.FileName, "meta/FENCED", secret.FileName} {
 		if exists(d.path(name)) {
 			d.know(name)
 		}
 	}
-	// Left by 'cordwood recover' and by new incarnations of shards.
+	// 'cordwood recover' and new incarnations of shards leave these files.
 	for _, pattern := range []string{
 		"meta.retired-*", filepath.Join("shards", "*.incarnation-*"),
 		filepath.Join("shards", "*.diverged-*"),
@@ -441,7 +441,7 @@ func (d *doctor) strangers() {
 		aside, _ := filepath.Glob(d.path(pattern))
 		for _, path := range aside {
 			rel, _ := filepath.Rel(d.cfg.DataDir, path)
-			d.find(Note, rel, "remove it when you do not miss its content", "it is the folder of a group that was given up")
+			d.find(Note, rel, "remove it if you do not need its content", "it is the folder of a group that was given up")
 			d.knowAll(rel)
 		}
 	}
@@ -458,7 +458,7 @@ func (d *doctor) strangers() {
 			return nil
 		}
 		if !d.known[rel] && !strings.HasSuffix(rel, ".tmp") {
-			d.find(Attention, rel, "remove it if it is yours", "this is not a file that the server writes")
+			d.find(Attention, rel, "remove it if you put it there", "this is not a file that the server writes")
 		}
 		return nil
 	})

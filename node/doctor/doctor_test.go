@@ -61,11 +61,11 @@ func TestSeeds(t *testing.T) {
 	if _, got := run(t, Config{
 		DataDir: filepath.Join(t.TempDir(), "none"), Settings: settings(t, "--cluster-secret-file", ours, "--rpc-insecure"),
 	}); !strings.Contains(got, "chmod o-r "+ours) || !strings.Contains(got, "remove it once") {
-		t.Errorf("a secret that all may read, and --rpc-insecure:\n%s", got)
+		t.Errorf("a secret that all accounts may read, and --rpc-insecure:\n%s", got)
 	}
 }
 
-// fakeServer answers by path; a path without an answer is an error.
+// fakeServer returns answers by path. A path without an answer is an error.
 type fakeServer struct {
 	answers map[string]string
 	date    time.Time
@@ -130,14 +130,14 @@ func TestSettings(t *testing.T) {
 			"attention settings : b is wrong; correct it",
 		},
 		"no users":    {Config{Settings: settings(t, "--user-file", "/no/such/file")}, "/no/such/file"},
-		"unprotected": {Config{Settings: settings(t, "--http-addr", "0.0.0.0:0")}, "anybody who reaches 0.0.0.0:0"},
+		"unprotected": {Config{Settings: settings(t, "--http-addr", "0.0.0.0:0")}, "anyone who can reach 0.0.0.0:0"},
 		"unprotected port of PostgreSQL": {
 			Config{Settings: settings(t, "--pg-addr", "0.0.0.0:0")},
-			"anybody who reaches 0.0.0.0:0 (--pg-addr) may read and write",
+			"anyone who can reach 0.0.0.0:0 (--pg-addr) can read and write",
 		},
 		"unprotected port of a protocol": {
 			Config{Settings: settings(t, "--loki-addr", "0.0.0.0:0")},
-			"anybody who reaches 0.0.0.0:0 (--loki-addr) may store logs",
+			"anyone who can reach 0.0.0.0:0 (--loki-addr) can store logs",
 		},
 		"port of a protocol in use": {
 			Config{Settings: settings(t, "--otlp-grpc-addr", busy.Addr().String())},
@@ -217,7 +217,7 @@ func TestServer(t *testing.T) {
 					`out of range","since":"2026-11-23T04:05:06Z","advice":"drop it"}]}`
 		}, "12 rows of public.t in shard 1 cannot be written to segments on node one since 2026-11-23 04:05:06: " +
 			"index out of range; drop it", 1},
-		"a shard elects, another is new": {func(s *fakeServer) {
+		"a shard elects a leader, another is new": {func(s *fakeServer) {
 			s.answers["/v1/cluster"] = `{"shards":[{"id":1,"state":"electing","leader":""},` +
 				`{"id":2,"state":"starting","leader":""}]}`
 		}, "", 0},
@@ -228,20 +228,20 @@ func TestServer(t *testing.T) {
 		s := &fakeServer{answers: sound(), date: time.Now()}
 		c.change(s)
 		r, text := run(t, Config{DataDir: dir, Server: s, Version: "v1"})
-		// The speed of this machine is not the subject of the test.
+		// Ignore the findings about the speed of this machine.
 		r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return f.Part == "machine" })
 		if !strings.Contains(text, c.want) || r.Status() != c.status || r.Server != "http://there" {
 			t.Errorf("%s: status %d:\n%swant %q", name, r.Status(), text, c.want)
 		}
 	}
-	// A server elsewhere is independent of the folders and ports of this machine.
+	// A check of a remote server must ignore the folders and ports of this machine.
 	s := &fakeServer{answers: sound(), date: time.Now()}
 	settings := &config.Config{}
 	if r, text := run(t, Config{
 		DataDir: dir, Server: s, AskServer: true, ServerOnly: true, Settings: settings,
 		Version: "v1",
 	}); r.Status() != 0 || len(r.Parts) != 1 || r.Parts[0].Name != "server" || len(r.Findings) != 0 {
-		t.Errorf("the server alone: status %d, %+v:\n%s", r.Status(), r.Parts, text)
+		t.Errorf("only the server: status %d, %+v:\n%s", r.Status(), r.Parts, text)
 	}
 	// --forget is refused while a server is running.
 	if _, err := Run(t.Context(), Config{
@@ -251,8 +251,8 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// TestDamageHasAStatusOfItsOwn checks the exit status for a folder without its identity and a shard,
-// last written by a clock that was ahead.
+// TestDamageHasAStatusOfItsOwn checks the exit status for a folder without its identity and without a shard, which
+// was last written by a machine with a clock that was ahead.
 func TestDamageHasAStatusOfItsOwn(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "IDENTITY")
@@ -265,13 +265,12 @@ func TestDamageHasAStatusOfItsOwn(t *testing.T) {
 	}
 	r, text := run(t, Config{DataDir: dir})
 	if r.Status() != 3 || r.Result != "damaged" || !strings.Contains(text, "damage data IDENTITY") ||
-		!strings.Contains(text, "the clock went back") {
+		!strings.Contains(text, "the clock was set back") {
 		t.Errorf("status %d, %s:\n%s", r.Status(), r.Result, text)
 	}
 }
 
-// TestOtherFolders checks that a folder that no server has written is described as such, and that
-// nothing in it is reported as damage.
+// TestOtherFolders checks that a folder that no server has written is reported as such, without damage.
 func TestOtherFolders(t *testing.T) {
 	for name, want := range map[string]string{
 		"cordwood-backups.json": "is a repository of backups, not the data folder of a server; check it with 'cordwood " +

@@ -21,7 +21,7 @@ import (
 // readPiece is the number of rows that are read at a time.
 const readPiece = 4096
 
-// readRows reads a segment to its end and counts.
+// readRows reads a segment to its end and compares the number of rows with the manifest.
 func readRows(r *segment.Reader, m *segment.Meta) error {
 	rows := int64(0)
 	for {
@@ -42,8 +42,7 @@ func readRows(r *segment.Reader, m *segment.Meta) error {
 	return nil
 }
 
-// forget removes a damaged segment from its shard's manifest and moves the file, if there is one,
-// to lost+found.
+// forget removes a damaged segment from its shard's manifest, and moves the file, if there is one, to lost+found.
 func (d *doctor) forget(file string) (err error) {
 	if filepath.IsAbs(file) {
 		rel, err := filepath.Rel(d.cfg.DataDir, file)
@@ -56,7 +55,7 @@ func (d *doctor) forget(file string) (err error) {
 	dir := filepath.Dir(filepath.Clean(segments))
 	id, err := strconv.ParseUint(filepath.Base(dir), 10, 32)
 	if err != nil || filepath.Base(segments) != "segments" {
-		return errors.New("give it as the doctor reports it, such as shards/1/segments/0000000000000001.parquet")
+		return errors.New("write it as the doctor reports it, such as shards/1/segments/0000000000000001.parquet")
 	}
 	m, err := manifest.Open(manifest.Config{FS: vfs.OS, Dir: d.path(dir), ShardID: uint32(id)})
 	if err != nil {
@@ -69,7 +68,7 @@ func (d *doctor) forget(file string) (err error) {
 		return errors.New("the manifest does not list it")
 	}
 	if err := readSegment(d.path(segments), &list[i]); err == nil {
-		return errors.New("it is not damaged: nothing is forgotten")
+		return errors.New("it is not damaged: no rows were given up")
 	}
 	rows := list[i].Rows
 	if err := m.Commit(&manifest.Edit{Remove: []uint64{list[i].ID}}); err != nil {
@@ -84,8 +83,8 @@ func (d *doctor) forget(file string) (err error) {
 	return nil
 }
 
-// setAside moves the file of a segment, if there is one, from the folder of segments to another
-// one, and removes the note that it is damaged.
+// setAside moves the file of a segment, if there is one, from the folder of segments to another one, and removes the
+// mark that it is damaged.
 func (d *doctor) setAside(file, segments, lost string) error {
 	if err := vfs.OS.MkdirAll(d.path(lost)); err != nil {
 		return err

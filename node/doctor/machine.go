@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits beyond which a value is reported.
+// Values beyond these limits are reported.
 const (
-	// slowSync is the limit for a write with fsync: every answer to a write waits for one.
+	// slowSync is the limit for a write with fsync. Every answer to a write waits for one.
 	slowSync = 100 * time.Millisecond
 	// clockAhead is how far in the future a file's time may be.
 	clockAhead = 5 * time.Minute
@@ -85,10 +85,10 @@ func (d *doctor) disk(dir string) {
 func (d *doctor) sync(dir string) {
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return // not every file system supports such files
+		return // some file systems do not support such files
 	}
 	f := os.NewFile(uintptr(fd), "a file without a name in "+dir)
-	defer func() { _ = f.Close() }() // the file ends with its descriptor
+	defer func() { _ = f.Close() }() // the file disappears when its descriptor is closed
 	var worst time.Duration
 	for range 5 {
 		begin := time.Now()
@@ -108,7 +108,7 @@ func (d *doctor) sync(dir string) {
 	}
 }
 
-// clock checks whether the machine's clock can be right.
+// clock checks that the time of the machine's clock is plausible.
 func (d *doctor) clock() {
 	now := time.Now()
 	if now.Year() < 2024 {
@@ -128,15 +128,15 @@ func (d *doctor) clock() {
 				newest, file = info.ModTime(), path
 			}
 		}
-		return nil // the check of the file reports it
+		return nil // the check of the file reports the error
 	})
 	if ahead := newest.Sub(now); ahead > clockAhead {
 		d.find(Attention, "", "set the clock, and keep it right with NTP: rows get their time from it, and expire by it",
-			"the clock went back: %s was written %s in the future", file, ahead.Round(time.Second))
+			"the clock was set back: %s was written %s in the future", file, ahead.Round(time.Second))
 	}
 }
 
-// differs reports how far another clock is from this machine's.
+// differs reports how much another clock differs from this machine's.
 func (d *doctor) differs(who string, other, before, after time.Time) {
 	// Answers have whole seconds, and take some time.
 	early, late := before.Add(-2*time.Second), after.Add(time.Second)

@@ -32,11 +32,11 @@ func (d *doctor) seeds(ctx context.Context) {
 	}
 }
 
-// protection reports settings that admit unauthenticated peers to the port between nodes.
+// protection reports settings with which unauthenticated programs can connect to the port between nodes.
 func (d *doctor) protection(c *config.Config) {
 	if c.RPC.Insecure {
 		d.find(Attention, "", "remove it once all nodes have the cluster's secret or certificates",
-			"--rpc-insecure: anyone who reaches %s may read and write everything, as a node", c.RPC.Addr)
+			"--rpc-insecure: anyone who can reach %s can read and write everything, as a node", c.RPC.Addr)
 	}
 	if file := c.SecretReadableByAll(); file != "" {
 		d.find(Attention, "", "chmod o-r "+file, "every account of this machine may read the secret of the cluster, %s", file)

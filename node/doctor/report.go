@@ -1,10 +1,10 @@
 package doctor
 
-// Severity is how bad a finding is.
+// Severity is the severity of a finding.
 type Severity string
 
 const (
-	// Note is worth knowing and needs nothing.
+	// Note is for facts that are worth knowing and need no action.
 	Note Severity = "note"
 	// Attention means that an operator should act; no data is lost.
 	Attention Severity = "attention"
@@ -17,7 +17,7 @@ type Finding struct {
 	Severity Severity `json:"severity"`
 	// Part is the part that was checked: settings, machine, server or data.
 	Part string `json:"part"`
-	// File is relative to the data folder; empty if it is about none of its files.
+	// File is the file that the finding is about, relative to the data folder. It may be empty.
 	File string `json:"file"`
 	What string `json:"what"`
 	// Do is the advice.
@@ -34,7 +34,7 @@ type Report struct {
 	// Parts are the parts that were checked, each with its result.
 	Parts    []Part    `json:"parts"`
 	Findings []Finding `json:"findings"`
-	// Files and Bytes count what was read of the data folder.
+	// Files and Bytes count the files and bytes that were read in the data folder.
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
 }
@@ -45,7 +45,7 @@ type Part struct {
 	Result string `json:"result"`
 }
 
-// The exit statuses of a run. In all commands, 2 means wrong usage.
+// These are the exit statuses of a run. In all commands, 2 means wrong usage.
 const (
 	statusAttention = 1
 	statusDamage    = 3
@@ -53,7 +53,7 @@ const (
 
 var results = map[int]string{0: "sound", statusAttention: "needs attention", statusDamage: "damaged"}
 
-// Status returns 0 if everything is in order, 1 if an operator should act, 3 if there is damage.
+// Status returns 0 if everything is in order, 1 if an operator should act, and 3 if there is damage.
 func (r *Report) Status() int { return r.status("") }
 
 // status returns the status of the named part, or of all parts if name is empty.

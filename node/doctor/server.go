@@ -38,7 +38,7 @@ func (d *doctor) server(ctx context.Context) {
 	if s == nil {
 		return
 	}
-	defer func() { d.report.Server = s.Server() }() // of several addresses, the one that answered
+	defer func() { d.report.Server = s.Server() }() // if there are several addresses, the one that answered
 	before := time.Now()
 	_, header, err := d.ask(ctx, "/health", nil)
 	if err != nil {
@@ -63,8 +63,8 @@ func (d *doctor) server(ctx context.Context) {
 	}
 }
 
-// cluster reports the shards that cannot take writes, and the rows that replicas cannot write to
-// segments. A shard that is new, or elects a leader, is not among the former.
+// cluster reports the shards that cannot take writes, and the rows that replicas cannot write to segments. It does
+// not report a shard that is new or elects a leader.
 func (d *doctor) cluster(ctx context.Context) {
 	body, _, err := d.ask(ctx, "/v1/cluster", nil)
 	var status struct {
@@ -141,8 +141,8 @@ func rows[T any](ctx context.Context, d *doctor, statement string) ([]T, error) 
 	return list, lines.Err()
 }
 
-// nodes connects to each node of the cluster, as the nodes do to each other. It reports whether the
-// server returned the list of nodes.
+// nodes connects to each node of the cluster, like the nodes to each other. It reports whether the server returned
+// the list of nodes.
 func (d *doctor) nodes(ctx context.Context) bool {
 	type row struct {
 		Name string `json:"name"`

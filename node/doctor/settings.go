@@ -32,15 +32,15 @@ func (d *doctor) settings() {
 		}
 	}
 	if c.Unprotected() {
-		d.find(Attention, "", "set --user-file, or listen on 127.0.0.1", "anybody who reaches %s may read and write",
+		d.find(Attention, "", "set --user-file, or listen on 127.0.0.1", "anyone who can reach %s can read and write",
 			c.HTTP.Addr)
 	}
 	if c.OpenPostgres() {
 		d.find(Attention, "", "set --user-file, or listen on 127.0.0.1",
-			"anybody who reaches %s (--pg-addr) may read and write", c.PG.Addr)
+			"anyone who can reach %s (--pg-addr) can read and write", c.PG.Addr)
 	}
 	for _, l := range c.OpenListeners() {
-		d.find(Attention, "", "set --user-file, or listen on 127.0.0.1", "anybody who reaches %s (--%s) may store logs",
+		d.find(Attention, "", "set --user-file, or listen on 127.0.0.1", "anyone who can reach %s (--%s) can store logs",
 			l.Addr, l.Kind.Flag())
 	}
 	d.protection(c)
@@ -61,7 +61,7 @@ func (d *doctor) settings() {
 func (d *doctor) certificate(cert, key string) {
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil || pair.Leaf == nil {
-		return // has been reported already
+		return // reported already
 	}
 	switch left := time.Until(pair.Leaf.NotAfter); {
 	case left < 0:

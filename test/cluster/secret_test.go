@@ -129,7 +129,7 @@ func TestUnprotectedAddress(t *testing.T) {
 	n.set("--rpc-addr", "0.0.0.0:"+port)
 	n.Start()
 	says(t, n, "--rpc-insecure: whoever reaches this address")
-	if text := problems(t, n); !strings.Contains(text, "anyone who reaches the port between nodes of") {
+	if text := problems(t, n); !strings.Contains(text, "anyone who can reach the port between nodes of") {
 		t.Errorf("the state of the cluster has the problems %s", text)
 	}
 }

@@ -210,7 +210,7 @@ func TestShardDropWantsItsNumber(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		asked = append(asked, string(body))
-		answer := clusterapi.Answer{Confirm: "3", Message: "shard 3 is given up for good, with all rows of public.a"}
+		answer := clusterapi.Answer{Confirm: "3", Message: "The rows of shard 3 are given up for good: all rows of public.a"}
 		if strings.Contains(string(body), `"confirm":"3"`) {
 			answer = clusterapi.Answer{Operation: &clusterapi.Operation{ID: 7, Kind: "shard-drop", Subject: "shard 3"}}
 		}

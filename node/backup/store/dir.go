@@ -87,7 +87,7 @@ func (u *dirUpload) Abort() {
 		return
 	}
 	u.f.Close()
-	_ = os.Remove(u.f.Name()) // a file that stays is removed later as too old
+	_ = os.Remove(u.f.Name()) // if the file stays, it is removed later as too old
 	u.f = nil
 }
 
@@ -128,7 +128,7 @@ func (d *dir) List(ctx context.Context, prefix string, f func(Object) error) err
 	}
 	return filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it did not exist, or was removed meanwhile
+			return nil // the object did not exist, or was removed in the meantime
 		}
 		if err != nil || e.IsDir() {
 			return errors.Join(err, ctx.Err())
@@ -159,7 +159,7 @@ func (d *dir) Remove(_ context.Context, name string) error {
 	if err := os.Remove(d.file(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	// Also remove folders that are empty now; Remove fails for the others.
+	// Also remove folders that are now empty. Remove fails for the others.
 	for folder := filepath.Dir(d.file(name)); folder != filepath.Clean(d.root); folder = filepath.Dir(folder) {
 		if os.Remove(folder) != nil {
 			break

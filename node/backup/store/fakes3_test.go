@@ -17,19 +17,19 @@ import (
 	"time"
 )
 
-// fakeS3 is the part of S3 that the store uses, in memory, with faults.
+// fakeS3 implements, in memory and with faults, the part of S3 that the store uses.
 type fakeS3 struct {
 	mu       sync.Mutex
 	objects  map[string][]byte
 	requests int
-	// fault, if set, may handle a request instead; it gets the number of the request and returns
-	// true if it has handled it.
+	// fault, if set, may handle a request instead. n is the number of the request. It returns true if it has handled
+	// it.
 	fault func(n int, w http.ResponseWriter, r *http.Request, s *fakeS3) bool
 }
 
 const fakeBucket = "bucket"
 
-// serveS3 starts a fake and returns a store on it, with the prefix "p/".
+// serveS3 starts a fake server and returns a store that uses it, with the prefix "p/".
 func serveS3(t *testing.T, f *fakeS3, cfg S3Config) Store {
 	t.Helper()
 	f.objects = map[string][]byte{}
@@ -124,7 +124,7 @@ func (f *fakeS3) list(w http.ResponseWriter, r *http.Request) {
 	_ = xml.NewEncoder(w).Encode(result)
 }
 
-// decodeBody reads a body, which may come in signed chunks.
+// decodeBody reads a body, which may consist of signed chunks.
 func decodeBody(r *http.Request) ([]byte, error) {
 	if !strings.HasPrefix(r.Header.Get("X-Amz-Content-Sha256"), "STREAMING") {
 		return io.ReadAll(r.Body)

@@ -19,19 +19,17 @@ import (
 	"github.com/minio/minio-go/v7/pkg/s3utils"
 )
 
-// S3Config describes how to reach a bucket. Empty fields are taken from the environment as by other
-// tools: AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, AWS_REGION or AWS_DEFAULT_REGION,
-// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, the files of ~/.aws, and the role of
-// the machine.
+// S3Config describes how to reach a bucket. Like other tools, it takes empty fields from the environment:
+// AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, AWS_REGION or AWS_DEFAULT_REGION, AWS_ACCESS_KEY_ID,
+// AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, the files of ~/.aws, and the role of the machine.
 type S3Config struct {
-	// Endpoint is the URL of the service; without a scheme it is https. The default value is
-	// Amazon's.
+	// Endpoint is the URL of the service. Without a scheme, https is used. The default value is Amazon's endpoint.
 	Endpoint string
 	Region   string
-	// PathStyle puts the bucket into the path rather than the host name. The default value is true
-	// unless the endpoint is Amazon's.
+	// PathStyle puts the bucket into the path instead of the host name. The default value is true, except for
+	// Amazon's endpoint.
 	PathStyle bool
-	// CAFile contains the certificates that are trusted besides the system's.
+	// CAFile contains certificates that are trusted in addition to the system's.
 	CAFile string
 	// Transport, if not nil, sends the requests. Tests set it.
 	Transport http.RoundTripper
@@ -96,7 +94,7 @@ func openS3(bucket, prefix string, cfg Config) (Store, error) {
 	}
 	region := firstOf(c.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
 	if region == "" && lookup == minio.BucketLookupPath {
-		region = "us-east-1" // services that ignore the region accept this one; asking for the region needs a permission
+		region = "us-east-1" // services without regions accept this one; to query the region needs a permission
 	}
 	client, err := minio.New(host, &minio.Options{
 		Creds: credentials.NewChainCredentials([]credentials.Provider{
@@ -105,7 +103,7 @@ func openS3(bucket, prefix string, cfg Config) (Store, error) {
 		}),
 		Secure: secure, Region: region,
 		BucketLookup: lookup, Transport: stallGuard{transport, stall},
-		// This package retries itself: whole objects, with pauses that end with the context.
+		// This package retries whole objects itself, with pauses that end with the context.
 		MaxRetries: 1,
 	})
 	if err != nil {
@@ -123,7 +121,7 @@ func firstOf(values ...string) string {
 	return ""
 }
 
-// splitEndpoint splits an endpoint into its host and whether to use TLS.
+// splitEndpoint splits an endpoint into its host and whether TLS is used.
 func splitEndpoint(endpoint string) (host string, secure bool, err error) {
 	scheme, host, found := strings.Cut(endpoint, "://")
 	if !found {
@@ -152,7 +150,7 @@ func newTransport(secure bool, caFile string) (*http.Transport, error) {
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {
-		pool = x509.NewCertPool() // a system without certificates: trust only those of the file
+		pool = x509.NewCertPool() // on a system without certificates, trust only those of the file
 	}
 	if !pool.AppendCertsFromPEM(pem) {
 		return nil, fmt.Errorf("read the certificates of the S3 endpoint: %s holds none in PEM form", caFile)
@@ -165,7 +163,7 @@ func (s *s3) Location() string { return "s3://" + s.bucket + "/" + strings.TrimS
 
 func (s *s3) Path(string) (string, bool) { return "", false }
 
-// fail adds the object to an error, and advice for the usual mistakes.
+// fail adds the object to an error, and advice for common mistakes.
 func (s *s3) fail(doing, name string, err error) error {
 	if err == nil {
 		return nil
@@ -227,8 +225,7 @@ func (s *s3) retry(ctx context.Context, f func() error) error {
 	}
 }
 
-// Create writes to a file on this machine: an upload can be repeated only if its content is kept
-// and its size is known.
+// Create opens a file on this machine: an upload can be repeated only if its content is kept and its size is known.
 func (s *s3) Create(context.Context) (Upload, error) {
 	f, err := os.CreateTemp(s.tempDir, "cordwood-backup-*")
 	if err != nil {
@@ -244,8 +241,8 @@ type s3Upload struct {
 
 func (u *s3Upload) Write(p []byte) (int, error) { return u.f.Write(p) }
 
-// Commit sends the file and then checks the size of the stored object: an object of another size is
-// removed and sent again.
+// Commit sends the file and then checks the size of the stored object. It removes an object of another size and sends
+// the file again.
 func (u *s3Upload) Commit(ctx context.Context, name string) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -288,7 +285,7 @@ func (u *s3Upload) send(ctx context.Context, key string, size int64) (arrived in
 		return err
 	})
 	if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
-		return -1, nil // it was accepted but does not exist
+		return -1, nil // the object was accepted but does not exist
 	}
 	return arrived, err
 }
@@ -298,7 +295,7 @@ func (u *s3Upload) Abort() {
 		return
 	}
 	u.f.Close()
-	_ = os.Remove(u.f.Name()) // it is in a folder of temporary files
+	_ = os.Remove(u.f.Name()) // the file is in a folder of temporary files
 	u.f = nil
 }
 
@@ -317,7 +314,7 @@ func (s *s3) Open(ctx context.Context, name string, offset int64) (io.ReadCloser
 		b, _, _, err := (&minio.Core{Client: s.client}).GetObject(ctx, s.bucket, s.prefix+name, opts)
 		body = b
 		if minio.ToErrorResponse(err).StatusCode == http.StatusRequestedRangeNotSatisfiable {
-			body, err = io.NopCloser(strings.NewReader("")), nil // an offset at the end: no more bytes
+			body, err = io.NopCloser(strings.NewReader("")), nil // the offset is at the end: there are no more bytes
 		}
 		return err
 	})

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// stallGuard aborts requests that transfer no byte for a while, in either direction. Only time in
-// which the connection is waited for counts.
+// stallGuard aborts requests that transfer no byte for a while, in either direction. Only the time spent waiting for
+// the connection counts.
 type stallGuard struct {
 	next  http.RoundTripper
 	after time.Duration
@@ -35,12 +35,12 @@ func (g stallGuard) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// watch is a timer that every byte resets.
+// watch is a timer that every transferred byte resets.
 type watch struct {
 	after  time.Duration
 	cancel context.CancelFunc
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards all fields below
 	timer   *time.Timer
 	stalled bool
 }
@@ -64,8 +64,8 @@ func (w *watch) pause() {
 	w.timer.Stop()
 }
 
-// explain returns the cause of err if the guard aborted the request. It must not be
-// context.Canceled then, because no caller cancelled it.
+// explain returns the cause of err if the guard aborted the request. The result must not be context.Canceled then,
+// because no caller cancelled it.
 func (w *watch) explain(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -75,7 +75,7 @@ func (w *watch) explain(err error) error {
 	return fmt.Errorf("no byte was transferred for %s", w.after)
 }
 
-// sent is the body of a request: between two reads of it the connection is busy.
+// sent is the body of a request. Between two reads of it, the connection is busy.
 type sent struct {
 	io.ReadCloser
 	w *watch
@@ -86,7 +86,7 @@ func (b sent) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p)
 }
 
-// received is the body of an answer: during a read of it the connection is busy.
+// received is the body of an answer. During a read of it, the connection is busy.
 type received struct {
 	io.ReadCloser
 	w *watch

@@ -106,12 +106,12 @@ func contract(t *testing.T, st Store) {
 		}
 	}
 	if _, err := read(t, st, "a/b/c", 0); !errors.Is(err, ErrNotFound) {
-		t.Errorf("read what was removed: %v, want ErrNotFound", err)
+		t.Errorf("read a removed object: %v, want ErrNotFound", err)
 	}
 	for _, name := range []string{"", "/x", "../x", "a/../b", "a//b", "a\\b", "x\x00"} {
 		_, rerr := st.Open(wait(t), name, 0)
 		if err := write(t, st, name, nil); err == nil || rerr == nil || st.Remove(wait(t), name) == nil {
-			t.Errorf("the name %q is taken", name)
+			t.Errorf("the invalid name %q is accepted", name)
 		}
 	}
 	u, err := st.Create(wait(t))
@@ -187,7 +187,7 @@ func TestS3Faults(t *testing.T) {
 			}
 			return false
 		},
-		"half of an upload stays": func(n int, w http.ResponseWriter, r *http.Request, s *fakeS3) bool {
+		"an upload loses its second half": func(n int, w http.ResponseWriter, r *http.Request, s *fakeS3) bool {
 			if r.Method != http.MethodPut || n > 4 {
 				return false
 			}
@@ -225,15 +225,15 @@ func TestS3Faults(t *testing.T) {
 	}
 }
 
-// TestS3GivesUp makes all requests fail: the error must contain the failed request, and no secret.
+// TestS3GivesUp makes all requests fail. The error must contain the failed request and no secret.
 func TestS3GivesUp(t *testing.T) {
 	for name, tt := range map[string]struct {
 		status int
 		code   string
 		tries  int
 	}{
-		"for now":  {500, "InternalError", 3},
-		"for good": {403, "AccessDenied", 1},
+		"for now":     {500, "InternalError", 3},
+		"permanently": {403, "AccessDenied", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &fakeS3{fault: func(_ int, w http.ResponseWriter, _ *http.Request, _ *fakeS3) bool {
@@ -244,7 +244,7 @@ func TestS3GivesUp(t *testing.T) {
 			err := write(t, st, "o", []byte("x"))
 			if err == nil || !strings.Contains(err.Error(), "s3://bucket/p/o") ||
 				strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), "KEYID") {
-				t.Errorf("error %v; want one that names the object and no secret", err)
+				t.Errorf("error %v; want one that contains the object and no secret", err)
 			}
 			if f.requests != tt.tries {
 				t.Errorf("%d requests, want %d", f.requests, tt.tries)
@@ -271,6 +271,6 @@ func TestS3StallWithinAnAnswer(t *testing.T) {
 	got, err := read(t, st, "o", 0)
 	if err == nil || len(got) != 500 || errors.Is(err, context.Canceled) ||
 		!strings.Contains(err.Error(), "no byte was transferred") {
-		t.Errorf("%d bytes, %v; want 500 and an error that says why", len(got), err)
+		t.Errorf("%d bytes, %v; want 500 and an error with the reason", len(got), err)
 	}
 }

@@ -77,8 +77,7 @@ func underway() map[string]*metapb.Operation {
 	return all
 }
 
-// future is a record of a kind that a later version may add, with progress in an unknown field of
-// the oneof.
+// future returns a record of a kind that a later version may add, with progress in an unknown field of the oneof.
 func future() *metapb.Operation {
 	op := &metapb.Operation{
 		Id: 40, Kind: "shard-merge", State: metapb.OperationState_OPERATION_STATE_RUNNING, ShardId: 3, Step: "join",

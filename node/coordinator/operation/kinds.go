@@ -55,7 +55,7 @@ func StateName(s metapb.OperationState) string {
 // Ended returns when an operation ended.
 func Ended(op *metapb.Operation) time.Time { return time.Unix(0, op.EndedUnixNano) }
 
-// About returns the shard that an operation is about, or 0.
+// About returns the id of the shard that an operation is about, or 0.
 func About(op *metapb.Operation) uint32 {
 	switch op.Kind {
 	case ShardDrop:

@@ -12,10 +12,10 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// Before protocol version 9 an operation's progress was stored as named texts, in Operation.notes.
-// Nodes with older programs may lead the metadata group as long as the cluster uses such a version.
-// Until then records are written in that form, and read in both. Kinds that are newer than version
-// 9 have no notes. This file can be removed once metapb.MinProtocol is 9.
+// Before protocol version 9 an operation's progress was stored as named texts (notes), in Operation.notes. Nodes with
+// older programs may lead the metadata group as long as the cluster uses such a version. Until then records are
+// written as notes, and read in both forms. Kinds that are newer than version 9 have no notes. This file can be
+// removed once metapb.MinProtocol is 9.
 
 const (
 	noteUndo     = "undo"
@@ -136,7 +136,7 @@ func notes(op *metapb.Operation) map[string]string {
 	return n
 }
 
-// The parsers return 0 for a missing note, and for anything that textOf did not write.
+// The parsers return 0 for a missing note, and for any text that textOf did not write.
 
 func number(text string) uint32 {
 	n, _ := strconv.ParseUint(text, 10, 32)

@@ -16,7 +16,7 @@ var notesWritten = []struct {
 	text map[string]string
 }{
 	{
-		"shards of a new cluster, none made",
+		"shards of a new cluster, none created",
 		&metapb.Operation{
 			Kind:     ShardAdd,
 			Progress: &metapb.Operation_ShardAdd{ShardAdd: &metapb.ShardAddProgress{Count: 3, Initial: true}},
@@ -24,7 +24,7 @@ var notesWritten = []struct {
 		map[string]string{"count": "3", "initial": "true"},
 	},
 	{
-		"first shard of all, begun",
+		"first shard of all, started",
 		&metapb.Operation{
 			Kind:     ShardAdd,
 			Progress: &metapb.Operation_ShardAdd{ShardAdd: &metapb.ShardAddProgress{Count: 1, Begun: true}},
@@ -54,11 +54,11 @@ var notesWritten = []struct {
 		map[string]string{"leaving": "true", "left": "true"},
 	},
 	{
-		"repair with nothing to remember",
+		"repair without progress",
 		&metapb.Operation{Kind: ReplicaRepair}, nil,
 	},
 	{
-		"shard given up",
+		"dropped shard",
 		&metapb.Operation{
 			Kind: ShardDrop,
 			Progress: &metapb.Operation_ShardDrop{
@@ -68,7 +68,7 @@ var notesWritten = []struct {
 		map[string]string{"shard": "2", "was": "1", "loss": "all rows of shard 2"},
 	},
 	{
-		"table that takes its rows along",
+		"table that is moved with its rows",
 		&metapb.Operation{Kind: TableMove, Progress: &metapb.Operation_Table{Table: &metapb.TableProgress{
 			Name: "public.app", WithRows: true, Copy: 12, Copies: 2, Copiers: map[uint32]string{1: "a", 4: "b"},
 			Why: "node a is lost", Told: []uint32{3},
@@ -143,7 +143,7 @@ func TestNotes(t *testing.T) {
 
 // TestNotesHaveKinds checks that each kind with progress has a record above.
 func TestNotesHaveKinds(t *testing.T) {
-	// the first has no progress, the second is refused before version 9
+	// The first kind has no progress, and the second one is refused before version 9.
 	have := map[string]bool{ShardSplitHot: true, ShardRemove: true}
 	for _, tt := range notesWritten {
 		have[tt.op.Kind] = true

@@ -2,12 +2,11 @@ package operation
 
 import "cordwood/proto/metapb"
 
-// The progress of an operation is what its steps have to remember: Operation.progress, with one
-// message for kinds with the same steps. The getters of the record read it, as in
-// op.GetTable().GetCopy(); they return zero values as long as nothing is stored.
+// The progress of an operation is the data that its steps store in Operation.progress. Kinds with the same steps
+// share one message. The getters of the record read it, as in op.GetTable().GetCopy(); they return zero values if
+// nothing is stored.
 //
-// The functions below return the progress of a record for changing it. They create it if it is
-// missing.
+// The functions below return the progress of a record for changing it. They create it if it is missing.
 
 // ShardAddProgress returns the progress of a shard-add.
 func ShardAddProgress(op *metapb.Operation) *metapb.ShardAddProgress {

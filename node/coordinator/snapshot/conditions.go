@@ -15,14 +15,14 @@ import (
 const (
 	ConditionLed      = "led"       // a replica leads it
 	ConditionStarting = "starting"  // it is new, and not all its replicas are ready
-	ConditionUnknown  = "unknown"   // no node has reported to lead it, but a node that may lead it has not reported yet
+	ConditionUnknown  = "unknown"   // no node has reported that it leads the shard, but a node that may lead it has not reported yet
 	ConditionElecting = "electing"  // enough replicas are up to elect a leader; requests wait
 	ConditionNone     = "no leader" // it can be neither written nor read
 )
 
 const (
-	// ElectionTime is the time that the replicas of a shard may take to elect a leader. Requests
-	// wait longer than that.
+	// ElectionTime is the time that the replicas of a shard may take to elect a leader. Requests wait longer than
+	// this.
 	ElectionTime = 10 * time.Second
 	// startingTime is the time that a new shard may be without a leader.
 	startingTime = 30 * time.Second
@@ -45,8 +45,8 @@ func (snap *Snapshot) Condition(s *metapb.Shard) string {
 	return ConditionNone
 }
 
-// Empty reports whether a shard is being removed and no table has rows on it or is written to it
-// any more, so that no rows are lost with it.
+// Empty reports whether a shard is being removed and has no tables any more: none has rows on it or is written to it.
+// No rows are lost with such a shard.
 func (snap *Snapshot) Empty(s *metapb.Shard) bool {
 	if !s.Retiring {
 		return false
@@ -75,7 +75,7 @@ func leaderUnknown(snap *Snapshot, s *metapb.Shard) bool {
 		slices.ContainsFunc(snap.Unheard(), func(id string) bool { return slices.Contains(s.Replicas, id) })
 }
 
-// canElect reports whether the voters of a shard that are present can elect a leader.
+// canElect reports whether enough voters of a shard are present to elect a leader.
 func canElect(snap *Snapshot, s *metapb.Shard) bool {
 	voters, n := snap.voters(s), 0
 	for _, id := range voters {
@@ -95,8 +95,8 @@ func (snap *Snapshot) voters(s *metapb.Shard) []string {
 	return s.Replicas
 }
 
-// LeaderlessFor returns how long no node has reported to lead a shard. A leader of the metadata
-// group with an older program does not report it; then the result is the maximum.
+// LeaderlessFor returns for how long no node has reported that it leads a shard. A leader of the metadata group with
+// an older program does not report this; then the result is the maximum.
 func (snap *Snapshot) LeaderlessFor(s *metapb.Shard) time.Duration {
 	for _, led := range snap.Status.ShardsLed {
 		if led.ShardId == s.Id {

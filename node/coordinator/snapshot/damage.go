@@ -8,13 +8,12 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// WhyKeepDamaged returns why a damaged replica has to stay for now, or an empty text. It may have
-// the last copy of some rows, so each of the other replicas must be complete. never means that
-// waiting does not help.
+// WhyKeepDamaged returns the reason why a damaged replica has to stay for now, or an empty text. The replica may have
+// the last copy of some rows, so each of the other replicas must be complete. never means that waiting does not help.
 func WhyKeepDamaged(snap *Snapshot, s *metapb.Shard, g *Group, node string) (why string, never bool) {
 	switch {
 	case !slices.ContainsFunc(s.Replicas, func(id string) bool { return id != node }):
-		return fmt.Sprintf("shard %d has one replica, on node %s: there is no other to rebuild it from; "+
+		return fmt.Sprintf("shard %d has one replica, on node %s: there is no other replica to rebuild it from; "+
 			"restore the damaged files from a backup", s.Id, snap.Name(node)), true
 	case snap.Drained(node):
 		return fmt.Sprintf("node %s is being drained, which removes its replica", snap.Name(node)), true
@@ -42,7 +41,7 @@ func WhyKeepDamaged(snap *Snapshot, s *metapb.Shard, g *Group, node string) (why
 	return "", false
 }
 
-// whyNoSource returns why a replica cannot replace a damaged one, or an empty text.
+// whyNoSource returns the reason why a replica cannot replace a damaged one, or an empty text.
 func whyNoSource(snap *Snapshot, s *metapb.Shard, g *Group, id string) string {
 	r := snap.Replica(id, s)
 	switch {

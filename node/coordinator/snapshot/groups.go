@@ -30,8 +30,8 @@ type Membership struct {
 	At               time.Time
 }
 
-// groupOf reads the group of a shard from the reports. If two nodes report that they lead, the one
-// with the higher term counts.
+// groupOf reads the group of a shard from the reports. If two nodes report that they lead it, the one with the higher
+// term wins.
 func groupOf(snap *Snapshot, s *metapb.Shard, answered Membership) *Group {
 	g := &Group{}
 	var heard time.Time
@@ -58,7 +58,7 @@ func groupOf(snap *Snapshot, s *metapb.Shard, answered Membership) *Group {
 	return g
 }
 
-// The states of replicas in reports that are used here.
+// These states of replicas are used in reports.
 const (
 	StateLeader     = "Leader"
 	StateInstalling = "Installing"

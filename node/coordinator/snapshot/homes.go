@@ -52,16 +52,16 @@ func (h *homes) best(ids []string) string {
 	})
 }
 
-// use records that a node has or gets a replica of the shard.
+// use records that a node has or will get a replica of the shard.
 func (h *homes) use(id string) {
 	if z := h.snap.Zone(id); z != "" {
 		h.zones[z] = true
 	}
 }
 
-// Homes chooses n nodes for a new shard: the node first if it is set and may get a replica, then
-// the nodes with the fewest replicas, zones without a replica first. It chooses none of the nodes
-// in not. If there are not enough nodes, why describes what is missing.
+// Homes chooses n nodes for a new shard: first the node first, if it is set and may get a replica, then the nodes
+// with the fewest replicas, preferring zones without a replica. It chooses none of the nodes in not. If there are not
+// enough nodes, why describes what is missing.
 func Homes(snap *Snapshot, n int, first string, not ...string) (nodes []string, why string) {
 	h := newHomes(snap, first)
 	able := h.able(not)
@@ -76,7 +76,7 @@ func Homes(snap *Snapshot, n int, first string, not ...string) (nodes []string, 
 		nodes = append(nodes, best)
 		h.use(best)
 	}
-	// The first one usually leads, and should not always be the same node.
+	// The first node usually leads, and should not always be the same one.
 	slices.SortFunc(nodes, func(a, b string) int {
 		return cmp.Or(CompareBool(b == first, a == first), cmp.Compare(h.heads[a], h.heads[b]), cmp.Compare(a, b))
 	})

@@ -7,8 +7,8 @@ import (
 
 // Limits are the time limits and thresholds of the rules.
 type Limits struct {
-	// ReplaceAfter is how long a node must be silent before its replicas are replaced, and it is
-	// replaced as a voter of the metadata group. The default value is 15 minutes.
+	// ReplaceAfter is how long a node must be silent before its replicas and its vote in the metadata group are
+	// replaced. The default value is 15 minutes.
 	ReplaceAfter time.Duration
 	// DownAfter is how long a member of the metadata group may be silent. The default value is 10
 	// s.
@@ -16,8 +16,8 @@ type Limits struct {
 	// GiveUpAfter is how long a node that should get a replica may be silent before the change is
 	// undone. The default value is 1 minute.
 	GiveUpAfter time.Duration
-	// PairLimit is how long a shard of one replica may have two voters while it is moved, since
-	// both have to be alive. The default value is 30 s.
+	// PairLimit is how long a shard of one replica may have two voters while it is moved, since both have to be alive
+	// for writes. The default value is 30 s.
 	PairLimit time.Duration
 	// Settle is the time without joining or leaving nodes after which shards are created for the
 	// present nodes. The default value is 3 s.
@@ -25,8 +25,8 @@ type Limits struct {
 	// FinaliseAfter is how long all nodes must have answered and supported a newer version before
 	// the cluster uses it. The default value is 1 minute.
 	FinaliseAfter time.Duration
-	// RebalanceRest is the minimum time after a rebalance, or a change of nodes, before another one
-	// starts by itself. The default value is 10 minutes.
+	// RebalanceRest is the minimum time between a rebalance, or a change of nodes, and the next rebalance that no
+	// user requests. The default value is 10 minutes.
 	RebalanceRest time.Duration
 	// TableRest is the minimum time between two moves of a table. The default value is 5 minutes.
 	TableRest time.Duration
@@ -36,7 +36,8 @@ type Limits struct {
 	// HotFor is how long a table with partitions=auto must exceed HotBytes before it gets another
 	// shard. The default value is 5 minutes.
 	HotFor time.Duration
-	// ShardsPerNode limits the shards that are created for new nodes. The default value is 4.
+	// ShardsPerNode is the number of shards for each node up to which shards are created for new nodes. The default
+	// value is 4.
 	ShardsPerNode int
 }
 

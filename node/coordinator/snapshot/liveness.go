@@ -12,16 +12,16 @@ type Liveness int
 const (
 	// Up means that the node reports, and other nodes reach it.
 	Up Liveness = iota
-	// Unreachable means that the node reports that most other nodes cannot reach its port. It leads
-	// nothing that others can lead, and gets no new replicas.
+	// Unreachable means that the node reports that most other nodes cannot reach its port. Other nodes take over its
+	// leaderships if they can, and it gets no new replicas.
 	Unreachable
-	// Silent means that several reports are overdue (SilentAfter). Whatever the node leads may have no leader.
+	// Silent means that several reports are overdue (SilentAfter). Shards that the node leads may have no leader.
 	Silent
 	// Unheard means that the leader is new, and the node has not reported to it yet. Nothing is
 	// decided about such a node; for display it counts as alive (Snapshot.Trusting).
 	Unheard
-	// Down means that the node has been silent for so long that others have taken over its
-	// leaderships. The leader of the metadata group decides that, after ten seconds.
+	// Down means that the node has been silent for so long that others have taken over its leaderships. The leader of
+	// the metadata group decides this, after ten seconds.
 	Down
 	// Lost means that the node has been down for Limits.ReplaceAfter, or was removed from the
 	// cluster. Its replicas, and its vote in the metadata group, move to other nodes.
@@ -67,14 +67,14 @@ func (snap *Snapshot) Silent(id string) bool { return snap.Liveness(id) == Silen
 // Lost reports whether the replicas of a node are being replaced.
 func (snap *Snapshot) Lost(id string) bool { return snap.Liveness(id) == Lost }
 
-// Unreachable reports whether a node that counts as alive stated in its last report that most
-// others cannot reach its port. It may have been silent since.
+// Unreachable reports whether a node that counts as alive stated in its last report that most others cannot reach its
+// port. It may have been silent since then.
 func (snap *Snapshot) Unreachable(id string) bool {
 	return snap.Alive(id) && snap.Nodes[id].GetReport().GetUnreachable()
 }
 
-// Stopping reports whether a node announced in its last report that it is stopping or about to
-// stop. Such a node counts as missing, but as alive.
+// Stopping reports whether a node announced in its last report that it is stopping or about to stop. Such a node
+// counts as alive, but as missing.
 func (snap *Snapshot) Stopping(id string) bool { return snap.Nodes[id].GetReport().GetStopping() }
 
 // Present reports whether a node answers and is not stopping.

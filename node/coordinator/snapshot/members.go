@@ -12,7 +12,7 @@ func (snap *Snapshot) MetaVoters() []*metapb.MemberStatus {
 	return slices.DeleteFunc(slices.Clone(snap.Status.Members), func(m *metapb.MemberStatus) bool { return !m.Voter })
 }
 
-// Member returns a node's part in the metadata group, or nil.
+// Member returns the entry of a node in the metadata group, or nil.
 func (snap *Snapshot) Member(id string) *metapb.MemberStatus {
 	for _, m := range snap.Status.Members {
 		if m.NodeId == id {
@@ -51,8 +51,8 @@ func (snap *Snapshot) metaWithin(m *metapb.MemberStatus, limit time.Duration) bo
 	return snap.MetaAlive(m) && time.Duration(m.SilentNanos) < limit
 }
 
-// MetaTolerance returns how many voters of the metadata group may fail if the voter without is not
-// counted. It is negative if there is no majority. present decides which voters count.
+// MetaTolerance returns how many voters of the metadata group may fail if the voter with the id without does not
+// count. It is negative if there is no majority. present decides which voters count as working.
 func (snap *Snapshot) MetaTolerance(without string, present func(*metapb.MemberStatus) bool) int {
 	voters, living := 0, 0
 	for _, m := range snap.MetaVoters() {

@@ -31,7 +31,7 @@ func (n naming) Names(ids []string) string {
 	return strings.Join(out, ", ")
 }
 
-// Label returns the name of a node if it is unique, else its id.
+// Label returns the name of a node if it is unique, otherwise its id.
 func (n naming) Label(id string) string {
 	name := n.Name(id)
 	same := 0

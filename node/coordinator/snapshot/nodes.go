@@ -13,7 +13,7 @@ func HoldsShards(n *metapb.Node) bool { return slices.Contains(n.GetRoles(), "sh
 // InMeta reports whether a node has the role meta.
 func InMeta(n *metapb.Node) bool { return slices.Contains(n.GetRoles(), "meta") }
 
-// WhyNoReplicas returns why a node must not get replicas, or an empty text.
+// WhyNoReplicas returns the reason why a node must not get replicas, or an empty text.
 func (snap *Snapshot) WhyNoReplicas(id string) string {
 	n := snap.Nodes[id]
 	switch {

@@ -29,7 +29,7 @@ func Subject(snap *Snapshot, o *metapb.Operation) string {
 			return "table " + t.Database + "." + t.Name
 		}
 		if name := o.GetTable().GetName(); name != "" {
-			return "table " + name // its rows are in a table with another id now, or it was dropped
+			return "table " + name // its rows are now in a table with another id, or the table was dropped
 		}
 		return fmt.Sprintf("table %d", o.TableId)
 	case operation.About(o) != 0:

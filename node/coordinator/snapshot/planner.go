@@ -53,8 +53,8 @@ func PlannerNodes(snap *Snapshot) []placement.Node {
 	return out
 }
 
-// PlannerShards returns the shards in the planner's form. Replicas that are being moved count at
-// their targets; otherwise a node would get replica after replica until the first one has arrived.
+// PlannerShards returns the shards in the planner's form. Replicas that are being moved count at their targets;
+// otherwise the planner would send a node more replicas until the first one has arrived.
 func PlannerShards(snap *Snapshot) []placement.Shard {
 	busy, moves := map[uint32]bool{}, map[uint32]*metapb.Operation{}
 	for _, op := range snap.Running() {

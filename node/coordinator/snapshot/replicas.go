@@ -14,8 +14,8 @@ import (
 // caught up. Reports are a second old, so a lower limit would not be more exact.
 const MaxLag = 1000
 
-// flushesFailAfter is the time after which failing flushes of a replica count. A failed flush is
-// retried, and a disk may stall for a moment.
+// flushesFailAfter is the time after which failing flushes of a replica count as a fault. A failed flush is retried,
+// and a disk may stall for a moment.
 const flushesFailAfter = 30 * time.Second
 
 // CaughtUp reports whether a replica may vote.
@@ -40,9 +40,8 @@ func LagWords(r *metapb.ReplicaReport, g *Group) string {
 	return "catching up"
 }
 
-// WhyUnready returns why a voting replica cannot serve although its node answers. It is empty if
-// the replica can serve, if its node does not answer, or if its files are damaged, since other
-// lines report these.
+// WhyUnready returns the reason why a voting replica cannot serve although its node answers. It is empty if the
+// replica can serve, if its node does not answer, or if its files are damaged, since other lines report these cases.
 func (snap *Snapshot) WhyUnready(id string, s *metapb.Shard) string {
 	if !snap.Alive(id) || snap.Stopping(id) || snap.Nodes[id].Report == nil || !slices.Contains(s.Replicas, id) ||
 		snap.Damaged(id, s) {
@@ -59,7 +58,7 @@ func (snap *Snapshot) WhyUnready(id string, s *metapb.Shard) string {
 	case r.State == StateInstalling:
 		return fmt.Sprintf("copies the state of another one (%d of %d bytes)", r.InstallDoneBytes, r.InstallTotalBytes)
 	case g.Leader != "" && r.Leader == "" && !snap.settles(s):
-		return "knows no leader"
+		return "has no known leader"
 	case r.CaughtUp:
 		return ""
 	case g.Applied > r.AppliedIndex+MaxLag:
@@ -70,8 +69,8 @@ func (snap *Snapshot) WhyUnready(id string, s *metapb.Shard) string {
 	return ""
 }
 
-// settleTime is the time that the followers of a new leader may take to report that they know it:
-// each node reports once a second, at its own moment.
+// settleTime is the time that the followers of a new leader may take to report that they know it. Each node reports
+// once a second, at its own moment.
 const settleTime = 5 * time.Second
 
 // settles reports, for display, whether a shard has a new leader. Decisions wait for the reports
@@ -111,9 +110,9 @@ func (snap *Snapshot) Damaged(node string, s *metapb.Shard) bool {
 	return r.GetDamagedSegments() > 0 || r.GetFilesDamaged()
 }
 
-// CannotFlush returns why a replica could not flush, and for how long, or "" if it can flush. Such
-// a replica keeps its rows in its log and in memory until the memory is full. Since its log works,
-// raft considers it healthy.
+// CannotFlush returns the reason why a replica could not flush, and for how long. The reason is empty if it can
+// flush. A replica that cannot flush keeps its rows in its log and in memory until the memory is full. Since its log
+// works, raft considers it healthy.
 func (snap *Snapshot) CannotFlush(id string, s *metapb.Shard) (why string, since time.Duration) {
 	r := snap.Replica(id, s)
 	if !snap.Alive(id) || !snap.failsToFlush(id, r) {

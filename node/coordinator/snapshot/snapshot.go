@@ -1,7 +1,6 @@
-// Package snapshot represents the cluster at one moment: the metadata, and the reports of nodes to
-// the leader of the metadata group. It answers questions about that state (which nodes are alive,
-// which one leads a shard, what may fail, why something has to wait). It decides nothing and
-// changes nothing.
+// Package snapshot represents the cluster at one moment: the metadata, and the reports of nodes to the leader of the
+// metadata group. It answers questions about that state: which nodes are alive, which one leads a shard, how many may
+// fail, why something has to wait. It makes no decisions and no changes.
 //
 // Functions named Why… return a reason as a text for people, or "" if there is none.
 package snapshot
@@ -28,14 +27,13 @@ type Snapshot struct {
 	Tables     map[uint64]*schema.Table
 	Observed
 	naming
-	// Trusting makes nodes that have not reported to a new leader yet count as alive. It is set for
-	// display: the first second of a new leader must not look like the loss of everything.
-	// Decisions wait for the reports instead.
+	// Trusting makes nodes that have not reported to a new leader yet count as alive. It is set for display: in the
+	// first second of a new leader, all nodes would otherwise seem lost. Decisions wait for the reports instead.
 	Trusting bool
 }
 
-// Observed is what a leader has observed over time, which a single status does not show. A new
-// leader's durations are shorter than the true ones.
+// Observed is what a leader has observed over time, which a single status does not show. The durations of a new
+// leader are shorter than the true ones.
 type Observed struct {
 	// Rates are the ingest rates of shards and tables.
 	Rates Rates
@@ -73,8 +71,7 @@ type Copy struct {
 	Node string
 }
 
-// New makes a snapshot of a status. answered has the answers to calls that changed groups, by
-// shard.
+// New makes a snapshot of a status. answered contains the answers to calls that changed groups, by shard.
 func New(now time.Time, limits Limits, status *metapb.StatusResponse, tables []*schema.Table,
 	answered map[uint32]Membership,
 ) *Snapshot {

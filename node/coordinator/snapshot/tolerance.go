@@ -7,8 +7,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// Tolerance returns how many voters of a group may fail before it stops; it is negative if it has
-// stopped. Decisions use it: a voter counts as long as its node is alive.
+// Tolerance returns how many voters of a group may fail before it stops; it is negative if it has stopped. Use it for
+// decisions: a voter counts as long as its node is alive.
 func (snap *Snapshot) Tolerance(voters []string) int {
 	living := 0
 	for _, id := range voters {
@@ -19,9 +19,9 @@ func (snap *Snapshot) Tolerance(voters []string) int {
 	return living - Majority(len(voters))
 }
 
-// ClusterTolerance returns how many more nodes may fail in the worst case, and what stops first; it
-// is negative if something has stopped. It is for display: starting shards, shards without rows,
-// and nodes that have not reported yet do not count.
+// ClusterTolerance returns how many more nodes may fail in the worst case, and what stops first; it is negative if
+// something has stopped. Use it for display: starting shards, shards without rows, and nodes that have not reported
+// yet do not count.
 func ClusterTolerance(snap *Snapshot) (int, string) {
 	lowest, what := max(snap.MetaTolerance("", snap.MetaPresent), 0), "the metadata group" // its leader has answered
 	for _, s := range snap.Status.Shards {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Round returns a duration as text: to the second, or above a minute to half a minute.
+// Round returns a duration as text, rounded to seconds, or above one minute to half minutes.
 func Round(d time.Duration) string {
 	unit := time.Second
 	if d > time.Minute {
@@ -21,7 +21,7 @@ func Round(d time.Duration) string {
 	return text
 }
 
-// Few lists up to eight items, and counts the others.
+// Few lists up to eight items, and counts the rest.
 func Few(list []string) string {
 	if len(list) > 8 {
 		return strings.Join(list[:8], ", ") + fmt.Sprintf(" and %d more", len(list)-8)

@@ -42,8 +42,7 @@ func listAside(snap *snapshot.Snapshot) []clusterapi.RowsAside {
 	return out
 }
 
-// rowsAside reports rows that cannot be written to segments, in one line for each replica. The list
-// of listAside has the details.
+// rowsAside reports rows that cannot be written to segments, one line for each replica. listAside has the details.
 func (d *diagnosis) rowsAside() {
 	snap := d.snap
 	for _, s := range snap.Status.Shards {

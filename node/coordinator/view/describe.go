@@ -12,7 +12,7 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// DescribeAlone describes the cluster from the knowledge of one node, self, while no leader of the
+// DescribeAlone describes the cluster from the copy of the metadata on one node, self, while no leader of the
 // metadata group answers.
 func DescribeAlone(snap *snapshot.Snapshot, self string, err error) *clusterapi.Status {
 	out := Describe(snap)
@@ -22,7 +22,7 @@ func DescribeAlone(snap *snapshot.Snapshot, self string, err error) *clusterapi.
 	out.Health, out.FailureTolerance, out.LimitedBy, out.UnderReplicated = healthBroken, -1, "the metadata group", 0
 	out.Problems = []clusterapi.Problem{{
 		Severity: critical,
-		Text: fmt.Sprintf("no leader of the metadata group answers (%v); this is what this node knew before. "+
+		Text: fmt.Sprintf("no leader of the metadata group answers (%v); this is the last state that this node received. "+
 			"Rows of tables that exist are still written and read where their shards work; schemas and placement cannot change",
 			snap.Spell(err.Error())),
 		Advice: adviseLeaderless(snap, self),
@@ -85,7 +85,7 @@ func Describe(snap *snapshot.Snapshot) *clusterapi.Status {
 	return out
 }
 
-// nodeState returns the state of a node in one word.
+// nodeState returns the state of a node in one or two words.
 func nodeState(snap *snapshot.Snapshot, n *metapb.NodeStatus) string {
 	id := n.GetNode().GetId()
 	switch {

@@ -5,7 +5,7 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// diagnosis collects what is wrong with a cluster. Each of its methods looks for one kind of problem.
+// diagnosis collects the problems of a cluster. Each of its methods looks for one kind of problem.
 type diagnosis struct {
 	snap *snapshot.Snapshot
 	out  []clusterapi.Problem

@@ -1,3 +1,3 @@
-// Package view describes the cluster in words for people: its nodes, shards and operations, what is
-// wrong, and what to do. It only reads snapshots.
+// Package view describes the cluster to people: its nodes, shards and operations, its problems, and what to do about
+// them. It only reads snapshots.
 package view

@@ -13,11 +13,11 @@ const (
 	healthOK       = "ok"
 	healthStarting = "starting" // a new cluster whose first shards are being created
 	healthUnknown  = "unknown"  // no fault is known, but not everything has been reported
-	healthDegraded = "degraded" // it works, but something should be done
+	healthDegraded = "degraded" // the cluster works, but something should be done
 	healthBroken   = "broken"   // something does not work
 )
 
-// Health returns the cluster in one word.
+// Health returns the state of the cluster's health.
 func Health(snap *snapshot.Snapshot, problems []clusterapi.Problem) string {
 	has := func(severity string) bool {
 		return slices.ContainsFunc(problems, func(p clusterapi.Problem) bool { return p.Severity == severity })

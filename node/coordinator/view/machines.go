@@ -32,8 +32,8 @@ func (d *diagnosis) disks() {
 	}
 	// Use one line, since nodes often share a disk or fill up together.
 	slices.SortFunc(filling, func(a, b *metapb.NodeStatus) int {
-		// Compare the printed values: nodes with the same disk report slightly different sizes each
-		// second, and must not change places.
+		// Compare the printed values. Nodes with the same disk report slightly different sizes each second, and must
+		// not change places in the list.
 		return cmp.Or(cmp.Compare(math.Round(100*diskUse(b.Report)), math.Round(100*diskUse(a.Report))),
 			cmp.Compare(snap.Label(a.Node.GetId()), snap.Label(b.Node.GetId())))
 	})
@@ -44,10 +44,10 @@ func (d *diagnosis) disks() {
 	d.add(warning, "add nodes or space, or shorten the ttl of tables", "disks are filling up: %s", snapshot.Few(texts))
 }
 
-// diskUse returns the part of a node's disk that is used.
+// diskUse returns the used share of a node's disk.
 func diskUse(r *metapb.ReportRequest) float64 { return float64(r.DiskUsed) / float64(r.DiskCapacity) }
 
-// maxSkew is the tolerated error of a node's clock.
+// maxSkew is the accepted error of a node's clock.
 const maxSkew = 2 * time.Second
 
 func (d *diagnosis) clocks() {
@@ -68,7 +68,7 @@ func (d *diagnosis) clocks() {
 		}
 		if skew := time.Duration(n.Report.TimeUnixNano + n.SilentNanos - median); skew.Abs() > maxSkew {
 			d.add(warning, "synchronise its clock with NTP: expiry, and times that the server adds, would be wrong",
-				"the clock of node %s is %s off the clocks of the others", d.snap.Label(n.Node.GetId()),
+				"the clock of node %s differs by %s from the clocks of the others", d.snap.Label(n.Node.GetId()),
 				skew.Round(100*time.Millisecond))
 		}
 	}

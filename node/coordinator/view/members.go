@@ -7,8 +7,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// absence describes which voters are missing and what to do about it. stopping means that they
-// announced that they stop.
+// absence describes what the missing voters do and what the user should do. stopping means that they announced their
+// stop.
 func absence(one, stopping, ended bool) (does, advice string) {
 	switch {
 	case one && stopping && ended:

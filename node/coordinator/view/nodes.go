@@ -11,7 +11,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// stoppingNodes reports nodes that announced that they stop.
+// stoppingNodes reports nodes that announced their stop.
 func (d *diagnosis) stoppingNodes() {
 	snap := d.snap
 	for _, n := range snap.Status.Nodes {
@@ -19,7 +19,7 @@ func (d *diagnosis) stoppingNodes() {
 		switch {
 		case n.Down || !snap.Stopping(id):
 		case hasStopped(snap, id):
-			d.add(warning, "start it again: nothing is lost, and do not stop another node before",
+			d.add(warning, "start it again: no rows are lost; do not stop another node before",
 				"node %s has stopped, as announced; it last reported %s ago", snap.Label(id), snapshot.Round(snap.SilentFor(id)))
 		default:
 			d.add(warning, "start it again once it has ended; do not stop another node before",
@@ -28,12 +28,12 @@ func (d *diagnosis) stoppingNodes() {
 	}
 }
 
-// hasStopped reports whether a node announced that it stops, and has been silent since.
+// hasStopped reports whether a node announced its stop and has been silent since.
 func hasStopped(snap *snapshot.Snapshot, id string) bool {
 	return snap.Stopping(id) && (snap.Silent(id) || !snap.Alive(id))
 }
 
-// drainedNodes reports drained nodes and what can be done with them.
+// drainedNodes reports drained nodes, and what the user can do with them.
 func (d *diagnosis) drainedNodes() {
 	for _, n := range d.snap.Status.Nodes {
 		if n.GetNode().GetState() == metapb.NodeState_NODE_STATE_DRAINED && !n.Down && !d.snap.Stopping(n.Node.Id) {
@@ -58,8 +58,8 @@ func (d *diagnosis) downNodes() {
 	}
 }
 
-// absentNode reports a node that is down and holds nothing. For a node with replicas, downNode
-// reports what happens to the replicas.
+// absentNode reports a node that is down and has no replicas. For a node with replicas, downNode reports what happens
+// to the replicas.
 func (d *diagnosis) absentNode(n *metapb.NodeStatus) {
 	snap, id := d.snap, n.GetNode().GetId()
 	replicas := 0
@@ -69,15 +69,15 @@ func (d *diagnosis) absentNode(n *metapb.NodeStatus) {
 		}
 	}
 	if snap.Emptied(id) {
-		// The user who drained it wanted to stop it, and may want it back.
+		// The user who drained the node wanted to stop it, and may want it back.
 		d.add(info, fmt.Sprintf("'cordwood node remove %s', if it will not come back", snap.Label(id)),
-			"node %s has not answered for %s; it was drained and holds nothing", snap.Label(id),
+			"node %s has not answered for %s; it was drained and has no replicas", snap.Label(id),
 			snapshot.Round(snap.SilentFor(id)))
 		return
 	}
 	if heir := snapshot.Heir(snap, n.Node); heir != "" && replicas == 0 && !snap.Member(id).GetVoter() {
 		d.add(info, "nothing: it is removed in a moment",
-			"node %s does not answer and holds nothing; node %s has replaced it, with its name and address", id, heir)
+			"node %s does not answer and has no replicas; node %s has replaced it, with its name and address", id, heir)
 		return
 	}
 	if replicas == 0 && snap.Member(id) == nil {
@@ -86,13 +86,13 @@ func (d *diagnosis) absentNode(n *metapb.NodeStatus) {
 			word = "router"
 		}
 		d.add(warning, fmt.Sprintf("start it again; if it is gone for good, 'cordwood node remove %s'", snap.Label(id)),
-			"%s %s has not answered for %s; it holds nothing", word, snap.Label(id), snapshot.Round(snap.SilentFor(id)))
+			"%s %s has not answered for %s; it has no replicas", word, snap.Label(id), snapshot.Round(snap.SilentFor(id)))
 		return
 	}
 	d.downNode(n, replicas)
 }
 
-// downNode reports a node that is down and still holds something.
+// downNode reports a node that is down and still has replicas.
 func (d *diagnosis) downNode(n *metapb.NodeStatus, replicas int) {
 	snap, id := d.snap, n.Node.Id
 	silent := "has not answered for " + snapshot.Round(snap.SilentFor(id))
@@ -116,9 +116,8 @@ func (d *diagnosis) downNode(n *metapb.NodeStatus, replicas int) {
 	d.add(warning, advice, "node %s %s%s", snap.Label(id), silent, next)
 }
 
-// replacement describes when the replicas of a node that is down are replaced, or why not. It is
-// empty if there is no other replica to copy from, which another line reports. blocked means that
-// no node can take them.
+// replacement describes when the replicas of a node that is down are replaced, or why they are not. It is empty if
+// there is no other replica to copy from, which another line reports. blocked means that no node can take them.
 func (d *diagnosis) replacement(id string, replicas int) (text string, blocked bool) {
 	snap, reasons, why, copies := d.snap, blockedRepairs(d.snap), "", 0
 	for _, s := range snap.Status.Shards {
@@ -149,8 +148,8 @@ func (d *diagnosis) replacement(id string, replicas int) (text string, blocked b
 // a node that others may reach.
 func orNetwork(snap *snapshot.Snapshot, id string) string {
 	if leader := snap.Status.GetLeader(); leader != "" && leader != id {
-		return fmt.Sprintf("; if it runs, check the network between it and node %s, which leads the metadata group and does "+
-			"not hear it", snap.Label(leader))
+		return fmt.Sprintf("; if it runs, check the network between it and node %s, which leads the metadata group and gets "+
+			"no reports from it", snap.Label(leader))
 	}
 	return ""
 }

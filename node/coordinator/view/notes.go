@@ -12,8 +12,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// rebalanceLater reports when replicas will be moved to nodes that hold less, unless a user
-// requests it before. The set of nodes has to be stable for a while first.
+// rebalanceLater reports when replicas will be moved to nodes with fewer replicas, unless a user starts the rebalance
+// before. The set of nodes must be stable for a while first.
 func (d *diagnosis) rebalanceLater() {
 	snap := d.snap
 	if snap.Status.GetSettings().GetRebalancePaused() || len(snap.Running()) > 0 ||
@@ -42,7 +42,7 @@ func (d *diagnosis) rebalanceLater() {
 	}
 }
 
-// notes reports facts that are not faults but are worth a line.
+// notes reports facts that are not faults but worth knowing.
 func (d *diagnosis) notes() {
 	snap := d.snap
 	d.rebalanceLater()

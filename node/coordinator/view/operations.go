@@ -41,8 +41,8 @@ func Operation(snap *snapshot.Snapshot, op *metapb.Operation) clusterapi.Operati
 	return out
 }
 
-// eta estimates the remaining time of a running operation from the time so far. It returns nil if
-// that is not possible: the first seconds, or the first fiftieth, say little about the rest.
+// eta estimates the remaining time of a running operation from the time so far. It returns nil in the first seconds,
+// and before a fiftieth of the work is done: the estimate would be too inaccurate.
 func eta(snap *snapshot.Snapshot, op *metapb.Operation) *float64 {
 	since := op.CreatedUnixNano
 	if copying := op.GetReplicas().GetCopyingUnixNano(); copying != 0 {
@@ -57,7 +57,7 @@ func eta(snap *snapshot.Snapshot, op *metapb.Operation) *float64 {
 	return &left
 }
 
-// stuckAfter is the time that an operation may stay at one step without a warning.
+// stuckAfter is the time for which an operation may stay at one step without a warning.
 const stuckAfter = 2 * time.Minute
 
 func (d *diagnosis) operations() {

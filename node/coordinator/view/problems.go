@@ -7,7 +7,7 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// Diagnose returns what is wrong with the cluster and what to do, the worst first.
+// Diagnose returns the problems of the cluster and what to do about them, the worst first.
 func Diagnose(snap *snapshot.Snapshot) []clusterapi.Problem {
 	d := &diagnosis{snap: snap}
 	d.leaderlessShards()

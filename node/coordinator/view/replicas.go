@@ -76,8 +76,8 @@ func (d *diagnosis) damagedReplicas() {
 	}
 }
 
-// unreadyReplicas reports replicas that are behind. The others answer queries meanwhile, and no
-// other replica should fail.
+// unreadyReplicas reports replicas that are behind. The others answer queries in the meantime, and no other replica
+// may fail.
 func (d *diagnosis) unreadyReplicas() {
 	snap := d.snap
 	groups, order := map[[2]string][]string{}, [][2]string{}

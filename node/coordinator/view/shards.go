@@ -13,7 +13,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// foundingTime is the time that a cluster may be without a shard.
+// foundingTime is the time for which a cluster may have no shard.
 const foundingTime = 5 * time.Minute
 
 // starting reports new shards and nodes.
@@ -156,8 +156,8 @@ func (d *diagnosis) leaderless(s *metapb.Shard) {
 	}
 }
 
-// leaderlessThere reports a shard that does not work although none of its nodes counts as down.
-// quiet lists nodes that have been silent for a moment.
+// leaderlessThere reports a shard that does not work although none of its nodes counts as down. quiet lists the nodes
+// that last reported a few seconds ago.
 func (d *diagnosis) leaderlessThere(s *metapb.Shard, quiet []string) {
 	snap := d.snap
 	switch {

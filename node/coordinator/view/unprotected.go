@@ -26,7 +26,7 @@ func (d *diagnosis) unprotected() {
 	}
 	if ids := by[metapb.Protection_PROTECTION_NONE]; len(ids) > 0 {
 		d.add(warning, adviceProtect+", then remove --rpc-insecure",
-			"anyone who reaches the port between nodes of %s may act as a node of the cluster, and read and write everything "+
+			"anyone who can reach the port between nodes of %s can act as a node of the cluster, and read and write everything "+
 				"(--rpc-insecure)", snap.Labels(ids))
 	}
 	if ids := by[metapb.Protection_PROTECTION_OPTIONAL]; len(ids) > 0 {
@@ -43,7 +43,7 @@ func (d *diagnosis) unprotected() {
 				" as well, then remove --rpc-insecure everywhere"
 		}
 		d.add(warning, advice, "nodes %s accept connections without TLS too (--rpc-insecure): "+
-			"anyone who reaches their ports between nodes may read and write everything", snap.Labels(ids))
+			"anyone who can reach their ports between nodes can read and write everything", snap.Labels(ids))
 	}
 	if ids := by[metapb.Protection_PROTECTION_MACHINE]; len(ids) > 0 {
 		d.add(info, adviceProtect, "every account of the machine of %s may call it as a node of the cluster: "+

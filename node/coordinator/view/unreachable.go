@@ -9,8 +9,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// apart reports two nodes that do not reach each other: both report, and each reports that the
-// other does not answer. If only other nodes complained, the node might merely be suspended.
+// apart reports two nodes that do not reach each other: both report, and each reports that the other does not answer.
+// If only other nodes reported a node, it might merely be suspended.
 func (d *diagnosis) apart() {
 	snap := d.snap
 	silent := func(a, b string) bool {
@@ -57,9 +57,9 @@ func (d *diagnosis) unreachableNodes() {
 			continue
 		}
 		advice := "allow connections to that port: check firewalls and network policies in front of it, " +
-			"and whether --advertise-addr is where others find it"
+			"and whether --advertise-addr is an address that others can reach"
 		d.add(warning, advice, "node %s: its port %s cannot be reached from %s%s, although its own connections work; "+
-			"other nodes lead what they can, and its replicas fall behind",
+			"other nodes lead its shards if they can, and its replicas fall behind",
 			snap.Label(id), n.Node.RpcAddr, who, reason)
 		var led []string
 		for _, s := range snap.Status.Shards {

@@ -13,12 +13,11 @@ import (
 	"time"
 )
 
-// gatewayModule is an S3 server from the module proxy. It stays out of go.mod.
+// gatewayModule is an S3 server on the module proxy. It is not in go.mod.
 const gatewayModule = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 
-// gateway returns the path of the server's program: $VERSITYGW_BIN, or one that it installs into
-// this user's cache. If neither is possible, for example without the module proxy, it skips the
-// test.
+// gateway returns the path of the server's program: $VERSITYGW_BIN, or a program that it installs into the cache of
+// this user. If neither is possible, for example without the module proxy, it skips the test.
 func gateway(t *testing.T) string {
 	t.Helper()
 	if bin := os.Getenv("VERSITYGW_BIN"); bin != "" {
@@ -29,7 +28,7 @@ func gateway(t *testing.T) string {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		t.Skipf("no place to install versitygw: %v", err)
+		t.Skipf("no folder to install versitygw: %v", err)
 	}
 	dir := filepath.Join(cache, "cordwood-test", "versitygw-v1.8.0")
 	bin := filepath.Join(dir, "versitygw")
