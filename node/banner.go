@@ -12,7 +12,8 @@ import (
 func (n *node) announce() {
 	cluster, _ := n.data.Cluster()
 	if n.cfg.Unprotected() {
-		n.log.Warn("anyone who can reach this address can read and write: set --user-file", "http_addr", n.users.addr.String())
+		n.log.Warn("anyone who can reach this address can read and write: set "+
+			"--user-file", "http_addr", n.users.addr.String())
 	}
 	if n.cfg.OpenPostgres() {
 		n.log.Warn("anyone who can reach this address can read and write: set --user-file", "pg_addr", n.cfg.PG.Addr)

@@ -16,24 +16,23 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// forward answers operators' calls by passing them to the nodes that can: the leaders of the
-// metadata group and of the shards. It returns errors unchanged, except a refusal that reports
-// another leader: it asks that leader next.
+// forward passes operators' calls to the nodes that can answer them: the leaders of the metadata group and of the
+// shards. If a node refuses a call and reports another leader, forward calls that leader. It returns all other errors
+// unchanged.
 type forward struct {
-	// members lists the nodes that may be members of the metadata group, replicas the nodes that hold a shard.
+	// members lists the nodes that may be members of the metadata group. replicas lists the nodes that hold a shard.
 	members  func() []string
 	replicas func(shard uint32) []string
 	dial     func(nodeID string) (grpc.ClientConnInterface, error)
 }
 
-// forwardRounds is the number of rounds over all nodes that might lead, forwardPause the pause
-// between rounds.
+// forwardRounds is the number of rounds over all nodes that might lead. forwardPause is the pause between rounds.
 const (
 	forwardRounds = 20
 	forwardPause  = 250 * time.Millisecond
 )
 
-// leader calls f with the connection to one node after another, until one does not refer to another
+// leader calls f with the connections to the nodes, one after another, until an answer does not refer to another
 // leader.
 func (f *forward) leader(
 	ctx context.Context, what string, nodes func() []string, call func(node string, conn grpc.ClientConnInterface) error,
@@ -41,7 +40,7 @@ func (f *forward) leader(
 	last := error(errs.New(errs.ShardUnreachable, "%s: no node is known to have it", what))
 	for range forwardRounds {
 		asked := map[string]bool{}
-		queue := slices.Clone(nodes()) // it belongs to the caller, perhaps to the metadata
+		queue := slices.Clone(nodes()) // the slice belongs to the caller, perhaps to the metadata
 		for len(queue) > 0 {
 			node := queue[0]
 			queue = queue[1:]
@@ -74,8 +73,7 @@ func (f *forward) leader(
 	return errs.ToGRPC(last)
 }
 
-// pipe forwards messages until the stream ends. first reports whether an error came before any
-// message was sent.
+// pipe forwards messages until the stream ends. first reports whether the error came before any message was sent.
 func pipe[M any](recv func() (M, error), send func(M) error) (first bool, err error) {
 	for first = true; ; first = false {
 		m, err := recv()
@@ -91,8 +89,8 @@ func pipe[M any](recv func() (M, error), send func(M) error) (first bool, err er
 	}
 }
 
-// streamed returns the result of leader's call for a stream: an error that another node may cure
-// counts only if nothing was sent.
+// streamed returns the result of leader's call for a stream. An error that another node may not have counts only if
+// nothing was sent.
 func streamed(failed *error, first bool, err error) error {
 	if err == nil || first {
 		return err
@@ -101,7 +99,7 @@ func streamed(failed *error, first bool, err error) error {
 	return nil
 }
 
-// either returns the one of two errors that is set. It does not join them: a gRPC status must stay
+// either returns the first error, or the second if the first is nil. It does not join them: a gRPC status must stay
 // the outermost error.
 func either(a, b error) error {
 	if a != nil {
@@ -118,7 +116,7 @@ type forwardMeta struct {
 
 const metadataGroup = "the metadata group"
 
-// Propose asks the leader.
+// Propose calls the leader.
 func (f *forwardMeta) Propose(
 	ctx context.Context, req *metapb.ProposeRequest,
 ) (resp *metapb.ProposeResponse, err error) {
@@ -129,8 +127,8 @@ func (f *forwardMeta) Propose(
 	return resp, err
 }
 
-// Watch asks the leader, since no other state is newer. Any member, even one that lags, would
-// answer, so the member first checks that a majority still follows it.
+// Watch calls the leader, since no other state is newer. Any member would answer, even one that lags, so the member
+// first checks that it still has the support of a majority.
 func (f *forwardMeta) Watch(req *metapb.WatchRequest, out grpc.ServerStreamingServer[metapb.WatchResponse]) error {
 	var failed error
 	err := f.leader(out.Context(), metadataGroup, f.members, func(_ string, conn grpc.ClientConnInterface) error {
@@ -146,7 +144,7 @@ func (f *forwardMeta) Watch(req *metapb.WatchRequest, out grpc.ServerStreamingSe
 		first, err := pipe(in.Recv, func(m *metapb.WatchResponse) error {
 			if m.Index < now.Index {
 				return errs.New(errs.Internal, "the state of %s is that of command %d, and command %d was "+
-					"acknowledged before it was asked for; try again", metadataGroup, m.Index, now.Index)
+					"acknowledged before the request; try again", metadataGroup, m.Index, now.Index)
 			}
 			return out.Send(m)
 		})
@@ -155,7 +153,7 @@ func (f *forwardMeta) Watch(req *metapb.WatchRequest, out grpc.ServerStreamingSe
 	return either(err, failed)
 }
 
-// ReadPipelines asks the leader, for the same reason as Watch.
+// ReadPipelines calls the leader, for the same reason as Watch.
 func (f *forwardMeta) ReadPipelines(
 	req *metapb.ReadPipelinesRequest, out grpc.ServerStreamingServer[metapb.ReadPipelinesResponse],
 ) error {
@@ -175,7 +173,7 @@ func (f *forwardMeta) ReadPipelines(
 	return either(err, failed)
 }
 
-// ReadSaved asks the leader, the only member that answers.
+// ReadSaved calls the leader, the only member that answers.
 func (f *forwardMeta) ReadSaved(
 	req *metapb.ReadSavedRequest, out grpc.ServerStreamingServer[metapb.ReadSavedResponse],
 ) error {
@@ -191,8 +189,8 @@ func (f *forwardMeta) ReadSaved(
 	return either(err, failed)
 }
 
-// forwardShards serves the cluster's shards to operators. It renumbers pins, since two nodes may
-// use the same number.
+// forwardShards serves the cluster's shards to operators. It gives pins new numbers, since two nodes may use the same
+// number.
 type forwardShards struct {
 	shardpb.UnimplementedShardServiceServer
 	*forward
@@ -202,13 +200,13 @@ type forwardShards struct {
 	last uint64
 }
 
-// pinned is the place of a pin.
+// pinned is the node and the number of a pin on that node.
 type pinned struct {
 	node string
 	id   uint64
 }
 
-// Write asks the shard's leader.
+// Write calls the shard's leader.
 func (f *forwardShards) Write(ctx context.Context, req *shardpb.WriteRequest) (resp *shardpb.WriteResponse, err error) {
 	err = f.leader(ctx, "shard "+strconv.FormatUint(uint64(req.ShardId), 10), f.holders(req.ShardId),
 		func(_ string, conn grpc.ClientConnInterface) (err error) {
@@ -218,13 +216,13 @@ func (f *forwardShards) Write(ctx context.Context, req *shardpb.WriteRequest) (r
 	return resp, err
 }
 
-// Pin asks the shard's leader.
+// Pin calls the shard's leader.
 func (f *forwardShards) Pin(req *shardpb.PinRequest, out grpc.ServerStreamingServer[shardpb.PinResponse]) error {
 	var failed error
 	err := f.leader(out.Context(), "shard "+strconv.FormatUint(uint64(req.ShardId), 10), f.holders(req.ShardId),
 		func(node string, conn grpc.ClientConnInterface) error {
 			client := shardpb.NewShardServiceClient(conn)
-			// Other members would answer too, but without the rows that they have not applied yet.
+			// Other members would answer, too, but without the rows that they have not applied yet.
 			if _, err := client.ReadBarrier(out.Context(), &shardpb.ReadBarrierRequest{ShardId: req.ShardId}); err != nil {
 				return err
 			}
@@ -260,7 +258,7 @@ func (f *forwardShards) number(p pinned) uint64 {
 	return f.last
 }
 
-// ReadSegment asks the node that holds the pin.
+// ReadSegment calls the node that holds the pin.
 func (f *forwardShards) ReadSegment(
 	req *shardpb.ReadSegmentRequest, out grpc.ServerStreamingServer[shardpb.ReadSegmentResponse],
 ) error {

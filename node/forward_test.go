@@ -13,7 +13,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// fakeMember is a member of the metadata group whose state is at a given command.
+// fakeMember is a member of the metadata group with the state after a given command.
 type fakeMember struct {
 	metapb.UnimplementedMetaServer
 	leader string // empty if this member leads
@@ -23,7 +23,7 @@ type fakeMember struct {
 
 func (m *fakeMember) ReadIndex(context.Context, *metapb.ReadIndexRequest) (*metapb.ReadIndexResponse, error) {
 	if m.leader != "" {
-		e := errs.New(errs.ShardNotReady, "it leads not").WithReason(errs.NotLeader)
+		e := errs.New(errs.ShardNotReady, "it does not lead").WithReason(errs.NotLeader)
 		e.Leader = m.leader
 		return nil, errs.ToGRPC(e)
 	}
@@ -38,7 +38,7 @@ func (m *fakeMember) ReadPipelines(
 	_ *metapb.ReadPipelinesRequest, out grpc.ServerStreamingServer[metapb.ReadPipelinesResponse],
 ) error {
 	if m.leader != "" {
-		return errs.ToGRPC(errs.New(errs.Internal, "a member that lags was asked"))
+		return errs.ToGRPC(errs.New(errs.Internal, "a member that lags was called"))
 	}
 	return nil
 }
@@ -61,8 +61,8 @@ func serveMember(t *testing.T, m metapb.MetaServer) grpc.ClientConnInterface {
 	return conn
 }
 
-// TestForwardedState checks that operators, for example backups, read the leader's state with
-// everything that was acknowledged, although this node's member, which is asked first, lags.
+// TestForwardedState checks that operators, such as backups, read the leader's state with everything that was
+// acknowledged. The member on this node, which is called first, lags.
 func TestForwardedState(t *testing.T) {
 	behind, leader := &fakeMember{leader: "b", index: 3}, &fakeMember{index: 9, read: 9}
 	conns := map[string]grpc.ClientConnInterface{"a": serveMember(t, behind), "b": serveMember(t, leader)}
@@ -89,12 +89,12 @@ func TestForwardedState(t *testing.T) {
 	}
 	leader.read = 10 // its state is behind the index that it returns
 	if got, err := state(); err == nil {
-		t.Errorf("a state that lacks what was acknowledged is given: %v", got)
+		t.Errorf("a state without acknowledged commands was returned: %v", got)
 	}
 }
 
-// TestForwardKeepsTheList checks that the reported leader is asked next, and that the shared list
-// of nodes is not changed.
+// TestForwardKeepsTheList checks that the reported leader is called next, and that the shared list of nodes is not
+// changed.
 func TestForwardKeepsTheList(t *testing.T) {
 	nodes := []string{"a", "b", "c"}
 	var asked []string
@@ -106,7 +106,7 @@ func TestForwardKeepsTheList(t *testing.T) {
 		if node == "c" {
 			return nil
 		}
-		e := errs.New(errs.ShardUnreachable, "it leads not").WithReason(errs.NotLeader)
+		e := errs.New(errs.ShardUnreachable, "it does not lead").WithReason(errs.NotLeader)
 		e.Leader = "c"
 		return errs.ToGRPC(e)
 	})
@@ -114,6 +114,6 @@ func TestForwardKeepsTheList(t *testing.T) {
 		t.Errorf("asked %q: %v", asked, err)
 	}
 	if !slices.Equal(nodes, []string{"a", "b", "c"}) {
-		t.Errorf("the list is %q now", nodes)
+		t.Errorf("the list was changed to %q", nodes)
 	}
 }

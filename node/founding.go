@@ -13,9 +13,8 @@ import (
 	"cordwood/proto/words"
 )
 
-// awaitShards waits until the cluster has shards, every replica of this node serves, and, in a
-// cluster without tables, all shards have had a leader. After that the node stays ready: see
-// DESIGN.md.
+// awaitShards waits until the cluster has shards and every replica of this node serves. In a cluster without tables,
+// it also waits until all shards have had a leader. After that the node stays ready: see DESIGN.md.
 func (n *node) awaitShards(ctx context.Context) error {
 	first := firstLeaders{ask: n.meta.Status}
 	told := false // the metadata have a report of this node's replicas
@@ -30,8 +29,8 @@ func (n *node) awaitShards(ctx context.Context) error {
 			waits = n.host.Waits()
 		}
 		if waits == "" && !told {
-			// A client that asks for the cluster's state as soon as the node is ready should not
-			// see shards without leaders; nor should other nodes.
+			// Clients and other nodes that request the cluster's state as soon as this node is ready should not see
+			// shards without leaders.
 			n.reports.reportNow(ctx)
 			told = true
 		}
@@ -66,8 +65,7 @@ func (n *membership) leadsNow() (count int) {
 	return count
 }
 
-// whyNoShards describes what is missing for the first shards of a new cluster; it is empty once
-// they exist.
+// whyNoShards describes what is missing for the first shards of a new cluster. It is empty once they exist.
 func (n *membership) whyNoShards() string {
 	holders := 0
 	for _, m := range n.meta.Nodes() {
@@ -78,8 +76,8 @@ func (n *membership) whyNoShards() string {
 	return missingShards(len(n.meta.Shards()), n.meta.Settings(), holders, n.unused())
 }
 
-// missingShards is whyNoShards for `have` shards and `holders` nodes that hold shards. unused
-// reports whether nothing has been written to the cluster.
+// missingShards is whyNoShards for `have` shards and `holders` nodes that hold shards. unused means that nothing was
+// written to the cluster yet.
 func missingShards(have int, set *metapb.Settings, holders int, unused bool) string {
 	left := int(set.GetInitialShards())
 	if have > 0 && (left == 0 || !unused) {
@@ -96,8 +94,8 @@ func missingShards(have int, set *metapb.Settings, holders int, unused bool) str
 	return text
 }
 
-// unused reports whether the cluster has no tables. No client depends on such a cluster yet, so a node
-// may wait longer before it serves.
+// unused reports whether the cluster has no tables. No client depends on such a cluster yet, so a node may wait
+// longer before it serves.
 func (n *membership) unused() bool {
 	for _, d := range n.meta.Databases() {
 		if len(n.meta.Tables(d.Name)) > 0 {
@@ -107,9 +105,9 @@ func (n *membership) unused() bool {
 	return true
 }
 
-// firstLeaders waits for the first leaders of a new cluster's shards, on other nodes too, so that
-// the first writes do not meet shards in an election. It gives up after patience, since a cluster
-// without tables may also be an old one that has lost a node.
+// firstLeaders waits for the first leaders of a new cluster's shards, also on other nodes, so that the first writes
+// do not wait for an election. It gives up after patience, since a cluster without tables may also be an old one that
+// has lost a node.
 type firstLeaders struct {
 	ask   func(context.Context) (*metapb.StatusResponse, error)
 	began time.Time
@@ -122,8 +120,7 @@ const (
 	firstPause    = 100 * time.Millisecond
 )
 
-// waits describes which shards have had no leader yet; it is empty once all have, or after
-// patience.
+// waits describes which shards have had no leader yet. It is empty once all have had one, or after patience.
 func (f *firstLeaders) waits(ctx context.Context, shards []*metapb.Shard) string {
 	if f.began.IsZero() {
 		f.began = time.Now()
@@ -139,7 +136,7 @@ func (f *firstLeaders) waits(ctx context.Context, shards []*metapb.Shard) string
 	status, err := f.ask(ctx)
 	f.asked = time.Now()
 	if err != nil {
-		f.text = "the metadata group to say whether the first shards have leaders: " + err.Error()
+		f.text = "the metadata group to report whether the first shards have leaders: " + err.Error()
 		return f.text
 	}
 	led := map[uint32]bool{}

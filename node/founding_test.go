@@ -20,13 +20,13 @@ func TestMissingShards(t *testing.T) {
 		want          string
 	}{
 		{
-			"none, and too few nodes", 0, 1, 4, true,
+			"no shards, and too few nodes", 0, 1, 4, true,
 			"the first shards to be created: they need 3 nodes with the role shard, one for each replica, and 1 is available",
 		},
-		{"none yet", 0, 3, 4, true, "the first shards to be created"},
+		{"no shards yet", 0, 3, 4, true, "the first shards to be created"},
 		{"some", 1, 3, 3, true, "the first shards to be created: 1 of 4 are"},
 		{"all", 4, 3, 0, true, ""},
-		{"some, and the cluster is used anyway", 1, 3, 3, false, ""},
+		{"some shards, and the cluster is in use", 1, 3, 3, false, ""},
 	} {
 		if got := missingShards(c.have, &metapb.Settings{InitialShards: c.left, Replication: 3}, c.holders,
 			c.unused); got != c.want {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// openHTTP2 opens a port that speaks HTTP/2 without TLS.
+// openHTTP2 opens a port for HTTP/2 without TLS.
 func openHTTP2(t *testing.T, h http.HandlerFunc) *httpServer {
 	t.Helper()
 	s, err := userPort{addr: "127.0.0.1:0", http2: true, before: h}.open(slog.New(slog.DiscardHandler))
@@ -21,8 +21,7 @@ func openHTTP2(t *testing.T, h http.HandlerFunc) *httpServer {
 	return s
 }
 
-// TestHTTP2Bounds checks that a connection without TLS receives the limits of concurrent calls and
-// of buffered bytes.
+// TestHTTP2Bounds checks that a connection without TLS receives the limits of concurrent calls and buffered bytes.
 func TestHTTP2Bounds(t *testing.T) {
 	s := openHTTP2(t, func(http.ResponseWriter, *http.Request) {})
 	t.Cleanup(func() { _ = s.close(t.Context()) })
@@ -55,8 +54,8 @@ func TestHTTP2Bounds(t *testing.T) {
 	}
 }
 
-// TestHTTP2Stop checks that a running call is answered when the port closes, and that the
-// connection accepts no other.
+// TestHTTP2Stop checks that a running call is answered when the port closes, and that the connection accepts no other
+// call.
 func TestHTTP2Stop(t *testing.T) {
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	s := openHTTP2(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -19,37 +19,37 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// formatVersion is the version of the data folder's layout. A newer one is refused. Version 2 added
-// the checksum of the identity, version 3 the promise of founders.
+// formatVersion is the version of the data folder's layout. A newer version is refused. Version 2 added the checksum
+// of the identity, and version 3 the promise of founders.
 const (
 	formatVersion   = 3
 	checksumVersion = 2
 )
 
-// identity is the content of the file IDENTITY: the node and the cluster that this folder belongs to. Node and
-// cluster are set once and never change.
+// identity is the content of the file IDENTITY: the node and the cluster to which this folder belongs. The node and
+// the cluster are set once and never change.
 type identity struct {
 	Format    int    `json:"format"`
 	NodeID    string `json:"node_id"`
 	ClusterID string `json:"cluster_id,omitempty"`
-	// Shards lists the shards that were created here. If one of them has no files, they were lost:
-	// the node must not create it as a new shard.
+	// Shards lists the shards that were created in this folder. If one of them has no files, they were lost, and the
+	// node must not create it as a new shard.
 	Shards []uint32 `json:"shards,omitempty"`
-	// Founders are the first voters of the metadata group, which made the cluster; empty if the
-	// node joined later. Since version 3.
+	// Founders are the first voters of the metadata group, which created the cluster. It is empty if the node joined
+	// later. Since version 3.
 	Founders []string `json:"founders,omitempty"`
 	// Promised is the cluster that the node joins if it is founded; PromisedFounders are its
 	// founders.
 	Promised         string   `json:"promised,omitempty"`
 	PromisedFounders []string `json:"promised_founders,omitempty"`
-	// Meta means that a member of the metadata group was created here. If its files are missing,
-	// they were lost.
+	// Meta means that a member of the metadata group was created in this folder. If its files are missing, they were
+	// lost.
 	Meta bool `json:"meta,omitempty"`
 	// Checksum is the CRC-32C of the other fields, in this program's encoding, in hexadecimal.
 	Checksum string `json:"crc32c,omitempty"`
 }
 
-// sum returns the checksum that id should have.
+// sum returns the correct checksum of id.
 func (id identity) sum() string {
 	id.Checksum = ""
 	b, err := json.Marshal(id)
@@ -59,8 +59,8 @@ func (id identity) sum() string {
 	return fmt.Sprintf("%08x", crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
 }
 
-// hadMeta reports whether a member of the metadata group was created in the folder. Before
-// version 3 there was one wherever there was a cluster.
+// hadMeta reports whether a member of the metadata group was created in the folder. Before version 3, every node of a
+// cluster had one.
 func (id identity) hadMeta() bool { return id.Meta || id.Format < 3 && id.ClusterID != "" }
 
 // readIdentity reads the file IDENTITY of a data folder.
@@ -95,8 +95,7 @@ func readIdentity(path string) (id identity, err error) {
 	return id, nil
 }
 
-// dataDir is the locked data folder of a running node. Its methods may be called
-// concurrently.
+// dataDir is the locked data folder of a running node. Its methods are safe for concurrent use.
 type dataDir struct {
 	path   string
 	lock   *os.File
@@ -106,11 +105,11 @@ type dataDir struct {
 	id identity
 }
 
-// openDataDir makes the folder if it does not exist, locks it against a second process, and reads
-// or makes its identity. When it returns, the identity is on disk.
+// openDataDir creates the folder if it does not exist, locks it against a second process, and reads or creates its
+// identity. When it returns, the identity is on disk.
 func openDataDir(path string) (*dataDir, error) {
 	if err := os.MkdirAll(path, 0o750); err != nil {
-		return nil, fmt.Errorf("make data folder: %w", err)
+		return nil, fmt.Errorf("create data folder: %w", err)
 	}
 	lock, err := os.OpenFile(filepath.Join(path, "LOCK"), os.O_CREATE|os.O_RDWR, 0o640)
 	if err != nil {
@@ -159,9 +158,8 @@ func (d *dataDir) loadIdentity() error {
 // may have put the cluster's secret there for a node that is to join.
 var mayPrecede = []string{"LOCK", "lost+found", "IDENTITY.tmp", secret.FileName}
 
-// refuseForeign returns an error if the folder holds files of something else. If the first start
-// was interrupted while it wrote the identity, a partial identity remains, which no other node has
-// seen.
+// refuseForeign returns an error if the folder contains other files. If the first start was interrupted while it
+// wrote the identity, a partial identity remains, which no other node has seen.
 func refuseForeign(path string) error {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -207,7 +205,7 @@ func (d *dataDir) Cluster() (id string, founders []string) {
 	return d.id.ClusterID, d.id.Founders
 }
 
-// SetCluster records the cluster, and refuses another one later. It deletes the promise.
+// SetCluster records the cluster. Later it returns an error for any other cluster. It deletes the promise.
 func (d *dataDir) SetCluster(cluster string, founders []string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -223,7 +221,7 @@ func (d *dataDir) SetCluster(cluster string, founders []string) error {
 		"from a backup", d.path, d.id.ClusterID, cluster)
 }
 
-// Promise returns the cluster that the node promised to belong to.
+// Promise returns the cluster that the node promised to join, and its founders.
 func (d *dataDir) Promise() (id string, founders []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

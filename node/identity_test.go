@@ -35,7 +35,7 @@ func TestIdentityStays(t *testing.T) {
 		t.Errorf("opened again: %+v, want node %s, cluster c1, shards 1 and 2", d.id, first)
 	}
 	if err := d.SetCluster("c2", nil); err == nil || !strings.Contains(err.Error(), "c1") {
-		t.Errorf("another cluster: %v, want an error that names c1", err)
+		t.Errorf("another cluster: %v, want an error with c1", err)
 	}
 }
 
@@ -62,8 +62,7 @@ func TestDataDirRefused(t *testing.T) {
 	}
 }
 
-// TestFirstStartWasEnded starts a node in a folder in which the first start was killed while it
-// wrote the identity.
+// TestFirstStartWasEnded starts a node in a folder in which the first start was killed while it wrote the identity.
 func TestFirstStartWasEnded(t *testing.T) {
 	for _, part := range []string{"", `{"node_id":"01`} {
 		dir := t.TempDir()
@@ -74,7 +73,7 @@ func TestFirstStartWasEnded(t *testing.T) {
 			t.Error("the node has no id")
 		}
 		if _, err := os.Stat(filepath.Join(dir, "IDENTITY.tmp")); err == nil {
-			t.Error("the part of an identity is still there")
+			t.Error("the partial identity still exists")
 		}
 	}
 }
@@ -105,7 +104,7 @@ func TestFutureIdentity(t *testing.T) {
 		t.Errorf("the doctor gets %v", err)
 	}
 	if got, err := os.ReadFile(filepath.Join(dir, "IDENTITY")); err != nil || string(got) != string(want) {
-		t.Errorf("it was changed: %v", err)
+		t.Errorf("the identity was changed: %v", err)
 	}
 }
 

@@ -23,28 +23,28 @@ import (
 	"cordwood/shard/shardclient"
 )
 
-// httpServer serves users from the moment that the port is open, so that they see a node that is
-// alive but not ready. The real handler is set later.
+// httpServer serves users as soon as the port is open, so that they see a node that is alive but not ready. The real
+// handler is set later.
 type httpServer struct {
 	handler atomic.Pointer[http.Handler]
 	server  *http.Server
 	addr    net.Addr
 	done    chan error
-	// leaving makes each response close its connection. A client that kept the connection might
-	// otherwise send a request just as it is closed, and not learn the result.
+	// leaving makes each response close its connection. Otherwise a client could send a request just when the
+	// connection is closed, and would not learn the result.
 	leaving atomic.Bool
 }
 
-// Timeouts of a connection, against clients that send a byte a minute. A request's
-// own time limit is --http-timeout.
+// These timeouts of a connection protect against clients that send a byte a minute. The time limit of a request is
+// --http-timeout.
 const (
 	readHeaderTimeout = 15 * time.Second
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 64 << 10
 )
 
-// Limits of a port that speaks HTTP/2 without TLS: calls per connection, bytes buffered per call,
-// and connections. Further connections wait until others end. An idle connection is pinged.
+// These limits apply to a port for HTTP/2 without TLS: calls per connection, bytes buffered per call, and
+// connections. Further connections wait until others end. Idle connections are pinged.
 const (
 	http2Streams     = 100
 	http2Buffer      = 256 << 10
@@ -56,13 +56,13 @@ const (
 type userPort struct {
 	// flag is the name of the setting that holds the address.
 	flag, addr string
-	tls        *tls.Config // nil: without
-	// Each connection from headed must begin with a PROXY protocol header, which contains the
-	// client's address. From other clients such a header is refused, since it is not HTTP.
+	tls        *tls.Config // nil without TLS
+	// Each connection from headed must begin with a PROXY protocol header, which contains the client's address. From
+	// other clients, such a header is refused, since it is not HTTP.
 	headed peer.Proxies
-	// http2 accepts HTTP/2 without TLS too, within its own limits.
+	// http2 makes the port accept HTTP/2 without TLS, too, within limits of its own.
 	http2 bool
-	// before answers until the handler is set.
+	// before answers requests until the handler is set.
 	before http.Handler
 }
 
@@ -86,7 +86,7 @@ func (p userPort) open(log *slog.Logger) (*httpServer, error) {
 			(*s.handler.Load()).ServeHTTP(w, r)
 		}),
 		ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn), // in the same format as the other log lines
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn), // same format as other log lines
 	}
 	if p.http2 {
 		s.server.Protocols = new(http.Protocols)
@@ -110,7 +110,7 @@ func (p userPort) open(log *slog.Logger) (*httpServer, error) {
 	return s, nil
 }
 
-// behindProxies expects a PROXY protocol header on each connection from headed.
+// behindProxies returns a listener that expects a PROXY protocol header on each connection from headed.
 func behindProxies(l net.Listener, headed peer.Proxies) net.Listener {
 	if len(headed) == 0 {
 		return l
@@ -129,7 +129,7 @@ func behindProxies(l net.Listener, headed peer.Proxies) net.Listener {
 
 func (s *httpServer) setHandler(h http.Handler) { s.handler.Store(&h) }
 
-// close waits for open requests until ctx ends, then cuts them off.
+// close waits for open requests until ctx ends, and then aborts them.
 func (s *httpServer) close(ctx context.Context) error {
 	err := s.server.Shutdown(ctx)
 	if err != nil {
@@ -141,8 +141,7 @@ func (s *httpServer) close(ctx context.Context) error {
 	return err
 }
 
-// rpcServer serves other nodes over the port between nodes, and the roles of this process without a
-// network.
+// rpcServer serves other nodes over the port between nodes, and the roles of this process without a network.
 type rpcServer struct {
 	server *grpc.Server
 	local  *bufconn.Listener
@@ -153,15 +152,14 @@ type rpcServer struct {
 	options []grpc.DialOption
 }
 
-// localBuffer is the number of bytes in flight between roles of the process before the sender
-// waits, per direction and connection.
+// localBuffer is the number of bytes that may be in flight between roles of the process, per direction and
+// connection, before the sender waits.
 const localBuffer = 256 << 10
 
-// window is the flow-control window of gRPC: large enough for a batch to pass without waiting for
-// round trips.
+// window is gRPC's flow-control window. It is large enough to send a batch without waiting for round trips.
 const window = 8 << 20
 
-// tailWindow is the window of tails: the bytes that a tail may buffer after its reader has stopped.
+// tailWindow is the window of tails: the number of bytes that are buffered for a tail whose reader has stopped.
 const tailWindow = 64 << 10
 
 // connOptions returns the options of a connection that allows window bytes in flight per call.
@@ -173,8 +171,8 @@ func connOptions(window int32) []grpc.DialOption {
 	}
 }
 
-// newRPCServer returns a server without services, and the connections to it. around intercepts the
-// calls that it answers, calls the calls that this process makes.
+// newRPCServer returns a server without services, and the connections to it. around intercepts the calls that it
+// answers. calls intercepts the calls that this process makes.
 func newRPCServer(around []grpc.ServerOption, calls []grpc.DialOption) (_ *rpcServer, err error) {
 	s := &rpcServer{local: bufconn.Listen(localBuffer), options: calls}
 	s.server = grpc.NewServer(append([]grpc.ServerOption{
@@ -196,7 +194,7 @@ func newRPCServer(around []grpc.ServerOption, calls []grpc.DialOption) (_ *rpcSe
 // handshakeTimeout limits the handshake of a connection between nodes.
 const handshakeTimeout = 5 * time.Second
 
-// dialLocal opens a connection within the process that allows window bytes in flight per call.
+// dialLocal opens a connection within the process. window is the number of bytes that may be in flight per call.
 func (s *rpcServer) dialLocal(window int32) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///this-node", append([]grpc.DialOption{
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return s.local.DialContext(ctx) }),
@@ -204,15 +202,15 @@ func (s *rpcServer) dialLocal(window int32) (*grpc.ClientConn, error) {
 	}, append(connOptions(window), s.options...)...)...)
 }
 
-// serve starts answering calls. All services must be registered before. It ends with close, or with
-// the port.
+// serve starts to answer calls. All services must be registered before. It ends when the server or the port is
+// closed.
 func (s *rpcServer) serve(nodes net.Listener) {
 	for _, l := range []net.Listener{nodes, s.local} {
 		go func() { _ = s.server.Serve(l) }()
 	}
 }
 
-// close waits for running calls until ctx ends, then cuts them off.
+// close waits for running calls until ctx ends, and then aborts them.
 func (s *rpcServer) close(ctx context.Context) error {
 	stopped := make(chan struct{})
 	go func() {

@@ -16,8 +16,8 @@ import (
 	"cordwood/router/httpapi/peer"
 )
 
-// TestDrainEndsConnections checks that clients with open connections are asked to reconnect while a
-// node is drained: a load balancer sends them elsewhere then.
+// TestDrainEndsConnections checks that clients with open connections are asked to reconnect while a node is drained,
+// so that a load balancer can send them to another node.
 func TestDrainEndsConnections(t *testing.T) {
 	s, err := userPort{addr: "127.0.0.1:0", before: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "here")
@@ -37,7 +37,7 @@ func TestDrainEndsConnections(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)
 	for _, step := range []struct {
-		method string // of /drain, if any
+		method string // method of the request to /drain, if any
 		close  bool
 	}{{"", false}, {"POST", true}, {"", true}, {"DELETE", false}} {
 		if step.method != "" {
@@ -56,8 +56,8 @@ func TestDrainEndsConnections(t *testing.T) {
 	}
 }
 
-// TestProxyProtocol checks that connections of trusted proxies must begin with the client's
-// address, and that others must not.
+// TestProxyProtocol checks that connections of trusted proxies must begin with the client's address, and that other
+// connections must not.
 func TestProxyProtocol(t *testing.T) {
 	open := func(network string) string {
 		port := userPort{addr: "127.0.0.1:0", headed: peer.Proxies{netip.MustParsePrefix(network)}}
@@ -84,12 +84,12 @@ func TestProxyProtocol(t *testing.T) {
 		{"a header of version 2", trusting, v2 + request, "203.0.113.9:80", "127.0.0.1"},
 		{"a check of the proxy itself", trusting, "PROXY UNKNOWN\r\n" + request, "127.0.0.1:", "400 Bad"},
 		{"a trusted proxy without a header", trusting, request, "", "200 OK"},
-		{"a header that is none", trusting, "PROXY TCP4 garbage\r\n" + request, "", "200 OK"},
+		{"an invalid header", trusting, "PROXY TCP4 garbage\r\n" + request, "", "200 OK"},
 		{
-			"a stranger with a header", other, "PROXY TCP4 203.0.113.9 192.0.2.1 80 4000\r\n" + request, "400 Bad Request",
+			"another client with a header", other, "PROXY TCP4 203.0.113.9 192.0.2.1 80 4000\r\n" + request, "400 Bad Request",
 			"203.0.113.9",
 		},
-		{"a stranger without one", other, request, "127.0.0.1:", "400 Bad"},
+		{"another client without a header", other, request, "127.0.0.1:", "400 Bad"},
 	} {
 		conn, err := net.Dial("tcp", c.addr)
 		if err != nil {
@@ -101,7 +101,7 @@ func TestProxyProtocol(t *testing.T) {
 		if _, err := io.WriteString(conn, c.text); err != nil {
 			t.Fatal(err)
 		}
-		answer, err := io.ReadAll(conn) // some are reset
+		answer, err := io.ReadAll(conn) // some connections are reset
 		if got := string(answer); !strings.Contains(got, c.want) || strings.Contains(got, c.lack) {
 			t.Errorf("%s: %q, %v; want %q, not %q", c.name, got, err, c.want, c.lack)
 		}
@@ -115,7 +115,7 @@ func TestHTTPFaultsAreLogged(t *testing.T) {
 	r, w := io.Pipe()
 	port := userPort{
 		addr:   "127.0.0.1:0",
-		before: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("on purpose") }),
+		before: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("intended by the test") }),
 	}
 	s, err := port.open(slog.New(slog.NewJSONHandler(w, nil)))
 	if err != nil {
@@ -133,8 +133,8 @@ func TestHTTPFaultsAreLogged(t *testing.T) {
 	}()
 	var line struct{ Level, Msg string }
 	if err := json.NewDecoder(r).Decode(&line); err != nil || line.Level != "WARN" ||
-		!strings.Contains(line.Msg, "on purpose") {
+		!strings.Contains(line.Msg, "intended by the test") {
 		t.Errorf("logged %+v, %v", line, err)
 	}
-	_ = r.Close() // further lines are discarded
+	_ = r.Close() // further log lines are discarded
 }

@@ -18,14 +18,13 @@ import (
 type listener struct {
 	config.Listener
 	port *httpServer
-	// handler is the protocol's handler; it is set before served is closed. stopped is closed when
-	// the port is to close.
+	// handler is the protocol's handler. It is set before served is closed. stopped is closed when the port closes.
 	handler         http.Handler
 	served, stopped chan struct{}
 	waiting         atomic.Int64
 }
 
-// Requests that come before the router exists wait for it: clients of other systems lose what is
+// Requests that arrive before the router exists wait for it, because clients of other systems lose data that is
 // refused.
 const (
 	startWait  = 10 * time.Second
@@ -50,7 +49,7 @@ func (l *listener) await(r *http.Request) http.Handler {
 	return nil
 }
 
-// noHandler refuses early requests on the port for users at once: its clients retry them.
+// noHandler makes the port for users refuse early requests at once: its clients retry them.
 func noHandler(*http.Request) http.Handler { return nil }
 
 // openListeners opens the separate ports. Requests on them wait until the router exists.
@@ -72,7 +71,7 @@ func (n *front) openListeners(port userPort) error {
 	return nil
 }
 
-// serveListeners lets the requests on the separate ports in.
+// serveListeners lets the requests on the separate ports continue.
 func (n *front) serveListeners(router *httpapi.Server) error {
 	for _, l := range n.listeners {
 		h, err := router.DoorHandler(ingest.Protocol(l.Kind.Protocol), l.door())
@@ -86,7 +85,7 @@ func (n *front) serveListeners(router *httpapi.Server) error {
 	return nil
 }
 
-// door returns the settings for all requests on the port.
+// door returns the settings that apply to all requests on the port.
 func (l *listener) door() httpdoor.Door {
 	p := l.Params
 	return httpdoor.Door{
@@ -113,8 +112,8 @@ func (n *front) ports() []*httpServer {
 	return all
 }
 
-// closePorts closes all ports in parallel: it waits for their requests until ctx ends, and stores
-// what sockets have read. No port accepts new requests while another finishes its own.
+// closePorts closes all ports in parallel. It waits for their requests until ctx ends, and stores the data that
+// sockets have read. No port accepts new requests while another one finishes its own.
 func (n *front) closePorts(ctx context.Context) error {
 	for _, l := range n.listeners {
 		close(l.stopped)

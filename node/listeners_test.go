@@ -15,7 +15,7 @@ import (
 	"cordwood/router/ingest/httpdoor"
 )
 
-// TestKindsAreProtocols checks that each protocol with separate ports is known to package ingest.
+// TestKindsAreProtocols checks that package ingest has each protocol with separate ports.
 func TestKindsAreProtocols(t *testing.T) {
 	s, err := httpapi.New(httpapi.Config{Catalog: noCatalog{}, Writer: noWriter{}})
 	if err != nil {
@@ -38,8 +38,8 @@ type noCatalog struct{ ingest.Catalog }
 
 type noWriter struct{ ingest.Writer }
 
-// TestListenersWait checks that an early request waits for the router, for a limited time and only
-// until the node stops.
+// TestListenersWait checks that an early request waits for the router, but only for a limited time and until the node
+// stops.
 func TestListenersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &listener{served: make(chan struct{}), stopped: make(chan struct{})}
@@ -53,11 +53,11 @@ func TestListenersWait(t *testing.T) {
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		if h, took := ask(gone); h != nil || took != 0 {
-			t.Errorf("of a client that has gone: %v after %s", h, took)
+			t.Errorf("with a client that has disconnected: %v after %s", h, took)
 		}
 		l.waiting.Store(maxWaiting)
 		if h, took := ask(t.Context()); h != nil || took != 0 {
-			t.Errorf("one too many: %v after %s", h, took)
+			t.Errorf("with one request too many: %v after %s", h, took)
 		}
 		l.waiting.Store(0)
 		time.AfterFunc(time.Second, func() {
@@ -71,13 +71,12 @@ func TestListenersWait(t *testing.T) {
 		close(stopped.stopped)
 		l = stopped
 		if h, took := ask(t.Context()); h != nil || took != 0 {
-			t.Errorf("of a node that stops: %v after %s", h, took)
+			t.Errorf("on a node that stops: %v after %s", h, took)
 		}
 	})
 }
 
-// TestListenerAnswersProbes checks that the node answers at once whether it is ready, on a separate
-// port too.
+// TestListenerAnswersProbes checks that the node answers probes of its readiness at once, on a separate port, too.
 func TestListenerAnswersProbes(t *testing.T) {
 	n := newNode(&config.Config{HTTP: config.HTTP{Addr: "127.0.0.1:0"}}, Process{})
 	n.log, n.registry = slog.New(slog.DiscardHandler), newRegistry(Version{})

@@ -13,18 +13,17 @@ import (
 	"cordwood/proto/tracing"
 )
 
-// localConn is the connection to the services of this process. Writes to shards, which are many and
-// large, and queries, which may be shorter than gRPC's overhead, call the service directly;
-// everything else goes through gRPC in memory.
+// localConn is the connection to the services of this process. Writes to shards, which are frequent and large, and
+// queries, which may take less time than gRPC's overhead, call the service directly. All other calls use gRPC in
+// memory.
 //
-// A direct call behaves like a remote one: deadline and cancellation come with the context; of its
-// values the service sees only the trace and the lent bodies of batches (column.Lent); and an error
-// arrives as the gRPC status that would have crossed the network. The request is shared, not
-// copied: a service that is called directly must not change it, nor keep any of it after it has
-// answered.
+// A direct call behaves like a remote one: The context passes the deadline and the cancellation, but no values except
+// the trace and the lent bodies of batches (column.Lent). An error is the gRPC status that a remote call would
+// return. The request is shared and not copied, so a service must neither change it nor keep any part of it after its
+// answer.
 type localConn struct {
 	grpc.ClientConnInterface
-	shards shardpb.ShardServiceServer // nil until there is one
+	shards shardpb.ShardServiceServer // nil until the service exists
 
 	mu     sync.RWMutex // guards closed; read-locked while a call is counted
 	closed bool
@@ -85,7 +84,7 @@ func (c *localConn) enter() bool {
 	return true
 }
 
-// close refuses calls from now on and waits for those under way until ctx ends.
+// close refuses new calls and waits for running calls until ctx ends.
 func (c *localConn) close(ctx context.Context) {
 	c.mu.Lock()
 	c.closed = true
@@ -101,8 +100,7 @@ func (c *localConn) close(ctx context.Context) {
 	}
 }
 
-// detach returns a context without its values, which no network would carry either, except the
-// trace.
+// detach returns a context without its values, like a call over the network, except for the trace.
 func detach(ctx context.Context) context.Context { return tracing.Carry(detached{ctx}, ctx) }
 
 // detached is a context without its values.

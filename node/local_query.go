@@ -31,8 +31,8 @@ func (c *localConn) NewStream(
 	}, nil
 }
 
-// localQuery is a running query: the caller's end of the stream. The service runs on a goroutine of
-// its own from CloseSend on, and blocks after each chunk until the caller takes it.
+// localQuery is a running query: the caller's end of the stream. CloseSend starts the service on a goroutine of its
+// own. The service waits after each chunk until the caller takes it.
 type localQuery struct {
 	conn   *localConn
 	ctx    context.Context
@@ -41,14 +41,14 @@ type localQuery struct {
 	once   sync.Once     // closes begun
 	chunks chan *shardpb.QueryChunk
 	done   chan struct{} // closed when the service has returned
-	err    error         // what it returned; read after done
+	err    error         // the result of the service; read it only after done is closed
 }
 
 // SendMsg sets the request.
 func (q *localQuery) SendMsg(m any) error {
 	req, ok := m.(*shardpb.QueryRequest)
 	if !ok || q.req != nil {
-		return status.Error(codes.Internal, fmt.Sprintf("query: a message %T that is not the one request", m))
+		return status.Error(codes.Internal, fmt.Sprintf("query: unexpected message %T instead of one request", m))
 	}
 	q.req = req
 	return nil
@@ -76,7 +76,7 @@ func (q *localQuery) CloseSend() error {
 func (q *localQuery) RecvMsg(m any) error {
 	out, ok := m.(*shardpb.QueryChunk)
 	if !ok {
-		return status.Error(codes.Internal, fmt.Sprintf("query: an answer taken as %T", m))
+		return status.Error(codes.Internal, fmt.Sprintf("query: cannot receive an answer as %T", m))
 	}
 	select {
 	case chunk := <-q.chunks:
@@ -93,7 +93,7 @@ func (q *localQuery) RecvMsg(m any) error {
 	return asStatus(q.err)
 }
 
-// Header waits until the service sends its header, or ends.
+// Header waits until the service sends its header or ends.
 func (q *localQuery) Header() (metadata.MD, error) {
 	select {
 	case <-q.begun:
@@ -104,21 +104,20 @@ func (q *localQuery) Header() (metadata.MD, error) {
 	return metadata.MD{}, nil
 }
 
-// Trailer and Context mean nothing without a network.
+// Trailer and Context have no meaning without a network.
 func (q *localQuery) Trailer() metadata.MD     { return nil }
 func (q *localQuery) Context() context.Context { return q.ctx }
 
 // localAnswer is the service's end of the stream.
 type localAnswer struct {
-	grpc.ServerStream // nil: the service calls no other methods
+	grpc.ServerStream // nil, because the service calls no other methods
 	query             *localQuery
 	ctx               context.Context
 }
 
 func (a *localAnswer) Context() context.Context { return a.ctx }
 
-// SendHeader signals that the service answers. The header itself is dropped, since there is no
-// network.
+// SendHeader signals that the service answers. The header is dropped, since there is no network.
 func (a *localAnswer) SendHeader(metadata.MD) error {
 	a.query.once.Do(func() { close(a.query.begun) })
 	return nil

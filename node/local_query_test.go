@@ -14,7 +14,7 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// asked answers queries with do.
+// asked answers queries by calling do.
 type asked struct {
 	shardpb.UnimplementedShardServiceServer
 	do func(*shardpb.QueryRequest, grpc.ServerStreamingServer[shardpb.QueryChunk]) error
@@ -38,7 +38,7 @@ func TestLocalQuery(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		do   func(*shardpb.QueryRequest, grpc.ServerStreamingServer[shardpb.QueryChunk]) error
-		want string // what is received
+		want string // what the caller receives
 		code codes.Code
 	}{
 		{"answer", func(req *shardpb.QueryRequest, s grpc.ServerStreamingServer[shardpb.QueryChunk]) error {
@@ -54,13 +54,13 @@ func TestLocalQuery(t *testing.T) {
 		{"nothing", func(*shardpb.QueryRequest, grpc.ServerStreamingServer[shardpb.QueryChunk]) error {
 			return nil
 		}, "", codes.OK},
-		{"error behind rows", func(_ *shardpb.QueryRequest, s grpc.ServerStreamingServer[shardpb.QueryChunk]) error {
+		{"error after rows", func(_ *shardpb.QueryRequest, s grpc.ServerStreamingServer[shardpb.QueryChunk]) error {
 			return errors.Join(s.Send(&shardpb.QueryChunk{ArrowIpc: []byte("x")}), errors.New("oops"))
 		}, "x", codes.Unknown},
 		{"typed error", func(*shardpb.QueryRequest, grpc.ServerStreamingServer[shardpb.QueryChunk]) error {
 			return errs.ToGRPC(errs.New(errs.TableNotFound, "no"))
 		}, "", codes.InvalidArgument},
-		{"the caller goes", func(_ *shardpb.QueryRequest, s grpc.ServerStreamingServer[shardpb.QueryChunk]) error {
+		{"the caller cancels", func(_ *shardpb.QueryRequest, s grpc.ServerStreamingServer[shardpb.QueryChunk]) error {
 			cancel()
 			err := s.Send(&shardpb.QueryChunk{ArrowIpc: []byte("x")})
 			for err == nil { // until the receiver is closed
@@ -77,7 +77,7 @@ func TestLocalQuery(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := stream.Header(); err != nil && c.code != codes.Canceled {
-				t.Errorf("no sign of life: %v", err)
+				t.Errorf("no header: %v", err)
 			}
 			got := ""
 			for err == nil {

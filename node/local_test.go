@@ -15,7 +15,7 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// service answers writes with do.
+// service answers writes by calling do.
 type service struct {
 	shardpb.UnimplementedShardServiceServer
 	do func(context.Context, *shardpb.WriteRequest) (*shardpb.WriteResponse, error)
@@ -55,13 +55,13 @@ func TestLocalConn(t *testing.T) {
 		}, func(_ *shardpb.WriteResponse, err error) bool { return status.Code(err) == codes.DeadlineExceeded }},
 		{"no values", func(ctx context.Context, _ *shardpb.WriteRequest) (*shardpb.WriteResponse, error) {
 			if ctx.Value(key{}) != nil {
-				return nil, errors.New("the caller's values came through")
+				return nil, errors.New("the service received the caller's values")
 			}
 			return &shardpb.WriteResponse{}, nil
 		}, func(_ *shardpb.WriteResponse, err error) bool { return err == nil }},
 		{"lent bodies", func(ctx context.Context, _ *shardpb.WriteRequest) (*shardpb.WriteResponse, error) {
 			if column.LentOf(ctx) != lent {
-				return nil, errors.New("the bodies of the batches did not come through")
+				return nil, errors.New("the service did not receive the bodies of the batches")
 			}
 			return &shardpb.WriteResponse{}, nil
 		}, func(_ *shardpb.WriteResponse, err error) bool { return err == nil }},
@@ -98,17 +98,17 @@ func TestLocalConnCloses(t *testing.T) {
 		conn.close(context.Background())
 		close(closed)
 	}()
-	for status.Code(callErr(client)) != codes.Unavailable { // until close has begun
+	for status.Code(callErr(client)) != codes.Unavailable { // until close has started
 		runtime.Gosched()
 	}
 	select {
 	case <-closed:
-		t.Error("close did not wait for the call under way")
+		t.Error("close did not wait for the running call")
 	default:
 	}
 	close(leave)
 	if err := <-answer; err != nil {
-		t.Errorf("the call under way failed: %v", err)
+		t.Errorf("the running call failed: %v", err)
 	}
 	<-closed
 	impatient, cancel := context.WithCancel(context.Background())

@@ -13,8 +13,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// newLogger returns the node's logger, which writes to w in the configured format. level can change
-// its level later. lines counts the lines written.
+// newLogger returns the node's logger, which writes to w in the configured format. level can be changed later. lines
+// counts the lines that were written.
 func newLogger(
 	c *config.Config, w io.Writer, level *slog.LevelVar, lines *prometheus.CounterVec,
 ) (*slog.Logger, error) {
@@ -40,8 +40,8 @@ func newLogger(
 	return slog.New(&logHandler{Handler: h, lines: lines}), nil
 }
 
-// durationAsText writes a duration with its unit, such as "1.415s": JSON would have a bare number
-// of nanoseconds.
+// durationAsText writes a duration with its unit, such as "1.415s". Without it, JSON would contain a number of
+// nanoseconds.
 func durationAsText(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		a.Value = slog.StringValue(a.Value.Duration().String())
@@ -52,7 +52,7 @@ func durationAsText(_ []string, a slog.Attr) slog.Attr {
 // logHandler counts the lines, and adds the trace to lines of traced requests.
 type logHandler struct {
 	slog.Handler
-	lines *prometheus.CounterVec // by level
+	lines *prometheus.CounterVec // lines by level
 }
 
 func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {

@@ -20,8 +20,8 @@ var (
 	keyLine   = regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| .+ \\|$")
 )
 
-// TestLogKeys compares the keys of all log lines in the sources with docs/observability.md: each
-// key must be described, and each described key must be used.
+// TestLogKeys compares the keys of all log lines in the sources with docs/observability.md. Each key must be
+// described, and each described key must be used.
 func TestLogKeys(t *testing.T) {
 	page, err := os.ReadFile("../docs/observability.md")
 	if err != nil {
@@ -52,10 +52,10 @@ func TestLogKeys(t *testing.T) {
 					switch {
 					case !ok && i%2 == 0:
 						if _, spread := arg.(*ast.Ident); !spread && !call.Ellipsis.IsValid() {
-							t.Errorf("%s: a key of a line of log is not a literal", files.Position(arg.Pos()))
+							t.Errorf("%s: a key of a log line is not a literal", files.Position(arg.Pos()))
 						}
 					case i%2 == 0 && !described[key]:
-						t.Errorf("%s: the key %q is not one of docs/observability.md: use one of those, or describe it",
+						t.Errorf("%s: the key %q is not in docs/observability.md: use a key of that page, or describe this one",
 							files.Position(arg.Pos()), key)
 					case i%2 == 0:
 						used[key] = true
@@ -69,7 +69,7 @@ func TestLogKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, written := range []string{"trace_id", "span_id"} { // logHandler adds them
+	for _, written := range []string{"trace_id", "span_id"} { // logHandler adds these
 		used[written] = true
 	}
 	if len(used) < 50 {
@@ -77,12 +77,12 @@ func TestLogKeys(t *testing.T) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(described)) {
 		if !used[key] {
-			t.Errorf("docs/observability.md describes the key %q, and nobody writes it", key)
+			t.Errorf("docs/observability.md describes the key %q, but no log line has it", key)
 		}
 	}
 }
 
-// logPairs returns the keys and values of a logger's call; nil for other calls.
+// logPairs returns the keys and values of a call of the logger, or nil for other calls.
 func logPairs(call *ast.CallExpr) []ast.Expr {
 	sel, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {

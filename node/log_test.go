@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// TestLoggedDurationsHaveUnits checks that JSON lines do not have durations as bare numbers.
+// TestLoggedDurationsHaveUnits checks that durations in JSON lines are not bare numbers.
 func TestLoggedDurationsHaveUnits(t *testing.T) {
 	for _, format := range []string{"json", "text"} {
 		var out bytes.Buffer

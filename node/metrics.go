@@ -56,8 +56,8 @@ func newLineCounter() *prometheus.CounterVec {
 
 func levelName(l slog.Level) string { return strings.ToLower(l.String()) }
 
-// callMetrics are the metrics of the gRPC calls that this node answers. They only see methods of
-// registered services: gRPC refuses others earlier.
+// callMetrics are the metrics of the gRPC calls that this node answers. They include only methods of registered
+// services: gRPC refuses others earlier.
 type callMetrics struct {
 	calls   *prometheus.CounterVec   // by method, code
 	seconds *prometheus.HistogramVec // by method

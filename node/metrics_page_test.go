@@ -42,8 +42,8 @@ type metric struct {
 
 const metricsPage = "../docs/metrics.md"
 
-// TestMetricsPage compares docs/metrics.md with the metrics that a node with all roles registers:
-// names, types, labels and texts.
+// TestMetricsPage compares docs/metrics.md with the metrics that a node with all roles registers: names, types,
+// labels and texts.
 func TestMetricsPage(t *testing.T) {
 	n := startNode(t, "--trace-endpoint", "http://127.0.0.1:1", "--trace-sample-ratio", "0", // no traces are sent
 		"--syslog-addr", "udp://127.0.0.1:0", "--gelf-addr", "udp://127.0.0.1:0",
@@ -55,19 +55,20 @@ func TestMetricsPage(t *testing.T) {
 
 	for _, m := range have {
 		if !nameForm.MatchString(m.name) {
-			t.Errorf("%s: want letters, digits and _ behind cordwood_", m.name)
+			t.Errorf("%s: want letters, digits and _ after cordwood_", m.name)
 		}
 		if m.kind == "counter" != strings.HasSuffix(m.name, "_total") {
 			t.Errorf("%s is a %s: counters, and nothing else, end in _total", m.name, m.kind)
 		}
 		if m.kind != "counter" && (slices.Contains(m.labels, "db") || slices.Contains(m.labels, "table")) {
-			t.Errorf("%s is a %s by database or table: strangers see the sum of all, which only counters have", m.name, m.kind)
+			t.Errorf("%s is a %s by database or table: users without rights see the sum, which only counters "+
+				"have", m.name, m.kind)
 		}
 		if m.kind == "histogram" && !strings.HasSuffix(m.name, "_seconds") && !strings.HasSuffix(m.name, "_bytes") {
 			t.Errorf("histogram %s has no unit in its name: want seconds or bytes", m.name)
 		}
 		if strings.Contains(m.name, "milli") || strings.HasSuffix(m.name, "_ms") || strings.Contains(m.name, "_kb") {
-			t.Errorf("%s: want base units, as seconds and bytes", m.name)
+			t.Errorf("%s: want base units, such as seconds and bytes", m.name)
 		}
 		if len(m.help) < 10 || !strings.HasSuffix(m.help, ".") {
 			t.Errorf("%s has the text %q, want a sentence", m.name, m.help)
@@ -81,7 +82,7 @@ func TestMetricsPage(t *testing.T) {
 	page, listed := fillPage(string(before), have)
 	for _, m := range have {
 		if !listed[m.name] {
-			t.Errorf("%s is of no section of %s: add a marker for its prefix", m.name, metricsPage)
+			t.Errorf("%s is in no section of %s: add a marker for its prefix", m.name, metricsPage)
 		}
 	}
 	if *update {
@@ -91,7 +92,7 @@ func TestMetricsPage(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(page, string(before)); diff != "" {
-		t.Errorf("%s is not true; write it anew by: go test ./node -run TestMetricsPage -update\n(-want +got)\n%s",
+		t.Errorf("%s is outdated; update it with: go test ./node -run TestMetricsPage -update\n(-want +got)\n%s",
 			metricsPage, diff)
 	}
 }
@@ -128,7 +129,7 @@ func startNode(t *testing.T, args ...string) *node {
 	return n
 }
 
-// settings returns the settings that args set, as flags do.
+// settings returns the settings for args, as flags would set them.
 func settings(t *testing.T, args ...string) *config.Config {
 	t.Helper()
 	cfg := &config.Config{}
@@ -191,8 +192,8 @@ var (
 	constKey = regexp.MustCompile(`(\w+)=`)
 )
 
-// described lists cordwood's metrics of a registry, sorted. Metrics without series are found by
-// their descriptions: these must be counters, according to their names.
+// described lists cordwood's metrics in a registry, sorted. It finds metrics without series by their descriptions.
+// According to their names, these must be counters.
 func described(t *testing.T, reg *prometheus.Registry) []metric {
 	t.Helper()
 	families, err := reg.Gather()
@@ -212,14 +213,14 @@ func described(t *testing.T, reg *prometheus.Registry) []metric {
 	for d := range descs {
 		parts := descForm.FindStringSubmatch(d.String())
 		if parts == nil {
-			t.Fatalf("the description of a metric is not understood: %s", d)
+			t.Fatalf("the description of a metric cannot be parsed: %s", d)
 		}
 		m := metric{name: parts[1]}
 		if !strings.HasPrefix(m.name, "cordwood_") {
 			continue
 		}
 		if _, err := fmt.Sscanf(parts[2], "%q", &m.help); err != nil {
-			t.Fatalf("the text of %s: %v", m.name, err)
+			t.Fatalf("parse the text of %s: %v", m.name, err)
 		}
 		for _, k := range constKey.FindAllStringSubmatch(parts[3], -1) {
 			m.labels = append(m.labels, k[1])
@@ -237,7 +238,7 @@ func described(t *testing.T, reg *prometheus.Registry) []metric {
 		case absent[m.name]:
 			m.kind = "gauge"
 		default:
-			t.Errorf("%s is nowhere to be seen on a node that was used: give it a first series, so that its type is "+
+			t.Errorf("%s has no series on a node that was used: give it a first series, so that its type is "+
 				"known", m.name)
 		}
 		found[m.name] = m
@@ -253,8 +254,8 @@ var absent = map[string]bool{
 
 var section = regexp.MustCompile(`(?s)<!-- metrics ([a-z_ ]+) -->\n.*?<!-- end -->`)
 
-// fillPage rewrites the table of each section, which has the metrics with its prefixes, except
-// those with a longer prefix of another section.
+// fillPage rewrites the table of each section. A table contains the metrics with the section's prefixes, except those
+// with a longer prefix of another section.
 func fillPage(page string, all []metric) (string, map[string]bool) {
 	var prefixes []string
 	for _, m := range section.FindAllStringSubmatch(page, -1) {

@@ -9,8 +9,7 @@ import (
 // nodeID matches the ids of nodes.
 var nodeID = regexp.MustCompile(`\b[0-9A-HJKMNP-TV-Z]{26}\b`)
 
-// nameNodes replaces the ids of nodes in a text for users by their names; most of the server only
-// has ids.
+// nameNodes replaces the ids of nodes in a text for users by their names. Most of the server only has ids.
 func (n *membership) nameNodes(text string) string {
 	if !nodeID.MatchString(text) {
 		return text
@@ -18,7 +17,8 @@ func (n *membership) nameNodes(text string) string {
 	return namesFor(n.meta.Nodes(), text)
 }
 
-// namesFor keeps the id of a node that is not known, or that shares its name with another.
+// namesFor replaces the ids of nodes by their names. It keeps the id of an unknown node, and of a node that shares
+// its name with another.
 func namesFor(nodes []*metapb.Node, text string) string {
 	count := map[string]int{}
 	for _, m := range nodes {

@@ -12,7 +12,7 @@ func TestNodesAreCalledByName(t *testing.T) {
 	nodes := []*metapb.Node{{Id: a, Name: "n1"}, {Id: b, Name: "n2"}, {Id: c, Name: "n2"}, {Id: d}}
 	for text, want := range map[string]string{
 		"node " + a + ": refused; node " + a:             "node n1: refused; node n1",
-		"nodes " + b + "," + c + " and " + d:             "nodes " + b + "," + c + " and " + d, // they have the same name
+		"nodes " + b + "," + c + " and " + d:             "nodes " + b + "," + c + " and " + d, // b and c have the same name
 		"x" + a + " and " + "01M81BPKJB6HNTNY4Q46BTFYD0": "x" + a + " and 01M81BPKJB6HNTNY4Q46BTFYD0",
 		"nothing": "nothing",
 	} {

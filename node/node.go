@@ -41,13 +41,12 @@ import (
 	"cordwood/shard/shardclient"
 )
 
-// Version is what the program was built from. Date is the time of the commit, in RFC 3339 format
-// and UTC.
+// Version describes the build of the program. Date is the time of the commit, in RFC 3339 format and UTC.
 type Version struct{ Version, Commit, Branch, Date, Go string }
 
-// Process is what a node gets from the program that runs it.
+// Process is what a node receives from the program that runs it.
 type Process struct {
-	// Stderr takes the log and, on a terminal, the banner.
+	// Stderr receives the log and, on a terminal, the banner.
 	Stderr io.Writer
 	// ConfigText is the answer to GET /config.
 	ConfigText string
@@ -56,17 +55,16 @@ type Process struct {
 	Reload <-chan os.Signal
 }
 
-// SettingsError is an error in a file that the settings refer to, such as a missing user file. When
-// it is returned, nothing was started and no data folder was made.
+// SettingsError is an error in a file that the settings refer to, such as a missing user file. When it is returned,
+// nothing was started and no data folder was created.
 type SettingsError struct{ Err error }
 
 func (e *SettingsError) Error() string { return e.Err.Error() }
 
 func (e *SettingsError) Unwrap() error { return e.Err }
 
-// Run runs a node until ctx ends, then stops it in order. It returns nil if the node ran and
-// stopped without error; then every acknowledged row is in segments. An error in a settings file is
-// a *SettingsError.
+// Run runs a node until ctx ends, and then stops it in order. It returns nil if the node ran and stopped without an
+// error. Then every acknowledged row is in segments. An error in a settings file is a *SettingsError.
 func Run(ctx context.Context, cfg *config.Config, proc Process) error {
 	n := newNode(cfg, proc)
 	log, err := newLogger(cfg, proc.Stderr, &n.level, n.lines)
@@ -78,7 +76,7 @@ func Run(ctx context.Context, cfg *config.Config, proc Process) error {
 		log.Warn("systemd receives no reports from this node", "error", err)
 	}
 	defer n.service.Close()
-	n.wait("its files of settings and its data folder")
+	n.wait("its settings files and its data folder")
 	err = n.start(ctx)
 	if err == nil {
 		n.announce()
@@ -95,7 +93,7 @@ func Run(ctx context.Context, cfg *config.Config, proc Process) error {
 	return errors.Join(err, n.stopInTime(context.WithoutCancel(ctx)))
 }
 
-// stopInTime runs stop within its time limit; if a part hangs, the process ends anyway.
+// stopInTime runs stop within its time limit. If a part hangs, the process ends anyway.
 func (n *node) stopInTime(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.ShutdownGrace)
 	defer cancel()
@@ -103,8 +101,8 @@ func (n *node) stopInTime(ctx context.Context) error {
 	return n.stop(ctx)
 }
 
-// stopExtra is the time that a stop may exceed its limit before it is cut short: parts that observe
-// the limit need a moment to give up.
+// stopExtra is the time by which a stop may exceed its limit before the process ends. Parts that observe the limit
+// need a moment to finish.
 const stopExtra = 5 * time.Second
 
 func newNode(cfg *config.Config, proc Process) *node {
@@ -116,12 +114,12 @@ func newNode(cfg *config.Config, proc Process) *node {
 	return n
 }
 
-// node is a running process: the parts that start opens, each after the parts that it calls. State
-// that several parts need is a struct of its own. A struct embeds those below it:
+// node is a running process: the parts that start opens, each after the parts that it calls. State that several parts
+// need is in structs of its own. Each struct embeds the next one:
 //
 // front, membership ──► readiness ──► life
 //
-// start sets its fields; they do not change after.
+// start sets the fields. They do not change after that.
 type node struct {
 	*life
 	*readiness
@@ -145,8 +143,8 @@ type node struct {
 	operators *operatorServer
 }
 
-// stop transfers the node's leaderships, finishes the requests of users, then closes everything
-// that start opened, the last part first, and returns all errors.
+// stop transfers the node's leaderships, finishes the requests of users, and then closes everything that start
+// opened, in reverse order. It returns all errors.
 func (n *node) stop(ctx context.Context) error {
 	var errs []error
 	n.service.Stopping()

@@ -13,8 +13,7 @@ import (
 	"cordwood/shard/replica/transport"
 )
 
-// openNodePort opens the port between nodes, over which other nodes may ask for this one's
-// identity.
+// openNodePort opens the port between nodes, on which other nodes may get the identity of this node.
 func (n *node) openNodePort() error {
 	port, err := rpcport.Listen(rpcport.Config{
 		Addr: n.cfg.RPC.Addr, Credentials: n.protection.credentials, Insecure: n.cfg.RPC.Insecure, Logger: n.log,
@@ -52,7 +51,7 @@ func (n *node) openNodePort() error {
 	strangers := grpc.NewServer(grpc.ConnectionTimeout(handshakeTimeout), grpc.MaxRecvMsgSize(1<<20),
 		grpc.MaxConcurrentStreams(16))
 	metapb.RegisterDiscoveryServer(strangers, n.discovery)
-	go func() { _ = strangers.Serve(port.Strangers()) }() // ends with the port, or by Stop
+	go func() { _ = strangers.Serve(port.Strangers()) }() // it ends when the port is closed, or by Stop
 	n.onStop("answers to strangers", func(context.Context) error { strangers.Stop(); return nil })
 	return nil
 }
@@ -72,7 +71,7 @@ func (n *node) openNetwork() error {
 	return nil
 }
 
-// serveNodes starts answering other nodes, and the roles of this one.
+// serveNodes starts to answer other nodes, and the roles of this node.
 func (n *node) serveNodes() {
 	n.rpc.serve(n.port.Calls())
 	n.port.Join(n.greeting(), n.network.Serve)

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// Offline is a data folder that no server uses, opened by a tool.
+// Offline is a data folder that no server uses and that a tool has opened.
 type Offline struct {
 	Path string
-	// NodeID and ClusterID identify the owner of the folder; Shards lists the shards created in it.
+	// NodeID and ClusterID identify the owner of the folder. Shards lists the shards that were created in it.
 	NodeID, ClusterID string
 	Shards            []uint32
 	// Meta means that a member of the metadata group was created in it.
@@ -28,14 +28,13 @@ type Offline struct {
 // ErrInUse means that a server uses the folder.
 var ErrInUse = errors.New("it is used by a running cordwood: stop it first")
 
-// OpenOffline locks a data folder against servers and reads its identity; it changes nothing in the
-// folder. It returns ErrInUse if a server uses the folder. If only the identity is damaged, it
-// returns the folder along with the error.
+// OpenOffline locks a data folder against servers and reads its identity. It changes nothing in the folder. It
+// returns ErrInUse if a server uses the folder. If only the identity is damaged, it returns the folder together with
+// the error.
 func OpenOffline(path string) (*Offline, error) {
 	lock, err := os.OpenFile(filepath.Join(path, "LOCK"), os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		// The folder was never started, or was copied without LOCK: the folder itself can be locked
-		// too.
+		// The folder was never used, or was copied without the file LOCK. Lock the folder itself instead.
 		lock, err = os.Open(path)
 	}
 	if err != nil {
@@ -53,8 +52,8 @@ func OpenOffline(path string) (*Offline, error) {
 // maxAddress is the maximum length of a server's address, in bytes.
 const maxAddress = 1 << 10
 
-// ServerOf returns the address for users of the server that uses a data folder, or of the last
-// server that used it. It is empty if it is unknown.
+// ServerOf returns the address, for users, of the server that uses a data folder, or of the last server that used it.
+// It is empty if unknown.
 func ServerOf(path string) string {
 	f, err := os.Open(filepath.Join(path, "LOCK"))
 	if err != nil {
@@ -72,9 +71,8 @@ func ServerOf(path string) string {
 // Close unlocks the folder.
 func (o *Offline) Close() error { return o.lock.Close() }
 
-// RetireMeta renames the folder of the node's member of the metadata group, after the group was
-// given up, and returns the new name. When the node starts again, it has no member until the group
-// adds it.
+// RetireMeta renames the folder of the node's member of the metadata group, after the group was given up, and returns
+// the new name. When the node starts again, it has no member until the group adds one.
 func (o *Offline) RetireMeta(now time.Time) (aside string, err error) {
 	id, err := readIdentity(o.Path)
 	if err != nil {

@@ -17,22 +17,21 @@ import (
 // of it, or if another copy of the folder is in use: see the package marks.
 
 const (
-	// markEvery is the interval between new marks of the data folder while the node runs. By its
-	// mark an older copy of the folder is recognised.
+	// markEvery is the interval between new marks of the data folder while the node runs. The marks identify older
+	// copies of the folder.
 	markEvery = 5 * time.Minute
-	// askPatience is the time that other nodes have to answer which mark they know.
+	// askPatience is the time limit for answers of other nodes about the mark that they have.
 	askPatience = time.Second
-	// mostAsked limits the number of other nodes that are asked; nodes with the role meta are asked
-	// first.
+	// mostAsked limits the number of other nodes that are asked. Nodes with the role meta come first.
 	mostAsked = 16
-	// markPatience limits one try to register a mark while the node runs.
+	// markPatience is the time limit of one try to register a mark while the node runs.
 	markPatience = 10 * time.Second
 )
 
-// askOthers asks the nodes that this one knew before its start which mark of its data folder and
-// which address of this node they have. It runs before anything that votes is opened, whereas the
-// registration with the metadata comes later. Nodes that do not answer are skipped. If none
-// answers, as when all nodes start together, only the metadata check the mark.
+// askOthers asks the nodes that this one knew before its start which mark of its data folder and which address of
+// this node they have. It runs before the node opens any group in which it votes. The registration with the metadata
+// comes later. Nodes that do not answer are skipped. If none answers, as when all nodes start together, only the
+// metadata check the mark.
 func (n *membership) askOthers(ctx context.Context) error {
 	cluster, _ := n.data.Cluster()
 	var addrs []string
@@ -56,12 +55,12 @@ type errOldFolder struct{ text string }
 
 func (e errOldFolder) Error() string { return e.text }
 
-// tellPatience is the time that a node refused by other nodes tries to report the refusal to the
-// metadata, so that the cluster's status shows it.
+// tellPatience is the time for which a node that other nodes refused tries to report this to the metadata, so that
+// the status of the cluster shows it.
 const tellPatience = 5 * time.Second
 
-// tellRefused registers with the metadata, which should refuse the data folder too and so record
-// the refusal. It returns reason. It opens nothing that votes.
+// tellRefused registers the data folder with the metadata, which should refuse it, too, and record the refusal. It
+// returns reason. It opens no group in which the node votes.
 func (n *membership) tellRefused(ctx context.Context, reason error) error {
 	if old := (errOldFolder{}); !errors.As(reason, &old) {
 		return reason
@@ -77,8 +76,8 @@ func (n *membership) tellRefused(ctx context.Context, reason error) error {
 	return reason
 }
 
-// checkFolder refuses the data folder if another node has a record of this node with a newer mark,
-// or if this node's id runs at another address.
+// checkFolder returns an error if another node has a newer mark of this data folder, or if this node's id runs at
+// another address.
 func (n *membership) checkFolder(ctx context.Context, nodes []*metapb.Node) error {
 	if err := n.checkMarks(nodes); err != nil {
 		return err
@@ -91,14 +90,14 @@ func (n *membership) checkFolder(ctx context.Context, nodes []*metapb.Node) erro
 		}
 		n.twinless = append(n.twinless, m.RpcAddr)
 		if n.discovery.Twin(ctx, m.RpcAddr) {
-			return fmt.Errorf("node %s already runs at %s: this data folder, %s, is a copy of that one's; a new node "+
+			return fmt.Errorf("node %s already runs at %s: this data folder, %s, is a copy of its data folder; a new node "+
 				"needs an empty --data-dir", n.data.nodeID, m.RpcAddr, n.data.path)
 		}
 	}
 	return nil
 }
 
-// checkMarks refuses the data folder if one of the nodes is this node with a newer mark.
+// checkMarks returns an error if one of the nodes is this node with a newer mark.
 func (n *membership) checkMarks(nodes []*metapb.Node) error {
 	mark, earlier := n.marks.Current()
 	if n.marks.Readmit() {
@@ -122,7 +121,8 @@ func (n *membership) followMarks(ctx context.Context) error {
 	for {
 		changed := n.meta.Changed()
 		if err := n.checkMarks(n.meta.Nodes()); err != nil {
-			n.endAtOnce("another copy of this data folder is in use, or this machine went back in time; ending at once", err)
+			n.endAtOnce("another copy of this data folder is in use, or this machine was restored to an earlier state; "+
+				"ending at once", err)
 		}
 		if listed, marked := n.listed(); listed && n.meta.ClusterVersion() >= metapb.ProtocolMarks &&
 			(!marked || time.Since(drawn) > markEvery) {
@@ -148,7 +148,7 @@ func (n *membership) listed() (listed, marked bool) {
 	return i >= 0, i >= 0 && nodes[i].Mark != nil
 }
 
-// newMark makes a new mark, unless the last one may not be registered yet, and registers it.
+// newMark creates a new mark, unless the last one may not be registered yet, and registers it.
 func (n *membership) newMark(ctx context.Context) error {
 	if _, earlier := n.marks.Current(); len(earlier) == 0 {
 		if err := n.marks.Draw(); err != nil {
@@ -160,9 +160,9 @@ func (n *membership) newMark(ctx context.Context) error {
 	return n.proposeSelf(ctx, func(string) {})
 }
 
-// finishReadmit makes the replicas that the cluster also has elsewhere be rebuilt, after the
-// operator readmitted an older data folder: they may hold less than they acknowledged to other
-// nodes. Replicas without a copy elsewhere continue as they are.
+// finishReadmit marks replicas to be rebuilt from replicas on other nodes, after the operator readmitted an older
+// data folder: they may lack entries that they acknowledged to other nodes. Replicas without a copy on another node
+// continue as they are.
 func (n *membership) finishReadmit() error {
 	if !n.marks.Readmit() {
 		return nil

@@ -53,9 +53,9 @@ func newOperatorServer(meta metapb.MetaServer, shards shardpb.ShardServiceServer
 // operatorConn is the state of a user's connection.
 type operatorConn struct {
 	caller *access.Caller
-	// backup and restore are set once the start of a backup or restore was logged.
+	// backup and restore are set once the start of a backup or a restore was logged.
 	backup, restore atomic.Bool
-	// refused counts the refused calls; the first maxRefused of each connection are logged.
+	// refused counts the refused calls. The first maxRefused of each connection are logged.
 	refused atomic.Int32
 }
 
@@ -72,7 +72,7 @@ func connOf(ctx context.Context) *operatorConn {
 	return &operatorConn{caller: access.From(ctx)}
 }
 
-// unary makes a unary call if the user may, and logs the change that it made.
+// unary executes a unary call if the user has the right, and logs the change that it made.
 func (s *operatorServer) unary(
 	ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler,
 ) (any, error) {
@@ -93,7 +93,7 @@ func (s *operatorServer) unary(
 	return answer, err
 }
 
-// stream makes a streaming call if the user may.
+// stream executes a streaming call if the user has the right.
 func (s *operatorServer) stream(
 	srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler,
 ) error {
@@ -103,8 +103,7 @@ func (s *operatorServer) stream(
 	return next(srv, stream)
 }
 
-// permit refuses calls that the connection's user may not make, and logs the start of a backup or a
-// restore.
+// permit refuses calls for which the user has no right, and logs the start of a backup or a restore.
 func (s *operatorServer) permit(ctx context.Context, conn *operatorConn, method string, req any) error {
 	need, begins := access.OfCall(method)
 	if p, ok := req.(*metapb.ProposeRequest); ok {
@@ -128,7 +127,7 @@ func (s *operatorServer) permit(ctx context.Context, conn *operatorConn, method 
 	return nil
 }
 
-// userAddr is the address of a user's connection, with the connection's state.
+// userAddr is the address of a user's connection, together with the state of the connection.
 type userAddr struct {
 	net.Addr
 	conn *operatorConn
@@ -169,7 +168,7 @@ func (s *operatorServer) Addr() net.Addr {
 	return userAddr{Addr: &net.UnixAddr{Name: "users", Net: "unix"}}
 }
 
-// stop cuts off all calls: backups retry them, restores get an error.
+// stop aborts all calls. Backups retry them, and restores get an error.
 func (s *operatorServer) stop(context.Context) error {
 	s.server.Stop()
 	if err := <-s.done; err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, grpc.ErrServerStopped) {

@@ -60,7 +60,7 @@ func TestOperatorCalls(t *testing.T) {
 		}
 	}
 	calls := map[string]struct {
-		read, write bool // who may call it: a user that may only read; one that may also write
+		read, write bool // whether a user who may only read may call it, and one who may also write
 		call        func(conn grpc.ClientConnInterface) error
 	}{
 		"pin": {true, true, func(conn grpc.ClientConnInterface) error {
@@ -131,7 +131,7 @@ func TestOperatorCalls(t *testing.T) {
 	}
 }
 
-// lockedBuffer receives log lines of several goroutines.
+// lockedBuffer is a buffer for log lines of several goroutines.
 type lockedBuffer struct {
 	mu sync.Mutex
 	bytes.Buffer

@@ -16,9 +16,8 @@ import (
 type postgres struct {
 	node     *front
 	listener net.Listener
-	tls      *tls.Config // nil: without
-	// server is nil until the router exists. From then on done receives the error with which the
-	// server ends.
+	tls      *tls.Config // nil without TLS
+	// server is nil until the router exists. After that, done receives the error with which the server ends.
 	server *pgwire.Server
 	done   chan error
 }
@@ -40,7 +39,7 @@ func (n *front) openPostgres(conf *tls.Config) error {
 	return nil
 }
 
-// servePostgres starts accepting connections.
+// servePostgres starts to accept connections.
 func (n *node) servePostgres(service *query.Service, bodies *body.Reader) error {
 	p := n.postgres
 	if p == nil {
@@ -55,7 +54,7 @@ func (n *node) servePostgres(service *query.Service, bodies *body.Reader) error 
 			return ok
 		},
 	}
-	if n.userList != nil { // a nil provider in the interface would not be nil
+	if n.userList != nil { // a nil *Provider in the interface would not be nil
 		cfg.Users = n.userList
 	}
 	var err error

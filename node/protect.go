@@ -15,19 +15,18 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// This file determines how nodes authenticate each other: by certificates in files or by the
-// cluster's secret. On one machine, or at the operator's request, they do not.
+// This file determines how nodes authenticate each other: by certificates in files, or by the cluster's secret. On
+// one machine, or if the operator requests it, they do not.
 
 // protection is how this node and others authenticate each other.
 type protection struct {
-	credentials rpcport.Credentials // nil: they do not
-	secret      *secret.Source      // nil: they use no secret
-	// kind is the kind of protection that the cluster's state reports.
+	credentials rpcport.Credentials // nil without authentication
+	secret      *secret.Source      // nil without a secret
+	// kind is the kind of protection in the reported state of the cluster.
 	kind metapb.Protection
 }
 
-// protect decides how nodes authenticate each other. In a cluster of this node alone it creates the
-// secret.
+// protect decides how nodes authenticate each other. In a cluster of only this node, it creates the secret.
 func (n *node) protect(files settingsFiles) error {
 	defer func() { n.protection.kind = n.kindOfProtection() }()
 	if files.rpcTLS != nil {
@@ -69,7 +68,7 @@ func (n *node) protect(files settingsFiles) error {
 	return nil
 }
 
-// hasOthers reports whether the node's cluster has other nodes, by the metadata in the data folder.
+// hasOthers reports whether the node's cluster has other nodes, according to the metadata in the data folder.
 func (n *membership) hasOthers() (bool, error) {
 	other := func(id string) bool { return id != n.data.nodeID }
 	cluster, founders := n.data.Cluster()
@@ -114,7 +113,7 @@ func (n *node) kindOfProtection() metapb.Protection {
 	return metapb.Protection_PROTECTION_CERTIFICATES
 }
 
-// warnUnprotected logs at the start which settings leave the node unprotected.
+// warnUnprotected logs, at the start, which settings leave the node unprotected.
 func (n *node) warnUnprotected() {
 	p := n.protection.kind
 	users := n.cfg.Users.Known()
@@ -127,13 +126,13 @@ func (n *node) warnUnprotected() {
 		n.log.Warn("every account of this machine may call this node as another node of the cluster: "+
 			config.HowToProtect, "rpc_addr", addr)
 	case p == metapb.Protection_PROTECTION_OPTIONAL:
-		n.log.Warn("--rpc-insecure: whoever reaches this address may call this node as another node of the cluster; "+
+		n.log.Warn("--rpc-insecure: anyone who can reach this address can call this node as another node of the cluster; "+
 			"leave it out once all nodes have the secret or certificates", "rpc_addr", addr)
 	case p == metapb.Protection_PROTECTION_NONE && users:
-		n.log.Warn("--rpc-insecure: whoever reaches this address may call this node as another node of the cluster, "+
+		n.log.Warn("--rpc-insecure: anyone who can reach this address can call this node as another node of the cluster, "+
 			"without authentication: "+config.HowToProtect, "rpc_addr", addr)
 	case p == metapb.Protection_PROTECTION_NONE:
-		n.log.Warn("--rpc-insecure: whoever reaches this address may call this node as another node of the cluster: "+
+		n.log.Warn("--rpc-insecure: anyone who can reach this address can call this node as another node of the cluster: "+
 			config.HowToProtect, "rpc_addr", addr)
 	}
 }
@@ -154,7 +153,7 @@ func (n *node) reloadFiles(ctx context.Context) error {
 		}
 		for _, r := range n.reloads {
 			if err := r.read(); err != nil {
-				n.log.Error("cannot be read again; the previous content stays in use", "what", r.what, "error", err)
+				n.log.Error("cannot be read again; the previous content is used", "what", r.what, "error", err)
 			}
 		}
 	}

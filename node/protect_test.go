@@ -34,7 +34,7 @@ func TestProtect(t *testing.T) {
 	for name, c := range map[string]struct {
 		folder func(*dataDir) error
 		args   []string
-		want   metapb.Protection // unspecified: the node does not start
+		want   metapb.Protection // unspecified if the node does not start
 		made   bool              // a secret was created in the data folder
 	}{
 		"a new node alone": {nil, nil, metapb.Protection_PROTECTION_SECRET, true},
@@ -44,33 +44,33 @@ func TestProtect(t *testing.T) {
 			[]string{everywhere, "--cluster-secret-file", given},
 			metapb.Protection_PROTECTION_SECRET, false,
 		},
-		"insecure":                          {nil, []string{everywhere, insecure}, metapb.Protection_PROTECTION_NONE, false},
-		"insecure on loopback":              {nil, []string{insecure}, metapb.Protection_PROTECTION_MACHINE, false},
-		"a cluster of one node from before": {alone, []string{everywhere}, metapb.Protection_PROTECTION_SECRET, true},
-		"with seeds":                        {nil, []string{seeds}, metapb.Protection_PROTECTION_MACHINE, false},
+		"insecure":                        {nil, []string{everywhere, insecure}, metapb.Protection_PROTECTION_NONE, false},
+		"insecure on loopback":            {nil, []string{insecure}, metapb.Protection_PROTECTION_MACHINE, false},
+		"an existing cluster of one node": {alone, []string{everywhere}, metapb.Protection_PROTECTION_SECRET, true},
+		"with seeds":                      {nil, []string{seeds}, metapb.Protection_PROTECTION_MACHINE, false},
 		"with seeds on localhost": {
 			nil, []string{seeds, "--rpc-addr=localhost:0"}, metapb.Protection_PROTECTION_MACHINE, false,
 		},
-		"with seeds, everywhere": {nil, []string{seeds, everywhere, "--advertise-addr=127.0.0.1:1"}, 0, false},
-		"with seeds, everywhere, a secret": {
+		"with seeds, on all addresses": {nil, []string{seeds, everywhere, "--advertise-addr=127.0.0.1:1"}, 0, false},
+		"with seeds, on all addresses, with a secret": {
 			nil,
 			[]string{seeds, everywhere, "--advertise-addr=127.0.0.1:1", "--cluster-secret-file", given},
 			metapb.Protection_PROTECTION_SECRET, false,
 		},
-		"with seeds, everywhere, a secret there": {
+		"with seeds, on all addresses, with a secret in the folder": {
 			copied,
 			[]string{seeds, everywhere, "--advertise-addr=127.0.0.1:1"},
 			metapb.Protection_PROTECTION_SECRET, true,
 		},
-		"with seeds, everywhere, both": {
+		"with seeds, on all addresses, with both": {
 			nil,
 			[]string{seeds, everywhere, "--advertise-addr=127.0.0.1:1", "--cluster-secret-file", given, insecure},
 			metapb.Protection_PROTECTION_OPTIONAL, false,
 		},
-		"one of three, without its seeds":  {together, nil, metapb.Protection_PROTECTION_MACHINE, false},
-		"the same, everywhere":             {together, []string{everywhere}, 0, false},
-		"the first of several":             {knows, nil, metapb.Protection_PROTECTION_MACHINE, false},
-		"the first of several, everywhere": {knows, []string{everywhere}, 0, false},
+		"one of three, without its seeds":        {together, nil, metapb.Protection_PROTECTION_MACHINE, false},
+		"the same, on all addresses":             {together, []string{everywhere}, 0, false},
+		"the first of several":                   {knows, nil, metapb.Protection_PROTECTION_MACHINE, false},
+		"the first of several, on all addresses": {knows, []string{everywhere}, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -99,7 +99,7 @@ func TestProtect(t *testing.T) {
 			case c.want == 0:
 				if err == nil || !strings.Contains(err.Error(), "--cluster-secret-file") ||
 					!strings.Contains(err.Error(), "--rpc-tls-cert") || !strings.Contains(err.Error(), "--rpc-insecure") {
-					t.Errorf("it starts: %v; want an error that names both ways", err)
+					t.Errorf("it starts: %v; want an error with both methods", err)
 				}
 			case err != nil:
 				t.Fatal(err, errors.As(err, &settings))

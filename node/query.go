@@ -25,10 +25,10 @@ func (v Version) build() string {
 	return fmt.Sprintf("%s %s %s %s", v.Version, v.Commit, v.Branch, v.Go)
 }
 
-// openEngine opens the query engine for the segments below shardDir and the rows in pool: a process
-// of its own, unless the settings choose otherwise.
+// openEngine opens the query engine for the segments below shardDir and the rows in pool. It runs in a process of its
+// own, unless the settings choose otherwise.
 //
-// Rows that a query fetches from other nodes are in the spool while it runs.
+// The spool keeps the rows that a running query fetches from other nodes.
 func (n *node) openEngine(
 	shardDir string, pool *memtable.Pool, shares config.Shares,
 ) (server.Engine, *spool.Dir, error) {
@@ -76,8 +76,7 @@ func (n *node) openEngine(
 	return w, rows, nil
 }
 
-// keptMemory returns the share of the query memory that cached partial results may take; -1 if none
-// are cached.
+// keptMemory returns the share of the query memory for cached partial results, or -1 if none are cached.
 func keptMemory(set, queries int64) int64 {
 	if set == 0 {
 		return -1

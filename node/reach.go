@@ -46,7 +46,7 @@ func (n *handingOn) otherNodes() (out []reach.Node) {
 	return out
 }
 
-// askReach asks another node whether it reaches this one.
+// askReach asks another node whether it can reach this one.
 func (n *handingOn) askReach(ctx context.Context, id string) (*metapb.ReachResponse, error) {
 	conn, err := n.nodes.Dial(id)
 	if err != nil {
@@ -55,8 +55,8 @@ func (n *handingOn) askReach(ctx context.Context, id string) (*metapb.ReachRespo
 	return metapb.NewPeerClient(conn).Reach(ctx, &metapb.ReachRequest{NodeId: n.data.nodeID})
 }
 
-// echoFirst is the time that a node may take to answer over the kept connection before a new
-// connection is tried as well: the old one may be dead.
+// echoFirst is the time that a node may take to answer over the existing connection, which may be dead. After that, a
+// new connection is tried, too.
 const echoFirst = 250 * time.Millisecond
 
 // tryNode tries to reach another node.
@@ -73,7 +73,7 @@ func (n *handingOn) tryNode(ctx context.Context, id string) error {
 		switch status.Code(err) {
 		case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
 		default:
-			err = nil // any answer means that it was reached
+			err = nil // any answer means that the node was reached
 		}
 		echo <- err
 	}()
@@ -104,16 +104,16 @@ func (n *handingOn) tryNode(ctx context.Context, id string) error {
 	}
 }
 
-// The delay before this node transfers the same group again. If it leads the group again, other
-// members may not be able to.
+// These are the delays before this node transfers the same group again. If it becomes leader again, the other members
+// may not be able to lead.
 const (
 	handOnAgain = 5 * time.Second
 	handOnMost  = time.Minute
-	handOnTime  = 5 * time.Second // the limit of one transfer
+	handOnTime  = 5 * time.Second // the time limit of one transfer
 )
 
-// handingOn checks whether others reach this node, and transfers its leaderships if they do not. It
-// remembers each group that it transferred.
+// handingOn checks whether others can reach this node, and transfers its leaderships if they cannot. It records the
+// result for each group.
 type handingOn struct {
 	*membership
 	mu     sync.Mutex // guards groups
@@ -137,7 +137,7 @@ func (n *handingOn) due(group string) bool {
 	return g == nil || time.Now().After(g.again)
 }
 
-// tried records the result of a transfer; news reports whether it differs from the last result.
+// tried records the result of a transfer. news reports whether it differs from the last result.
 func (n *handingOn) tried(group string, err error) (news bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -148,7 +148,7 @@ func (n *handingOn) tried(group string, err error) (news bool) {
 	}
 	if err != nil {
 		news, g.fault = g.fault == "", err.Error()
-		return news // nothing has changed: the next round checks again
+		return news // the result is the same: the next round checks again
 	}
 	g.fault = ""
 	g.again = time.Now().Add(min(handOnAgain<<min(g.times, 8), handOnMost))
@@ -156,7 +156,7 @@ func (n *handingOn) tried(group string, err error) (news bool) {
 	return true
 }
 
-// handOn transfers this node's leaderships, where the other members are a majority without it.
+// handOn transfers this node's leaderships of groups in which the other members are a majority without it.
 func (n *handingOn) handOn(ctx context.Context, avoid []string) {
 	ctx, cancel := context.WithTimeout(ctx, handOnTime)
 	defer cancel()

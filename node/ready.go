@@ -19,22 +19,22 @@ import (
 	"cordwood/router/httpapi/exchange"
 )
 
-// readiness records whether the node serves, and if not, why not.
+// readiness records whether the node serves and, if not, why.
 type readiness struct {
 	*life
-	// waiting is what the node waits for; empty once it serves. leaving is why clients should not
-	// use a node that still serves.
+	// waiting is what the node waits for. It is empty once the node serves. leaving is the reason why clients should
+	// not use a node that still serves.
 	waiting, leaving atomic.Value
-	// trouble holds the checks for /ready before start is done.
+	// trouble contains the checks for /ready before start is done.
 	trouble struct {
 		disk atomic.Pointer[disk]
 		host atomic.Pointer[host.Host]
 	}
-	// alone means that this node is only a router and no other node answers it.
+	// alone means that this node is only a router, and no other node answers it.
 	alone atomic.Bool
 }
 
-// wait records what the node waits for; empty once it serves.
+// wait records what the node waits for. An empty text means that the node serves.
 func (n *readiness) wait(text string) {
 	n.waiting.Store(text)
 	n.tellService()
@@ -57,7 +57,7 @@ func (n *readiness) waitLogged(text string) {
 	}
 }
 
-// unready lists why the node is not ready; nil once it serves.
+// unready lists the reasons why the node is not ready. It returns nil once the node serves.
 func (n *readiness) unready() []string {
 	var out []string
 	if w, _ := n.waiting.Load().(string); w != "" {
@@ -75,7 +75,7 @@ func (n *readiness) unready() []string {
 	return out
 }
 
-// warnings lists the faults of a node that serves, or why it does not serve yet.
+// warnings lists the faults of a node that serves, or the reasons why it does not serve yet.
 func (n *readiness) warnings() []string {
 	if h := n.trouble.host.Load(); h != nil {
 		return h.Warnings()
@@ -83,7 +83,7 @@ func (n *readiness) warnings() []string {
 	return nil
 }
 
-// refusals returns why this node accepts no rows although it serves.
+// refusals returns the reasons why this node accepts no rows although it serves.
 func (n *readiness) refusals() []string {
 	if d := n.trouble.disk.Load(); d != nil {
 		return d.warnings()
@@ -91,9 +91,9 @@ func (n *readiness) refusals() []string {
 	return nil
 }
 
-// setAlone records whether no other node answers. Without other nodes, a node that is only a router
-// can serve nothing, while a load balancer may reach routers that are not cut off. On nodes with
-// rows or metadata, each shard decides whether it serves.
+// setAlone records whether no other node answers. A node that is only a router can serve nothing without other nodes,
+// and a load balancer may find a router that is not isolated. On nodes with rows or metadata, each shard decides
+// whether it serves.
 func (n *readiness) setAlone(alone bool) {
 	if n.cfg.Has(config.RoleShard) || n.cfg.Has(config.RoleMeta) {
 		return
@@ -102,8 +102,7 @@ func (n *readiness) setAlone(alone bool) {
 	n.tellService()
 }
 
-// beforeReady answers users until the router exists. If await returns a handler for a request, that
-// handler answers.
+// beforeReady answers users until the router exists. If await returns a handler for a request, that handler answers.
 func (n *front) beforeReady(await func(*http.Request) http.Handler) http.Handler {
 	return n.operations(n.metricsOfUserPort(), func(w http.ResponseWriter, r *http.Request) {
 		if h := await(r); h != nil {
@@ -119,7 +118,8 @@ func (n *front) beforeReady(await func(*http.Request) http.Handler) http.Handler
 func (n *front) serveOperations() {
 	h := n.guard(n.browsers, n.operations(n.metricsOfUserPort(), func(w http.ResponseWriter, r *http.Request) {
 		exchange.WriteError(w, r,
-			errs.New(errs.Unsupported, "this node serves no users: it has no role router; ask a node that has it").
+			errs.New(errs.Unsupported, "this node serves no users, because it does not have the role router; use a node "+
+				"with that role").
 				WithStatus(http.StatusNotFound))
 	}))
 	for _, port := range n.ports() {
@@ -127,8 +127,8 @@ func (n *front) serveOperations() {
 	}
 }
 
-// operations handles the requests that every node answers at any time, including metrics. other
-// handles the rest.
+// operations handles the requests that every node answers at any time, such as metrics. other handles all other
+// requests.
 func (n *front) operations(metrics http.Handler, other http.HandlerFunc) http.Handler {
 	mux := http.NewServeMux()
 	empty := func(w http.ResponseWriter, _ *http.Request) {
@@ -155,12 +155,12 @@ func (n *front) operations(metrics http.Handler, other http.HandlerFunc) http.Ha
 	return mux
 }
 
-// allMetrics returns the handler of metrics for clients that may read them all.
+// allMetrics returns the metrics handler for clients that may read all metrics.
 func (n *front) allMetrics() http.Handler {
 	return promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{})
 }
 
-// metricsOfUserPort returns the handler of metrics on the ports for users before, or without, the
+// metricsOfUserPort returns the metrics handler on the ports for users before the router exists, or without the role
 // router. The router's rules apply.
 func (n *front) metricsOfUserPort() http.Handler {
 	switch {
@@ -185,8 +185,8 @@ func (n *front) metricsOfUserPort() http.Handler {
 	})
 }
 
-// leave makes the node unready until it is called with an empty text. Clients are asked to
-// reconnect; a load balancer then sends them to another node.
+// leave makes the node unready until it is called with an empty text. Clients are asked to reconnect, so that a load
+// balancer sends them to another node.
 func (n *node) leave(why string) {
 	n.leaving.Store(why)
 	for _, port := range n.ports() {
@@ -196,9 +196,8 @@ func (n *node) leave(why string) {
 	n.reports.reportSoon()
 }
 
-// handOver transfers the leadership of all groups that have other members. It transfers to nodes
-// that are about to stop themselves only if now is set, that is, this node stops at once, and if
-// there are no others.
+// handOver transfers the leadership of all groups that have other members. now means that this node stops at once.
+// Only then, and only if there are no other targets, it transfers to nodes that are about to stop.
 func (n *node) handOver(ctx context.Context, now bool) {
 	ctx, cancel := context.WithTimeout(ctx, handOverTimeout)
 	defer cancel()
@@ -220,9 +219,8 @@ func (n *node) handOver(ctx context.Context, now bool) {
 	}
 }
 
-// leavingNodes returns the other nodes that are about to stop, or are being drained, or that no
-// node reaches: they would only transfer the leaderships again. It returns none while the metadata
-// group has no leader.
+// leavingNodes returns the other nodes that are about to stop, are being drained, or that no node reaches: they would
+// only transfer the leaderships again. It returns none while the metadata group has no leader.
 func (n *membership) leavingNodes(ctx context.Context) (ids []string) {
 	if n.meta == nil {
 		return nil
@@ -248,8 +246,8 @@ func leavingOf(status *metapb.StatusResponse, self string) (ids []string) {
 	return ids
 }
 
-// leavingTimeout limits the request for the nodes that are about to stop.
+// leavingTimeout is the time limit of the request for the nodes that are about to stop.
 const leavingTimeout = time.Second
 
-// handOverTimeout limits handOver.
+// handOverTimeout is the time limit of handOver.
 const handOverTimeout = 8 * time.Second

@@ -9,8 +9,7 @@ import (
 	"cordwood/node/config"
 )
 
-// TestReadySaysWhy checks the reason in /ready if the disk is full while the node starts, and while it
-// serves.
+// TestReadySaysWhy checks the reason in /ready if the disk is full, while the node starts and while it serves.
 func TestReadySaysWhy(t *testing.T) {
 	n := newNode(&config.Config{}, Process{})
 	d := &disk{path: "/data", reserve: 1}
@@ -36,6 +35,6 @@ func TestReadySaysWhy(t *testing.T) {
 	}
 	d.free.Store(1 << 29)
 	if code, body := ask(); code != http.StatusOK || body != "{}\n" {
-		t.Errorf("with room again: %d %s", code, body)
+		t.Errorf("with free space again: %d %s", code, body)
 	}
 }

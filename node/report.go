@@ -14,7 +14,7 @@ const reportEvery = time.Second
 // reporter sends the state of this node to the metadata group.
 type reporter struct {
 	*membership
-	// newReport makes a report of the current state.
+	// newReport returns a report of the current state.
 	newReport func() *metapb.ReportRequest
 	// hurry triggers a report at once.
 	hurry chan struct{}
@@ -29,8 +29,8 @@ func newReporter(m *membership, newReport func() *metapb.ReportRequest) *reporte
 	}
 }
 
-// report sends the state of this node and its replicas to the leader of the metadata group until
-// ctx ends. A report that fails is not kept: the next one has newer state.
+// report sends the state of this node and its replicas to the leader of the metadata group until ctx ends. It does
+// not repeat a failed report: the next one has newer state.
 func (n *reporter) report(ctx context.Context) error {
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
@@ -45,7 +45,7 @@ func (n *reporter) report(ctx context.Context) error {
 		if (err != nil) != failing {
 			failing = err != nil
 			if failing {
-				n.log.Warn("cannot report to the metadata group; it is retried", "error", err)
+				n.log.Warn("cannot report to the metadata group; the next report follows soon", "error", err)
 			} else {
 				n.log.Info("reports reach the metadata group again")
 			}
@@ -67,8 +67,8 @@ func (n *reporter) reportSoon() {
 	}
 }
 
-// reportLimit limits a report that something waits for: without a leader of the metadata group no
-// member accepts it, and the node serves anyway.
+// reportLimit is the time limit of a report that another step waits for. Without a leader of the metadata group, no
+// member accepts the report, and the node serves anyway.
 const reportLimit = 300 * time.Millisecond
 
 // reportNow sends a report and waits until it is accepted, or for reportLimit.
@@ -76,13 +76,12 @@ func (n *reporter) reportNow(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, reportLimit)
 	defer cancel()
 	if err := n.sendReport(ctx); err != nil {
-		n.log.Debug("a report was not accepted; the next one has the same state", "error", err)
+		n.log.Debug("a report was not accepted; the next one contains the same state", "error", err)
 	}
 }
 
-// sendReport sends a report of the current state and waits until the leader of the metadata group
-// has accepted it. Reports go one after the other, so that a report never arrives after a newer
-// one.
+// sendReport sends a report of the current state, and waits until the leader of the metadata group has accepted it.
+// It sends one report at a time, so that a report never arrives after a newer one.
 func (n *reporter) sendReport(ctx context.Context) error {
 	select {
 	case n.reporting <- struct{}{}:

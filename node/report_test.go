@@ -39,9 +39,9 @@ func (f *fakeMeta) Invoke(ctx context.Context, method string, _, reply any, _ ..
 	return nil
 }
 
-// TestForgottenReplicaIsReportedFirst checks the order of reports. Once the metadata forget a replica,
-// a new one of the same shard may be placed on the node. No report that still lists the former replica
-// may arrive after that: the new replica would get a vote before it has rows.
+// TestForgottenReplicaIsReportedFirst checks the order of reports. Once the metadata no longer list a replica, a new
+// replica of the same shard may be placed on the node. No report that still lists the former replica may arrive after
+// that, because the new replica would get a vote before it has rows.
 func TestForgottenReplicaIsReportedFirst(t *testing.T) {
 	f := &fakeMeta{calls: make(chan string, 16), hold: make(chan struct{})}
 	n := newNode(&config.Config{}, Process{})
@@ -64,7 +64,7 @@ func TestForgottenReplicaIsReportedFirst(t *testing.T) {
 	}
 	select {
 	case call := <-f.calls:
-		t.Fatalf("%s was sent before the report was taken", call)
+		t.Fatalf("%s was sent before the report was accepted", call)
 	case f.hold <- struct{}{}:
 	}
 	if err := <-forgotten; err != nil {

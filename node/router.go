@@ -29,7 +29,7 @@ import (
 	"cordwood/shard/shardclient"
 )
 
-// openRouter builds the router and lets users in.
+// openRouter builds the router and starts to serve users.
 func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 	client, shards := n.meta, n.shards
 	writer, err := write.New(write.Config{
@@ -120,7 +120,7 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 	if n.cfg.HTTP.UI {
 		config.Page = web.New(web.Config{Dir: n.cfg.HTTP.UIDir})
 	}
-	// A nil provider in the interface would not be nil.
+	// A nil *Provider in the interface would not be nil.
 	if users != nil {
 		config.Auth = users
 		sessions := session.Config{Users: users, Cluster: client.ClusterID}
@@ -149,7 +149,7 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 	return n.serveSockets(front.Ingestion(), bodies)
 }
 
-// openTail makes the handler of tails, which end when their port closes.
+// openTail returns the handler of tails, which end when their port closes.
 func (n *node) openTail(client *metaclient.Client, shards *shardclient.Client) (*tail.Handler, error) {
 	h, err := tail.New(tail.Config{
 		Meta: client, Analyze: shards.Analyze, WriteError: exchange.WriteError, MaxOpen: n.cfg.Limits.MaxTails,

@@ -11,12 +11,12 @@ import (
 const (
 	// scrubAfter is the longest delay between the start and the first scrub.
 	scrubAfter = 10 * time.Minute
-	// scrubLead is how far the scrub may run ahead of its pace.
+	// scrubLead is how far the scrub may be ahead of its rate.
 	scrubLead = 100 * time.Millisecond
 )
 
-// scrub reads every segment periodically and slowly, so that damage is found while there is still a
-// backup, and not by the query that needs the rows.
+// scrub reads every segment periodically and slowly, so that damage is found while a backup still exists, before a
+// query needs the rows.
 func (n *node) scrub(ctx context.Context, h *host.Host) error {
 	every, rate := n.cfg.Disk.ScrubInterval, int64(n.cfg.Disk.ScrubRate)
 	if every == 0 || rate == 0 {
@@ -50,7 +50,7 @@ func (n *node) scrub(ctx context.Context, h *host.Host) error {
 // pacer spreads reading over time.
 type pacer struct {
 	ctx   context.Context
-	rate  int64 // bytes a second
+	rate  int64 // bytes per second
 	begin time.Time
 	done  int64
 }

@@ -25,14 +25,14 @@ import (
 	"cordwood/shard/store"
 )
 
-// openMeta opens the member of the metadata group: a founder, a member known to the group, or a new
-// one that waits to be added.
+// openMeta opens the member of the metadata group: a founder, an existing member, or a new one that waits to be
+// added.
 func (n *node) openMeta() error {
 	n.wait("the metadata")
 	if _, err := os.Stat(n.cfg.Path("meta", meta.StateFile)); err != nil && n.data.hasMeta() {
 		return fmt.Errorf("this node was a member of the metadata group, and its folder %s is gone: restore it from "+
-			"a backup of the data folder; or, if the group has other members, empty the whole data folder, so that "+
-			"the node comes back as a new one: %w", n.cfg.Path("meta"), err)
+			"a backup of the data folder; if the group has other members, you can also empty the whole data folder, so that "+
+			"the node joins as a new one: %w", n.cfg.Path("meta"), err)
 	}
 	transport, err := n.network.Group("meta")
 	if err != nil {
@@ -60,12 +60,12 @@ func (n *node) openMeta() error {
 	return nil
 }
 
-// openMetaClient makes the client of the metadata group. This node may be a member itself.
+// openMetaClient opens the client of the metadata group. This node may be a member itself.
 func (n *membership) openMetaClient() {
 	n.meta = metaclient.New(metaclient.Config{Members: n.metaMembers, Dial: n.nodes.Dial, Logger: n.log})
 }
 
-// metaMembers lists the nodes that may be members of the metadata group, this one first.
+// metaMembers lists the nodes that may be members of the metadata group, this node first.
 func (n *membership) metaMembers() []string {
 	others := n.nodes.WithRole(config.RoleMeta)
 	if n.member != nil {
@@ -123,7 +123,7 @@ func (n *node) openShards(shares config.Shares) error {
 				LogDeadline: n.cfg.Disk.WriteDeadline, DiskFull: n.disk.found, Registerer: n.registry,
 			})
 			if err != nil {
-				_ = transport.Close() // it only leaves the list of groups
+				_ = transport.Close() // only leaves the list of groups
 			}
 			return s, err
 		},
@@ -154,7 +154,7 @@ func (n *node) oneOfSeveral() string {
 	return n.data.nodeID
 }
 
-// scan requests rows from another node for a query on this one.
+// scan requests rows from another node for a query on this node.
 func (n *node) scan(ctx context.Context, nodes []string, req *shardpb.ScanRequest) (server.ScanReader, error) {
 	r, err := n.shards.Scan(ctx, nodes, req)
 	if err != nil {
@@ -172,13 +172,14 @@ func (n *node) ask(ctx context.Context, req *shardpb.QueryRequest) (server.ScanR
 	return r, nil
 }
 
-// fetchRate limits the bytes a second that all replicas of a node together fetch from other nodes.
+// fetchRate is the maximum rate, in bytes per second, at which all replicas of a node together fetch from other
+// nodes.
 const fetchRate = 100e6
 
-// forgetReplica reports to the metadata that a removed replica is gone from this node. It first
-// sends a node report without the replica: once the metadata forget the replica, a new one may be
-// placed here, and the coordinator might take an older report for one about the new replica, and
-// let the replica vote before it has any rows.
+// forgetReplica reports to the metadata that a removed replica no longer exists on this node. Before that, it sends a
+// node report without the replica. Once the metadata no longer list the replica, a new replica may be placed on this
+// node. With an older report, the coordinator might consider the new replica as complete, and let it vote before it
+// has rows.
 func (n *node) forgetReplica(ctx context.Context, s *metapb.Shard) error {
 	if err := n.reports.sendReport(ctx); err != nil {
 		return fmt.Errorf("report that the replica of shard %d is gone: %w", s.Id, err)
@@ -192,8 +193,7 @@ func (n *node) forgetReplica(ctx context.Context, s *metapb.Shard) error {
 	return err
 }
 
-// recoveredReplica reports to the metadata that this node's replica of a shard was made the only
-// one of a new incarnation.
+// recoveredReplica reports to the metadata that this node's replica of a shard is the only one of a new incarnation.
 func (n *membership) recoveredReplica(ctx context.Context, s *metapb.Shard, incarnation uint32) error {
 	_, err := n.meta.Propose(ctx, &metapb.Command{
 		TimeUnixNano: time.Now().UnixNano(),
@@ -218,7 +218,7 @@ func (n *membership) foundedReplicas(ctx context.Context, shards []*metapb.Found
 	return err
 }
 
-// startShards opens the shards that are placed here, and from then on follows placement.
+// startShards opens the shards that are placed on this node. After that, it follows changes of the placement.
 func (n *node) startShards() error {
 	n.wait("the shards")
 	if err := n.host.Start(); err != nil {
@@ -243,13 +243,13 @@ func (n *node) newShardClient() *shardclient.Client {
 func (n *membership) replicas(id uint32) []string {
 	for _, s := range n.meta.Shards() {
 		if s.Id == id {
-			return slices.Clone(s.Replicas) // the list in the metadata's copy is shared
+			return slices.Clone(s.Replicas) // the slice is shared with the copy of the metadata
 		}
 	}
 	return nil
 }
 
-// shardNodes lists the nodes that hold shards, this one first if it does.
+// shardNodes lists the nodes that hold shards, this node first if it holds some.
 func (n *membership) shardNodes() []string {
 	var out []string
 	for _, m := range n.meta.Nodes() {

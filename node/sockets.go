@@ -22,7 +22,7 @@ import (
 	"cordwood/router/ingest/syslog"
 )
 
-// socketServer serves a protocol over TCP without HTTP, or over UDP if it is a packetServer.
+// socketServer serves a protocol over TCP without HTTP. If it is a packetServer, it also serves UDP.
 type socketServer interface {
 	Serve(l net.Listener) error
 	Shutdown(ctx context.Context) error
@@ -32,8 +32,7 @@ type packetServer interface {
 	ServePacket(c net.PacketConn) error
 }
 
-// socketServers have the constructor of each protocol's server, which receives the parameters of
-// its address.
+// socketServers contains the constructor of each protocol's server. It receives the parameters of the address.
 var socketServers = map[ingest.Protocol]func(c sockdoor.Config, params map[string]string) (socketServer, error){
 	ingest.Syslog: func(c sockdoor.Config, params map[string]string) (socketServer, error) {
 		zone, err := time.LoadLocation(params["timezone"])
@@ -61,12 +60,11 @@ var socketServers = map[ingest.Protocol]func(c sockdoor.Config, params map[strin
 type socket struct {
 	config.Listener
 	node *front
-	tls  *tls.Config // nil: without
+	tls  *tls.Config // nil without TLS
 	// Exactly one of these two is open.
 	listener net.Listener
 	packets  net.PacketConn
-	// server is nil until the router exists. From then on done receives the error with which the
-	// server ends.
+	// server is nil until the router exists. After that, done receives the error with which the server ends.
 	server socketServer
 	done   chan error
 }
@@ -104,7 +102,7 @@ func (n *front) openSockets(conf *tls.Config) error {
 	return nil
 }
 
-// serveSockets starts serving the ports.
+// serveSockets starts to serve the ports.
 func (n *front) serveSockets(ingestion *ingest.Service, bodies *body.Reader) error {
 	for _, s := range n.sockets {
 		p := s.Params
@@ -112,7 +110,7 @@ func (n *front) serveSockets(ingestion *ingest.Service, bodies *body.Reader) err
 			Ingestion: ingestion, Bodies: bodies, Sender: s.sender, TLS: s.tls,
 			Target: target(p), OnTypeConflict: p[schema.OptionOnTypeConflict], Logger: n.log, Registerer: n.registry,
 		}
-		c.Rate, _ = strconv.Atoi(p["rate"]) // config has checked that it is a number, or empty
+		c.Rate, _ = strconv.Atoi(p["rate"]) // package config has checked that it is empty or a number
 		var err error
 		if s.server, err = socketServers[ingest.Protocol(s.Kind.Protocol)](c, p); err != nil {
 			return fmt.Errorf("--%s: %w", s.Kind.Flag(), err)
@@ -141,7 +139,7 @@ func (s *socket) serve() {
 	}
 }
 
-// close stores what was read, until ctx ends.
+// close stores the data that was read, until ctx ends.
 func (s *socket) close(ctx context.Context) error {
 	if s.server == nil {
 		if s.packets != nil {
@@ -158,8 +156,8 @@ func (s *socket) close(ctx context.Context) error {
 	return nil
 }
 
-// sender returns the user in whose name a peer's logs are stored: the user of the token or of the
-// client's certificate, or everybody while there are no users.
+// sender returns the user as whom a peer's logs are stored: the user of the token or of the client's certificate, or
+// everybody if there are no users.
 func (s *socket) sender(ctx context.Context, from sockdoor.Peer) (*access.Caller, error) {
 	users := s.node.userList
 	if users == nil {
@@ -182,10 +180,10 @@ func (s *socket) sender(ctx context.Context, from sockdoor.Peer) (*access.Caller
 			Address: from.Address,
 		}, nil
 	}
-	return nil, errs.New(errs.AuthHeaderNotFound, "the connection shows no certificate of a client with a common name")
+	return nil, errs.New(errs.AuthHeaderNotFound, "the connection presents no client certificate with a common name")
 }
 
-// clientCertificate returns the client's certificate if --tls-client-ca has signed it, else nil.
+// clientCertificate returns the client's certificate if --tls-client-ca has signed it, otherwise nil.
 func clientCertificate(state *tls.ConnectionState) *x509.Certificate {
 	if state == nil || len(state.VerifiedChains) == 0 {
 		return nil

@@ -21,7 +21,7 @@ func (n *node) start(ctx context.Context) error {
 	n.registry = newRegistry(n.proc.Version)
 	n.observe()
 
-	// The files of the settings are read first: a mistake in them leaves no data folder behind.
+	// Read the files of the settings first, so that a mistake in them leaves no data folder behind.
 	files, err := n.openSettings()
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (n *node) openData(files settingsFiles) error {
 		return err
 	}
 	if n.proc.Reload != nil && len(n.reloads) > 0 {
-		n.run("reading files of settings again", n.reloadFiles)
+		n.run("reading settings files again", n.reloadFiles)
 	}
 	if err := n.openTracing(); err != nil {
 		return err
@@ -95,12 +95,11 @@ func (n *node) openPorts(files *settingsFiles) error {
 	return n.openNodePort()
 }
 
-// meetCluster finds or founds the cluster and opens the connections to its nodes. refused is the
-// reason why other nodes do not readmit this one.
+// meetCluster finds or founds the cluster, and opens the connections to its nodes. refused is the reason why other
+// nodes do not readmit this one.
 func (n *node) meetCluster(ctx context.Context) (refused, err error) {
 	if len(n.cfg.Cluster.Seeds) > 0 {
-		// The next steps may wait for other machines, and systemd may start those only after this
-		// one.
+		// The next steps may wait for other machines, and systemd may start these only after this one.
 		n.service.Ready()
 	}
 	n.wait("the first answers of its seeds")
@@ -155,11 +154,11 @@ func (n *node) openRoles(ctx context.Context, users *auth.Provider, shares confi
 
 // settingsFiles is the content of the files that the settings refer to.
 type settingsFiles struct {
-	users   *auth.Provider // nil: no authentication
-	userTLS *tls.Config    // nil: without
+	users   *auth.Provider // nil without authentication
+	userTLS *tls.Config    // nil without TLS
 	// socketTLS is the TLS of protocols without HTTP.
 	socketTLS *tls.Config
-	rpcTLS    *certs.Source // nil: without
+	rpcTLS    *certs.Source // nil without TLS
 }
 
 func (n *node) readFiles() (f settingsFiles, err error) {
@@ -182,7 +181,7 @@ func (n *node) readFiles() (f settingsFiles, err error) {
 	return f, err
 }
 
-// openUserPorts opens the ports for users, with a handler that answers what the node waits for.
+// openUserPorts opens the ports for users, with a handler that answers with what the node waits for.
 func (n *front) openUserPorts(files *settingsFiles) (err error) {
 	port := userPort{
 		flag:   "http-addr",
@@ -211,7 +210,7 @@ func (n *front) openUserPorts(files *settingsFiles) (err error) {
 	return n.openPostgres(files.socketTLS)
 }
 
-// authenticator reads the user file; it returns nil if there is no authentication.
+// authenticator reads the user file. It returns nil if there is no authentication.
 func (n *front) authenticator() (*auth.Provider, error) {
 	if !n.cfg.Users.Known() {
 		return nil, nil

@@ -25,11 +25,11 @@ import (
 
 // traces sends spans to the collector.
 type traces struct {
-	tracer trace.Tracer // nil: there are no traces
+	tracer trace.Tracer // nil without traces
 }
 
-// openTracing starts sending traces, if the settings request it. Else there is no tracer, and
-// traces cost nothing.
+// openTracing starts to send traces if the settings request it. Otherwise there is no tracer, and traces have no
+// cost.
 func (n *node) openTracing() error {
 	if !n.cfg.TracingOn(os.LookupEnv) {
 		return nil
@@ -43,7 +43,7 @@ func (n *node) openTracing() error {
 	var options []otlptracehttp.Option
 	if e := n.cfg.Trace.Endpoint; e != "" {
 		if u, err := url.Parse(e); err == nil && strings.Trim(u.Path, "/") == "" {
-			e = strings.TrimRight(e, "/") + "/v1/traces" // the OpenTelemetry specification defines the variable like this
+			e = strings.TrimRight(e, "/") + "/v1/traces" // as the OpenTelemetry specification defines the variable
 		}
 		options = append(options, otlptracehttp.WithEndpointURL(e))
 	}
@@ -59,7 +59,7 @@ func (n *node) openTracing() error {
 	if err != nil {
 		return fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
-	// Spans that cannot be sent in time are dropped: the batcher's queue is bounded.
+	// Spans that cannot be sent in time are dropped, because the batcher's queue is bounded.
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithBatcher(exporter, sdktrace.WithBatchTimeout(traceEvery)), sdktrace.WithResource(about),
 		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(n.cfg.Trace.SampleRatio))),
@@ -86,7 +86,7 @@ func (n *node) openTracing() error {
 const (
 	// traceEvery is the interval between sends of spans.
 	traceEvery = time.Second
-	// traceStop limits the last send.
+	// traceStop is the time limit of the last send.
 	traceStop = 2 * time.Second
 )
 
@@ -108,7 +108,7 @@ func (s *seldom) now() bool {
 	return true
 }
 
-// Between nodes a trace travels as W3C traceparent in the metadata of calls.
+// Between nodes, a trace is sent as W3C traceparent in the metadata of calls.
 
 var w3c = propagation.TraceContext{}
 
@@ -163,7 +163,7 @@ func (t traces) dialOptions() []grpc.DialOption {
 	}
 }
 
-// serverOptions returns options that count calls, and start spans for calls that carry a trace.
+// serverOptions returns options that count calls, and start spans for calls with a trace.
 func (t traces) serverOptions(calls *callMetrics) []grpc.ServerOption {
 	unary, stream := []grpc.UnaryServerInterceptor{calls.unary}, []grpc.StreamServerInterceptor{calls.stream}
 	if t.tracer != nil {

@@ -195,7 +195,8 @@ func (s *restoration) inTheWay(inTheWay []string, empty bool) error {
 	}
 	if !empty {
 		return &InTheWayError{
-			inTheWay, fmt.Sprintf("the cluster is not empty, nothing was changed: these tables are in the way: %s: restore into an "+
+			inTheWay, fmt.Sprintf("the cluster is not empty, nothing was changed: these tables are in the way: %s: "+
+				"restore into an "+
 				"empty cluster, choose other tables by --database and --table, restore beside them by "+
 				"--into-existing, or replace tables of the same name by --replace", list),
 		}

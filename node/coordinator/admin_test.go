@@ -275,7 +275,8 @@ func TestStatusInWords(t *testing.T) {
 				Step: stepParts, Reason: "for a free node", UpdatedUnixNano: time.Now().Add(-time.Hour).UnixNano(),
 			}
 		}, false, []string{
-			"operation 1 (node-drain node node-a) waits: for a free node -> resolve what it waits for, or run 'cordwood cluster " +
+			"operation 1 (node-drain node node-a) waits: for a free node -> resolve what it waits for, or run 'cordwood " +
+				"cluster " +
 				"cancel 1'",
 		}, ""},
 		{"a new node waits for replicas", func(w *world) {

@@ -36,7 +36,8 @@ func drainNode(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	n := snap.Nodes[op.NodeId]
 	if n == nil {
 		if op.Kind == operation.NodeDecommission && op.Step == stepForget {
-			return finished("node %s has no replicas and was removed from the cluster", cmp.Or(op.GetNode().GetName(), op.NodeId))
+			return finished("node %s has no replicas and was removed from the "+
+				"cluster", cmp.Or(op.GetNode().GetName(), op.NodeId))
 		}
 		return failed("end", "there is no node %s", op.NodeId)
 	}

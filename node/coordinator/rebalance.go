@@ -21,7 +21,8 @@ func rebalance(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		if len(running) > 0 {
 			return cancelParts(snap, running)
 		}
-		return cancelled("replicas and tables that were moved stay where they are; parts that were started: %d", op.GetRebalance().GetParts())
+		return cancelled("replicas and tables that were moved stay where they are; parts that were started: "+
+			"%d", op.GetRebalance().GetParts())
 	}
 	if snap.Status.GetSettings().GetRebalancePaused() {
 		return wait(stepParts,

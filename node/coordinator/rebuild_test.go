@@ -30,7 +30,7 @@ func TestKeepDamaged(t *testing.T) {
 		{"two replicas", func(w *world) { w.node("a", "c").shard(2, "a", "c").damage(1, "c", damagedSegment) }, "", false},
 		{"it leads", func(w *world) { three(w); w.groups[1].leader = "c" }, "", false},
 		{"its log", func(w *world) { three(w).damage(1, "c", damagedLog) }, "", false},
-		{"the only replica", func(w *world) { w.node("c").shard(1, "c").damage(1, "c", damagedSegment) }, "from a backup", true},
+		{"one replica", func(w *world) { w.node("c").shard(1, "c").damage(1, "c", damagedSegment) }, "from a backup", true},
 		{
 			"another is down", func(w *world) { three(w).down["b"] = time.Now().Add(-time.Minute) },
 			"node node-b does not answer", false,

@@ -468,7 +468,8 @@ func (a *Admin) pause(ctx context.Context, snap *snapshot.Snapshot, paused bool)
 	}
 	if paused {
 		return &clusterapi.Answer{
-			Message: "rebalancing is paused: replicas and tables are not moved for balance; repairs, drains and requested operations continue",
+			Message: "rebalancing is paused: replicas and tables are not moved for balance; repairs, drains and " +
+				"requested operations continue",
 		}, nil
 	}
 	return &clusterapi.Answer{Message: "rebalancing continues"}, nil

@@ -122,7 +122,8 @@ func refusePlace(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table,
 	}
 	if v := snap.Status.GetClusterVersion(); !movable(t) && v < metapb.ProtocolHandoff {
 		return fmt.Sprintf("table %s.%s merges rows with the same identity (append_mode is not true): "+
-			"its rows can be moved or spread once the cluster uses protocol version %d; it uses %d now: upgrade all nodes", t.Database,
+			"its rows can be moved or spread once the cluster uses protocol version %d; it uses %d now: upgrade all "+
+			"nodes", t.Database,
 			t.Name, metapb.ProtocolHandoff, v)
 	} else if movable(t) && takesRows(op, t) && v < metapb.ProtocolHandoffAppend {
 		return fmt.Sprintf("table %s.%s keeps all rows (append_mode is true): its rows can be moved once the cluster uses "+

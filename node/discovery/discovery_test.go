@@ -321,12 +321,12 @@ func TestRefused(t *testing.T) {
 		broken      error
 		want        string
 	}{
-		"a foreign folder":                           {nil, "c", "d", nil, "belongs to cluster d"},
-		"not the cluster of --cluster-id":            {func(c *Config) { c.ClusterID = "e" }, "c", "", nil, "--cluster-id is e"},
-		"not the folder's cluster":                   {func(c *Config) { c.ClusterID = "e" }, "c", "c", nil, "--cluster-id is e"},
-		"all folders empty, but the cluster existed": {func(c *Config) { c.ClusterID = "e" }, "", "", nil, "its metadata is lost"},
-		"an older program":                           {func(c *Config) { c.Lowest = 3; c.Highest = 3 }, "c", "", nil, "upgrade the older one"},
-		"the disk fails":                             {nil, "c", "", errors.New("no space"), "no space"},
+		"a foreign folder":         {nil, "c", "d", nil, "belongs to cluster d"},
+		"another --cluster-id":     {func(c *Config) { c.ClusterID = "e" }, "c", "", nil, "--cluster-id is e"},
+		"not the folder's cluster": {func(c *Config) { c.ClusterID = "e" }, "c", "c", nil, "--cluster-id is e"},
+		"all folders empty":        {func(c *Config) { c.ClusterID = "e" }, "", "", nil, "its metadata is lost"},
+		"an older program":         {func(c *Config) { c.Lowest = 3; c.Highest = 3 }, "c", "", nil, "upgrade the older one"},
+		"the disk fails":           {nil, "c", "", errors.New("no space"), "no space"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 2, nil)

@@ -383,7 +383,8 @@ func (d *doctor) segments(dir string, st *manifest.State) {
 		},
 		"raft/DIVERGED": {
 			"rebuild it with 'cordwood shard rebuild', and keep this folder until you are sure that no row is missing",
-			"the replica has entries that its leader has lost, because a disk was restored to an earlier state: it is not opened",
+			"the replica has entries that its leader has lost, because a disk was restored to an earlier state: it is " +
+				"not opened",
 		},
 	} {
 		if file := filepath.Join(dir, name); exists(d.path(file)) {

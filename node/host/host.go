@@ -1,12 +1,10 @@
-// Package host keeps the shards of one node as the metadata place them: it opens the replicas that
-// are placed on the node, closes and deletes removed ones, and informs the shards that are led here
-// of changed and dropped tables.
+// Package host keeps the shards of one node as the metadata place them. It opens the replicas that are placed on the
+// node, closes and deletes removed ones, and notifies the shards that this node leads of changed and dropped tables.
 //
-// Nothing else is ever deleted: a folder of a shard that the metadata do not place here is left
-// alone, and counted.
+// It deletes nothing else: it keeps and counts folders of shards that the metadata do not place on this node.
 //
-// New makes a Host. Start opens the replicas that are placed here now; Run follows the metadata
-// from then on; Close flushes and closes the shards. All methods may be called concurrently.
+// New returns a Host. Start opens the replicas that are placed on the node now. After that, Run applies changes of
+// the metadata. Close flushes and closes the shards. All methods are safe for concurrent use.
 package host
 
 import (
@@ -43,27 +41,26 @@ type Catalog interface {
 	Changed() <-chan struct{}
 }
 
-// Config configures a Host. All but Registerer and Logger are required.
+// Config configures a Host. All fields except Registerer and Logger are required.
 type Config struct {
-	// Dir has a folder for each shard, named by its id.
+	// Dir contains a folder for each shard, named by its id.
 	Dir    string
 	NodeID string
-	// Catalog must have its first state when Start is called.
+	// Catalog is the source of the placement. It must have its first state when Start is called.
 	Catalog Catalog
 	// Open opens a replica.
 	Open func(Opening) (*shard.Shard, error)
-	// Created reports whether this node has ever finished creating the shard. MarkCreated records
-	// permanently that it has, MarkGone that its replica is removed.
+	// Created reports whether this node ever finished creating a shard. MarkCreated records permanently that it did.
+	// MarkGone records that its replica was removed.
 	Created     func(id uint32) bool
 	MarkCreated func(ids []uint32) error
 	MarkGone    func(id uint32) error
-	// Recovered reports to the metadata that this node's replica of a shard was made the only one
-	// of a new incarnation.
+	// Recovered reports to the metadata that this node's replica of a shard is the only one of a new incarnation.
 	Recovered func(ctx context.Context, m *metapb.Shard, incarnation uint32) error
-	// Founded reports to the metadata that this node has created its replicas of the shards that it
-	// founds. If it is nil, nothing is reported.
+	// Founded reports to the metadata that this node has created its replicas of the shards that it founds. If
+	// Founded is nil, nothing is reported.
 	Founded func(ctx context.Context, shards []*metapb.FoundedShard) error
-	// Forget reports to the metadata that the removed replica of a shard is gone from this node.
+	// Forget reports to the metadata that the removed replica of a shard no longer exists on this node.
 	Forget     func(context.Context, *metapb.Shard) error
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -75,16 +72,16 @@ type Host struct {
 
 	mu     sync.RWMutex // guards the fields below
 	shards map[uint32]*shard.Shard
-	// busy has the shards that are being opened or removed, failed the shards that did not open.
+	// busy contains the shards that are being opened or removed. failed contains the shards that did not open.
 	busy    map[uint32]bool
 	failed  map[uint32]*failure
-	unknown []uint32 // shards that have a folder here but that the cluster does not use
+	unknown []uint32 // shards with a folder on this node that the cluster does not use
 	closed  bool
 
 	founded atomic.Bool    // a call of Founded is running
-	working sync.WaitGroup // the opening and removing goroutines
+	working sync.WaitGroup // the goroutines that open and remove replicas
 	changed chan struct{}  // receives after a shard was opened or removed
-	fatal   chan error     // errors with which the node cannot continue
+	fatal   chan error     // errors after which the node cannot continue
 	metrics []prometheus.Collector
 }
 
@@ -101,8 +98,7 @@ func New(cfg Config) *Host {
 	return h
 }
 
-// Start opens the replicas that are placed on this node now. It does not wait until they can serve:
-// see Waits.
+// Start opens the replicas that are placed on this node now. It does not wait until they can serve; see Waits.
 func (h *Host) Start() error {
 	h.sweep()
 	h.follow(context.Background())
@@ -115,15 +111,14 @@ func (h *Host) Start() error {
 	}
 }
 
-// The interval at which Run checks the tables: at least tablesPause, however fast they change, and
-// at most tablesEvery even without a change, because a late write may recreate a dropped table, and
-// because a replica may have become the leader.
+// Run checks the tables at most once in tablesPause, however fast they change. It checks them at least once in
+// tablesEvery, because a late write may recreate a dropped table, and because a replica may have become the leader.
 const (
 	tablesPause = 200 * time.Millisecond
 	tablesEvery = time.Minute
 )
 
-// Run follows the metadata until ctx ends.
+// Run applies changes of the placement and of tables until ctx ends.
 func (h *Host) Run(ctx context.Context) error {
 	defer h.working.Wait()
 	pause := time.NewTimer(0)
@@ -167,7 +162,7 @@ func (h *Host) Run(ctx context.Context) error {
 	}
 }
 
-// newLeader reports whether a shard is led here that was not at the last check.
+// newLeader reports whether this node leads a shard that it did not lead at the last check.
 func (h *Host) newLeader(told map[uint32]bool) bool {
 	for _, s := range h.All() {
 		if !told[s.ID()] && s.Leads() {
@@ -189,7 +184,7 @@ func (h *Host) retryDue() bool {
 	return false
 }
 
-// follow starts opening replicas that are placed here and removing replicas that no longer are.
+// follow starts to open replicas that are placed on this node, and to remove replicas that no longer are.
 func (h *Host) follow(ctx context.Context) {
 	known := map[uint32]bool{}
 	all := h.cfg.Catalog.Shards()
@@ -226,8 +221,8 @@ func (h *Host) follow(ctx context.Context) {
 	h.count(known)
 }
 
-// outdated reports whether an open replica belongs to a group that was given up, of a shard that is
-// placed elsewhere now.
+// outdated reports whether an open replica belongs to a group that was given up, of a shard that is now placed on
+// other nodes.
 func (h *Host) outdated(m *metapb.Shard) bool {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -235,7 +230,7 @@ func (h *Host) outdated(m *metapb.Shard) bool {
 	return s != nil && s.Incarnation() < m.Incarnation
 }
 
-// wants reports whether to open a replica now.
+// wants reports whether a replica should be opened now.
 func (h *Host) wants(m *metapb.Shard) bool {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -246,19 +241,19 @@ func (h *Host) wants(m *metapb.Shard) bool {
 	return f == nil || f.incarnation != m.Incarnation || time.Now().After(f.again)
 }
 
-// The first and the longest delay before a failed replica is opened again.
+// These are the first and the longest delay before a failed replica is opened again.
 const (
 	retryAfter = 5 * time.Second
 	retryMost  = 5 * time.Minute
 )
 
-// errFolderGone is the reason why a replica that this node had created does not open.
+// errFolderGone is the reason why a replica does not open if this node had created it and its folder is missing.
 var errFolderGone = errors.New("is gone, with the rows in it")
 
 // errRecovered is the reason why a recovered replica is not open yet.
 var errRecovered = errors.New("its recovery was reported to the metadata, which have not confirmed it yet")
 
-// Waits describes which replicas cannot serve yet; it is empty if all can, except the failed ones.
+// Waits describes which replicas cannot serve yet. It is empty if all can, except those that failed to open.
 func (h *Host) Waits() string {
 	var waiting []uint32
 	for _, m := range h.cfg.Catalog.Shards() {
@@ -320,7 +315,7 @@ func (h *Host) Shard(id uint32) (*shard.Shard, bool) {
 	return s, ok
 }
 
-// All returns the open shards in the order of their ids.
+// All returns the open shards, ordered by id.
 func (h *Host) All() []*shard.Shard {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -332,11 +327,10 @@ func (h *Host) All() []*shard.Shard {
 	return out
 }
 
-// text returns s as valid UTF-8: errors quote bytes of damaged files, and a message with other
-// bytes could not be sent.
+// text returns s as valid UTF-8. Errors quote bytes of damaged files, and protobuf messages must be valid UTF-8.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// Reports returns the state of every replica that is placed here, by id.
+// Reports returns the state of every replica that is placed on this node, by id.
 func (h *Host) Reports() []*metapb.ReplicaReport {
 	var out []*metapb.ReplicaReport
 	for _, s := range h.All() {
@@ -353,8 +347,8 @@ func (h *Host) Reports() []*metapb.ReplicaReport {
 	return out
 }
 
-// StepDown transfers the leadership of all shards to replicas on other nodes, except the nodes in
-// avoid, until ctx ends.
+// StepDown transfers the leadership of all shards to replicas on other nodes, except the nodes in avoid, until ctx
+// ends.
 func (h *Host) StepDown(ctx context.Context, avoid ...string) {
 	var wg sync.WaitGroup
 	for _, s := range h.All() {
@@ -367,8 +361,8 @@ func (h *Host) StepDown(ctx context.Context, avoid ...string) {
 	wg.Wait()
 }
 
-// Close flushes and closes every shard. Shards that do not finish before ctx ends lose nothing:
-// their rows are in the log.
+// Close flushes and closes every shard. Shards that do not finish before ctx ends lose no rows: the rows are in the
+// log.
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closed = true

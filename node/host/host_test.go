@@ -20,7 +20,7 @@ import (
 	"cordwood/shard/store"
 )
 
-// catalog is a Catalog that the test changes.
+// catalog is a Catalog that tests can change.
 type catalog struct {
 	mu      sync.Mutex
 	shards  []*metapb.Shard
@@ -71,7 +71,7 @@ func (c *catalog) RetiredShards() []*metapb.Shard {
 	return c.retired
 }
 
-// retire retires a shard.
+// retire marks a shard as retired.
 func (c *catalog) retire(id uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,7 +81,7 @@ func (c *catalog) retire(id uint32) {
 	c.changed = make(chan struct{})
 }
 
-// change replaces the shard with that id.
+// change replaces the shard with the same id.
 func (c *catalog) change(m *metapb.Shard) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,7 +95,7 @@ func (c *catalog) change(m *metapb.Shard) {
 	c.changed = make(chan struct{})
 }
 
-// forget removes a removed replica from the metadata, as they do once the replica is deleted.
+// forget removes a removed replica from the metadata, as after a report that the replica was deleted.
 func (c *catalog) forget(id uint32) {
 	c.mu.Lock()
 	c.retired = slices.DeleteFunc(slices.Clone(c.retired), func(s *metapb.Shard) bool { return s.Id == id })
@@ -182,7 +182,7 @@ func ids(h *Host) (out []uint32) {
 	return out
 }
 
-// TestFollowsPlacement checks that exactly the placed shards are opened, at the start and later.
+// TestFollowsPlacement checks that exactly the placed shards are opened, both at the start and later.
 func TestFollowsPlacement(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -238,7 +238,7 @@ func TestLostShardIsNoNewShard(t *testing.T) {
 	h = newHost(t, dir, cat, made)
 	err := start(ctx, h)
 	if err == nil || !strings.Contains(err.Error(), "open shard 1: its folder") {
-		t.Errorf("start without the files of shard 1: %v, want an error that names it", err)
+		t.Errorf("start without the files of shard 1: %v, want an error with its number", err)
 	}
 	if err := h.Close(ctx); err != nil {
 		t.Error(err)
@@ -265,12 +265,12 @@ func TestRemovedReplica(t *testing.T) {
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- h.Run(running) }()
-	cat.change(&metapb.Shard{Id: 1, Incarnation: 1, Replicas: []string{"other"}}) // it is not listed as removed
+	cat.change(&metapb.Shard{Id: 1, Incarnation: 1, Replicas: []string{"other"}}) // the replica is not listed as removed
 	cat.change(&metapb.Shard{Id: 2, Incarnation: 1, Replicas: []string{"other"}, Removed: []string{"me"}})
 	for len(cat.shard(2).Removed) > 0 {
 		select {
 		case <-ctx.Done():
-			t.Fatal("the removed replica was never forgotten")
+			t.Fatal("the removal of the replica was never reported")
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
@@ -300,8 +300,7 @@ func TestRemovedReplica(t *testing.T) {
 	}
 }
 
-// TestShardMadeAnew creates a lost shard again. Its earlier rows must not return, on its new nodes or
-// on its former ones, and no files may be deleted.
+// TestShardMadeAnew creates a lost shard again. Its earlier rows must not come back, and no files may be deleted.
 func TestShardMadeAnew(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -350,8 +349,7 @@ func TestShardMadeAnew(t *testing.T) {
 	}
 }
 
-// TestDivergedFolder checks that the folder of a diverged replica is kept when the replica is
-// rebuilt.
+// TestDivergedFolder checks that the folder of a diverged replica is kept when the replica is rebuilt.
 func TestDivergedFolder(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -376,7 +374,7 @@ func TestDivergedFolder(t *testing.T) {
 	}
 	h.count(nil)
 	if got := h.Left(); !slices.Equal(got, []uint32{1}) {
-		t.Errorf("the call told %v, want shard 1", got)
+		t.Errorf("Founded was called with %v, want shard 1", got)
 	}
 }
 
@@ -387,7 +385,7 @@ func TestFailedReplica(t *testing.T) {
 	defer cancel()
 	cat, made := &catalog{changed: make(chan struct{})}, &created{}
 	cat.set(1, 2)
-	dir := filepath.Join(t.TempDir(), "\x80") // an error may contain any bytes, a protobuf message may not
+	dir := filepath.Join(t.TempDir(), "\x80") // an error may contain any bytes, but a protobuf message may not
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -442,15 +440,15 @@ func TestTellsOfTables(t *testing.T) {
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("table 1 has version %d, table 2 is known: %t", version, two)
+			t.Fatalf("table 1 has version %d, table 2 exists: %t", version, two)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 	if version, _, known := s.Store().Definitions.Table(3); version != 1 || !known {
-		t.Error("a table that the metadata does not know was touched")
+		t.Error("a table that is not in the metadata was changed")
 	}
 	if _, _, known := s.Store().Definitions.Table(4); known {
-		t.Error("the shard was told of a table that it has nothing of")
+		t.Error("the shard was notified of a table without rows on it")
 	}
 	stop()
 	if err := <-done; err != nil {
@@ -461,9 +459,8 @@ func TestTellsOfTables(t *testing.T) {
 	}
 }
 
-// TestFoundedOnce checks that the node reports the groups that it founded, and does not found a
-// group again after it has lost the group's folder, for example because an older copy of its disk
-// was restored.
+// TestFoundedOnce checks that the node reports the groups that it founded, and that it does not found a group again
+// after the group's folder was lost, for example because an older copy of its disk was restored.
 func TestFoundedOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -484,14 +481,14 @@ func TestFoundedOnce(t *testing.T) {
 	select {
 	case got := <-told:
 		if len(got) != 1 || got[0].Id != 1 || got[0].Incarnation != 1 {
-			t.Errorf("told are %v, want shard 1", got)
+			t.Errorf("reported as founded: %v, want shard 1", got)
 		}
 	case <-ctx.Done():
-		t.Fatal("nothing is told")
+		t.Fatal("nothing was reported")
 	}
 	if r := h.Reports(); len(r) != 2 || r[1].State != "Failed" || !r[1].FilesDamaged ||
 		!strings.Contains(r[1].Reason, "is gone") {
-		t.Errorf("the reports are %v, want that the replica of shard 2 is gone", r)
+		t.Errorf("the reports are %v, want that the folder of shard 2 is gone", r)
 	}
 	stop()
 	if err := <-done; err != nil {

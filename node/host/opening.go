@@ -15,8 +15,7 @@ import (
 	"cordwood/shard"
 )
 
-// This file opens shards that placement assigns to the node, and renames folders of other
-// incarnations.
+// This file opens shards that are placed on the node, and renames folders of other incarnations.
 
 // Opening describes a replica to open.
 type Opening struct {
@@ -38,7 +37,7 @@ type failure struct {
 	damaged     bool // its files are damaged or gone
 }
 
-// retire closes a replica of a group that was given up. Its folder is left unchanged.
+// retire closes a replica of a group that was given up. Its folder stays unchanged.
 func (h *Host) retire(m *metapb.Shard) {
 	h.mu.Lock()
 	s := h.shards[m.Id]
@@ -48,14 +47,14 @@ func (h *Host) retire(m *metapb.Shard) {
 		return
 	}
 	h.cfg.Logger.Warn("the group of a replica was given up while this node was away: its rows are no longer part of "+
-		"the shard; the replica is closed, and its folder left alone",
+		"the shard; the replica was closed, and its folder was kept",
 		"shard", m.Id, "folder", h.dir(m.Id), "incarnation", s.Incarnation(), "now", m.Incarnation)
 	if err := s.Close(context.Background()); err != nil {
 		h.cfg.Logger.Info("a replica of an earlier incarnation closed with an error", "shard", m.Id, "error", err)
 	}
 }
 
-// begin runs f for a shard in a goroutine, unless one runs for it already.
+// begin runs f for a shard in a goroutine, unless such a goroutine is running already.
 func (h *Host) begin(id uint32, f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -75,8 +74,8 @@ func (h *Host) begin(id uint32, f func()) {
 	})
 }
 
-// open opens a replica. A failure is reported and retried; only if this node has all rows of the
-// cluster, the node stops instead.
+// open opens a replica. A failure is reported and retried. But if this node has all rows of the cluster, the node
+// stops.
 func (h *Host) open(m *metapb.Shard, voter, sole bool) {
 	s, err := h.openShard(m, voter)
 	h.mu.Lock()
@@ -124,8 +123,7 @@ func (h *Host) openShard(m *metapb.Shard, voter bool) (*shard.Shard, error) {
 		have < m.Incarnation {
 		created = false // the old folder was renamed: the shard starts again without its rows
 	}
-	// If the node founded the group again, it would be a voter that has forgotten its votes and
-	// entries.
+	// If the node founded the group again, it would be a voter that has forgotten its votes and log entries.
 	lost := voter && !created && slices.Contains(m.Founded, h.cfg.NodeID)
 	if _, err := os.Stat(o.Dir); lost || created && errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open shard %d: its folder %s %w: restore it from a backup, or rebuild "+
@@ -153,11 +151,11 @@ func founders(m *metapb.Shard) []string {
 	return m.Founders
 }
 
-// foundedPatience limits one try to report to the metadata which groups this node has founded.
+// foundedPatience is the time limit of one report to the metadata about the groups that this node has founded.
 const foundedPatience = 10 * time.Second
 
-// tellFounded reports to the metadata the replicas that this node has created as a founder, unless
-// the metadata have them already. From then on the node does not found those groups again.
+// tellFounded reports to the metadata the replicas that this node has created as a founder, unless the metadata have
+// them already. After that the node does not found those groups again.
 func (h *Host) tellFounded() {
 	var news []*metapb.FoundedShard
 	for _, m := range h.cfg.Catalog.Shards() {
@@ -180,8 +178,8 @@ func (h *Host) tellFounded() {
 	})
 }
 
-// incarnation closes a replica of a group that was given up, and reports to the metadata a replica
-// that an operator made the first of a new group.
+// incarnation closes a replica of a group that was given up. If an operator made this node's replica the first of a
+// new group, it reports that to the metadata.
 func (h *Host) incarnation(m *metapb.Shard) error {
 	h.mu.Lock()
 	old := h.shards[m.Id]
@@ -202,7 +200,8 @@ func (h *Host) incarnation(m *metapb.Shard) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	if err := h.cfg.Recovered(ctx, m, have); err != nil {
-		return fmt.Errorf("open shard %d: its folder was recovered as incarnation %d: report it to the metadata: %w", m.Id,
+		return fmt.Errorf("open shard %d: its folder was recovered as incarnation %d, and this cannot be reported to "+
+			"the metadata: %w", m.Id,
 			have, err)
 	}
 	h.cfg.Logger.Warn("a shard continues with the replica that was recovered here; rows that only the others had are lost",

@@ -21,8 +21,8 @@ import (
 // goneSuffix is the suffix of the folder of a removed replica while it is being deleted.
 const goneSuffix = ".removed"
 
-// remove closes and deletes a replica that is no longer part of its group, and reports to the
-// metadata when it is gone. It may be repeated from the beginning after any step.
+// remove closes and deletes a replica that is no longer part of its group, and then reports that to the metadata. It
+// may be repeated from the beginning after any step.
 func (h *Host) remove(ctx context.Context, m *metapb.Shard) {
 	err := h.drop(ctx, m.Id)
 	if err == nil {
@@ -49,8 +49,8 @@ func (h *Host) drop(ctx context.Context, id uint32) error {
 	if err := h.keepDiverged(id); err != nil {
 		return err
 	}
-	// Rename the folder before deleting its record: whatever happens in between, the folder is
-	// never mistaken for the folder of a new replica.
+	// Rename the folder before its record is deleted. Then the folder can never be mistaken for the folder of a new
+	// replica.
 	dir := h.dir(id)
 	if err := os.Rename(dir, dir+goneSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("rename the folder of shard %d: %w", id, err)
@@ -90,7 +90,7 @@ func (h *Host) keepDiverged(id uint32) error {
 func (h *Host) sweep() {
 	entries, err := os.ReadDir(h.cfg.Dir)
 	if err != nil {
-		return // there is nothing yet
+		return // there is no folder yet
 	}
 	for _, e := range entries {
 		id, gone := strings.CutSuffix(e.Name(), goneSuffix)
@@ -103,8 +103,8 @@ func (h *Host) sweep() {
 	}
 }
 
-// count looks for folders of shards that are not placed here. They are left alone: the metadata may
-// be the wrong ones.
+// count counts the folders of shards that are not placed on this node. It does not change them: the metadata may be
+// wrong.
 func (h *Host) count(known map[uint32]bool) {
 	entries, err := os.ReadDir(h.cfg.Dir)
 	if err != nil {
@@ -112,8 +112,7 @@ func (h *Host) count(known map[uint32]bool) {
 	}
 	var unknown []uint32
 	for _, e := range entries {
-		// Folders of other incarnations are called ID.incarnation-N, diverged ones
-		// ID.diverged-SECONDS.
+		// Folders of other incarnations are named ID.incarnation-N, and diverged ones ID.diverged-SECONDS.
 		name, _, _ := strings.Cut(e.Name(), ".incarnation-")
 		name, _, _ = strings.Cut(name, divergedMark)
 		if id, err := strconv.ParseUint(name, 10, 32); err == nil && (!known[uint32(id)] || name != e.Name()) &&
@@ -127,20 +126,20 @@ func (h *Host) count(known map[uint32]bool) {
 	h.unknown = unknown
 	h.mu.Unlock()
 	if len(unknown) > before {
-		h.cfg.Logger.Warn("left folders of shards alone that the cluster does not place on this node",
+		h.cfg.Logger.Warn("kept folders of shards that the cluster does not place on this node",
 			"dir", h.cfg.Dir, "shards", unknown)
 	}
 }
 
-// Left lists, ascending, the shards that have a folder here but that the cluster does not use: it
-// placed the shard elsewhere, or created it again.
+// Left lists, in ascending order, the shards with a folder on this node that the cluster does not use: it placed the
+// shard on other nodes, or created it again.
 func (h *Host) Left() []uint32 {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	return h.unknown
 }
 
-// register makes the metrics.
+// register registers the metrics.
 func (h *Host) register(r prometheus.Registerer) {
 	if r == nil {
 		return

@@ -24,20 +24,20 @@ func TestRetiredShard(t *testing.T) {
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- h.Run(running) }()
-	cat.set(1, 2) // shard 3 is not listed, but not retired
+	cat.set(1, 2) // shard 3 is neither listed nor retired
 	cat.retire(2)
 	for len(cat.RetiredShards()) > 0 {
 		select {
 		case <-ctx.Done():
-			t.Fatal("the replica of a shard that was taken away is not deleted")
+			t.Fatal("the replica of a retired shard is not deleted")
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 	if _, err := os.Stat(h.dir(2)); !errors.Is(err, fs.ErrNotExist) || made.has(2) {
-		t.Errorf("its folder: %v; it is noted as made: %t", err, made.has(2))
+		t.Errorf("its folder: %v; it is recorded as created: %t", err, made.has(2))
 	}
 	if _, err := os.Stat(h.dir(3)); err != nil || !made.has(3) {
-		t.Errorf("the folder of a shard that is not known: %v; it is noted as made: %t", err, made.has(3))
+		t.Errorf("the folder of an unlisted shard: %v; it is recorded as created: %t", err, made.has(3))
 	}
 	if got := ids(h); !slices.Contains(got, 1) || slices.Contains(got, 2) {
 		t.Errorf("open: %v", got)

@@ -8,9 +8,9 @@ import (
 	"cordwood/shard"
 )
 
-// tellTables informs a shard that is led here of its changed and dropped tables; a failure is
-// retried at the next change. A table that the metadata neither have nor have dropped is left
-// alone: an unknown table must not be removed.
+// tellTables notifies a shard that this node leads of its changed and dropped tables. A failure is retried at the
+// next change. It does nothing about a table that the metadata neither list nor have dropped: an unknown table must
+// not be removed.
 func (h *Host) tellTables(ctx context.Context, s *shard.Shard) {
 	var changed []*schemapb.Table
 	dropped := h.cfg.Catalog.DroppedTables()

@@ -1,15 +1,13 @@
-// Package marks keeps the marks of a data folder, by which older copies of it are recognised: a
-// machine that was set back to a snapshot, a folder that was copied back, or a copy that was
-// started beside the original.
+// Package marks keeps the marks of a data folder, by which older copies of it are recognised: a machine that was
+// restored from a snapshot, a folder that was restored from a copy, or a copy that runs beside the original.
 //
-// A folder gets a new mark when it is opened, and every few minutes while it is used: a number that
-// grows, and a random tag. The mark is on disk before any other node sees it. The metadata keep the
-// newest mark of each node, and accept a new one only from a folder that has the previous one. A
-// folder therefore also keeps all marks since the last one that it knows to be registered: it may
-// never have learned which of them the metadata accepted.
+// A folder gets a new mark when it is opened, and every few minutes while it is used: a number that grows, and a
+// random tag. The mark is on disk before any other node sees it. The metadata keep the newest mark of each node, and
+// accept a new one only from a folder that has the previous one. A folder therefore also keeps all marks since the
+// last one that is known to be registered: it may not have received the answers to later registrations.
 //
-// Life cycle: Open, then Draw; Current returns what to register, and Registered records that it
-// was. All methods may be called concurrently. FORMAT.md describes the file.
+// Life cycle: call Open, then Draw. Current returns the mark to register, and Registered records that it was
+// registered. All methods are safe for concurrent use. FORMAT.md describes the file.
 package marks
 
 import (
@@ -32,11 +30,11 @@ import (
 // FileName is the name of the file in a data folder.
 const FileName = "MARKS"
 
-// maxKept is the maximum number of marks that a folder keeps. A folder that is opened more often
-// without being registered reuses its last mark.
+// maxKept is the maximum number of marks that a folder keeps. A folder that is opened more often without a
+// registration reuses its last mark.
 const maxKept = 64
 
-// Folder has the marks of a data folder.
+// Folder contains the marks of a data folder.
 type Folder struct {
 	path string
 
@@ -69,7 +67,7 @@ func Open(dir string) (*Folder, error) {
 	return f, nil
 }
 
-// Draw adds a new mark.
+// Draw adds a new mark to the folder.
 func (f *Folder) Draw() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -83,8 +81,8 @@ func (f *Folder) Draw() error {
 	return f.save(list{append(slices.Clone(f.list.marks), next), f.list.readmit})
 }
 
-// Current returns the newest mark and the earlier marks that the metadata may have instead, oldest
-// first. Draw must have been called before.
+// Current returns the newest mark, and the earlier marks that the metadata may have instead, oldest first. Draw must
+// have been called before.
 func (f *Folder) Current() (mark *metapb.FolderMark, earlier []*metapb.FolderMark) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -95,7 +93,7 @@ func (f *Folder) Current() (mark *metapb.FolderMark, earlier []*metapb.FolderMar
 	return f.list.marks[n-1], slices.Clone(f.list.marks[:n-1])
 }
 
-// Registered records that the metadata have a mark. Earlier marks are dropped.
+// Registered records that the metadata have a mark. It drops earlier marks.
 func (f *Folder) Registered(mark *metapb.FolderMark) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -114,7 +112,7 @@ func (f *Folder) Readmit() bool {
 	return f.list.readmit
 }
 
-// SetReadmit sets what Readmit returns.
+// SetReadmit sets the result of Readmit.
 func (f *Folder) SetReadmit(want bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -124,7 +122,7 @@ func (f *Folder) SetReadmit(want bool) error {
 	return f.save(list{f.list.marks, want})
 }
 
-// save puts the list on disk. Only then does it replace the list in memory.
+// save writes the list to disk. Only then does it replace the list in memory.
 func (f *Folder) save(l list) error {
 	if err := vfs.Publish(vfs.OS, f.path, l.encode()); err != nil {
 		return fmt.Errorf("write the marks of the data folder %s: %w", f.path, err)
@@ -156,7 +154,7 @@ func sum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Casta
 var errDamaged = errors.New("the file is damaged: delete it; the cluster then refuses the folder and reports what " +
 	"to do")
 
-// decode reads a file that encode made.
+// decode decodes a file that encode has written.
 func decode(b []byte) (list, error) {
 	rest, ok := bytes.CutPrefix(b, []byte(head))
 	if !ok {
@@ -183,7 +181,7 @@ func decode(b []byte) (list, error) {
 		case string(line)+"\n" == readmitLine:
 			l.readmit = true
 		default:
-			if !bytes.Equal(b, l.encode()) { // compares the checksum, and that nothing else follows
+			if !bytes.Equal(b, l.encode()) { // compares the checksum, and checks that nothing follows
 				return list{}, errDamaged
 			}
 			return l, nil

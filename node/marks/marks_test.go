@@ -10,11 +10,10 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// metadata has the mark of a node that the state machine stores.
+// metadata contains the mark of a node that the metadata group stores.
 type metadata struct{ known *metapb.FolderMark }
 
-// register registers a folder and reports whether it was accepted. told is whether the folder receives
-// the answer.
+// register registers a folder and reports whether it was accepted. told is whether the folder receives the answer.
 func (m *metadata) register(t *testing.T, dir string, told bool) bool {
 	t.Helper()
 	f := open(t, dir)
@@ -57,8 +56,8 @@ func copyOf(t *testing.T, dir string) string {
 	return to
 }
 
-// TestChain checks that only one of several copies of a folder may continue, however often each is
-// started, and whether or not it received the answers to its registrations.
+// TestChain checks that only one of several copies of a folder may continue, however often each one is started, and
+// whether or not it received the answers to its registrations.
 func TestChain(t *testing.T) {
 	var m metadata
 	dir, never := t.TempDir(), t.TempDir()
@@ -73,13 +72,13 @@ func TestChain(t *testing.T) {
 	}
 	for i := range 2 * maxKept { // each start adds a mark
 		if m.register(t, old, true) {
-			t.Fatalf("the copy of before is taken at start %d", i)
+			t.Fatalf("the earlier copy is accepted at start %d", i)
 		}
 	}
 	if m.register(t, never, true) {
-		t.Error("a folder without marks is taken")
+		t.Error("a folder without marks is accepted")
 	}
-	// A folder that was started more often than it keeps marks, without an answer.
+	// This folder was started more often than it keeps marks, without an answer.
 	for range 2 * maxKept {
 		if !m.register(t, dir, false) {
 			t.Fatal("the folder is refused")
@@ -91,9 +90,9 @@ func TestChain(t *testing.T) {
 		t.Fatal("the clone is refused")
 	}
 	if mark, earlier := open(t, dir).Current(); len(earlier) < maxKept-1 && !m.known.Refuses(mark, earlier) {
-		t.Error("the one that was cloned is not told")
+		t.Error("the original folder is accepted without an answer")
 	}
-	// Earlier metadata know less than the folder.
+	// Earlier metadata have fewer marks than the folder.
 	before := &metadata{known: m.known}
 	for range 2 {
 		if !m.register(t, clone, true) {
@@ -115,17 +114,17 @@ func TestReadmit(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f = open(t, dir); !f.Readmit() {
-		t.Error("it is forgotten")
+		t.Error("readmit was not stored")
 	}
 	if err := f.SetReadmit(false); err != nil {
 		t.Fatal(err)
 	}
 	if open(t, dir).Readmit() {
-		t.Error("it stays")
+		t.Error("readmit was not removed")
 	}
 }
 
-// TestDamagedFile checks that a file with a flipped bit or without its end is not read as marks.
+// TestDamagedFile checks that a file with a flipped bit or without its end cannot be read as marks.
 func TestDamagedFile(t *testing.T) {
 	dir := t.TempDir()
 	f := open(t, dir)
@@ -144,7 +143,7 @@ func TestDamagedFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := Open(dir); err == nil {
-			t.Errorf("it opens: %s at %d", how, at)
+			t.Errorf("a damaged file opens: %s at %d", how, at)
 		}
 	}
 	for i := range whole {

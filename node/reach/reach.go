@@ -1,20 +1,18 @@
-// Package reach finds out whether other nodes can reach this one.
+// Package reach determines whether other nodes can reach this one.
 //
-// A node whose port admits no connection, but whose own connections work, looks healthy to raft: it
-// sends heartbeats, and the answers return on the connections that it opened itself. So it keeps
-// leading, although no router reaches the shards that it leads. Only the other nodes can notice
-// that, and their answer has to return over the same connections: each second a Monitor asks some
-// of them, over this node's own connections, to connect to this node's port at the address that
-// they have for it. If most of the nodes that answer cannot, and they reach each other, this node's
-// port is blocked, and its leaderships should be transferred.
+// A node whose port accepts no connections, but whose own connections work, looks healthy to raft: it sends
+// heartbeats, and the answers return on the connections that it opened itself. So it keeps its leaderships, although
+// no router can reach the shards that it leads. Only the other nodes can notice that. Each second a Monitor asks some
+// of them, over this node's own connections, to connect to this node's port at the address that they have for it. If
+// most of the nodes that answer cannot, although they reach each other, this node's port is blocked, and its
+// leaderships should be transferred.
 //
-// One bad round has no effect, nor does the answer of a node that itself reaches few others: that
-// node may be cut off. A node that was suspended while it waited for answers drops them. A node
-// that receives some of the connection attempts is probably slow rather than blocked, and waits for
-// more rounds.
+// One bad round has no effect. The answer of a node that reaches few other nodes has no effect either, because that
+// node may be isolated. A node that was suspended while it waited for answers drops them. A node that receives some
+// of the connection attempts is probably slow rather than blocked, and waits for more rounds.
 //
-// New makes a Monitor, which works while Run does; it also is the service that the other nodes ask.
-// All methods may be called concurrently.
+// New returns a Monitor, which works while Run does. It is also the service that other nodes ask. All methods are
+// safe for concurrent use.
 package reach
 
 import (
@@ -36,7 +34,7 @@ import (
 // Node is another node of the cluster.
 type Node struct {
 	ID string
-	// Router means that clients use it: it has to reach the leader.
+	// Router means that the node has the role router, so it has to reach the leaders.
 	Router bool
 }
 
@@ -44,48 +42,45 @@ type Node struct {
 type Config struct {
 	// Nodes lists the other nodes.
 	Nodes func() []Node
-	// Ask asks a node whether it reaches this one.
+	// Ask asks a node whether it can reach this one.
 	Ask func(ctx context.Context, id string) (*metapb.ReachResponse, error)
-	// Try tries to reach a node; the error is the reason of a failure. ErrUnknown means that the
-	// result is unknown.
+	// Try tries to reach a node. The error is the reason of a failure. ErrUnknown means that the result is unknown.
 	Try func(ctx context.Context, id string) error
-	// HandOn is called after each round in which others cannot reach this node, but not while an
-	// earlier call runs. It should transfer this node's leaderships, but not to the nodes in avoid,
-	// which no node reaches either.
+	// HandOn is called after each round in which others cannot reach this node, unless an earlier call is still
+	// running. It should transfer this node's leaderships, but not to the nodes in avoid, which no node reaches
+	// either.
 	HandOn func(ctx context.Context, avoid []string)
-	// Alone, if not nil, is called with true when no other node has answered for some rounds, and
-	// with false when one answers again.
+	// Alone, if not nil, is called with true when no other node has answered for some rounds, and with false when one
+	// answers again.
 	Alone func(alone bool)
-	// Logger receives a line when others cannot reach this node, when none answers it, and when
-	// that ends. The default value discards them.
+	// Logger logs when others cannot reach this node, when no node answers, and when that ends. If it is nil, nothing
+	// is logged.
 	Logger *slog.Logger
 
 	// Every is the interval between rounds. The default value is 1 s.
 	Every time.Duration
-	// Patience is the time limit for an answer. The default value is 1500 ms; the node that is
-	// asked uses 1 s.
+	// Patience is the time limit for an answer. The default value is 1500 ms. The node that is asked uses 1 s.
 	Patience time.Duration
 }
 
-// maxAsked is the maximum number of nodes that are asked in a round: all in most clusters, in
-// larger ones a random choice, different each time.
+// maxAsked is the maximum number of nodes that are asked in a round. In larger clusters they are a new random choice
+// in each round.
 const maxAsked = 8
 
-// The scores of rounds, and the limit from which others count as unable to reach this node: two
-// consecutive bad rounds, or five if this node receives their connection attempts.
+// These are the scores of rounds, and the limit at which others count as unable to reach this node: two consecutive
+// bad rounds, or five if this node receives their connection attempts.
 const (
 	pointsDeaf  = 5
 	pointsSlow  = 2
 	pointsShut  = 10
-	lateAnswers = 500 * time.Millisecond // beyond Patience: this process was suspended
+	lateAnswers = 500 * time.Millisecond // the delay beyond Patience after which this process must have been suspended
 )
 
-// silentRounds is the number of consecutive rounds without an answer after which a node is reported
-// as silent, and after which, if no node answers, this node counts as alone.
+// silentRounds is the number of consecutive rounds without an answer after which a node is reported as silent. If no
+// node has answered for as many rounds, this node counts as alone.
 const silentRounds = 5
 
-// Fault is a node that answers this one and cannot reach it, or, if Silent is set, one that does
-// not answer.
+// Fault is a node that answers this one but cannot reach it or, if Silent is set, a node that does not answer.
 type Fault struct {
 	Node, Reason string
 	Silent       bool
@@ -110,7 +105,7 @@ type Monitor struct {
 	avoid           []string
 }
 
-// fault is a node's reason, and the number of consecutive rounds with it.
+// fault is the reason for a fault, and the number of consecutive rounds with it.
 type fault struct {
 	reason string
 	rounds int
@@ -142,7 +137,7 @@ func New(cfg Config) *Monitor {
 func (m *Monitor) Run(ctx context.Context) error {
 	var handing sync.WaitGroup
 	defer handing.Wait()
-	defer m.note(nil, nil) // a stopping node reports nothing about others
+	defer m.note(nil, nil) // a stopping node reports no faults of others
 	free := make(chan struct{}, 1)
 	free <- struct{}{}
 	for {
@@ -168,7 +163,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 	}
 }
 
-// answer is the answer of a node; resp is nil if it has no result, or did not answer.
+// answer is the answer of a node. resp is nil if the node has no result or did not answer.
 type answer struct {
 	node     Node
 	answered bool
@@ -283,8 +278,8 @@ func (m *Monitor) judge(began time.Time, nodes []Node, answers []answer) {
 	m.score(all, routers, slow)
 }
 
-// score adds points for a round; once there are enough, others count as unable to reach this node.
-// slow reports whether a node that cannot reach this one was heard from during the round.
+// score adds points for a round. At the limit, others count as unable to reach this node. slow means that a node that
+// cannot reach this one was heard from during the round.
 func (m *Monitor) score(all, routers tally, slow bool) {
 	switch {
 	case all.votes == 0: // no information
@@ -322,7 +317,7 @@ func (m *Monitor) hear(a answer) {
 	f.rounds++
 }
 
-// tally counts the nodes that reach this node and the ones that cannot.
+// tally counts the nodes that can reach this node, and those that cannot.
 type tally struct{ votes, cannot int }
 
 func (t *tally) add(cannot bool) {
@@ -332,11 +327,10 @@ func (t *tally) add(cannot bool) {
 	}
 }
 
-// most reports whether a majority cannot.
+// most reports whether a majority of the nodes cannot reach this node.
 func (t *tally) most() bool { return 2*t.cannot > t.votes }
 
-// forget drops answers of nodes that were removed, and old ones: not all nodes are asked in each
-// round.
+// forget drops answers of removed nodes, and old answers: not all nodes are asked in each round.
 func (m *Monitor) forget(nodes []Node) {
 	known := map[string]bool{}
 	for _, n := range nodes {
@@ -362,8 +356,7 @@ func (m *Monitor) state() (avoid []string, shut bool) {
 	return slices.Clone(m.avoid), m.shut
 }
 
-// Unreachable reports whether this node should lead nothing, because too many nodes cannot reach
-// it.
+// Unreachable reports whether this node should lead no group, because too many nodes cannot reach it.
 func (m *Monitor) Unreachable() bool {
 	_, shut := m.state()
 	return shut

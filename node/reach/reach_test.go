@@ -17,16 +17,16 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// world is a set of nodes that probe each other. cut has the pairs of nodes of which the first cannot
-// open a connection to the second, or call it; answers still arrive.
+// world is a set of nodes that probe each other. cut contains pairs of nodes: the first cannot open a connection to
+// the second, nor call it, but answers still arrive.
 type world struct {
 	mu       sync.Mutex
 	monitors map[string]*Monitor
 	nodes    []Node
 	cut      map[[2]string]bool
 	dead     map[string]bool
-	old      map[string]bool // does not support this service
-	slow     map[string]bool // receives calls, but answers none in time
+	old      map[string]bool // nodes that do not support this service
+	slow     map[string]bool // nodes that receive calls but do not answer in time
 	handed   map[string]int
 	avoided  map[string][]string
 }
@@ -106,14 +106,14 @@ func (w *world) run(t *testing.T, d time.Duration) {
 	wg.Wait()
 }
 
-// deaf cuts all connections to a node; answers to its own requests still arrive.
+// deaf blocks all connections to a node. Answers to its own requests still arrive.
 func (w *world) deaf(id string) {
 	for _, n := range w.nodes {
 		w.cut[[2]string{n.ID, id}] = true
 	}
 }
 
-// mute cuts all connections from a node.
+// mute blocks all connections from a node.
 func (w *world) mute(id string) {
 	for _, n := range w.nodes {
 		w.cut[[2]string{id, n.ID}] = true
@@ -139,38 +139,38 @@ func TestWhoIsUnreachable(t *testing.T) {
 		from  string // node:the nodes that cannot reach it
 		avoid string // node:the nodes to which it does not transfer
 	}{
-		{"all is well", "a b c", func(*world) {}, "", "", ""},
+		{"all nodes reach each other", "a b c", func(*world) {}, "", "", ""},
 		{"alone", "a", func(*world) {}, "", "", ""},
-		{"a port that nobody reaches", "a b c", func(w *world) { w.deaf("a") }, "a", "a:b c", "a:"},
+		{"a port that no node can reach", "a b c", func(w *world) { w.deaf("a") }, "a", "a:b c", "a:"},
 		{"two of five", "a b c d e", func(w *world) { w.deaf("a"); w.deaf("b") }, "a b", "a:c d e", "a:"},
 		{"one of ten, of which eight are asked", "a b c d e f g h i j", func(w *world) { w.deaf("a") }, "a", "", "a:"},
-		{"one does not reach it", "a b c d", func(w *world) { w.cut[[2]string{"b", "a"}] = true }, "", "a:b", ""},
-		{"nor do half", "a b c d e", func(w *world) {
+		{"one node cannot reach it", "a b c d", func(w *world) { w.cut[[2]string{"b", "a"}] = true }, "", "a:b", ""},
+		{"half of the nodes cannot reach it", "a b c d e", func(w *world) {
 			w.cut[[2]string{"b", "a"}], w.cut[[2]string{"c", "a"}] = true, true
 		}, "", "a:b c", ""},
-		{"who reaches nobody says nothing of others", "a b c", func(w *world) {
+		{"a node that reaches no other has no opinion", "a b c", func(w *world) {
 			w.mute("b")
 			w.dead["c"] = true
 		}, "", "", ""},
-		{"two of three reach nobody", "a b c d", func(w *world) { w.mute("b"); w.mute("c") }, "", "", ""},
+		{"two of three reach no other node", "a b c d", func(w *world) { w.mute("b"); w.mute("c") }, "", "", ""},
 		{"all but one are down", "a b c", func(w *world) { w.deaf("a"); w.dead["c"] = true }, "", "", ""},
 		{"one of the others is down", "a b c d", func(w *world) { w.deaf("a"); w.dead["d"] = true }, "", "", ""},
 		{"one of four others is down", "a b c d e", func(w *world) { w.deaf("a"); w.dead["e"] = true }, "a", "a:b c d", "a:"},
-		{"the only router does not reach it", "a b c d r1", func(w *world) {
+		{"the only router cannot reach it", "a b c d r1", func(w *world) {
 			w.cut[[2]string{"r1", "a"}] = true
 		}, "a", "a:r1", "a:"},
 		{"nor two", "a b c d r1", func(w *world) {
 			w.cut[[2]string{"r1", "a"}], w.cut[[2]string{"r1", "b"}] = true, true
 		}, "a b", "a:r1", "a:b"},
-		{"one of two routers does not", "a b c d r1 r2", func(w *world) {
+		{"one of two routers cannot reach it", "a b c d r1 r2", func(w *world) {
 			w.cut[[2]string{"r1", "a"}] = true
 		}, "", "a:r1", ""},
-		{"a router that reaches nobody", "a b c d r1", func(w *world) { w.mute("r1") }, "", "", ""},
+		{"a router that reaches no other node", "a b c d r1", func(w *world) { w.mute("r1") }, "", "", ""},
 		{"older programs have no opinion", "a b c d", func(w *world) {
 			w.deaf("a")
 			w.old["b"], w.old["c"] = true, true
 		}, "a", "a:d", "a:"},
-		{"cut off altogether", "a b c", func(w *world) { w.deaf("a"); w.mute("a") }, "", "", ""},
+		{"isolated in both directions", "a b c", func(w *world) { w.deaf("a"); w.mute("a") }, "", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -191,10 +191,10 @@ func TestWhoIsUnreachable(t *testing.T) {
 					if node, want, _ := strings.Cut(c.from, ":"); node == id && strings.Join(from, " ") != want {
 						t.Errorf("%s cannot be reached from %v, want %s", id, from, want)
 					} else if c.want == "" && c.from == "" && len(from) > 0 {
-						t.Errorf("%s cannot be reached from %v, want from nobody", id, from)
+						t.Errorf("%s cannot be reached from %v, want from none", id, from)
 					}
 					if handed := w.handed[id] > 0; handed != m.Unreachable() {
-						t.Errorf("%s: handed on is %v, unreachable is %v", id, handed, m.Unreachable())
+						t.Errorf("%s: leaderships transferred: %v, unreachable: %v", id, handed, m.Unreachable())
 					}
 					if node, want, _ := strings.Cut(c.avoid, ":"); node == id && strings.Join(w.avoided[id], " ") != want {
 						t.Errorf("%s avoids %v, want %q", id, w.avoided[id], want)
@@ -205,8 +205,8 @@ func TestWhoIsUnreachable(t *testing.T) {
 	}
 }
 
-// TestTimes checks that a blocked port is noticed within 3.5 s, an open one within 2.5 s, and a
-// slow one only after several more seconds.
+// TestTimes checks that a blocked port is noticed within 3.5 s, an open port within 2.5 s, and a slow node only after
+// several more seconds.
 func TestTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld("a b c")
@@ -235,23 +235,22 @@ func TestTimes(t *testing.T) {
 		}
 		time.Sleep(3300 * time.Millisecond)
 		set(func() { w.deaf("a") })
-		until("a shut port", true, 3500*time.Millisecond)
+		until("a blocked port", true, 3500*time.Millisecond)
 		set(func() { clear(w.cut) })
-		until("an open one", false, 2500*time.Millisecond)
+		until("an open port", false, 2500*time.Millisecond)
 		set(func() { w.slow["a"] = true })
 		if took := until("a slow node", true, 10*time.Second); took < 4*time.Second {
-			t.Errorf("a node that hears the others try counts as unreachable after %s already", took)
+			t.Errorf("a node that receives the connection attempts counts as unreachable after only %s", took)
 		}
 		set(func() { clear(w.slow) })
-		until("a node that is quick again", false, 2500*time.Millisecond)
+		until("a node that is fast again", false, 2500*time.Millisecond)
 		if len(w.monitors["a"].Faults()) > 0 {
 			t.Errorf("faults are left: %v", w.monitors["a"].Faults())
 		}
 	})
 }
 
-// TestStoodStill checks that the answers of a round are dropped if this process was suspended
-// during it.
+// TestStoodStill checks that the answers of a round are dropped if this process was suspended during the round.
 func TestStoodStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stall := time.Duration(0)
@@ -268,7 +267,7 @@ func TestStoodStill(t *testing.T) {
 			m.round(t.Context())
 		}
 		if m.Unreachable() || len(m.Faults()) > 0 {
-			t.Error("answers that came after a standstill count")
+			t.Error("answers that arrived after a suspension count")
 		}
 		stall = 0
 		m.round(t.Context())
@@ -282,7 +281,7 @@ func TestStoodStill(t *testing.T) {
 	})
 }
 
-// TestBounds checks that probes of unknown nodes, and frequent probes, cost little.
+// TestBounds checks that probes of unknown nodes, and frequent probes, use few resources.
 func TestBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan struct{})
@@ -299,7 +298,7 @@ func TestBounds(t *testing.T) {
 			HandOn: func(context.Context, []string) {},
 		})
 		if _, err := m.Reach(t.Context(), &metapb.ReachRequest{NodeId: "x"}); status.Code(err) != codes.FailedPrecondition {
-			t.Errorf("a node that is not known: %v, want no opinion", err)
+			t.Errorf("a node that is not known: %v, want no result", err)
 		}
 		var wg sync.WaitGroup
 		for range cap(m.trying) {
@@ -312,7 +311,7 @@ func TestBounds(t *testing.T) {
 		}
 		synctest.Wait()
 		if _, err := m.Reach(t.Context(), &metapb.ReachRequest{NodeId: "a"}); status.Code(err) != codes.ResourceExhausted {
-			t.Errorf("one more than is tried at a time: %v", err)
+			t.Errorf("one more than may be tried at a time: %v", err)
 		}
 		close(hold)
 		wg.Wait()
@@ -352,8 +351,8 @@ func TestAlone(t *testing.T) {
 	})
 }
 
-// TestSilent checks that two nodes that do not reach each other report each other, transfer no
-// leadership, and withdraw the report when they reach each other again.
+// TestSilent checks that two nodes that do not reach each other report each other, transfer no leadership, and
+// withdraw the report when they reach each other again.
 func TestSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld("a b c")
@@ -363,16 +362,16 @@ func TestSilent(t *testing.T) {
 			"a": {{Node: "b", Silent: true}}, "b": {{Node: "a", Silent: true}}, "c": nil,
 		} {
 			if got := w.monitors[id].Faults(); !slices.Equal(got, want) {
-				t.Errorf("%s names %v, want %v", id, got, want)
+				t.Errorf("%s reports %v, want %v", id, got, want)
 			}
 			if w.handed[id] > 0 || w.monitors[id].Unreachable() {
-				t.Errorf("%s hands on what it leads", id)
+				t.Errorf("%s transfers its leaderships", id)
 			}
 		}
 		clear(w.cut)
 		w.run(t, 3*time.Second)
 		if got := w.monitors["a"].Faults(); len(got) > 0 {
-			t.Errorf("a names %v, which answers again", got)
+			t.Errorf("a reports %v, which answers again", got)
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// tryFor is the time limit for trying to reach a node that asks whether it can be reached.
+// tryFor is the time limit of a connection attempt for a node that asks whether it can be reached.
 const tryFor = time.Second
 
 // maxReason is the maximum length of the reason in an answer, in bytes.
@@ -56,13 +56,13 @@ func (m *Monitor) Echo(_ context.Context, req *metapb.EchoRequest) (*metapb.Echo
 	return &metapb.EchoResponse{}, nil
 }
 
-// connected reports whether this node reached most of the other nodes, without but, in its last
-// round. It returns true if there are no others.
+// connected reports whether this node reached most of the other nodes, except but, in its last round. It returns true
+// if there are no others.
 func (m *Monitor) connected(but string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.asked == nil {
-		return false // it has not had a round yet
+		return false // this node has had no round yet
 	}
 	asked, answered := 0, 0
 	for id := range m.asked {

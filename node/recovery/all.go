@@ -12,35 +12,34 @@ import (
 	"cordwood/node"
 )
 
-// action is what a plan does with the folder's member of one group.
+// action is what a plan does with the copy of one group in the folder.
 type action string
 
 const (
-	goOn     action = "recover" // continue alone, with this copy
-	setAside action = "retire"  // retire the member of the metadata group: the group was recovered elsewhere
-	leave    action = "leave"   // leave it as it is
+	goOn     action = "recover" // the group continues with this copy alone
+	setAside action = "retire"  // the metadata group was recovered in another folder: retire its member
+	leave    action = "leave"   // nothing is changed
 	cannot   action = "cannot"  // the copy cannot be used
 )
 
-// step is the part of a plan for one group.
+// step is the part of a plan that is about one group.
 type step struct {
 	group   string
-	id      uint32 // of the shard
+	id      uint32 // id of the shard
 	isShard bool
 	action  action
 	why     string
 	mine    *copyOf
-	better  bool // another copy has more entries, so this one is left
+	better  bool // another copy has more entries, so this copy is not used
 }
 
-// recoverAll recovers every group that the folder has a member of and that needs it: the shards
-// first and the metadata last, so that a node that is started after a partial run still waits for
-// the others.
+// recoverAll recovers every group that needs it and that the folder has a member of. It recovers the metadata last,
+// so that a node that is started after a partial run still waits for the others.
 func recoverAll(cfg Config, data *node.Offline, p *printer) error {
 	others, err := openAll(cfg.Compare, data)
 	defer func() {
 		for _, o := range others {
-			_ = o.Close() // this only unlocks it
+			_ = o.Close() // this only unlocks the folder
 		}
 	}()
 	if err != nil {
@@ -126,7 +125,7 @@ func planStep(s step, data *node.Offline, others []*node.Offline) step {
 		s.action, s.why = leave, "this node is its only voter: it needs no other node"
 		return s
 	case !slices.Contains(s.mine.Voters, data.NodeID):
-		s.action, s.why = leave, "this node has no vote in it, and may lack a part: recover it by itself (--group "+
+		s.action, s.why = leave, "this node has no vote in it, and may lack entries: recover it by itself (--group "+
 			s.group+") if no other copy is left"
 		return s
 	}
@@ -134,7 +133,7 @@ func planStep(s step, data *node.Offline, others []*node.Offline) step {
 		c, err := look(o, s.id, s.isShard)
 		switch {
 		case err != nil:
-			continue // it has no copy, or a damaged one
+			continue // the folder has no copy, or a damaged one
 		case !s.isShard && slices.Equal(c.Voters, []string{o.NodeID}):
 			s.action, s.why = setAside, "it was recovered in "+o.Path+": this member is retired"
 			return s
@@ -143,7 +142,7 @@ func planStep(s step, data *node.Offline, others []*node.Offline) step {
 			return s
 		case c.newer(s.mine):
 			s.action, s.better = leave, true
-			s.why = fmt.Sprintf("another copy has more, in %s: up to entry %d of term %d, this one up to %d of term %d",
+			s.why = fmt.Sprintf("another copy, in %s, has more entries: up to entry %d of term %d, this one up to %d of term %d",
 				o.Path, c.LastIndex, c.LastTerm, s.mine.LastIndex, s.mine.LastTerm)
 			return s
 		}
@@ -168,8 +167,8 @@ func answersTCP(addr string) bool {
 	return err == nil
 }
 
-// stillThere refuses a plan while another voter of one of its groups answers: with that voter the
-// group may have a majority, or the voter may have the better copy.
+// stillThere returns an error if another voter of one of the groups of the plan answers. With that voter the group
+// may have a majority, or the voter may have the better copy.
 func stillThere(cfg Config, plan []step) error {
 	answers := cfg.Answers
 	if answers == nil {
@@ -212,24 +211,26 @@ func stillThere(cfg Config, plan []step) error {
 		if s.action != goOn {
 			continue
 		}
-		n := 1 // counts this node
+		n := 1 // this node
 		for _, id := range s.others() {
 			if slices.Contains(there, id) {
 				n++
 			}
 		}
 		if n > len(s.mine.Voters)/2 {
-			return fmt.Errorf("nothing was changed: something answers for %s. With this node that is %d of the %d "+
+			return fmt.Errorf("nothing was changed: a process answers at the address of %s. With this node that is %d of "+
+				"the %d "+
 				"voters of %s, a majority: start this node, and nothing is lost. If new nodes with empty folders run "+
 				"there, give --others-are-gone", who, n, len(s.mine.Voters), s.group)
 		}
 	}
-	return fmt.Errorf("nothing was changed: something answers for %s, which may have the newer copy. Stop it, and "+
+	return fmt.Errorf("nothing was changed: a process answers at the address of %s, which may have the newer copy. "+
+		"Stop it, and "+
 		"give its folder with --compare. If a new node with an empty folder runs there, give --others-are-gone", who)
 }
 
-// carryOut executes the plan in its order. If a step fails, the earlier steps stay done: the
-// command can be repeated.
+// carryOut executes the plan in its order. If a step fails, the earlier steps stay done, and the command can be
+// repeated.
 func carryOut(plan []step, data *node.Offline, p *printer) error {
 	for _, s := range plan {
 		var err error

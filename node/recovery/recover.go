@@ -1,8 +1,8 @@
-// Package recovery makes one data folder's replica of a shard, or its member of the metadata group,
-// continue alone after most of the others were lost. It works on folders of stopped servers.
+// Package recovery makes the replica of a shard, or the member of the metadata group, in one data folder continue
+// alone after most of the others were lost. It works on folders of stopped servers.
 //
-// It cannot know which rows the lost members had: it prints what it finds, and does nothing unless
-// the caller accepts that data is lost.
+// It cannot know which rows the lost members had: it prints what it finds, and changes nothing unless the caller
+// accepts the loss of data.
 package recovery
 
 import (
@@ -27,37 +27,35 @@ import (
 // Config selects what to recover. DataDir and Group are required.
 type Config struct {
 	DataDir string
-	// Group is "meta", or "shard/" and the number of a shard; "all" for every group that the folder
-	// has a member of; or "node", for a data folder that the cluster refuses because it is older
-	// than the cluster's record of it.
+	// Group is the group to recover: "meta", or "shard/" and the number of a shard. "all" means every group that the
+	// folder has a member of. "node" is for a data folder that the cluster refuses because it is older than the
+	// cluster's record of it.
 	Group string
 	// Compare lists the available data folders of other members.
 	Compare []string
-	// Accept makes Run change the folder; otherwise it only prints what it would do.
+	// Accept makes Run change the folder. Otherwise it only prints what it would do.
 	Accept bool
-	// Retire, for the metadata group, retires the member in DataDir instead.
+	// Retire, for the metadata group, retires the member in DataDir instead of recovering it.
 	Retire bool
-	// OthersGone, for all groups, continues although a process answers at the address of another
-	// member.
+	// OthersGone, for all groups, continues even if a process answers at the address of another member.
 	OthersGone bool
-	// Answers reports whether a process listens at the address of a node. The default value tries
-	// to connect.
+	// Answers reports whether a process listens at the address of a node. The default function tries to connect.
 	Answers func(addr string) bool
 }
 
 // ErrNotAccepted is returned when something could be done but Config.Accept is not set.
 var ErrNotAccepted = errors.New("nothing was changed: give --accept-data-loss to do it")
 
-// copyOf is a folder's copy of the group.
+// copyOf is the copy of the group in a folder.
 type copyOf struct {
 	folder, node string
 	replica.Copy
 	incarnation uint32
-	unfinished  bool              // a recovery of the shard was interrupted
+	unfinished  bool              // the last addresses of nodes that the folder has
 	addrs       map[string]string // of nodes, the last ones that the folder has
 }
 
-// nodes returns nodes for display: their ids, with their last addresses.
+// nodes returns nodes for display: their ids with their last addresses.
 func (c *copyOf) nodes(ids []string) string {
 	if len(ids) == 0 {
 		return "none"
@@ -93,7 +91,7 @@ func (c *copyOf) newer(d *copyOf) bool {
 	return c.LastTerm > d.LastTerm || c.LastTerm == d.LastTerm && c.LastIndex > d.LastIndex
 }
 
-// Run prints to w what the folder has and what would be lost, and then does it if Accept is set.
+// Run prints to w what the folder contains and what would be lost. If Accept is set, it then recovers the group.
 func Run(cfg Config, w io.Writer) error {
 	id, isShard, err := parseGroup(cfg.Group)
 	if err != nil {
@@ -106,7 +104,7 @@ func Run(cfg Config, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = data.Close() }() // this only unlocks it
+	defer func() { _ = data.Close() }() // this only unlocks the folder
 	p := &printer{w: w}
 	switch cfg.Group {
 	case groupNode:
@@ -176,10 +174,10 @@ func recoverOnlyMeta(data *node.Offline, p *printer) error {
 	}
 	p.line("Before any other node that was a member is started again, run on it:")
 	p.line("  cordwood recover --group meta --retire --accept-data-loss --data-dir FOLDER")
-	p.line("Otherwise those could continue as a metadata group of their own. Then start this node first.")
-	p.line("Members whose folders are lost stay listed as down. One that is started with an empty folder at the " +
-		"address, and with the name, of a former one takes its place: the cluster removes the former one a minute later. " +
-		"Remove others with 'cordwood node remove NODE'.")
+	p.line("Otherwise those members could continue as a separate metadata group. Then start this node first.")
+	p.line("Members whose folders are lost stay listed as down. A node that is started with an empty folder at the " +
+		"address, and with the name, of a former node replaces it: the cluster removes the former node a minute later. " +
+		"Remove other nodes with 'cordwood node remove NODE'.")
 	return p.err
 }
 
@@ -202,8 +200,8 @@ func recoverMeta(data *node.Offline, p *printer) error {
 	}
 	p.line("done: node %s is the only member of the metadata group.", data.NodeID)
 	if !raised {
-		p.line("NOTE: the cluster uses a protocol version in which ids are not kept apart from those that the lost " +
-			"members gave. Tables that are created now may get ids of tables that this copy does not know: raise the " +
+		p.line("NOTE: the cluster uses a protocol version in which new ids may equal ids that the lost " +
+			"members assigned. Tables that are created now may get ids of tables that this copy does not have: raise the " +
 			"version soon, by running new programs everywhere.")
 	}
 	return p.err
@@ -233,7 +231,7 @@ func parseGroup(group string) (id uint32, isShard bool, err error) {
 	return uint32(n), true, nil
 }
 
-// look reads a folder's copy of the group.
+// look reads the copy of the group in a folder.
 func look(data *node.Offline, id uint32, isShard bool) (*copyOf, error) {
 	c := &copyOf{folder: data.Path, node: data.NodeID, addrs: registry.Kept(filepath.Join(data.Path, "PEERS"))}
 	if !isShard {
@@ -247,7 +245,7 @@ func look(data *node.Offline, id uint32, isShard bool) (*copyOf, error) {
 	return c, err
 }
 
-// compare describes the copy of another folder, and reports whether it may have more entries.
+// compare describes the copy in another folder, and reports whether it may have more entries.
 func compare(
 	p *printer, dir string, data *node.Offline, mine *copyOf, id uint32, isShard bool,
 ) (newer bool, err error) {
@@ -284,17 +282,17 @@ func warn(p *printer, cfg Config, mine *copyOf, best bool) {
 		"voters are "+
 		"lost: %s. Entries of this log that were never acknowledged take effect.", mine.nodes(others))
 	if !best {
-		p.line("WARNING: another given folder has more than this one: recover that one instead.")
+		p.line("WARNING: another given folder has more entries than this one: recover that folder instead.")
 	}
 	if len(cfg.Compare) < len(others) {
-		p.line("NOTE: %d of %d other voters were compared; --compare FOLDER looks at more of them.", len(cfg.Compare),
+		p.line("NOTE: %d of %d other voters were compared; use --compare FOLDER to compare more.", len(cfg.Compare),
 			len(others))
 	}
 	p.line("Try to start enough of the other nodes first: with a majority of the voters nothing is lost.")
 }
 
-// The values of Config.Group other than shards: the metadata group, every group that the folder has
-// a member of, and the folder itself.
+// These are the values of Config.Group other than shards: the metadata group, every group that the folder has a
+// member of, and the folder itself.
 const (
 	groupMeta = "meta"
 	groupAll  = "all"
@@ -308,13 +306,14 @@ func readmit(cfg Config, data *node.Offline, p *printer) error {
 		return err
 	}
 	p.line("data folder %s of node %s, cluster %s", data.Path, data.NodeID, data.ClusterID)
-	p.line("WARNING: the node continues with this folder, although the cluster may have seen a newer one: start that " +
+	p.line("WARNING: the node continues with this folder, although the cluster may have a newer one on record: " +
+		"start that folder " +
 		"one " +
 		"instead if it still exists. Of shards that have no other replica, everything newer than this folder is lost. " +
-		"Replicas that exist elsewhere are rebuilt from there; an empty folder serves them as well.")
+		"Replicas that also exist on other nodes are rebuilt from those; for them, an empty folder is as good.")
 	if data.Meta {
 		p.line("NOTE: the node is a member of the metadata group. Start it only while the other members are up: " +
-			"until it has caught up with them, its vote could let one lead that lacks commands.")
+			"until it has caught up with them, its vote could elect a leader that lacks commands.")
 	}
 	if p.err != nil {
 		return p.err
@@ -349,11 +348,11 @@ func retireMember(data *node.Offline, p *printer) error {
 	if err != nil {
 		return fmt.Errorf("retire the member of the metadata group in %s: %w", data.Path, err)
 	}
-	p.line("done: the member of the metadata group is in %s now.", aside)
+	p.line("done: the folder of the member of the metadata group is now %s.", aside)
 	return p.err
 }
 
-// printer writes lines and remembers the first error.
+// printer writes lines and keeps the first error.
 type printer struct {
 	w   io.Writer
 	err error

@@ -13,8 +13,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// relay forwards connections to addr. After stall, the existing connections deliver nothing more, as
-// after a lost route, but new ones work.
+// relay forwards connections to addr. After stall, the existing connections deliver nothing, as after a lost route,
+// but new ones work.
 func relay(t *testing.T, addr string) (relayed string, stall func()) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -74,8 +74,7 @@ func relay(t *testing.T, addr string) (relayed string, stall func()) {
 	}
 }
 
-// TestDialAnew checks that a node is reached by a new connection if the existing one is dead but still
-// open.
+// TestDialAnew checks that a node is reached over a new connection if the existing one is dead but still open.
 func TestDialAnew(t *testing.T) {
 	r := newRegistry(t, "")
 	addr, stop := node(t, "a", "127.0.0.1:0")
@@ -109,7 +108,7 @@ func TestDialAnew(t *testing.T) {
 	}
 	closeAnew()
 	if ask(anew, time.Second) == nil {
-		t.Error("a closed connection answers")
+		t.Error("a call over a closed connection succeeded")
 	}
 	if again, err := r.Dial("a"); err != nil || again != kept {
 		t.Errorf("Dial returns another connection than before: %v", err)

@@ -7,12 +7,11 @@ import (
 	"os"
 )
 
-// fileVersion is the version of the file of addresses. A newer one is ignored: the addresses are
-// learned again.
+// fileVersion is the version of the file of addresses. A newer version is ignored: the addresses are learned again.
 const fileVersion = 1
 
-// kept is the content of the file. It only helps to find the others sooner, or without seeds: it
-// may be lost or out of date at any time.
+// kept is the content of the file. It only helps to find the others sooner, or without seeds. It may be lost or out
+// of date at any time.
 type kept struct {
 	Version int        `json:"version"`
 	Nodes   []keptNode `json:"nodes"`
@@ -24,8 +23,8 @@ type keptNode struct {
 	Roles []string `json:"roles,omitempty"`
 }
 
-// Kept returns the last addresses of nodes, by id, from the file of a node that does not run. It is
-// empty if the file does not exist, or cannot be read.
+// Kept returns the last addresses of nodes, by id, from the file of a node that does not run. It is empty if the file
+// does not exist or cannot be read.
 func Kept(file string) map[string]string {
 	out := map[string]string{}
 	var k kept

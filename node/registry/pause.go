@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// After a failed dial a node is not dialed for a pause, which doubles with each failure: each raft
-// group and each request would dial otherwise. A caller meanwhile receives the error of the last
-// dial. The pause is short, so that a node that is back is reached at once, and ends when the node
-// is heard from.
+// After a failed dial a node is not dialed for a pause, which doubles with each failure. Otherwise each raft group
+// and each request would dial. During the pause, callers receive the error of the last dial. The pause is short, so
+// that a returning node is reached soon. It ends when the node is heard from.
 const (
 	firstPause = 50 * time.Millisecond
 	mostPause  = 400 * time.Millisecond
@@ -16,12 +15,12 @@ const (
 
 // absence is the state of a node that could not be reached.
 type absence struct {
-	err   error // of the last dial
+	err   error // error of the last dial
 	pause time.Duration
 	until time.Time
 }
 
-// away returns why a node is not dialed now, or nil.
+// away returns the reason why a node is not dialed now, or nil.
 func (r *Registry) away(id string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -31,7 +30,7 @@ func (r *Registry) away(id string) error {
 	return nil
 }
 
-// missed records that a node could not be reached, reached that it could.
+// missed records that a node could not be reached. reached records that it could.
 func (r *Registry) missed(id string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

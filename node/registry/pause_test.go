@@ -14,8 +14,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// TestDeadNodeIsDialedSeldom checks that a node that is down is dialed a few times a second, whatever
-// the number of callers, and at once when it reports again.
+// TestDeadNodeIsDialedSeldom checks that a node that is down is dialed only a few times a second, whatever the number
+// of callers, and at once when it reports again.
 func TestDeadNodeIsDialedSeldom(t *testing.T) {
 	r := newRegistry(t, "")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -24,7 +24,7 @@ func TestDeadNodeIsDialedSeldom(t *testing.T) {
 	}
 	addr := l.Addr().String()
 	var dials atomic.Int64
-	go func() { // it accepts connections and closes them: each dial fails and is counted
+	go func() { // accept connections and close them: each dial fails and is counted
 		for {
 			c, err := l.Accept()
 			if err != nil {
@@ -43,10 +43,10 @@ func TestDeadNodeIsDialedSeldom(t *testing.T) {
 	defer cancel()
 	begin := time.Now()
 	var wg sync.WaitGroup
-	for range 4 { // as routers do, which retry requests for a shard that the node led
+	for range 4 { // like routers, which retry requests for a shard that the node led
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				_, _ = metapb.NewDiscoveryClient(conn).Hello(ctx, &metapb.HelloRequest{}) // it is down
+				_, _ = metapb.NewDiscoveryClient(conn).Hello(ctx, &metapb.HelloRequest{}) // the node is down
 				conn.(*grpc.ClientConn).ResetConnectBackoff()
 				_ = r.Knock(ctx, "a")
 				<-time.After(time.Millisecond)
@@ -54,7 +54,7 @@ func TestDeadNodeIsDialedSeldom(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	// 4 callers may dial at the same time before one of them records a failure.
+	// The 4 callers may dial at the same time before one of them records a failure.
 	most := int64(4 * (4 + time.Since(begin)/mostPause + 1))
 	if n := dials.Load(); n == 0 || n > most {
 		t.Errorf("the node was dialed %d times in %s, want some and at most %d", n,
@@ -74,6 +74,6 @@ func TestDeadNodeIsDialedSeldom(t *testing.T) {
 	}
 	r.Seen("a", addr, nil)
 	if err := r.Knock(t.Context(), "a"); err != nil {
-		t.Errorf("a dial of a node that was just heard of: %v", err)
+		t.Errorf("a dial of a node that was just heard from: %v", err)
 	}
 }

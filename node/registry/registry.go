@@ -1,11 +1,11 @@
-// Package registry has the addresses of the nodes of a cluster, by id, and the connections to them.
+// Package registry contains the addresses of the nodes of a cluster, by id, and the connections to them.
 //
-// It learns addresses from the metadata (Learn), from nodes that answered or called (Seen), and
-// from the file that it keeps for the next start. Every dial looks the address up again, the newest
-// information first, and the other side must prove that it is the intended node; so a node may
-// change its address at any time, and another may take over its old one.
+// It learns addresses from the metadata (Learn), from nodes that answered or called (Seen, Told), and from the file
+// that it keeps for the next start. Every dial looks the address up again, the newest information first, and the
+// other side must prove that it is the intended node. So a node may change its address at any time, and another node
+// may take over its old address.
 //
-// Life cycle: New, Close. All methods may be called concurrently.
+// Life cycle: New, Close. All methods are safe for concurrent use.
 package registry
 
 import (
@@ -31,25 +31,25 @@ import (
 
 // Config configures a Registry. NodeID, Local and Member are required.
 type Config struct {
-	// NodeID is this node, which is called through Local, and through LocalTail for tails.
+	// NodeID is this node. Calls to it go through Local, and tails through LocalTail.
 	NodeID           string
 	Local, LocalTail grpc.ClientConnInterface
-	// Member returns this node's description for greetings; the node belongs to a cluster before
-	// the first dial.
+	// Member returns the description of this node for greetings. The node must belong to a cluster before the first
+	// dial.
 	Member func() rpcport.Member
 	Dialer rpcport.Dialer
-	// File keeps the addresses for the next start; empty if they are not kept.
+	// File keeps the addresses for the next start. If it is empty, they are not kept.
 	File string
-	// Options are the options of every connection for calls, TailOptions of connections for tails.
+	// Options are the options of connections for calls. TailOptions are the options of connections for tails.
 	Options, TailOptions []grpc.DialOption
 	Logger               *slog.Logger
 	// Now is the clock. The default value is time.Now.
 	Now func() time.Time
-	// DialTimeout limits one attempt to connect to one address. The default value is 1 s.
+	// DialTimeout is the time limit of one attempt to connect to one address. The default value is 1 s.
 	DialTimeout time.Duration
 }
 
-// Registry has the addresses of the other nodes.
+// Registry contains the addresses of the other nodes.
 type Registry struct {
 	cfg Config
 
@@ -57,25 +57,24 @@ type Registry struct {
 
 	mu     sync.Mutex // guards the fields below
 	nodes  map[string]*entry
-	toldBy map[string]int // by host: the number of nodes that are known only from its calls
+	toldBy map[string]int // by host, the number of nodes that are known only from its calls
 	told   int            // the sum of toldBy
 	saved  time.Time      // when the file was last written for a node known from calls
-	// removed has nodes that the metadata listed once and no longer list. They, or others, may
-	// still report them.
+	// removed contains nodes that the metadata no longer list. They, or others, may still report them.
 	removed map[string]bool
 	closed  bool
 }
 
 // entry is the information about a node.
 type entry struct {
-	node *metapb.Node // from the metadata; nil if they do not list it
-	// addrs are its possible addresses, the newest first.
+	node *metapb.Node // from the metadata; nil if they do not list the node
+	// addrs are the possible addresses of the node, newest first.
 	addrs []string
 	roles []string
-	conns [2]*grpc.ClientConn // one for calls, one for tails
+	conns [2]*grpc.ClientConn // one connection for calls, one for tails
 	plain bool                // the last call used no TLS
-	told  string              // the host, if the node is known only from calls of that host; else empty
-	heard time.Time           // when it was last heard from, if it is not listed
+	told  string              // the host if the node is known only from calls of that host, otherwise empty
+	heard time.Time           // when it was last heard from, if the metadata do not list it
 	absence
 }
 
@@ -104,7 +103,7 @@ func New(cfg Config) *Registry {
 	return r
 }
 
-// entry returns the entry of a node; the caller holds mu.
+// entry returns the entry of a node. The caller holds mu.
 func (r *Registry) entry(id string) *entry {
 	e := r.nodes[id]
 	if e == nil {
@@ -114,7 +113,7 @@ func (r *Registry) entry(id string) *entry {
 	return e
 }
 
-// put adds an address as the newest; the caller holds mu. It reports whether the address is new.
+// put adds an address as the newest, and reports whether it is new. The caller holds mu.
 func (r *Registry) put(e *entry, addr string) bool {
 	if addr == "" || len(e.addrs) > 0 && e.addrs[0] == addr {
 		return false
@@ -124,14 +123,14 @@ func (r *Registry) put(e *entry, addr string) bool {
 	if len(e.addrs) > maxAddrs {
 		last := e.addrs[maxAddrs:]
 		e.addrs = e.addrs[:maxAddrs]
-		if e.node != nil && slices.Contains(last, e.node.RpcAddr) { // callers must not remove this one
+		if e.node != nil && slices.Contains(last, e.node.RpcAddr) { // callers must not remove the address in the metadata
 			e.addrs[maxAddrs-1] = e.node.RpcAddr
 		}
 	}
 	return true
 }
 
-// add adds an address as the oldest; the caller holds mu.
+// add adds an address as the oldest. The caller holds mu.
 func (r *Registry) add(e *entry, addr string) bool {
 	if addr == "" || len(e.addrs) >= maxAddrs || slices.Contains(e.addrs, addr) {
 		return false
@@ -140,8 +139,8 @@ func (r *Registry) add(e *entry, addr string) bool {
 	return true
 }
 
-// Learn takes over the nodes of the metadata. An address counts as new only when it changed in the
-// metadata: other observations since then are newer.
+// Learn adds the nodes of the metadata. An address counts as new only if it changed in the metadata: other
+// observations since then are newer.
 func (r *Registry) Learn(nodes []*metapb.Node) {
 	r.mu.Lock()
 	changed := false
@@ -166,7 +165,7 @@ func (r *Registry) Learn(nodes []*metapb.Node) {
 	}
 	var gone []*grpc.ClientConn
 	for id, e := range r.nodes {
-		removed := e.node != nil && !listed[id] // from the cluster
+		removed := e.node != nil && !listed[id] // removed from the cluster
 		if removed {
 			r.noteRemoved(id)
 		}
@@ -176,13 +175,13 @@ func (r *Registry) Learn(nodes []*metapb.Node) {
 		}
 	}
 	r.mu.Unlock()
-	_ = closeAll(gone) // closing them loses nothing
+	_ = closeAll(gone) // no call is lost
 	if changed {
 		r.save()
 	}
 }
 
-// Seen records that a node was just found at an address.
+// Seen records that a node was just reached at an address.
 func (r *Registry) Seen(id, addr string, roles []string) {
 	if id == "" || id == r.cfg.NodeID {
 		return
@@ -203,7 +202,7 @@ func (r *Registry) Seen(id, addr string, roles []string) {
 	}
 }
 
-// Heard records another node's information about third ones. It ranks below all other information.
+// Heard records the information of another node about third nodes. It ranks below all other information.
 func (r *Registry) Heard(nodes []*metapb.Node) {
 	r.mu.Lock()
 	changed := false
@@ -242,7 +241,7 @@ func (r *Registry) known(which func(string, *entry) bool) []*metapb.Node {
 	return out
 }
 
-// WithRole lists the other nodes that have a role, by id, except those removed from the cluster.
+// WithRole lists the other nodes with a role, by id, except those that were removed from the cluster.
 func (r *Registry) WithRole(role string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -272,8 +271,8 @@ func (r *Registry) DialRaft(ctx context.Context, id string) (net.Conn, error) {
 	return r.dial(ctx, id, nil)
 }
 
-// dial tries the addresses of a node one after another. After all have failed, it fails for a pause
-// without trying. ready, if not nil, must accept the connection.
+// dial tries the addresses of a node one after another. If all fail, it fails at once during the following pause.
+// ready, if not nil, must accept the connection.
 func (r *Registry) dial(
 	ctx context.Context, id string, ready func(context.Context, net.Conn) error, protocols ...string,
 ) (net.Conn, error) {
@@ -344,8 +343,8 @@ func (r *Registry) Plain() (out []string) {
 	return out
 }
 
-// Dial returns the connection for calls to a node. It does not block: calls return the error if the
-// node cannot be reached.
+// Dial returns the connection for calls to a node. It does not block. If the node cannot be reached, the calls return
+// the error.
 func (r *Registry) Dial(id string) (grpc.ClientConnInterface, error) {
 	if id == r.cfg.NodeID {
 		return r.cfg.Local, nil
@@ -361,8 +360,8 @@ func (r *Registry) DialTail(id string) (grpc.ClientConnInterface, error) {
 	return r.conn(id, forTails, r.cfg.TailOptions)
 }
 
-// DialAnew returns a separate connection for calls to a node. The connection of Dial may be dead
-// without anyone having noticed. closeConn is never nil.
+// DialAnew returns a separate connection for calls to a node, since the connection of Dial may be dead without being
+// detected. closeConn is never nil.
 func (r *Registry) DialAnew(id string) (conn grpc.ClientConnInterface, closeConn func(), err error) {
 	if id == r.cfg.NodeID {
 		return r.cfg.Local, func() {}, nil
@@ -380,8 +379,8 @@ func (r *Registry) DialAnew(id string) (conn grpc.ClientConnInterface, closeConn
 	return c, func() { _ = c.Close() }, nil // its calls have ended
 }
 
-// Knock opens a connection for calls to a node, and closes it. Its error is the reason why that
-// failed. It does not use the kept connections.
+// Knock opens a connection for calls to a node and closes it. It returns the reason if that fails. It does not use
+// the existing connections.
 func (r *Registry) Knock(ctx context.Context, id string) error {
 	conn, err := r.dial(ctx, id, r.greeting(id), "h2")
 	if err != nil {
@@ -390,7 +389,7 @@ func (r *Registry) Knock(ctx context.Context, id string) error {
 	return conn.Close()
 }
 
-// greeting greets the dialed node.
+// greeting returns a function that greets the dialed node.
 func (r *Registry) greeting(id string) func(context.Context, net.Conn) error {
 	return func(ctx context.Context, conn net.Conn) error { return rpcport.Greet(ctx, conn, r.cfg.Member(), id) }
 }
@@ -412,7 +411,7 @@ func (r *Registry) conn(id string, kind int, options []grpc.DialOption) (grpc.Cl
 	return e.conns[kind], nil
 }
 
-// reachable returns the entry of a node to dial; the caller holds mu.
+// reachable returns the entry of a node to dial. The caller holds mu.
 func (r *Registry) reachable(id string) (*entry, error) {
 	e := r.nodes[id]
 	switch {
@@ -424,13 +423,13 @@ func (r *Registry) reachable(id string) (*entry, error) {
 	return e, nil
 }
 
-// newConn makes a connection, which dials when it is used.
+// newConn returns a connection, which dials when it is used.
 func (r *Registry) newConn(id string, options []grpc.DialOption) (*grpc.ClientConn, error) {
 	c, err := grpc.NewClient("passthrough:///"+id, append([]grpc.DialOption{
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			return r.dial(ctx, id, r.greeting(id), "h2")
 		}),
-		// The dialer does TLS.
+		// The dialer does the TLS handshake.
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{
@@ -438,7 +437,7 @@ func (r *Registry) newConn(id string, options []grpc.DialOption) (*grpc.ClientCo
 			},
 			MinConnectTimeout: 2 * time.Second,
 		}),
-		// Notices a suspended node although its connection is open.
+		// Keepalives notice a suspended node although its connection is open.
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{
 			Time: 10 * time.Second, Timeout: 5 * time.Second, PermitWithoutStream: true,
 		}),
@@ -450,7 +449,7 @@ func (r *Registry) newConn(id string, options []grpc.DialOption) (*grpc.ClientCo
 	return c, nil
 }
 
-// Close closes the connections. A second call does nothing.
+// Close closes the connections. A second call has no effect.
 func (r *Registry) Close() error {
 	r.mu.Lock()
 	r.closed = true

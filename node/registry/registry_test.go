@@ -50,11 +50,11 @@ func TestOrder(t *testing.T) {
 	r.Seen("a", "seen:1", []string{"meta"})
 	want("seen", "seen:1", "heard:1")
 	learn("old:1")
-	want("the metadata's first word may be old", "seen:1", "heard:1", "old:1")
+	want("the first address in the metadata may be old", "seen:1", "heard:1", "old:1")
 	learn("old:1")
 	want("the same again", "seen:1", "heard:1", "old:1")
 	learn("new:1")
-	want("the metadata changed", "new:1", "seen:1", "heard:1", "old:1")
+	want("the metadata have changed", "new:1", "seen:1", "heard:1", "old:1")
 	r.Seen("a", "seen:2", nil)
 	want("bounded", "seen:2", "new:1", "seen:1", "heard:1")
 	if got := r.WithRole("meta"); !slices.Equal(got, []string{"a"}) {
@@ -101,8 +101,8 @@ func TestRemoved(t *testing.T) {
 	}
 }
 
-// TestKept checks that the addresses of an earlier process are used, and that an unreadable file of
-// addresses is ignored.
+// TestKept checks that the addresses of an earlier process are used, and that a file of addresses that cannot be read
+// is ignored.
 func TestKept(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "PEERS")
 	r := newRegistry(t, file)
@@ -116,12 +116,12 @@ func TestKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r := newRegistry(t, file); len(r.Known()) > 0 {
-			t.Errorf("of %q comes %v", text, r.Known())
+			t.Errorf("the file %q gives %v", text, r.Known())
 		}
 	}
 }
 
-// node starts a process that answers calls as the node with that id.
+// node starts a process that answers calls as the node with the given id.
 func node(t *testing.T, id, addr string) (string, func()) {
 	t.Helper()
 	p, err := rpcport.Listen(rpcport.Config{Addr: addr})
@@ -150,7 +150,7 @@ func (a answer) Hello(context.Context, *metapb.HelloRequest) (*metapb.HelloRespo
 	return &metapb.HelloResponse{NodeId: a.id}, nil
 }
 
-// TestDialFollows checks that a node is reached at its new address when another node has the old one.
+// TestDialFollows checks that a node is reached at its new address when another node has its old one.
 func TestDialFollows(t *testing.T) {
 	r := newRegistry(t, "")
 	first, stop := node(t, "a", "127.0.0.1:0")
@@ -204,7 +204,7 @@ func TestDialFollows(t *testing.T) {
 func TestKeptByWhoDoesNotRun(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "PEERS")
 	if got := Kept(file); len(got) != 0 {
-		t.Errorf("of no file: %v", got)
+		t.Errorf("without a file: %v", got)
 	}
 	for text, want := range map[string]string{
 		`{"version":1,"nodes":[{"id":"n","addr":"10.0.0.1:4001"}]}`: "10.0.0.1:4001",

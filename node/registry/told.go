@@ -11,14 +11,13 @@ import (
 // reaches the port between nodes can claim to be a node at some address, so the number of such
 // nodes is limited. A real node asks its seeds periodically, and is listed soon.
 const (
-	// maxTold is the maximum number of remembered nodes that are known only from calls, of their
-	// own or of others, and maxToldBy the maximum number from calls of one host.
+	// maxTold is the maximum number of recorded nodes that are known only from calls, either their own or of others.
+	// maxToldBy is the maximum number from calls of one host.
 	maxTold   = 1024
 	maxToldBy = 64
-	// unlistedFor is the time for which an unlisted node is remembered after it was last heard
-	// from.
+	// unlistedFor is the time for which an unlisted node is kept after it was last heard from.
 	unlistedFor = 15 * time.Minute
-	// maxRemoved is the maximum number of removed nodes that are remembered.
+	// maxRemoved is the maximum number of removed nodes that are kept.
 	maxRemoved = 1024
 	// toldSaves is the minimum interval between two writes of the file for nodes known from calls.
 	toldSaves = time.Second
@@ -28,8 +27,8 @@ const (
 // them, they are not recorded.
 const byOthers = "others"
 
-// Told records that a node called from a host, and claims an address. Host is empty if the caller
-// has proved that it is the node.
+// Told records that a node called from a host and reported an address. host is empty if the caller has proved its
+// identity.
 func (r *Registry) Told(host, id, addr string, roles []string) {
 	if id == "" || id == r.cfg.NodeID {
 		return
@@ -51,15 +50,15 @@ func (r *Registry) Told(host, id, addr string, roles []string) {
 		r.saved = now
 	}
 	r.mu.Unlock()
-	_ = closeAll(gone) // they belong to no node of the cluster
+	_ = closeAll(gone) // these connections belong to no node of the cluster
 	if changed {
 		r.save()
 	}
 }
 
-// toldEntry returns the entry of a node that a host reports. If there are too many, it removes the
-// oldest one of the host, or of the host with the most. The caller holds mu, and closes the
-// returned connections. The entry may be nil for byOthers.
+// toldEntry returns the entry of a node that a host reports. If there are too many, it removes the oldest one of the
+// host, or of the host with the most. The caller holds mu, and closes the returned connections. The entry may be nil
+// for byOthers.
 func (r *Registry) toldEntry(host, id string) (*entry, []*grpc.ClientConn) {
 	now := r.cfg.Now()
 	if e := r.nodes[id]; e != nil {
@@ -88,7 +87,7 @@ func (r *Registry) toldEntry(host, id string) (*entry, []*grpc.ClientConn) {
 	return e, gone
 }
 
-// dropOldest removes the oldest node that a host reported; the caller holds mu.
+// dropOldest removes the oldest node that a host reported. The caller holds mu.
 func (r *Registry) dropOldest(host string) []*grpc.ClientConn {
 	oldest := ""
 	for id, e := range r.nodes {
@@ -99,7 +98,7 @@ func (r *Registry) dropOldest(host string) []*grpc.ClientConn {
 	return r.drop(oldest)
 }
 
-// drop removes a node; the caller holds mu, and closes the returned connections.
+// drop removes a node. The caller holds mu, and closes the returned connections.
 func (r *Registry) drop(id string) []*grpc.ClientConn {
 	e := r.nodes[id]
 	if e == nil {
@@ -110,7 +109,7 @@ func (r *Registry) drop(id string) []*grpc.ClientConn {
 	return e.conns[:]
 }
 
-// confirm records that a node is known from more than calls; the caller holds mu.
+// confirm records that a node is known not only from calls. The caller holds mu.
 func (r *Registry) confirm(e *entry) {
 	if e.told == "" {
 		return
@@ -122,11 +121,11 @@ func (r *Registry) confirm(e *entry) {
 	e.told = ""
 }
 
-// noteRemoved records that a node was removed from the cluster; the caller holds mu.
+// noteRemoved records that a node was removed from the cluster. The caller holds mu.
 func (r *Registry) noteRemoved(id string) {
 	if len(r.removed) >= maxRemoved {
 		for other := range r.removed {
-			delete(r.removed, other) // any one: a forgotten one only costs a failed call
+			delete(r.removed, other) // any of them: the only cost is a failed call
 			break
 		}
 	}

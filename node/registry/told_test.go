@@ -71,7 +71,7 @@ func TestStrangers(t *testing.T) {
 		t.Errorf("kept: %s, %v", data, err)
 	}
 
-	// Once the metadata list one of them, it belongs to the cluster.
+	// Once the metadata list a node, it belongs to the cluster.
 	listed := []*metapb.Node{{Id: "listed", RpcAddr: "listed:1"}, {Id: "joins", RpcAddr: "10.0.0.9:1"}}
 	r.Learn(listed)
 	now = now.Add(unlistedFor + time.Second)

@@ -13,16 +13,15 @@ import (
 	"cordwood/node/secret"
 )
 
-// Credentials are how nodes prove to each other that they belong to the cluster. *secret.Source and
-// Files implement it.
+// Credentials determine how nodes prove to each other that they belong to the cluster. *secret.Source and Files
+// implement it.
 type Credentials interface {
-	// Server returns the TLS configuration for incoming connections. protocols are offered by ALPN.
+	// Server returns the TLS configuration for incoming connections. It offers protocols by ALPN.
 	Server(protocols ...string) *tls.Config
-	// Client returns the TLS configuration for a connection to a node. host is the host of its
-	// address, or the name that resolved to it; node is its id, or empty if any node of the cluster
-	// is accepted.
+	// Client returns the TLS configuration for a connection to a node. host is the host of its address, or the name
+	// that was resolved to it. node is its id, or empty if any node of the cluster is accepted.
 	Client(host, node string, protocols ...string) *tls.Config
-	// Node returns the authenticated id of the other side; empty if certificates contain no ids.
+	// Node returns the authenticated id of the other side. It is empty if certificates contain no ids.
 	Node(tls.ConnectionState) string
 	// Trusts returns nil if the certificate of a connection is still valid.
 	Trusts(tls.ConnectionState) error
@@ -32,23 +31,23 @@ type Credentials interface {
 // cluster.
 type Files struct {
 	*certs.Source
-	// ServerName, if not empty, is the name that the certificates of all nodes must be for,
-	// whatever their addresses: it is for nodes whose addresses cannot be in certificates.
+	// ServerName, if not empty, is the name that the certificates of all nodes must contain, whatever their addresses
+	// are. It is for nodes whose addresses cannot be in certificates.
 	ServerName string
 }
 
-// Client implements Credentials: the other side's certificate must be for host, or for ServerName.
+// Client implements Credentials. The certificate of the other side must contain host, or ServerName.
 func (f Files) Client(host, _ string, protocols ...string) *tls.Config {
 	return f.Source.Client(cmp.Or(f.ServerName, host), protocols...)
 }
 
-// Node returns empty: the certificates are for addresses.
+// Node returns an empty text: the certificates contain addresses, not ids.
 func (f Files) Node(tls.ConnectionState) string { return "" }
 
 // Trusts returns nil: a certificate is checked only once, in the handshake.
 func (f Files) Trusts(tls.ConnectionState) error { return nil }
 
-// Warnings about connections between nodes that do not authenticate each other.
+// These warnings are about connections between nodes that do not authenticate each other.
 const (
 	adviceSecret = "give both nodes a copy of the cluster's secret: --cluster-secret-file"
 
@@ -71,8 +70,7 @@ func (e *Unproven) Error() string { return e.Reason }
 // Unwrap returns the cause.
 func (e *Unproven) Unwrap() error { return e.Err }
 
-// explain makes the failure of a TLS handshake readable. called means that this node opened the
-// connection.
+// explain makes the failure of a TLS handshake readable. called means that this node opened the connection.
 func explain(err error, credentials Credentials, called bool) error {
 	_, bySecret := credentials.(*secret.Source)
 	switch text := err.Error(); {
@@ -81,11 +79,11 @@ func explain(err error, credentials Credentials, called bool) error {
 	case errors.Is(err, secret.ErrOtherNode):
 		return err
 	case bySecret && strings.Contains(text, "remote error: tls: "):
-		// The text of an alert has no more detail.
+		// The text of an alert contains no more detail.
 		return &Unproven{"the other side does not accept the certificate of this node; the secret of the cluster " +
-			"differs, or clocks do: " + adviceSecret, err}
+			"differs, or the clocks differ: " + adviceSecret, err}
 	case bySecret && strings.Contains(text, "didn't provide a certificate"):
-		return &Unproven{"the calling node shows no certificate; " + adviceSecret, err}
+		return &Unproven{"the calling node presents no certificate; " + adviceSecret, err}
 	case called && answersHTTP(err):
 		return errors.New("an HTTP server answers there, perhaps the port of a node for clients (--http-addr): " +
 			"give the address of its port for nodes (--rpc-addr)")
@@ -115,8 +113,7 @@ type nodeAddr struct {
 	node string
 }
 
-// NodeOf returns the authenticated node id of the other side of a connection with this address;
-// empty if there is none.
+// NodeOf returns the authenticated node id of the other side of a connection with this address, or an empty text.
 func NodeOf(addr net.Addr) string {
 	a, _ := addr.(nodeAddr)
 	return a.node

@@ -14,7 +14,7 @@ type Dialer struct {
 	Credentials Credentials
 	// Insecure allows calls without TLS after TLS failed, while a cluster changes to TLS or back.
 	Insecure bool
-	// Logger logs calls without TLS that Insecure allowed. The default value discards them.
+	// Logger logs calls without TLS that Insecure allowed. If it is nil, they are not logged.
 	Logger *slog.Logger
 }
 
@@ -22,16 +22,16 @@ type Dialer struct {
 type Target struct {
 	// Addr is its HOST:PORT.
 	Addr string
-	// Name is the name that resolved to the address, if there was one. Certificates in files must
-	// be for this name; without it they must be for the address's host.
+	// Name is the name that was resolved to the address, if there was one. Certificates in files must contain this
+	// name, or without it the host of the address.
 	Name string
-	// Node is its id, which a certificate by the cluster's secret must be for; empty if any node of
-	// the cluster is accepted.
+	// Node is the id of the node, which a certificate by the cluster's secret must contain. It is empty if any node
+	// of the cluster is accepted.
 	Node string
 }
 
-// Dial connects to a node. protocols are offered by ALPN. The error is an *Unproven if the nodes
-// did not authenticate each other.
+// Dial connects to a node. It offers protocols by ALPN. The error is an *Unproven if the nodes did not authenticate
+// each other.
 func (d Dialer) Dial(ctx context.Context, t Target, protocols ...string) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", t.Addr)
 	if err != nil || d.Credentials == nil {
@@ -52,7 +52,7 @@ func (d Dialer) Dial(ctx context.Context, t Target, protocols ...string) (net.Co
 	return plain, nil
 }
 
-// secure runs the TLS handshake on a connection, and closes it if that fails.
+// secure performs the TLS handshake on a connection, and closes the connection if that fails.
 func (d Dialer) secure(ctx context.Context, conn net.Conn, t Target, protocols []string) (net.Conn, error) {
 	name := t.Name
 	if name == "" {
@@ -77,8 +77,7 @@ func IsPlain(conn net.Conn) bool {
 	return !secure
 }
 
-// Proven returns the authenticated id of the other side of a connection of Dial; empty if there is
-// none.
+// Proven returns the authenticated id of the other side of a connection of Dial, or an empty text.
 func (d Dialer) Proven(conn net.Conn) string {
 	if secure, ok := conn.(*tls.Conn); ok && d.Credentials != nil {
 		return d.Credentials.Node(secure.ConnectionState())

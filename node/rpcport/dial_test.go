@@ -16,7 +16,7 @@ import (
 	"cordwood/node/certs"
 )
 
-// named opens a source with a certificate for only that name, and its own authority.
+// named opens a source with a certificate that contains only the given name, and with an authority of its own.
 func named(t *testing.T, name string) *certs.Source {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -55,7 +55,7 @@ func named(t *testing.T, name string) *certs.Source {
 	return source
 }
 
-// TestServerName checks that a node whose address is in no certificate is reached under the common
+// TestServerName checks that a node whose address is in no certificate is reached if its certificate has the common
 // server name.
 func TestServerName(t *testing.T) {
 	source := named(t, "nodes.example")

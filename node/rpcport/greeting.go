@@ -10,7 +10,7 @@ import (
 	"cordwood/proto/handshake"
 )
 
-// The first bytes of a connection. Part of the format.
+// These are the first bytes of a connection. They are part of the format.
 const (
 	magicRaft  = "CWRT"
 	magicCalls = "CWPC"
@@ -55,8 +55,8 @@ func readGreeting(r io.Reader) (*greeting, error) {
 	return g, nil
 }
 
-// judge chooses the protocol version, or returns 0 and the reason of a refusal. proven is the
-// authenticated id of the other side; empty if there is none.
+// judge chooses the protocol version, or returns 0 and the reason for a refusal. proven is the authenticated id of
+// the other side, or empty.
 func (m *Member) judge(g *greeting, proven string) (version uint16, reason string) {
 	switch {
 	case proven != "" && g.NodeID != proven:
@@ -76,8 +76,8 @@ func (m *Member) judge(g *greeting, proven string) (version uint16, reason strin
 	return 0, reason[:min(len(reason), handshake.MaxReason)]
 }
 
-// Greet opens a connection for calls to the node with that id. The answering node must have this id
-// and belong to the same cluster. The error wraps ErrRefused if it refuses.
+// Greet opens a connection for calls to the node with an id. The answering node must have this id and belong to the
+// same cluster. The error wraps ErrRefused if the node refuses the connection.
 func Greet(ctx context.Context, conn net.Conn, me Member, node string) error {
 	if len(me.ClusterID) > handshake.MaxName || len(me.NodeID) > handshake.MaxName || len(node) > handshake.MaxName {
 		return fmt.Errorf("greet node %s: an id is longer than %d bytes", node, handshake.MaxName)

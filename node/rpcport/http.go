@@ -16,8 +16,8 @@ const httpText = "this is the port between nodes (--rpc-addr): users and their t
 	"--http-addr, 4000 " +
 	"by default\n"
 
-// notANode returns the error of a connection that starts with head, which no node sends. An HTTP
-// client receives an answer that it uses the wrong port.
+// notANode returns the error of a connection that starts with head, which no node sends. An HTTP client receives an
+// answer that the port is the wrong one.
 func notANode(conn net.Conn, head string) error {
 	if !httpMethods[head] {
 		return fmt.Errorf("it starts with %q: not a connection of a node", head)

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// TestHTTP checks that an HTTP client gets an answer that explains that the port is wrong, whatever
-// its request is.
+// TestHTTP checks that an HTTP client gets an answer that explains that the port is wrong, whatever its request is.
 func TestHTTP(t *testing.T) {
 	wrongPort(t, listen(t, time.Minute))
 	wrongPort(t, open(t, Config{Credentials: knows(t, "me", ours)}, nil))

@@ -7,14 +7,14 @@ import (
 	"cordwood/proto/handshake"
 )
 
-// Limits of a node's description of itself.
+// These are the limits of a node's description of itself.
 const (
 	maxAddr  = 261 // a DNS name and a port
 	maxRoles = 8
 	maxRole  = 32
 )
 
-// CheckNode refuses an invalid id, address (which may be empty) or role of a node.
+// CheckNode returns an error for an invalid id, address or role of a node. The address may be empty.
 func CheckNode(id, addr string, roles []string) error {
 	plain := func(s string) bool {
 		for i := range len(s) {

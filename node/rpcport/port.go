@@ -1,10 +1,10 @@
-// Package rpcport is the one port between nodes. Peers prove by mutual TLS that they belong to the
-// cluster. By their first bytes the package distinguishes raft connections, calls of nodes of the
-// cluster, and calls of nodes that belong to no cluster yet, and passes each to its server.
+// Package rpcport is the one port between nodes. Peers prove by mutual TLS that they belong to the cluster. By their
+// first bytes the package distinguishes raft connections, calls of nodes of the cluster, and calls of nodes that
+// belong to no cluster yet, and passes each to its server.
 //
-// Life cycle: Listen opens the port; nodes without a cluster are served from then on. Join admits
-// the nodes of the cluster, once this node belongs to one. Close ends every connection that was not
-// passed to a server; the servers own the others. All functions may be called concurrently.
+// Life cycle: Listen opens the port. From then on, nodes without a cluster are served. Join admits the nodes of the
+// cluster, once this node belongs to one. Close closes every connection that was not passed to a server; the servers
+// own the others. All functions are safe for concurrent use.
 //
 // FORMAT.md beside this file describes the bytes on the wire.
 package rpcport
@@ -30,21 +30,19 @@ import (
 type Config struct {
 	// Addr is HOST:PORT.
 	Addr string
-	// Credentials, if not nil, are this node's credentials; only nodes with matching credentials
-	// are admitted.
+	// Credentials, if not nil, are this node's credentials. Only nodes with matching credentials are admitted.
 	Credentials Credentials
 	// Insecure also admits connections without TLS, while a cluster changes to TLS or back.
 	Insecure bool
-	// Logger logs refused connections. The default value discards them.
+	// Logger logs refused connections. If it is nil, they are not logged.
 	Logger *slog.Logger
 	// Timeout is the time limit for the first bytes of a connection, including the TLS handshake.
 	// The default value is 5 s.
 	Timeout time.Duration
 }
 
-// maxUndecided is the maximum number of connections that may be in their handshake or before their
-// first bytes. One more closes the oldest: a node takes milliseconds, so the oldest is the least
-// likely to be one.
+// maxUndecided is the maximum number of connections that may be in their handshake or before their first bytes.
+// Another one closes the oldest: nodes take only milliseconds, so the oldest is probably not a node.
 const maxUndecided = 256
 
 // Port is an open port.
@@ -59,13 +57,13 @@ type Port struct {
 	mu     sync.Mutex // guards the fields below
 	member *Member
 	raft   func(conn net.Conn, node string)
-	// undecided has the connections that were not passed on yet, numbered in the order in which
-	// they came; proven has connections that were passed on and have shown a certificate.
+	// undecided contains the connections that were not passed on yet, numbered in the order of their arrival. proven
+	// contains connections that were passed on and have presented a certificate.
 	undecided map[net.Conn]uint64
 	proven    map[*proven]struct{}
 	last      uint64
 	closed    bool
-	// unlogged counts the connections refused since the last log line.
+	// unlogged counts the connections that were refused since the last log line.
 	unlogged int
 	told     time.Time
 }
@@ -97,25 +95,24 @@ func Listen(cfg Config) (*Port, error) {
 // Addr returns the address that the port listens on.
 func (p *Port) Addr() net.Addr { return p.listener.Addr() }
 
-// Strangers returns the listener of calls that start without a greeting. Closing it ends Accept,
-// not the port.
+// Strangers returns the listener of calls that start without a greeting. Closing it ends Accept, but does not close
+// the port.
 func (p *Port) Strangers() net.Listener { return p.strangers }
 
-// Calls returns the listener of calls of nodes of the cluster, which come after Join. Closing it
-// ends Accept, not the port.
+// Calls returns the listener of calls of nodes of the cluster, which are accepted after Join. Closing it ends Accept,
+// but does not close the port.
 func (p *Port) Calls() net.Listener { return p.calls }
 
-// Join admits nodes of the cluster; me describes this node. raft receives their raft connections,
-// each on its own goroutine, and closes them. node is the authenticated id of the other side; empty
-// if there is none.
+// Join admits nodes of the cluster. me describes this node. raft receives the raft connections, each on its own
+// goroutine, and closes them. node is the authenticated id of the other side, or empty.
 func (p *Port) Join(me Member, raft func(conn net.Conn, node string)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.member, p.raft = &me, raft
 }
 
-// Close closes the port and all connections that were not passed on, and waits for the goroutines,
-// including those of raft: the servers must have been closed before.
+// Close closes the port and all connections that were not passed on. It waits for the goroutines, including those of
+// raft, so the servers must have been closed before.
 func (p *Port) Close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -124,7 +121,7 @@ func (p *Port) Close() error {
 	}
 	p.mu.Unlock()
 	err := p.listener.Close()
-	_ = p.strangers.Close() // it never fails
+	_ = p.strangers.Close() // never fails
 	_ = p.calls.Close()
 	p.serving.Wait()
 	if errors.Is(err, net.ErrClosed) {
@@ -161,7 +158,7 @@ func (p *Port) accept() {
 	}
 }
 
-// keep records a connection before its first bytes. It returns false once the port is closed.
+// keep records a connection until its first bytes arrive. It returns false once the port is closed.
 func (p *Port) keep(conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -180,8 +177,8 @@ func (p *Port) keep(conn net.Conn) bool {
 	return true
 }
 
-// decided forgets a connection after its first bytes. It returns false if the connection was closed
-// to make room for others.
+// decided removes the record of a connection after its first bytes. It returns false if the connection was closed to
+// make room for others.
 func (p *Port) decided(conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -194,7 +191,7 @@ func (p *Port) decided(conn net.Conn) bool {
 func (p *Port) serve(raw net.Conn) {
 	conn, take, err := p.sort(raw)
 	if !p.decided(raw) {
-		err = fmt.Errorf("%d connections have not sent their first bytes yet: the oldest of them is closed", maxUndecided)
+		err = fmt.Errorf("%d connections have not sent their first bytes yet: the oldest one is closed", maxUndecided)
 	}
 	if err != nil {
 		if conn != nil {
@@ -207,8 +204,7 @@ func (p *Port) serve(raw net.Conn) {
 	take(conn)
 }
 
-// refusedEvery is the minimum interval between log lines about refused connections: a refused peer
-// retries.
+// refusedEvery is the minimum interval between log lines about refused connections, since refused peers retry.
 const refusedEvery = 5 * time.Second
 
 func (p *Port) refused(conn net.Conn, err error) {
@@ -291,7 +287,7 @@ func (p *Port) prove(raw net.Conn) (conn net.Conn, head, node string, err error)
 	}
 	node = p.cfg.Credentials.Node(secure.ConnectionState())
 	conn = p.watch(secure, node)
-	// The secret may have changed since the handshake, before Recheck had the connection.
+	// The secret may have changed after the handshake and before Recheck knew the connection.
 	if err := p.cfg.Credentials.Trusts(secure.ConnectionState()); err != nil {
 		return conn, "", node, err
 	}
@@ -305,7 +301,7 @@ func readHead(conn net.Conn) (string, error) {
 	return string(head), err
 }
 
-// proven is a connection whose other side has shown a certificate.
+// proven is a connection whose other side has presented a certificate.
 type proven struct {
 	*tls.Conn
 	port *Port
@@ -321,7 +317,7 @@ func (p *Port) watch(secure *tls.Conn, node string) *proven {
 	return c
 }
 
-// RemoteAddr returns the address with the id of the node.
+// RemoteAddr returns the address together with the id of the node.
 func (c *proven) RemoteAddr() net.Addr { return c.addr }
 
 func (c *proven) Close() error {
@@ -340,7 +336,7 @@ func (p *Port) Recheck() {
 	for _, c := range all {
 		if err := p.cfg.Credentials.Trusts(c.ConnectionState()); err != nil {
 			p.cfg.Logger.Warn("closed a connection of another node", "from", c.addr.String(), "node", c.addr.node, "error", err)
-			_ = c.Close() // its reader gets the error
+			_ = c.Close() // its reader gets an error
 		}
 	}
 }
@@ -360,7 +356,7 @@ func (c *begun) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// handover is a net.Listener of connections that were accepted elsewhere.
+// handover is a net.Listener for connections that were accepted by another listener.
 type handover struct {
 	addr  net.Addr
 	conns chan net.Conn

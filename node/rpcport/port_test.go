@@ -81,7 +81,7 @@ func TestSort(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := read(t, p.Strangers(), 14); got != "PRI * HTTP/2.0" {
-		t.Errorf("a stranger's first bytes are %q", got)
+		t.Errorf("the first bytes of a call without a greeting are %q", got)
 	}
 	conn = dial(t, p)
 	if _, err := conn.Write([]byte("CWRTxy")); err != nil {
@@ -98,7 +98,7 @@ func TestSort(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := read(t, p.Calls(), 5); got != "hello" {
-		t.Errorf("after the greeting comes %q", got)
+		t.Errorf("after the greeting, got %q", got)
 	}
 
 	for name, c := range map[string]struct {
@@ -106,10 +106,10 @@ func TestSort(t *testing.T) {
 		to   string
 		want string
 	}{
-		"another cluster": {Member{ClusterID: "other", NodeID: "you", Lowest: 1, Highest: 2}, "me", "cluster other"},
-		"another node":    {you, "her", "out of date"},
-		"a newer program": {Member{ClusterID: "c", NodeID: "you", Lowest: 3, Highest: 4}, "me", "upgrade the older"},
-		"an older one":    {Member{ClusterID: "c", NodeID: "you"}, "me", "upgrade the older"},
+		"another cluster":  {Member{ClusterID: "other", NodeID: "you", Lowest: 1, Highest: 2}, "me", "cluster other"},
+		"another node":     {you, "her", "out of date"},
+		"a newer program":  {Member{ClusterID: "c", NodeID: "you", Lowest: 3, Highest: 4}, "me", "upgrade the older"},
+		"an older program": {Member{ClusterID: "c", NodeID: "you"}, "me", "upgrade the older"},
 	} {
 		if err := Greet(t.Context(), dial(t, p), c.from, c.to); !errors.Is(err, ErrRefused) ||
 			!strings.Contains(err.Error(), c.want) {
@@ -120,13 +120,13 @@ func TestSort(t *testing.T) {
 	if _, err := conn.Write([]byte("what is this?\r\n")); err != nil {
 		t.Fatal(err)
 	}
-	if b, _ := io.ReadAll(conn); len(b) > 0 { // closed, or reset
-		t.Errorf("a stranger is answered with %q", b)
+	if b, _ := io.ReadAll(conn); len(b) > 0 { // closed or reset
+		t.Errorf("an unknown client is answered with %q", b)
 	}
 }
 
-// TestSilent checks that a client that does not identify itself is disconnected, at the beginning and
-// within a greeting.
+// TestSilent checks that a client that does not identify itself is disconnected, both at the beginning and within a
+// greeting.
 func TestSilent(t *testing.T) {
 	p := listen(t, 50*time.Millisecond)
 	p.Join(Member{ClusterID: "c", NodeID: "me", Highest: 1}, func(conn net.Conn, _ string) { conn.Close() })
@@ -141,8 +141,7 @@ func TestSilent(t *testing.T) {
 	}
 }
 
-// TestCloseEndsUndecided checks that Close does not wait for connections that have not identified
-// themselves.
+// TestCloseEndsUndecided checks that Close does not wait for connections that have not identified themselves.
 func TestCloseEndsUndecided(t *testing.T) {
 	p := listen(t, time.Hour)
 	conn := dial(t, p)

@@ -29,7 +29,7 @@ const (
 	theirs = "the secret of another cluster, abcdefg"
 )
 
-// knows opens the credentials of a node with a secret.
+// knows returns the credentials of a node with a secret.
 func knows(t *testing.T, node, text string) *secret.Source {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), secret.FileName)
@@ -43,7 +43,7 @@ func knows(t *testing.T, node, text string) *secret.Source {
 	return s
 }
 
-// open opens the port of node me of cluster c. raft receives the connections for raft.
+// open opens the port of node me of cluster c. raft receives the raft connections.
 func open(t *testing.T, cfg Config, raft func(net.Conn, string)) *Port {
 	t.Helper()
 	cfg.Addr = "127.0.0.1:0"
@@ -86,13 +86,13 @@ func TestProvenNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d.Proven(conn) != "me" || IsPlain(conn) {
-		t.Errorf("the other side proves to be %q", d.Proven(conn))
+		t.Errorf("the other side proved to be %q", d.Proven(conn))
 	}
 	if _, err := conn.Write([]byte(magicRaft)); err != nil {
 		t.Fatal(err)
 	}
 	if got := <-raft; got != "you" {
-		t.Errorf("raft is told of node %q", got)
+		t.Errorf("raft received node %q", got)
 	}
 	for name, want := range map[string]string{"you": "", "somebody else": "its certificate is for node you"} {
 		conn, err := call(t, p, d, "me")
@@ -117,11 +117,11 @@ func TestProvenNode(t *testing.T) {
 	}
 	if _, err := call(t, p, d, "she"); !errors.Is(err, secret.ErrOtherNode) ||
 		!strings.Contains(err.Error(), "out of date") {
-		t.Errorf("another node than was meant: %v", err)
+		t.Errorf("another node than the intended one: %v", err)
 	}
 }
 
-// TestUnprovenDialer checks the error of a node that has another secret, or dials a node without one.
+// TestUnprovenDialer checks the error of a node that has another secret, or that dials a node without a secret.
 func TestUnprovenDialer(t *testing.T) {
 	p := open(t, Config{Credentials: knows(t, "me", ours)}, func(conn net.Conn, _ string) { conn.Close() })
 	plain := open(t, Config{}, func(conn net.Conn, _ string) { conn.Close() })
@@ -154,8 +154,7 @@ func TestUnprovenDialer(t *testing.T) {
 	}
 }
 
-// TestRefusedInWords checks that a client without TLS receives the reason for the refusal, in each
-// protocol.
+// TestRefusedInWords checks that a client without TLS receives the reason for the refusal, in each protocol.
 func TestRefusedInWords(t *testing.T) {
 	p := open(t, Config{Credentials: knows(t, "me", ours)}, func(net.Conn, string) { t.Error("raft was reached") })
 	go func() {
@@ -244,7 +243,7 @@ func TestRecheck(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(text, ours) {
-			if _, err := conn.Write([]byte("still there")); err != nil {
+			if _, err := conn.Write([]byte("still open")); err != nil {
 				t.Errorf("while both are accepted: %v", err)
 			}
 		}
@@ -254,7 +253,7 @@ func TestRecheck(t *testing.T) {
 	}
 }
 
-// changing is credentials whose secret changes between a handshake and the check of the peer.
+// changing returns credentials whose secret changes between a handshake and the check of the peer.
 type changing struct {
 	Credentials
 	change func()
@@ -293,24 +292,24 @@ func TestChangeDuringHandshake(t *testing.T) {
 	}
 }
 
-// TestBounds checks that at most maxUndecided unauthenticated connections are open, that authenticated
-// ones replace them, and that they are closed in time wherever they stall.
+// TestBounds checks that at most maxUndecided unauthenticated connections are open, that authenticated ones replace
+// them, and that connections are closed in time wherever they stall.
 func TestBounds(t *testing.T) {
 	p := open(t, Config{Credentials: knows(t, "me", ours), Timeout: time.Minute}, func(conn net.Conn, _ string) {
 		conn.Close()
 	})
 	for range maxUndecided + 50 {
 		conn := dial(t, p)
-		if _, err := conn.Write([]byte{recordHandshake, 3, 1, 0xff, 0xff}); err != nil { // a record of 64 KiB to come
+		if _, err := conn.Write([]byte{recordHandshake, 3, 1, 0xff, 0xff}); err != nil { // announces a record of 64 KiB
 			t.Fatal(err)
 		}
 	}
 	conn, err := call(t, p, Dialer{Credentials: knows(t, "you", ours)}, "me")
 	if err != nil {
-		t.Fatalf("while others prove nothing: %v", err)
+		t.Fatalf("while other connections are unauthenticated: %v", err)
 	}
 	if err := Greet(t.Context(), conn, Member{ClusterID: "c", NodeID: "you", Lowest: 1, Highest: 2}, "me"); err != nil {
-		t.Errorf("while others prove nothing: %v", err)
+		t.Errorf("while other connections are unauthenticated: %v", err)
 	}
 	taken, err := p.Calls().Accept()
 	if err != nil {
@@ -336,7 +335,7 @@ func TestBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := io.ReadAll(conn); err != nil && strings.Contains(err.Error(), "timeout") {
-			t.Errorf("after %q the connection is kept", head)
+			t.Errorf("after %q the connection stays open", head)
 		}
 	}
 	// The same limits apply within TLS.
@@ -348,11 +347,11 @@ func TestBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := io.ReadAll(secure.(*tls.Conn)); err != nil && strings.Contains(err.Error(), "timeout") {
-		t.Errorf("a node that says nothing is kept")
+		t.Errorf("a connection of a node that sends nothing stays open")
 	}
 }
 
-// FuzzRefuseCall checks the answer to callers without TLS for random requests.
+// FuzzRefuseCall checks the answer to random requests of callers without TLS.
 func FuzzRefuseCall(f *testing.F) {
 	f.Add([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
 	f.Add([]byte(

@@ -15,7 +15,7 @@ import (
 	"cordwood/proto/handshake"
 )
 
-// Limits of what is read from a refused connection.
+// These limits apply to data that is read from a refused connection.
 const (
 	maxRefused  = 64 << 10
 	lingerTime  = time.Second
@@ -25,8 +25,8 @@ const (
 // grpcUnauthenticated is the status of a call by a peer that has not authenticated.
 const grpcUnauthenticated = "16"
 
-// tellPlain sends a peer without TLS the reason why it is refused, in the protocol that the peer
-// uses. head is its first message.
+// tellPlain sends a peer without TLS the reason for the refusal, in the protocol that the peer uses. head is its
+// first message.
 func tellPlain(conn net.Conn, head string) error {
 	switch head {
 	case magicRaft, magicCalls:
@@ -44,8 +44,8 @@ func tellPlain(conn net.Conn, head string) error {
 	return errors.New("it uses no TLS: " + reasonPlain)
 }
 
-// linger lets the other side read the answer: closing a connection with unread bytes discards data
-// in flight to the other side.
+// linger waits for the other side to read the answer. If a connection with unread bytes is closed, data in flight to
+// the other side is discarded.
 func linger(conn net.Conn) {
 	half, ok := conn.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil || conn.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
@@ -54,8 +54,8 @@ func linger(conn net.Conn) {
 	_, _ = io.CopyN(io.Discard, conn, maxRefused) // until the other side closes
 }
 
-// refuseCall answers the first gRPC call of a connection with a status, with a minimal HTTP/2
-// exchange: an unauthenticated peer gets no server, and no memory for one.
+// refuseCall answers the first gRPC call of a connection with a status. It uses a minimal HTTP/2 exchange, so that an
+// unauthenticated peer gets no server and no memory for one.
 func refuseCall(conn io.ReadWriter, reason string) error {
 	in := &io.LimitedReader{R: conn, N: maxRefused}
 	preface := make([]byte, len(http2.ClientPreface))
@@ -95,7 +95,7 @@ func refuseCall(conn io.ReadWriter, reason string) error {
 					return err
 				}
 			}
-			// Sent first, so that no other call is started on this connection.
+			// Send GOAWAY first, so that no other call is started on this connection.
 			if err := frames.WriteGoAway(f.StreamID, http2.ErrCodeNo, nil); err != nil {
 				return err
 			}

@@ -15,9 +15,8 @@ import (
 	"time"
 )
 
-// Notifier is the connection to systemd. A nil Notifier may be used and does nothing. Its methods
-// may be called concurrently, do not block for long, and return no errors: a process could do
-// nothing about them.
+// Notifier is the connection to systemd. A nil Notifier may be used and does nothing. Its methods are safe for
+// concurrent use. They do not block for long, and return no errors, because a process could do nothing about them.
 type Notifier struct {
 	conn *net.UnixConn
 	stop chan struct{}
@@ -28,12 +27,12 @@ type Notifier struct {
 	said string     // the last status that was sent
 }
 
-// writeTimeout limits one message: systemd may be busy, and its queue full.
+// writeTimeout is the time limit of one message. systemd may be busy and its queue full.
 const writeTimeout = time.Second
 
-// Open connects to the socket in the environment, and starts sending watchdog messages if systemd
-// expects them. It returns nil without error if there is no socket. It removes the variables from
-// the environment, since they are not meant for child processes.
+// Open connects to the socket in the environment, and starts to send watchdog messages if systemd expects them. It
+// returns nil without an error if there is no socket. It removes the variables from the environment, since they are
+// not meant for child processes.
 func Open() (*Notifier, error) {
 	name := os.Getenv("NOTIFY_SOCKET")
 	if name == "" {
@@ -59,8 +58,8 @@ func Open() (*Notifier, error) {
 	return n, nil
 }
 
-// watchdog returns the interval of watchdog messages: half of the time after which systemd ends the
-// process. It returns 0 if no watchdog is set or it is for another process.
+// watchdog returns the interval of watchdog messages: half of the time after which systemd ends the process. It
+// returns 0 if no watchdog is set, or if it is for another process.
 func watchdog(usec, pid string, self int) (time.Duration, error) {
 	if usec == "" || pid != "" && pid != strconv.Itoa(self) {
 		return 0, nil
@@ -72,8 +71,8 @@ func watchdog(usec, pid string, self int) (time.Duration, error) {
 	return time.Duration(n) * time.Microsecond / 2, nil
 }
 
-// live sends watchdog messages. They only mean that the process is scheduled and not stopped, since
-// a restart helps against nothing else.
+// live sends watchdog messages. They only mean that the process is scheduled and not stopped, since a restart does
+// not help against other faults.
 func (n *Notifier) live(every time.Duration) {
 	defer close(n.done)
 	tick := time.NewTicker(every)
@@ -88,10 +87,10 @@ func (n *Notifier) live(every time.Duration) {
 	}
 }
 
-// Ready reports that the start of the service has ended. It may be called again.
+// Ready reports that the service has started. It may be called again.
 func (n *Notifier) Ready() { n.send("READY=1") }
 
-// Stopping reports that the service ends.
+// Stopping reports that the service stops.
 func (n *Notifier) Stopping() { n.send("STOPPING=1") }
 
 // Status sets the status line of `systemctl status`.

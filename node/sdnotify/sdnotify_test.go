@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// listen creates the socket of a systemd and sets the environment variable for it.
+// listen creates a socket like systemd's, and sets the environment variable for it.
 func listen(t *testing.T) *net.UnixConn {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "sd") // t.TempDir() may be too long for a socket
@@ -108,6 +108,6 @@ func TestWatchdog(t *testing.T) {
 	}
 	t.Setenv("NOTIFY_SOCKET", filepath.Join(t.TempDir(), "nobody"))
 	if _, err := Open(); err == nil {
-		t.Error("a socket that is not there is no error")
+		t.Error("a socket that does not exist should be an error")
 	}
 }

@@ -1,16 +1,14 @@
-// Package secret authenticates the nodes of a cluster to each other by a secret that all of them
-// have.
+// Package secret authenticates the nodes of a cluster to each other by a common secret.
 //
-// From the secret each node derives the same authority, an Ed25519 key, by HKDF. With it a node
-// signs a certificate for its own id, with a random key that never leaves the process, and checks
-// the certificates of others: mutual TLS 1.3, without certificate files and without the secret ever
-// being sent.
+// From the secret, each node derives the same authority, an Ed25519 key, by HKDF. With it, a node signs a certificate
+// for its own id, with a random key that never leaves the process, and checks the certificates of others. The result
+// is mutual TLS 1.3 without certificate files, and the secret is never sent.
 //
-// A file holds the secret, in one line. While it has two lines, the first one signs and both are
-// accepted, so that a cluster can change its secret without a stop.
+// A file holds the secret, in one line. While it has two lines, the first one signs and both are accepted, so that a
+// cluster can change its secret without a stop.
 //
-// A Source is opened once; the configurations that it returns may be used as long as the process
-// lives. Run reads the file again when it changes. All methods may be called concurrently.
+// Open a Source once. The configurations that it returns remain valid. Run reads the file again when it changes. All
+// methods are safe for concurrent use.
 package secret
 
 import (
@@ -34,23 +32,21 @@ import (
 // FileName is the name of the secret's file that a node creates in its data folder.
 const FileName = "cluster-secret"
 
-// Limits of a secret, in bytes, and of its file.
+// These are the limits of a secret and of its file, in bytes.
 const (
 	MinBytes = 32
 	MaxBytes = 1024
 	maxFile  = 4 << 10
 )
 
-// minDistinct is the minimum number of different bytes in a secret: a random one has more, and an
-// example from a document often fewer.
+// minDistinct is the minimum number of different bytes in a secret. A random secret has more, and an example from a
+// document often has fewer.
 const minDistinct = 8
 
-// derivation is the HKDF info of the authority. Part of the format: all nodes must derive the same
-// key.
+// derivation is the HKDF info of the authority. It is part of the format, because all nodes must derive the same key.
 const derivation = "cordwood cluster authority, version 1"
 
-// Secret is the content of a file: the authority that signs, and perhaps a second one that is
-// accepted.
+// Secret is the content of a file: the authority that signs, and possibly a second one that is accepted.
 type Secret struct{ authorities []*authority }
 
 // authority is the signing key derived from a line of the file.
@@ -59,7 +55,7 @@ type authority struct {
 	root *x509.Certificate
 }
 
-// Read reads a file. Its error includes how to make a valid one.
+// Read reads a file. Its error explains how to create a valid one.
 func Read(file string) (*Secret, error) {
 	text, err := readFile(file)
 	if err != nil {
@@ -86,7 +82,7 @@ func readFile(file string) ([]byte, error) {
 
 const howToMake = "make one with: cordwood new-secret FILE"
 
-// Parse parses the text of a file: one line or two, ignoring white space around them.
+// Parse parses the text of a file: one or two lines. It ignores white space around them.
 func Parse(text []byte) (*Secret, error) {
 	if len(text) > maxFile {
 		return nil, fmt.Errorf("it has more than %d bytes: %s", maxFile, howToMake)
@@ -137,7 +133,7 @@ func checkLine(line []byte) error {
 	return nil
 }
 
-// derive makes the authority of a line. Its keys are the same on every node and at every time.
+// derive returns the authority of a line. Its keys are the same on every node and at any time.
 func derive(line []byte) (*authority, error) {
 	seed, err := hkdf.Key(sha256.New, line, nil, derivation, ed25519.SeedSize)
 	if err != nil {
@@ -146,7 +142,7 @@ func derive(line []byte) (*authority, error) {
 	key := ed25519.NewKeyFromSeed(seed)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "cordwood cluster"},
-		// It is never sent, and becomes invalid only with the secret.
+		// The certificate is never sent, and becomes invalid only with the secret.
 		NotBefore: time.Unix(0, 0), NotAfter: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
@@ -165,7 +161,7 @@ func derive(line []byte) (*authority, error) {
 func (a *authority) derive(purpose string) []byte {
 	key, err := hkdf.Key(sha256.New, a.key.Seed(), nil, purpose, sha256.Size)
 	if err != nil {
-		panic(err) // it fails only for a longer key
+		panic(err) // fails only for a longer key
 	}
 	return key
 }
@@ -176,8 +172,7 @@ func ReadableByAll(file string) bool {
 	return err == nil && info.Mode().Perm()&0o004 != 0
 }
 
-// Make writes a new secret to a file that only its owner may read. The file is on disk when Make
-// returns.
+// Make writes a new secret to a file that only its owner may read. The file is on disk when Make returns.
 func Make(file string) error {
 	random := make([]byte, 32)
 	_, _ = rand.Read(random) // never fails

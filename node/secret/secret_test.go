@@ -18,7 +18,7 @@ const (
 	second = "another secret of the cluster, abcdefghijkl"
 )
 
-// writeFile creates a file with that text.
+// writeFile creates a file with a text.
 func writeFile(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), FileName)
@@ -42,20 +42,20 @@ func TestParse(t *testing.T) {
 	for name, c := range map[string]struct {
 		text, want string
 	}{
-		"one line":                      {first, ""},
-		"with white space":              {"\n  " + first + " \r\n\n", ""},
-		"two lines":                     {first + "\n" + second + "\n", ""},
-		"random in base64":              {"3q2+7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs=\n", ""},
-		"the longest":                   {strings.Repeat("abcdefgh", MaxBytes/8), ""},
-		"nothing":                       {"", "it is empty: make one with"},
-		"white space":                   {" \n\n", "it is empty"},
-		"too short":                     {"0123456789012345678901234567890", "line 1: it has 31 bytes, want 32 to 1024"},
-		"the second too short":          {first + "\nshort", "line 2: it has 5 bytes"},
-		"too long":                      {strings.Repeat("abcdefgh", MaxBytes/8) + "x", "it has 1025 bytes"},
-		"three lines":                   {first + "\n" + second + "\n" + first + "x", "more than two lines"},
-		"a file that is something else": {strings.Repeat(first+"\n", 200), "more than"},
-		"bytes that are not text":       {string([]byte{1, 2, 3}) + first, "not printable ASCII"},
-		"all the same":                  {strings.Repeat("a", 40), "only 1 different characters"},
+		"one line":                  {first, ""},
+		"with white space":          {"\n  " + first + " \r\n\n", ""},
+		"two lines":                 {first + "\n" + second + "\n", ""},
+		"random in base64":          {"3q2+7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs=\n", ""},
+		"the longest":               {strings.Repeat("abcdefgh", MaxBytes/8), ""},
+		"nothing":                   {"", "it is empty: make one with"},
+		"white space":               {" \n\n", "it is empty"},
+		"too short":                 {"0123456789012345678901234567890", "line 1: it has 31 bytes, want 32 to 1024"},
+		"the second too short":      {first + "\nshort", "line 2: it has 5 bytes"},
+		"too long":                  {strings.Repeat("abcdefgh", MaxBytes/8) + "x", "it has 1025 bytes"},
+		"three lines":               {first + "\n" + second + "\n" + first + "x", "more than two lines"},
+		"a file with other content": {strings.Repeat(first+"\n", 200), "more than"},
+		"bytes that are not text":   {string([]byte{1, 2, 3}) + first, "not printable ASCII"},
+		"all the same":              {strings.Repeat("a", 40), "only 1 different characters"},
 	} {
 		_, err := Parse([]byte(c.text))
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
@@ -82,7 +82,7 @@ func TestMake(t *testing.T) {
 	var texts [][]byte
 	for _, name := range []string{"a", "b"} {
 		file := filepath.Join(dir, name)
-		// A file that a crash has left.
+		// This file was left by a crash.
 		if err := os.WriteFile(file+".tmp", []byte("left over"), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -112,11 +112,11 @@ func TestMake(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !ReadableByAll(filepath.Join(dir, "a")) {
-		t.Error("a file that all may read does not count as one")
+		t.Error("a file that all accounts may read is not reported")
 	}
 }
 
-// shake does a TLS handshake, and returns the results of both ends.
+// shake performs a TLS handshake, and returns the results of both sides.
 func shake(t *testing.T, client, server *tls.Config) (proved tls.ConnectionState, called, answered error) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -153,7 +153,7 @@ func shake(t *testing.T, client, server *tls.Config) (proved tls.ConnectionState
 	}()
 	c := tls.Client(a, client)
 	called = c.Handshake()
-	if called == nil { // the server's refusal comes after that
+	if called == nil { // the server's refusal comes after the handshake
 		_, called = c.Read(make([]byte, 1))
 	}
 	if called == nil {
@@ -166,28 +166,28 @@ func shake(t *testing.T, client, server *tls.Config) (proved tls.ConnectionState
 	return secure.ConnectionState(), called, answered
 }
 
-// TestProof checks that nodes accept each other if and only if they have a common secret, also while
-// it is being changed.
+// TestProof checks that nodes accept each other if and only if they have a common secret, also while the secret is
+// being changed.
 func TestProof(t *testing.T) {
 	for name, c := range map[string]struct {
 		client, server string
 		dialed         string
 		ok             bool
 	}{
-		"one secret":                     {first, first, "b", true},
-		"whoever is there":               {first, first, "", true},
-		"another node":                   {first, first, "c", false},
-		"other secrets":                  {first, second, "b", false},
-		"the new one too early":          {first, second + "\n" + first, "b", false},
-		"both accept two":                {first + "\n" + second, second + "\n" + first, "b", true},
-		"one has both, and uses the old": {first + "\n" + second, first, "b", true},
-		"one has the new one only":       {second, second + "\n" + first, "b", true},
-		"one has the old one only":       {second, first + "\n" + second, "b", false},
+		"one secret":                    {first, first, "b", true},
+		"any node":                      {first, first, "", true},
+		"another node":                  {first, first, "c", false},
+		"other secrets":                 {first, second, "b", false},
+		"the new secret too early":      {first, second + "\n" + first, "b", false},
+		"both nodes accept two secrets": {first + "\n" + second, second + "\n" + first, "b", true},
+		"one node has both secrets and uses the old one": {first + "\n" + second, first, "b", true},
+		"one node has only the new secret":               {second, second + "\n" + first, "b", true},
+		"one node has only the old secret":               {second, first + "\n" + second, "b", false},
 	} {
 		client, server := open(t, "a", c.client, nil), open(t, "b", c.server, nil)
 		state, called, answered := shake(t, client.Client("", c.dialed, "h2"), server.Server("h2"))
 		if (called == nil) != c.ok || (answered == nil) != c.ok {
-			t.Errorf("%s: the client says %v, the server %v; want it to work: %v", name, called, answered, c.ok)
+			t.Errorf("%s: client: %v, server: %v, want success: %v", name, called, answered, c.ok)
 		}
 		if c.ok && (server.Node(state) != "a" || state.Version != tls.VersionTLS13) {
 			t.Errorf("%s: the server sees node %q, TLS %x", name, server.Node(state), state.Version)
@@ -195,8 +195,8 @@ func TestProof(t *testing.T) {
 	}
 }
 
-// TestStrangers checks that peers without a certificate, with a certificate of another authority, or
-// with an older TLS version are refused.
+// TestStrangers checks that peers are refused if they have no certificate, a certificate of another authority, or an
+// older TLS version.
 func TestStrangers(t *testing.T) {
 	server := open(t, "b", first, nil)
 	foreign := open(t, "a", second, nil)
@@ -215,8 +215,8 @@ func TestStrangers(t *testing.T) {
 		config *tls.Config
 		want   error
 	}{
-		"no certificate":    {all(), nil},
-		"of another secret": {with(func(c *tls.Config) { c.Certificates = []tls.Certificate{*cert} }), ErrDiffers},
+		"no certificate": {all(), nil},
+		"another secret": {with(func(c *tls.Config) { c.Certificates = []tls.Certificate{*cert} }), ErrDiffers},
 		"TLS 1.2": {with(func(c *tls.Config) {
 			c.MaxVersion = tls.VersionTLS12
 			c.Certificates = []tls.Certificate{*mine}
@@ -227,14 +227,14 @@ func TestStrangers(t *testing.T) {
 	} {
 		_, called, answered := shake(t, c.config, server.Server("h2"))
 		if called == nil || answered == nil || c.want != nil && !errors.Is(answered, c.want) {
-			t.Errorf("%s: the client says %v, the server %v", name, called, answered)
+			t.Errorf("%s: client: %v, server: %v", name, called, answered)
 		}
 	}
 }
 
-// TestClocks checks that a clock that is wrong by less than a day is tolerated, and that the error for
-// a larger difference mentions it. A certificate must be issued again before it expires, and when the
-// clock is set back.
+// TestClocks checks that a clock that is wrong by less than a day is accepted, and that the error for a larger
+// difference mentions the clocks. A certificate must be issued again before it expires, and when the clock is set
+// back.
 func TestClocks(t *testing.T) {
 	right := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
@@ -254,11 +254,11 @@ func TestClocks(t *testing.T) {
 		server := open(t, "b", first, func() time.Time { return right })
 		_, called, answered := shake(t, client.Client("", "b"), server.Server())
 		if (called == nil && answered == nil) != c.ok {
-			t.Errorf("a clock that is %v off: the client says %v, the server %v; want it to work: %v", c.off, called,
+			t.Errorf("a clock that is wrong by %v: client: %v, server: %v, want success: %v", c.off, called,
 				answered, c.ok)
 		}
 		if !c.ok && !strings.Contains(errors.Join(called, answered).Error(), "the clocks differ") {
-			t.Errorf("a clock that is %v off: %v, %v; want both clocks named", c.off, called, answered)
+			t.Errorf("a clock that is wrong by %v: %v, %v; want an error about the clocks", c.off, called, answered)
 		}
 	}
 	now := right
@@ -280,7 +280,7 @@ func TestClocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := cert.Leaf.SerialNumber.String(); (got != last) != c.anew || cert.Leaf.NotAfter.Sub(now) != c.until {
-			t.Errorf("after %v: made anew %v, ends in %v; want %v, %v", c.step, got != last,
+			t.Errorf("after %v: issued again: %v, expires in %v; want %v, %v", c.step, got != last,
 				cert.Leaf.NotAfter.Sub(now), c.anew, c.until)
 		}
 		last = cert.Leaf.SerialNumber.String()
@@ -316,10 +316,10 @@ func TestRotation(t *testing.T) {
 			t.Errorf("%q: %v", c.text, err)
 		}
 		if err := server.Trusts(state); (err == nil) != c.trusts || err != nil && !errors.Is(err, ErrDiffers) {
-			t.Errorf("%q: a connection of before: %v", c.text, err)
+			t.Errorf("%q: an earlier connection: %v", c.text, err)
 		}
 		if (told != before) != c.told {
-			t.Errorf("%q: told of a change %v, want %v", c.text, told != before, c.told)
+			t.Errorf("%q: OnChange called: %v, want %v", c.text, told != before, c.told)
 		}
 	}
 }
@@ -336,8 +336,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestKeys checks that all nodes derive the same keys from a secret, and different ones for each
-// purpose. While the secret is being changed, the keys of both are valid.
+// TestKeys checks that all nodes derive the same keys from a secret, and different keys for each purpose. While the
+// secret is being changed, the keys of both secrets are valid.
 func TestKeys(t *testing.T) {
 	file := filepath.Join(t.TempDir(), FileName)
 	if err := Make(file); err != nil {

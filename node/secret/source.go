@@ -16,10 +16,9 @@ import (
 	"time"
 )
 
-// A certificate is valid for 24 hours and renewed after half of that. Nodes with clocks that differ
-// by up to clockLeeway accept each other's: a clock in the wrong time zone must not cut a node off.
-// A longer life of a certificate is worth little to a thief: its key is only in memory, like the
-// secret.
+// A certificate is valid for 24 hours and renewed after 12 hours. Nodes accept each other's certificates if their
+// clocks differ by up to clockLeeway, so that a clock in the wrong time zone does not isolate a node. This longer
+// validity hardly helps an attacker: the key of the certificate is only in memory, like the secret.
 const (
 	validity    = 24 * time.Hour
 	renewAfter  = validity / 2
@@ -46,12 +45,12 @@ type Config struct {
 	Now func() time.Time
 }
 
-// Source authenticates this node to others, and others to it, by the secret in a file.
+// Source authenticates this node to others, and others to this node, by the secret in a file.
 type Source struct {
 	cfg Config
 
 	mu     sync.Mutex // guards the fields below
-	text   []byte     // the content of the file
+	text   []byte     // content of the file
 	secret *Secret
 	failed string // the reason why the file could not be read again; empty if it could
 	cert   *tls.Certificate
@@ -84,7 +83,7 @@ func (s *Source) OnChange(f func()) {
 	s.onNews = append(s.onNews, f)
 }
 
-// Reload reads the file again. While the file is invalid, the previous secret stays in use.
+// Reload reads the file again. While the file is invalid, the previous secret is used.
 func (s *Source) Reload() error {
 	text, err := readFile(s.cfg.File)
 	if err != nil {
@@ -128,7 +127,7 @@ func (s *Source) Run(ctx context.Context) error {
 	}
 }
 
-// look is Reload that logs each fault once.
+// look is Reload that logs each fault only once.
 func (s *Source) look() {
 	err := s.Reload()
 	text := ""
@@ -140,7 +139,7 @@ func (s *Source) look() {
 	s.failed = text
 	s.mu.Unlock()
 	if news {
-		s.cfg.Logger.Error("the changed secret of the cluster cannot be used; the previous one stays in use", "error", err)
+		s.cfg.Logger.Error("the changed secret of the cluster cannot be used; the previous secret stays in use", "error", err)
 	}
 }
 
@@ -149,7 +148,7 @@ func (s *Source) certificate() (*tls.Certificate, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.cfg.Now()
-	// A clock that was set back makes a new one, too.
+	// A clock that was set back also causes a new certificate.
 	if age := now.Sub(s.made); s.cert != nil && age >= 0 && age < renewAfter {
 		return s.cert, nil
 	}
@@ -161,7 +160,7 @@ func (s *Source) certificate() (*tls.Certificate, error) {
 	return cert, nil
 }
 
-// sign makes a certificate for a node.
+// sign returns a new certificate for a node.
 func (a *authority) sign(node string, now time.Time) (*tls.Certificate, error) {
 	public, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -188,26 +187,24 @@ func (a *authority) sign(node string, now time.Time) (*tls.Certificate, error) {
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, nil
 }
 
-// Server returns the configuration of a port: it admits only clients with a certificate of the same
-// secret. protocols are offered by ALPN.
+// Server returns the configuration of a port. It admits only clients with a certificate of the same secret, and
+// offers protocols by ALPN.
 func (s *Source) Server(protocols ...string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: protocols,
 		GetCertificate:         func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.certificate() },
-		ClientAuth:             tls.RequireAnyClientCert, // Trusts checks it
+		ClientAuth:             tls.RequireAnyClientCert, // Trusts checks the certificate
 		VerifyConnection:       s.Trusts,
-		SessionTicketsDisabled: true, // a session must not outlive the secret
+		SessionTicketsDisabled: true, // a session must not live longer than the secret
 	}
 }
 
-// Client returns the configuration for one connection to a node; empty means any node of the
-// cluster.
+// Client returns the configuration for one connection to a node. An empty node means any node of the cluster.
 func (s *Source) Client(_, node string, protocols ...string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: protocols,
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return s.certificate() },
-		// Certificates are for ids, and the secret's authority signs them: VerifyConnection checks
-		// both.
+		// Certificates are for ids, and the secret's authority signs them. VerifyConnection checks both.
 		InsecureSkipVerify: true,
 		VerifyConnection: func(c tls.ConnectionState) error {
 			if err := s.Trusts(c); err != nil {
@@ -229,11 +226,11 @@ func (s *Source) Node(c tls.ConnectionState) string {
 	return c.PeerCertificates[0].Subject.CommonName
 }
 
-// Trusts returns nil if the other side of a connection has a certificate of the current secret. The
-// error wraps ErrDiffers if it is of another one.
+// Trusts returns nil if the other side of a connection has a certificate of the current secret. The error wraps
+// ErrDiffers if the certificate is of another secret.
 func (s *Source) Trusts(c tls.ConnectionState) error {
 	if len(c.PeerCertificates) == 0 {
-		return fmt.Errorf("%w: it shows no certificate", ErrDiffers)
+		return fmt.Errorf("%w: it presents no certificate", ErrDiffers)
 	}
 	leaf := c.PeerCertificates[0]
 	s.mu.Lock()
@@ -247,7 +244,7 @@ func (s *Source) Trusts(c tls.ConnectionState) error {
 	}
 	now := s.cfg.Now()
 	if off := max(leaf.NotBefore.Sub(now), now.Sub(leaf.NotAfter)); off > clockLeeway {
-		return fmt.Errorf("the clocks differ: the certificate of node %s is for %s to %s, and here it is %s: set the "+
+		return fmt.Errorf("the clocks differ: the certificate of node %s is valid from %s to %s, but here it is %s: set the "+
 			"wrong clock",
 			leaf.Subject.CommonName, leaf.NotBefore.UTC().Format(time.DateTime),
 			leaf.NotAfter.UTC().Format(time.DateTime), now.UTC().Format(time.DateTime))
@@ -264,8 +261,8 @@ func signed(leaf *x509.Certificate, authorities []*authority) bool {
 	return false
 }
 
-// Keys returns keys for a purpose that every node derives from the secret in the same way. The
-// first is to be used; the second, which exists while the secret is changed, is also accepted.
+// Keys returns keys for a purpose that every node derives from the secret. Use the first one. The second one exists
+// only while the secret is being changed, and is also accepted.
 func (s *Source) Keys(purpose string) [][]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()

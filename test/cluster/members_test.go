@@ -219,7 +219,8 @@ func TestRoles(t *testing.T) {
 		t.Error(err)
 	}
 	for _, n := range []*Node{c.Metas[0], c.Shards[0]} {
-		if err := n.Ingest("t", []byte(`{"i":1}`)); err == nil || !strings.Contains(err.Error(), "no role router") {
+		if err := n.Ingest("t", []byte(`{"i":1}`)); err == nil || !strings.Contains(err.Error(), "does not have the "+
+			"role router") {
 			t.Errorf("a node without the role router: %v", err)
 		}
 		for _, path := range []string{"/health", "/ready", "/metrics"} {

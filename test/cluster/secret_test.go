@@ -128,7 +128,7 @@ func TestUnprotectedAddress(t *testing.T) {
 	n = New(t, append(args, "--rpc-insecure", "--shards", "1")...)
 	n.set("--rpc-addr", "0.0.0.0:"+port)
 	n.Start()
-	says(t, n, "--rpc-insecure: whoever reaches this address")
+	says(t, n, "--rpc-insecure: anyone who can reach this address")
 	if text := problems(t, n); !strings.Contains(text, "anyone who can reach the port between nodes of") {
 		t.Errorf("the state of the cluster has the problems %s", text)
 	}

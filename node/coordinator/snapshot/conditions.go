@@ -15,7 +15,7 @@ import (
 const (
 	ConditionLed      = "led"       // a replica leads it
 	ConditionStarting = "starting"  // it is new, and not all its replicas are ready
-	ConditionUnknown  = "unknown"   // no node has reported that it leads the shard, but a node that may lead it has not reported yet
+	ConditionUnknown  = "unknown"   // no node has reported as its leader, but one that may lead has not reported yet
 	ConditionElecting = "electing"  // enough replicas are up to elect a leader; requests wait
 	ConditionNone     = "no leader" // it can be neither written nor read
 )
