@@ -13,6 +13,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
 	"cordwood/router/access"
+	"cordwood/router/explore/roles"
 	"cordwood/router/explore/search"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/query/statement"
@@ -24,6 +25,8 @@ type input struct {
 	where           string
 	// search is a parsed search; nil: none.
 	search *search.Query
+	// chosen has the columns that the user chose for the message and the level.
+	chosen roles.Chosen
 	// since is how old the oldest stored rows may be that are sent first; 0: none are sent.
 	since time.Duration
 	// timeout bounds the duration of the tail; 0: it lasts until the client ends it.
@@ -69,6 +72,7 @@ func (h *Handler) read(r *http.Request) (*input, error) {
 	} else if err := statement.CheckCondition(in.where); err != nil {
 		return nil, errs.Wrap(errs.InvalidSyntax, err, "parameter where")
 	}
+	in.chosen = roles.Chosen{Message: get("message_column"), Level: get("level_column")}
 	if text := get("search"); text != "" {
 		if in.search, err = search.Parse(text); err != nil {
 			return nil, err
@@ -184,7 +188,7 @@ func (in *input) condition(t *schema.Table) (string, error) {
 	if in.search == nil {
 		return in.where, nil
 	}
-	found, err := in.search.Condition(search.NewColumns(t, ""))
+	found, err := in.search.Condition(search.NewColumns(t, in.chosen))
 	if err != nil || in.where == "" {
 		return found, err
 	}

@@ -136,7 +136,8 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// The most that the page may weigh, compressed: all of its scripts, those that it begins with, styles and fonts.
+// The most that the page may weigh, compressed: its scripts without those of the editors, those that it begins with,
+// styles and fonts.
 const mostScript, mostAtFirst, mostStyle, mostFonts = 100 << 10, 64 << 10, 12 << 10, 80 << 10
 
 func TestBudgets(t *testing.T) {
@@ -144,10 +145,14 @@ func TestBudgets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script, fonts := 0, 0
+	script, editors, fonts := 0, 0, 0
 	for name, f := range a.files {
 		switch path.Ext(name) {
 		case ".js":
+			if strings.HasPrefix(name, "bundle/editors-") {
+				editors = len(f.gzip)
+				continue
+			}
 			script += len(f.gzip)
 			if f.gzip == nil {
 				script += len(f.plain)
@@ -164,7 +169,10 @@ func TestBudgets(t *testing.T) {
 	if atFirst == 0 || atFirst > mostAtFirst {
 		t.Errorf("%d bytes of scripts before the first rows, of at most %d: %s", atFirst, mostAtFirst, a.first)
 	}
-	t.Logf("script %d, style %d, fonts %d bytes", script, style, fonts)
+	t.Logf("script %d, editors %d, style %d, fonts %d bytes", script, editors, style, fonts)
+	if editors == 0 {
+		t.Error("no script has the pages with an editor: deploy/tools/web/bundle.mjs names it")
+	}
 	if script > mostScript || style > mostStyle || fonts > mostFonts {
 		t.Errorf("script %d of %d, style %d of %d, fonts %d of %d bytes", script, mostScript, style, mostStyle,
 			fonts, mostFonts)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"cordwood/proto/schema"
+	"cordwood/router/explore/roles"
 	"cordwood/router/explore/search"
 )
 
@@ -128,7 +129,7 @@ func TestSearches(t *testing.T) {
 	for range 2 {
 		run(t, n, searchRows(r, rows/2))
 	}
-	columns := search.NewColumns(searched(), "")
+	columns := search.NewColumns(searched(), roles.Chosen{})
 	texts := append([]string{}, searchTerms...)
 	for range 200 {
 		texts = append(texts, randomSearch(r, 3))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cordwood/proto/schema"
+	"cordwood/router/explore/roles"
 	"cordwood/router/explore/search"
 )
 
@@ -74,7 +75,7 @@ func FuzzQuery(f *testing.F) {
 			t.Fatalf("%q: %v", text, err)
 		}
 		table := &schema.Table{Name: "t", Columns: []schema.Column{{ID: 1, Name: field, Type: schema.String}}}
-		if _, err := q.Condition(search.NewColumns(table.Index(), "")); err != nil {
+		if _, err := q.Condition(search.NewColumns(table.Index(), roles.Chosen{})); err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
 	})

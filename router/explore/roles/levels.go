@@ -64,19 +64,15 @@ type Levels struct {
 	Number *schema.Column
 }
 
-func levelsOf(byName map[string]*schema.Column) *Levels {
+// levelsOf returns how the columns, by their names in lower case, express the level. chosen is the column that a user
+// chose; nil: none.
+func levelsOf(byName map[string]*schema.Column, chosen *schema.Column) *Levels {
+	if l := levelsIn(chosen, byName); l != nil {
+		return l
+	}
 	for _, name := range levelNames {
-		col := byName[name]
-		switch {
-		case col == nil:
-		case isText(col):
-			l := &Levels{Column: col, Scheme: Text}
-			if number := byName["severity_number"]; name == "severity_text" && number != nil && number.Type.IsInteger() {
-				l.Number = number
-			}
+		if l := levelsIn(byName[name], byName); l != nil {
 			return l
-		case col.Type.IsInteger():
-			return &Levels{Column: col, Scheme: schemeOf(name)}
 		}
 	}
 	if col := first(byName, statusNames, func(c *schema.Column) bool { return c.Type.IsInteger() }); col != nil {
@@ -85,11 +81,32 @@ func levelsOf(byName map[string]*schema.Column) *Levels {
 	return nil
 }
 
+// levelsIn returns how a column expresses the level; nil: its type does not fit.
+func levelsIn(col *schema.Column, byName map[string]*schema.Column) *Levels {
+	if col == nil {
+		return nil
+	}
+	name := strings.ToLower(col.Name)
+	if col.Type.IsInteger() {
+		return &Levels{Column: col, Scheme: schemeOf(name)}
+	}
+	if !isText(col) {
+		return nil
+	}
+	l := &Levels{Column: col, Scheme: Text}
+	if number := byName["severity_number"]; name == "severity_text" && number != nil && number.Type.IsInteger() {
+		l.Number = number
+	}
+	return l
+}
+
 // schemeOf returns the scheme of a column of numbers with this name.
 func schemeOf(name string) Scheme {
 	switch name {
 	case "severity_number":
 		return OTel
+	case "status", "http.status_code":
+		return Status
 	case "level":
 		return Tens
 	}

@@ -51,9 +51,16 @@ type Columns struct {
 	Source *schema.Column
 }
 
-// Of returns the roles of the columns of t. message is the name of the column that the table's owner chose for
-// messages; empty: the first column with one of the usual names.
-func Of(t *schema.Table, message string) Columns {
+// Chosen has the names of columns that a user chose for a role. If a name is empty, or if the table has no such column
+// with a fitting type, the first column with one of the usual names is used.
+type Chosen struct {
+	// Message is a column of texts, and Level a column of texts or integers.
+	Message string `json:"message_column"`
+	Level   string `json:"level_column"`
+}
+
+// Of returns the roles of the columns of t.
+func Of(t *schema.Table, chosen Chosen) Columns {
 	byName := map[string]*schema.Column{}
 	for i := range t.Columns {
 		name := strings.ToLower(t.Columns[i].Name)
@@ -62,11 +69,11 @@ func Of(t *schema.Table, message string) Columns {
 		}
 	}
 	c := Columns{
-		Time: t.TimeIndex(), Level: levelsOf(byName), Trace: first(byName, traceNames, isText),
+		Time: t.TimeIndex(), Level: levelsOf(byName, t.Column(chosen.Level)), Trace: first(byName, traceNames, isText),
 		Source: first(byName, sourceNames, isText),
 	}
-	if chosen := t.Column(message); message != "" && chosen != nil && isText(chosen) {
-		c.Message = chosen
+	if message := t.Column(chosen.Message); message != nil && isText(message) {
+		c.Message = message
 	} else {
 		c.Message = first(byName, messageNames, isText)
 	}

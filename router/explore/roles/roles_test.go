@@ -43,7 +43,7 @@ func TestOf(t *testing.T) {
 		{"ts TimestampSecond,error,status", "time=ts error=error"},
 	} {
 		tab := table(strings.Split(c.columns, ",")...)
-		of := Of(tab, "")
+		of := Of(tab, Chosen{})
 		var got []string
 		for _, role := range []Role{Time, Level, Message, Source, Trace, Error} {
 			for i := range tab.Columns {
@@ -63,8 +63,22 @@ func TestOf(t *testing.T) {
 func TestChosenMessage(t *testing.T) {
 	tab := table("ts TimestampSecond", "msg", "note", "n Int64")
 	for chosen, want := range map[string]string{"": "msg", "note": "note", "n": "msg", "gone": "msg"} {
-		if c := Of(tab, chosen); c.Message.Name != want {
+		if c := Of(tab, Chosen{Message: chosen}); c.Message.Name != want {
 			t.Errorf("%q: the message is %s, want %s", chosen, c.Message.Name, want)
+		}
+	}
+}
+
+// TestChosenLevel: a user can choose the column of levels. A column that is neither text nor an integer is ignored.
+func TestChosenLevel(t *testing.T) {
+	tab := table("ts TimestampSecond", "level", "grade", "n Int64", "took Float64", "status Int32")
+	for chosen, want := range map[string]string{
+		"": "level text", "grade": "grade text", "n": "n syslog", "status": "status status", "took": "level text",
+		"gone": "level text",
+	} {
+		l := Of(tab, Chosen{Level: chosen}).Level
+		if got := l.Column.Name + " " + string(l.Scheme); got != want {
+			t.Errorf("%q: the level is %s, want %s", chosen, got, want)
 		}
 	}
 }
@@ -91,7 +105,7 @@ func TestCondition(t *testing.T) {
 		{"status Int64", "other", "(NOT status BETWEEN 500 AND 599 AND NOT status BETWEEN 400 AND 499)"},
 		{"lvl", "debug", "lower(lvl) IN ('debug')"},
 	} {
-		of := Of(table("ts TimestampSecond", c.columns), "")
+		of := Of(table("ts TimestampSecond", c.columns), Chosen{})
 		if got := of.Level.Condition(strings.Fields(c.levels), ident); got != c.want {
 			t.Errorf("%s %s is\n%s, want\n%s", c.columns, c.levels, got, c.want)
 		}

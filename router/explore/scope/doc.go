@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cordwood/proto/schema"
+	"cordwood/router/explore/roles"
 	"cordwood/router/query"
 )
 
@@ -38,6 +39,8 @@ type Request struct {
 	// Query is a search text and Where an SQL condition. Both must hold.
 	Query string `json:"query"`
 	Where string `json:"where"`
+	// Chosen has the columns that the user chose for the message and the level.
+	roles.Chosen
 	// AllowPartial leaves out rows that cannot be read.
 	AllowPartial bool `json:"allow_partial"`
 	// Consistency is linear or any, with the same meaning as for SQL; empty: linear.

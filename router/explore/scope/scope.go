@@ -81,7 +81,7 @@ func Resolve(ctx context.Context, source Source, req Request, now time.Time, tim
 func (s *Scope) setTables(tables []*schema.Table, where string) error {
 	columns := make([]*search.Columns, len(tables))
 	for i, t := range tables {
-		columns[i] = search.NewColumns(t, "")
+		columns[i] = search.NewColumns(t, s.req.Chosen)
 		if len(tables) > 1 {
 			columns[i] = columns[i].Among()
 		}
@@ -358,7 +358,7 @@ func (s *Scope) MaxValueBytes() (int, error) {
 // Fingerprint returns a hash of everything that determines the rows of the scope, except the range.
 func (s *Scope) Fingerprint() uint64 {
 	h := xxhash.New()
-	parts := []string{s.Database, s.req.Query, strings.TrimSpace(s.req.Where)}
+	parts := []string{s.Database, s.req.Query, strings.TrimSpace(s.req.Where), s.req.Message, s.req.Level}
 	for _, t := range s.Tables {
 		parts = append(parts, t.Def.Name)
 	}

@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,11 +24,14 @@ type Columns struct {
 // TableField is the field that contains the name of the table if several tables are searched together.
 const TableField = "_table"
 
-// NewColumns returns the columns of t. message is the name of the column with messages. If it is empty, the
-// table's option message_column is used or, if that is not set, the column that package roles finds. If there is
-// no such column, words are searched in every text column.
-func NewColumns(t *schema.Table, message string) *Columns {
-	c := &Columns{table: t, roles: roles.Of(t, cmp.Or(message, t.Options[schema.OptionMessageColumn]))}
+// NewColumns returns the columns of t. chosen has the columns that a user chose. Without a message column, the table's
+// option message_column is used or, if that is not set, the column that package roles finds. If there is no such
+// column, words are searched in every text column.
+func NewColumns(t *schema.Table, chosen roles.Chosen) *Columns {
+	if message := t.Column(chosen.Message); message == nil || message.Type != schema.String {
+		chosen.Message = t.Options[schema.OptionMessageColumn]
+	}
+	c := &Columns{table: t, roles: roles.Of(t, chosen)}
 	if c.roles.Message != nil {
 		c.texts = append([]*schema.Column{c.roles.Message}, c.roles.Errors...)
 		return c

@@ -12,6 +12,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/router/explore/roles"
 )
 
 // tables has the tables of the cases.
@@ -105,9 +106,9 @@ func compileCase(c *testCase) (*Query, string, error) {
 	}
 	var among []*Columns
 	for _, other := range c.Among {
-		among = append(among, NewColumns(tables[other], ""))
+		among = append(among, NewColumns(tables[other], roles.Chosen{}))
 	}
-	sql, err := q.Condition(NewColumns(tables[name], ""), among...)
+	sql, err := q.Condition(NewColumns(tables[name], roles.Chosen{}), among...)
 	return q, sql, err
 }
 
@@ -182,7 +183,7 @@ func TestManyColumns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sql, err := q.Condition(NewColumns(wide.Index(), ""))
+		sql, err := q.Condition(NewColumns(wide.Index(), roles.Chosen{}))
 		if (err != nil) != c.refused || len(sql) > 2*maxSQL {
 			t.Errorf("%.20q in %d columns: %d bytes, %v", c.text, c.columns, len(sql), err)
 		}
@@ -195,7 +196,7 @@ func FuzzParse(f *testing.F) {
 	for _, c := range cases(f) {
 		f.Add(c.Text)
 	}
-	columns := NewColumns(tables["app"], "")
+	columns := NewColumns(tables["app"], roles.Chosen{})
 	f.Fuzz(func(t *testing.T, text string) {
 		q, err := Parse(text)
 		if e := (*Error)(nil); errors.As(err, &e) && (e.Offset < 0 || e.Length < 0 || e.Offset+e.Length > len(text)) {
@@ -221,7 +222,7 @@ func FuzzParse(f *testing.F) {
 
 // TestWithout: Without removes the conditions on a field that must hold, and no others.
 func TestWithout(t *testing.T) {
-	columns := NewColumns(tables["app"], "")
+	columns := NewColumns(tables["app"], roles.Chosen{})
 	for _, c := range []struct{ text, field, want string }{
 		{"host:a status:5", "host", "status = 5"},
 		{"-host:a status:5", "host", "status = 5"},
@@ -272,7 +273,7 @@ func TestMessageColumn(t *testing.T) {
 		{"n", "", "message"},
 	} {
 		table.Options = map[string]string{schema.OptionMessageColumn: tt.option}
-		columns := NewColumns(table.Index(), tt.caller)
+		columns := NewColumns(table.Index(), roles.Chosen{Message: tt.caller})
 		q, err := Parse("beta")
 		if err != nil {
 			t.Fatal(err)
@@ -291,10 +292,10 @@ func TestTableField(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if sql, err := q.Condition(NewColumns(tables["bare"], "").Among()); err != nil || sql != "'bare' = 'app'" {
+	if sql, err := q.Condition(NewColumns(tables["bare"], roles.Chosen{}).Among()); err != nil || sql != "'bare' = 'app'" {
 		t.Error(sql, err)
 	}
-	if _, err := q.Condition(NewColumns(tables["bare"], "")); err == nil {
+	if _, err := q.Condition(NewColumns(tables["bare"], roles.Chosen{})); err == nil {
 		t.Error("TableField exists although only one table is searched")
 	}
 }

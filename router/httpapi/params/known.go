@@ -27,7 +27,9 @@ var (
 	LogQuery = []string{
 		"db", "query", "limit", "format", "allow_partial", "consistency", "max_staleness", "timeout", "filename", "integers",
 	}
-	Tail            = []string{"db", "table", "search", "where", "since", "shape", "integers", "max_value_bytes"}
+	Tail = []string{
+		"db", "table", "search", "message_column", "level_column", "where", "since", "shape", "integers", "max_value_bytes",
+	}
 	ListPipelines   = []string{"db", "name"}
 	PutPipeline     = []string{"db", "note"}
 	PipelineVersion = []string{"db", "version"}

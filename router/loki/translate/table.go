@@ -49,7 +49,7 @@ type Table struct {
 // NewTable returns the description of a table.
 func NewTable(def *schema.Table) *Table {
 	t := &Table{Def: def}
-	r := roles.Of(def, def.Options[schema.OptionMessageColumn])
+	r := roles.Of(def, roles.Chosen{Message: def.Options[schema.OptionMessageColumn]})
 	t.Message = r.Message
 	if r.Level != nil && r.Level.Scheme != roles.Status {
 		t.Level = r.Level

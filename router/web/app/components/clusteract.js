@@ -82,9 +82,11 @@ export function AddNode({ state, onClose }) {
   const [before] = useState(() => new Set(state.nodes.map((/** @type {any} */ n) => n.id)));
   const joined = state.nodes.filter((/** @type {any} */ n) => !before.has(n.id));
   const seeds = state.nodes.map((/** @type {any} */ n) => n.rpc_addr).join(',');
-  const command = `cordwood serve --node-name NAME --data-dir /var/lib/cordwood \\
-  --rpc-addr 0.0.0.0:4001 --advertise-addr ADDRESS:4001 --http-addr 0.0.0.0:4000 \\
-  --cluster-secret-file cluster-secret --seeds ${seeds}`;
+  const command = [
+    'cordwood serve --node-name NAME --data-dir /var/lib/cordwood',
+    '--rpc-addr 0.0.0.0:4001 --advertise-addr ADDRESS:4001 --http-addr 0.0.0.0:4000',
+    `--cluster-secret-file cluster-secret --seeds ${seeds}`,
+  ].join(' \\\n  ');
   return html`<${Dialog} title="Add a node" onClose=${onClose}><div class="asks">
     <p>Start cordwood on another machine, with the cluster secret of these nodes, its own name, and the address at which the other nodes reach it.</p>
     <pre class="asked">${command}</pre>

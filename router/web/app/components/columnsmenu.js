@@ -1,8 +1,9 @@
 // The menu with the columns beside the line and their order.
 
 import { html, useState } from '../../vendor/core.js';
-import { mostColumns } from '../stores/explore.js';
+import { mostColumns } from '../stores/columns.js';
 import { Menu } from './menu.js';
+import { RoleChooser } from './roles.js';
 
 const mostShown = 100;
 
@@ -16,7 +17,7 @@ export function ColumnsMenu({ explore }) {
 function Chooser({ explore }) {
   const [find, setFind] = useState('');
   const cols = explore.state.value.cols;
-  /** @type {{name: string}[]} */
+  /** @type {import('../stores/explore.js').Field[]} */
   const fields = explore.fields.value.value?.fields ?? [];
   const wanted = find.trim().toLowerCase();
   const others = fields.filter((f) => !cols.includes(f.name) && f.name.toLowerCase().includes(wanted));
@@ -35,5 +36,6 @@ function Chooser({ explore }) {
           html`<li key=${name}><button class="choice" data-ui="column-add" disabled=${full} onClick=${() => explore.toggleColumn(name)}>${name}</button></li>`,
       )}</ul>
     ${full && html`<p class="quiet">There are at most ${mostColumns} columns.</p>`}
-    ${others.length > mostShown && html`<p class="quiet">${others.length - mostShown} more: type a part of the name.</p>`}`;
+    ${others.length > mostShown && html`<p class="quiet">${others.length - mostShown} more: type a part of the name.</p>`}
+    <${RoleChooser} fields=${fields} roles=${explore.roles.value} onRole=${explore.chooseRole} />`;
 }

@@ -53,7 +53,7 @@ function viewKeys(stores) {
   };
   const tail = () => {
     const { db, tables, q } = explore.state.value;
-    place.go(formatPlace('tail', { db, t: tables[0], q }, { db: 'public' }));
+    place.go(formatPlace('tail', { db, t: tables[0], q, ...explore.roles.value }, { db: 'public' }));
   };
   return {
     '/': ['search', () => document.getElementById('search')?.focus()],

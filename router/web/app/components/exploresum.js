@@ -51,11 +51,18 @@ function Legend({ explore, hide, hidden }) {
       if (event.altKey) {
         const kept = hide.includes(name) ? hide.filter((h) => h !== name) : [...hide, name];
         explore.set({ hide: [...kept, ...(hidden ? ['hist'] : [])].join(',') }, { replace: true });
-      } else if (s.value !== null && name !== 'other') void explore.only(clauseFor(by, name, ':'));
+      } else if (s.value !== null && name !== 'other') void explore.only(clauseFor(by === 'level' ? levelField(explore) : by, name, ':'));
     };
     return html`<button class="text" data-ui=${`legend-${name}`} aria-pressed=${!hide.includes(name)} title="Show only this. With Alt: hide it" onClick=${choose}><i
       style=${{ background: colourOf(s.value, place, levelsOf(explore)) }}></i>${name}<b>${formatCount(s.counts.reduce((a, b) => a + b, 0))}</b></button>`;
   })}</span>`;
+}
+
+/** The name of the level in a search: its own, if the table has another column of the name level. @param {Explore} explore */
+function levelField(explore) {
+  const { level } = explore.shape.value;
+  const taken = explore.fields.value.value?.fields.some((/** @type {{name: string}} */ f) => f.name === 'level');
+  return taken && level ? level : 'level';
 }
 
 /** Why a search takes long, and how to make it faster. @param {{explore: Explore}} props */

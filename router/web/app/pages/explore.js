@@ -30,7 +30,7 @@ import { toast } from '../stores/toast.js';
 export function ExplorePage({ stores }) {
   const { explore, tables, prefs } = stores;
   const state = explore.state.value;
-  const key = JSON.stringify([state.db, state.tables, state.q, state.from, state.to, state.by, state.order, state.partial]);
+  const key = JSON.stringify([state.db, state.tables, state.q, state.from, state.to, state.by, state.order, state.partial, explore.roles.value]);
   useEffect(() => explore.runOnce(), [key]);
   useEffect(() => void explore.loadOpened(), [state.row, explore.list.value.count > 0]);
   useEffect(() => void explore.loadContext(), [state.view, explore.opened.value.value, explore.apart.value]);

@@ -8,13 +8,14 @@ import { ExplorePage } from './explore.js';
  */
 
 const others = () => import('./others.js');
+const editors = () => import('./editors.js');
 
 /** @type {Page[]} */
 export const pages = [
   { id: 'explore', key: 'e', name: 'Explore', view: ExplorePage },
   { id: 'tail', key: 't', name: 'Tail', load: async () => (await others()).TailPage },
-  { id: 'sql', key: 's', name: 'SQL', load: async () => (await others()).SqlPage },
-  { id: 'pipelines', key: 'p', name: 'Pipelines', load: async () => (await others()).PipelinesPage },
+  { id: 'sql', key: 's', name: 'SQL', load: async () => (await editors()).SqlPage },
+  { id: 'pipelines', key: 'p', name: 'Pipelines', load: async () => (await editors()).PipelinesPage },
   { id: 'rejects', key: 'r', name: 'Rejects', load: async () => (await others()).RejectsPage },
   { id: 'tables', key: 'b', name: 'Tables', load: async () => (await others()).TablesPage },
   { id: 'cluster', key: 'c', name: 'Cluster', load: async () => (await others()).ClusterPage },

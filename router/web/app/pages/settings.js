@@ -1,8 +1,10 @@
 // Settings: how this browser shows the page, who asks, and what the server runs with.
 
 import { html, useEffect, useState } from '../../vendor/core.js';
+import { RoleChooser } from '../components/roles.js';
 import { ErrorPanel } from '../components/states.js';
 import { browserZone } from '../lib/time.js';
+import { askedFor, keyOf, rolesOf } from '../stores/columns.js';
 import { clock, createLatest } from '../stores/latest.js';
 
 /** @param {{stores: import('../main.js').Stores}} props */
@@ -19,6 +21,7 @@ export function SettingsPage({ stores }) {
       <${Choice} label="Height of rows" value=${prefs.density} choices=${{ dense: 'Dense, 20 px', normal: 'Normal, 24 px', comfortable: 'Comfortable, 28 px' }} />
       <${Choice} label="Single keys" value=${prefs.singleKeys} choices=${{ on: 'On', off: 'Off: only keys with Ctrl act' }} />
       <label class="setting"><span>Table at the begin</span><select data-ui="first-table" value=${prefs.table.value} onChange=${(/** @type {Event} */ e) => (prefs.table.value = /** @type {HTMLSelectElement} */ (e.currentTarget).value)}><option value="">the one with the most rows</option>${stores.tables.all.value.filter((t) => t.db === 'public').map((t) => html`<option value=${t.name}>${t.name}</option>`)}</select></label>
+      <${TableRoles} stores=${stores} />
       <div class="setting"><span>Searches</span><span>${prefs.history.value.length} kept <button class="text go" onClick=${() => (prefs.history.value = [])}>Forget them</button></span></div>
     </section>
     <section aria-label="User"><h2 class="head">User</h2>
@@ -33,6 +36,25 @@ export function SettingsPage({ stores }) {
       <div class="setting"><span>Version</span><span>${session?.server?.version}</span></div>
       <${Config} api=${stores.api} />
     </section></div>`;
+}
+
+/** The columns with the message and the level, of one table. @param {{stores: import('../main.js').Stores}} props */
+function TableRoles({ stores }) {
+  const { prefs, tables, api } = stores;
+  const all = tables.all.value.filter((t) => t.db === 'public');
+  const [table, setTable] = useState(prefs.table.value);
+  const [latest] = useState(() => /** @type {import('../stores/latest.js').Latest<any>} */ (createLatest(clock)));
+  const roles = rolesOf(prefs, 'public', [table]);
+  const known = all.some((t) => t.name === table);
+  useEffect(() => {
+    if (!known) return;
+    const body = { db: 'public', tables: [table], ...askedFor(roles) };
+    void latest.run((signal) => api.json({ path: '/v1/explore/fields', body, signal }));
+  }, [table, known, roles.message, roles.level]);
+  return html`<label class="setting"><span>Columns of</span><select data-ui="roles-table" value=${known ? table : ''} onChange=${(/** @type {Event} */ e) => setTable(/** @type {HTMLSelectElement} */ (e.currentTarget).value)}>
+      <option value="">a table</option>${all.map((t) => html`<option value=${t.name}>${t.name}</option>`)}</select></label>
+    <${ErrorPanel} latest=${latest} what="Asking for the columns" />
+    ${known && latest.value.value && html`<${RoleChooser} fields=${latest.value.value.fields} roles=${roles} onRole=${(/** @type {'message' | 'level'} */ role, /** @type {string} */ name) => prefs.roles.set(keyOf('public', [table]), { ...roles, [role]: name })} />`}`;
 }
 
 /** @param {import('../stores/signin.js').Session} session */

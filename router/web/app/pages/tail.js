@@ -7,6 +7,7 @@ import { TablePicker } from '../components/pickers.js';
 import { Rows } from '../components/rows.js';
 import { SearchBox } from '../components/search.js';
 import { Empty, ErrorPanel } from '../components/states.js';
+import { toggleClause, toggleExclusion } from '../lib/edit.js';
 import { formatCount } from '../lib/format.js';
 import { partsOfTime } from '../lib/time.js';
 import { formatPlace } from '../lib/url.js';
@@ -41,35 +42,86 @@ export function TailPage({ stores }) {
     [stores],
   );
 
-  const { count, dropped } = tail.drawn.value;
+  /** Opens a row; values that the list has cut come whole. @param {Row} row */
+  async function show(row) {
+    setOpened(row);
+    if (!row.cut) return;
+    const whole = await tail.wholeRow(row).catch(() => null); // what the list has stays
+    if (whole) setOpened((now) => (now?.id === row.id ? whole : now));
+  }
+
+  const { count, dropped, still } = tail.drawn.value;
   const held = tail.held.value;
   const zone = prefs.zone.value;
   return html`<h1 class="hidden">Live tail</h1>
-    <form class="ask" role="search" onSubmit=${(/** @type {Event} */ e) => {
-      e.preventDefault();
-      tail.set({ q: tail.draft.value });
-    }}>
-      <${TablePicker} db=${state.db} tables=${state.table ? [state.table] : []} all=${tables.all.value} single
-        onPick=${(/** @type {string} */ db, /** @type {string[]} */ t) => tail.set({ db, t: t[t.length - 1] })} />
-      <${SearchBox} text=${tail.draft.value} onText=${(/** @type {string} */ text) => (tail.draft.value = text)}
-        onRun=${() => tail.set({ q: tail.draft.value })} fault=${null} fields=${tail.fields.value.value?.fields ?? []}
-        valuesOf=${stores.explore.valuesFor} history=${prefs.history.value} />
+    <form
+      class="ask"
+      role="search"
+      onSubmit=${(/** @type {Event} */ e) => {
+        e.preventDefault();
+        tail.set({ q: tail.draft.value });
+      }}
+    >
+      <${TablePicker}
+        db=${state.db}
+        tables=${state.table ? [state.table] : []}
+        all=${tables.all.value}
+        single
+        onPick=${(/** @type {string} */ db, /** @type {string[]} */ t) => tail.set({ db, t: t[t.length - 1] })}
+      />
+      <${SearchBox}
+        text=${tail.draft.value}
+        onText=${(/** @type {string} */ text) => (tail.draft.value = text)}
+        onRun=${() => tail.set({ q: tail.draft.value })}
+        fault=${null}
+        fields=${tail.fields.value.value?.fields ?? []}
+        valuesOf=${stores.explore.valuesFor}
+        history=${prefs.history.value}
+      />
       <button class="button main" data-ui="run">Follow</button>
     </form>
     <div class="tailbar">
-      <span class="live" data-ui="tail-state"><span class=${`dot ${tail.live.value && !held ? '' : 'bad'}`}></span>${
-        held ? `Held at ${partsOfTime(held.at, zone).time}` : tail.live.value ? `Live · ${formatCount(tail.rate.value)} rows/s` : 'Not connected'
-      }</span>
-      <button class="text" aria-pressed=${held !== null} onClick=${() => (held ? tail.release() : tail.hold())}>${held ? 'Follow' : 'Hold'} <kbd>space</kbd></button>
-      <button class="text" data-ui="mark" onClick=${tail.mark}>Mark <kbd>M</kbd></button>
+      <span class="live" data-ui="tail-state"
+        ><span class=${`dot ${tail.live.value && !held ? '' : 'bad'}`}></span>${
+          held ? `Held at ${partsOfTime(held.at, zone).time}` : tail.live.value ? `Live · ${formatCount(tail.rate.value)} rows/s` : 'Not connected'
+        }</span
+      >
+      <button
+        class="text"
+        aria-pressed=${held !== null}
+        onClick=${() => (held ? tail.release() : tail.hold())}
+      >
+        ${held ? 'Follow' : 'Hold'} <kbd>space</kbd>
+      </button>
+      <button class="text" data-ui="mark" onClick=${tail.mark}>
+        Mark <kbd>M</kbd>
+      </button>
       <button class="text" onClick=${tail.clear}>Clear</button>
-      <button class="text" aria-pressed=${state.wrap} data-ui="wrap" onClick=${() => toggleWrap(tail)}>Wrap <kbd>W</kbd></button>
-      <label class="text">Keep <select aria-label="Rows that are kept" value=${tail.most.value}
-        onChange=${(/** @type {Event} */ e) => (tail.most.value = Number(/** @type {HTMLSelectElement} */ (e.currentTarget).value))}>${ringSizes.map((n) => html`<option value=${n}>${formatCount(n)}</option>`)}</select></label>
+      <button
+        class="text"
+        aria-pressed=${state.wrap}
+        data-ui="wrap"
+        onClick=${() => toggleWrap(tail)}
+      >
+        Wrap <kbd>W</kbd>
+      </button>
+      <label class="text"
+        >Keep
+        <select
+          aria-label="Rows that are kept"
+          value=${tail.most.value}
+          onChange=${(/** @type {Event} */ e) => (tail.most.value = Number(/** @type {HTMLSelectElement} */ (e.currentTarget).value))}
+        >
+          ${ringSizes.map((n) => html`<option value=${n}>${formatCount(n)}</option>`)}
+        </select></label
+      >
       <span class="grow"></span>
       ${held && html`<button class="button" data-ui="tail-new" onClick=${tail.release}>↓ ${formatCount(tail.fresh())} new rows</button>`}
       ${dropped > 0 && html`<span class="quiet" data-ui="tail-dropped">${formatCount(dropped)} older rows are in the table only</span>`}
-      <a class="text" data-ui="explore-this" href=${inExplore(tail)}>Explore this</a>
+      ${still && html`<span class="quiet" data-ui="tail-still">more rows came than are kept: this list stands still until you follow again</span>`}
+      <a class="text" data-ui="explore-this" href=${inExplore(tail)}
+        >Explore this</a
+      >
     </div>
     ${tail.ended.value && html`<div class="banner" role="alert" data-ui="banner">${tail.ended.value} <button class="text go" data-ui="retry" onClick=${() => tail.follow()}>Follow again</button> <a class="text go" href=${inExplore(tail)}>Show them in Explore</a></div>`}
     <${ErrorPanel} latest=${tail.fields} what="Following the table" />
@@ -77,18 +129,48 @@ export function TailPage({ stores }) {
       <section class="pane list" aria-label="Rows">
         ${
           count === 0
-            ? html`<${Empty} title=${state.table ? `Waiting for new rows in ${state.table}.` : 'Choose a table to follow.'}>
-                ${state.table && html`<p class="acts"><button class="button" onClick=${() => tail.follow('10m')}>Show the last ten minutes</button></p>`}<//>`
-            : html`<${Rows} count=${count} at=${tail.at} shape=${tail.shape.value} columns=${[]} marks=${tail.marks.value} zone=${zone}
-                density=${prefs.density.value} narrow=${narrow} label=${`${count} rows, newest last`} selected=${opened?.id ?? ''}
-                dropped=${dropped} follow=${!held} wrap=${state.wrap} onEnd=${(/** @type {boolean} */ atEnd) => !atEnd && tail.hold()}
+            ? html`<${Empty}
+                title=${state.table ? `Waiting for new rows in ${state.table}.` : 'Choose a table to follow.'}
+              >
+                ${state.table && html`<p class="acts"><button class="button" onClick=${() => tail.follow('10m')}>Show the last ten minutes</button></p>`}<//
+              >`
+            : html`<${Rows}
+                count=${count}
+                at=${tail.at}
+                shape=${tail.shape.value}
+                columns=${narrow ? [] : tail.columns.value}
+                marks=${tail.marks.value}
+                zone=${zone}
+                density=${prefs.density.value}
+                narrow=${narrow}
+                label=${`${count} rows, newest last`}
+                selected=${opened?.id ?? ''}
+                dropped=${dropped}
+                follow=${!held}
+                wrap=${state.wrap}
+                onEnd=${(/** @type {boolean} */ atEnd) => !atEnd && tail.hold()}
                 onOpen=${(/** @type {Row} */ row) => {
                   tail.hold();
-                  setOpened(row.id === opened?.id ? null : row);
-                }} />`
+                  if (row.id === opened?.id) setOpened(null);
+                  else void show(row);
+                }}
+              />`
         }
       </section>
-      ${opened && html`<${Detail} row=${opened} shape=${tail.shape.value} zone=${zone} marks=${tail.marks.value} columns=${[]} trace=${null} onClose=${() => setOpened(null)} />`}
+      ${
+        opened &&
+        html`<${Detail}
+          row=${opened}
+          shape=${tail.shape.value}
+          zone=${zone}
+          marks=${tail.marks.value}
+          columns=${tail.columns.value}
+          trace=${null}
+          onOnly=${(/** @type {string} */ clause) => tail.set({ q: toggleClause(state.q, clause) })}
+          onWithout=${(/** @type {string} */ clause) => tail.set({ q: toggleExclusion(state.q, clause) })}
+          onClose=${() => setOpened(null)}
+        />`
+      }
     </div>`;
 }
 
@@ -100,7 +182,7 @@ function toggleWrap(tail) {
 /** The same search in Explore, from the first row that is here. @param {import('../main.js').Stores['tail']} tail */
 function inExplore(tail) {
   const { db, table, q } = tail.state.value;
-  return formatPlace('explore', { db, t: table, q, from: tail.at(0)?.time ?? '' }, { db: 'public' });
+  return formatPlace('explore', { db, t: table, q, ...tail.roles.value, from: tail.at(0)?.time ?? '' }, { db: 'public' });
 }
 
 /**
@@ -122,7 +204,6 @@ function useVisibility(tail) {
       } else if (left) {
         const since = `${Math.ceil((Date.now() - left) / 1000) + 30}s`;
         left = 0;
-        tail.clear();
         void tail.follow(since);
       }
     };

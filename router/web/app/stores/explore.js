@@ -5,6 +5,7 @@ import { replaceBytes, toggleAny, toggleClause, toggleExclusion, wantedWords } f
 import { addPage, indexOf, noPages, rowAt } from '../lib/pages.js';
 import { formatShare } from '../lib/format.js';
 import { shapeOf } from '../lib/shape.js';
+import { createColumns } from './columns.js';
 import { createLatest } from './latest.js';
 import { createNeighbours } from './neighbours.js';
 import { createReload } from './reload.js';
@@ -15,9 +16,14 @@ import { createSelection } from './selection.js';
 /** @typedef {ReturnType<typeof createExplore>} Explore */
 /** @typedef {{name: string, type: string, index: string | null, role: string | null, fill: number, unique: number, rank: number}} Field */
 
-export const mostColumns = 12;
 const firstOpen = 5; // fields that are open before somebody opens others
-export const exploreDefaults = { db: 'public', from: '-1h', by: 'level', order: 'newest', view: 'rows' };
+export const exploreDefaults = {
+  db: 'public',
+  from: '-1h',
+  by: 'level',
+  order: 'newest',
+  view: 'rows',
+};
 
 /**
  * @param {object} with_
@@ -48,11 +54,12 @@ export function createExplore({ api, place, prefs, clock, session }) {
     bq: param('bq'), // a second search, whose rows are compared with those of the first
     partial: param('partial') === '1', // an answer of some of the shards is good enough
   }));
+  const columns = createColumns({ state, set, param, prefs });
 
   const draft = signal(state.value.q);
   const reload = createReload(session, () => {
     const { db, tables, q, from, to, order } = state.value;
-    return JSON.stringify([db, tables, q, from, to, order]);
+    return JSON.stringify([db, tables, q, from, to, order, columns.roles.value]);
   });
   effect(() => reload.keep('draft', draft.value));
   const fields = createLatest(clock);
@@ -78,7 +85,15 @@ export function createExplore({ api, place, prefs, clock, session }) {
   function scope() {
     const { db, tables, q, from, to, partial } = state.value;
     const at = range.value;
-    return { db, tables, from: at?.from ?? from, to: (at?.to ?? to) || null, query: q, allow_partial: partial || undefined };
+    return {
+      db,
+      tables,
+      from: at?.from ?? from,
+      to: (at?.to ?? to) || null,
+      query: q,
+      allow_partial: partial || undefined,
+      ...columns.asked(),
+    };
   }
 
   /**
@@ -110,7 +125,11 @@ export function createExplore({ api, place, prefs, clock, session }) {
       const [answer] = await Promise.all([ask('rows', { ...body, limit: pageSize, order })(signal), known]);
       batch(() => {
         range.value = answer.range;
-        list.value = addPage(noPages(), { cursor: '', rows: answer.rows, next: answer.next });
+        list.value = addPage(noPages(), {
+          cursor: '',
+          rows: answer.rows,
+          next: answer.next,
+        });
       });
       return answer;
     });
@@ -141,7 +160,7 @@ export function createExplore({ api, place, prefs, clock, session }) {
   /** Asks for the fields of the tables, if they are not those of the run before. Answers whether they are known. */
   async function learnFields() {
     const { db, tables } = state.value;
-    const key = JSON.stringify([db, tables]);
+    const key = JSON.stringify([db, tables, columns.roles.value]);
     if (ran === key) return true;
     ran = key;
     batch(() => {
@@ -150,13 +169,13 @@ export function createExplore({ api, place, prefs, clock, session }) {
       facets.value.value = null;
       first.value.value = null;
     });
-    await fields.run(ask('fields', { db, tables }));
+    await fields.run(ask('fields', { db, tables, ...columns.asked() }));
     if (ran !== key) return false;
     if (fields.error.value) {
       ran = '';
       return false;
     }
-    openFields.value = prefs.openFields.get(tableKey()) ?? firstFields();
+    openFields.value = prefs.openFields.get(columns.tableKey()) ?? firstFields();
     return true;
   }
 
@@ -169,7 +188,16 @@ export function createExplore({ api, place, prefs, clock, session }) {
     const moves = from.startsWith('-') && (to === '' || to === 'now');
     if (view !== 'rows' || row !== '' || !moves || first.since.value || hits.since.value) return;
     if (atBegin && order === 'newest' && !picked.value && !unfolded.value) await run({ again: true });
-    else if (range.value) await newer.run(ask('hits', { ...scope(), from: range.value.to, to: null, by: null, buckets: 1 }));
+    else if (range.value)
+      await newer.run(
+        ask('hits', {
+          ...scope(),
+          from: range.value.to,
+          to: null,
+          by: null,
+          buckets: 1,
+        }),
+      );
   }
 
   /** @param {ReturnType<typeof scope>} body */
@@ -182,7 +210,14 @@ export function createExplore({ api, place, prefs, clock, session }) {
   /** Asks for the values of the fields that are open, once rows are on screen. */
   async function countFields() {
     if (openFields.value.length === 0 || first.error.value) return;
-    await facets.run(ask('facets', { ...scope(), fields: openFields.value.slice(0, 24), top: 10, own: 'exclude' }));
+    await facets.run(
+      ask('facets', {
+        ...scope(),
+        fields: openFields.value.slice(0, 24),
+        top: 10,
+        own: 'exclude',
+      }),
+    );
   }
 
   function firstFields() {
@@ -205,7 +240,7 @@ export function createExplore({ api, place, prefs, clock, session }) {
 
   /**
    * Changes the address: what the result depends on makes an entry in the history.
-   * @param {Partial<Record<'db' | 'q' | 'from' | 'to' | 'by' | 'order' | 'row' | 'cols' | 'hide' | 'wrap' | 'view' | 'afrom' | 'ato' | 'bq' | 'partial', string>> & {t?: string[]}} change
+   * @param {Partial<Record<'db' | 'q' | 'from' | 'to' | 'by' | 'order' | 'row' | 'cols' | 'hide' | 'wrap' | 'view' | 'afrom' | 'ato' | 'bq' | 'partial' | 'message' | 'level', string>> & {t?: string[]}} change
    * @param {{replace?: boolean}} [how]
    */
   function set(change, how) {
@@ -227,20 +262,10 @@ export function createExplore({ api, place, prefs, clock, session }) {
       ato: s.ato,
       bq: s.bq,
       partial: s.partial ? '1' : '',
+      ...(change.t ? {} : columns.roles.value), // those of another table are others
       ...change,
     };
     place.set('explore', values, exploreDefaults, how);
-  }
-
-  /** What is chosen for a table is kept under its name. */
-  function tableKey() {
-    return `${state.value.db}.${state.value.tables.join()}`;
-  }
-
-  /** @param {string[]} cols */
-  function setColumns(cols) {
-    prefs.columns.set(tableKey(), cols);
-    set({ cols: cols.join(',') });
   }
 
   /** @param {Row | null} row */
@@ -264,10 +289,7 @@ export function createExplore({ api, place, prefs, clock, session }) {
       return;
     }
     const table = known?.table ?? state.value.tables[0];
-    await opened.run(async (signal) => {
-      const answer = await ask('row', { db: state.value.db, table, id })(signal);
-      return answer.row;
-    });
+    await opened.run(ask('row', { db: state.value.db, table, id })); // the answer is the row
   }
 
   /**
@@ -285,6 +307,7 @@ export function createExplore({ api, place, prefs, clock, session }) {
     ...rowList,
     ...selection,
     ...neighbours,
+    ...columns,
     state,
     draft,
     fields,
@@ -320,7 +343,8 @@ export function createExplore({ api, place, prefs, clock, session }) {
       return at ? replaceBytes(state.value.q, at, name) : state.value.q;
     },
     usefulFields,
-    unknownNames: () => [...new Set(place.here.value.params.keys())].filter((name) => name !== 't' && !Object.hasOwn(state.value, name)),
+    unknownNames: () =>
+      [...new Set(place.here.value.params.keys())].filter((name) => !['t', 'message', 'level'].includes(name) && !Object.hasOwn(state.value, name)),
     run,
     /** Begins before the page is drawn; the page then does not begin again. */
     runEarly() {
@@ -343,7 +367,10 @@ export function createExplore({ api, place, prefs, clock, session }) {
      * @param {string} prefix
      */
     valuesFor: async (field, prefix) => {
-      const answer = await api.json({ path: '/v1/explore/values', body: { ...scope(), query: '', field, prefix, limit: 10 } });
+      const answer = await api.json({
+        path: '/v1/explore/values',
+        body: { ...scope(), query: '', field, prefix, limit: 10 },
+      });
       return answer.values;
     },
     cancel: () => [fields, first, more, hits, facets].forEach((latest) => latest.cancel()),
@@ -357,37 +384,9 @@ export function createExplore({ api, place, prefs, clock, session }) {
     toggleField(name) {
       const open = openFields.value;
       openFields.value = open.includes(name) ? open.filter((n) => n !== name) : [...open, name];
-      prefs.openFields.set(tableKey(), openFields.value);
+      prefs.openFields.set(columns.tableKey(), openFields.value);
       if (openFields.value.includes(name)) void countFields();
     },
-    /** @param {string} name */
-    toggleColumn(name) {
-      const cols = state.value.cols;
-      setColumns(cols.includes(name) ? cols.filter((n) => n !== name) : [...cols, name].slice(0, mostColumns));
-    },
-    /**
-     * Puts a column at the place of another.
-     * @param {number} from
-     * @param {number} to
-     */
-    moveColumn(from, to) {
-      const cols = [...state.value.cols];
-      const [moved] = cols.splice(from, 1);
-      cols.splice(to, 0, moved);
-      setColumns(cols);
-    },
-    setColumns,
-    /** The columns that were chosen for the table, if the address names none. */
-    recallColumns() {
-      const kept = prefs.columns.get(tableKey());
-      if (state.value.cols.length === 0 && Array.isArray(kept) && kept.length > 0) set({ cols: kept.join(',') }, { replace: true });
-    },
-    widths: computed(() => /** @type {Record<string, number>} */ (prefs.widths.get(tableKey()) ?? {})),
-    /**
-     * @param {string} name
-     * @param {number} width
-     */
-    widen: (name, width) => prefs.widths.set(tableKey(), { ...prefs.widths.get(tableKey()), [name]: width }),
     /** What is missing from the answers on screen; null: nothing. */
     missing: computed(() => first.value.value?.partial ?? hits.value.value?.partial ?? facets.value.value?.partial ?? null),
   };

@@ -25,6 +25,7 @@ export function createPrefs(storage) {
     columns: byTable('columns'),
     openFields: byTable('open-fields'),
     widths: byTable('widths'),
+    roles: byTable('roles'), // the columns with the message and the level
   };
 
   /**
@@ -39,7 +40,7 @@ export function createPrefs(storage) {
       get: (table) => /** @type {any} */ (all.value[table]),
       /**
        * @param {string} table
-       * @param {string[] | Record<string, number>} value
+       * @param {string[] | Record<string, number> | Record<string, string>} value
        */
       set(table, value) {
         const others = Object.entries(all.value).filter(([name]) => name !== table);

@@ -6,6 +6,7 @@ import { wantedWords } from '../lib/edit.js';
 import { readLines } from '../lib/ndjson.js';
 import { emptyRing, push } from '../lib/ring.js';
 import { shapeOf } from '../lib/shape.js';
+import { askedFor, keyOf, rolesOf } from './columns.js';
 import { createLatest } from './latest.js';
 
 /** @typedef {import('../lib/line.js').Row} Row */
@@ -29,10 +30,15 @@ export function createTail({ api, place, prefs, clock }) {
     q: params.value.get('q') ?? '',
     wrap: params.value.get('wrap') === '1',
   }));
+  const roles = computed(() => {
+    const kept = rolesOf(prefs, state.value.db, [state.value.table]);
+    return { message: params.value.get('message') || kept.message, level: params.value.get('level') || kept.level };
+  });
+  const columns = computed(() => /** @type {string[]} */ (prefs.columns.get(keyOf(state.value.db, [state.value.table])) ?? []));
   const draft = signal('');
   const fields = createLatest(clock);
   const ring = emptyRing();
-  const drawn = signal({ count: 0, dropped: 0 });
+  const drawn = signal({ count: 0, dropped: 0, still: false });
   const held = signal(/** @type {{at: number, seen: number} | null} */ (null));
   const live = signal(false);
   const ended = signal('');
@@ -45,6 +51,9 @@ export function createTail({ api, place, prefs, clock }) {
 
   const shape = computed(() => shapeOf(fields.value.value));
   const received = () => ring.dropped + ring.items.length;
+  /** @type {Row[] | null} */
+  let kept = null; // what a held list shows from when the ring would drop rows of it
+  const shown = () => (held.value && kept ? kept : ring.items);
 
   /** @param {string} since stored rows that come first; empty: none */
   async function follow(since = '') {
@@ -52,16 +61,17 @@ export function createTail({ api, place, prefs, clock }) {
     const own = new AbortController();
     current = own;
     const { db, table, q } = state.value;
+    const asked = askedFor(roles.value);
     batch(() => {
       draft.value = q;
       ended.value = '';
       live.value = false;
     });
     if (!table) return;
-    await fields.run((signal) => api.json({ path: '/v1/explore/fields', body: { db, tables: [table] }, signal }));
+    await fields.run((signal) => api.json({ path: '/v1/explore/fields', body: { db, tables: [table], ...asked }, signal }));
     if (current !== own || fields.error.value) return;
     for (let tries = 0; current === own; tries++) {
-      const why = await stream(own, tailPath(db, table, q, since));
+      const why = await stream(own, tailPath({ db, table, search: q, since, ...asked }));
       if (current !== own || !why) return;
       ended.value = why.text;
       live.value = false;
@@ -110,6 +120,7 @@ export function createTail({ api, place, prefs, clock }) {
     for (const { row } of fresh) known.add(row.id);
     const before = ring.items.slice(0, fresh.length).concat(fresh.map(({ row }) => row));
     const dropped = ring.dropped;
+    const there = held.value && !kept ? ring.items.slice() : null;
     push(
       ring,
       fresh.map(({ row }) => row),
@@ -118,6 +129,7 @@ export function createTail({ api, place, prefs, clock }) {
       mostBytes,
     );
     for (const row of before.slice(0, ring.dropped - dropped)) known.delete(row.id);
+    if (there && ring.dropped > dropped) kept = there;
     counted += fresh.length;
     schedule();
   }
@@ -138,7 +150,7 @@ export function createTail({ api, place, prefs, clock }) {
         counted = 0;
         countedAt = now;
       }
-      drawn.value = { count: ring.items.length, dropped: ring.dropped };
+      drawn.value = { count: shown().length, dropped: held.value && kept ? drawn.value.dropped : ring.dropped, still: Boolean(held.value && kept) };
     }, drawEvery);
   }
 
@@ -160,7 +172,11 @@ export function createTail({ api, place, prefs, clock }) {
     rate,
     most,
     marks: computed(() => wantedWords(state.value.q)),
-    at: (/** @type {number} */ index) => ring.items[index] ?? null,
+    at: (/** @type {number} */ index) => shown()[index] ?? null,
+    columns,
+    roles,
+    /** Asks for a row with its values uncut. @param {Row} row @returns {Promise<Row>} */
+    wholeRow: ({ id, table }) => api.json({ path: '/v1/explore/row', body: { db: state.value.db, table, id } }),
     fresh: () => (held.value ? received() - held.value.seen : 0),
     follow,
     stop,
@@ -176,12 +192,15 @@ export function createTail({ api, place, prefs, clock }) {
     },
     release() {
       held.value = null;
+      kept = null;
+      drawn.value = { count: ring.items.length, dropped: ring.dropped, still: false };
     },
     clear() {
       Object.assign(ring, emptyRing());
       known.clear();
       held.value = null;
-      drawn.value = { count: 0, dropped: 0 };
+      kept = null;
+      drawn.value = { count: 0, dropped: 0, still: false };
     },
     /**
      * @param {{t?: string, db?: string, q?: string, wrap?: string}} change
@@ -189,21 +208,15 @@ export function createTail({ api, place, prefs, clock }) {
      */
     set(change, how) {
       const { db, table, q, wrap } = state.value;
-      place.set('tail', { db, t: table, q, wrap: wrap ? '1' : '', ...change }, { db: 'public' }, how);
+      place.set('tail', { db, t: table, q, wrap: wrap ? '1' : '', ...(change.t ? {} : roles.value), ...change }, { db: 'public' }, how);
     },
   };
 }
 
-/**
- * @param {string} db
- * @param {string} table
- * @param {string} q
- * @param {string} since
- */
-function tailPath(db, table, q, since) {
-  const query = new URLSearchParams({ db, table, shape: 'row' });
-  if (q) query.set('search', q);
-  if (since) query.set('since', since);
+/** @param {Record<string, string | undefined>} parameters those that are empty are left out */
+function tailPath(parameters) {
+  const query = new URLSearchParams({ shape: 'row' });
+  for (const [name, value] of Object.entries(parameters)) if (value) query.set(name, value);
   return `/v1/tail?${query}`;
 }
 
