@@ -39,6 +39,11 @@ type Col struct {
 	fixed []uint64 // numbers, booleans and timestamps; floats as their bits
 	ends  []uint32 // byte strings: end of value i in bytes
 	bytes []byte
+
+	// origin is the text from which all values were cut (CutFrom); nil: there is none. starts has
+	// the offset of each row's value in it.
+	origin *Origin
+	starts []uint32
 }
 
 // Limits of what Reset keeps: a request with many or huge columns must not keep memory for as long
@@ -70,7 +75,8 @@ func (b *Builder) Restart() {
 		if c.shed() {
 			*c = Col{Column: c.Column}
 		}
-		*c = Col{Column: c.Column, first: -1, valid: c.valid[:0], fixed: c.fixed[:0], ends: c.ends[:0], bytes: c.bytes[:0]}
+		*c = c.emptied()
+		c.first = -1
 	}
 }
 
@@ -93,8 +99,17 @@ func (b *Builder) recycle(c *Col) {
 	if c.shed() || len(b.free) == maxFreeColumns {
 		return
 	}
-	c.Column = schema.Column{} // its name may keep a request body alive
+	*c = c.emptied() // its name and origin may keep a request body alive
+	c.Column = schema.Column{}
 	b.free = append(b.free, c)
+}
+
+// emptied returns the column without rows, with its memory.
+func (c *Col) emptied() Col {
+	return Col{
+		Column: c.Column, valid: c.valid[:0], fixed: c.fixed[:0], ends: c.ends[:0], bytes: c.bytes[:0],
+		starts: c.starts[:0],
+	}
 }
 
 // shed gives large memory of texts to other builders, and reports whether the column still has more
@@ -105,7 +120,7 @@ func (c *Col) shed() bool {
 		largeTexts.Put(&large)
 		c.bytes = nil
 	}
-	return 8*(cap(c.fixed)+cap(c.valid))+4*cap(c.ends)+cap(c.bytes) > maxFreeBytes
+	return 8*(cap(c.fixed)+cap(c.valid))+4*(cap(c.ends)+cap(c.starts))+cap(c.bytes) > maxFreeBytes
 }
 
 // largeTexts is a pool of memory for columns of long texts. New memory costs a page fault for every
@@ -129,7 +144,7 @@ func (b *Builder) Add(c schema.Column) *Col {
 	var col *Col
 	if n := len(b.free); n > 0 {
 		col, b.free = b.free[n-1], b.free[:n-1]
-		*col = Col{valid: col.valid[:0], fixed: col.fixed[:0], ends: col.ends[:0], bytes: col.bytes[:0]}
+		*col = col.emptied()
 	} else {
 		col = &Col{}
 	}
@@ -278,6 +293,7 @@ func (c *Col) pop() {
 			end = c.ends[row-1]
 		}
 		c.bytes = c.bytes[:end]
+		c.starts = c.starts[:min(row, len(c.starts))]
 	} else {
 		c.fixed = c.fixed[:row]
 	}

@@ -131,7 +131,7 @@ func inflatePacked(f frame, body []byte) error {
 		return corrupt("block", headerSize, fmt.Sprintf("%d packed bytes", f.packed),
 			fmt.Sprintf("%d (%v)", len(packed), err))
 	}
-	return unpack(body, packed, f.columns, f.bits)
+	return unpack(body, packed, f.columns, f.newest)
 }
 
 // decoder checks the columns one by one. Sections follow each other without gaps or overlaps, so

@@ -63,6 +63,11 @@ type encoder struct {
 	words      []span   // entries of the dictionary
 	wide       []uint64 // values of the section that is being packed
 	older      bool     // do not use the methods of packing that need flagBits
+	protocol   uint32   // of the header
+	// cut is the column whose section is stored as cuts of a client's text; nil: none. The offsets
+	// of its values are at cutOffsets in the body, and the text belongs after split bytes of packed.
+	cut               *Col
+	cutOffsets, split int
 }
 
 var encoders = sync.Pool{New: func() any { return new(encoder) }}
@@ -75,6 +80,7 @@ func (e *encoder) release() {
 		return
 	}
 	clear(e.order)
+	e.cut = nil
 	encoders.Put(e)
 }
 
@@ -86,8 +92,8 @@ func (e *encoder) encode(dst []byte, cols []*Col, h Header, from, to int) []byte
 			"and %d bytes",
 			rows, len(cols), bound, MaxRows, MaxColumns, MaxInflated))
 	}
-	e.order, e.candidates, e.older = append(e.order[:0], cols...), e.candidates[:0], h.Protocol > 0 &&
-		h.Protocol < metapb.ProtocolPacking
+	e.order, e.candidates, e.cut, e.protocol = append(e.order[:0], cols...), e.candidates[:0], nil, h.Protocol
+	e.older = h.Protocol > 0 && h.Protocol < metapb.ProtocolPacking
 	slices.SortStableFunc(e.order, func(a, b *Col) int { return cmp.Compare(a.ID, b.ID) })
 	h.Rows, h.MinTime, h.MaxTime = rows, 0, 0
 	if cap(e.body) < bound {
@@ -134,6 +140,11 @@ func (e *encoder) seal(dst []byte, h Header, columns int) []byte {
 		if !e.older {
 			flags |= flagBits
 		}
+	}
+	if e.cut != nil {
+		dst = e.appendCutBlock(slices.Grow(dst, headerSize)[:start+headerSize], content, e.split)
+		putHeader(dst[start:], h, flags|flagCuts, columns, len(e.body))
+		return dst
 	}
 	if most := s2.MaxEncodedLen(len(content)); cap(dst)-start >= headerSize+most {
 		block := s2.Encode(dst[start+headerSize:start+headerSize+most], content)
@@ -344,34 +355,40 @@ func (e *encoder) bytes(d *entry, c *Col, from, to int) {
 	}
 	e.offer(candidate{kind: offsetSection, at: d.offsets, size: len(e.body) - d.offsets})
 	e.endSection()
-	e.values(d, c.bytes[start:end])
-	e.offer(candidate{kind: textSection, at: d.data, size: d.dataLen})
+	repaired := e.values(d, c.bytes[start:end])
+	if !e.offerCuts(d, c, from, to, repaired) {
+		e.offer(candidate{kind: textSection, at: d.data, size: d.dataLen})
+	}
 }
 
-// values appends the byte section of a Plain column or of a dictionary.
-func (e *encoder) values(d *entry, chunk []byte) {
+// values appends the byte section of a Plain column or of a dictionary. It reports whether the
+// section differs from chunk.
+func (e *encoder) values(d *entry, chunk []byte) (repaired bool) {
 	d.data = len(e.body)
 	e.body = append(e.body, chunk...)
-	e.endValues(d)
+	return e.endValues(d)
 }
 
-// endValues ends the byte section that starts at d.data. Its offsets must be set.
-func (e *encoder) endValues(d *entry) {
+// endValues ends the byte section that starts at d.data, and reports whether it had to be repaired.
+// Its offsets must be set.
+func (e *encoder) endValues(d *entry) (repaired bool) {
 	d.dataLen = len(e.body) - d.data
 	if d.typ != schema.Binary {
-		repairUTF8(e.body[d.data:], e.body[d.offsets:])
+		repaired = repairUTF8(e.body[d.data:], e.body[d.offsets:])
 	}
 	if d.dataLen == 0 {
 		d.data = 0
 	}
 	e.endSection()
+	return repaired
 }
 
 // repairUTF8 makes every value of a byte section valid UTF-8, in place: a byte that belongs to no
-// character becomes '?'. Offsets are the offsets of the values; the last one is len(data).
-func repairUTF8(data, offsets []byte) {
+// character becomes '?'. Offsets are the offsets of the values; the last one is len(data). It reports whether
+// a value may have changed.
+func repairUTF8(data, offsets []byte) bool {
 	if utf8.Valid(data) && startsAtRunes(data, offsets) {
-		return
+		return false
 	}
 	from := 0
 	for from < len(data) {
@@ -386,6 +403,7 @@ func repairUTF8(data, offsets []byte) {
 		}
 		from = to
 	}
+	return true
 }
 
 // startsAtRunes reports whether every value starts at a character of the concatenated text, which

@@ -26,6 +26,8 @@ const (
 	flagPacked = 1
 	// flagBits means that the body may be packed by methods that flagPacked alone does not allow.
 	flagBits = 2
+	// flagCuts means that a section may be packed as cuts. It occurs only together with the others.
+	flagCuts = 4
 
 	offVersion = 4
 	offFlags   = 6
@@ -108,8 +110,8 @@ type frame struct {
 	Header
 	columns int
 	body    int
-	packed  int  // size of the packed body; 0 if the block contains the body itself
-	bits    bool // whether all methods of packing may occur, not only those of flagPacked
+	packed  int     // size of the packed body; 0 if the block contains the body itself
+	newest  packing // the highest method of packing that may occur
 	block   []byte
 }
 
@@ -171,7 +173,7 @@ func parseHeader(src []byte) (frame, error) {
 		return frame{}, corrupt("header", 0, fmt.Sprintf("%d bytes", headerSize), fmt.Sprintf("%d bytes", len(src)))
 	}
 	flags := le.Uint16(src[offFlags:])
-	if unknown := flags &^ (flagPacked | flagBits); unknown != 0 {
+	if unknown := flags &^ (flagPacked | flagBits | flagCuts); unknown != 0 {
 		return frame{}, &ErrUnsupported{Version: version, Supported: version, Flags: unknown}
 	}
 	rows, columns, body := le.Uint32(src[offRows:]), le.Uint32(src[offColumns:]), le.Uint32(src[offBody:])
@@ -189,17 +191,27 @@ func parseHeader(src []byte) (frame, error) {
 				fmt.Sprintf("at least %d bytes for %d columns", columns*entrySize+tailSize, columns), body)
 	case uint64(block) != uint64(len(src)-headerSize):
 		return frame{}, corrupt("block size", offBlock, len(src)-headerSize, block)
-	case flags == flagBits:
-		return frame{}, corrupt("flags", offFlags, fmt.Sprintf("%#x with %#x", flagPacked, flagBits), flags)
+	case flags != 0 && flags != flagPacked && flags != flagPacked|flagBits && flags != flagPacked|flagBits|flagCuts:
+		return frame{}, corrupt("flags", offFlags, "each flag with those below it", fmt.Sprintf("%#x", flags))
 	case le.Uint32(src[offSpare:]) != 0:
 		return frame{}, corrupt("header spare", offSpare, 0, le.Uint32(src[offSpare:]))
 	}
-	f := frame{columns: int(columns), body: int(body), block: src[headerSize:], bits: flags&flagBits != 0}
+	f := frame{columns: int(columns), body: int(body), block: src[headerSize:], newest: packDecimal}
+	switch {
+	case flags&flagCuts != 0:
+		f.newest = packCuts
+	case flags&flagBits != 0:
+		f.newest = packLengthBits
+	}
 	n, err := s2.DecodedLen(f.block)
 	if flags&flagPacked != 0 {
 		f.packed = n
-		// Packing reduces the size, apart from the list of packed sections.
-		if most := f.body + 4 + 3*f.columns*packSize; err != nil || n > most {
+		// Packing reduces the size, apart from the list of packed sections, and from texts of clients.
+		most := f.body + 4 + 3*f.columns*packSize
+		if f.newest == packCuts {
+			most += f.body
+		}
+		if err != nil || n > most {
 			return frame{}, corrupt("block", headerSize, fmt.Sprintf("at most %d packed bytes", most),
 				fmt.Sprintf("%d (%v)", n, err))
 		}

@@ -114,18 +114,20 @@ func TestGoldenV1(t *testing.T) {
 }
 
 // TestGoldenPacked reads batches with sections packed by every method: one batch by the first
-// three, the other by all.
+// three, one by those of later programs, one with cuts of a client's text.
 func TestGoldenPacked(t *testing.T) {
 	for _, c := range []struct {
 		file    string
 		build   func() *Builder
+		header  Header
 		flags   uint16
 		methods string
 	}{
-		{"v1-packed.batch", packedBuilder, flagPacked, "1 2 3"},
-		{"v1-bits.batch", bitsBuilder, flagPacked | flagBits, "1 2 3 4 5 6 7 8"},
+		{"v1-packed.batch", packedBuilder, goldenHeader, flagPacked, "1 2 3"},
+		{"v1-bits.batch", bitsBuilder, goldenHeader, flagPacked | flagBits, "1 2 3 4 5 6 7 8"},
+		{"v1-cuts.batch", cutBuilder, cutHeader(), flagPacked | flagBits | flagCuts, "2 4 9"},
 	} {
-		src := golden(t, c.file, func() []byte { return c.build().Encode(nil, goldenHeader) })
+		src := golden(t, c.file, func() []byte { return c.build().Encode(nil, c.header) })
 		got, err := Decode(src, nil)
 		if err != nil {
 			t.Fatal(c.file, err)
@@ -139,7 +141,7 @@ func TestGoldenPacked(t *testing.T) {
 		if methods := methodsOf(t, src); methods != c.methods {
 			t.Errorf("%s is packed by the methods %s, want %s", c.file, methods, c.methods)
 		}
-		again, err := Decode(b.Encode(nil, goldenHeader), nil)
+		again, err := Decode(b.Encode(nil, c.header), nil)
 		if err != nil || !bytes.Equal(again.Mem, got.Mem) {
 			t.Errorf("%s: the same rows are laid out differently now (%v)", c.file, err)
 		}
@@ -204,11 +206,11 @@ func TestGoldenFuture(t *testing.T) {
 
 func TestUnknownFlags(t *testing.T) {
 	src := goldenBuilder().Encode(nil, goldenHeader)
-	src[offFlags] = 4
+	src[offFlags] = 8
 	binary.LittleEndian.PutUint32(src[offCRC:], checksum(src))
 	var unsupported *ErrUnsupported
 	if _, err := Decode(src, nil); !errors.As(err, &unsupported) ||
-		!strings.Contains(err.Error(), "unknown flags 0x0004") {
+		!strings.Contains(err.Error(), "unknown flags 0x0008") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -28,7 +28,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(append(src[:headerSize:headerSize], batch.Mem...), true)
 	}
-	for _, name := range []string{"v1-packed.batch", "v1-bits.batch"} {
+	for _, name := range []string{"v1-packed.batch", "v1-bits.batch", "v1-cuts.batch"} {
 		packed := golden(f, name, nil)
 		inner, err := s2.Decode(nil, packed[headerSize:])
 		if err != nil {

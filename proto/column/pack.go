@@ -2,6 +2,7 @@ package column
 
 import (
 	"encoding/binary"
+	"fmt"
 	"sync"
 )
 
@@ -17,6 +18,7 @@ const (
 	packTimes       packing = 6 // times as text, as differences in bits
 	packDecimalBits packing = 7 // like packDecimal, in bits
 	packLengthBits  packing = 8 // like packLengths, in bits
+	packCuts        packing = 9 // byte strings as cuts of a text, which the block of a client contains
 )
 
 // packSize is the size of an entry in the list of packed sections.
@@ -41,6 +43,7 @@ const (
 	offsetSection
 	numberSection
 	floatSection
+	cutSection
 )
 
 // packedLine is an entry in the list of packed sections.
@@ -82,9 +85,13 @@ func (e *encoder) pack(rows int) []byte {
 			continue
 		}
 		out, done = packed, c.at+c.size
+		size := len(out) - start
+		if c.kind == cutSection {
+			size, e.split = size+len(e.cut.origin.Text), len(out)
+		}
 		lines = binary.LittleEndian.AppendUint32(lines, uint32(c.at))
 		lines = binary.LittleEndian.AppendUint32(lines, uint32(c.size))
-		lines = binary.LittleEndian.AppendUint32(lines, uint32(len(out)-start))
+		lines = binary.LittleEndian.AppendUint32(lines, uint32(size))
 		lines = append(lines, byte(line.how), line.param, line.extra, flagOf(line.sparse))
 	}
 	e.lines = lines
@@ -115,12 +122,15 @@ func (e *encoder) packSection(out, section []byte, c candidate, validity []byte)
 		return e.packNumbers(out, section, c, validity)
 	case floatSection:
 		return e.packFloats(out, section, c, validity)
+	case cutSection:
+		out, width := e.appendCuts(out)
+		return out, packedLine{how: packCuts, param: width}, true
 	}
 	return out, line, false
 }
 
-// unpack writes the unpacked body to body. newer means that all methods may have been used.
-func unpack(body, packed []byte, columns int, newer bool) error {
+// unpack writes the unpacked body to body. newest is the highest method that may have been used.
+func unpack(body, packed []byte, columns int, newest packing) error {
 	fault := func(what string, at int, want, got any) error { return corrupt("packed "+what, at, want, got) }
 	if len(packed) < 4 {
 		return fault("list", 0, "4 bytes", len(packed))
@@ -150,8 +160,8 @@ func unpack(body, packed []byte, columns int, newer bool) error {
 			return fault("section", at, "one after the last, within the body", [2]int{from, size})
 		case from-done > len(src) || length > len(src)-(from-done):
 			return fault("section", at, "bytes that exist", length)
-		case !newer && packing(line[12]) >= packBits:
-			return fault("method", at+12, "one of the first three", line[12])
+		case packing(line[12]) > newest:
+			return fault("method", at+12, fmt.Sprintf("at most %d", newest), line[12])
 		case line[15] > 1 || packing(line[12]) < packBits && (line[14] != 0 || line[15] != 0):
 			return fault("spare", at+14, 0, line[14:16])
 		}
@@ -203,6 +213,8 @@ func (u *unpacker) unpack() bool {
 		return u.expandFloats()
 	case packLengthBits:
 		return u.extra == 0 && u.expandOffsets()
+	case packCuts:
+		return u.extra == 0 && u.expandCuts()
 	}
 	return false
 }

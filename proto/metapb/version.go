@@ -21,11 +21,12 @@ package metapb
 //	   shards are retired; typed progress of operations
 //	10 notes and authors of versions of pipelines; saved values of users
 //	11 leases for the metadata: a change is acknowledged when all holders of a lease have it
+//	12 column batches that contain a block which a client compressed
 const (
 	// MinProtocol is the oldest version that this program supports.
 	MinProtocol = 1
 	// MaxProtocol is the newest version that this program supports.
-	MaxProtocol = 11
+	MaxProtocol = 12
 	// ProtocolCluster is the version that added clusters of several nodes.
 	ProtocolCluster = 2
 	// ProtocolAnew is the first version in which shards may be created again when their rows are
@@ -70,4 +71,6 @@ const (
 	// ProtocolLeases is the version that added leases for the metadata. A leader with an older program would answer
 	// changes without waiting for the holders of leases.
 	ProtocolLeases = 11
+	// ProtocolCuts is the version that added texts in column batches that are cuts of a client's block.
+	ProtocolCuts = 12
 )

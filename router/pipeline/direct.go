@@ -51,6 +51,8 @@ type directColumn struct {
 	col *column.Col // nil: the rows do not have the column yet
 	// expected is the expected size of its texts; 0 after memory was allocated.
 	expected int
+	// origin is what CutFrom was given; nil: nothing.
+	origin *column.Origin
 }
 
 // maxExpected bounds the memory that Expect allocates.
@@ -124,13 +126,26 @@ func (r *Direct) Expect(i, bytes int) {
 	r.makeRoom(i)
 }
 
-// makeRoom allocates the expected memory of a column when the rows have the column.
+// CutFrom tells that the texts for column i are parts of text, in the order of the text, and that the client compressed
+// text to block, in the format of snappy or s2. If all rows go to one shard, they are sent and logged with this block
+// and not compressed again. Both must stay unchanged until the rows are stored.
+func (r *Direct) CutFrom(i int, block, text []byte) {
+	r.cols[i].origin = &column.Origin{Block: block, Text: text}
+	r.makeRoom(i)
+}
+
+// makeRoom passes what Expect and CutFrom told about a column to the column, when the rows have it.
 func (r *Direct) makeRoom(i int) {
-	if c := &r.cols[i]; c.expected > 0 && c.col != nil {
-		if c.col.Type.IsBytes() {
-			c.col.Grow(c.expected)
-		}
+	c := &r.cols[i]
+	if c.col == nil || !c.col.Type.IsBytes() {
+		return
+	}
+	if c.expected > 0 {
+		c.col.Grow(c.expected)
 		c.expected = 0
+	}
+	if c.origin != nil {
+		c.col.CutFrom(c.origin)
 	}
 }
 
@@ -154,7 +169,7 @@ func (r *Direct) Text(i int, text []byte) {
 // putAsIs stores a text if its column, of type t, can hold it unchanged. It reports whether it did. If not, the
 // caller must call put.
 func (r *Direct) putAsIs(i int, t schema.Type, text []byte) bool {
-	c := r.cols[i].col
+	c, cut := r.cols[i].col, r.cols[i].origin != nil
 	if c == nil || c.Type != t || len(text) >= maxColumnBytes/2 {
 		return false
 	}
@@ -162,7 +177,11 @@ func (r *Direct) putAsIs(i int, t schema.Type, text []byte) bool {
 	if c.Has(row) {
 		return false
 	}
-	c.SetBytes(row, text)
+	if cut {
+		c.SetCut(row, text)
+	} else {
+		c.SetBytes(row, text)
+	}
 	return true
 }
 
@@ -214,6 +233,9 @@ func (r *Direct) put(i int) {
 			return
 		}
 		r.makeRoom(i)
+		if r.val.kind == kindString && r.putAsIs(i, schema.String, r.val.bytes) {
+			return
+		}
 	}
 	row := d.rows.Rows()
 	if c.col.Has(row) {

@@ -36,6 +36,9 @@ func (p *push) fill(to *pipeline.Direct) error {
 	var buf []byte
 	columns := labelColumns{to: to, timeName: to.TimeName()}
 	to.Expect(columnLine, len(p.body))
+	if !p.json {
+		to.CutFrom(columnLine, p.block, p.body)
+	}
 	return p.streams(func(s *stream) error {
 		refused := checkLabels(&s.labels)
 		if refused == nil { // refused entries create no columns

@@ -106,6 +106,7 @@ func (d *Door) push(r *http.Request) (*ingest.Outcome, error) {
 	}
 	in := &push{
 		body:         body,
+		block:        call.Body,
 		json:         isJSON,
 		labelsInJSON: strings.EqualFold(params.Header(r.Header, "X-Svc-Loki-Labels"), "json"),
 	}
@@ -210,6 +211,7 @@ func (d *Door) decode(call *httpdoor.Call, isJSON bool, block *[]byte) ([]byte, 
 // push has the entries of one request. It may be read more than once.
 type push struct {
 	body         []byte
+	block        []byte // what body was decoded from, unless it is JSON
 	json         bool
 	labelsInJSON bool
 	// unreadable is how many streams had labels that could not be parsed.
