@@ -32,3 +32,29 @@ func TestRepeatedExpressions(t *testing.T) {
 		}
 	}
 }
+
+// TestLongSubqueries checks that the bytes parsed to find the subqueries of a statement are limited: each level
+// of nested subqueries is parsed again with all levels below.
+func TestLongSubqueries(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	p := place(t, rand.New(rand.NewPCG(1, 2)), 10, 2)
+	nested := func(length int) string {
+		const depth = 8
+		return "SELECT count(*) FROM logs WHERE n IN (" + strings.Repeat("SELECT n FROM logs WHERE n IN (", depth) +
+			"SELECT n FROM logs WHERE path <> '" + strings.Repeat("x", length) + "'" + strings.Repeat(")", depth+1)
+	}
+	for length, reason := range map[int]string{
+		10:      "",
+		200_000: "it is too long to find its subqueries in expressions",
+	} {
+		s, err := e.Split(t.Context(), &query.Request{
+			SQL: nested(length), Database: "public",
+			Tables: []query.Table{{Database: "public", Name: "logs", Schema: p.all.Schema}},
+		})
+		if err != nil {
+			t.Errorf("length %d: %v", length, err)
+		} else if s.Reason != reason {
+			t.Errorf("length %d: the reason is %q, want %q", length, s.Reason, reason)
+		}
+	}
+}

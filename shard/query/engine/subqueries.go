@@ -14,8 +14,13 @@ import (
 // This file finds the subqueries in the expressions of a statement that can be run first, as statements of their own.
 // Their values then become literals, so that only one table is left, and the statement can be split.
 
-// maxFirst is the maximum number of such subqueries.
-const maxFirst = 8
+const (
+	// maxFirst is the maximum number of such subqueries.
+	maxFirst = 8
+	// maxParsed is the maximum number of bytes of queries in parentheses that are parsed to find them. A query is parsed
+	// again with each query around it.
+	maxParsed = 1 << 20
+)
 
 // subquery is a query in an expression, with the places where it stands in the text.
 type subquery struct {
@@ -52,7 +57,10 @@ func (r *run) subqueries() ([]subquery, error) {
 	if !hasSubquery(r.st.tree) {
 		return nil, nil
 	}
-	spans := sql.Queries(r.st.SQL)
+	queries, err := r.queriesInParentheses()
+	if err != nil {
+		return nil, err
+	}
 	var out []subquery
 	for _, n := range outermost(r.st.tree) {
 		key, use := split.SubqueryKey(n)
@@ -62,7 +70,7 @@ func (r *run) subqueries() ([]subquery, error) {
 		if use == split.UseNone || len(out) == maxFirst {
 			return nil, split.Subquery("it has too many subqueries in expressions, or an unusual comparison with one")
 		}
-		s, err := r.subquery(n, use, spans)
+		s, err := r.subquery(n, use, queries)
 		if err != nil {
 			return nil, err
 		}
@@ -73,24 +81,48 @@ func (r *run) subqueries() ([]subquery, error) {
 	return out, nil
 }
 
-// subquery finds a subquery in the text.
-func (r *run) subquery(n sql.Node, use split.Use, spans []sql.Span) (out subquery, err error) {
-	for _, span := range spans {
-		text := r.st.SQL[span.From:span.To]
-		st, root, err := sql.Parse(text, r.request.Database, r.in.SyntaxTree)
-		if sql.IsBroken(err) {
-			return out, err
+// parsed is a query in parentheses.
+type parsed struct {
+	span   sql.Span
+	tables []query.TableName
+	// references is the number of references to tables.
+	references int
+	root       sql.Node
+}
+
+// queriesInParentheses parses the queries that are in parentheses in the statement's text. It leaves out what is only a
+// query by its first word.
+func (r *run) queriesInParentheses() (out []parsed, err error) {
+	length := 0
+	for _, span := range sql.Queries(r.st.SQL) {
+		if length += span.To - span.From; length > maxParsed {
+			return nil, split.Subquery("it is too long to find its subqueries in expressions")
 		}
-		if err != nil || !split.SameQuery(n, root) {
+		st, root, err := sql.Parse(r.st.SQL[span.From:span.To], r.request.Database, r.in.SyntaxTree)
+		switch {
+		case sql.IsBroken(err):
+			return nil, err
+		case err == nil:
+			out = append(out, parsed{span, st.Names, len(st.Tables), root})
+		}
+	}
+	return out, nil
+}
+
+// subquery finds a subquery among the queries in parentheses.
+func (r *run) subquery(n sql.Node, use split.Use, queries []parsed) (out subquery, err error) {
+	for _, q := range queries {
+		if !split.SameQuery(n, q.root) {
 			continue
 		}
-		if r.references(span) != len(st.Tables) {
+		if r.references(q.span) != q.references {
 			return out, split.Subquery("a subquery in an expression reads a query of WITH")
 		}
-		out.spans = append(out.spans, span)
-		out.SQL, out.Tables, out.Exists = text, st.Names, use == split.UseExists
+		text := r.st.SQL[q.span.From:q.span.To]
+		out.spans = append(out.spans, q.span)
+		out.SQL, out.Tables, out.Exists = text, q.tables, use == split.UseExists
 		if out.Rows = 1; use == split.UseList {
-			out.SQL, out.Rows = sql.Distinct(text, root, split.HasAggregate), query.MaxValues
+			out.SQL, out.Rows = sql.Distinct(text, q.root, split.HasAggregate), query.MaxValues
 		}
 	}
 	if len(out.spans) == 0 {

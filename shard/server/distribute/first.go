@@ -14,7 +14,7 @@ import (
 	"cordwood/shard/query"
 )
 
-// Subqueries in expressions, such as x IN (SELECT …), are run first, each as a separate query, which may be split too.
+// Subqueries in expressions, such as x IN (SELECT …), are run first, each as its own query, which may be split too.
 // Their values become literals in the statements for nodes. If there are too many values, rows are fetched.
 
 // errManyValues means that a subquery has more values than become literals.
@@ -68,9 +68,9 @@ func (d *Statement) withoutValues(ctx context.Context, err error) error {
 // valuesOf runs a subquery.
 func (d *Statement) valuesOf(ctx context.Context, f *query.First) (out query.Values, err error) {
 	req := &shardpb.QueryRequest{
-		Sql: f.SQL, Database: d.req.Database, Limit: f.Rows + 1, Share: d.req.Share, QueryId: d.id, Nodes: d.req.Nodes,
-		AllowPartial: d.req.AllowPartial, AnyReplica: d.req.AnyReplica, MaxStalenessNanos: d.req.MaxStalenessNanos,
-		Unchecked: d.req.Unchecked,
+		Sql: f.SQL, Database: d.req.Database, Timezone: d.req.Timezone, Limit: f.Rows + 1, Share: d.req.Share,
+		QueryId: d.id, Nodes: d.req.Nodes, AllowPartial: d.req.AllowPartial, AnyReplica: d.req.AnyReplica,
+		MaxStalenessNanos: d.req.MaxStalenessNanos, Unchecked: d.req.Unchecked,
 	}
 	for _, t := range d.req.Tables {
 		if t.Name != nil && slices.Contains(f.Tables, query.TableName{Database: t.Name.Database, Name: t.Name.Name}) {

@@ -98,10 +98,11 @@ func TestFirst(t *testing.T) {
 				ShardId: 1, MoreShards: []uint32{2},
 			}
 		}
-		req := &shardpb.QueryRequest{Sql: "outer", Database: "d", Tables: []*shardpb.QueryTable{table("t"), table("u")}}
+		req := &shardpb.QueryRequest{Sql: "outer", Database: "d", Timezone: "Asia/Tokyo"}
+		req.Tables = []*shardpb.QueryTable{table("t"), table("u")}
 		d, err := n.TakeApart(t.Context(), req, "id", nil)
-		if asked == nil || asked.Sql != "inner" || asked.Limit != 4 || len(asked.Tables) != 1 ||
-			asked.Tables[0].Name.Name != "u" {
+		if asked == nil || asked.Sql != "inner" || asked.Limit != 4 || asked.Timezone != req.Timezone ||
+			len(asked.Tables) != 1 || asked.Tables[0].Name.Name != "u" {
 			t.Errorf("%s: asked for %v", name, asked)
 		}
 		switch {
