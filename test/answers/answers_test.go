@@ -12,8 +12,8 @@ import (
 
 var length = flag.Duration("for", time.Minute, "how long to ask; at least one round is asked to its end")
 
-// TestAnswers runs random statements on random tables for a minute, in rounds, with another seed
-// each time. CORDWOOD_SEED repeats the round with the given seed, which a failure reports.
+// TestAnswers runs random statements on random tables for a minute, in rounds with different seeds. CORDWOOD_SEED
+// repeats the round with a seed from a failure.
 func TestAnswers(t *testing.T) {
 	seed := rand.Uint64() >> 32
 	if text := os.Getenv("CORDWOOD_SEED"); text != "" {
@@ -30,7 +30,7 @@ func TestAnswers(t *testing.T) {
 	var sum tally
 	for first := true; first || time.Now().Before(end); first = false {
 		ok := t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
-			t.Logf("again: CORDWOOD_SEED=%d go test ./test/answers -run TestAnswers -for 0s", seed)
+			t.Logf("repeat with: CORDWOOD_SEED=%d go test ./test/answers -run TestAnswers -for 0s", seed)
 			w := newRound(t, seed)
 			w.run(func() bool { return !first && time.Now().After(end) })
 			sum.add(w.tally)
@@ -43,7 +43,7 @@ func TestAnswers(t *testing.T) {
 	t.Logf("%+v", sum)
 	// Statements that fail in both forms compare nothing.
 	if sum.answered*2 < sum.asked || sum.withRows*4 < sum.asked {
-		t.Errorf("too few statements are of use: %+v", sum)
+		t.Errorf("too few statements have answers: %+v", sum)
 	}
 }
 

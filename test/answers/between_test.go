@@ -10,8 +10,7 @@ import (
 	"cordwood/router/write"
 )
 
-// TestChangedMeanwhile changes a column after a request's records became rows and before these are
-// written.
+// TestChangedMeanwhile changes a column after the records of a request became rows and before these rows are written.
 func TestChangedMeanwhile(t *testing.T) {
 	c := newCluster(t, 1, 1<<20)
 	for i, tt := range []struct{ typ, record, change, want string }{
@@ -41,7 +40,7 @@ func TestChangedMeanwhile(t *testing.T) {
 		if err := c.sendLine(name, tt.record, change); err != nil {
 			// The caller then runs the pipeline again, with the table's present columns.
 			if !errors.Is(err, write.ErrSchemaChanged) {
-				t.Errorf("%s, %s: %v does not say that another run may help", tt.typ, tt.change, err)
+				t.Errorf("%s, %s: %v does not report that another run may help", tt.typ, tt.change, err)
 			}
 			if err := c.sendLine(name, tt.record, change); err != nil {
 				t.Errorf("%s, %s, again: %v", tt.typ, tt.change, err)
@@ -53,8 +52,7 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// sendLine ingests a record. It calls the function between when the record has become a row and the
-// row is not written yet.
+// sendLine ingests a record. It calls between after the record has become a row and before the row is written.
 func (c *cluster) sendLine(table, record string, between func()) error {
 	c.t.Helper()
 	run, err := pipeline.NewIdentity(&pipeline.Request{

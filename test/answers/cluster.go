@@ -1,11 +1,9 @@
-// Package answers runs random statements twice, once unchanged and once in a form that the planner
-// and the fast paths cannot analyse, and compares the answers. It also compares the rows of tables
-// with a model of them.
+// Package answers runs random statements twice, once unchanged and once in a form that the planner and the fast paths
+// cannot analyse, and compares the answers. It also compares the rows of tables with a model of them.
 //
-// All parts from the SQL service of a router to the files are real and in this process, so that a
-// round depends only on its seed, except the times at which compactions run. Segments are small,
-// because most mistakes of pruning appear only where a part lies completely on the wrong side of a
-// bound.
+// All parts from the SQL service of a router to the files are real and run in this process. So a round depends only
+// on its seed, except for the times at which compactions run. Segments are small, because most mistakes of pruning
+// appear only where a part lies completely on the wrong side of a bound.
 package answers
 
 import (
@@ -56,8 +54,7 @@ type cluster struct {
 	metrics []*prometheus.Registry
 }
 
-// newCluster starts a cluster. Tables whose rows in memory have less than share bytes share their
-// segments with others.
+// newCluster starts a cluster. Tables with less than share bytes of rows in memory share their segments with others.
 func newCluster(t testing.TB, nodes int, share int64) *cluster {
 	t.Helper()
 	c := &cluster{t: t, conns: map[string]*grpc.ClientConn{}}
@@ -130,7 +127,7 @@ func (c *cluster) openMeta(dir string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
-		_ = c.meta.Run(ctx) // it only returns nil
+		_ = c.meta.Run(ctx) // always returns nil
 		close(done)
 	}()
 	c.t.Cleanup(func() {
@@ -219,7 +216,7 @@ func (c *cluster) flush() {
 	}
 }
 
-// compact makes all shards merge segments, if that is worthwhile.
+// compact makes all shards merge segments if a merge is worthwhile.
 func (c *cluster) compact() {
 	c.t.Helper()
 	for _, s := range c.shards {

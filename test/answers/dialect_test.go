@@ -5,10 +5,9 @@ import (
 	"testing"
 )
 
-// TestDialect runs statements that the engine alone would interpret differently: arrows together
-// with other operators, names in backticks, integers as times, and texts of times in a zone. Each
-// statement passes through every layer, for rows in memory and in segments, and for columns that
-// were renamed and widened.
+// TestDialect runs statements that the engine alone would interpret differently: arrows together with other
+// operators, names in backticks, integers as times, and texts of times in a time zone. Each statement passes through
+// every layer, for rows in memory and in segments, and for columns that were renamed and widened.
 func TestDialect(t *testing.T) {
 	for nodes := 1; nodes <= 2; nodes++ {
 		c := newCluster(t, nodes, 1<<10)

@@ -34,8 +34,8 @@ func corpus(t *testing.T) (out []string) {
 	return out
 }
 
-// TestJSONColumns checks that the engine can read every value that INSERT accepts for a JSON
-// column, also as a default.
+// TestJSONColumns checks that the engine can read every value that INSERT accepts for a JSON column, including
+// defaults.
 func TestJSONColumns(t *testing.T) {
 	c := newCluster(t, 1, 1<<20)
 	c.must("CREATE TABLE j (ts TIMESTAMP TIME INDEX, j JSON) WITH ('append_mode'='true')")
@@ -69,11 +69,11 @@ func TestJSONColumns(t *testing.T) {
 		}
 	}
 	if taken < 30 {
-		t.Errorf("%d of %d texts were taken", taken, len(texts))
+		t.Errorf("%d of %d texts were accepted", taken, len(texts))
 	}
 	for _, in := range []string{"in memory", "in segments"} {
 		for _, row := range c.must("SELECT j::VARCHAR FROM j WHERE NOT json_valid(j::VARCHAR)").rows {
-			t.Errorf("%s: %s is not JSON to the engine", in, row[0])
+			t.Errorf("%s: the engine cannot read %s as JSON", in, row[0])
 		}
 		c.must("SELECT j->>'$.a', json_type(j), json_extract(j, '$[0]'), j->'a' FROM j")
 		c.flush()

@@ -15,7 +15,7 @@ import (
 	"cordwood/router/pipeline"
 )
 
-// mode is how a table merges rows of one identity.
+// mode is how a table merges rows with the same identity.
 type mode string
 
 const (
@@ -33,10 +33,10 @@ type field struct {
 	shown any
 	// notNull columns have a value in every new row.
 	notNull bool
-	// missing is the value of rows that are written without one; nil is null.
+	// missing is the value of rows that are written without a value; nil is null.
 	missing any
 	index   string // the kind of its index; empty if it has none
-	// wide means that the column has ever had an integer beyond ±2^53.
+	// wide means that the column had an integer beyond ±2^53 at some time.
 	wide bool
 	// halves means that the column has floats whose sums are exact.
 	halves bool
@@ -63,7 +63,7 @@ type table struct {
 	nextID int64
 	clock  int64 // the approximate time of the next rows
 	large  bool
-	added  int // the number of columns that were added so far
+	added  int // the number of columns that were added
 }
 
 func (t *table) field(name string) *field {
@@ -117,7 +117,7 @@ func (t *table) visible() []*record {
 	return out
 }
 
-// lines returns the visible rows as SELECT * shows them, sorted.
+// lines returns the visible rows, as SELECT * shows them, sorted.
 func (t *table) lines() []string {
 	var rows [][]string
 	for _, r := range t.visible() {

@@ -22,8 +22,8 @@ const (
 // tally counts statements by their results.
 type tally struct {
 	asked, answered, withRows, refused int
-	// oneSided counts statements of which only one form failed. It is not defined which rows an
-	// expression that fails is evaluated on, so this does not count as a difference.
+	// oneSided counts statements that failed in only one form. This does not count as a difference, because the rows
+	// on which a failing expression is evaluated are not defined.
 	oneSided int
 }
 
@@ -68,7 +68,7 @@ func newRound(t testing.TB, seed uint64) *round {
 	return w
 }
 
-// fill writes the first rows. One table gets so many that it has several row groups and pages.
+// fill writes the first rows. One table gets enough rows for several row groups and pages.
 func (w *round) fill() {
 	for _, t := range append(w.tables[:len(w.tables):len(w.tables)], w.narrow) {
 		if t.large && w.IntN(2) == 0 {
@@ -157,7 +157,7 @@ func (w *round) free(t *table) []*field {
 	return slices.DeleteFunc(fields(w.Rand, 0), func(f *field) bool { return t.field(f.name) != nil })
 }
 
-// addColumn adds a column, sometimes with the name of a dropped or renamed one.
+// addColumn adds a column, sometimes with the name of a dropped or renamed column.
 func (w *round) addColumn(t *table) {
 	free := w.free(t)
 	if len(free) == 0 || w.IntN(2) == 0 {
@@ -203,7 +203,7 @@ func (w *round) add(t *table, f *field) {
 	t.fields = append(t.fields, f)
 }
 
-// dropColumn drops a field that statements do not use by themselves.
+// dropColumn drops a field that no statement needs.
 func (w *round) dropColumn(t *table) {
 	var some []*field
 	for _, f := range t.fields {
@@ -274,7 +274,7 @@ func (w *round) compare(marked string, o order) {
 	for _, err := range []error{err, werr} {
 		if err != nil && errs.From(err).Code.Masked() {
 			w.different++
-			w.t.Errorf("an error that says nothing to the client: %v\n  %s\n  %s", err, sql, plain)
+			w.t.Errorf("an internal error reached the client: %v\n  %s\n  %s", err, sql, plain)
 			return
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// halved holds tables whose rows are on two nodes, and tables with the same rows in one shard.
-// Statements contain the names of the former in braces.
+// halved contains tables whose rows are on two nodes, and tables with the same rows in one shard. Statements contain
+// the names of the tables on two nodes in braces.
 type halved struct {
 	*cluster
 	*grammar
@@ -49,8 +49,8 @@ func newHalved(t *testing.T, seed uint64, rows int) *halved {
 	return h
 }
 
-// askBoth compares the answer of both nodes with the answer of one. It returns which counters grew,
-// which shows how the statement ran, or "" if the answers differ.
+// askBoth compares the answer of two nodes with the answer of one shard. It returns the counters that grew, which
+// show how the statement ran, or "" if the answers differ.
 func (h *halved) askBoth(sql string, o order) (became string) {
 	h.t.Helper()
 	one := strings.NewReplacer("{", "", "}", "_one").Replace(sql)
@@ -62,7 +62,7 @@ func (h *halved) askBoth(sql string, o order) (became string) {
 	several := strings.NewReplacer("{", "", "}", "").Replace(sql)
 	got, err := h.ask(several)
 	if err != nil {
-		h.t.Errorf("%s: %v; of one shard it has an answer", several, err)
+		h.t.Errorf("%s: %v; but one shard has an answer", several, err)
 		return ""
 	}
 	if !alike(want, got, o) {

@@ -14,8 +14,8 @@ type order int
 const (
 	unordered order = iota
 	ordered
-	// byTime means that rows are ordered by time, the first column. Rows of one time may be in any
-	// order, and a limit may keep any of the last time.
+	// byTime means that rows are ordered by time, the first column. Rows with the same time may be in any order, and
+	// a limit may keep any rows with the last time.
 	byTime
 )
 
@@ -112,7 +112,7 @@ func (g *grammar) rowsOf(s scope) (string, order) {
 	return "SELECT " + g.some(s) + " FROM " + g.where(s), unordered
 }
 
-// newestOf orders by the time, and by the number of the row.
+// newestOf orders by the time and the number of the row.
 func (g *grammar) newestOf(s scope) (string, order) {
 	list := g.some(s)
 	if g.IntN(6) == 0 {
@@ -188,7 +188,7 @@ func (g *grammar) byTime(s scope) string {
 	return sql
 }
 
-// byValue groups by a column and adds up values whose sum does not depend on the order of rows.
+// byValue groups by a column and adds up values with sums that do not depend on the order of rows.
 func (g *grammar) byValue(s scope) string {
 	f := s.fields[g.IntN(len(s.fields))]
 	col := g.column(s, f.name)
@@ -255,7 +255,7 @@ func (g *grammar) join() (string, order) {
 	case "SEMI JOIN", "ANTI JOIN":
 		list = "count(*), sum(a.id)"
 	case "ASOF JOIN", "ASOF LEFT JOIN":
-		// It is not defined which of several rows of one time is the nearest.
+		// If several rows have the same time, any of them may be the nearest.
 		list, on = "count(*), sum(a.id), count(b.ts)", " ON a.svc = b.svc AND a.ts >= b.ts"
 	case "CROSS JOIN":
 		on, where = "", " WHERE a.req = b.req AND "+wrap(g.condition(one(g, a, b), 1))

@@ -57,7 +57,7 @@ var words = []string{
 	`c:\x`, "it's", "x", "42", "2023-11-15",
 }
 
-// pick returns a function that returns one of the values, or null in one of five cases.
+// pick returns a function that returns a random one of the values, or null in one of five cases.
 func pick[T any](values ...T) func(*rand.Rand) any {
 	return func(r *rand.Rand) any {
 		if r.IntN(5) == 0 {

@@ -124,7 +124,7 @@ func (w *round) modify(t *table) {
 		w.t.Errorf("%s: %v", sql, err)
 	case err != nil && errs.From(err).Code != errs.InvalidArguments:
 		w.different++
-		w.t.Errorf("%s does not fail because the type is not wider: %v", sql, err)
+		w.t.Errorf("%s should fail because the type is not wider: %v", sql, err)
 	}
 	if err == nil {
 		t.retype(w.Rand, f, to)
@@ -193,9 +193,9 @@ func orElse(values func(*rand.Rand) any, instead any) func(*rand.Rand) any {
 	}
 }
 
-// ingest sends records as JSON, with integers and fractions for a column of numbers. A column of
-// integers becomes Float64 with the first fraction, unless it ever had an integer beyond ±2^53. In
-// that case the request must store nothing.
+// ingest sends records as JSON, with integers and fractions for a column of numbers. A column of integers becomes
+// Float64 with the first fraction, unless it had an integer beyond ±2^53 at some time. In that case the request must
+// store nothing.
 func (w *round) ingest(t *table) {
 	f, ok := w.numeric(t)
 	if !ok || f.tag || f.typ == schema.Float32 {
@@ -227,8 +227,8 @@ func (w *round) ingest(t *table) {
 	t.take(rows)
 }
 
-// renumber gives rows other values of column f, and the values that missing ones get in other
-// columns. It reports whether the values have a fraction, and whether an integer is beyond ±2^53.
+// renumber sets new values of column f in the rows, and the default values in other columns. It reports whether the
+// values have a fraction, and whether an integer is beyond ±2^53.
 func (w *round) renumber(t *table, f *field, rows []*record) (fraction, wide bool) {
 	fractions, wides := w.IntN(3) > 0, f.typ.IsInteger() && w.IntN(4) == 0 || w.IntN(12) == 0
 	for _, row := range rows {
@@ -253,8 +253,8 @@ func (w *round) renumber(t *table, f *field, rows []*record) (fraction, wide boo
 	return fraction, wide
 }
 
-// send ingests rows as JSON with the pipeline that derives types from the data. Columns that have
-// their default are left out.
+// send ingests rows as JSON with the pipeline that derives types from the data. Columns with their default value are
+// left out.
 func (c *cluster) send(t *table, rows []*record) error {
 	run, err := pipeline.NewIdentity(&pipeline.Request{
 		Database: schema.DefaultDatabase, Table: t.name, Catalog: c.meta, AutoCreate: true,

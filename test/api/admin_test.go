@@ -63,12 +63,12 @@ func TestAdminOpenAPI(t *testing.T) {
 			for line := range strings.Lines(string(a.body)) {
 				if f := strings.Fields(line); len(f) > 1 && strings.HasPrefix(f[1], "/") &&
 					s.doc.Paths.Value(f[1]).GetOperation(f[0]) == nil {
-					t.Errorf("the page at / tells of %s %s, which is not described", f[0], f[1])
+					t.Errorf("the page at / lists %s %s, which is not described", f[0], f[1])
 				}
 			}
 			for path := range s.doc.Paths.Map() {
 				if !strings.HasPrefix(path, "/debug/pprof/") && path != "/" && !strings.Contains(string(a.body), " "+path+" ") {
-					t.Errorf("the page at / does not tell of %s", path)
+					t.Errorf("the page at / does not list %s", path)
 				}
 			}
 		}
@@ -80,10 +80,10 @@ func TestAdminOpenAPI(t *testing.T) {
 		for method, op := range item.Operations() {
 			key := method + " " + path
 			if !good[key] {
-				t.Errorf("%s was never asked well", key)
+				t.Errorf("%s got no valid request", key)
 			}
 			if op.Responses.Status(400) != nil && !bad[key] {
-				t.Errorf("%s was never asked badly", key)
+				t.Errorf("%s got no invalid request", key)
 			}
 		}
 	}

@@ -36,7 +36,7 @@ func TestAuthMatrix(t *testing.T) {
 				permission = "insert"
 			}
 			if permission != "open" && may[permission] == nil {
-				t.Errorf("%s %s: permission %q is none", method, path, permission)
+				t.Errorf("%s %s: unknown permission %q", method, path, permission)
 				continue
 			}
 			// The requests change nothing, because the named objects do not exist.
@@ -54,7 +54,7 @@ func TestAuthMatrix(t *testing.T) {
 				a := s.send(t, request{method: method, path: at, user: user})
 				what := fmt.Sprintf("%s %s as %s", method, at, user)
 				if a.status == http.StatusTooManyRequests && user == "wrong" && want != 0 && guessed >= 10 {
-					continue // guessing is slowed down for this user from this address
+					continue // guesses of this user's password from this address are slowed down
 				}
 				if user == "wrong" && a.status == want {
 					guessed++
@@ -74,7 +74,7 @@ func TestAuthMatrix(t *testing.T) {
 	if n < 200 {
 		t.Errorf("only %d requests were sent", n)
 	}
-	// The same header under its other name, which takes precedence.
+	// Send the same header under its other name, which takes precedence.
 	if a := s.send(t, request{
 		method: "GET", path: "/v1/pipelines", user: "-", header: []string{"x-svc-auth", credentials("query")},
 	}); a.status != 200 {
@@ -85,7 +85,7 @@ func TestAuthMatrix(t *testing.T) {
 	}); a.status != 401 {
 		t.Errorf("a wrong x-svc-auth beside a good Authorization: %d", a.status)
 	}
-	// The statement determines which permission SQL needs.
+	// The permission that a request with SQL needs depends on the statement.
 	for user, want := range map[string][2]int{"query": {200, 403}, "ingest": {403, 403}, "admin": {200, 200}} {
 		for i, statement := range []string{"SELECT+1", "CREATE+DATABASE+IF+NOT+EXISTS+shop"} {
 			if a := s.send(t, request{method: "POST", path: "/v1/sql?sql=" + statement, user: user}); a.status != want[i] {

@@ -7,8 +7,7 @@ import (
 	"cordwood/test/cluster"
 )
 
-// TestBrowsers sends requests to a server without users as pages of other sites do, over loopback,
-// to all of its ports.
+// TestBrowsers sends requests like pages of other sites to all ports of a server without users, over loopback.
 func TestBrowsers(t *testing.T) {
 	t.Parallel()
 	admin, v1 := cluster.FreeAddr(t), cluster.FreeAddr(t)
@@ -51,7 +50,7 @@ func TestBrowsers(t *testing.T) {
 			t.Errorf("a probe without Host at %s: %+v", port, answers)
 		}
 	}
-	// Pages of the configured origin may use the port for users, and no other.
+	// Pages of the configured origin may use the port for users, and no other port.
 	for port, path := range ports {
 		at := &server{Node: &cluster.Node{HTTP: port}}
 		a := at.send(t, request{
@@ -64,7 +63,7 @@ func TestBrowsers(t *testing.T) {
 		}
 		if a.status != want || a.header.Get("Access-Control-Allow-Origin") != allowed ||
 			a.header.Get("Access-Control-Allow-Credentials") != "" {
-			t.Errorf("an origin that is named, at %s: %d %v", port, a.status, a.header)
+			t.Errorf("a configured origin, at %s: %d %v", port, a.status, a.header)
 		}
 	}
 }

@@ -191,7 +191,7 @@ func checkAnswer(in *openapi3filter.RequestValidationInput, a answer) error {
 		return fmt.Errorf("status %d: the JSON does not end with one line end: %q", a.status, a.body[max(0, len(a.body)-20):])
 	}
 	options := *in.Options
-	// Only the request for logs is answered without an error body when its time is up.
+	// Only the request for logs is answered without an error body when its time limit is exceeded.
 	options.ExcludeResponseBody = a.status == http.StatusRequestTimeout && len(a.body) == 0 &&
 		strings.HasPrefix(in.Route.Operation.OperationID, "ingest")
 	return openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// hostileNames are names that have made programs access other files.
+// hostileNames are names with which other programs could be made to access other files.
 var hostileNames = []string{
 	"..", "../../../etc/passwd", "..%2f..%2f..%2fetc%2fpasswd", "%2e%2e%2f%2e%2e%2fpwned", "%252e%252e%252fpwned",
 	"..%5c..%5cpwned",
@@ -25,8 +25,8 @@ var hostileNames = []string{
 	"$%7Bpwned%7D", "%60pwned%60",
 }
 
-// TestHostileNames uses these names wherever the API takes a name. No answer is a server error,
-// each has the form of the API's answers, and no file of that name is created.
+// TestHostileNames uses these names wherever the API accepts a name. No answer may be a server error, each must have
+// the form of the API's answers, and no file with that name may be created.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -62,7 +62,7 @@ func TestHostileNames(t *testing.T) {
 				t.Errorf("%s %s: %d %.300s", r.method, r.path, status, body)
 			}
 			if header.Get("X-Injected") != "" {
-				t.Errorf("%s %s: a header of the client's came back", r.method, r.path)
+				t.Errorf("%s %s: the answer has a header of the client", r.method, r.path)
 			}
 			// The HTTP library itself answers malformed requests.
 			if status >= 400 && header.Get("X-Svc-Err-Code") != "" {
@@ -75,10 +75,10 @@ func TestHostileNames(t *testing.T) {
 	err := filepath.WalkDir(folder, func(at string, d fs.DirEntry, err error) error {
 		if name := d.Name(); err == nil && (strings.Contains(strings.ToLower(name), "pwned") || name == "CON" ||
 			name == "passwd") {
-			t.Errorf("a name became the file %s", at)
+			t.Errorf("the file %s was created for a name", at)
 		}
 		if err == nil && filepath.Dir(at) == folder && at != s.Dir {
-			t.Errorf("%s lies beside the data", at)
+			t.Errorf("%s was created outside of the data folder", at)
 		}
 		return err
 	})
@@ -98,11 +98,11 @@ func checkShape(t *testing.T, what, body string) {
 		Millis *int   `json:"execution_time_ms"`
 	}
 	if err := d.Decode(&e); err != nil || e.Code == 0 || e.Error == "" || e.Millis == nil || len(body) > 2000 {
-		t.Errorf("%s: not the shape of errors (%v): %.300s", what, err, body)
+		t.Errorf("%s: not the form of errors (%v): %.300s", what, err, body)
 	}
 }
 
-// raw sends a request whose path is not normalized, unlike any client.
+// raw sends a request without normalizing its path.
 func (s *server) raw(t *testing.T, r request) (int, http.Header, string) {
 	t.Helper()
 	head := r.method + " " + r.path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: " +
@@ -153,8 +153,8 @@ func (s *server) talk(t *testing.T, text, method string) []answer {
 	}
 }
 
-// TestSmuggling sends requests whose end is ambiguous, and with line ends in wrong places. Each
-// request must get exactly one answer.
+// TestSmuggling sends requests with an ambiguous end, or with line ends in wrong places. Each request must get
+// exactly one answer.
 func TestSmuggling(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -166,7 +166,7 @@ func TestSmuggling(t *testing.T) {
 	}{
 		{"two lengths", "POST /health HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 5\r\n\r\nabc" + inner, 400},
 		{"a length with a sign", "POST /health HTTP/1.1\r\nHost: x\r\nContent-Length: +3\r\n\r\nabc" + inner, 400},
-		{"a length that is none", "POST /health HTTP/1.1\r\nHost: x\r\nContent-Length: 3x\r\n\r\nabc" + inner, 400},
+		{"an invalid length", "POST /health HTTP/1.1\r\nHost: x\r\nContent-Length: 3x\r\n\r\nabc" + inner, 400},
 		{"a space before the colon", "POST /health HTTP/1.1\r\nHost: x\r\nContent-Length : 3\r\n\r\nabc" + inner, 400},
 		{
 			"an unknown encoding",
@@ -174,7 +174,7 @@ func TestSmuggling(t *testing.T) {
 		},
 		{"two encodings", "POST /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n" +
 			"Transfer-Encoding: identity\r\n\r\n0\r\n\r\n" + inner, 501},
-		{"a chunk that is none", "POST /v1/ingest?table=t&pipeline_name=svc_identity HTTP/1.1\r\nHost: x\r\n" +
+		{"an invalid chunk", "POST /v1/ingest?table=t&pipeline_name=svc_identity HTTP/1.1\r\nHost: x\r\n" +
 			"Content-Type: application/json\r\n" + auth +
 			"Transfer-Encoding: chunked\r\n\r\n-1\r\n\r\n" + inner, 400},
 		{"two hosts", "GET /health HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},
@@ -202,16 +202,16 @@ func TestSmuggling(t *testing.T) {
 			t.Errorf("%s: %d answers, the first %v, want one of %d", c.name, len(answers), answers[0].status, c.status)
 		}
 		if answers[0].header.Get("X-Injected") != "" {
-			t.Errorf("%s: a header of the client's came back", c.name)
+			t.Errorf("%s: the answer has a header of the client", c.name)
 		}
 	}
 	if strings.Contains(s.Log(), "\nX-Injected") {
-		t.Error("a line of the client's is in the log")
+		t.Error("the log contains a line of the client")
 	}
 }
 
-// TestMethods sends every method to every described path. A method that a path lacks gets 405 with
-// the list of methods, in the form of an error.
+// TestMethods sends every method to every described path. A method that a path does not have must get 405 with the
+// list of methods, in the form of an error.
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--http-cors-allowed-origins", "https://x.example")

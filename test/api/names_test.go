@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestNamesOfEveryCharacter uses a database, a table and a column with every character that their
-// names may have, wherever the API takes a name.
+// TestNamesOfEveryCharacter uses a database, a table and a column whose names contain every allowed character,
+// wherever the API accepts a name.
 func TestNamesOfEveryCharacter(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -335,15 +335,15 @@ func TestOpenAPI(t *testing.T) {
 		for method, op := range item.Operations() {
 			key := method + " " + path
 			if !good[key] {
-				t.Errorf("%s was never asked well", key)
+				t.Errorf("%s got no valid request", key)
 			}
 			if !bad[key] && op.Extensions["x-permission"] != "open" {
-				t.Errorf("%s was never asked badly", key)
+				t.Errorf("%s got no invalid request", key)
 			}
 		}
 	}
 	if t.Failed() {
-		t.Logf("asked were %d operations", len(slices.Collect(maps.Keys(good))))
+		t.Logf("%d operations got requests", len(slices.Collect(maps.Keys(good))))
 	}
 }
 
@@ -360,7 +360,7 @@ func (s *server) checker(t *testing.T, good, bad map[string]bool) func(sent) ans
 		}
 		err = openapi3filter.ValidateRequest(context.Background(), in)
 		if (err != nil) != c.wrong {
-			t.Errorf("%s: by the description the request is wrong: %v", name, err)
+			t.Errorf("%s: the request does not match the description: %v", name, err)
 		}
 		// The validation has consumed the body.
 		if in, err = s.described(c.request); err != nil {
@@ -400,8 +400,8 @@ func (s *server) checkRow(t *testing.T, check func(sent) answer) {
 	post("context", place)
 }
 
-// checkOperation requests an existing operation, and cancels it. An operation that has ended is not cancelled, and
-// answers 409 to a valid request: good has it then too.
+// checkOperation requests an existing operation and cancels it. If the operation has ended, it answers 409 to a valid
+// request, which also counts as good.
 func (s *server) checkOperation(t *testing.T, check func(sent) answer, good map[string]bool) {
 	t.Helper()
 	a := check(sent{request: request{method: "GET", path: "/v1/cluster/operations"}, status: 200})

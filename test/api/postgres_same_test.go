@@ -23,10 +23,10 @@ import (
 	"cordwood/test/cluster"
 )
 
-// original starts PostgreSQL itself, and connects to it. The test is skipped where there is none.
+// original starts a PostgreSQL server and connects to it. It skips the test if PostgreSQL is not installed.
 func original(t *testing.T) *pgx.Conn {
 	t.Helper()
-	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres") // the pattern is good
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres") // the pattern is valid
 	if path, err := exec.LookPath("postgres"); err == nil {
 		found = append(found, path)
 	}
@@ -87,11 +87,11 @@ func original(t *testing.T) *pgx.Conn {
 		if time.Now().After(deadline) {
 			t.Fatal(err)
 		}
-		time.Sleep(50 * time.Millisecond) // until it takes connections
+		time.Sleep(50 * time.Millisecond) // until it accepts connections
 	}
 }
 
-// pgAnswer is an answer with the columns of its rows, whether or not there are rows.
+// pgAnswer is an answer with its columns, even if it has no rows.
 type pgAnswer struct {
 	fields []pgconn.FieldDescription
 	rows   [][][]byte
@@ -119,15 +119,15 @@ func lastAnswer(ctx context.Context, c *pgconn.PgConn, sql string, params [][]by
 	return a, r.Close()
 }
 
-// differs are the differences from PostgreSQL that are meant to be, by the numbers of statements and the names of
-// columns; "rows" stands for whether there are any.
+// differs lists the intended differences from PostgreSQL, by the number of a statement and the name of a column, or
+// "rows" for whether there are rows.
 var differs = map[string]string{
 	"@201 version":         "/ divides with a fraction",
 	"@206 time":            "fractions are float8",
 	"@207 time":            "fractions are float8",
 	"@215 role":            "a NULL of a subquery is a number",
 	"@221 week":            "times are in UTC and reported as timestamptz",
-	"@226 reltuples":       "numbers of rows are whole",
+	"@226 reltuples":       "counts of rows are integers",
 	"@233 elemtypoid":      "a number of 64 bits holds every OID",
 	"@229 rows":            "there are no processes of the server among the sessions",
 	"@34 rows":             "no parameter differs from its default",
@@ -138,7 +138,7 @@ var differs = map[string]string{
 	"@54 table_cat":        "a NULL of a subquery is a number",
 	"@54 index_qualifier":  "a NULL of a subquery is a number",
 	"@54 ordinal_position": "positions are of 64 bits",
-	"@54 cardinality":      "numbers of rows are whole",
+	"@54 cardinality":      "counts of rows are integers",
 	"@107 rows":            "tables have no types of their own",
 	"@108 rows":            "tables have no types of their own",
 	"@114 rows":            "tables have no types of their own",
@@ -151,8 +151,8 @@ var differs = map[string]string{
 	"@100 case":            "a number of 64 bits holds every OID",
 }
 
-// TestAsPostgreSQL sends the recorded statements to PostgreSQL itself and to this server, over the same tables, and
-// compares the names and the types of columns, and whether there are rows.
+// TestAsPostgreSQL sends the recorded statements to PostgreSQL and to this server, over the same tables. It compares
+// the names and types of columns, and whether there are rows.
 func TestAsPostgreSQL(t *testing.T) {
 	t.Parallel()
 	theirs, ours := original(t), postgres(t)
@@ -189,7 +189,7 @@ func TestAsPostgreSQL(t *testing.T) {
 		if err != nil {
 			setUp(theirs, "ROLLBACK")
 			t.Logf("PostgreSQL fails: %s: %v", name, err)
-			continue // it names what only the recorded server had
+			continue // it refers to tables of the recorded server
 		}
 		got, err := lastAnswer(t.Context(), ours.PgConn(), inOurs.Replace(s.sql), s.params)
 		if err != nil {
@@ -211,11 +211,11 @@ func TestAsPostgreSQL(t *testing.T) {
 		}
 	}
 	for what := range unused {
-		t.Errorf("%s does not differ", what)
+		t.Errorf("%s no longer differs", what)
 	}
 }
 
-// ofRows matches statements whose rows are those of a table, which are the same on both.
+// ofRows matches statements that return rows of a table, which are the same on both servers.
 var ofRows = regexp.MustCompile(`(?i)FROM ("?public"?\.)?"?logs"?`)
 
 // compareRows compares values as texts.
@@ -233,7 +233,7 @@ func compareRows(want, got pgAnswer) (differences []string) {
 	return differences
 }
 
-// compare returns how an answer differs from PostgreSQL's: the column, a colon, and how.
+// compare lists the differences of an answer from PostgreSQL's, each as the column, a colon, and the difference.
 func compare(want, got pgAnswer) (differences []string) {
 	add := func(column, format string, args ...any) {
 		differences = append(differences, column+": "+fmt.Sprintf(format, args...))
@@ -254,7 +254,7 @@ func compare(want, got pgAnswer) (differences []string) {
 	return differences
 }
 
-// sameType reports whether a value of one type is written as one of the other. The names, single characters and domains
+// sameType reports whether values of the two types have the same text form. The names, single characters and domains
 // of PostgreSQL's catalog are texts.
 func sameType(want, got uint32) bool {
 	texts, lists := []uint32{18, 19, 25, 194, 869, 1043, 2205, 2277}, []uint32{1003, 1034}
@@ -286,7 +286,7 @@ func recordedStatements(t *testing.T) (list []recordedStatement) {
 		}
 		s := recordedStatement{number: m[1], client: m[2], sql: entry[len(m[0]):]}
 		if strings.HasPrefix(s.sql, "DECLARE") {
-			s.sql = "BEGIN;" + s.sql // as the client does
+			s.sql = "BEGIN;" + s.sql // like the client
 		}
 		if strings.HasPrefix(s.sql, "CLOSE") {
 			s.sql += ";COMMIT"

@@ -16,7 +16,7 @@ import (
 	"cordwood/test/cluster"
 )
 
-var updateShapes = flag.Bool("update-shapes", false, "write testdata/postgres/shapes.txt anew")
+var updateShapes = flag.Bool("update-shapes", false, "update testdata/postgres/shapes.txt")
 
 // postgres starts a server with a port for PostgreSQL clients, and connects to it.
 func postgres(t *testing.T) *pgx.Conn {
@@ -36,8 +36,8 @@ func postgres(t *testing.T) *pgx.Conn {
 
 var statementHead = regexp.MustCompile(`^-- @(\d+) ([^\n]*?)(?: \| (\[.*\]))?\n`)
 
-// TestRecordedStatements sends statements that PostgreSQL clients send by themselves, and compares
-// the names and types of columns, and whether there are rows, with the expected ones.
+// TestRecordedStatements sends statements that PostgreSQL clients send by themselves. It compares the names and types
+// of columns, and whether there are rows, with the expected ones.
 func TestRecordedStatements(t *testing.T) {
 	t.Parallel()
 	c := postgres(t)
@@ -139,7 +139,7 @@ func TestPostgresTypes(t *testing.T) {
 		Scan(&list, &id, &span); err != nil || list[0] != "b,c" || id[0] != 0x2d || span != 90*time.Second {
 		t.Error(list, id, span, err)
 	}
-	// Many rows, fetched step by step in a transaction.
+	// Fetch many rows step by step in a transaction.
 	tx, err := c.Begin(ctx)
 	if err != nil {
 		t.Fatal(err)

@@ -18,10 +18,9 @@ var changing = []string{
 	"_method=DELETE",
 }
 
-// TestReadsChangeNothing sends GET and HEAD, as a user with all permissions, to every path of the
-// ports for users and administrators, with parameters and bodies by which other methods change
-// something. Tables, rows, pipelines, operations, the log level and the node's readiness must not
-// change.
+// TestReadsChangeNothing sends GET and HEAD, as a user with all permissions, to every path of the ports for users and
+// administrators, with parameters and bodies with which other methods change something. Tables, rows, pipelines,
+// operations, the log level and the node's readiness must not change.
 func TestReadsChangeNothing(t *testing.T) {
 	t.Parallel()
 	addr := cluster.FreeAddr(t)
@@ -77,7 +76,7 @@ func TestReadsChangeNothing(t *testing.T) {
 
 var volatile = regexp.MustCompile(`"execution_time_ms":\d+`)
 
-// state returns all that requests can change, as text.
+// state returns, as text, everything that requests can change.
 func (s *server) state(t *testing.T, admin *server) string {
 	t.Helper()
 	var out strings.Builder

@@ -21,14 +21,14 @@ type workload struct {
 	conns    int
 	batch    int
 	gzip     bool
-	// hints are options of the table, timeIndex is the field of its times; empty means none.
+	// hints are options of the table. timeIndex is the field with the time index. Both may be empty.
 	hints, timeIndex string
 	// rows, if not 0, limits the number of rows that are sent.
 	rows int
-	// target is the goal in rows per CPU-second. replicated is the goal for three nodes with three
-	// replicas, in total; 0 means none.
+	// target is the goal in rows per CPU-second. replicated is the goal for three nodes with three replicas, in
+	// total. 0 means that there is no goal.
 	target, replicated int
-	// limits means that there are goals for latency, memory and disk too.
+	// limits means that there are also goals for latency, memory and disk.
 	limits bool
 }
 
@@ -55,11 +55,11 @@ type bench struct {
 	profiles       string
 	rows, runs     int
 	nodes          int
-	replicas       int // of each row; 0: one on each node
+	replicas       int // replicas of each row; 0 means one on each node
 	settle         time.Duration
 	queries, keep  bool
 	only           *regexp.Regexp
-	// again means that dir has the folders of an earlier run, whose rows are measured.
+	// again means that dir contains the folders of an earlier run, whose rows are measured.
 	again bool
 	stop  chan os.Signal
 }

@@ -56,7 +56,7 @@ func dataSet(dir, set string, rows int) (string, error) {
 	return file, os.Rename(f.Name(), file)
 }
 
-// generator generates rows; its state is what the rows have in common.
+// generator generates rows. Its state is what the rows have in common.
 type generator struct {
 	r      *rand.Rand
 	now    time.Time

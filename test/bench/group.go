@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// group is the servers of a run: a single one, or a cluster in which each server has a replica of
-// all shards and of the metadata.
+// group contains the servers of a run: a single server, or a cluster in which each server has a replica of all shards
+// and of the metadata.
 type group []*server
 
 // startGroup starts the servers of a run on dir and waits until they are ready.
@@ -53,8 +53,8 @@ func (b *bench) startGroup(dir string) (g group, err error) {
 	return g, nil
 }
 
-// addrs returns three addresses for each server of a group. If its folder has the addresses of an earlier run, it
-// returns these, because a cluster knows its nodes by their addresses.
+// addrs returns three addresses for each server of a group. If dir contains the addresses of an earlier run, it
+// returns these, because the cluster has recorded them.
 func (b *bench) addrs(dir string) ([]string, error) {
 	file := filepath.Join(dir, "addrs")
 	if b.again {
@@ -119,8 +119,8 @@ func (g group) profile(dir, name string) (wait func() error) {
 	}
 }
 
-// settle waits at least for least, then until each server has used less than 4 % of a core for two
-// seconds, and completes the result.
+// settle waits at least least, then until each server has used less than 4 % of a core for two seconds, and completes
+// the result.
 func (g group) settle(least time.Duration, r *result) error {
 	begin := time.Now()
 	last, err := g.use()

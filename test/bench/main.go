@@ -1,15 +1,13 @@
-// Command bench measures a built cordwood from the outside: it starts a server on a
-// fresh folder, loads it over loopback HTTP, waits until it is idle, and prints what
-// that cost beside the figures to reach.
+// Command bench measures a built cordwood from the outside: it starts a server on an empty folder, sends rows over
+// loopback HTTP, waits until the server is idle, and prints the cost beside the goals.
 //
-// The main figure is rows per CPU-second of the server and its children, over their
-// whole life: flush and compaction count, so work put off does not look free, and a
-// busy machine changes it little. It is not a test: it never fails because of a figure.
+// The main figure is rows per CPU-second of the server and its children, over their whole life. It includes flushes
+// and compactions, so deferred work is not missed, and it hardly depends on other load of the machine. It is not a
+// test: it never fails because of a figure.
 //
-//	go run ./test/bench -bin bin/cordwood            all of it, some minutes
-//	go run ./test/bench -bin bin/cordwood -only app  one line of the table
-//	go run ./test/bench -bin bin/cordwood -nodes 3   a cluster: three replicas of every row
-//	go run ./test/bench -bin bin/cordwood -spread    queries over a table on three nodes, beside one node
+// go run ./test/bench -bin bin/cordwood            all of it, some minutes go run ./test/bench -bin bin/cordwood
+// -only app  one line of the table go run ./test/bench -bin bin/cordwood -nodes 3   a cluster: three replicas of
+// every row go run ./test/bench -bin bin/cordwood -spread    queries over a table on three nodes, beside one node
 package main
 
 import (
@@ -36,19 +34,19 @@ func run() (err error) {
 	fs := flag.NewFlagSet("bench", flag.ExitOnError)
 	fs.StringVar(&b.bin, "bin", "bin/cordwood", "program to measure")
 	fs.StringVar(&b.data, "data", filepath.Join(os.TempDir(), "cordwood-bench"),
-		"folder of the data sets; those that are not there are made")
+		"folder of the data sets; missing ones are created")
 	fs.IntVar(&b.rows, "rows", 2_000_000, "rows of each data set")
 	fs.IntVar(&b.runs, "runs", 1, "runs of each case; the median by rows per CPU-second is printed")
 	fs.IntVar(&b.nodes, "nodes", 1,
-		"servers: 1, or a cluster of 3 or 5 with as many replicas; all figures but waits are sums over them")
+		"servers: 1, or a cluster of 3 or 5 with as many replicas; all figures except waits are sums over the servers")
 	fs.DurationVar(&b.settle, "settle", 12*time.Second, "least time between the last answer and the end of counting")
 	fs.StringVar(&b.serveFlags, "serve", "", "more flags of cordwood serve, separated by spaces")
 	fs.StringVar(&b.profiles, "profiles", "",
 		"folder for a CPU profile of each case, from the first request to the end of its first 10 s")
-	only := fs.String("only", "", "regular expression of the cases to run, or of the statements of -spread")
-	again := fs.String("again", "", "measure -spread over the folders that a run with -keep left in this one")
+	only := fs.String("only", "", "regular expression that selects the cases to run, or the statements of -spread")
+	again := fs.String("again", "", "measure -spread over the folders that a run with -keep left in this `FOLDER`")
 	spread := fs.Bool("spread", false,
-		"compare queries over a table that is spread over three nodes with the same over one node, and nothing else")
+		"only compare queries over a table on three nodes with the same queries on one node")
 	queries := fs.Bool("queries", true, "also time queries, over the rows of the case nginx-json, with one server")
 	fs.BoolVar(&b.keep, "keep", false, "keep the servers' folders, and say where they are")
 	if err := fs.Parse(os.Args[1:]); err != nil {
@@ -78,7 +76,7 @@ func run() (err error) {
 	} else {
 		defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
 	}
-	// An interrupt stops the running server; the case that started it does this.
+	// An interrupt stops the running server. The case that started the server does this.
 	b.stop = make(chan os.Signal, 1)
 	signal.Notify(b.stop, os.Interrupt, syscall.SIGTERM)
 

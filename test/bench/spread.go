@@ -14,12 +14,11 @@ import (
 // spreadPartitions is the number of shards of the table of a comparison.
 const spreadPartitions = 6
 
-// comparison is a statement that is run on one node, and on three nodes that have its rows
-// together.
+// comparison is a statement that is run on one node, and on three nodes that together have the same rows.
 type comparison struct {
 	name, sql string
-	// bytes is the maximum number of bytes between the nodes, ratio the maximum CPU of all nodes
-	// relative to one.
+	// bytes is the maximum number of bytes between the nodes. ratio is the maximum CPU time of all nodes relative to
+	// one node.
 	bytes int64
 	ratio float64
 }
@@ -119,13 +118,13 @@ const (
 	runTime   = time.Second
 )
 
-// measure runs the statement on both and returns the line of the table.
+// measure runs the statement on both, and returns a line of the table.
 func (q *comparison) measure(one, several group) (string, error) {
 	var waits, cpus [2]time.Duration
 	var answers [2]string
 	var traffic int64
 	for i, g := range []group{one, several} {
-		if _, err := g[0].ask(q.sql); err != nil { // the first one warms up
+		if _, err := g[0].ask(q.sql); err != nil { // the first run warms up
 			return "", err
 		}
 		before, err := g.use()
@@ -145,7 +144,7 @@ func (q *comparison) measure(one, several group) (string, error) {
 			}
 			took = append(took, time.Since(begin))
 			lines := strings.Split(string(text), "\n")
-			slices.Sort(lines) // rows of one time may be in any order
+			slices.Sort(lines) // rows with the same time may be in any order
 			answers[i] = strings.Join(lines, "\n")
 		}
 		after, err := g.use()

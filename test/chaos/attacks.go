@@ -15,9 +15,8 @@ import (
 	"cordwood/test/cluster"
 )
 
-// Attacker is an untrusted client of one server. It has the passwords of a user that may only read
-// and of one that may only ingest, and abandons each request after Patience, like a client that
-// disappears.
+// Attacker is an untrusted client of one server. It has the passwords of a user that may only read and of a user that
+// may only ingest. It abandons each request after Patience, like a client that disconnects.
 type Attacker struct {
 	Node           *cluster.Node
 	Reader, Writer *url.Userinfo
@@ -26,8 +25,8 @@ type Attacker struct {
 	Client *http.Client
 }
 
-// Attack is one kind of attack. The server may answer it in any way, but must neither end, nor lose
-// a row, nor stop serving other clients.
+// Attack is one kind of attack. The server may answer it in any way, but it must not end, lose a row, or stop serving
+// other clients.
 type Attack struct {
 	Name string
 	Run  func(ctx context.Context, a *Attacker)
@@ -102,7 +101,7 @@ func Attacks() []Attack {
 			`for_each(split(string!(.d), "")) -> |_i, _v| { for_each(split(string!(.d), "")) -> |_j, _w| { true } }`,
 			repeat("a", 100_000)),
 
-		{"tails: as many as there are", manyTails},
+		{"tails: as many as possible", manyTails},
 		{"passwords: wrong ones", wrongPasswords},
 	}
 }
@@ -113,7 +112,7 @@ func (a *Attacker) Query(ctx context.Context, sql string) {
 		"application/x-www-form-urlencoded")
 }
 
-// DryRun runs a program over one record {"d": text}; text is the inside of a JSON string.
+// DryRun runs a program over one record {"d": text}. text is escaped as in a JSON string.
 func (a *Attacker) DryRun(ctx context.Context, vrl, text string) {
 	pipeline := "version: 2\nprocessors:\n  - vrl:\n      source: |\n        " + vrl + "\n        .\n"
 	body := fmt.Sprintf(`{"pipeline":%q,"data":[{"d":"%s"}]}`, pipeline, text)
@@ -121,13 +120,13 @@ func (a *Attacker) DryRun(ctx context.Context, vrl, text string) {
 		"application/json")
 }
 
-// Ingest sends a body as the user that may ingest.
+// Ingest sends a body as the user that may only ingest.
 func (a *Attacker) Ingest(ctx context.Context, contentType, encoding string, body []byte) {
 	a.send(ctx, a.Writer, http.MethodPost, "/v1/ingest?pipeline_name=svc_identity&table=attacked", bytes.NewReader(body),
 		"Content-Type", contentType, "Content-Encoding", encoding)
 }
 
-// send sends a request and reads its answer, which does not matter.
+// send sends a request and reads its answer, which is not checked.
 func (a *Attacker) send(
 	ctx context.Context, user *url.Userinfo, method, path string, body io.Reader, header ...string,
 ) {
@@ -152,8 +151,7 @@ func (a *Attacker) send(
 	_, _ = io.Copy(io.Discard, resp.Body)
 }
 
-// longBeforeShort returns a line of 1.5 MB and 60,000 short ones, whose average length is
-// misleading.
+// longBeforeShort returns a line of 1.5 MB and 60,000 short lines, whose average length is misleading.
 func longBeforeShort() []byte {
 	var b bytes.Buffer
 	b.WriteString(`{"m":"` + strings.Repeat("x", 1_500_000) + "\"}\n")
@@ -163,14 +161,14 @@ func longBeforeShort() []byte {
 	return b.Bytes()
 }
 
-// squeezed returns n times a text, compressed by gzip.
+// squeezed returns n copies of a text, compressed with gzip.
 func squeezed(text string, n int) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	chunk := []byte(strings.Repeat(text, 10_000))
 	for range n / 10_000 {
 		if _, err := w.Write(chunk); err != nil {
-			panic(err) // to memory
+			panic(err) // writing to memory cannot fail
 		}
 	}
 	if err := w.Close(); err != nil {
@@ -193,7 +191,7 @@ func stalledBodies(ctx context.Context, a *Attacker) {
 	<-ctx.Done()
 }
 
-// brokenUpload ends a body before its announced length.
+// brokenUpload closes the connection before the announced length of a body is reached.
 func brokenUpload(ctx context.Context, a *Attacker) {
 	conn := a.dial(ctx, "POST /v1/ingest?pipeline_name=svc_identity&table=attacked HTTP/1.1\r\n",
 		"Content-Type: text/plain\r\nContent-Length: 1000\r\n\r\nabc")
@@ -202,8 +200,8 @@ func brokenUpload(ctx context.Context, a *Attacker) {
 	}
 }
 
-// dial opens a connection and sends the head of a request as the user that may ingest. It returns
-// nil if the server accepts no more connections.
+// dial opens a connection and sends the head of a request as the user that may only ingest. It returns nil if the
+// server accepts no more connections.
 func (a *Attacker) dial(ctx context.Context, first, rest string) net.Conn {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", strings.TrimPrefix(a.Node.HTTP, "http://"))
@@ -212,7 +210,7 @@ func (a *Attacker) dial(ctx context.Context, first, rest string) net.Conn {
 	}
 	req, err := http.NewRequest(http.MethodGet, a.Node.HTTP, nil)
 	if err != nil {
-		panic(err) // of the server's own address
+		panic(err) // the server's own address
 	}
 	password, _ := a.Writer.Password()
 	req.SetBasicAuth(a.Writer.Username(), password)

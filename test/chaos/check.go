@@ -26,8 +26,7 @@ type Stored struct {
 	rows    int
 }
 
-// ReadAll reads all tables of the load through a node. A table that does not exist may be missing
-// if none of its rows was acknowledged.
+// ReadAll reads all tables of the load through a node. A table may be missing if none of its rows was acknowledged.
 func (l *Load) ReadAll(n *cluster.Node) (*Stored, error) {
 	s := &Stored{tables: map[int]map[rowID]int{}}
 	for i := range l.opt.Tables {
@@ -68,8 +67,8 @@ func (l *Load) wrote(i int) bool {
 	return slices.ContainsFunc(l.requests, func(r *request) bool { return r.acked && (l.opt.Spread || r.at == i) })
 }
 
-// Compare lists the differences between the content of a cluster and the answers that the writers
-// got:
+// Compare lists the differences between the content of a cluster and the answers that the writers got. It expects
+// that:
 //
 //   - an acknowledged row is stored; once, if its writer sent it once or with a key, and otherwise
 //     at most as often as an answer left open whether it was stored;
@@ -84,7 +83,7 @@ func (l *Load) Compare(s *Stored) (wrong []string) {
 	bad := func(kind string, r *request, row, n int) {
 		if counts[kind]++; counts[kind] <= 3 {
 			wrong = append(wrong,
-				fmt.Sprintf("%s: row %d of writer %s in %s, there %d times (acknowledged: %t, %d sendings may have stored it)",
+				fmt.Sprintf("%s: row %d of writer %s in %s, stored %d times (acknowledged: %t, %d requests may have stored it)",
 					kind, row, r.writer, TableName(l.table(r, row)), n, r.acked, r.maybe))
 		}
 	}
@@ -113,7 +112,7 @@ func (l *Load) Compare(s *Stored) (wrong []string) {
 		wrong = append(wrong, fmt.Sprintf("%d rows that nobody sent, or not to this table", s.rows-found))
 	}
 	if len(s.strange) > 0 {
-		wrong = append(wrong, fmt.Sprintf("%d rows that hold what nobody sent, as %s", len(s.strange), s.strange[0]))
+		wrong = append(wrong, fmt.Sprintf("%d rows with content that nobody sent, such as %s", len(s.strange), s.strange[0]))
 	}
 	return wrong
 }
@@ -131,7 +130,8 @@ func (l *Load) Check(t testing.TB, nodes ...*cluster.Node) {
 		if r.manner != Once && !r.acked && !closed(l.healed) {
 			t.Errorf("writer %s ended before row %d was acknowledged", r.writer, r.first)
 		} else if r.manner != Once && !r.acked {
-			t.Errorf("writer %s: row %d was not acknowledged within %s after everything was mended", r.writer, r.first, patience)
+			t.Errorf("writer %s: row %d was not acknowledged within %s after all faults were "+
+				"repaired", r.writer, r.first, patience)
 		}
 	}
 	for i, text := range l.rude {

@@ -53,7 +53,7 @@ func TestCheckerCatches(t *testing.T) {
 			x[1] = append(x[1], line("keyed0", 3), line("keyed0", 3))
 		}, "doubled"},
 		{"a row sent once doubled", func(_ *Load, x map[int][][]any) { x[0] = append(x[0], line("once0", 0)) }, "doubled"},
-		{"a row there more often than it was sent", func(_ *Load, x map[int][][]any) {
+		{"a row stored more often than it was sent", func(_ *Load, x map[int][][]any) {
 			x[0] = append(x[0], line("again0", 0), line("again0", 0))
 		}, "doubled"},
 		{"a refused row stored", func(_ *Load, x map[int][][]any) {
@@ -62,9 +62,9 @@ func TestCheckerCatches(t *testing.T) {
 		{"a row in another table", func(_ *Load, x map[int][][]any) {
 			x[1] = append(x[1], line("keyed0", 0))
 		}, "nobody sent"},
-		{"a row of nobody", func(_ *Load, x map[int][][]any) { x[1] = append(x[1], line("keyed0", 900)) }, "nobody sent"},
-		{"a row with another content", func(_ *Load, x map[int][][]any) { x[0][0][2] = "x" }, "hold what nobody sent"},
-		{"a row without content", func(_ *Load, x map[int][][]any) { x[0][0][2] = nil }, "hold what nobody sent"},
+		{"an unsent row", func(_ *Load, x map[int][][]any) { x[1] = append(x[1], line("keyed0", 900)) }, "nobody sent"},
+		{"a row with another content", func(_ *Load, x map[int][][]any) { x[0][0][2] = "x" }, "content that nobody sent"},
+		{"a row without content", func(_ *Load, x map[int][][]any) { x[0][0][2] = nil }, "content that nobody sent"},
 	} {
 		l, tables := fresh()
 		c.change(l, tables)
@@ -74,7 +74,7 @@ func TestCheckerCatches(t *testing.T) {
 		}
 		got := strings.Join(l.Compare(s), "; ")
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
-			t.Errorf("%s: the checker says %q, want %q in it", c.name, got, c.want)
+			t.Errorf("%s: the checker reports %q, want %q in it", c.name, got, c.want)
 		}
 	}
 }

@@ -15,10 +15,9 @@ import (
 	"cordwood/test/fault"
 )
 
-// TestDamage damages files of one replica of three at a time, of all kinds, while rows are written:
-// a byte is changed, or a file is cut. In every case the damaged node or replica must be found,
-// with the reason, no query may lack a row or return a wrong one, and within a minute the replica
-// must be rebuilt from the others.
+// TestDamage damages files of one of three replicas at a time, of every kind, while rows are written: it changes a
+// byte or truncates a file. Each time the damage must be found, with a reason. No query may lack a row or return a
+// wrong one. Within a minute the replica must be rebuilt from the others.
 func TestDamage(t *testing.T) {
 	together(t)
 	for _, part := range []struct {
@@ -37,8 +36,7 @@ func TestDamage(t *testing.T) {
 
 func damageOften(t *testing.T, kinds []string, wanted int) {
 	r := dice(t)
-	// There are few rows, so that all of them can be read repeatedly, in so many files that each
-	// kind exists.
+	// Write few rows, so that all of them can be read repeatedly, but to enough files that each kind of file exists.
 	c, l := start(t, cluster.Spec{All: 3, Shards: 1, Args: []string{"--shard-flush-age", "1s", "--scrub-interval", "5s"}},
 		Options{Keyed: 3, Once: 1, Pause: 300 * time.Millisecond})
 	d := &damages{t: t, c: c, l: l, r: r, how: map[string]int{}}
@@ -48,14 +46,14 @@ func damageOften(t *testing.T, kinds []string, wanted int) {
 		found := d.one(kind)
 		if found == "" {
 			if unused++; unused > 3*wanted {
-				t.Fatalf("%d of the changed bytes mean nothing", unused)
+				t.Fatalf("%d of the changed bytes have no effect", unused)
 			}
 		} else {
 			d.how[found]++
 		}
 		d.right()
 	}
-	t.Logf("%d damages, found by %v; %d more changed bytes mean nothing; 0 wrong rows", d.count(), d.how, unused)
+	t.Logf("%d damages, found by %v; %d more changed bytes have no effect; 0 wrong rows", d.count(), d.how, unused)
 	end(t, c, l, 3)
 }
 
@@ -75,8 +73,7 @@ func (d *damages) count() (n int) {
 	return n
 }
 
-// one damages one file of any node, and returns what found the damage, or "" if the byte has no
-// meaning.
+// one damages one file of any node. It returns what found the damage, or "" if the byte has no meaning.
 func (d *damages) one(kind string) string {
 	d.t.Helper()
 	n := d.c.Nodes[d.r.IntN(3)]
@@ -91,7 +88,7 @@ func (d *damages) one(kind string) string {
 	n.Stop()
 	files = fault.FilesByKind(d.t, n.Dir)[kind]
 	if len(files) == 0 {
-		d.t.Fatalf("node %s has no %s after its end", n.Name, kind)
+		d.t.Fatalf("node %s has no %s after it has ended", n.Name, kind)
 	}
 	file := files[d.r.IntN(len(files))]
 	whole, err := os.ReadFile(filepath.Join(n.Dir, file))
@@ -103,9 +100,9 @@ func (d *damages) one(kind string) string {
 	d.l.Fault("%s", what)
 	begin := time.Now()
 	if err := n.TryStart(20 * time.Second); err != nil {
-		// Without its metadata or its identity a node does not start, and reports that.
+		// A node without its metadata or its identity does not start, and reports the reason.
 		if !fault.SaysWhy(err) {
-			d.t.Errorf("%s: the node does not start and does not say why: %v", what, err)
+			d.t.Errorf("%s: the node does not start and does not report why: %v", what, err)
 		}
 		n.Kill()
 		if err := os.WriteFile(filepath.Join(n.Dir, file), whole, 0o600); err != nil {
@@ -117,7 +114,7 @@ func (d *damages) one(kind string) string {
 		return "the start"
 	}
 	if !doctor && (!fault.Slack(kind) || strings.Contains(what, "cut")) {
-		d.t.Errorf("%s: the doctor does not find it", what)
+		d.t.Errorf("%s: doctor does not find the damage", what)
 	}
 	if !doctor {
 		d.sound(what, func() error { return nil })
@@ -125,12 +122,12 @@ func (d *damages) one(kind string) string {
 	}
 	d.sound(what, func() error {
 		if now := d.rebuilt(); now == before {
-			return fmt.Errorf("%s: the replica was not made anew", what)
+			return fmt.Errorf("%s: the replica was not rebuilt", what)
 		}
 		return nil
 	})
-	d.t.Logf("%s: made anew after %s", what, time.Since(begin).Round(100*time.Millisecond))
-	return "its node, and it was made anew"
+	d.t.Logf("%s: rebuilt after %s", what, time.Since(begin).Round(100*time.Millisecond))
+	return "its node, and the replica was rebuilt"
 }
 
 // rebuilt returns the number of replicas that were rebuilt.
@@ -171,18 +168,18 @@ func (d *damages) sound(what string, more func() error) {
 		for _, p := range status.Problems {
 			// The disk of this machine may be filling up.
 			if p.Severity != "info" && !strings.HasPrefix(p.Text, "disks are filling up") {
-				return fmt.Errorf("%s: the cluster says: %s", what, p.Text)
+				return fmt.Errorf("%s: the cluster reports: %s", what, p.Text)
 			}
 		}
 		if len(status.Shards) != 1 || status.Shards[0].State != "ok" {
-			return fmt.Errorf("%s: the cluster says %+v", what, status.Shards)
+			return fmt.Errorf("%s: the cluster reports %+v", what, status.Shards)
 		}
 		return nil
 	})
 }
 
-// right reads all tables through every node while rows are written: all rows acknowledged before
-// must be there, and no row that was not sent.
+// right reads all tables through every node while rows are written. All rows that were acknowledged before must be
+// there, and no row that was not sent.
 func (d *damages) right() {
 	d.t.Helper()
 	for _, n := range d.c.Nodes {
@@ -193,7 +190,7 @@ func (d *damages) right() {
 			return err
 		})
 		if len(s.strange) > 0 {
-			d.t.Fatalf("%s shows %d rows that hold what nobody sent, as %s", n.Name, len(s.strange), s.strange[0])
+			d.t.Fatalf("%s shows %d rows with content that nobody sent, such as %s", n.Name, len(s.strange), s.strange[0])
 		}
 		for row, table := range before {
 			if got := s.tables[table][row]; got != 1 {

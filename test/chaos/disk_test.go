@@ -43,9 +43,9 @@ func TestFailedDisk(t *testing.T) {
 	l.Report(t, 0, 5*time.Second)
 }
 
-// TestFullDisks (T9) fills the disk of a node that leads shards, then the disks of all nodes. The
-// first costs no request: others lead its shards within 15 s. Without any disk with room, rows are
-// refused with 503 and a time to try again, and 15 s after there is room they are accepted.
+// TestFullDisks (T9) fills the disk of a node that leads shards, and then the disks of all nodes. One full disk must
+// cost no request, and others must lead its shards within 15 s. If all disks are full, rows must be refused with 503
+// and Retry-After, and must be accepted 15 s after there is free space.
 func TestFullDisks(t *testing.T) {
 	if !long() {
 		t.Skip("it fills disks: CORDWOOD_CHAOS=1")
@@ -58,7 +58,7 @@ func TestFullDisks(t *testing.T) {
 		disks[n] = fault.NewDisk(t, "ext4", 96)
 		n.Keep(filepath.Join(disks[n].Dir, "data"))
 	}
-	t.Cleanup(c.Kill) // before the disks are removed
+	t.Cleanup(c.Kill) // ends the servers before the disks are removed
 	c.Start()
 	l := Start(Options{Routers: c.Routers, Keyed: 4, Again: 2, Once: 2})
 	l.Warm(t)
@@ -75,7 +75,7 @@ func TestFullDisks(t *testing.T) {
 		})
 		took := time.Since(begin)
 		l.AwaitAcked(t, 500)
-		t.Logf("round %d: %s leads no more after %s", round, n.Name, took.Round(time.Millisecond))
+		t.Logf("round %d: %s leads no shard any more after %s", round, n.Name, took.Round(time.Millisecond))
 		if took > 15*time.Second {
 			t.Errorf("%s, whose disk is full, led for %s, want at most 15 s", n.Name, took)
 		}
@@ -104,9 +104,9 @@ func TestFullDisks(t *testing.T) {
 		freed := time.Now()
 		l.AwaitAcked(t, 500)
 		back := time.Since(freed)
-		t.Logf("round %d: rows are taken %s after there is room", round, back.Round(time.Millisecond))
+		t.Logf("round %d: rows are accepted %s after there is free space", round, back.Round(time.Millisecond))
 		if back > 15*time.Second {
-			t.Errorf("rows are taken %s after there is room, want at most 15 s", back)
+			t.Errorf("rows are accepted %s after there is free space, want at most 15 s", back)
 		}
 		c.AwaitReady(time.Minute)
 	}

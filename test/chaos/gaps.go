@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// The minimum load before the first fault for a run to count.
+// A run counts only if the load before the first fault is at least this heavy.
 const (
 	validRows = 1000
-	validRate = 100 // a second
+	validRate = 100 // per second
 )
 
 // Warm waits until the load is heavy enough for a run to count.
@@ -22,7 +22,7 @@ func (l *Load) Warm(t testing.TB) {
 	rate := float64(l.Acked()-from) / time.Since(begin).Seconds()
 	t.Logf("%d rows acknowledged, %.0f a second", l.Acked(), rate)
 	if rate < validRate && long() {
-		t.Fatalf("only %.0f rows a second are acknowledged before the first fault, want %d: this run would prove "+
+		t.Fatalf("only %.0f rows a second are acknowledged before the first fault, want %d: this run would show "+
 			"nothing", rate, validRate)
 	}
 }
@@ -57,8 +57,8 @@ func (l *Load) Gaps() []time.Duration {
 	return out
 }
 
-// Report logs the measured times. In the long form it fails the test if writes stopped for longer
-// than most; 0 means no limit.
+// Report logs the measured times. In the long form it fails the test if writes stopped for longer than p99 and most;
+// 0 means no limit.
 func (l *Load) Report(t testing.TB, p99, most time.Duration) {
 	t.Helper()
 	gaps := l.Gaps()

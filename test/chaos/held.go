@@ -19,9 +19,8 @@ import (
 	"cordwood/test/cluster"
 )
 
-// checkHeld checks the rows that each node holds itself, because a query shows only the rows of
-// leaders. Every node must have a replica of every shard at the same index, as checkReplicas
-// ensures.
+// checkHeld checks the rows of each replica, because a query shows only the rows of leaders. Every node must have a
+// replica of every shard at the same index, as checkReplicas ensures.
 func checkHeld(t testing.TB, c *cluster.Cluster, l *Load) {
 	t.Helper()
 	for _, n := range c.Shards {
@@ -31,15 +30,15 @@ func checkHeld(t testing.TB, c *cluster.Cluster, l *Load) {
 	}
 }
 
-// readHeld reads all tables of the load from the replicas of one node, without making the node the
-// leader. Leadership would not help, because the cluster distributes leaders again within a second.
+// readHeld reads all tables of the load from the replicas of one node, without making the node the leader. Leadership
+// would not help, because the cluster moves it away again within a second.
 func (l *Load) readHeld(n *cluster.Node, tables map[string]*schemapb.Table) (*Stored, error) {
 	s := &Stored{tables: map[int]map[rowID]int{}}
 	for i := range l.opt.Tables {
 		table := tables[TableName(i)]
 		if table == nil {
 			if l.wrote(i) {
-				return nil, fmt.Errorf("there is no table %s, though rows of it were acknowledged", TableName(i))
+				return nil, fmt.Errorf("there is no table %s, although its rows were acknowledged", TableName(i))
 			}
 			continue
 		}
@@ -63,7 +62,7 @@ func scan(n *cluster.Node, shard uint32, table *schemapb.Table) (rows [][]any, e
 		if err != nil {
 			return err
 		}
-		var data bytes.Buffer // the whole answer: the reader of Arrow treats a broken stream as a complete one
+		var data bytes.Buffer // read the whole answer first: Arrow's reader accepts a broken stream as complete
 		for {
 			m, err := in.Recv()
 			if errors.Is(err, io.EOF) {

@@ -32,9 +32,9 @@ func (u asUser) RoundTrip(r *http.Request) (*http.Response, error) {
 	return u.next.RoundTrip(r)
 }
 
-// TestHostile (T33) lets untrusted users run all attacks at the same time, repeatedly, on a server
-// with 2 GiB of memory, while honest users write and query. The server must not end, the honest
-// users must be served, and every acknowledged row must be there, also after kill -9.
+// TestHostile (T33) lets untrusted users run all attacks at the same time, repeatedly, on a server with 2 GiB of
+// memory, while honest users write and query. The server must not end, the honest users must be served, and no
+// acknowledged row may be lost, even after kill -9.
 func TestHostile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
@@ -82,13 +82,13 @@ func TestHostile(t *testing.T) {
 	n.Stop()
 	n.Start()
 	h.load.Check(t, n)
-	t.Logf("%d rows acknowledged, answers %v; %d honest queries answered, %d not", h.load.Acked(), h.load.Answers(),
+	t.Logf("%d rows acknowledged, answers %v; %d honest queries answered, %d failed", h.load.Acked(), h.load.Answers(),
 		h.answered.Load(), h.failed.Load())
 	for text, times := range h.failures {
 		t.Logf("honest queries failed %d times: %s", times, text)
 	}
 	if answered, failed := h.answered.Load(), h.failed.Load(); answered < 9*failed {
-		t.Errorf("%d honest queries were answered and %d were not", answered, failed)
+		t.Errorf("%d honest queries were answered and %d failed", answered, failed)
 	}
 }
 
@@ -99,7 +99,7 @@ type hostile struct {
 	load     *Load
 	attacker *Attacker
 
-	answered, failed atomic.Int64 // honest queries
+	answered, failed atomic.Int64 // counts of honest queries
 	mu               sync.Mutex
 	failures         map[string]int // by text
 }
@@ -139,8 +139,7 @@ func (h *hostile) attack(length time.Duration) {
 	}
 }
 
-// ask runs an honest query. It repeats the query a few times when the answer asks for that, as
-// clients do.
+// ask runs an honest query. Like other clients, it repeats the query a few times if the answer asks for that.
 func (h *hostile) ask() error {
 	var err error
 	for range 5 {
@@ -165,7 +164,7 @@ func limited(t *testing.T, n *cluster.Node, group string) {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), "cordwood")
 	text := fmt.Sprintf("#!/bin/sh\necho $$ > %s/cgroup.procs && exec %s \"$@\"\n", group, cluster.Binary(t))
-	if err := os.WriteFile(script, []byte(text), 0o700); err != nil { //nolint:gosec // it is executed
+	if err := os.WriteFile(script, []byte(text), 0o700); err != nil { //nolint:gosec // the script is executable
 		t.Fatal(err)
 	}
 	n.Use(script)

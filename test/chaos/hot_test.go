@@ -10,9 +10,8 @@ import (
 	"cordwood/test/cluster"
 )
 
-// TestHotTable (T27) writes more to a table with partitions=auto than one shard should take. The
-// table must get one partition after the other, up to the number of shards, while rows are written,
-// and no request may fail because of that.
+// TestHotTable (T27) writes more to a table with partitions=auto than one shard should take. While rows are written,
+// the table must get one partition after another, up to the number of shards, and no request may fail.
 func TestHotTable(t *testing.T) {
 	together(t)
 	shards := 2

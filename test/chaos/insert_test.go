@@ -19,8 +19,8 @@ type inserter struct {
 	binary  string
 	servers string
 	name    string
-	// insists means that it repeats a failed command, with the same key, until it succeeds. Other
-	// inserters do not repeat it: they do not know whether the rows are stored.
+	// insists means that it repeats a failed command, with the same key, until it succeeds. Other inserters do not
+	// repeat it, and do not learn whether the rows are stored.
 	insists bool
 
 	acked map[int]bool // by the number of the statement
@@ -60,8 +60,8 @@ func (w *inserter) run(ctx context.Context, stop <-chan struct{}, acked *atomic.
 	}
 }
 
-// check compares the stored rows of the writer: the rows of a successful command are stored once,
-// others at most once.
+// check compares the stored rows of the writer. The rows of a successful command must be stored once, and other rows
+// at most once.
 func (w *inserter) check(n *cluster.Node) error {
 	rows, err := n.Query("SELECT s, count(*) FROM inserted WHERE w = '" + w.name + "' GROUP BY s")
 	if err != nil {
@@ -77,7 +77,7 @@ func (w *inserter) check(n *cluster.Node) error {
 		delete(count, fmt.Sprint(s))
 		acked := w.acked[s/insertRows]
 		if acked && got == "" || got != "" && got != "1" {
-			wrong = append(wrong, fmt.Errorf("row %d of %s (acknowledged: %t) is there %q times", s, w.name, acked, got))
+			wrong = append(wrong, fmt.Errorf("row %d of %s (acknowledged: %t) is stored %q times", s, w.name, acked, got))
 		}
 	}
 	if len(count) > 0 {
@@ -86,9 +86,8 @@ func (w *inserter) check(n *cluster.Node) error {
 	return errors.Join(wrong[:min(len(wrong), 5)]...)
 }
 
-// TestInsertByCommand stores rows with the command line, which retries by itself, while nodes are
-// killed, shards change their leaders and the table is moved and spread. Each row must be stored
-// once.
+// TestInsertByCommand stores rows with the command line, which retries by itself, while nodes are killed, shards
+// change their leaders, and the table is moved and spread. Each row must be stored once.
 func TestInsertByCommand(t *testing.T) {
 	together(t)
 	r := dice(t)
@@ -102,8 +101,7 @@ func TestInsertByCommand(t *testing.T) {
 	var wg sync.WaitGroup
 	var writers []*inserter
 	for i := range 4 {
-		// Each inserter starts with another node, and continues with the next one when its node is
-		// killed.
+		// Each inserter starts with a different node, and continues with the next one if its node is killed.
 		var servers []string
 		for j := range c.Nodes {
 			servers = append(servers, c.Nodes[(i+j)%len(c.Nodes)].HTTP)

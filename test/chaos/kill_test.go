@@ -55,9 +55,9 @@ func TestKillAll(t *testing.T) {
 	l.Report(t, 0, 0)
 }
 
-// TestWipedNode removes the disk of a node. The node returns as a new one. The operator gives up
-// the old one, its replicas are rebuilt, and the new node becomes a member of the metadata group if
-// the old one was.
+// TestWipedNode removes the disk of a node. The node returns as a new one. When the operator gives up the old node,
+// its replicas must be rebuilt, and the new node must become a member of the metadata group if the old one was a
+// member.
 func TestWipedNode(t *testing.T) {
 	together(t)
 	t.Run("replicas only", func(t *testing.T) { wipe(t, cluster.Spec{Meta: 1, Shard: 3, Router: 1}) })
@@ -100,7 +100,7 @@ func wipe(t *testing.T, spec cluster.Spec) {
 			}
 		}
 		if count != voters {
-			return fmt.Errorf("the metadata group has %d voters, and had %d", count, voters)
+			return fmt.Errorf("the metadata group has %d voters, want %d", count, voters)
 		}
 		return nil
 	})

@@ -16,9 +16,9 @@ import (
 	"cordwood/test/linear"
 )
 
-// register is a table of one shard, with clients that write rows one by one and read all of them
-// through any router, to check linearizability: each read must have all rows that were acknowledged
-// before it began, none may have fewer than an earlier one, and every row must be stored once.
+// register is a table of one shard, with clients that write rows one by one and read all of them through any router,
+// to check linearizability: each read must return all rows that were acknowledged before it started, no read may
+// return fewer rows than an earlier one, and every row must be stored once.
 type register struct {
 	routers []*cluster.Node
 	client  *http.Client
@@ -30,13 +30,13 @@ type register struct {
 	rows  map[rowID]*sent
 	acked int
 	reads []answered
-	// stale holds reads of any replica, which may lag behind.
+	// stale lists reads from any replica, which may lag behind.
 	stale   []answered
-	answers map[string]int // of reads
-	wrong   []string       // answers that no valid request may get
+	answers map[string]int // counts of answers to reads
+	wrong   []string       // answers that a valid request must not get
 }
 
-// sent is the fate of a row; acked is Never if it is unknown.
+// sent is the state of a row. acked is Never if it is unknown.
 type sent struct {
 	begun, acked time.Duration
 	refused      bool
@@ -50,8 +50,8 @@ type answered struct {
 
 const (
 	registerTable = "register"
-	// maxStaleness is the maximum age of the state that any replica may show, and deposedFor how
-	// long a deposed leader may continue before it notices: see docs/sql.md.
+	// maxStaleness is the maximum age of the state that any replica may show. deposedFor is how long a deposed leader
+	// may continue before it notices: see docs/sql.md.
 	maxStaleness = 2 * time.Second
 	deposedFor   = 2 * time.Second
 	// noAnswer is how long clients wait for an answer.
@@ -66,7 +66,7 @@ func newRegister(t testing.TB, routers []*cluster.Node, writers, readers int) *r
 		began: time.Now(), stop: make(chan struct{}), rows: map[rowID]*sent{}, answers: map[string]int{},
 	}
 	t.Cleanup(func() {
-		if !closed(g.stop) { // the test ended before the register did
+		if !closed(g.stop) { // the test ended before check
 			close(g.stop)
 			g.clients.Wait()
 		}
@@ -170,7 +170,7 @@ func (g *register) read(from *cluster.Node, lagging bool) {
 		case http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusRequestTimeout, http.StatusGatewayTimeout:
 		default:
 			if lagging && strings.Contains(string(text), "does not exist") {
-				return // a node answers from its own copy of the metadata then
+				return // the node answers from its own copy of the metadata
 			}
 			g.wrong = append(g.wrong, fmt.Sprintf("a read through %s at %s: %d %s", from.Name, a.begun, resp.StatusCode, text))
 		}
@@ -228,8 +228,8 @@ func (g *register) progress(t testing.TB) {
 	})
 }
 
-// check stops the clients and fails the test unless all their answers are linearizable. Every
-// router is read once more, so that no acknowledged row is lost at the end.
+// check stops the clients and fails the test unless all their answers are linearizable. It reads once more through
+// every router, so that no acknowledged row may be missing at the end.
 func (g *register) check(t testing.TB) {
 	t.Helper()
 	close(g.stop)
@@ -269,6 +269,6 @@ func (g *register) check(t testing.TB) {
 	for _, fault := range lagging.Check() {
 		t.Errorf("max_staleness=%s: %s", maxStaleness, fault)
 	}
-	t.Logf("%d rows, %d of them acknowledged; answers to reads: %v, %d of any replica", len(g.rows), g.acked, g.answers,
+	t.Logf("%d rows, %d of them acknowledged; answers to reads: %v, %d from any replica", len(g.rows), g.acked, g.answers,
 		len(g.stale))
 }

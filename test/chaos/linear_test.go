@@ -12,9 +12,9 @@ import (
 	"cordwood/test/cluster"
 )
 
-// TestLinearizable lets clients write single rows and read all of them through every node, while
-// the leaders of the shard and of the metadata are stopped and continued, the network is cut, and
-// disks are set back. The answers must be possible answers of a single table.
+// TestLinearizable lets clients write single rows and read all of them through every node. Meanwhile, the leaders of
+// the shard and of the metadata are stopped and continued, the network is cut, and disks are restored to an earlier
+// state. The answers must be possible answers of a single table.
 func TestLinearizable(t *testing.T) {
 	t.Run("stopped", func(t *testing.T) {
 		together(t)
@@ -29,7 +29,7 @@ func TestLinearizable(t *testing.T) {
 				n = metaLeader(t, c)
 			}
 			still := 1500*time.Millisecond + time.Duration(r.Int64N(int64(2500*time.Millisecond)))
-			t.Logf("%s stands still for %s", n.Name, still)
+			t.Logf("%s is suspended for %s", n.Name, still)
 			n.Pause()
 			<-time.After(still)
 			n.Continue()
@@ -50,7 +50,7 @@ func TestLinearizable(t *testing.T) {
 		g := newRegister(t, c.Nodes, 4, 5)
 		for range rounds(2, 10) {
 			n := shardLeader(t, c, 1)
-			t.Logf("the port of %s is shut", n.Name)
+			t.Logf("the port of %s is blocked", n.Name)
 			gates[n].Shut()
 			cluster.Eventually(t, time.Minute, func() error { return leadsNothing(c, n) })
 			g.progress(t)
@@ -79,7 +79,7 @@ func TestLinearizable(t *testing.T) {
 					ways = append(ways, [2]int{at, k})
 				}
 			}
-			t.Logf("%s is cut off", leader.Name)
+			t.Logf("%s is isolated", leader.Name)
 			pairs(n.cut, ways...)
 			if i%2 == 1 { // its process is stopped while others take over
 				leader.Pause()
@@ -95,8 +95,8 @@ func TestLinearizable(t *testing.T) {
 	})
 }
 
-// apart gives the nodes monotonic clocks that differ by days, if that is possible, because a node
-// must not depend on another node's clock.
+// apart gives the nodes monotonic clocks that differ by days, if possible, because a node must not depend on another
+// node's clock.
 func apart(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	command := func(ahead int) []string { return []string{"unshare", "--time", "--monotonic", fmt.Sprint(ahead)} }
@@ -109,10 +109,9 @@ func apart(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// TestSetBack replaces a node's folder with an earlier copy while the other nodes work. No
-// acknowledged row may be lost, no read may show less than before, and all replicas must agree in
-// the end. A cluster that knows that the folder is an earlier copy refuses it; then the node comes
-// back with an empty folder.
+// TestSetBack replaces a node's folder with an earlier copy while the other nodes work. No acknowledged row may be
+// lost, no read may return less than before, and all replicas must agree in the end. If the cluster detects the
+// earlier copy, it refuses the folder, and the node comes back with an empty folder.
 func TestSetBack(t *testing.T) {
 	together(t)
 	c, l := start(t, cluster.Spec{All: 3}, mixed)
@@ -127,11 +126,11 @@ func TestSetBack(t *testing.T) {
 		n.Launch()
 		c.AwaitReady(time.Minute)
 		l.AwaitAcked(t, 500)
-		l.Fault("%s is set back to an earlier copy of its folder", n.Name)
+		l.Fault("the folder of %s is replaced with an earlier copy", n.Name)
 		n.Kill()
 		shardLeader(t, c, 1)
 		shardLeader(t, c, 2)
-		l.AwaitAcked(t, 500) // by the others alone, so that each has all rows
+		l.AwaitAcked(t, 500) // written to the others alone, so that each of them has all rows
 		g.progress(t)
 		old, err := n.Identity()
 		if err := errors.Join(err, os.RemoveAll(n.Dir), os.Rename(kept, n.Dir)); err != nil {

@@ -1,10 +1,9 @@
-// Package chaos breaks clusters of real processes while clients write to them, and then compares
-// the content of the cluster with the answers that the clients got.
+// Package chaos breaks clusters of real processes while clients write to them, and then compares the content of the
+// cluster with the answers that the clients got.
 //
-// A Load is the clients: each writes its own requests through several routers and records the
-// result of every row. Check reads all tables and compares them with the records. The tests have
-// two forms: a short one, which checks the content and never the duration of anything, and, with
-// CORDWOOD_CHAOS=1, a long one, which checks times too.
+// A Load is a set of clients. Each writes its own requests through several routers and records the result of every
+// row. Check reads all tables and compares them with the records. The tests have two forms: a short one, which checks
+// content but no durations, and a long one with CORDWOOD_CHAOS=1, which also checks durations.
 package chaos
 
 import (
@@ -20,7 +19,7 @@ import (
 	"cordwood/test/cluster"
 )
 
-// Manner is how a writer continues after a request that was not acknowledged.
+// Manner is what a writer does after a request that was not acknowledged.
 type Manner int
 
 const (
@@ -79,10 +78,10 @@ type request struct {
 	manner Manner
 	first  int // number of the first row
 	rows   int
-	at     int // of Load.table
+	at     int // index for Load.table
 	key    string
 	acked  bool
-	// maybe counts the attempts that may have stored rows.
+	// maybe is the number of attempts that may have stored rows.
 	maybe int
 }
 
@@ -138,8 +137,8 @@ func Start(opt Options) *Load {
 // patience is how long a writer that must succeed keeps trying after all faults were repaired.
 const patience = 2 * time.Minute
 
-// Stop ends the writers. Writers that repeat requests have two minutes for the requests in flight,
-// so all faults must have been repaired.
+// Stop ends the writers. Writers that repeat requests get two minutes for their last requests, so all faults must
+// have been repaired.
 func (l *Load) Stop() {
 	close(l.stop)
 	time.AfterFunc(patience, func() { close(l.healed) })
@@ -162,7 +161,7 @@ func (l *Load) AwaitAcked(t testing.TB, more int) {
 	})
 }
 
-// Answers counts the answers by status; "none" counts requests without an answer.
+// Answers counts the answers by status. "none" counts requests without an answer.
 func (l *Load) Answers() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,9 +172,9 @@ func (l *Load) Answers() map[string]int {
 	return out
 }
 
-// WantAnswers fails the test unless every request was answered with 200. A router retries for ten
-// seconds, so a 503 or a missing answer depends on times. The short form, on a machine whose
-// processes may wait longer than that, allows one in twenty.
+// WantAnswers fails the test unless every request was answered with 200. A router retries for ten seconds, so 503 and
+// missing answers depend on timing. The short form allows one in twenty, because processes may wait longer than that
+// on a loaded machine.
 func (l *Load) WantAnswers(t testing.TB, during string) {
 	t.Helper()
 	all, late := 0, 0
@@ -246,7 +245,7 @@ func (l *Load) write(name string, manner Manner, router int) {
 			if done || manner == Once || closed(l.healed) {
 				break
 			}
-			<-time.After(100 * time.Millisecond) // a client that is refused waits
+			<-time.After(100 * time.Millisecond) // refused clients wait
 		}
 		if r.acked {
 			l.mu.Lock()
@@ -322,8 +321,8 @@ func (l *Load) send(r *request, to *cluster.Node) (done bool) {
 	return false
 }
 
-// mayHaveStored reports whether rows may be stored whose request got an answer other than 200. It
-// returns false for answers that, according to the manual, store nothing.
+// mayHaveStored reports whether rows may be stored although their request got an answer other than 200. It returns
+// false for answers that, according to the manual, store nothing.
 func mayHaveStored(resp *http.Response, text []byte) bool {
 	return resp.StatusCode == http.StatusRequestTimeout || resp.Header.Get("X-Ingest-Partial") != "" ||
 		strings.Contains(string(text), "unknown") || resp.StatusCode == http.StatusInternalServerError

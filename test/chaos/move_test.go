@@ -63,7 +63,7 @@ func TestReplicaMoves(t *testing.T) {
 		from := shard.Replicas[r.IntN(len(shard.Replicas))]
 		op := begin(t, c.Routers[0], operation{Kind: "shard-move", Shard: shard.Id, From: from, To: to})
 		if op == nil {
-			t.Fatal("a move that is not an operation")
+			t.Fatal("the move is not listed as an operation")
 		}
 		cancelled := i%3 == 1
 		if cancelled {
@@ -86,8 +86,8 @@ func TestReplicaMoves(t *testing.T) {
 	l.Report(t, 0, 0)
 }
 
-// TestTableMoves moves tables between shards, some with their rows, and spreads one over all, while
-// rows are written, and while the metadata group loses its leader.
+// TestTableMoves moves tables between shards, some with their rows, and spreads one table over all shards, while rows
+// are written and the metadata group loses its leader.
 func TestTableMoves(t *testing.T) {
 	together(t)
 	r := dice(t)
@@ -101,7 +101,7 @@ func TestTableMoves(t *testing.T) {
 		to := now[len(now)-1].ShardId%3 + 1
 		run(t, c.Routers[i%2], operation{Kind: "table-move", Table: "public." + name, ToShards: []uint32{to}, WithRows: rows})
 		if has := schema.FromProto(byName(t, c)[name]).Shards(); rows && !slices.Equal(has, []uint32{to}) {
-			t.Errorf("table %s went to shard %d with its rows, and has some in shards %v", name, to, has)
+			t.Errorf("table %s went to shard %d with its rows, but has rows in shards %v", name, to, has)
 		}
 		l.AwaitAcked(t, 500)
 	}
@@ -109,7 +109,7 @@ func TestTableMoves(t *testing.T) {
 	run(t, c.Routers[0], operation{Kind: "table-partition", Table: "public." + TableName(0), Partitions: 3})
 	l.AwaitAcked(t, 500)
 	if p := byName(t, c)[TableName(0)].Placement; len(p[len(p)-1].MoreShards) != 2 {
-		t.Errorf("table %s was to have 3 partitions: %v", TableName(0), p)
+		t.Errorf("table %s should have 3 partitions: %v", TableName(0), p)
 	}
 	stop()
 	c.AwaitReady(time.Minute)
@@ -118,8 +118,7 @@ func TestTableMoves(t *testing.T) {
 	l.Report(t, 500*time.Millisecond, 3*time.Second)
 }
 
-// TestScale adds nodes under load, then empties and removes nodes until the original number is
-// left.
+// TestScale adds nodes under load, and then drains and removes nodes until the original number is left.
 func TestScale(t *testing.T) {
 	together(t)
 	c, l := start(t, cluster.Spec{Meta: 1, Shard: 3, Router: 2, Shards: 2}, mixed)
@@ -156,5 +155,5 @@ func TestScale(t *testing.T) {
 	}
 	end(t, c, l, 3)
 	l.Report(t, 0, 0)
-	l.WantAnswers(t, "nodes came and went")
+	l.WantAnswers(t, "nodes were added and removed")
 }

@@ -13,14 +13,14 @@ import (
 	"cordwood/test/cluster"
 )
 
-// network gives each node a separate network namespace, joined by a bridge. This process is on the
-// bridge too: it reaches all nodes, whatever they are cut off from.
+// network gives each node a separate network namespace, joined by a bridge. This process is on the bridge, too, so it
+// reaches all nodes, even isolated ones.
 type network struct {
 	t     *testing.T
 	nodes []*cluster.Node
 }
 
-// address returns the address of the i-th node, name its namespace.
+// address returns the address of the i-th node. name returns its namespace.
 func (n *network) address(i int) string { return fmt.Sprintf("10.213.77.%d", i+1) }
 
 func (n *network) name(i int) string { return fmt.Sprintf("cordwood-chaos-%d", i+1) }
@@ -56,7 +56,7 @@ func newNetwork(t *testing.T, c *cluster.Cluster) *network {
 		}
 		_ = n.ip("link", "del", bridge)
 	}
-	clean() // from a run that was killed
+	clean() // left by a run that was killed
 	t.Cleanup(clean)
 	steps := [][]string{
 		{"link", "add", bridge, "type", "bridge"},
@@ -94,14 +94,14 @@ func alone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { f.Close() }) // which unlocks it
+	t.Cleanup(func() { f.Close() }) // closing the file unlocks it
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatalf("lock %s: %v", f.Name(), err)
 	}
 }
 
-// wide adds to each namespace a second network, wan0, which the nodes use among themselves. All its
-// packets go through a Switch. The i-th node is its port i.
+// wide adds to each namespace a second network, wan0, which the nodes use for their connections to each other. All
+// its packets go through a Switch. The i-th node is its port i.
 func (n *network) wide(c *cluster.Cluster) *Switch {
 	n.t.Helper()
 	var names []string
@@ -130,7 +130,7 @@ func (n *network) wide(c *cluster.Cluster) *Switch {
 	return s
 }
 
-// cut drops packets from one node to another; heal reverts that.
+// cut drops packets from one node to another. heal reverts cut.
 func (n *network) cut(from, to int)  { n.route("add", from, to) }
 func (n *network) heal(from, to int) { n.route("del", from, to) }
 
@@ -218,18 +218,17 @@ func TestCutOff(t *testing.T) {
 	l.Report(t, 0, 0)
 }
 
-// minority waits until an isolated node reports that it can take no rows, and until the others take
-// them.
+// minority waits until an isolated node reports that it cannot accept rows, and until the others accept them.
 func (n *network) minority(l *Load, alone *cluster.Node) {
 	n.t.Helper()
 	begin := time.Now()
 	a, err := alone.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table=minority", strings.NewReader(`{"a":1}`),
 		"Content-Type", "application/x-ndjson", "x-svc-timeout", "5s")
 	if err != nil || a.Status == 200 {
-		n.t.Errorf("%s, which is alone, answers %v %v, want an error", alone.Name, a, err)
+		n.t.Errorf("%s, which is isolated, answers %v %v, want an error", alone.Name, a, err)
 	}
 	if took := time.Since(begin); took > 7*time.Second {
-		n.t.Errorf("%s, which is alone, took %s to say that it cannot take rows", alone.Name, took)
+		n.t.Errorf("%s, which is isolated, took %s to report that it cannot accept rows", alone.Name, took)
 	}
 	l.AwaitAcked(n.t, 500)
 }

@@ -20,7 +20,7 @@ type operation struct {
 	From     string   `json:"from,omitempty"`
 	To       string   `json:"to,omitempty"`
 	ToShards []uint32 `json:"to_shards,omitempty"`
-	// WithRows makes a table-move or a table-partition include the rows.
+	// WithRows makes a table-move or a table-partition also move the stored rows.
 	WithRows bool `json:"with_rows,omitempty"`
 	// Partitions is the number of shards of a table-partition.
 	Partitions int `json:"partitions,omitempty"`
@@ -36,7 +36,7 @@ type progress struct {
 	Reason  string `json:"reason"`
 }
 
-// begin starts an operation. It repeats requests that fail for lack of a leader.
+// begin starts an operation. It repeats requests that fail because there is no leader.
 func begin(t testing.TB, n *cluster.Node, op operation) *progress {
 	t.Helper()
 	text, err := json.Marshal(op)
@@ -93,7 +93,7 @@ func run(t testing.TB, n *cluster.Node, op operation) {
 	}
 }
 
-// cancel cancels an operation, which may have ended already.
+// cancel cancels an operation, which may already have ended.
 func cancel(t testing.TB, n *cluster.Node, op *progress) {
 	t.Helper()
 	cluster.Eventually(t, time.Minute, func() error {

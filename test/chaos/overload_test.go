@@ -23,10 +23,10 @@ import (
 // memoryOfOverload is the maximum memory of TestOverload's server, in bytes.
 const memoryOfOverload = 1 << 30
 
-// TestOverload (T24) sends a server with 1 GiB ten times as many requests as it can take at a time,
-// and repeats refused ones at once. The server must continue at 70 % of its usual rate, refuse the
-// rest with a time to try again, stay within 90 % of its memory, lose nothing, and be back to
-// normal within 10 s after the load. The sending program runs on the same machine.
+// TestOverload (T24) sends a server with 1 GiB ten times as many requests as it can take at a time, and repeats
+// refused requests at once. The server must continue at 70 % of its usual rate, refuse the rest with Retry-After,
+// stay within 90 % of its memory, lose no row, and be back to normal within 10 s after the load. The sending program
+// runs on the same machine.
 func TestOverload(t *testing.T) {
 	if !long() {
 		t.Skip("it takes minutes and a cgroup: CORDWOOD_CHAOS=1")
@@ -42,12 +42,12 @@ func TestOverload(t *testing.T) {
 	}
 	o.watch()
 	before := o.phase("as much as it takes", 8, 20*time.Second)
-	under := o.phase("ten times that", 80, time.Duration(rounds(1, 5))*time.Minute)
+	under := o.phase("ten times as much", 80, time.Duration(rounds(1, 5))*time.Minute)
 	back, since := 0.0, time.Now()
 	for time.Since(since) < 10*time.Second {
-		back = max(back, o.phase("after it", 8, 2*time.Second))
+		back = max(back, o.phase("after the overload", 8, 2*time.Second))
 	}
-	after := o.phase("long after it", 8, 20*time.Second)
+	after := o.phase("long after the overload", 8, 20*time.Second)
 	best := (before + after) / 2 // other load on the machine may change during the test
 	if under < 0.7*best {
 		t.Errorf("%.0f rows a second under overload, %.0f before and after: %.0f %%, want 70", under, best, 100*under/best)
@@ -69,7 +69,8 @@ func TestOverload(t *testing.T) {
 	rows := n.Rows(t, "SELECT count(*) FROM overload")
 	if got, _ := strconv.ParseInt(fmt.Sprint(rows[0][0]), 10, 64); got < o.acked.Load() ||
 		got > o.acked.Load()+o.unknown.Load() {
-		t.Errorf("%d rows are there, %d were acknowledged and of %d it is not known", got, o.acked.Load(), o.unknown.Load())
+		t.Errorf("%d rows are stored, %d were acknowledged, and the outcome of %d is "+
+			"unknown", got, o.acked.Load(), o.unknown.Load())
 	}
 	if !n.Running() {
 		t.Error("the server has ended")
@@ -80,9 +81,9 @@ func TestOverload(t *testing.T) {
 type overload struct {
 	t      *testing.T
 	node   *cluster.Node
-	bodies [][]byte // bodies of overloadRows rows each; the last half have ten times as many
+	bodies [][]byte // bodies of overloadRows rows each; the second half have ten times as many
 
-	acked, unknown atomic.Int64 // rows
+	acked, unknown atomic.Int64 // numbers of rows
 	client         *http.Client
 	sending        sync.WaitGroup
 	watching       sync.WaitGroup
@@ -117,9 +118,8 @@ func overloadBodies(r *rand.Rand) (bodies [][]byte) {
 	return bodies
 }
 
-// phase runs senders for a time, half of them with large requests, and returns the acknowledged
-// rows a second. It does not wait for the last answers: an answer counts in the phase in which it
-// arrives.
+// phase runs senders for a time, half of them with large requests, and returns the acknowledged rows per second. It
+// does not wait for the last answers. An answer counts in the phase in which it arrives.
 func (o *overload) phase(name string, senders int, length time.Duration) float64 {
 	begin, before, cpu, own := time.Now(), o.acked.Load(), o.cpu(), ownCPU()
 	for i := range senders {
@@ -132,7 +132,7 @@ func (o *overload) phase(name string, senders int, length time.Duration) float64
 	}
 	<-time.After(time.Until(begin.Add(length)))
 	rows, took, used, own := o.acked.Load()-before, time.Since(begin), o.cpu()-cpu, ownCPU()-own
-	o.t.Logf("%s: %d senders, %s: %.0f rows/s, %.0f rows per CPU-second, %.0f %% of a CPU, and %.0f %% to send them",
+	o.t.Logf("%s: %d senders, %s: %.0f rows/s, %.0f rows per CPU-second, %.0f %% of a CPU, and %.0f %% for the senders",
 		name, senders, took.Round(time.Millisecond),
 		float64(rows)/took.Seconds(), float64(rows)/used.Seconds(), 100*used.Seconds()/took.Seconds(),
 		100*own.Seconds()/took.Seconds())
@@ -167,7 +167,7 @@ func (o *overload) send(body []byte, rows int64) {
 	}
 }
 
-// watch records the memory of the server and its children, until done is closed.
+// watch records the memory of the server and its children until done is closed.
 func (o *overload) watch() {
 	o.done, o.refused = make(chan struct{}), map[string]int{}
 	o.watching.Go(func() {
@@ -233,8 +233,8 @@ func ownCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// memoryGroup creates a cgroup with a memory limit in bytes, and returns its folder. It is removed
-// when the nodes that are created later have ended.
+// memoryGroup creates a cgroup with a memory limit in bytes, and returns its folder. It is removed after the nodes
+// that are created later have ended.
 func memoryGroup(t *testing.T, limit int) string {
 	t.Helper()
 	for _, kind := range []struct{ under, limit string }{
@@ -251,6 +251,6 @@ func memoryGroup(t *testing.T, limit int) string {
 			return group
 		}
 	}
-	t.Skip("a cgroup with a limit of memory cannot be made here: it takes root and the controller memory")
+	t.Skip("cannot create a cgroup with a memory limit: this needs root and the memory controller")
 	return ""
 }

@@ -37,7 +37,7 @@ func newAuthority(t testing.TB, name string) *authority {
 	return a
 }
 
-// sign creates a certificate and its key, and returns the certificate in PEM form too.
+// sign creates a certificate and its key. It also returns the certificate in PEM form.
 func (a *authority) sign(name string, ca bool) (cert *x509.Certificate, key *ecdsa.PrivateKey, certPEM, keyPEM []byte) {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -101,10 +101,10 @@ func shown(addr string) (string, error) {
 	return conn.ConnectionState().PeerCertificates[0].Subject.CommonName, nil
 }
 
-// TestRenewedCertificates renews the certificates for users and for nodes repeatedly while rows are
-// written, each over a new connection, and finally the authority that signs them. No request may
-// fail, no node is restarted for this, and a node that is restarted later must be accepted with a
-// certificate of the new authority, and refused with one of the old authority.
+// TestRenewedCertificates repeatedly renews the certificates for users and for nodes while rows are written over new
+// connections, and finally the authority that signs them. No request may fail and no node is restarted for this.
+// After that, a restarted node must be accepted with a certificate of the new authority, and refused with a
+// certificate of the old one.
 func TestRenewedCertificates(t *testing.T) {
 	together(t)
 	first, second := newAuthority(t, "first authority"), newAuthority(t, "second authority")
@@ -148,7 +148,7 @@ func TestRenewedCertificates(t *testing.T) {
 				cluster.Eventually(t, 30*time.Second, func() error {
 					got, err := shown(addr)
 					if err == nil && got != want {
-						err = fmt.Errorf("%s shows the certificate %q, want %q", addr, got, want)
+						err = fmt.Errorf("%s presents the certificate %q, want %q", addr, got, want)
 					}
 					return err
 				})
@@ -182,7 +182,7 @@ func TestRenewedCertificates(t *testing.T) {
 		}
 		for _, n := range c.Nodes {
 			if err := visit(n.RPC, roots, pair); (err == nil) != (by == second) {
-				t.Errorf("a node whose certificate is of the %s comes to %s: %v", by.cert.Subject.CommonName, n.Name, err)
+				t.Errorf("a node with a certificate of the %s connects to %s: %v", by.cert.Subject.CommonName, n.Name, err)
 			}
 		}
 	}
@@ -200,7 +200,7 @@ func visit(addr string, roots *x509.CertPool, cert tls.Certificate) error {
 		return err
 	}
 	defer conn.Close()
-	// With TLS 1.3 the certificate is refused after the handshake, so wait for the refusal.
+	// With TLS 1.3, the certificate is refused after the handshake, so wait for the refusal.
 	if err := conn.SetDeadline(time.Now().Add(2 * time.Second)); err != nil {
 		return err
 	}

@@ -16,8 +16,8 @@ import (
 	"cordwood/test/cluster"
 )
 
-// lossyProxy starts a proxy in front of two routers. It loses answers, and passes some requests to
-// both routers at the same time.
+// lossyProxy starts a proxy in front of two routers. It drops answers, and passes some requests to both routers at
+// the same time.
 func lossyProxy(t *testing.T, seed uint64, first, second *cluster.Node) *cluster.Node {
 	var count atomic.Uint64
 	client := &http.Client{Timeout: 20 * time.Second}
@@ -51,7 +51,7 @@ func lossyProxy(t *testing.T, seed uint64, first, second *cluster.Node) *cluster
 			w.Header()[k] = v
 		}
 		w.WriteHeader(resp.StatusCode)
-		_, _ = io.Copy(w, resp.Body) // the client may have gone
+		_, _ = io.Copy(w, resp.Body) // the client may have disconnected
 	}))
 	t.Cleanup(s.Close)
 	return &cluster.Node{Name: "a proxy before " + first.Name, HTTP: s.URL}
@@ -84,8 +84,8 @@ func TestKeyedRetries(t *testing.T) {
 	l.Report(t, 0, 0)
 }
 
-// TestShardDown stops one of three shards, each with one replica. The tables of the others must
-// continue, and requests for several tables must be answered with what was stored.
+// TestShardDown stops one of three shards, each with one replica. Tables on other shards must stay available.
+// Requests for several tables must be answered with the tables that were stored.
 func TestShardDown(t *testing.T) {
 	together(t)
 	c := cluster.NewCluster(t, cluster.Spec{Meta: 1, Shard: 3, Router: 2, Replication: 1, Shards: 3})
@@ -124,7 +124,7 @@ func TestShardDown(t *testing.T) {
 		}
 		a, err := post(c.Routers[i%2], name, `{"hand":1}`, "")
 		if err != nil || a.Status != http.StatusOK {
-			t.Errorf("table %s, whose shard lives: %v %v", name, a, err)
+			t.Errorf("table %s, on a running shard: %v %v", name, a, err)
 		}
 	}
 	var body strings.Builder
@@ -145,7 +145,7 @@ func TestShardDown(t *testing.T) {
 	wg.Wait()
 	a, err := c.Routers[0].Do(http.MethodGet, "/v1/sql?sql=SELECT+count(*)+FROM+"+TableName(0), nil)
 	if err != nil || a.Status == http.StatusOK {
-		t.Errorf("a query of a table whose shard is gone: %v %v, want an error", a, err)
+		t.Errorf("a query of a table on the stopped shard: %v %v, want an error", a, err)
 	}
 	down.Launch()
 	c.AwaitReady(time.Minute)

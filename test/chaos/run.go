@@ -13,15 +13,15 @@ import (
 // long reports whether this is the long form of the tests.
 func long() bool { return os.Getenv("CORDWOOD_CHAOS") != "" }
 
-// together lets a test run in parallel with others, in the short form, because they mostly wait.
+// together lets a test run in parallel with others in the short form, because the tests mostly wait.
 func together(t *testing.T) {
 	if !long() {
 		t.Parallel()
 	}
 }
 
-// rounds returns the number of times that a fault is caused, in the short form and in the long one.
-// $CORDWOOD_CHAOS_ROUNDS overrides the latter.
+// rounds returns the number of times that a fault is caused: short in the short form, chaos in the long form.
+// $CORDWOOD_CHAOS_ROUNDS overrides chaos.
 func rounds(short, chaos int) int {
 	if !long() {
 		return short
@@ -32,7 +32,7 @@ func rounds(short, chaos int) int {
 	return chaos
 }
 
-// dice returns the source of a test's choices, with a seed that is logged.
+// dice returns a random source for a test's choices, with a seed that is logged.
 func dice(t testing.TB) *rand.Rand {
 	seed := uint64(time.Now().UnixNano()) //nolint:gosec // any number is suitable
 	t.Logf("seed %d", seed)
@@ -54,7 +54,7 @@ func start(t testing.TB, spec cluster.Spec, opt Options) (*cluster.Cluster, *Loa
 	}
 	l := Start(opt)
 	t.Cleanup(func() {
-		if !closed(l.stop) { // the test ended before the load did
+		if !closed(l.stop) { // the test ended before end was called
 			close(l.healed)
 			close(l.stop)
 			l.wg.Wait()

@@ -10,9 +10,9 @@ import (
 	"cordwood/test/cluster"
 )
 
-// TestSchemaRaces lets many clients create the same tables and columns at the same time through
-// several routers, with contradicting types. One table must be created for each name, with the same
-// columns on every node, and every acknowledged value must be there.
+// TestSchemaRaces lets many clients create the same tables and columns at the same time, through several routers,
+// with contradicting types. For each name there must be one table, with the same columns on every node, and every
+// acknowledged value must be stored.
 func TestSchemaRaces(t *testing.T) {
 	together(t)
 	const writers = 8
@@ -26,7 +26,7 @@ func TestSchemaRaces(t *testing.T) {
 	for w := range writers {
 		wg.Go(func() {
 			for i := range tableCount * columns {
-				// Each writer uses its own order, close to the order of the others.
+				// Each writer has its own order, close to the orders of the others.
 				table, column := fmt.Sprintf("race_%d", i%tableCount), fmt.Sprintf("c%d", (i/tableCount+w/4)%columns)
 				value := `1`
 				if w%3 == 0 {
@@ -67,7 +67,7 @@ func TestSchemaRaces(t *testing.T) {
 	names := map[string]uint64{}
 	for _, table := range tables(t, c) {
 		if other, twice := names[table.Database+"."+table.Name]; twice {
-			t.Errorf("table %s is there twice, as %d and %d", table.Name, other, table.Id)
+			t.Errorf("table %s exists twice, as %d and %d", table.Name, other, table.Id)
 		}
 		names[table.Database+"."+table.Name] = table.Id
 	}
@@ -80,7 +80,7 @@ func TestSchemaRaces(t *testing.T) {
 				t.Errorf("column %s of %s has %s values, %d were acknowledged", column, table, got, acked[table+"."+column])
 			}
 			if acked[table+"."+column] == 0 {
-				t.Errorf("no value of column %s of %s was taken", column, table)
+				t.Errorf("no value of column %s of %s was accepted", column, table)
 			}
 		}
 	}

@@ -14,9 +14,9 @@ import (
 	"cordwood/test/cluster"
 )
 
-// TestSlowClients (T25) lets 2,000 clients begin requests and send a byte a second, half of them in
-// the head and half in the body. Others must be answered in at most twice the usual time, and the
-// server must take at most 64 MiB more memory.
+// TestSlowClients (T25) lets 2,000 clients start requests and then send one byte per second, half of them in the head
+// and half in the body. Other requests must be answered in at most twice the usual time, and the server must use at
+// most 64 MiB more memory.
 func TestSlowClients(t *testing.T) {
 	if !long() {
 		t.Skip("it opens thousands of connections: CORDWOOD_CHAOS=1")
@@ -46,7 +46,7 @@ func TestSlowClients(t *testing.T) {
 				text += "X-Header: "
 			}
 			if _, err := conn.Write([]byte(text)); err != nil {
-				return // a refusal is an answer too
+				return // a refusal is also an answer
 			}
 			mu.Lock()
 			open++
@@ -76,16 +76,17 @@ func TestSlowClients(t *testing.T) {
 	during, more := probe(n, tables, after(20*time.Second)), resident(t, n)
 	close(stop)
 	wg.Wait()
-	t.Logf("%d slow clients; others: %v before, %v beside them; memory %d and %d MiB", open, before, during, memory>>20,
+	t.Logf("%d slow clients; other requests: %v before, %v during the test; memory %d and %d "+
+		"MiB", open, before, during, memory>>20,
 		more>>20)
 	if during.failed > 0 {
-		t.Errorf("%d requests of others failed, as %s", during.failed, during.why)
+		t.Errorf("%d other requests failed, such as %s", during.failed, during.why)
 	}
 	if a, b := before.at(99), during.at(99); b > 2*a && b > 100*time.Millisecond {
-		t.Errorf("others wait %s (p99) beside slow clients, and waited %s", b, a)
+		t.Errorf("other requests take %s (p99) with slow clients, and took %s before", b, a)
 	}
 	if more > memory+64<<20 {
-		t.Errorf("the server has %d MiB, and had %d", more>>20, memory>>20)
+		t.Errorf("the server uses %d MiB, and used %d before", more>>20, memory>>20)
 	}
 	if err := n.Ingest("a", []byte(`{"probe":1}`)); err != nil {
 		t.Error(err)

@@ -12,9 +12,9 @@ import (
 	"cordwood/test/fault"
 )
 
-// TestStalledDisk (T11) makes the fsyncs of a node that leads shards take 30 s. Other nodes must
-// lead its shards within 15 s, and writes to shards of other nodes may take at most twice as long
-// as before. The node must end itself; then it is started again.
+// TestStalledDisk (T11) makes the fsyncs of a node that leads shards take 30 s. Other nodes must lead its shards
+// within 15 s, and writes to shards of other nodes may take at most twice as long as before. The node must end
+// itself. After that it is started again.
 func TestStalledDisk(t *testing.T) {
 	if !long() {
 		t.Skip("it takes a minute, and strace: CORDWOOD_CHAOS=1")
@@ -76,7 +76,7 @@ func stall(t *testing.T, c *cluster.Cluster, l *Load) {
 			}
 		}
 		if left > 0 {
-			return fmt.Errorf("%d of the shards %v are led by no other node than %s", left, leads, n.Name)
+			return fmt.Errorf("%d of the shards %v are still led by no node other than %s", left, leads, n.Name)
 		}
 		return nil
 	})
@@ -89,17 +89,18 @@ func stall(t *testing.T, c *cluster.Cluster, l *Load) {
 	got := <-during
 	detach()
 	status := n.Ended(15 * time.Second)
-	t.Logf("%s led shards %v, others do after %s; it ended with status %d", n.Name, leads, took.Round(time.Millisecond),
+	t.Logf("others lead the shards of %s, %v, after %s; it ended with status "+
+		"%d", n.Name, leads, took.Round(time.Millisecond),
 		status)
 	t.Logf("writes to other shards: %v before, %v meanwhile", before, got)
 	if took > 15*time.Second {
 		t.Errorf("others lead the shards of a node with a stalled disk after %s, want at most 15 s", took)
 	}
 	if got.failed > 0 {
-		t.Errorf("%d writes to shards of other nodes failed, as %s", got.failed, got.why)
+		t.Errorf("%d writes to shards of other nodes failed, such as %s", got.failed, got.why)
 	}
 	if a, b := before.at(99), got.at(99); b > 2*a && b > 100*time.Millisecond {
-		t.Errorf("writes to shards of other nodes take %s (p99) while a disk stalls, and took %s", b, a)
+		t.Errorf("writes to shards of other nodes take %s (p99) while a disk stalls, and took %s before", b, a)
 	}
 	if status != 70 {
 		t.Errorf("the process with the stalled disk ended with status %d, want 70", status)
@@ -135,8 +136,8 @@ func (l latencies) String() string {
 		l.at(99).Round(100*time.Microsecond), l.at(100).Round(100*time.Microsecond))
 }
 
-// probe writes one row at a time to each of some tables, whose columns differ from those of a load,
-// until stop is closed.
+// probe writes one row at a time to each of the tables, whose columns differ from those of a load, until stop is
+// closed.
 func probe(router *cluster.Node, tables []string, stop <-chan struct{}) (out latencies) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup

@@ -8,8 +8,8 @@ import (
 	"cordwood/test/cluster"
 )
 
-// TestPauseNodes suspends processes: leaders, which others replace while they believe that they
-// lead, and followers.
+// TestPauseNodes suspends processes: followers, and leaders, which others replace while the suspended leaders still
+// consider themselves leaders.
 func TestPauseNodes(t *testing.T) {
 	together(t)
 	r := dice(t)
@@ -31,7 +31,7 @@ func TestPauseNodes(t *testing.T) {
 		n.Continue()
 		l.AwaitAcked(t, 200)
 	}
-	// Without a majority nothing may be acknowledged, and nothing may be lost.
+	// Without a majority, no row may be acknowledged, and none may be lost.
 	leader := shardLeader(t, c, 1)
 	l.Fault("pause all but %s", leader.Name)
 	for _, n := range c.Nodes {
@@ -50,8 +50,8 @@ func TestPauseNodes(t *testing.T) {
 	l.Report(t, 0, 0)
 }
 
-// TestMetaLeaderKilled kills the leader of the metadata group, whose nodes have no other role. No
-// request to an existing table may fail, and new tables must be created.
+// TestMetaLeaderKilled kills the leader of the metadata group, whose nodes have no other role. No request to an
+// existing table may fail, and new tables must be created within seconds.
 func TestMetaLeaderKilled(t *testing.T) {
 	together(t)
 	c, l := start(t, cluster.Spec{Meta: 3, Shard: 1, Router: 2}, Options{Keyed: 2, Once: 4})

@@ -15,10 +15,9 @@ import (
 	"cordwood/test/cluster"
 )
 
-// TestTinyLines (T34) sends a server with default settings, in a cgroup of 2 GiB, three bodies of
-// 60 MB at a time whose lines are one letter: a few compressed kilobytes each, and gigabytes of
-// rows. The server may refuse them with 413, 429 or 503. It must continue, with three quarters of
-// the memory.
+// TestTinyLines (T34) sends a server with default settings, in a cgroup of 2 GiB, three bodies of 60 MB at a time
+// whose lines are one letter. Each body takes a few compressed kilobytes, but gigabytes as rows. The server may
+// refuse the bodies with 413, 429 or 503. It must not end, and must use at most three quarters of the memory.
 func TestTinyLines(t *testing.T) {
 	if !long() {
 		t.Skip("it takes a cgroup: CORDWOOD_CHAOS=1")
@@ -68,14 +67,14 @@ func TestTinyLines(t *testing.T) {
 	}
 	kib, _ := strconv.Atoi(string(most[1]))
 	if kib<<10 > memoryOfHostile*3/4 {
-		t.Errorf("the server took %d MiB, want %d at most", kib>>10, memoryOfHostile*3/4>>20)
+		t.Errorf("the server used %d MiB, want at most %d", kib>>10, memoryOfHostile*3/4>>20)
 	}
-	t.Logf("answers %v, %d MiB at most", answers, kib>>10)
+	t.Logf("answers %v, at most %d MiB", answers, kib>>10)
 	for i, code := range answers {
 		switch code {
 		case http.StatusOK:
 			if rows := n.Rows(t, fmt.Sprintf("SELECT count(*) FROM tiny%d", i)); fmt.Sprint(rows[0][0]) != strconv.Itoa(lines) {
-				t.Errorf("%v rows are there of a request that was answered with 200, want %d", rows[0][0], lines)
+				t.Errorf("%v rows of a request that was answered with 200 are stored, want %d", rows[0][0], lines)
 			}
 		case http.StatusRequestEntityTooLarge, http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		default:

@@ -13,16 +13,16 @@ import (
 	"cordwood/test/cluster"
 )
 
-// lostByCut is the maximum cost of one cut of a transfer, in bytes: the data in flight, and
-// received data that was not written yet.
+// lostByCut is the maximum number of bytes that one interruption of a transfer costs: data in flight, and received
+// data that was not written yet.
 const lostByCut = 2 << 20
 
-// TestTransferCut (T18) makes a node fetch the rows of a shard over a line of 20 Mbit/s, and cuts
-// the line and kills the node at random points, repeatedly. The transfer must continue each time
-// where it was interrupted, and complete.
+// TestTransferCut (T18) makes a node fetch the rows of a shard over a line of 20 Mbit/s. It repeatedly cuts the line
+// and kills the node at random points. Each time the transfer must continue at the point of interruption, and it must
+// complete.
 func TestTransferCut(t *testing.T) {
 	r := dice(t)
-	// A shard with one replica keeps no log for others, so all rows arrive as files.
+	// A shard with one replica keeps no log for others, so all rows are sent as files.
 	c := cluster.NewCluster(t, cluster.Spec{
 		Meta: 1, Shard: 2, Router: 1, Shards: 1, Replication: 1, Args: []string{"--shard-flush-age", "10s"},
 	})
@@ -69,11 +69,11 @@ func TestTransferCut(t *testing.T) {
 	op := begin(t, c.Routers[0], operation{Kind: "shard-move", Shard: 1, From: old.NodeID, To: id.NodeID})
 	cuts := rounds(3, 20)
 	for i := range cuts {
-		// Wait for a part of the file each time, so that all cuts fall into the transfer.
+		// Wait each time for a part of the file, so that all interruptions occur during the transfer.
 		next := came() + noise.Bytes/int64(2*cuts) + r.Int64N(noise.Bytes/int64(2*cuts))
 		cluster.Eventually(t, 2*time.Minute, func() error {
 			if have := came(); have < next {
-				return fmt.Errorf("%d bytes have come to %s, %d more are to", have-begun, n.Name, next-have)
+				return fmt.Errorf("%d bytes have arrived at %s, %d are missing", have-begun, n.Name, next-have)
 			}
 			return nil
 		})
@@ -84,12 +84,12 @@ func TestTransferCut(t *testing.T) {
 			pause(r, 0, 500*time.Millisecond)
 			n.Launch()
 		case 1:
-			l.Fault("%s is cut off for a moment", n.Name)
+			l.Fault("%s is isolated for a moment", n.Name)
 			s.Around(target, Line{Cut: true})
 			pause(r, time.Second, 4*time.Second)
 			s.Around(target, line)
 		case 3:
-			l.Fault("%s is cut off until connections break", n.Name)
+			l.Fault("%s is isolated until connections break", n.Name)
 			s.Around(target, Line{Cut: true})
 			pause(r, 16*time.Second, 20*time.Second)
 			s.Around(target, line)
@@ -100,10 +100,10 @@ func TestTransferCut(t *testing.T) {
 		t.Errorf("the move ended as %s: %s", p.State, p.Reason)
 	}
 	sent, stored := came()-begun, segments(t, n)
-	t.Logf("%.1f MB of segments came in %s, %.1f MB were sent", float64(stored)/1e6,
+	t.Logf("%.1f MB of segments arrived in %s, %.1f MB were sent", float64(stored)/1e6,
 		time.Since(start).Round(time.Millisecond), float64(sent)/1e6)
 	if stored < noise.Bytes {
-		t.Errorf("%d bytes of segments are on the node, of rows with %d", stored, noise.Bytes)
+		t.Errorf("%d bytes of segments are on the node, for rows of %d bytes", stored, noise.Bytes)
 	}
 	if most := stored*5/4 + int64(cuts)*lostByCut; sent > most {
 		t.Errorf("%d bytes were sent for %d, want at most %d", sent, stored, most)
@@ -120,7 +120,7 @@ func TestTransferCut(t *testing.T) {
 func segments(t testing.TB, n *cluster.Node) (sum int64) {
 	t.Helper()
 	if err := filepath.WalkDir(n.Dir, func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) { // the file was removed meanwhile
+		if errors.Is(err, fs.ErrNotExist) { // the file was removed in the meantime
 			return nil
 		}
 		if err != nil || !strings.HasSuffix(path, ".parquet") {

@@ -32,11 +32,11 @@ type Line struct {
 const (
 	switchQueue  = 256 << 10
 	switchMTU    = 1500
-	packetsAhead = 16384 // of a line
+	packetsAhead = 16384 // per line
 )
 
-// Switch carries IP packets between TUN devices, each in a separate network namespace: packets of a
-// process there go through a Line, as on a wide area network.
+// Switch carries IP packets between TUN devices, each in a separate network namespace: packets between the namespaces
+// go through a Line, as on a wide area network.
 type Switch struct {
 	ports []*port
 	wg    sync.WaitGroup
@@ -45,7 +45,7 @@ type Switch struct {
 type port struct {
 	dev  *os.File
 	ip   [4]byte
-	to   []*wire // by port; nil for itself
+	to   []*wire // by port; nil for the port itself
 	sent []atomic.Int64
 }
 
@@ -53,8 +53,8 @@ type port struct {
 type wire struct {
 	mu      sync.Mutex
 	line    Line
-	free    time.Time // when the last packet has been sent, at Line.Bits
-	last    time.Time // when it arrives; packets do not overtake each other
+	free    time.Time // when the last packet will have been sent, at Line.Bits
+	last    time.Time // when the last packet arrives; packets do not overtake each other
 	waiting int64     // bytes that were not sent yet
 	packets chan packet
 }
@@ -222,8 +222,7 @@ func openTun(namespace, name string) (*os.File, error) {
 	}
 	done := make(chan result)
 	go func() {
-		// The thread is not unlocked: it ends with this goroutine, because its namespace has
-		// changed.
+		// The thread is not unlocked, so that it ends with this goroutine: its namespace has changed.
 		runtime.LockOSThread()
 		dev, err := func() (*os.File, error) {
 			ns, err := os.Open("/run/netns/" + namespace)

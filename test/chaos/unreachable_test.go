@@ -9,9 +9,9 @@ import (
 	"cordwood/test/cluster"
 )
 
-// TestPortShut blocks the port of the node that leads a shard, then of the one that leads the
-// metadata, for all other nodes, while the node's own connections work. Others must take over, and
-// the cluster must report the problem until the port is open again.
+// TestPortShut blocks the port of the node that leads a shard, and then of the node that leads the metadata, for all
+// other nodes, while the node's own connections work. Others must take over, and the cluster must report the problem
+// until the port is open again.
 func TestPortShut(t *testing.T) {
 	together(t)
 	c := cluster.NewCluster(t, cluster.Spec{All: 3})
@@ -33,7 +33,7 @@ func TestPortShut(t *testing.T) {
 			} else {
 				x = node(c, anyStatus(t, c).Leader)
 			}
-			l.Fault("the port of %s, which leads %s, is shut", x.Name, what)
+			l.Fault("the port of %s, which leads %s, is blocked", x.Name, what)
 			begin := time.Now()
 			gates[x].Shut()
 			cluster.Eventually(t, time.Minute, func() error { return leadsNothing(c, x) })
@@ -42,7 +42,7 @@ func TestPortShut(t *testing.T) {
 			cluster.Eventually(t, 30*time.Second, func() error {
 				for _, n := range c.Nodes { // including the blocked node, whose own connections work
 					if text := problems(n); !strings.Contains(text, x.Name+": its port") {
-						return fmt.Errorf("%s says nothing of the port of %s: %s", n.Name, x.Name, text)
+						return fmt.Errorf("%s does not report the port of %s: %s", n.Name, x.Name, text)
 					}
 				}
 				return nil
@@ -50,7 +50,7 @@ func TestPortShut(t *testing.T) {
 			gates[x].Open()
 			cluster.Eventually(t, time.Minute, func() error {
 				if text := problems(x); strings.Contains(text, "its port") {
-					return fmt.Errorf("%s still says: %s", x.Name, text)
+					return fmt.Errorf("%s still reports: %s", x.Name, text)
 				}
 				return nil
 			})
@@ -62,8 +62,8 @@ func TestPortShut(t *testing.T) {
 	l.Report(t, 0, 6*time.Second)
 }
 
-// leadsNothing returns an error while a node leads anything, according to the reports of nodes. It
-// asks the other nodes, because calls to this one are not answered.
+// leadsNothing returns an error while a node leads a group, according to the reports of nodes. It asks the other
+// nodes, because the node itself cannot be called.
 func leadsNothing(c *cluster.Cluster, x *cluster.Node) error {
 	others := &cluster.Cluster{}
 	for _, n := range c.Metas {
@@ -80,7 +80,7 @@ func leadsNothing(c *cluster.Cluster, x *cluster.Node) error {
 	}
 	for _, n := range s.Nodes {
 		if n.Report == nil {
-			return fmt.Errorf("nothing is known of %s yet", n.Node.Name)
+			return fmt.Errorf("%s has not reported yet", n.Node.Name)
 		}
 		for _, r := range n.Report.Replicas {
 			if node(c, n.Node.Id) == x && r.State == "Leader" {

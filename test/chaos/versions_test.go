@@ -30,7 +30,7 @@ func repository(t *testing.T) string {
 	t.Helper()
 	root, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
 	if err != nil {
-		t.Skipf("there is no repository to take another version from: %v", err)
+		t.Skipf("there is no repository with another version: %v", err)
 	}
 	return strings.TrimSpace(string(root))
 }
@@ -42,7 +42,7 @@ func build(t *testing.T, at, rev string) string {
 		t.Skipf("the repository has no commit %s, as a shallow clone: git fetch --deepen=1, or set CORDWOOD_OLD_BIN", rev)
 	}
 	dir := t.TempDir()
-	// A git work tree would stay listed in the repository.
+	// A git worktree would stay registered in the repository.
 	archive := filepath.Join(dir, "source.tar")
 	source := filepath.Join(dir, "source")
 	if err := os.Mkdir(source, 0o755); err != nil {
@@ -52,7 +52,7 @@ func build(t *testing.T, at, rev string) string {
 	for _, args := range [][]string{
 		{"git", "-C", at, "archive", "-o", archive, rev},
 		{"tar", "-xf", archive, "-C", source},
-		// This is the Makefile's command, so unchanged packages come from the build cache.
+		// This is the command in the Makefile, so unchanged packages come from the build cache.
 		{"go", "build", "-C", source, "-trimpath", "-ldflags", "-s -w", "-o", bin, "./cmd/cordwood"},
 	} {
 		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
@@ -70,8 +70,8 @@ func TestRollingUpgrade(t *testing.T) {
 	upgrade(t, older(t))
 }
 
-// TestUpgradeOfProtocol does what TestRollingUpgrade does, from the last commit with the previous
-// protocol version. New messages of this version must not be sent until all nodes know it.
+// TestUpgradeOfProtocol is TestRollingUpgrade with the last commit that has the previous protocol version. Messages
+// that are new in this version must not be sent until all nodes support them.
 func TestUpgradeOfProtocol(t *testing.T) {
 	if !long() {
 		t.Skip("it builds an old version: CORDWOOD_CHAOS=1")

@@ -44,7 +44,7 @@ func call(n *cluster.Node, f func(ctx context.Context, m metapb.MetaClient) erro
 	})
 }
 
-// calls calls services of one node, as another node does, with a time limit.
+// calls calls services of one node, like another node, with a time limit.
 func calls(
 	n *cluster.Node, limit time.Duration, f func(ctx context.Context, conn grpc.ClientConnInterface) error,
 ) error {
@@ -72,7 +72,7 @@ func calls(
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close() }() // the call has been made
+	defer func() { _ = conn.Close() }() // the call has ended
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	return f(ctx, conn)
@@ -167,7 +167,7 @@ func byName(t testing.TB, c *cluster.Cluster) map[string]*schemapb.Table {
 	return out
 }
 
-// tablesOf returns all tables that a member of the metadata group knows.
+// tablesOf returns all tables that a member of the metadata group has.
 func tablesOf(n *cluster.Node) (out []*schemapb.Table, err error) {
 	err = call(n, func(ctx context.Context, m metapb.MetaClient) error {
 		stream, err := m.Watch(ctx, &metapb.WatchRequest{})
@@ -188,8 +188,8 @@ func tablesOf(n *cluster.Node) (out []*schemapb.Table, err error) {
 	return out, err
 }
 
-// checkReplicas waits until all replicas of every shard have applied the leader's last entry, and
-// none is missing. The load must have ended.
+// checkReplicas waits until all replicas of every shard have applied the leader's last entry and none is missing. The
+// load must have ended.
 func checkReplicas(t testing.TB, c *cluster.Cluster, replicas int) {
 	t.Helper()
 	cluster.Eventually(t, time.Minute, func() error {
@@ -219,8 +219,8 @@ func checkReplicas(t testing.TB, c *cluster.Cluster, replicas int) {
 	})
 }
 
-// checkPlacement checks the placement history of each table: epochs must be consecutive, except for
-// handoffs, and each must contain existing shards, none twice.
+// checkPlacement checks the placement history of each table. Epochs must be consecutive, except for handoffs, and
+// each must contain existing shards, none twice.
 func checkPlacement(t testing.TB, c *cluster.Cluster) {
 	t.Helper()
 	s := anyStatus(t, c)
@@ -237,14 +237,14 @@ func placementFaults(table *schemapb.Table, shards []*metapb.Shard) (wrong []str
 		known[s.Id] = true
 	}
 	if len(table.Placement) == 0 {
-		return []string{"it has no place"}
+		return []string{"it has no placement"}
 	}
 	for i, p := range table.Placement {
 		if i > 0 && !follows(table.Placement[i-1], p) {
 			wrong = append(wrong, "its epochs do not follow one another")
 		}
 		if i > 0 && p.SinceUnixNano < table.Placement[i-1].SinceUnixNano-int64(time.Minute) {
-			wrong = append(wrong, "an epoch began before the one before it")
+			wrong = append(wrong, "an epoch began before the previous one")
 		}
 		seen := map[uint32]bool{}
 		for _, id := range append([]uint32{p.ShardId}, p.MoreShards...) {
@@ -252,7 +252,7 @@ func placementFaults(table *schemapb.Table, shards []*metapb.Shard) (wrong []str
 				wrong = append(wrong, fmt.Sprintf("there is no shard %d", id))
 			}
 			if seen[id] {
-				wrong = append(wrong, fmt.Sprintf("shard %d is there twice", id))
+				wrong = append(wrong, fmt.Sprintf("shard %d is listed twice", id))
 			}
 			seen[id] = true
 		}
@@ -260,9 +260,9 @@ func placementFaults(table *schemapb.Table, shards []*metapb.Shard) (wrong []str
 	return wrong
 }
 
-// follows reports whether p can be the next epoch of a table after before. Each handoff takes two
-// epochs. In the first the table was closed. The second remains: with the former shards if the
-// handoff was given up, and with the new ones if it was finished.
+// follows reports whether p can be the next epoch of a table after before. Each handoff takes two epochs. In the
+// first one, the table was closed. The second one remains, with the former shards if the handoff was given up, and
+// with the new shards if it was finished.
 func follows(before, p *schemapb.Placement) bool {
 	gap := int64(p.Epoch) - int64(before.Epoch)
 	switch {

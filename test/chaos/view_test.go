@@ -9,22 +9,22 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// TestPlacementFaults checks follows with histories that the metadata can have, and with others.
-// Each number is an epoch, followed by "h" if its rows were handed over and by "c" if it is closed.
+// TestPlacementFaults checks follows with histories that the metadata can have, and with others. Each number is an
+// epoch. "h" means that the rows were handed over, and "c" that the table is closed.
 func TestPlacementFaults(t *testing.T) {
 	for history, want := range map[string]string{
 		"":           "it has no place",
 		"1":          "",
 		"1 2 3":      "",
 		"1 2c":       "", // a handoff is about to be finished
-		"3":          "", // or was given up
+		"3":          "", // or the handoff was given up
 		"1 4":        "", // for a table that was moved before it merged rows
-		"1h 3":       "", // it was finished
-		"1h 3h 5":    "", // twice
-		"1h 5":       "", // given up, and finished
-		"1h 3 4":     "", // then it changed to append mode and was moved
-		"1h 3 4c":    "", // then it was closed again
-		"1h 2h 4":    "", // it was moved before it merged rows
+		"1h 3":       "", // a finished handoff
+		"1h 3h 5":    "", // two finished handoffs
+		"1h 5":       "", // one handoff given up, and one finished
+		"1h 3 4":     "", // after it, a change to append mode and a move
+		"1h 3 4c":    "", // after it, the table was closed again
+		"1h 2h 4":    "", // a move before the table merged rows
 		"1 3":        "its epochs do not follow one another",
 		"2 1":        "its epochs do not follow one another",
 		"1 1":        "its epochs do not follow one another",

@@ -27,7 +27,7 @@ func terms(t testing.TB, c *cluster.Cluster) map[string]string {
 		}
 	}
 	if len(out) == 0 {
-		t.Fatal("no node tells the term of any group")
+		t.Fatal("no node reports the term of any group")
 	}
 	return out
 }
@@ -39,9 +39,9 @@ func (l *Load) rate(length time.Duration) float64 {
 	return float64(l.Acked()-from) / time.Since(begin).Seconds()
 }
 
-// TestWide (T7) puts the nodes 50±20 ms apart, in each direction, with 2 % packet loss. No row may
-// be lost or doubled, after the first minute no group may elect a leader, and writers must reach
-// half of the rate that the round trips allow.
+// TestWide (T7) adds a delay of 50±20 ms in each direction between nodes, and 2 % packet loss. No row may be lost or
+// doubled, no group may elect a leader after the first minute, and writers must reach half of the rate that the round
+// trips allow.
 func TestWide(t *testing.T) {
 	c := cluster.NewCluster(t, cluster.Spec{All: 3})
 	s := newNetwork(t, c).wide(c)
@@ -51,7 +51,7 @@ func TestWide(t *testing.T) {
 	l := Start(opt)
 	l.Warm(t)
 	clean := l.rate(15 * time.Second)
-	l.Fault("far from one another")
+	l.Fault("far from each other")
 	s.All(Line{Delay: 50 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.02})
 	<-time.After(time.Minute)
 	before := terms(t, c)
@@ -63,7 +63,8 @@ func TestWide(t *testing.T) {
 	const writers, rows, trips = 8, 20, 2 * 100 * time.Millisecond
 	near := writers * rows / clean // seconds between two requests of a writer
 	allowed := writers * rows / (near + trips.Seconds())
-	t.Logf("%.0f rows a second are acknowledged near, %.0f (%.0f %%) far; two more ways there and back allow %.0f",
+	t.Logf("%.0f rows a second are acknowledged without delays, %.0f (%.0f %%) with delays; two more round trips "+
+		"allow %.0f",
 		clean, far, 100*far/clean, allowed)
 	if far < allowed/2 {
 		t.Errorf("%.0f rows a second are acknowledged, want half of %.0f", far, allowed)
@@ -73,9 +74,9 @@ func TestWide(t *testing.T) {
 	l.Report(t, 0, 0)
 }
 
-// TestSlowLine (T8) writes more than the line between the leader and another replica can carry, 10
-// Mbit/s. This must not delay heartbeats, so no group elects a leader. When the line is as fast as
-// the others again, the replica must catch up.
+// TestSlowLine (T8) writes more than the line between the leader and another replica can carry, 10 Mbit/s. This must
+// not delay heartbeats, so no group may elect a leader. When the line is as fast as the others again, the replica
+// must catch up.
 func TestSlowLine(t *testing.T) {
 	c := cluster.NewCluster(t, cluster.Spec{All: 3, Args: []string{"--shard-flush-bytes", "8MiB"}})
 	s := newNetwork(t, c).wide(c)
@@ -110,10 +111,10 @@ func TestSlowLine(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	t.Logf("%.0f rows a second before, %.0f with the slow line, of which %.1f Mbit/s were used; %d MB of noise", fast,
+	t.Logf("%.0f rows a second before, %.0f with the slow line, which carried %.1f Mbit/s; %d MB of noise", fast,
 		rate, used, noise.Bytes>>20)
 	if used < 8 {
-		t.Errorf("%.1f Mbit/s went through the slow line, which it carries with ease: this run proves nothing", used)
+		t.Errorf("%.1f Mbit/s went through the slow line, which is far below its limit: this run shows nothing", used)
 	}
 	s.All(Line{})
 	end(t, c, l, 3)
@@ -133,7 +134,7 @@ func TestSwitch(t *testing.T) {
 	}{
 		{"a plain line", Line{}, func(got []packet) error {
 			if len(got) != 1000 {
-				return fmt.Errorf("%d packets come through, want all", len(got))
+				return fmt.Errorf("%d packets arrive, want all", len(got))
 			}
 			return nil
 		}},
@@ -147,22 +148,22 @@ func TestSwitch(t *testing.T) {
 		}},
 		{"losses", Line{Loss: 0.5}, func(got []packet) error {
 			if len(got) < 400 || len(got) > 600 {
-				return fmt.Errorf("%d packets come through, want about half", len(got))
+				return fmt.Errorf("%d packets arrive, want about half", len(got))
 			}
 			return nil
 		}},
 		{"a narrow line", Line{Bits: 8000, Queue: 100_000}, func(got []packet) error {
 			if len(got) != 100 {
-				return fmt.Errorf("%d packets come through, want those that can wait", len(got))
+				return fmt.Errorf("%d packets arrive, want those that fit into the queue", len(got))
 			}
 			if d := got[99].at.Sub(now); d < 99*time.Second || d > 101*time.Second {
-				return fmt.Errorf("100 kB are there after %s, want 100 s", d)
+				return fmt.Errorf("100 kB arrive after %s, want 100 s", d)
 			}
 			return nil
 		}},
 		{"a cut", Line{Cut: true}, func(got []packet) error {
 			if len(got) > 0 {
-				return fmt.Errorf("%d packets come through", len(got))
+				return fmt.Errorf("%d packets arrive", len(got))
 			}
 			return nil
 		}},

@@ -31,17 +31,17 @@ func group(t *testing.T) (first *server, others []*server) {
 		s.args = append(s.args, "--node-name", fmt.Sprintf("node%d", i+1), "--cluster-secret-file", secret,
 			"--seeds", strings.Join(seeds, ","), "--meta-bootstrap-expect", "3", "--replication", "3")
 	}
-	var begun sync.WaitGroup
+	var started sync.WaitGroup
 	for _, s := range nodes {
-		begun.Go(s.run)
+		started.Go(s.run)
 	}
-	begun.Wait()
+	started.Wait()
 	return first, nodes[1:]
 }
 
-// blocked stops two of three nodes in the middle of the delivery, so that writes fail, and later resumes them.
-// Meanwhile, the requests of clients wait or are refused. A refused write may have been stored: without a majority,
-// this is unknown.
+// blocked stops two of three nodes in the middle of the delivery, so that writes fail, and resumes them later.
+// Meanwhile, requests of clients wait or are refused. The outcome of a refused write is unknown, because without a
+// majority it may have been stored.
 func (c *client) blocked(t *testing.T) {
 	s, others := group(t)
 	done := c.begin(s)

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// client is a program that sends logs, and the expected result. To add a client, add a row to one of the tables; the
+// client is a program that sends logs, with the expected result. To add a client, add a row to one of the tables. The
 // tests below run for every row.
 type client struct {
 	// name is the name of the test and, in programs in other languages, of the client.
 	name string
 	// send sends the records of a job. If it is nil, the program of the table does.
 	send func(s *server, j job) error
-	// door returns the address that the client sends to.
-	door func(s *server) string
+	// address returns the address that the client sends to.
+	address func(s *server) string
 	// table is where the records are stored. mark and at are SQL expressions for the mark and the time of a record.
 	table, mark, at string
 	// columns is a condition that each row must meet. LEVEL stands for the level of a record, MARK for its mark.
@@ -31,27 +31,29 @@ type client struct {
 	doubles bool
 	// socket is true if the protocol cannot refuse data. The server stops reading instead.
 	socket bool
-	// seldom is true if the client sends one request a second, which may arrive while memory is available.
-	seldom bool
+	// slow is true if the client sends one request a second. It may not be refused, because memory may be available
+	// then.
+	slow bool
 	// often is true if the client is also tested with a server that is killed five times.
 	often bool
-	// hindered is true if the client is also tested with three nodes of which two stop for a time, so that writes fail.
-	hindered bool
-	// perKill is the number of records that the client may lose each time the server is killed: those of running
-	// requests, if the client retries only when it cannot connect.
+	// outage is true if the client is also tested with three nodes, of which two stop for a time, so that writes
+	// fail.
+	outage bool
+	// perKill is the number of records that the client may lose each time the server is killed. These are the records
+	// of running requests, if the client retries only when it cannot connect.
 	perKill int
 	// datagrams is true if records are lost while the server is down or busy, so that the client is tested only with a
 	// server that accepts everything.
 	datagrams bool
 }
 
-// again is who sends records again that could not be sent.
+// again is what sends records again that could not be sent.
 type again int
 
 const (
-	nobody   again = iota // it is lost
+	nobody   again = iota // nobody: the records are lost
 	itself                // the client
-	programs              // the program, which takes the client's name
+	programs              // the program, as the client reports such records to it
 )
 
 // job is the records that a client sends: those with the marks from first to last, with a pause after every 20.
@@ -77,7 +79,7 @@ func program(command ...string) func(c *client, s *server, j job) error {
 		ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
 		defer cancel()
 		args := append(command[1:len(command):len(command)], c.name, strconv.Itoa(j.first), strconv.Itoa(j.last),
-			c.door(s), strconv.FormatInt(j.pause.Milliseconds(), 10))
+			c.address(s), strconv.FormatInt(j.pause.Milliseconds(), 10))
 		cmd := exec.CommandContext(ctx, command[0], args...)
 		cmd.Env = append(os.Environ(), "OTEL_EXPORTER_OTLP_LOGS_HEADERS=x-svc-log-table-name=records",
 			"OTEL_EXPORTER_OTLP_LOGS_TIMEOUT="+timeoutOf(command[0]))
@@ -104,8 +106,8 @@ func timeoutOf(program string) string {
 const (
 	// pace is the pause after every 20 records in tests that disturb the server: the delivery then takes 4 s.
 	pace = 40 * time.Millisecond
-	// begun is the number of stored records at which such a test disturbs the server.
-	begun = 200
+	// disturbAt is the number of stored records at which such a test disturbs the server.
+	disturbAt = 200
 )
 
 // run tests each client of a table: with a server that accepts everything, with one that is killed and restarted during
@@ -130,7 +132,7 @@ func run(t *testing.T, table []client, send func(c *client, s *server, j job) er
 			if c.often {
 				t.Run("killed often", c.killedOften)
 			}
-			if c.hindered {
+			if c.outage {
 				t.Run("blocked", c.blocked)
 			}
 		})
@@ -158,7 +160,8 @@ func (c *client) killed(t *testing.T) {
 	c.check(s, c.doubles, c.perKill)
 }
 
-// killedOften kills the server five times: each time after more records were stored, or the client is done.
+// killedOften kills the server five times. Before each kill it waits until more records are stored, or the client is
+// done.
 func (c *client) killedOften(t *testing.T) {
 	const kills = 5
 	s := start(t)
@@ -192,13 +195,13 @@ func await(t *testing.T, holds func() bool) {
 	defer ticker.Stop()
 	for end := time.Now().Add(30 * time.Second); !holds(); <-ticker.C {
 		if time.Now().After(end) {
-			t.Fatal("no more records come")
+			t.Fatal("no more records arrive")
 		}
 	}
 }
 
-// pressed uses up the memory for bodies for a time during the delivery. Requests of clients that retry are refused, and
-// those of other clients wait.
+// pressed uses up the memory for bodies for a time during the delivery. Requests of clients that retry are refused,
+// and requests of other clients wait.
 func (c *client) pressed(t *testing.T) {
 	policy := "wait"
 	if c.again != nobody {
@@ -209,13 +212,13 @@ func (c *client) pressed(t *testing.T) {
 	done := c.begin(s)
 	if policy == "wait" {
 		s.press()
-	} else { // clients that are done, or whose protocol cannot refuse data, are not waited for
-		s.pressUntil(func() bool { return c.socket || c.seldom || refused() || len(done) > 0 })
+	} else { // do not wait for clients that are done, or whose protocol cannot refuse data
+		s.pressUntil(func() bool { return c.socket || c.slow || refused() || len(done) > 0 })
 	}
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if policy == "fail" && !c.socket && !c.seldom && !refused() {
+	if policy == "fail" && !c.socket && !c.slow && !refused() {
 		t.Error("nothing was refused")
 	}
 	c.check(s, false, 0)
@@ -232,10 +235,10 @@ func (c *client) beginAt(s *server, pause time.Duration) <-chan error {
 	s.t.Helper()
 	done := make(chan error, 1)
 	go func() { done <- c.send(s, job{last: Records, pause: pause}) }()
-	s.await(fmt.Sprintf("SELECT count(*) >= %d FROM %s", begun, c.table), "true")
+	s.await(fmt.Sprintf("SELECT count(*) >= %d FROM %s", disturbAt, c.table), "true")
 	select {
 	case err := <-done:
-		s.t.Fatalf("the client was done before anything happened: %v", err)
+		s.t.Fatalf("the client was done before the test disturbed the server: %v", err)
 	default:
 	}
 	return done
@@ -258,7 +261,7 @@ func (c *client) check(s *server, doubles bool, lost int) {
 	case err != nil:
 		s.t.Error(err)
 	case row[0] != "0" && !doubles:
-		s.t.Errorf("%s rows too many", row[0])
+		s.t.Errorf("%s duplicate rows", row[0])
 	case doubles:
 		s.t.Logf("%s doubles", row[0])
 	}

@@ -94,7 +94,7 @@ var goClients = []client{
 	},
 	{
 		name: "otlploghttp", send: byHTTP, table: "records", mark: markOfOTLP, at: "timestamp", columns: ofOTLP,
-		again: itself, doubles: true, hindered: true,
+		again: itself, doubles: true, outage: true,
 	},
 }
 
@@ -106,27 +106,28 @@ var libraries = []client{
 	documents("opensearch-indexer", programs, false),
 	documents("olivere-bulk", programs, false),
 	{
-		name: "fluent-logger-golang", door: (*server).fluentAddr, table: "fluent_logs", mark: "mark",
+		name: "fluent-logger-golang", address: (*server).fluentAddr, table: "fluent_logs", mark: "mark",
 		columns: ofFluentd, again: programs, doubles: true, socket: true, often: true,
 	},
 	{
-		name: "go-gelf-udp", door: (*server).gelfAddr, table: "gelf_logs", mark: "mark", columns: ofGELF, again: nobody,
+		name: "go-gelf-udp", address: (*server).gelfAddr, table: "gelf_logs", mark: "mark", columns: ofGELF, again: nobody,
 		datagrams: true,
 	},
 	{
-		name: "srslog-tcp", door: (*server).syslogAddr, table: "syslog", mark: markInText,
+		name: "srslog-tcp", address: (*server).syslogAddr, table: "syslog", mark: markInText,
 		columns: ofSyslog + ` AND msgid = 'shop'`, again: nobody,
 	},
 	{
-		name: "loki-client-go", door: (*server).lokiAddr, table: "loki_logs", mark: `regexp_extract(line, 'mark=(\d+)', 1)`,
+		name: "loki-client-go", address: (*server).lokiAddr, table: "loki_logs",
+		mark:    `regexp_extract(line, 'mark=(\d+)', 1)`,
 		columns: `app = 'shop' AND level = LEVEL`, again: itself,
 	},
 	{
-		name: "slog-loki", door: (*server).lokiAddr, table: "loki_logs", mark: `regexp_extract(line, 'mark=(\d+)', 1)`,
+		name: "slog-loki", address: (*server).lokiAddr, table: "loki_logs", mark: `regexp_extract(line, 'mark=(\d+)', 1)`,
 		columns: `app = 'shop' AND lower(level) = LEVEL`, again: itself,
 	},
 	{
-		name: "otelslog", door: (*server).otlpAddr, table: "records", mark: markOfOTLP, at: "timestamp",
+		name: "otelslog", address: (*server).otlpAddr, table: "records", mark: markOfOTLP, at: "timestamp",
 		columns: ofOTLP, again: itself, doubles: true,
 	},
 }

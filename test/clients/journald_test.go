@@ -47,8 +47,9 @@ func journal(t *testing.T, entries int) string {
 	return file
 }
 
-// TestJournald sends a journal with systemd-journal-upload. While the server is down, the client fails, and is
-// restarted with its stored cursor as systemd does. Then a client without a stored cursor sends everything again.
+// TestJournald sends a journal with systemd-journal-upload. While the server is down, the client fails and is
+// restarted with its stored cursor, as systemd does. After that, a client without a stored cursor sends everything
+// again.
 func TestJournald(t *testing.T) {
 	const entries = 20_000
 	file := journal(t, entries)
@@ -69,7 +70,7 @@ func TestJournald(t *testing.T) {
 		failures := 0
 		for upload() != nil && failures < 100 && t.Context().Err() == nil {
 			failures++
-			<-time.After(100 * time.Millisecond) // as RestartSec=
+			<-time.After(100 * time.Millisecond) // like RestartSec=
 		}
 		done <- failures
 	}()

@@ -44,7 +44,7 @@ func hostAndPort(t testing.TB, address string) (host, port string) {
 	return host, port
 }
 
-// recipe is a code block of the page that is part of a program.
+// recipe is a code block of the page, completed to a program.
 type recipe struct {
 	name string
 	// texts identify the block.
@@ -104,7 +104,7 @@ for mark in range(NUMBER):
 provider.shutdown()
 `
 
-// try runs the code blocks of the page, with the address of a test server in place of theirs.
+// try runs code blocks of the page, with the address of a test server in place of the block's address.
 func try(t *testing.T, recipes []recipe, dir, name, interpreter string) {
 	for _, r := range recipes {
 		t.Run(r.name, func(t *testing.T) {
@@ -120,7 +120,7 @@ func try(t *testing.T, recipes []recipe, dir, name, interpreter string) {
 			text = strings.ReplaceAll(r.before+text+"\n"+r.after, "NUMBER", fmt.Sprint(number))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			file, err := os.CreateTemp(dir, "page-*-"+name) // a program finds its packages by its folder
+			file, err := os.CreateTemp(dir, "page-*-"+name) // a program finds its packages relative to its folder
 			if err != nil {
 				t.Fatal(err)
 			}

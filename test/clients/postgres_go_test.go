@@ -93,7 +93,7 @@ func pgRows() []*pgRow {
 	return rows
 }
 
-// place returns the variables to read the fields into, and the values to send.
+// place returns the variables into which the fields are read, and the values to send.
 func (r *pgRow) place() {
 	r.fields = []any{
 		&r.TS, &r.ID, &r.S, &r.MS, &r.US, &r.I8, &r.I16, &r.I64, &r.U8, &r.U16, &r.U32, &r.F32, &r.F64, &r.B, &r.T, &r.Bin,
@@ -104,7 +104,7 @@ func (r *pgRow) place() {
 	}
 }
 
-// text formats the row for comparisons: times in UTC, NaN as text.
+// text formats the row for comparisons, with times in UTC and NaN as text.
 func (r *pgRow) text() string {
 	utc := func(t *time.Time) string {
 		if t == nil {
@@ -224,7 +224,7 @@ func (d sqlDriver) schema(_ *testing.T, to pgTarget) error {
 			return fmt.Errorf("the columns are %s, want %s", text, want)
 		}
 		if p, s, ok := types[11].DecimalSize(); !ok || p != 20 || s != 0 {
-			return fmt.Errorf("u64 has %d digits, %d of them behind the point", p, s)
+			return fmt.Errorf("u64 has %d digits, %d of them after the decimal point", p, s)
 		}
 		return rows.Err()
 	})
@@ -333,10 +333,10 @@ func (d sqlDriver) cancel(_ *testing.T, to pgTarget) error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		db.SetMaxOpenConns(1)
-		begun := time.Now()
+		started := time.Now()
 		err := db.QueryRowContext(ctx, pgSlow).Scan(new(int64))
-		if err == nil || time.Since(begun) > 10*time.Second {
-			return fmt.Errorf("after %s: %w", time.Since(begun), err)
+		if err == nil || time.Since(started) > 10*time.Second {
+			return fmt.Errorf("after %s: %w", time.Since(started), err)
 		}
 		return db.QueryRow("SELECT 1").Scan(new(int64))
 	})

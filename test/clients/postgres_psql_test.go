@@ -105,7 +105,7 @@ func (p psql) fetch(t *testing.T, to pgTarget) error {
 
 func (p psql) cancel(t *testing.T, to pgTarget) error {
 	args := fmt.Sprintf("host=%s port=%s dbname=%s user=%[3]s sslmode=disable", to.host, to.port, to.database)
-	cmd := exec.CommandContext(t.Context(), "psql", "-X", "-v", "VERBOSITY=verbose", args, "-c", `\echo begun`,
+	cmd := exec.CommandContext(t.Context(), "psql", "-X", "-v", "VERBOSITY=verbose", args, "-c", `\echo disturbAt`,
 		"-c", pgSlow)
 	cmd.Env = append(os.Environ(), "PGPASSWORD="+pgPassword)
 	var said bytes.Buffer
@@ -119,7 +119,7 @@ func (p psql) cancel(t *testing.T, to pgTarget) error {
 	}
 	_, err = bufio.NewReader(out).ReadString('\n')
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()              // the status is 1: the output has the reason
+	go func() { ended <- cmd.Wait() }()              // psql ends with status 1, and the output has the reason
 	ticker := time.NewTicker(500 * time.Millisecond) // the first signal may be sent before the statement runs
 	defer ticker.Stop()
 	for end := time.Now().Add(20 * time.Second); err == nil; {
@@ -132,7 +132,7 @@ func (p psql) cancel(t *testing.T, to pgTarget) error {
 		case <-ticker.C:
 			err = cmd.Process.Signal(os.Interrupt) // like Ctrl-C
 			if time.Now().After(end) {
-				err = errors.New("the statement goes on")
+				err = errors.New("the statement still runs")
 			}
 		}
 	}

@@ -191,8 +191,8 @@ func certificate(t *testing.T, dir, ip string) (cert, key string) {
 	return cert, key
 }
 
-// pgProgram runs the checks by a program. Its arguments are the client's name, host, port, database and CA file. For
-// each check it prints a line "ok CHECK" or "failed CHECK TEXT".
+// pgProgram runs the checks with a program. Its arguments are the client's name, host, port, database and CA file.
+// For each check it prints a line "ok CHECK" or "failed CHECK TEXT".
 func pgProgram(client string, command ...string) func(*testing.T, pgTarget, func(string, error)) {
 	return func(t *testing.T, to pgTarget, report func(string, error)) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -249,9 +249,9 @@ func runPG(t *testing.T, p *pgServer, table []pgClient) {
 				err, done := outcomes[check]
 				switch without := slices.Contains(c.without, check); {
 				case without && done:
-					t.Errorf("%s: was carried out, but the table says that it cannot be", check)
+					t.Errorf("%s: was executed, although the table lists it in without", check)
 				case !without && !done:
-					t.Errorf("%s: was not carried out", check)
+					t.Errorf("%s: was not executed", check)
 				case err != nil:
 					t.Errorf("%s: %v", check, err)
 				}
@@ -287,7 +287,7 @@ func python3(client string) pgClient {
 		filepath.Join("postgres", "python", "check.py"))}
 }
 
-// except returns the client without checks that it cannot run.
+// except returns the client without the given checks, which it cannot run.
 func (c pgClient) except(checks ...string) pgClient {
 	c.without = checks
 	return c

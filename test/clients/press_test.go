@@ -13,7 +13,7 @@ import (
 const (
 	// pressLimit is the memory for bodies of a server whose memory is used up.
 	pressLimit = 8 << 20
-	// pressTime is how long the memory is used up. longestPress is the time within which even a slow client must be
+	// pressTime is how long the memory is used up. longestPress is the maximum time until even a slow client is
 	// refused.
 	pressTime    = 2500 * time.Millisecond
 	longestPress = 30 * time.Second
@@ -27,8 +27,8 @@ func (s *server) pressUntil(holds func() bool) {
 	defer func() { _ = conn.Close() }()
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
-	begun := time.Now()
-	for time.Since(begun) < pressTime || !holds() && time.Since(begun) < longestPress {
+	started := time.Now()
+	for time.Since(started) < pressTime || !holds() && time.Since(started) < longestPress {
 		<-ticker.C
 		if _, err := conn.Write([]byte{' '}); err != nil { // the server has closed the connection
 			_ = conn.Close()
@@ -37,8 +37,9 @@ func (s *server) pressUntil(holds func() bool) {
 	}
 }
 
-// press takes the server's memory for bodies for a time. If requests wait for memory, the server takes back memory that
-// is only reserved. So this function sends the bodies, and other requests wait for a second, again and again.
+// press uses up the server's memory for bodies for a time. When requests wait for memory, the server takes back
+// memory that is only reserved. So press sends the bodies, too, and other requests wait for a second, again and
+// again.
 func (s *server) press() {
 	s.t.Helper()
 	end := time.Now().Add(pressTime)
@@ -53,7 +54,7 @@ func (s *server) press() {
 	hogs.Wait()
 }
 
-// announce sends the header of a request whose body takes all memory, and the first bytes of the body.
+// announce sends the header of a request whose body needs all memory, and the first bytes of the body.
 func (s *server) announce() net.Conn {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", s.users)
@@ -68,7 +69,7 @@ func (s *server) announce() net.Conn {
 	return conn
 }
 
-// fill sends nearly all of such a body at once, then a few bytes slowly, and never the last one.
+// fill sends nearly all of such a body at once and then a few bytes slowly, but never the last byte.
 func (s *server) fill() {
 	conn := s.announce()
 	defer conn.Close()
@@ -87,7 +88,7 @@ func (s *server) fill() {
 	}
 }
 
-// metric returns the sum of the series of a metric whose text contains part.
+// metric returns the sum of the series of a metric that contain part.
 func (s *server) metric(name, part string) (sum float64) {
 	s.t.Helper()
 	resp, err := http.Get("http://" + s.users + "/metrics")

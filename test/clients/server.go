@@ -31,14 +31,15 @@ type server struct {
 	// ended is closed when the process has ended.
 	ended <-chan struct{}
 	log   string
-	// The addresses of the ports. calls is the address of OTLP over gRPC.
+	// These are the addresses of the ports. calls is the address of OTLP over gRPC.
 	users, rpc, elasticsearch, loki, splunk, otlp, calls, datadog, syslog, gelf, forward string
 	// url is the URL of the HTTP port, to which web sends requests.
 	url string
 	web *http.Client
 }
 
-// start starts a server with additional flags. It ends with the test. Without CORDWOOD_BIN the test is skipped.
+// start starts a server with additional flags. The server ends with the test. Without CORDWOOD_BIN, the test is
+// skipped.
 func start(t testing.TB, flags ...string) *server {
 	t.Helper()
 	s := prepare(t)
@@ -52,7 +53,7 @@ func prepare(t testing.TB) *server {
 	t.Helper()
 	bin := os.Getenv("CORDWOOD_BIN")
 	if bin == "" {
-		t.Skip("CORDWOOD_BIN names no server: `make clients-test` does")
+		t.Skip("set CORDWOOD_BIN to a server, as `make clients-test` does")
 	}
 	s := &server{t: t, bin: bin, log: filepath.Join(t.TempDir(), "log")}
 	// Each test has its own loopback address, so that no other client can take its ports.
@@ -75,7 +76,7 @@ func prepare(t testing.TB) *server {
 		s.end(syscall.SIGKILL)
 		if t.Failed() {
 			text, _ := os.ReadFile(s.log)
-			t.Logf("the server said:\n%s", text)
+			t.Logf("log of the server:\n%s", text)
 		}
 	})
 	return s

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// shipper is a program that sends the lines of a file, configured with a code block of docs/ingestion.md. In its
+// shipper is a program that sends the lines of a file. A code block of docs/ingestion.md configures it. In its
 // settings, BLOCK stands for this block, and DIR for a temporary folder.
 type shipper struct {
 	program  []string // the name of the settings file is appended
@@ -45,7 +45,7 @@ const telegrafInput = `
   data_type = "string"
 `
 
-// The page shows only the server's side of syslog, so these settings are not in a block of it.
+// The page shows only the server's side of syslog, so these settings are in no block of it.
 const (
 	collectorSyslog = `
 exporters:
@@ -58,12 +58,12 @@ exporters:
 var collectorClients = []client{
 	{
 		name: "otlphttp", table: "app", mark: markInBody, at: "timestamp", columns: `body LIKE 'a record%'`,
-		again: itself, doubles: true, seldom: true,
+		again: itself, doubles: true, slow: true,
 		send: shipper{otelcol, []string{"# otelcol.yaml", "otlphttp:"}, "BLOCK"}.send,
 	},
 	{
 		name: "otlp", table: "app", mark: markInBody, at: "timestamp", columns: `body LIKE 'a record%'`,
-		again: itself, doubles: true, seldom: true,
+		again: itself, doubles: true, slow: true,
 		send: shipper{otelcol, []string{"# otelcol.yaml", "  otlp:"}, collector("otlp", "")}.send,
 	},
 	{
@@ -77,19 +77,19 @@ var telegrafClients = []client{
 	{
 		name: "loki", table: "app", mark: markInLine,
 		columns: `"__name" = 'tail' AND line LIKE 'value="a record%' AND host <> ''`,
-		again:   itself, doubles: true, seldom: true,
+		again:   itself, doubles: true, slow: true,
 		send: shipper{telegraf, []string{"[[outputs.loki]]"}, telegrafInput + "BLOCK"}.send,
 	},
 	{
 		name: "elasticsearch", table: "app", mark: `regexp_extract("tail.value", 'mark=(\d+)', 1)`,
 		columns: `"tail.value" LIKE 'a record%' AND measurement_name = 'tail' AND "tag.host" <> ''`, again: itself,
-		seldom: true, doubles: true, // it sends a batch again together with newer records
+		slow: true, doubles: true, // Telegraf sends a batch again together with newer records
 		send: shipper{telegraf, []string{"[[outputs.elasticsearch]]"}, telegrafInput + "BLOCK"}.send,
 	},
 }
 
-// send starts the program, and writes a line for each mark. The program runs until the test ends: it does not report
-// when it has sent the lines.
+// send starts the program and writes a line for each mark. The program runs until the test ends, because it does not
+// report when it has sent the lines.
 func (p shipper) send(s *server, j job) error {
 	dir := s.t.TempDir()
 	output := ""

@@ -15,11 +15,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// perRequest is the number of records in a request of BenchmarkDoors.
+// perRequest is the number of records in a request of BenchmarkProtocols.
 const perRequest = 5000
 
-// doors are the protocols whose cost is measured, each with a function that encodes a request.
-var doors = []struct {
+// protocols are the protocols whose cost is measured. encode encodes a request.
+var protocols = []struct {
 	name, path, contentType string
 	table                   string
 	// encode encodes JSON lines as a request. at is the number of the first line.
@@ -75,16 +75,16 @@ func otlpBody(lines [][]byte, first int) []byte {
 	return field(nil, 1, field(resource, 2, scope))
 }
 
-// BenchmarkDoors sends the JSON lines of the file LINES_FILE over each protocol. It reports how many lines the server
-// stores per second of CPU time.
-func BenchmarkDoors(b *testing.B) {
+// BenchmarkProtocols sends the JSON lines of the file LINES_FILE over each protocol. It reports how many lines the
+// server stores per second of CPU time.
+func BenchmarkProtocols(b *testing.B) {
 	data, err := os.ReadFile(os.Getenv("LINES_FILE"))
 	if err != nil {
-		b.Skip("LINES_FILE names no file with lines of JSON")
+		b.Skip("set LINES_FILE to a file with JSON lines")
 	}
 	lines := bytes.Split(bytes.TrimSpace(data), []byte("\n"))
 	lines = lines[:len(lines)/perRequest*perRequest]
-	for _, d := range doors {
+	for _, d := range protocols {
 		b.Run(d.name, func(b *testing.B) {
 			var bodies [][]byte
 			for from := 0; from < len(lines); from += perRequest {

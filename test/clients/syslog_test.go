@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// daemon is a syslog daemon with an output from docs/ingestion.md. In its settings, BLOCK stands for this output, and
-// DIR for a temporary folder.
+// daemon is a syslog daemon. Its output is a block of docs/ingestion.md. In its settings, BLOCK stands for this
+// block, and DIR for a temporary folder.
 type daemon struct {
 	name, program string
-	door          func(*server) string
+	address       func(*server) string
 	texts         []string // texts that identify the block
 	settings      string
 	args          []string
@@ -46,20 +46,21 @@ log { source(s_in); destination(d_cordwood); flags(flow-control); };
 
 var daemons = []daemon{
 	{
-		name: "rsyslog-omfwd", program: "rsyslogd", door: (*server).syslogAddr, texts: []string{`type="omfwd"`},
+		name: "rsyslog-omfwd", program: "rsyslogd", address: (*server).syslogAddr, texts: []string{`type="omfwd"`},
 		settings: rsyslogInput + `ruleset(name="cordwood") { BLOCK }`, args: rsyslogArgs, table: "syslog", doubles: 10,
 	},
 	{
-		name: "rsyslog-omelasticsearch", program: "rsyslogd", door: (*server).elasticAddr,
+		name: "rsyslog-omelasticsearch", program: "rsyslogd", address: (*server).elasticAddr,
 		texts: []string{`load="omelasticsearch"`}, settings: rsyslogInput + "BLOCK", args: rsyslogArgs, table: "shop",
 		doubles: Records,
 	},
 	{
-		name: "syslog-ng-http", program: "syslog-ng", door: (*server).usersAddr, texts: []string{"destination d_", "http("},
+		name: "syslog-ng-http", program: "syslog-ng", address: (*server).usersAddr,
+		texts:    []string{"destination d_", "http("},
 		settings: syslogNGInput + "BLOCK", args: syslogNGArgs, table: "syslog", column: `"MESSAGE"`, doubles: Records,
 	},
 	{
-		name: "syslog-ng", program: "syslog-ng", door: (*server).syslogAddr, texts: []string{"destination d_", "syslog("},
+		name: "syslog-ng", program: "syslog-ng", address: (*server).syslogAddr, texts: []string{"destination d_", "syslog("},
 		settings: syslogNGInput + "BLOCK", args: syslogNGArgs, table: "syslog", doubles: 10,
 	},
 }
@@ -74,7 +75,7 @@ func TestDaemons(t *testing.T) {
 				t.Skipf("%s is not installed: %v", d.program, err)
 			}
 			s := start(t)
-			host, port := hostAndPort(t, d.door(s))
+			host, port := hostAndPort(t, d.address(s))
 			dir := t.TempDir()
 			output := strings.NewReplacer("127.0.0.1:4000", s.users, "127.0.0.1", host, `"514"`, `"`+port+`"`, "(514)",
 				"("+port+")", "*.* call cordwood", "",

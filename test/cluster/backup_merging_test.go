@@ -13,8 +13,8 @@ var mergingTables = map[string]string{
 	"row": "", "fields": ", merge_mode='last_non_null'", "unheard": "", "twice": "", "back": "", "memory": "",
 }
 
-// mergingSource creates a cluster with these tables, and backs it up repeatedly; last is the backup
-// that has the cluster's present state.
+// mergingSource creates a cluster with these tables, and backs it up repeatedly. last is the backup with the
+// cluster's present state.
 func mergingSource(t *testing.T) (source *Node, repository string, last made) {
 	t.Helper()
 	source = New(t, "--shards", "2")
@@ -77,9 +77,9 @@ func sameMerging(t *testing.T, what string, source, target *Node) {
 	}
 }
 
-// TestRestoreKeepsMerging restores tables whose merge mode changed: rows that were replaced or
-// deleted before must stay so, and rows that were kept must stay, whether the shard had received
-// the change at the time of the backup or not.
+// TestRestoreKeepsMerging restores tables whose merge mode changed. Rows that were replaced or deleted before the
+// backup must not come back, and rows that were kept must be kept, whether or not the shard had received the change
+// at the time of the backup.
 func TestRestoreKeepsMerging(t *testing.T) {
 	t.Parallel()
 	source, repository, last := mergingSource(t)
@@ -102,8 +102,8 @@ func TestRestoreKeepsMerging(t *testing.T) {
 	sameMerging(t, "restored twice", source, target)
 }
 
-// TestRestoreOfMergingGoesOn kills restores of such tables at growing times after their start, and
-// so in every era of some tables. The following restores must end with the same tables.
+// TestRestoreOfMergingGoesOn kills restores of such tables after increasing times, and so in every merge era of some
+// tables. The following restores must produce the same tables.
 func TestRestoreOfMergingGoesOn(t *testing.T) {
 	t.Parallel()
 	source, repository, last := mergingSource(t)
@@ -111,7 +111,7 @@ func TestRestoreOfMergingGoesOn(t *testing.T) {
 	target.Start()
 	rows := func(n *Node) (sum int64) {
 		for name := range mergingTables {
-			if out, err := n.Query("SELECT count(*) FROM " + name); err == nil { // else it is not there yet
+			if out, err := n.Query("SELECT count(*) FROM " + name); err == nil { // otherwise the table does not exist yet
 				sum += number(t, out[0][0])
 			}
 		}
@@ -135,7 +135,7 @@ func TestRestoreOfMergingGoesOn(t *testing.T) {
 			}
 			return done || rows(target) > all*share/100
 		})
-		_ = cmd.Process.Kill() // it may be done by now
+		_ = cmd.Process.Kill() // the restore may have ended
 		if <-ended != nil {
 			killed++
 		}

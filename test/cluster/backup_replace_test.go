@@ -15,12 +15,12 @@ import (
 	"testing"
 )
 
-// replaced is a server with the tables t and u, and a repository with a backup of them. After the
-// backup t got another row.
+// replaced is a server with the tables t and u, and a repository with a backup of them. After the backup, a row was
+// added to t.
 type replaced struct {
 	*Node
 	repository string
-	files      []string // of segments
+	files      []string // file names of segments
 }
 
 const replacedRows = 5000
@@ -119,7 +119,7 @@ func TestReplaceOfDamagedBackup(t *testing.T) {
 		_, err = command(t, r.restore()...)
 		if err == nil || !strings.Contains(err.Error(), tt.want) ||
 			!strings.Contains(err.Error(), filepath.Base(file)) || !strings.Contains(err.Error(), "nothing was changed") {
-			t.Errorf("%s: %v, want an error that names %s and says %q", tt.name, err, filepath.Base(file), tt.want)
+			t.Errorf("%s: %v, want an error with %s and %q", tt.name, err, filepath.Base(file), tt.want)
 		}
 		if n := r.count(t, "t"); n != replacedRows+1 {
 			t.Errorf("%s: t has %d rows, want %d", tt.name, n, replacedRows+1)
@@ -128,7 +128,7 @@ func TestReplaceOfDamagedBackup(t *testing.T) {
 			t.Errorf("%s: u has %d rows, want %d", tt.name, n, replacedRows)
 		}
 		if aside := r.aside("t") + r.aside("u"); aside != "" {
-			t.Errorf("%s: %s is left", tt.name, aside)
+			t.Errorf("%s: %s still exists", tt.name, aside)
 		}
 		if err := os.WriteFile(file, whole, 0o600); err != nil {
 			t.Fatal(err)
@@ -136,8 +136,8 @@ func TestReplaceOfDamagedBackup(t *testing.T) {
 	}
 }
 
-// TestReplaceIsOneStep kills a restore that replaces tables, and reads the tables all the time:
-// they must have their former rows, then the rows of the backup, and never others.
+// TestReplaceIsOneStep kills a restore that replaces tables, and reads the tables continuously. They must have their
+// former rows until they have the rows of the backup, and never other rows.
 func TestReplaceIsOneStep(t *testing.T) {
 	t.Parallel()
 	r := newReplaced(t)
@@ -146,7 +146,7 @@ func TestReplaceIsOneStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = first.Process.Kill() }()
-	until(t, "a table to be filled aside", func() bool {
+	until(t, "a table to be filled under a temporary name", func() bool {
 		for _, table := range []string{"t", "u"} {
 			if aside := r.aside(table); aside != "" {
 				rows, err := r.Query("SELECT count(*) FROM " + aside)
@@ -202,15 +202,15 @@ func TestReplaceIsOneStep(t *testing.T) {
 		t.Errorf("t has %d rows, want %d", n, replacedRows+1)
 	}
 	if aside := r.aside("t") + r.aside("u"); aside != "" {
-		t.Errorf("%s is left", aside)
+		t.Errorf("%s still exists", aside)
 	}
 	if err := r.Ingest("t", []byte(`{"seq":-4,"text":"it takes rows"}`)); err != nil {
 		t.Errorf("a row for the table in its place: %v", err)
 	}
 }
 
-// TestReplaceFailsAtTheEnd empties a table while it is restored: the step that would replace the
-// table must be refused, and the next run must succeed.
+// TestReplaceFailsAtTheEnd empties a table while it is restored. The step that would replace the table must be
+// refused, and the next restore must succeed.
 func TestReplaceFailsAtTheEnd(t *testing.T) {
 	t.Parallel()
 	r := newReplaced(t)
@@ -221,7 +221,7 @@ func TestReplaceFailsAtTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = slow.Process.Kill() }()
-	until(t, "a table to be filled aside", func() bool { return r.aside("t") != "" })
+	until(t, "a table to be filled under a temporary name", func() bool { return r.aside("t") != "" })
 	r.Rows(t, "TRUNCATE TABLE t")
 	if err := r.Ingest("t", []byte(`{"seq":7,"text":"new"}`)); err != nil {
 		t.Fatal(err)

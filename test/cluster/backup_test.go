@@ -54,9 +54,8 @@ func backUp(t testing.TB, n *Node, repository string, more ...string) made {
 	return m
 }
 
-// TestBackupUnderLoad backs up a server while it is written to, and restores into one with another
-// number of shards: every row that was acknowledged before the backup started must be there, once
-// and unchanged.
+// TestBackupUnderLoad backs up a server during writes, and restores the backup into a server with another number of
+// shards. Every row that was acknowledged before the backup started must be restored once, unchanged.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	source := New(t, "--shards", "4", "--shard-flush-bytes", "1MiB")
@@ -111,8 +110,8 @@ func TestBackupUnderLoad(t *testing.T) {
 		count, distinct, last, wrong := number(t, rows[0][0]), number(t, rows[0][1]), number(t, rows[0][2]),
 			number(t, rows[0][3])
 		if count < before[w] || count != distinct || last != count-1 || wrong != 0 {
-			t.Errorf("writer %d: %d rows acknowledged before the backup; restored are %d, %d of them distinct, up to "+
-				"%d, %d not as they were",
+			t.Errorf("writer %d: %d rows acknowledged before the backup; %d rows restored, %d of them distinct, up to "+
+				"%d, %d of them changed",
 				w, before[w], count, distinct, last, wrong)
 		}
 		total += count
@@ -169,7 +168,7 @@ func TestRestoreKeepsEverything(t *testing.T) {
 	} {
 		source.Rows(t, sql)
 	}
-	// Files of several ages, so that the order in which they are restored matters.
+	// Write files at several times, so that the order in which they are restored matters.
 	repository := filepath.Join(t.TempDir(), "repository")
 	for _, round := range []string{
 		"INSERT INTO %s VALUES (1, 'x', 'old', 'old'), (1, 'y', 'old', NULL), (1, 'z', 'gone', 'gone')",
@@ -216,9 +215,9 @@ func TestRestoreKeepsEverything(t *testing.T) {
 		}
 	}
 	if rows := target.Rows(t, "SELECT v FROM short"); len(rows) != 1 {
-		t.Errorf("the row that has expired is back: %v", rows)
+		t.Errorf("the expired row is back: %v", rows)
 	}
-	versions := func(n *Node) string { // with notes, and with what users have saved
+	versions := func(n *Node) string { // with notes, and with objects that users have saved
 		a, err := n.Do("GET", "/v1/pipelines/p", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -251,7 +250,7 @@ func TestRestoreKeepsEverything(t *testing.T) {
 	}
 	_, err = command(t, "restore", repository, "--server", source.HTTP)
 	if err == nil || !strings.Contains(err.Error(), "public.last") {
-		t.Errorf("restore over the source: %v, want an error that names public.last", err)
+		t.Errorf("restore over the source: %v, want an error with public.last", err)
 	}
 	source.Rows(t, "INSERT INTO last VALUES (1, 'x', 'changed', 'changed')")
 	mustCommand(t, "restore", repository, "--server", source.HTTP, "--table", "last", "--replace")

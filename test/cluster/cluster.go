@@ -23,8 +23,8 @@ import (
 	"time"
 )
 
-// Node is one server process and its data folder. Start, Launch, Kill and Stop of one node must not
-// be called concurrently; the other methods may.
+// Node is one server process and its data folder. Start, Launch, Kill and Stop of one node must not be called
+// concurrently. The other methods are safe for concurrent use.
 type Node struct {
 	Name string // the value of --node-name; empty outside of a Cluster
 	Dir  string
@@ -36,7 +36,7 @@ type Node struct {
 	// Cluster.
 	Admin string
 
-	cluster *Cluster // nil outside of one
+	cluster *Cluster // nil if the node is not part of a Cluster
 	between string   // the address for other nodes, if it is not RPC
 
 	t    testing.TB
@@ -46,7 +46,7 @@ type Node struct {
 	log  *logBuffer
 	cmd  *exec.Cmd
 	done chan struct{} // closed when the process has ended
-	err  error         // how it ended; read after done
+	err  error         // how the process ended; read it only after done is closed
 }
 
 // New prepares a node with additional flags of `cordwood serve`.
@@ -78,7 +78,7 @@ func NewAt(t testing.TB, dir string, args ...string) *Node {
 	return n
 }
 
-// Start starts the process and waits until it is ready. It returns the time that this took.
+// Start starts the process and waits until it is ready. It returns how long this took.
 func (n *Node) Start() time.Duration {
 	n.t.Helper()
 	begin := time.Now()
@@ -153,7 +153,7 @@ func (n *Node) AwaitReady(limit time.Duration) error {
 	}
 }
 
-// dump ends the processes of the node's cluster, and makes them log the state of every goroutine.
+// dump ends the processes of the node's cluster. They log the state of every goroutine.
 func (n *Node) dump() {
 	all := []*Node{n}
 	if n.cluster != nil {
@@ -196,8 +196,8 @@ func (n *Node) Running() bool {
 	}
 }
 
-// Ended waits for the process to end by itself and returns its exit status, or -1 if a signal ended
-// it, or if it did not end in time.
+// Ended waits for the process to end by itself and returns its exit status. It returns -1 if a signal ended the
+// process, or if it did not end in time.
 func (n *Node) Ended(limit time.Duration) int {
 	select {
 	case <-n.done:
@@ -290,8 +290,8 @@ func (n *Node) Ingest(table string, body []byte) error {
 	return nil
 }
 
-// ask posts SQL. It repeats the request for up to a minute while the query process has not started
-// within its ten seconds, because on a loaded machine that is not a failure.
+// ask posts SQL. While the query process has not started within its ten seconds, ask repeats the request for up to a
+// minute: on a loaded machine this is not a failure.
 func (n *Node) ask(path, contentType, body string) (*Answer, error) {
 	for deadline := time.Now().Add(time.Minute); ; {
 		a, err := n.Do("POST", path, strings.NewReader(body), "Content-Type", contentType)

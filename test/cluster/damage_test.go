@@ -45,9 +45,9 @@ func flip(path string, at int64) error {
 	return f.Close()
 }
 
-// TestDamagedReplica damages files of one replica of three: of followers that are stopped
-// meanwhile, and of the leader while it runs. No query may have a wrong answer, on any node, and
-// each time the replica must be rebuilt from the others with all rows.
+// TestDamagedReplica damages files of one of three replicas: of followers while they are stopped, and of the leader
+// while it runs. No query may return a wrong answer, on any node. Each time the replica must be rebuilt from the
+// others with all rows.
 func TestDamagedReplica(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3, Shards: 1, Args: []string{"--shard-flush-age", "1s"}})
@@ -76,7 +76,7 @@ func TestDamagedReplica(t *testing.T) {
 				}
 			}
 			if found == nil {
-				return fmt.Errorf("nobody leads: %+v", status)
+				return fmt.Errorf("no leader: %+v", status)
 			}
 			return nil
 		})
@@ -100,7 +100,7 @@ func TestDamagedReplica(t *testing.T) {
 		}
 		Eventually(t, 30*time.Second, func() error { return c.Nodes[0].Ingest("t", []byte(b.String())) })
 	}
-	// right queries every node: an answer must have all rows, or be an error for the moment.
+	// right queries every node. An answer must have all rows, or be a temporary error.
 	right := func() error {
 		for _, n := range c.Nodes {
 			got, err := n.Query("SELECT count(*), count(DISTINCT i), min(i), max(i), count(text) FROM t")
@@ -148,15 +148,15 @@ func TestDamagedReplica(t *testing.T) {
 				}
 			}
 			if done != rebuilds || ill > 0 || status.Shards[0].State != "ok" {
-				return fmt.Errorf("%s: %d replicas of %d were made anew: %+v, %+v", what, done, rebuilds, all, status)
+				return fmt.Errorf("%s: %d replicas of %d were rebuilt: %+v, %+v", what, done, rebuilds, all, status)
 			}
 			return nil
 		})
 		marks, _ := filepath.Glob(filepath.Join(n.Dir, "shards", "1", "segments", "*.damaged"))
 		if len(marks) > 0 {
-			t.Errorf("%s: damaged files stay on node %s: %v", what, n.Name, marks)
+			t.Errorf("%s: damaged files remain on node %s: %v", what, n.Name, marks)
 		}
-		t.Logf("%s: sound again after %s", what, time.Since(start).Round(100*time.Millisecond))
+		t.Logf("%s: undamaged again after %s", what, time.Since(start).Round(100*time.Millisecond))
 		write()
 		if err := right(); err != nil {
 			t.Errorf("%s: %v", what, err)

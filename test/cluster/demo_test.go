@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// TestDemo does what a new user does: it runs the demo, pastes the commands that it shows into a
-// shell, and ends it with Ctrl-C.
+// TestDemo runs the demo like a new user, pastes the commands that it shows into a shell, and ends it with Ctrl-C.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"bash", "curl", "go"} {

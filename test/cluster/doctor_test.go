@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// TestDoctorAsksTheServerOfTheFolder checks that doctor asks the server that uses a data folder,
-// and not the server at the configured address, which is the default one here.
+// TestDoctorAsksTheServerOfTheFolder checks that doctor connects to the server that uses a data folder, and not to
+// the server at the configured address, which is the default address here.
 func TestDoctorAsksTheServerOfTheFolder(t *testing.T) {
 	t.Parallel()
 	n := New(t)
 	n.Start()
 	cmd := exec.Command(n.bin, "doctor", "--json", "--data-dir", n.Dir)
-	cmd.Env = append(os.Environ(), "CORDWOOD_SERVER=http://127.0.0.1:9") // it need not be the server of the folder
+	cmd.Env = append(os.Environ(), "CORDWOOD_SERVER=http://127.0.0.1:9") // another server may use this address
 	out, err := cmd.Output()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestDoctorAsksTheServerOfTheFolder(t *testing.T) {
 	wantSound(t, n)
 }
 
-// wantSound runs doctor on the data folder of a stopped node: it must explain every file.
+// wantSound runs doctor on the data folder of a stopped node. It must recognise every file.
 func wantSound(t *testing.T, n *Node) {
 	t.Helper()
 	out, err := exec.Command(n.bin, "doctor", "--json", "--data-dir", n.Dir).Output()

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// TestLostShardIsDropped gives up the only replica of a shard, whose node is lost. Its table must
-// become writable and readable again, without its earlier rows, which must not come back when the
-// node does.
+// TestLostShardIsDropped gives up the only replica of a shard, whose node is lost. Its table must become writable and
+// readable again, without its earlier rows, which must not come back with the node.
 func TestLostShardIsDropped(t *testing.T) {
 	c := NewCluster(t, Spec{All: 3, Replication: 1, Shards: 3})
 	c.Start()
@@ -66,7 +65,7 @@ func TestLostShardIsDropped(t *testing.T) {
 	for deadline := time.Now().Add(Generous(time.Minute)); answer.Operation == nil; {
 		ask("POST", "/v1/cluster/operations", drop, &answer)
 		if time.Now().After(deadline) {
-			t.Fatalf("the shard is not given up: %+v", answer)
+			t.Fatalf("the shard was not given up: %+v", answer)
 		}
 		<-time.After(200 * time.Millisecond)
 	}
@@ -99,7 +98,7 @@ func TestLostShardIsDropped(t *testing.T) {
 		for deadline := time.Now().Add(Generous(10 * time.Second)); !strings.Contains(string(a.Body),
 			"that the cluster does not use"); a = ask("GET", "/v1/cluster", "", nil) {
 			if time.Now().After(deadline) {
-				t.Fatalf("status does not tell of the folder that was left: %s", a.Body)
+				t.Fatalf("the status does not list the remaining folder: %s", a.Body)
 			}
 		}
 	}

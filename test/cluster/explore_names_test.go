@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestExploreAliases compares a table whose column names are also used as aliases by the statements
-// with a table with other names: all counts must be equal.
+// TestExploreAliases compares a table whose column names are also aliases in the statements with a table that has
+// other names. All counts must be equal.
 func TestExploreAliases(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -97,8 +97,7 @@ func aliasRequests(names []string) []aliasRequest {
 	return out
 }
 
-// TestExploreTwice requests a field twice: by the same name, which is refused, and by two names,
-// which both get the counts.
+// TestExploreTwice requests a field twice. By the same name this is refused; by two names both get the counts.
 func TestExploreTwice(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -126,9 +125,9 @@ func TestExploreTwice(t *testing.T) {
 	}
 }
 
-// TestExploreTableField searches tables of which one has a column _table, and whose time indexes
-// differ: the field _table must be the name of the table, and the SQL of the search must return the
-// newest rows of all tables first.
+// TestExploreTableField searches several tables with different time indexes, one of which has a column _table. The
+// field _table must be the name of the table, and the SQL of the search must return the newest rows of all tables
+// first.
 func TestExploreTableField(t *testing.T) {
 	t.Parallel()
 	n := New(t)

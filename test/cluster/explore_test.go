@@ -45,7 +45,7 @@ func explore(t *testing.T, n *Node, what string, req map[string]any, status int,
 	}
 }
 
-// with returns a request with more members.
+// with returns a request with additional members.
 func with(req map[string]any, more ...any) map[string]any {
 	out := map[string]any{}
 	for name, value := range req {
@@ -57,7 +57,7 @@ func with(req map[string]any, more ...any) map[string]any {
 	return out
 }
 
-// insertRows stores rows of which many have the same time, and some are equal.
+// insertRows stores rows. Many of them have the same time, and some are equal.
 func insertRows(t *testing.T, n *Node, table string, r *rand.Rand, rows int) {
 	t.Helper()
 	var b strings.Builder
@@ -68,7 +68,7 @@ func insertRows(t *testing.T, n *Node, table string, r *rand.Rand, rows int) {
 		}
 		second := r.IntN(60)
 		if r.IntN(3) == 0 {
-			second = 7 // a third of the rows
+			second = 7 // the time of a third of the rows
 		}
 		fmt.Fprintf(&b, "('2026-01-05 10:00:%02d', '%s', %d)", second, []string{"info", "error"}[r.IntN(2)], r.IntN(50))
 	}
@@ -95,8 +95,8 @@ func pages(t *testing.T, n *Node, req map[string]any, between func()) []explored
 	}
 }
 
-// TestExploreRows reads tables page by page, in both orders, while rows are added. Every row that
-// existed must be returned once, also rows with a common time, in one order.
+// TestExploreRows reads tables page by page, in both orders, while rows are added. Every existing row must be
+// returned once, in one order, including rows with the same time.
 func TestExploreRows(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -142,7 +142,7 @@ func checkPages(t *testing.T, n *Node, r *rand.Rand, req map[string]any) {
 	})
 	for i, row := range rows {
 		if seen[row.key()] {
-			t.Fatalf("%s: row %s comes twice", name, row.key())
+			t.Fatalf("%s: row %s is returned twice", name, row.key())
 		}
 		seen[row.key()] = true
 		if i > 0 && (req["order"] == "newest" && row.Time > rows[i-1].Time ||
@@ -243,8 +243,7 @@ func checkCursors(t *testing.T, n *Node, scope map[string]any) {
 	}
 }
 
-// TestExploreContext requests the rows around a row: from the same source, from old to new, and
-// more of them.
+// TestExploreContext requests the rows around a row: rows from the same source, from old to new, and further pages.
 func TestExploreContext(t *testing.T) {
 	t.Parallel()
 	n := New(t)

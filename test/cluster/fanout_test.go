@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// TestLostLeader kills the nodes of a cluster with three replicas one after the other while
-// requests with keys are sent through the two others. No request may fail, writes must continue
-// within seconds, and every acknowledged row must be stored once, also if every request is
-// repeated.
+// TestLostLeader kills the nodes of a cluster with three replicas one after the other, while requests with keys are
+// sent through the two others. No request may fail, writes must continue within seconds, and every acknowledged row
+// must be stored once, even if every request is repeated.
 func TestLostLeader(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3})
@@ -63,7 +62,7 @@ func TestLostLeader(t *testing.T) {
 					mu.Lock()
 					longest = max(longest, took)
 					if err != nil || a.Status != 200 {
-						t.Errorf("round %d: request %d through a node that lives: %v, %v after %s", round, i, a, err, took)
+						t.Errorf("round %d: request %d through a running node: %v, %v after %s", round, i, a, err, took)
 					} else {
 						acked++
 					}
@@ -124,8 +123,8 @@ func TestLostLeader(t *testing.T) {
 	}
 }
 
-// TestQueryOverNodes reads tables on three nodes in one statement, through each node. If one node
-// is down, its rows must be missing with a text or an error, and the other rows must be there.
+// TestQueryOverNodes reads tables on three nodes in one statement, through each node. If one node is down, the answer
+// must report the missing rows or an error, and contain the other rows.
 func TestQueryOverNodes(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3, Replication: 1, Shards: 3})
@@ -159,7 +158,7 @@ func TestQueryOverNodes(t *testing.T) {
 		if rows, err := c.Nodes[0].Query("SELECT count(*) FROM " + table); err == nil && fmt.Sprint(rows) == "[[300]]" {
 			there++
 			if took := time.Since(start); took > 7*time.Second { // waiting for a node takes 8 s
-				t.Errorf("a table of a node that lives took %s", took)
+				t.Errorf("a table on a running node took %s", took)
 			}
 		} else if err != nil && strings.Contains(err.Error(), "5003") {
 			missing++
@@ -168,12 +167,12 @@ func TestQueryOverNodes(t *testing.T) {
 		}
 	}
 	if there != 2 || missing != 1 {
-		t.Errorf("%d tables are there, %d are not", there, missing)
+		t.Errorf("%d tables can be read, %d cannot", there, missing)
 	}
 	a, err := c.Nodes[0].Do("POST", "/v1/sql?allow_partial=true&sql="+url.QueryEscape(all), nil)
 	if err != nil || a.Status != 200 || !strings.Contains(string(a.Body), "cannot be") &&
 		!strings.Contains(string(a.Body), "shard") || !strings.Contains(string(a.Body), "600") {
-		t.Errorf("what is left: %+v, %v", a, err)
+		t.Errorf("the partial answer: %+v, %v", a, err)
 	}
 	t.Logf("%s", a.Body)
 }

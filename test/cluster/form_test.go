@@ -24,8 +24,8 @@ func waitsFor(t *testing.T, n *Node, what string) {
 	})
 }
 
-// TestFound starts three empty nodes in all kinds of orders: one cluster must be founded, and only
-// when all nodes are running.
+// TestFound starts three empty nodes in various orders. One cluster must be founded, and only when all nodes are
+// running.
 func TestFound(t *testing.T) {
 	t.Parallel()
 	for _, order := range [][]int{{0, 1, 2}, {2, 0, 1}} {
@@ -42,8 +42,8 @@ func TestFound(t *testing.T) {
 	}
 }
 
-// TestFoundKilled founds clusters while nodes are killed at random times: there must be one cluster
-// id in every case. CORDWOOD_CHAOS=1 repeats it a hundred times.
+// TestFoundKilled founds clusters while nodes are killed at random times. There must always be exactly one cluster
+// id. CORDWOOD_CHAOS=1 repeats it a hundred times.
 func TestFoundKilled(t *testing.T) {
 	t.Parallel()
 	rounds := 2

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Gate is a proxy in front of a node's port for other nodes, which know the address of the Gate instead of the node's.
-// Shut blocks all connections to the node, while those that the node opens itself work, as with a firewall that blocks
-// incoming connections.
+// Gate is a proxy in front of a node's port for other nodes, which have the address of the Gate instead of the
+// node's. Shut blocks all connections to the node, while connections that the node opens itself work, as with a
+// firewall that blocks incoming connections.
 type Gate struct {
 	listener net.Listener
 	to       string
@@ -44,7 +44,7 @@ func (g *Gate) Shut() {
 	g.shut = true
 }
 
-// Open ends Shut. Connections from before are closed, because data was lost on them.
+// Open ends Shut. It closes earlier connections, because data was lost on them.
 func (g *Gate) Open() {
 	g.mu.Lock()
 	g.shut = false

@@ -23,8 +23,8 @@ type post struct {
 	status int // default 200
 	code   int // the error code
 	text   string
-	rows   int    // the number of affected rows; 0: no output at all
-	sql    string // T stands for the table; default: every column but svc_timestamp
+	rows   int    // the number of affected rows; 0 means no output at all
+	sql    string // T stands for the table; by default, every column except svc_timestamp
 	want   string // its rows as JSON
 }
 
@@ -44,7 +44,7 @@ func TestIngest(t *testing.T) {
 			sql:  `SELECT column_name FROM information_schema.columns WHERE table_name = 'T' ORDER BY ordinal_position`,
 			want: `[["svc_timestamp"],["B"],["a"],["b"]]`,
 		},
-		{name: "a conflict within the batch", body: `[{"n":1},{"n":"two"}]`, status: 400, code: 1004, text: "n"},
+		{name: "a type conflict within the batch", body: `[{"n":1},{"n":"two"}]`, status: 400, code: 1004, text: "n"},
 		{name: "a conflict skipped", query: "&skip_error=true", body: `[{"n":1},{"n":"two"}]`, rows: 1, want: `[[1]]`},
 		{
 			name: "the first one decides", query: "&skip_error=true", body: `[{"a":"x"},{"a":1},{"a":2}]`, rows: 1,
@@ -87,14 +87,14 @@ func TestIngest(t *testing.T) {
 			want: `[["{\"c\":1}","[1,{\"z\":0}]"]]`,
 		},
 		{name: "no JSON", body: `not json`, status: 400, code: 1004, text: "json"},
-		{name: "no JSON, leniently", query: "&ignore_errors=true", body: `not json`},
+		{name: "not JSON, with skip_error", query: "&ignore_errors=true", body: `not json`},
 		{name: "an empty body", body: ``},
 		{name: "an empty array", body: `[]`},
 		{name: "an empty record", body: `{}`, rows: 1, sql: `SELECT count(*) FROM T`, want: `[[1]]`},
 		{name: "null is nothing", body: `[{"a":null,"b":1}]`, rows: 1, want: `[[1]]`},
 		{name: "a stream of values", body: `{"a":1} {"a":2}[{"a":3}]`, rows: 3, sql: `SELECT sum(a) FROM T`, want: `[[6]]`},
-		{name: "no object", body: `[1,2]`, status: 400, code: 1004},
-		{name: "no object, skipped", query: "&skip_error=true", body: `[1,{"a":1}]`, rows: 1, want: `[[1]]`},
+		{name: "not an object", body: `[1,2]`, status: 400, code: 1004},
+		{name: "not an object, skipped", query: "&skip_error=true", body: `[1,{"a":1}]`, rows: 1, want: `[[1]]`},
 		{name: "a key twice", body: `{"a":1,"a":"x"}`, rows: 1, want: `[["x"]]`},
 		{name: "lines", ctype: nd, body: "{\"a\":1}\r\n\n{\"a\":2}\n", rows: 2, sql: `SELECT sum(a) FROM T`, want: `[[3]]`},
 		{
@@ -116,7 +116,7 @@ func TestIngest(t *testing.T) {
 			name: "numbers", body: `{"a":1,"b":1.0,"c":1e3,"d":9223372036854775807,"e":9223372036854775808,"f":-0.5}`, rows: 1,
 			want: `[[1,1,1000,9223372036854775807,9223372036854775808,-0.5]]`,
 		},
-		{name: "a boolean that is none", query: "&skip_error=1", body: `{}`, status: 400, code: 1004},
+		{name: "an invalid boolean", query: "&skip_error=1", body: `{}`, status: 400, code: 1004},
 		{name: "a parameter twice", query: "&table=x", body: `{}`, status: 400, code: 1004},
 		{
 			name: "an unknown pipeline", header: []string{"x-svc-pipeline-name", "nope"}, body: `{}`, status: 400, code: 1004,
@@ -142,7 +142,7 @@ func TestIngest(t *testing.T) {
 			text: "soon",
 		},
 		{
-			name: "no table, and none made", header: []string{"x-svc-hints", "auto_create_table=false"}, body: `{"a":1}`,
+			name: "no table, and none is created", header: []string{"x-svc-hints", "auto_create_table=false"}, body: `{"a":1}`,
 			status: 400, code: 1004, text: "does not exist",
 		},
 		{name: "instant", header: []string{"x-svc-hints", "ttl=instant"}, body: `{"a":1}`, rows: -1},
@@ -202,7 +202,7 @@ func check(t *testing.T, n *Node, table string, p post) {
 		if answer.Error == "" || !strings.Contains(answer.Error, p.text) {
 			t.Errorf("error %q, want one with %q", answer.Error, p.text)
 		}
-		// No row may be written, and no table created.
+		// No row may be written, and no table may be created.
 		if rows, err := n.Query("SELECT count(*) FROM information_schema.tables WHERE table_name = '" + table +
 			"'"); err != nil || fmt.Sprint(rows) != "[[0]]" {
 			t.Errorf("after the error the table exists: %v, %v", rows, err)
@@ -243,7 +243,7 @@ func decode(t *testing.T, s string) (v any) {
 	return normal(v)
 }
 
-// normal converts equal numbers to equal values: 1.0 and 1, 9.2e18 and its digits.
+// normal converts equal numbers to equal values, such as 1.0 and 1, or 9.2e18 and its digits.
 func normal(v any) any {
 	switch v := v.(type) {
 	case []any:

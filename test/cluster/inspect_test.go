@@ -58,6 +58,6 @@ func TestInspect(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out, err := inspect(other); err == nil || !strings.Contains(out, "does not write such a file") {
-		t.Errorf("a file of something else: %v, %s", err, out)
+		t.Errorf("a file of another program: %v, %s", err, out)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestKeyWithAnotherBody sends another body with a key that was used. It must be refused with 422,
-// however similar it is to the first body, and the stored rows must not change.
+// TestKeyWithAnotherBody sends another body with a used key. The request must be refused with 422, however similar
+// the bodies are, and the stored rows must not change.
 func TestKeyWithAnotherBody(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -41,8 +41,8 @@ func TestKeyWithAnotherBody(t *testing.T) {
 	}
 }
 
-// TestKeyWithOtherParameters repeats a body and its key with parameters that change the rows. It
-// must be refused with 422, and not answered as a repetition.
+// TestKeyWithOtherParameters repeats a body and its key with parameters that change the rows. The request must be
+// refused with 422, and not be answered like a repetition.
 func TestKeyWithOtherParameters(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -77,8 +77,8 @@ func TestKeyWithOtherParameters(t *testing.T) {
 	}
 }
 
-// TestKeyOfInserts repeats INSERTs with their keys: rows must be stored once, also in tables of
-// several shards, and another text with the same key must be refused.
+// TestKeyOfInserts repeats INSERTs with their keys. Rows must be stored once, also in tables of several shards.
+// Another statement with the same key must be refused.
 func TestKeyOfInserts(t *testing.T) {
 	t.Parallel()
 	n := New(t)

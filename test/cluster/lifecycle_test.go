@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestRestart finds tables and rows after a clean stop and after a kill, and checks that a start
-// takes at most the promised two seconds.
+// TestRestart checks that tables and rows are still there after a clean stop and after a kill, and that a start takes
+// at most two seconds.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -46,7 +46,7 @@ func TestRestart(t *testing.T) {
 	}
 	// Tests that run in parallel can only make a start slower.
 	if fastest > Generous(2*time.Second) {
-		t.Errorf("of six starts the fastest took %s, want at most 2 s on a machine with nothing else to do", fastest)
+		t.Errorf("the fastest of six starts took %s, want at most 2 s on an idle machine", fastest)
 	}
 	if err := n.Ingest("r0", []byte(`{"i":"text"}`)); err == nil {
 		t.Error("a type conflict with a table from before the restart was accepted")
@@ -86,7 +86,7 @@ func TestOneProcess(t *testing.T) {
 	}
 }
 
-// TestUsers checks the three modes, and that SIGHUP loads new users.
+// TestUsers checks the three modes of users, and that SIGHUP loads new users.
 func TestUsers(t *testing.T) {
 	t.Parallel()
 	users := filepath.Join(t.TempDir(), "users")
@@ -108,7 +108,7 @@ func TestUsers(t *testing.T) {
 		got  int
 		want int
 	}{
-		{"nobody ingests", ingest("", ""), 401},
+		{"no user ingests", ingest("", ""), 401},
 		{"a wrong password", ingest("ann", "x"), 401},
 		{"everything: ingest", ingest("ann", "a:b"), 200},
 		{"everything: query", query("ann", "a:b"), 200},

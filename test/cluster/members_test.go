@@ -20,8 +20,8 @@ func ingest(n *Node, table string, from, to int) error {
 	return nil
 }
 
-// ingestKeyed writes row i into a table, and repeats the request while the answer is 503, because
-// on a loaded machine an election may take longer than a router retries.
+// ingestKeyed writes row i into a table. It repeats the request while the answer is 503, because on a loaded machine
+// an election may take longer than a router retries.
 func ingestKeyed(n *Node, table string, i int) error {
 	for deadline := time.Now().Add(Generous(30 * time.Second)); ; {
 		a, err := n.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table="+table,
@@ -107,7 +107,7 @@ func TestThreeNodes(t *testing.T) {
 		foreign.set("--seeds", c.Nodes[0].RPC)
 		if err := foreign.TryStart(30 * time.Second); err == nil || !strings.Contains(err.Error(), id) ||
 			!strings.Contains(err.Error(), "correct --seeds") {
-			t.Errorf("a node of another cluster: %v, want an error that names this one and what to do", err)
+			t.Errorf("a node of another cluster: %v, want an error with this cluster and advice", err)
 		}
 	})
 	t.Run("a copy of a node", func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestThreeNodes(t *testing.T) {
 		}
 		n := NewAt(t, dir, "--seeds", c.seeds())
 		if err := n.TryStart(30 * time.Second); err == nil || !strings.Contains(err.Error(), "a copy") {
-			t.Errorf("a copy of a node: %v, want an error that says so", err)
+			t.Errorf("a copy of a node: %v, want an error about the copy", err)
 		}
 	})
 	t.Run("without its metadata", func(t *testing.T) {
@@ -138,8 +138,8 @@ func TestThreeNodes(t *testing.T) {
 	}
 }
 
-// TestNodeKilled kills one of three nodes while rows are written through the others: all rows must
-// be accepted, and no row may be lost or stored twice, also after the node's return.
+// TestNodeKilled kills one of three nodes while rows are written through the others. All rows must be accepted, and
+// no row may be lost or stored twice, also after the node's return.
 func TestNodeKilled(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3})

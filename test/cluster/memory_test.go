@@ -32,9 +32,9 @@ func highWater(t *testing.T, n *Node) int64 {
 	return 0
 }
 
-// TestSmallRowsDoNotTakeTheMemory sends bodies of tens of megabytes, a few kilobytes compressed,
-// with the smallest possible rows. The server must stay near its limits, store each body completely
-// or not at all, and report the reason.
+// TestSmallRowsDoNotTakeTheMemory sends bodies of tens of megabytes with the smallest possible rows, compressed to a
+// few kilobytes. The server must stay near its limits, store each body completely or not at all, and report the
+// reason.
 func TestSmallRowsDoNotTakeTheMemory(t *testing.T) {
 	const limit = 64 << 20
 	n := New(t, "--http-inflight-limit", "64MiB", "--shard-memory", "64MiB", "--log-level", "warn")
@@ -109,7 +109,7 @@ func TestSmallRowsDoNotTakeTheMemory(t *testing.T) {
 		}
 		wg.Wait()
 		t.Logf("body %d: at most %d MiB, idle %d", i, highWater(t, n)>>20, idle>>20)
-		// The rest is for the garbage collector: free memory that is not returned yet.
+		// The rest is for the garbage collector: free memory that is not returned to the system yet.
 		if most := highWater(t, n); most > idle+limit+(64<<20)+(256<<20) {
 			t.Errorf("body %d: the server had %d MiB, and %d when it was idle", i, most>>20, idle>>20)
 		}

@@ -18,8 +18,8 @@ import (
 
 // Spec describes a Cluster.
 type Spec struct {
-	// All is the number of nodes with every role; Meta, Shard and Router are the numbers of nodes
-	// with only that role.
+	// All is the number of nodes with every role. Meta, Shard and Router are the numbers of nodes with only that
+	// role.
 	All, Meta, Shard, Router int
 	// Replication is the number of replicas of a shard; 0 means 3 if there are enough nodes,
 	// otherwise 1.
@@ -34,7 +34,7 @@ type Spec struct {
 
 // Cluster is several nodes that will form one cluster.
 type Cluster struct {
-	// Nodes are all nodes: first those with every role, then meta, shard, router.
+	// Nodes are all nodes: first those with every role, then those with the role meta, shard, and router.
 	Nodes []*Node
 	// Metas, Shards and Routers are the nodes with that role.
 	Metas, Shards, Routers []*Node
@@ -77,7 +77,7 @@ func NewCluster(t testing.TB, spec Spec) *Cluster {
 	return c
 }
 
-// add prepares one more node; Seed must follow.
+// add prepares one more node. The caller must call Seed after it.
 func (c *Cluster) add(roles string) *Node {
 	name := fmt.Sprintf("n%d", len(c.Nodes)+1)
 	admin := freeAddr(c.t)
@@ -122,17 +122,16 @@ func (c *Cluster) Seed() {
 	}
 }
 
-// Move gives a stopped node another address for other nodes. They learn it from the node itself, or
-// from Seed.
+// Move gives a stopped node another address for other nodes. They get it from the node itself, or from Seed.
 func (n *Node) Move() {
 	n.RPC = freeAddr(n.t)
 	n.set("--rpc-addr", n.RPC)
 }
 
-// Use makes the node run another program, from its next start on.
+// Use makes the node run another program after its next start.
 func (n *Node) Use(bin string) { n.bin = bin }
 
-// By makes a command run the program, from its next start on. The command must become that program.
+// By makes a command run the program after its next start. The command must replace itself by that program.
 func (n *Node) By(command ...string) { n.wrap = command }
 
 // Keep gives a node that was not started another data folder.
@@ -141,9 +140,9 @@ func (n *Node) Keep(dir string) {
 	n.set("--data-dir", dir)
 }
 
-// Within makes a node of a Cluster listen on another host of this machine, at ports that are free
-// there. A command runs it, such as one that enters a network namespace. Seed must follow. Other
-// machines could reach the node, so the cluster has a secret.
+// Within makes a node of a Cluster listen on another host of this machine, at ports that are free there. A command
+// runs it, such as one that enters a network namespace. The caller must call Seed after it. Other machines could
+// reach the node, so the cluster has a secret.
 func (n *Node) Within(host string, command ...string) {
 	n.cluster.Secret()
 	n.HTTP, n.RPC, n.Admin, n.wrap = "http://"+host+":4000", host+":4001", "http://"+host+":4002", command
@@ -152,16 +151,15 @@ func (n *Node) Within(host string, command ...string) {
 	n.set("--admin-addr", host+":4002")
 }
 
-// Between makes other nodes reach a node that is Within a host at another address of that host.
-// Seed must follow.
+// Between makes other nodes use another address of the host of a node that Within has moved. The caller must call
+// Seed after it.
 func (n *Node) Between(host string) {
 	n.between = host + ":4001"
 	n.set("--rpc-addr", "0.0.0.0:4001")
 	n.set("--advertise-addr", n.between)
 }
 
-// Secret gives all nodes the secret of the cluster, from their next start on, and returns the file
-// with the secret.
+// Secret gives all nodes the secret of the cluster, from their next start, and returns the file with the secret.
 func (c *Cluster) Secret() string {
 	c.t.Helper()
 	file := filepath.Join(c.dir, secret.FileName)
@@ -288,9 +286,8 @@ func (c *Cluster) ClusterID() string {
 	return first
 }
 
-// Generous returns how long to wait for an action that takes at most d on an idle machine: three
-// times as long, if that is not more than two minutes. If the action must happen, the limit matters
-// only for a failure.
+// Generous returns how long to wait for an action that takes at most d on an idle machine: three times as long, but
+// at most two minutes. If the action must happen, the limit matters only if it fails.
 func Generous(d time.Duration) time.Duration { return max(d, min(3*d, 2*time.Minute)) }
 
 // Eventually waits until check returns nil, and fails the test with its last error if that takes

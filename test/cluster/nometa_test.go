@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestRestartWithoutMajority restarts a router and a shard node while most voters of the metadata
-// group are down: rows of existing tables must be written and read, each once, and requests that
-// need the metadata must be refused at once, with the reason.
+// TestRestartWithoutMajority restarts a router and a shard node while most voters of the metadata group are down.
+// Rows of existing tables must be written and read, each once. Requests that need the metadata must be refused at
+// once, with the reason.
 func TestRestartWithoutMajority(t *testing.T) {
 	c := NewCluster(t, Spec{Meta: 3, Shard: 1, Router: 1})
 	c.Start()
@@ -17,7 +17,7 @@ func TestRestartWithoutMajority(t *testing.T) {
 	if err := ingest(router, "t", 0, 10); err != nil {
 		t.Fatal(err)
 	}
-	// A majority created the table, and the remaining member need not belong to it.
+	// A majority created the table. The remaining member need not be part of it.
 	const applied = `cordwood_raft_applied_index{group="meta"}`
 	made := c.Metas[1].metric(t, applied)
 	made = max(made, c.Metas[2].metric(t, applied))
@@ -54,7 +54,7 @@ func TestRestartWithoutMajority(t *testing.T) {
 		}
 	}
 	if err == nil || !strings.Contains(err.Error(), "more than half of its voters must be up") {
-		t.Errorf("rows of a new table: %v, want what is missing", err)
+		t.Errorf("rows of a new table: %v, want the reason", err)
 	}
 	c.Metas[1].Start()
 	for deadline := time.Now().Add(Generous(30 * time.Second)); ; {

@@ -32,7 +32,7 @@ func putBack(t *testing.T, n *Node, folder string) (aside string) {
 	return aside
 }
 
-// refused starts a node and waits until it has ended with a text that contains words.
+// refused starts a node and waits until it has ended with a log that contains words.
 func refused(t *testing.T, n *Node, words ...string) {
 	t.Helper()
 	n.Launch()
@@ -41,14 +41,14 @@ func refused(t *testing.T, n *Node, words ...string) {
 	}
 	for _, w := range words {
 		if !strings.Contains(n.Log(), w) {
-			t.Fatalf("node %s does not say %q:\n%s", n.Name, w, n.Log())
+			t.Fatalf("node %s does not log %q:\n%s", n.Name, w, n.Log())
 		}
 	}
 }
 
-// TestFolderOfBefore replaces a node's data folder with an older copy. The node must be refused
-// with a clear text, however often it is started, also while the metadata have no leader. The
-// others must lose nothing, and both solutions must work.
+// TestFolderOfBefore replaces a node's data folder with an older copy. The node must be refused with a clear text,
+// however often it is started, also while the metadata group has no leader. The other nodes must lose nothing. Both
+// remedies in the text must work.
 func TestFolderOfBefore(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3})
@@ -80,7 +80,7 @@ func TestFolderOfBefore(t *testing.T) {
 	refused(t, last, "is older than the cluster knows it")
 	if status, err := command(t, "cluster", "status", "--server", a.HTTP); err != nil ||
 		!strings.Contains(status, "was refused when it started: the data folder") {
-		t.Errorf("the status does not say that the node was refused: %v\n%s", err, status)
+		t.Errorf("the status does not report that the node was refused: %v\n%s", err, status)
 	}
 	if err := wantRows(a, "t", 10); err != nil {
 		t.Error(err)
@@ -92,7 +92,7 @@ func TestFolderOfBefore(t *testing.T) {
 	if err := wantRows(last, "t", 10); err != nil {
 		t.Error(err)
 	}
-	// With an empty folder it is a new node, and takes the place of the former one.
+	// With an empty folder the node is a new one, and replaces the former one.
 	last.Stop()
 	putBack(t, last, old)
 	refused(t, last, "is older than the cluster knows it")
@@ -104,7 +104,7 @@ func TestFolderOfBefore(t *testing.T) {
 	Eventually(t, 3*time.Minute, func() error {
 		status, err := command(t, "cluster", "status", "--server", a.HTTP)
 		if err == nil && strings.Contains(status, id.NodeID) {
-			err = fmt.Errorf("the former node is still there:\n%s", status)
+			err = fmt.Errorf("the former node is still listed:\n%s", status)
 		}
 		return err
 	})
@@ -120,8 +120,8 @@ func TestFolderOfBefore(t *testing.T) {
 	}
 }
 
-// TestClonedFolder starts a copy of a node's data folder while the node runs: the copy must be
-// refused while the node answers, and the node must end if the copy has continued.
+// TestClonedFolder starts a copy of a node's data folder while the node runs. The copy must be refused while the node
+// answers, and the node must end if the copy has continued.
 func TestClonedFolder(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3})
@@ -134,11 +134,11 @@ func TestClonedFolder(t *testing.T) {
 	c.Nodes = c.Nodes[:3]
 	clone.set("--seeds", c.seeds())
 	clone.Keep(copied)
-	// The seed list contains the node itself, so the copy asks it.
+	// The seed list contains the node itself, so the copy connects to it.
 	refused(t, clone, "one of the data folders is a copy of the other")
 
-	// The node is suspended, like a paused machine. The earlier copy must be refused nevertheless,
-	// and a present copy must take the node's place.
+	// The node is suspended, like a paused machine. An earlier copy must still be refused, and a current copy must
+	// replace the node.
 	last.Pause()
 	refused(t, clone, "is older than the cluster knows it")
 	clone.Keep(copyFolder(t, last))
@@ -159,8 +159,8 @@ func TestClonedFolder(t *testing.T) {
 	}
 }
 
-// TestOldFolderLetIn accepts an older copy of a data folder: shards that are only there must
-// continue, and shards with other replicas must be rebuilt from those.
+// TestOldFolderLetIn readmits an older copy of a data folder. Shards without other replicas must continue, and shards
+// with other replicas must be rebuilt from those.
 func TestOldFolderLetIn(t *testing.T) {
 	t.Parallel()
 	for _, replication := range []int{1, 3} {
@@ -183,7 +183,7 @@ func TestOldFolderLetIn(t *testing.T) {
 		refused(t, last, "is older than the cluster knows it", "cordwood recover --group node")
 		args := []string{"recover", "--group", "node", "--data-dir", last.Dir}
 		if _, err := command(t, args...); err == nil || !strings.Contains(err.Error(), "--accept-data-loss") {
-			t.Errorf("it is done without being accepted: %v", err)
+			t.Errorf("the folder was readmitted without --accept-data-loss: %v", err)
 		}
 		mustCommand(t, append(args, "--accept-data-loss")...)
 		last.Start()
@@ -191,7 +191,7 @@ func TestOldFolderLetIn(t *testing.T) {
 			Eventually(t, 2*time.Minute, func() error {
 				kept, err := filepath.Glob(filepath.Join(last.Dir, "shards", "*.diverged-*"))
 				if err == nil && len(kept) == 0 {
-					err = fmt.Errorf("no replica was made anew")
+					err = fmt.Errorf("no replica was rebuilt")
 				}
 				return err
 			})
@@ -209,7 +209,7 @@ func TestOldFolderLetIn(t *testing.T) {
 			}
 		}
 		last.Stop()
-		last.Start() // it is accepted once, and is the newest copy from then on
+		last.Start() // it is readmitted once, and then has the newest mark
 		c.Kill()
 	}
 }

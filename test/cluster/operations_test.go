@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestOperationsUnderLoad moves shards and tables, empties a node and removes a dead one, while
-// requests with keys are sent, and kills the leader of the metadata in the middle. Each operation
-// must end as done, and every acknowledged row must be stored once.
+// TestOperationsUnderLoad moves shards and tables, drains a node and removes a dead one, while requests with keys are
+// sent. In the middle it kills the leader of the metadata. Each operation must end as done, and every acknowledged
+// row must be stored once.
 func TestOperationsUnderLoad(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3, Shard: 1, Replication: 3, Shards: 2})
@@ -142,7 +142,7 @@ func TestOperationsUnderLoad(t *testing.T) {
 	}
 	if !has {
 		id := start(fmt.Sprintf(`{"kind":"shard-move","shard":%d,"from":%q,"to":%q}`, shard, name(c.Nodes[1]), name(extra)))
-		// Whichever node leads the metadata, one of these is killed and restarted.
+		// Kill and restart a node that may lead the metadata.
 		c.Nodes[2].Kill()
 		c.Nodes[2].Start()
 		end(id)
@@ -155,7 +155,7 @@ func TestOperationsUnderLoad(t *testing.T) {
 	end(id)
 	if where := user.Rows(t, "SELECT count(*), count(DISTINCT n) FROM app"); fmt.Sprint(where[0][0]) != fmt.Sprint(
 		where[0][1]) {
-		t.Errorf("after a move with the rows there are %v of %v rows", where[0][0], where[0][1])
+		t.Errorf("after a move with the rows, %v of %v rows exist", where[0][0], where[0][1])
 	}
 	end(start(`{"kind":"shard-add","count":1,"replicas":1}`))
 	close(stop)

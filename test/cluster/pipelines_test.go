@@ -211,7 +211,7 @@ transform:
 		t.Errorf("%+v, %v", ddl, err)
 	}
 
-	// A dry run stores nothing.
+	// A dry run stores no rows.
 	must(t, n, "POST", "/v1/pipelines/_dryrun?trace=true&table=dry",
 		`{"pipeline_name":"px","data_type":"text/plain","data":"h 1700000000 1 x"}`, "Content-Type", "application/json")
 	sameRows(t, n, `SELECT count(*) FROM information_schema.tables WHERE table_name LIKE 'dry%'`, `[[0]]`)
@@ -288,16 +288,15 @@ func TestRejectsAndReplay(t *testing.T) {
 	_, since, _ := strings.Cut(out, "--since '")
 	since, _, _ = strings.Cut(since, "'")
 	if since == "" {
-		t.Errorf("no time to begin at the next time in %q", out)
+		t.Errorf("no start time for the next replay in %q", out)
 	}
 	must(t, n, "POST", "/v1/ingest?table=px&pipeline_name=svc_identity&skip_error=true&on_reject=drop", "[7]",
 		"Content-Type", "application/json")
 	sameRows(t, n, kept, want)
 }
 
-// TestReplaysAtOnce runs several replays at the same time, while records are rejected, and kills
-// some of them: every record must be stored once. A record that fails again must not be stored in
-// part.
+// TestReplaysAtOnce runs several replays at the same time, while records are rejected, and kills some of them. Every
+// record must be stored once. A record that fails again must not be stored in part.
 func TestReplaysAtOnce(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -479,8 +478,8 @@ func TestUploadsRace(t *testing.T) {
 		`[[40,40,40]]`)
 }
 
-// TestNewVersionIsUsedAtOnce uploads while others ingest: no request that begins after the answer
-// to an upload may use an older version.
+// TestNewVersionIsUsedAtOnce uploads a pipeline while others ingest. No request that starts after the answer to an
+// upload may use an older version.
 func TestNewVersionIsUsedAtOnce(t *testing.T) {
 	t.Parallel()
 	n := New(t)

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// Ports of servers are below those that the system gives to clients: one of those might be taken
-// while its server is down. For the same reason every process that runs tests has its own block of
-// ports. A lock on a file, which lasts as long as the process, protects the block.
+// Ports of servers are below the range that the system assigns to clients, because one of those might be taken while
+// its server is down. For the same reason, every process that runs tests has its own block of ports. A lock on a
+// file, held until the process ends, protects the block.
 const (
 	firstPort     = 12_000
 	portsInABlock = 1_000
@@ -81,7 +81,7 @@ func takeBlock() error {
 		if err != nil {
 			return fmt.Errorf("lock a block of ports: %w", err)
 		}
-		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil { //nolint:gosec // a file descriptor
+		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil { //nolint:gosec // a descriptor
 			ports.lock, ports.first, ports.taken = f, firstPort+i*portsInABlock, map[int]bool{}
 			return nil
 		}

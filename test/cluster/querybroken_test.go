@@ -24,7 +24,7 @@ func (s *spread) wantNoFiles(t *testing.T) {
 					return nil //nolint:nilerr // the file has just been removed
 				}
 				if info, err := e.Info(); err == nil && info.Size() > 0 {
-					return fmt.Errorf("%s is left", path)
+					return fmt.Errorf("%s still exists", path)
 				}
 				return nil
 			})
@@ -36,8 +36,7 @@ func (s *spread) wantNoFiles(t *testing.T) {
 	})
 }
 
-// wantError checks that a statement fails through a node with status 503 and a text that contains
-// says.
+// wantError checks that a statement fails through a node with status 503 and an error that contains says.
 func wantError(t *testing.T, a *Answer, code int, says ...string) {
 	t.Helper()
 	if a.Status != http.StatusServiceUnavailable || a.Header.Get("x-svc-err-code") != strconv.Itoa(code) {
@@ -45,14 +44,14 @@ func wantError(t *testing.T, a *Answer, code int, says ...string) {
 	}
 	for _, text := range says {
 		if !strings.Contains(string(a.Body), text) {
-			t.Errorf("the error does not say %q: %s", text, a.Body)
+			t.Errorf("the error does not contain %q: %s", text, a.Body)
 		}
 	}
 }
 
-// TestQueryProcessLostOverNodes kills the query process of a node while statements of all kinds
-// wait for it, on a node that runs a part and on the coordinating node. The statements must fail
-// with the name of the node, and succeed when repeated at once.
+// TestQueryProcessLostOverNodes kills the query process of a node while statements of all kinds wait for it, on a
+// node that runs a part and on the coordinating node. The statements must fail with the name of the node, and succeed
+// when they are repeated at once.
 func TestQueryProcessLostOverNodes(t *testing.T) {
 	t.Parallel()
 	s := newSpread(t, 1, 360_000, "--query-threads", "1", "--query-max-concurrent", "64",
@@ -90,9 +89,9 @@ func TestQueryProcessLostOverNodes(t *testing.T) {
 	s.wantNoFiles(t)
 }
 
-// TestMemoryOverNodes runs statements that need more memory than one of three nodes has, for its
-// part or for the last step. They must fail with the name of the node, leave nothing behind, and
-// the node must answer other statements at once.
+// TestMemoryOverNodes runs statements that need more memory than one of three nodes has, for its part or for the last
+// step. They must fail with the name of the node, leave no files behind, and the node must answer other statements at
+// once.
 func TestMemoryOverNodes(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3, Replication: 1, Shards: 6, Args: []string{"--query-threads", "1"}})
@@ -128,9 +127,9 @@ func TestMemoryOverNodes(t *testing.T) {
 	s.wantNoFiles(t)
 }
 
-// TestSpillDiskFullOverNodes fills the disk with the temporary files of queries. Statements that
-// need such files must fail with the name of the node and leave nothing behind. Other statements
-// must succeed, and so must these when there is room.
+// TestSpillDiskFullOverNodes fills the disk with the temporary files of queries. Statements that need such files must
+// fail with the name of the node and leave no files behind. Other statements must succeed, and so must these once
+// there is free space.
 func TestSpillDiskFullOverNodes(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -192,7 +191,7 @@ func TestSpillDiskFullOverNodes(t *testing.T) {
 	Eventually(t, 10*time.Second, func() error { // the first statement may use a process that was killed
 		rows, err := s.Nodes[0].Query(fetched)
 		if err == nil && fmt.Sprint(rows) != fmt.Sprintf("[[%d]]", s.rows) {
-			t.Errorf("with room: %v", rows)
+			t.Errorf("with free space: %v", rows)
 		}
 		return err
 	})

@@ -20,7 +20,7 @@ var (
 	faultRounds = flag.Int("faults.rounds", 1, "rounds of TestAnswersUnderFaults")
 )
 
-// The rows of the table grown: writer w writes the rows k = 0, 1, 2 and so on, at ascending times.
+// These are the rows of the table grown: writer w writes the rows k = 0, 1, 2 and so on, at ascending times.
 const (
 	grownWriters = 4
 	grownBatch   = 300
@@ -49,7 +49,7 @@ func (g *grown) one(r *rand.Rand) *Node {
 // write appends rows of one writer until stop is closed. It repeats a batch until it is
 // acknowledged.
 func (g *grown) write(t *testing.T, w int, seed uint64) {
-	r := rand.New(rand.NewPCG(seed, uint64(w))) //nolint:gosec // it is small
+	r := rand.New(rand.NewPCG(seed, uint64(w))) //nolint:gosec // small
 	for batch := 0; ; batch++ {
 		var body bytes.Buffer
 		first := g.sent[w].Load()
@@ -130,7 +130,7 @@ func byWriter(rows [][]any, b *bounds) error {
 	for _, r := range rows {
 		w, n := numberIn(r[0]), numberIn(r[1])
 		if w < 0 || w >= grownWriters || seen[w] {
-			return fmt.Errorf("writer %v comes twice or does not exist", r[0])
+			return fmt.Errorf("writer %v is listed twice or does not exist", r[0])
 		}
 		seen[w] = true
 		if err := within(fmt.Sprint("the count of writer ", w), n, b.least[w], b.most[w]); err != nil {
@@ -160,7 +160,7 @@ func newestOf(w, limit int64) func(rows [][]any, b *bounds) error {
 		for _, r := range rows {
 			k := numberIn(r[0])
 			if k >= last {
-				return fmt.Errorf("%d comes behind %d", k, last)
+				return fmt.Errorf("%d comes after %d", k, last)
 			}
 			last, have[k] = k, true
 		}
@@ -180,7 +180,7 @@ func eachOf(w int64, meets func(k int64) bool) func(rows [][]any, b *bounds) err
 		for _, r := range rows {
 			k := numberIn(r[0])
 			if have[k] || !meets(k) || k >= b.most[w] {
-				return fmt.Errorf("%d is there twice, or should not be", k)
+				return fmt.Errorf("%d is listed twice, or should not be listed", k)
 			}
 			have[k] = true
 		}
@@ -266,17 +266,17 @@ func (g *grown) ask(t *testing.T, seed uint64, answered, partial *atomic.Int64) 
 	}
 }
 
-// TestAnswersUnderFaults runs statements of all kinds while writers append, nodes are killed and
-// suspended, and the table gets other shards and columns. Each answer that is not partial must have
-// all rows that were acknowledged before the request, and none that was not sent. A program that
-// was built with the race detector must not report a race.
+// TestAnswersUnderFaults runs statements of all kinds while writers append, nodes are killed and suspended, and the
+// table gets other shards and columns. Each answer that is not partial must have all rows that were acknowledged
+// before the request, and no row that was not sent. If the program was built with the race detector, it must not
+// report a race.
 func TestAnswersUnderFaults(t *testing.T) {
 	t.Parallel()
 	seed := *faultSeed
 	if seed == 0 {
 		seed = rand.Uint64() >> 32
 	}
-	t.Logf("again: -faults.seed %d", seed)
+	t.Logf("repeat with: -faults.seed %d", seed)
 	g := &grown{
 		Cluster: NewCluster(t, Spec{All: 3, Replication: 3, Shards: 6, Args: []string{
 			"--query-threads", "1", "--query-max-concurrent", "16", "--shard-flush-age", "2s",
@@ -292,7 +292,7 @@ func TestAnswersUnderFaults(t *testing.T) {
 		g.wg.Go(func() { g.write(t, w, seed) })
 	}
 	for i := range 3 {
-		g.wg.Go(func() { g.ask(t, seed+uint64(i), &answered, &partial) }) //nolint:gosec // it is small
+		g.wg.Go(func() { g.ask(t, seed+uint64(i), &answered, &partial) }) //nolint:gosec // small
 	}
 	defer func() {
 		close(g.stop)

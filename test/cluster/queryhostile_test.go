@@ -35,10 +35,9 @@ func numbered(n int, format string) string {
 	return strings.Join(list, ", ")
 }
 
-// TestHostileSizesOverNodes sends statements with the maximum number of groups, values, rows or
-// texts, over three nodes with little memory, and a thousand dashboards at once. Each must be
-// answered, or refused with a reason. The memory of servers and query processes must stay limited,
-// and nothing may be left behind.
+// TestHostileSizesOverNodes sends statements with the maximum number of groups, values, rows or texts to three nodes
+// with little memory, and a thousand dashboards at once. Each must be answered, or refused with a reason. The memory
+// of servers and query processes must stay limited, and no files may be left behind.
 func TestHostileSizesOverNodes(t *testing.T) {
 	t.Parallel()
 	const queryMemory = 128 << 20
@@ -52,7 +51,7 @@ func TestHostileSizesOverNodes(t *testing.T) {
 	}
 	for _, q := range []struct {
 		name, sql string
-		refusal   string // with 400; empty: it is answered, or fails for lack of memory
+		refusal   string // the error with status 400; if empty, it is answered or fails for lack of memory
 	}{
 		{"groups", "SELECT m, count(*) FROM spread GROUP BY m", ""},
 		{"first groups", "SELECT m, count(*) AS n FROM spread GROUP BY m ORDER BY n DESC, m LIMIT 10", ""},
@@ -104,21 +103,21 @@ func TestHostileSizesOverNodes(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	t.Logf("%d dashboards were answered, %d may try again", answered.Load(), busy.Load())
+	t.Logf("%d dashboards were answered, %d were refused with Retry-After", answered.Load(), busy.Load())
 	if other.Load() > 0 || answered.Load() == 0 {
-		t.Errorf("%d dashboards were answered, %d were refused without a time to try again", answered.Load(), other.Load())
+		t.Errorf("%d dashboards were answered, %d were refused without Retry-After", answered.Load(), other.Load())
 	}
 	s.awaitIdle(t)
 	s.wantNoFiles(t)
 	for _, n := range s.Nodes {
-		// The partial results of a query are limited to 64 MiB, those of all queries to 256 MiB.
+		// The partial results of one query are limited to 64 MiB, and those of all queries to 256 MiB.
 		if most := mostMemory(n.Pid()); most > idle[n]+512<<20 {
-			t.Errorf("server %s had %d MiB, and %d before", n.Name, most>>20, idle[n]>>20)
+			t.Errorf("server %s used %d MiB, and %d before", n.Name, most>>20, idle[n]>>20)
 		}
 		for _, pid := range n.workers() {
-			// What functions allocate past the engine's limit has 512 MiB.
+			// 512 MiB are for memory that functions allocate outside of the engine's limit.
 			if most := mostMemory(pid); most > queryMemory+512<<20+128<<20 {
-				t.Errorf("a query process of %s had %d MiB", n.Name, most>>20)
+				t.Errorf("a query process of %s used %d MiB", n.Name, most>>20)
 			}
 		}
 		Eventually(t, 30*time.Second, func() error {

@@ -191,11 +191,11 @@ func (n *Node) hold(t testing.TB) (release func()) {
 	}
 }
 
-// during sends all statements at once through a node, with and without partial answers. While the
-// victim works on them it calls broken, and then returns the answers.
+// during sends all statements at once through a node, with and without partial answers. While the victim works on
+// them it calls broken. Then it returns the answers.
 func (s *spread) during(t *testing.T, user, victim *Node, broken func()) (out []missed) {
 	t.Helper()
-	for _, st := range spreadStatements { // starts the processes, and fills the caches of statements
+	for _, st := range spreadStatements { // start the processes, and fill the caches of statements
 		user.Rows(t, st.sql)
 	}
 	release := victim.hold(t)
@@ -219,7 +219,7 @@ func (s *spread) during(t *testing.T, user, victim *Node, broken func()) (out []
 		}
 	}
 	last, same := "", 0
-	// await waits until so many statements are under way, and nothing has changed in so many looks.
+	// await waits until the given number of statements run, and nothing has changed in the given number of checks.
 	await := func(statements, looks int) {
 		Eventually(t, 20*time.Second, func() error {
 			all := s.listed(t, user)
@@ -240,13 +240,13 @@ func (s *spread) during(t *testing.T, user, victim *Node, broken func()) (out []
 				for _, a := range out {
 					early += fmt.Sprintf("; %s: %d %.100s", a.statement.name, a.Status, a.Body)
 				}
-				return fmt.Errorf("%d statements are under way: %v; answered: %s", main, all, early)
+				return fmt.Errorf("%d statements are running: %v; answered: %s", main, all, early)
 			}
 			return nil
 		})
 	}
-	// A node that does not answer a statement for the newest rows is asked again, and its process is replaced if it does
-	// not stop the first one. So that statement is sent last.
+	// A node that does not answer a statement for the newest rows gets it again, and its process is replaced if it
+	// does not stop the first one. So this statement is sent last.
 	for i := range spreadStatements {
 		if spreadStatements[i].name != "newest" {
 			send(&spreadStatements[i])
@@ -316,9 +316,8 @@ func TestNodeLostDuringQueries(t *testing.T) {
 	}
 }
 
-// checkWhole checks for complete answers. An answer may be partial if that was allowed and other
-// statements have found that a shard lacks a leader for longer than usual, but most must be
-// complete.
+// checkWhole checks for complete answers. An answer may be partial if that was allowed and other statements have
+// found that a shard has had no leader for longer than usual. But most answers must be complete.
 func checkWhole(t *testing.T, answers []missed, ids []int) {
 	t.Helper()
 	partial := 0
@@ -402,7 +401,7 @@ func (s *spread) left(t *testing.T, user *Node) (ids []int) {
 	t.Helper()
 	a, err := user.Do("POST", "/v1/sql?allow_partial=true&sql="+url.QueryEscape("SELECT id FROM spread"), nil)
 	if err != nil || a.Status != 200 {
-		t.Fatalf("rows that are left: %v, %v", a, err)
+		t.Fatalf("remaining rows: %v, %v", a, err)
 	}
 	rows, err := rowsOf(a)
 	if err != nil {
@@ -417,7 +416,7 @@ func (s *spread) left(t *testing.T, user *Node) (ids []int) {
 	}
 	slices.Sort(ids)
 	if len(ids) == 0 || len(ids) >= s.rows {
-		t.Fatalf("%d of %d rows are left", len(ids), s.rows)
+		t.Fatalf("%d of %d rows remain", len(ids), s.rows)
 	}
 	return ids
 }
@@ -457,10 +456,11 @@ func TestTableReplacedDuringQueries(t *testing.T) {
 		case first == nil:
 			ofFirst++
 		default:
-			t.Errorf("the answer is of neither table: %v; %v", first, second)
+			t.Errorf("the answer belongs to neither table: %v; %v", first, second)
 		}
 	}
-	t.Logf("%d answers are of the first table, %d of the second, %d are errors or partial", ofFirst, ofSecond, failed)
+	t.Logf("%d answers belong to the first table, %d to the second, and %d are errors or "+
+		"partial", ofFirst, ofSecond, failed)
 	if ofFirst+ofSecond == 0 {
 		t.Error("no statement was answered")
 	}

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// slowly is an expression of the table spread that takes some ten microseconds a row. A batch of rows, after which
-// the engine checks whether it has to stop, takes some 20 ms.
+// slowly is an expression on the table spread that takes some ten microseconds per row. The engine checks whether it
+// has to stop after each batch of rows, which takes some 20 ms.
 const slowly = "length(regexp_replace(regexp_replace(left(m, 16), '.', 'abc', 'g'), '.', 'de', 'g'))"
 
-// TestStopOverNodes ends long statements on three nodes: the client disconnects, the time limit is
-// reached, or KILL. All nodes must remove the statement from their lists, and their query processes
-// may continue for at most 100 ms.
+// TestStopOverNodes ends long statements on three nodes: the client disconnects, the time limit is exceeded, or KILL
+// is run. All nodes must remove the statement from their lists, and their query processes may continue for at most
+// 100 ms.
 func TestStopOverNodes(t *testing.T) {
 	t.Parallel()
 	s := newSpread(t, 1, 900_000, "--query-threads", "1")
@@ -64,7 +64,7 @@ func TestStopOverNodes(t *testing.T) {
 	} {
 		for way, end := range ways {
 			if way == "time is up" && kind != "pairs" {
-				continue // it ends the same calls
+				continue // it would end the same calls
 			}
 			t.Run(kind+", "+way, func(t *testing.T) {
 				nodes, other := map[string]int{"hauled": 0, "rows": 1}[kind]
@@ -79,7 +79,7 @@ func TestStopOverNodes(t *testing.T) {
 				used := time.Duration(s.ticks()-before) * 10 * time.Millisecond
 				t.Logf("all idle after %s, and %s of CPU", time.Since(ended), used)
 				if used > 3*100*time.Millisecond {
-					t.Errorf("the query processes worked on for %s", used)
+					t.Errorf("the query processes continued for %s", used)
 				}
 				if way == "KILL" {
 					wantFailure(t, a, 400, 1005, "killed by")
@@ -104,6 +104,6 @@ func TestStopOverNodes(t *testing.T) {
 		s.awaitIdle(t)
 	})
 	if got := fmt.Sprint(user.workers(), s.Nodes[1].workers(), s.Nodes[2].workers()); got != processes {
-		t.Errorf("processes %s, before the statements %s", got, processes)
+		t.Errorf("processes %s, before the statements: %s", got, processes)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestRecoverAll loses two of three nodes with their folders. One command must make the third node
-// serve everything again, and empty nodes must join it in place of the lost ones.
+// TestRecoverAll loses two of three nodes with their folders. One command must make the third node serve all groups
+// again, and empty nodes must replace the lost ones.
 func TestRecoverAll(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3, Shards: 3})
@@ -43,7 +43,7 @@ func TestRecoverAll(t *testing.T) {
 	}
 	plan, err := command(t, args...)
 	if err == nil || !strings.Contains(err.Error(), "--accept-data-loss") {
-		t.Fatalf("it is done without being accepted: %v", err)
+		t.Fatalf("the recovery ran without --accept-data-loss: %v", err)
 	}
 	for _, group := range []string{"shard/1", "shard/2", "shard/3", "meta"} {
 		if !strings.Contains(plan, fmt.Sprintf("  %-9s recover  up to entry ", group)) {
@@ -52,7 +52,7 @@ func TestRecoverAll(t *testing.T) {
 	}
 	mustCommand(t, append(args, "--accept-data-loss")...)
 	if again := mustCommand(t, args...); !strings.Contains(again, "There is nothing to do here") {
-		t.Errorf("the second time it says:\n%s", again)
+		t.Errorf("the second run prints:\n%s", again)
 	}
 	a.Start()
 	for _, table := range tables {
@@ -75,8 +75,8 @@ func TestRecoverAll(t *testing.T) {
 	}
 }
 
-// TestRecoverAllOfTwo has two of three folders left: the better one is recovered, and the other one
-// must not continue as a separate group.
+// TestRecoverAllOfTwo keeps two of three folders. The better one is recovered, and the other one must not continue as
+// a separate group.
 func TestRecoverAllOfTwo(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3})
@@ -104,7 +104,7 @@ func TestRecoverAllOfTwo(t *testing.T) {
 	}
 	told, err := recoverAll(other, best)
 	if err != nil || !strings.Contains(told, "meta      retire   it was recovered in "+best.Dir) {
-		t.Fatalf("the other folder's member of the metadata is not set aside: %v\n%s", err, told)
+		t.Fatalf("the other folder's member of the metadata was not retired: %v\n%s", err, told)
 	}
 	// Either node may have the better copy of a shard, so they wait for each other.
 	for _, n := range []*Node{best, other} {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestRoundTrip sends random records and reads them back: each value must be exactly the value that
-// was sent, unless the answer was an error or contained a warning.
+// TestRoundTrip sends random records and reads them back. Each value must be exactly the value that was sent, unless
+// the answer was an error or contained a warning.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -55,7 +55,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 		record += "}"
-		table := fmt.Sprintf("t%d", i%50) // some of them exist already
+		table := fmt.Sprintf("t%d", i%50) // some of these tables exist already
 		a, err := n.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table="+table, strings.NewReader(record),
 			"Content-Type", "application/json")
 		if err != nil {
@@ -90,12 +90,12 @@ func TestRoundTrip(t *testing.T) {
 		got := n.Rows(t, fmt.Sprintf(`SELECT %s FROM %s WHERE id = %d`, strings.Join(names, ", "), table, i))
 		for k, v := range values {
 			if len(got) != 1 || !sameValue(v, fmt.Sprint(got[0][k])) {
-				t.Errorf("seed %d: %s in %s: %s was %v and is %v", seed, record, table, names[k], v, got)
+				t.Errorf("seed %d: %s in %s: %s was sent as %v and is %v", seed, record, table, names[k], v, got)
 			}
 		}
 	}
 	if stored < 60 || refused < 20 {
-		t.Errorf("%d stored, %d refused: the records do not belong to the test", stored, refused)
+		t.Errorf("%d stored, %d refused: the records do not suit the test", stored, refused)
 	}
 }
 

@@ -139,14 +139,14 @@ func TestSearches(t *testing.T) {
 		yes, no := conditionOf(t, text, columns), conditionOf(t, "-("+text+")", columns)
 		got := counts(t, n, yes, no, "("+yes+") AND ("+no+")")
 		if got[0]+got[1] != rows || got[2] != 0 {
-			t.Errorf("%s finds %d of %d rows, its opposite %d, both %d:\n%s\n%s", text, got[0], rows, got[1], got[2], yes, no)
+			t.Errorf("%s finds %d of %d rows, its negation %d, both %d:\n%s\n%s", text, got[0], rows, got[1], got[2], yes, no)
 		}
 		if got[0] > 0 {
 			found++
 		}
 	}
 	if found < len(searchTerms) {
-		t.Errorf("only %d of %d searches find anything", found, len(texts))
+		t.Errorf("only %d of %d searches find any row", found, len(texts))
 	}
 	searchFinds(t, n, columns)
 	tailSearch(t, n)

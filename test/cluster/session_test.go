@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestSession signs in with a cookie: another router of the cluster must accept it, and a change of
-// the password must end it.
+// TestSession signs in with a cookie. Another router of the cluster must accept the cookie, and a change of the
+// password must end the session.
 func TestSession(t *testing.T) {
 	t.Parallel()
 	users := filepath.Join(t.TempDir(), "users")
@@ -35,7 +35,7 @@ func TestSession(t *testing.T) {
 	wrong := ask("POST", "/v1/session", `{"user":"ann","password":"no"}`, 401, "")
 	nobody := ask("POST", "/v1/session", `{"user":"eve","password":"no"}`, 401, "")
 	if message(t, wrong) != message(t, nobody) {
-		t.Errorf("which half was wrong can be told: %s, %s", wrong.Body, nobody.Body)
+		t.Errorf("the answers differ for a wrong user and a wrong password: %s, %s", wrong.Body, nobody.Body)
 	}
 	ask("POST", "/v1/session", `{"user":"ann","password":"secret"}`, 403, "", "Origin", "http://evil.test")
 	in := ask("POST", "/v1/session", `{"user":"ann","password":"secret"}`, 204, "")

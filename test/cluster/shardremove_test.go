@@ -158,8 +158,8 @@ func (w *rowWriter) run(t *testing.T, stop <-chan struct{}) {
 	}
 }
 
-// check reads the rows: none may be missing that was acknowledged before, and none may be there
-// twice. A query may be refused while leaders are elected.
+// check reads the rows. No row that was acknowledged before may be missing, and none may be stored twice. A query may
+// be refused while leaders are elected.
 func (w *rowWriter) check() (asked bool, err error) {
 	acked := w.acked.Load()
 	rows, err := w.node.Query("SELECT count(*), count(DISTINCT n), count(*) FILTER (n < " + fmt.Sprint(acked) +
@@ -174,9 +174,9 @@ func (w *rowWriter) check() (asked bool, err error) {
 	return true, nil
 }
 
-// TestShardsRetired retires two shards while tables are written with keys and read, and kills the
-// coordinating node. The shard that has not taken keys must be retired; the other one is kept by a
-// cancellation while it waits until its keys are forgotten.
+// TestShardsRetired retires two shards while tables are written with keys and read, and kills the coordinating node.
+// The shard that has recorded no keys must be retired. The removal of the other one is cancelled while it waits until
+// its keys are forgotten, so that shard must stay.
 func TestShardsRetired(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3, Replication: 3, Shards: 3})
@@ -191,7 +191,7 @@ func TestShardsRetired(t *testing.T) {
 	user := calls.node
 	calls.done(calls.start(`{"kind":"shard-add","count":2}`))
 	const goes, stays = 4, 5
-	// Tables that have rows on the retiring shard and take no keys before they have left it.
+	// These tables have rows on the retiring shard, and take no keys until they have left it.
 	moved := map[string]string{"plain": "[4]", "spread": "[4,1]", "merged": "[4]", "former": "[4]"}
 	if _, err := user.Query("CREATE TABLE merged (n BIGINT, ts TIMESTAMP TIME INDEX, PRIMARY KEY (n)) WITH " +
 		"(append_mode='false')"); err != nil {
@@ -259,7 +259,7 @@ func TestShardsRetired(t *testing.T) {
 			}
 		})
 	}
-	wg.Go(func() { // also for the tables that leave, whose rows must not change
+	wg.Go(func() { // also for tables that are moved, whose rows must not change
 		want := map[string]int{"plain": before + 1, "spread": before + 1, "former": before + 1, "merged": before}
 		for {
 			for table, rows := range want {
@@ -286,7 +286,7 @@ func TestShardsRetired(t *testing.T) {
 		}
 	}
 	if states, _ := calls.shards(); states[goes] == "ok" {
-		t.Errorf("a shard that is being removed is shown as ok: %v", states)
+		t.Errorf("a shard that is being removed has the state ok: %v", states)
 	}
 	calls.await(waiting, "waiting for keys", func(op shownOperation) bool {
 		return strings.Contains(op.Reason, "remembers the Idempotency-Keys")
@@ -312,7 +312,7 @@ func TestShardsRetired(t *testing.T) {
 	}
 	if a, err := user.Do("POST", "/v1/cluster/operations", strings.NewReader(`{"kind":"shard-remove","shard":4}`)); err !=
 		nil || a.Status != http.StatusBadRequest || !strings.Contains(string(a.Body), "it was removed") {
-		t.Errorf("to take it away again: %v %v", a, err)
+		t.Errorf("remove it again: %v %v", a, err)
 	}
 	calls.done(calls.start(`{"kind":"shard-add","count":1,"replicas":1}`))
 	if states, _ := calls.shards(); states[6] == "" || states[goes] != "" || states[stays] != "retiring" {
@@ -326,7 +326,7 @@ func TestShardsRetired(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// A cancellation keeps the other shard, which then takes tables again.
+	// A cancelled removal keeps the other shard, which then takes tables again.
 	if a, err := user.Do("DELETE", fmt.Sprint("/v1/cluster/operations/", waiting), nil); err != nil ||
 		a.Status != http.StatusOK {
 		t.Fatalf("cancel: %v %v", a, err)

@@ -64,8 +64,8 @@ func (n *Node) awaitAnswer(t *testing.T, client *http.Client, sql, want string) 
 	}
 }
 
-// trusting returns a client that presents the certificates. It does not verify the certificate of
-// the server, which is a process of this test.
+// trusting returns a client that presents the certificates. It does not verify the server's certificate, because the
+// server is a process of this test.
 func trusting(t *testing.T, certificates ...tls.Certificate) (*http.Client, *tls.Config) {
 	t.Helper()
 	conf := &tls.Config{InsecureSkipVerify: true, Certificates: certificates}
@@ -92,7 +92,7 @@ func TestSyslog(t *testing.T) {
 		n.awaitAnswer(t, client, "SELECT count(*) FROM "+table, want)
 	}
 	n.awaitAnswer(t, client, "SELECT hour(svc_timestamp) FROM syslog WHERE hostname = 'web2'", "10") // 11 in Berlin
-	// The test does not wait for these messages.
+	// The test does not wait until these messages are stored.
 	sendTo(t, tcp, strings.Repeat(message, 1000), nil)
 	n.Stop()
 	n.Start()
@@ -205,10 +205,10 @@ func TestSyslogOfUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("the connection of one who may not write: %v, want its end", err)
+		t.Errorf("the connection of a user who may not write: %v, want its end", err)
 	}
 	bare := &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12} // with 1.3 it is refused later
 	if _, err := tls.Dial("tcp", strings.TrimPrefix(certified, "tls://"), bare); err == nil {
-		t.Error("a client without a certificate got in")
+		t.Error("a client without a certificate was accepted")
 	}
 }

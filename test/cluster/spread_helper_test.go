@@ -21,14 +21,14 @@ type spread struct {
 const spreadTable = "CREATE TABLE spread (ts TIMESTAMP(3) TIME INDEX, id BIGINT, host STRING, v BIGINT, m STRING) " +
 	"WITH (append_mode='true', partitions='6')"
 
-// newSpread starts a cluster with at least rows rows in the table spread, which has the columns ts,
-// id (from 0), host (seven values), v and m, a text that is almost unique.
+// newSpread starts a cluster with a table spread of at least rows rows. Its columns are ts, id (from 0), host (seven
+// values), v, and m, a text that is almost unique.
 func newSpread(t testing.TB, replication, rows int, args ...string) *spread {
 	t.Helper()
 	return fillSpread(t, NewCluster(t, Spec{All: 3, Replication: replication, Shards: 6, Args: args}), rows)
 }
 
-// fillSpread does what newSpread does, with a cluster that was not started.
+// fillSpread is newSpread for a cluster that was not started yet.
 func fillSpread(t testing.TB, c *Cluster, rows int) *spread {
 	t.Helper()
 	c.Start()
@@ -61,8 +61,8 @@ func (s *spread) rowsOn(t testing.TB, n *Node) int64 {
 	return numberIn(rows[0][0])
 }
 
-// spreadBody is the number of rows of one request: more than a router sends to one shard before it
-// takes the next one.
+// spreadBody is the number of rows of one request. It is more than a router sends to one shard before it takes the
+// next one.
 const spreadBody = 40_000
 
 // add adds rows to the table spread.
@@ -88,7 +88,7 @@ func (s *spread) addThrough(t testing.TB, through *Node, rows int) {
 
 // spreadRows returns rows of the table spread.
 func spreadRows(first, n int) []byte {
-	r := rand.New(rand.NewPCG(uint64(first), 7)) //nolint:gosec // it is not negative
+	r := rand.New(rand.NewPCG(uint64(first), 7)) //nolint:gosec // not negative
 	var b strings.Builder
 	for i := range n {
 		id := first + i
@@ -151,8 +151,8 @@ func (s *spread) ticks() (sum int) {
 	return sum
 }
 
-// awaitWork waits until a query runs on the given number of nodes, and returns its id. 0 means that
-// it runs on the node that received it, with rows that this node has fetched.
+// awaitWork waits until a query runs on the given number of nodes, and returns its id. 0 means that it runs on the
+// node that received it, over rows that this node has fetched.
 func (s *spread) awaitWork(t testing.TB, through *Node, nodes int) (id string) {
 	t.Helper()
 	if nodes == 0 {
@@ -193,12 +193,12 @@ func (s *spread) awaitIdle(t *testing.T) {
 				return fmt.Errorf("node %s: %v queries run", n.Name, v)
 			}
 		}
-		// Listing itself sometimes takes a tick.
+		// A listing sometimes takes a tick.
 		if now := s.ticks(); now > last+3 {
 			last, since = now, time.Now()
 		}
 		if time.Since(since) < 200*time.Millisecond {
-			return errors.New("the query processes have worked a moment ago")
+			return errors.New("the query processes used CPU a moment ago")
 		}
 		return nil
 	})

@@ -20,8 +20,8 @@ func (n *Node) sql(t *testing.T, params, sql string) *Answer {
 	return a
 }
 
-// TestLongLiterals finds doubles of 17 digits by the digits that they were sent with and are
-// printed with, in every kind of statement that has conditions.
+// TestLongLiterals finds doubles of 17 digits by the digits with which they were sent and are printed, in every kind
+// of statement that has conditions.
 func TestLongLiterals(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -50,7 +50,7 @@ func TestLongLiterals(t *testing.T) {
 				t.Errorf("%s: %s", condition, body)
 			}
 			if i > 1 {
-				continue // the limit of a client's tails
+				continue // the limit on tails of a client
 			}
 			lines := n.follow(t, "table=f&since=1000000h&where="+url.QueryEscape(condition))
 			if !lines.Scan() || !strings.Contains(lines.Text(), fmt.Sprintf(`"ts":"1970-01-01T00:00:00.00%dZ"`, 2*i+1)) {
@@ -206,7 +206,7 @@ func TestHostileQueries(t *testing.T) {
 		}
 	}
 	if got := fmt.Sprint(n.Rows(t, `SELECT a FROM t`)); got != "[[1]]" {
-		t.Errorf("after all that the table has %s, want [[1]]", got)
+		t.Errorf("after these statements the table has %s, want [[1]]", got)
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestTableThroughAnotherRouter sends rows through one router right after their table was created
-// through another. The rows must not be refused although this router does not know the table yet.
+// TestTableThroughAnotherRouter sends rows through one router right after their table was created through another.
+// The rows must not be refused although this router does not have the table yet.
 func TestTableThroughAnotherRouter(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{Meta: 3, Shard: 1, Router: 2})

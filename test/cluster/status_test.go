@@ -81,7 +81,7 @@ func (w *watch) until(t *testing.T, what string, ok func(clusterapi.Status) bool
 	})
 }
 
-// health returns the verdict without disks, which all nodes share with other programs.
+// health returns the verdict without problems of disks, which all nodes share with other programs.
 func health(s clusterapi.Status) string {
 	if s.Health == "degraded" && !slices.ContainsFunc(s.Problems, func(p clusterapi.Problem) bool {
 		return p.Severity == "warning" && !strings.HasPrefix(p.Text, "disks are")
@@ -105,9 +105,8 @@ func isOK(s clusterapi.Status) bool {
 	return health(s) == "ok" && !slices.ContainsFunc(s.Shards, func(sh clusterapi.Shard) bool { return sh.State != "ok" })
 }
 
-// TestStatusThroughChanges requests the verdict continuously while a node is added, killed, drained
-// and stopped. Nothing fails, so the state must never be broken, and a stopped node must count as
-// missing.
+// TestStatusThroughChanges requests the verdict continuously while a node is added, killed, drained and stopped.
+// Nothing fails permanently, so the state must never be broken, and a stopped node must count as missing.
 func TestStatusThroughChanges(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3})
@@ -141,7 +140,7 @@ func TestStatusThroughChanges(t *testing.T) {
 
 	w.at(c.Nodes[0], "killed")
 	c.Nodes[2].Kill()
-	w.until(t, "the killed node to be missed", func(s clusterapi.Status) bool {
+	w.until(t, "the killed node to be reported as missing", func(s clusterapi.Status) bool {
 		return health(s) == "degraded" && s.FailureTolerance == 0
 	})
 	w.at(c.Nodes[0], "started again")
@@ -150,7 +149,7 @@ func TestStatusThroughChanges(t *testing.T) {
 
 	w.at(c.Nodes[0], "stopping")
 	c.Nodes[1].signal(syscall.SIGTERM)
-	w.until(t, "the node to be missed", func(s clusterapi.Status) bool {
+	w.until(t, "the node to be reported as missing", func(s clusterapi.Status) bool {
 		return health(s) == "degraded" && s.FailureTolerance == 0
 	})
 	c.Nodes[1].awaitStop()
@@ -175,7 +174,7 @@ func TestStatusThroughChanges(t *testing.T) {
 		s := v.status
 		away := missing(s)
 		if slices.ContainsFunc(away, func(name string) bool { return name != gone[v.phase] }) {
-			continue // a running node has not reported for seconds, because the machine is overloaded
+			continue // a running node has not reported for seconds: the machine is overloaded
 		}
 		if s.Health == "broken" || s.FailureTolerance < 0 {
 			t.Errorf("nothing that existed has failed, and the verdict is:\n%s", w.faces[i])

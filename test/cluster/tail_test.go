@@ -44,8 +44,8 @@ func (n *Node) follow(t *testing.T, query string) *bufio.Scanner {
 	return lines
 }
 
-// TestTail follows a table from several times on while rows are written and flushed: every tail
-// must return every row once, stored and new ones.
+// TestTail follows a table from several start times while rows are written and flushed. Every tail must return every
+// row once, both stored and new rows.
 func TestTail(t *testing.T) {
 	t.Parallel()
 	n := New(t, "--shard-flush-age", "1s")
@@ -68,7 +68,7 @@ func TestTail(t *testing.T) {
 			}
 		})
 	}
-	// A tail that is never read must not delay others.
+	// A tail whose client never reads must not delay others.
 	stalled, err := net.Dial("tcp", strings.TrimPrefix(n.HTTP, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestTail(t *testing.T) {
 				}
 				if row.I != nil {
 					if seen[*row.I]++; seen[*row.I] > 1 {
-						t.Errorf("tail %d: row %d comes again", k, *row.I)
+						t.Errorf("tail %d: row %d is repeated", k, *row.I)
 					}
 				}
 			}
@@ -217,7 +217,7 @@ func TestDelete(t *testing.T) {
 	count("[[600 269700]]")
 	affected("DELETE FROM d WHERE host = 'h1'", "0")
 	affected("DELETE FROM d WHERE ts >= TIMESTAMP '2023-11-14 22:13:20.600'", "200")
-	insert(601, 602) // one of them again
+	insert(601, 602) // one of the deleted rows again
 	count("[[401 120401]]")
 	n.Stop() // flushes
 	n.Start()

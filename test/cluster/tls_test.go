@@ -76,8 +76,8 @@ func subject(addr string) (string, error) {
 	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Subject.CommonName, nil
 }
 
-// TestTLS runs both ports with TLS: users must get a renewed certificate without a restart, and the
-// internal port must accept only peers with a certificate.
+// TestTLS runs both ports with TLS. Users must get a renewed certificate without a restart, and the internal port
+// must accept only peers with a certificate.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	userDir, nodeDir := t.TempDir(), t.TempDir()
@@ -88,7 +88,7 @@ func TestTLS(t *testing.T) {
 	n.Start()
 	users := strings.TrimPrefix(n.HTTP, "https://")
 	if got, err := subject(users); err != nil || got != "first" {
-		t.Fatalf("the user port shows %q, %v", got, err)
+		t.Fatalf("the user port presents %q, %v", got, err)
 	}
 	selfSigned(t, userDir, "second")
 	for end := time.Now().Add(Generous(20 * time.Second)); ; {
@@ -97,7 +97,7 @@ func TestTLS(t *testing.T) {
 			break
 		}
 		if time.Now().After(end) {
-			t.Fatalf("after the renewal the user port shows %q, %v", got, err)
+			t.Fatalf("after the renewal the user port presents %q, %v", got, err)
 		}
 	}
 

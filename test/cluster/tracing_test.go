@@ -107,8 +107,8 @@ func hex(b []byte) string {
 	return out.String()
 }
 
-// TestTrace follows requests through processes of one role each: a traced request must be one trace
-// in all of them, and its id must be in the answer and in the log.
+// TestTrace follows requests through processes of one role each. A traced request must be one trace in all of them,
+// and its id must be in the answer and in the log.
 func TestTrace(t *testing.T) {
 	spans := collectSpans(t)
 	c := NewCluster(t, Spec{Meta: 1, Shard: 1, Router: 1, Shards: 1, Args: []string{
@@ -126,7 +126,7 @@ func TestTrace(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := a.Header.Get("X-Svc-Trace-Id"); got != trace {
-			t.Errorf("%s %s: the answer is of trace %q, want %s", method, path, got, trace)
+			t.Errorf("%s %s: the answer has trace %q, want %s", method, path, got, trace)
 		}
 		return a
 	}
@@ -153,10 +153,10 @@ func TestTrace(t *testing.T) {
 	for _, s := range all {
 		if parent := hex(s.ParentSpanId); s.Name == "POST /v1/ingest" {
 			if parent != "00f067aa0ba902b7" {
-				t.Errorf("the request lies in span %s, want the client's", parent)
+				t.Errorf("the parent of the request is span %s, want the client's", parent)
 			}
 		} else if _, ok := byID[parent]; !ok {
-			t.Errorf("%s of %s lies in a span that was not sent", s.Name, s.roles)
+			t.Errorf("the parent of %s of %s is a span that was not sent", s.Name, s.roles)
 		}
 	}
 
@@ -176,7 +176,7 @@ func TestTrace(t *testing.T) {
 	}
 	spans.await(t, failed, map[string]string{"POST /v1/ingest": "router"})
 	if log := router.Log(); !strings.Contains(log, "trace_id="+failed) {
-		t.Error("no line of the router's log names the trace of the failed request")
+		t.Error("no line of the router's log has the trace of the failed request")
 	}
 
 	// At this ratio, requests without a trace header are not traced.

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// widenedTables are tables whose column n becomes wider, with its types before and after. For each
-// there is a table NAME_plain that has the wider type from the beginning.
+// widenedTables are tables whose column n becomes wider, with its types before and after. For each there is a table
+// NAME_plain that has the wider type from the beginning.
 var widenedTables = []struct{ name, narrow, wide, options string }{
 	{"appended", "INT", "DOUBLE", ""},
 	{"larger", "TINYINT", "BIGINT", ""},
@@ -115,9 +115,9 @@ func widenTwins(t *testing.T, n *Node) {
 	}
 }
 
-// TestWidened widens columns of a server with rows in files and in memory, and then queries,
-// deletes, moves, backs up, restores and inspects: everything must be as in tables that had the
-// wider type from the beginning.
+// TestWidened widens columns of a server with rows in files and in memory, and then queries, deletes, moves, backs
+// up, restores and inspects them. The results must be the same as for tables that had the wider type from the
+// beginning.
 func TestWidened(t *testing.T) {
 	t.Parallel()
 	n := New(t, "--shards", "3")
@@ -125,7 +125,7 @@ func TestWidened(t *testing.T) {
 	repository := filepath.Join(t.TempDir(), "repository")
 	widenedTwins(t, n)
 	insertTwins(t, n, 0, false)
-	backUp(t, n, repository) // and so in files
+	backUp(t, n, repository) // so that the rows are in files
 	insertTwins(t, n, 1, false)
 
 	// The first fraction in a pipeline widens the column too, and tails receive it.
@@ -231,7 +231,7 @@ func TestWidenedReplicas(t *testing.T) {
 	away.Kill()
 	insertTwins(t, second, 1, false)
 	widenTwins(t, first)
-	insertTwins(t, second, 2, true) // it may learn of the definition only now
+	insertTwins(t, second, 2, true) // it may get the definition only now
 	sameTwins(t, "one node away", second, "")
 	away.Start()
 	sameTwins(t, "through the node that was away", away, "")
@@ -259,7 +259,7 @@ func TestWidenedReplicas(t *testing.T) {
 		}
 		sameTwins(t, what, away, params)
 	}
-	own("from the copies that caught up")
+	own("from the replicas that caught up")
 
 	// A node that lost its replica fetches it from the others, with values of both types.
 	insertTwins(t, second, 3, true)
@@ -275,7 +275,7 @@ func TestWidenedReplicas(t *testing.T) {
 		_, err := os.Stat(copied)
 		return err
 	})
-	own("from a copy that was made anew")
+	own("from a rebuilt replica")
 	c.Stop()
 	for _, n := range c.Nodes {
 		wantSound(t, n)

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestNumbersWiden sends integers and fractions of one field as clients do: in one body, in
-// several, and in many at once that race for a new table and for its columns. The rows must be
-// unchanged after a handoff to other shards, a start and a restore.
+// TestNumbersWiden sends integers and fractions of one field as clients do: in one body, in several, and in many
+// concurrent ones that race for a new table and its columns. The rows must be unchanged after a handoff to other
+// shards, a restart and a restore.
 func TestNumbersWiden(t *testing.T) {
 	t.Parallel()
 	n := New(t, "--shards", "3")
@@ -20,7 +20,7 @@ func TestNumbersWiden(t *testing.T) {
 	must(t, n, "POST", ingest+"one", `[{"took":1},{"took":1.5}]`, jsonBody...)
 	sameRows(t, n, "SELECT took FROM one ORDER BY took", `[[1.0],[1.5]]`)
 
-	// A widened column, renamed, in a table that merges rows.
+	// This is a widened and renamed column in a table that merges rows.
 	for _, sql := range []string{
 		"CREATE TABLE m (ts TIMESTAMP TIME INDEX, k STRING, n BIGINT, PRIMARY KEY (k)) WITH (append_mode='false')",
 		"INSERT INTO m VALUES (1, 'a', 1), (2, 'b', 2)",

@@ -77,7 +77,7 @@ func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	for end := time.Now().Add(Generous(20 * time.Second)); !f(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within %s", what, Generous(20*time.Second))
+			t.Fatalf("%s did not happen within %s", what, Generous(20*time.Second))
 		}
 	}
 }
@@ -95,7 +95,7 @@ func (n *Node) later(t *testing.T, sql string) <-chan *Answer {
 	return c
 }
 
-// wantFailure fails the test unless a is an error that allows a retry.
+// wantFailure fails the test unless a is an error after which a retry makes sense.
 func wantFailure(t *testing.T, a *Answer, status, code int, says string) {
 	t.Helper()
 	if a.Status != status || a.Header.Get("x-svc-err-code") != strconv.Itoa(code) ||
@@ -134,7 +134,7 @@ func TestQueryWorker(t *testing.T) {
 		if len(w) != 1 {
 			t.Fatalf("processes %v", w)
 		}
-		// A query that has hardly begun would be sent to the next process.
+		// A query that has hardly started would be sent to the next process.
 		before := cpu(w[0])
 		eventually(t, "the query to work", func() bool { return cpu(w[0]) > before+30 })
 		if err := syscall.Kill(w[0], syscall.SIGKILL); err != nil {
@@ -147,7 +147,7 @@ func TestQueryWorker(t *testing.T) {
 		t.Logf("next answer after %v", time.Since(begin))
 		sum += 10
 		if err := n.Ingest("app", []byte(`{"a":10}`)); err != nil {
-			t.Errorf("ingestion noticed: %v", err)
+			t.Errorf("ingestion was affected: %v", err)
 		}
 	}
 	check()
@@ -158,8 +158,8 @@ func TestQueryWorker(t *testing.T) {
 	}
 }
 
-// TestTempLimit runs a query that exceeds its limit for temporary files: it must fail with the
-// reason, and other queries and the server must continue.
+// TestTempLimit runs a query that exceeds its limit for temporary files. It must fail with the reason, and other
+// queries and the server must continue.
 func TestTempLimit(t *testing.T) {
 	t.Parallel()
 	n := New(t, "--query-memory", "64MiB", "--query-temp-limit", "4MiB", "--query-threads", "1")
@@ -181,7 +181,7 @@ func TestTempLimit(t *testing.T) {
 		return nil
 	})
 	if len(left) > 0 {
-		t.Errorf("temporary files are left: %v", left)
+		t.Errorf("temporary files remain: %v", left)
 	}
 }
 
@@ -203,7 +203,7 @@ func (n *Node) leaving(t *testing.T, sql string) (leave func()) {
 	return func() { cancel(); <-gone }
 }
 
-// TestStopQueries ends queries by their time limit and by a disconnecting client.
+// TestStopQueries ends queries by their time limit and by a client that disconnects.
 func TestStopQueries(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -220,11 +220,11 @@ func TestStopQueries(t *testing.T) {
 	leave := n.leaving(t, forever)
 	eventually(t, "the query to run", func() bool { return n.metric(t, "cordwood_query_running") == 1 })
 	leave()
-	eventually(t, "the query of the client that went away to end", func() bool {
+	eventually(t, "the query of the disconnected client to end", func() bool {
 		return n.metric(t, "cordwood_query_running") == 0
 	})
 	if diff := cmp.Diff(w, n.workers()); diff != "" {
-		t.Errorf("queries that stop when told cost their process: %s", diff)
+		t.Errorf("queries that stop on request ended their process: %s", diff)
 	}
 }
 

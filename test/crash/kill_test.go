@@ -37,9 +37,9 @@ func seeded(t *testing.T) *rand.Rand {
 // flags make the server flush, compact and cut the log often, so that it is killed during these.
 var flags = []string{"--shards", "2", "--shard-flush-bytes", "1MiB", "--shard-flush-age", "1s"}
 
-// TestKill kills the server with SIGKILL at random times under load and starts it again. Every
-// acknowledged row must be there once, no row twice, no row that was never sent, and requests that
-// were not acknowledged either completely or not at all.
+// TestKill kills the server with SIGKILL at random times under load, and starts it again. Every acknowledged row must
+// be stored once, no row twice, and no row that was never sent. Requests that were not acknowledged must be stored
+// completely or not at all.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	n := rounds(t, 8, 3)

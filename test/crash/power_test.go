@@ -11,9 +11,8 @@ import (
 	"cordwood/test/load"
 )
 
-// TestPowerCut stops the file system under a loaded server, as a power loss does: data that was not
-// synced is lost. On the recovered file system every acknowledged row must be there once, and
-// doctor must find no damage.
+// TestPowerCut stops the file system under a loaded server, as a power loss does: data that was not synced is lost.
+// On the recovered file system every acknowledged row must be stored once, and doctor must find no damage.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"ext4", "xfs"} {
@@ -28,8 +27,8 @@ func TestPowerCut(t *testing.T) {
 				slowest = max(slowest, node.Start())
 				l.Prepare(t, node)
 				loadFor(node, l, rng, func() {
-					// A machine without power sends no answers and begins no writes, but a file
-					// system that was shut down may report a sync as done that was not.
+					// A machine without power sends no answers and starts no writes. A file system that was shut down
+					// may report a sync as done that was not.
 					l.Cut()
 					if err := syscall.Kill(node.Pid(), syscall.SIGSTOP); err != nil {
 						t.Error(err)
@@ -42,7 +41,7 @@ func TestPowerCut(t *testing.T) {
 				disk.Unmount()
 				disk.Mount()
 				if report := fault.Doctor(t, node.Dir); report.Result == "damaged" {
-					t.Errorf("the doctor says %+v", report)
+					t.Errorf("doctor reports %+v", report)
 				}
 				slowest = max(slowest, node.Start())
 				l.Check(t, node)

@@ -38,7 +38,7 @@ func pages(t *testing.T) []*page {
 	return out
 }
 
-// TestShown fails for commands and pipelines that no test runs.
+// TestShown fails if the pages contain commands or pipelines that no test runs.
 func TestShown(t *testing.T) {
 	for _, p := range pages(t) {
 		for _, fault := range p.check() {
@@ -134,7 +134,7 @@ func run(t *testing.T, p *page, bin, ip string) {
 			j--
 		}
 		if j < 0 {
-			t.Fatalf("%s:%d: an output without commands before it", p.name, b.line)
+			t.Fatalf("%s:%d: an output block without commands before it", p.name, b.line)
 		}
 		if got := outputs[fmt.Sprint(p.blocks[j].line)]; !matches(b.text, got) {
 			t.Errorf("%s:%d: the page shows\n%s\nand the commands print\n%s\n%s", p.name, b.line, b.text, got, stderr)
@@ -197,8 +197,8 @@ const mark = "@@block "
 const ready = "for _ in $(seq 600); do curl -sf \"$CORDWOOD_SERVER/ready\" >/dev/null && break; sleep 0.1; done; " +
 	"curl -sf \"$CORDWOOD_SERVER/ready\" >/dev/null\n"
 
-// script returns all commands of a page for bash; some reports whether there are any. here inserts
-// the address of the page into a text.
+// script returns all commands of a page for bash. some reports whether there are any. here inserts the address of the
+// page into a text.
 func (p *page) script(here func(string) string) (script string, some bool) {
 	var s strings.Builder
 	s.WriteString("set -euo pipefail\nprintf '" + mark + "start\\n'\n")
@@ -251,7 +251,7 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// TestParse reads directives, and checks that those which would silently not run are refused.
+// TestParse parses directives. Invalid ones must be refused, because they would have no effect.
 func TestParse(t *testing.T) {
 	p, err := parse("p.md",
 		"<!-- test: server --a b -->\n\n<!-- test: file x.yaml -->\n```yaml\na: 1\n```\ntext\n\n  ```sh\n  ls\n  ```\n")
@@ -264,7 +264,7 @@ func TestParse(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"<!-- test: fiel x -->\n```\n```\n":       "not a directive",
-		"<!-- test: skip -->\n```sh\n```\n":       "a word more",
+		"<!-- test: skip -->\n```sh\n```\n":       "an argument",
 		"<!-- test: output -->\ntext\n```\n```\n": "no block",
 		"```sh\nls\n": "not closed",
 		"```sh\nls\n```\n<!-- test: server -->\n": "before all blocks",

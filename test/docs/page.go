@@ -29,18 +29,18 @@ import (
 
 // block is one fenced block of a page.
 type block struct {
-	line      int    // of its first line, from 1
+	line      int    // number of its first line, from 1
 	lang      string // the first word after the fence
-	info      string // the text after it
+	info      string // the text after lang
 	text      string // with a line end, unless empty
 	directive string // the first word after `test:`, if any
-	argument  string // the text after it
+	argument  string // the text after the directive
 }
 
 // page is a parsed page.
 type page struct {
 	name   string
-	server *string // flags of the server that runs from the start; nil for none
+	server *string // flags of the server that runs from the start, or nil
 	sql    bool    // blocks of SQL are run
 	blocks []block
 }
@@ -79,7 +79,7 @@ func parse(name, text string) (*page, error) {
 			case m[1] == "server":
 				p.server = &m[2]
 			case m[1] != "output" && m[1] != "background" && m[2] == "":
-				return nil, fmt.Errorf("%s:%d: %s needs a word more", name, i+1, m[1])
+				return nil, fmt.Errorf("%s:%d: %s needs an argument", name, i+1, m[1])
 			case m[1] == "setup":
 				p.blocks = append(p.blocks, block{line: i + 1, lang: "sh", text: m[2] + "\n", directive: "setup"})
 			default:
@@ -114,7 +114,7 @@ func (b *block) statement(text string) string {
 	return run + "\n"
 }
 
-// check reports commands and pipelines of a page that are neither run nor excused.
+// check reports commands and pipelines of a page that are neither run nor marked as skipped.
 func (p *page) check() []string {
 	var faults []string
 	for _, b := range p.blocks {
@@ -140,7 +140,7 @@ func (p *page) check() []string {
 // times matches the parts of an output that depend on time.
 var times = regexp.MustCompile(`"execution_time_ms":\d+`)
 
-// matches reports whether an output is as the page shows it.
+// matches reports whether an output is the one that the page shows.
 func matches(shown, got string) bool {
 	var re strings.Builder
 	re.WriteString(`(?s)^`)

@@ -61,7 +61,7 @@ func FilesByKind(t testing.TB, dir string) map[string][]string {
 	return files
 }
 
-// Damage changes a byte of a file, or truncates it, and describes what it did.
+// Damage changes a byte of a file or truncates it, and returns a description of the change.
 func Damage(t testing.TB, rng *rand.Rand, dir, file string) string {
 	t.Helper()
 	path := filepath.Join(dir, file)
@@ -78,7 +78,7 @@ func Damage(t testing.TB, rng *rand.Rand, dir, file string) string {
 		return fmt.Sprintf("%s cut from %d to %d bytes", file, len(b), to)
 	}
 	at := rng.IntN(used)
-	for slack[KindOf(file)] && b[at] == 0 { // most zeros of such a file are unused
+	for slack[KindOf(file)] && b[at] == 0 { // most zeros in such a file are unused
 		at = rng.IntN(used)
 	}
 	was := b[at]

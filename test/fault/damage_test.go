@@ -14,10 +14,9 @@ import (
 	"cordwood/test/load"
 )
 
-// TestDamage damages an intact data folder in one place at a time, in all kinds of files: it
-// changes a byte, or truncates a file. The damage must be found by doctor, at the start or by a
-// query, and no query may return other rows than before. A changed byte that nothing finds must be
-// an unused one.
+// TestDamage damages an intact data folder in one place at a time, in all kinds of files: it changes a byte or
+// truncates a file. Doctor, the start or a query must find the damage, and no query may return other rows than
+// before. A changed byte that nothing finds must be an unused one.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	wanted := 18
@@ -64,10 +63,10 @@ func TestDamage(t *testing.T) {
 			how["nothing"]++
 		}
 		if unused > 3*wanted {
-			t.Fatalf("%d of the damages mean nothing", unused)
+			t.Fatalf("%d of the damages have no effect", unused)
 		}
 	}
-	t.Logf("%d damages, found by %v; of %v; %d more changed bytes mean nothing; 0 wrong rows", sum(how), how, byKind,
+	t.Logf("%d damages, found by %v; of %v; %d more changed bytes have no effect; 0 wrong rows", sum(how), how, byKind,
 		unused)
 }
 
@@ -91,7 +90,7 @@ func soundFolder(t *testing.T, rng *rand.Rand) (string, *load.Load) {
 			close(done)
 		}()
 		grows(t, l, n, 20*time.Second)
-		wait(t, 20*time.Second, "a snapshot is taken", func() bool {
+		wait(t, 20*time.Second, "a snapshot to be taken", func() bool {
 			list, err := filepath.Glob(filepath.Join(n.Dir, "shards/1/raft/snapshots/*/state.bin"))
 			return err == nil && len(list) > round
 		})
@@ -107,7 +106,7 @@ func soundFolder(t *testing.T, rng *rand.Rand) (string, *load.Load) {
 		<-done
 	}
 	if r := fault.Doctor(t, n.Dir); r.Result == "damaged" {
-		t.Fatalf("before any damage the doctor says %+v", r)
+		t.Fatalf("before any damage, doctor reports %+v", r)
 	}
 	return n.Dir, l
 }
@@ -119,7 +118,7 @@ func outcome(t *testing.T, n *cluster.Node, l *load.Load, what string) (found st
 	if err := n.TryStart(10 * time.Second); err != nil {
 		n.Kill()
 		if !fault.SaysWhy(err) {
-			t.Errorf("%s: the server does not start and does not say why: %v", what, err)
+			t.Errorf("%s: the server does not start and does not report why: %v", what, err)
 		}
 		return "the start"
 	}
@@ -131,11 +130,11 @@ func outcome(t *testing.T, n *cluster.Node, l *load.Load, what string) (found st
 		return "a query"
 	case err != nil:
 		if !strings.Contains(err.Error(), "damaged") {
-			t.Errorf("%s: a query fails and does not say why: %v", what, err)
+			t.Errorf("%s: a query fails without a reason: %v", what, err)
 		}
 		return "a query"
 	case r != load.Result{}:
-		t.Errorf("%s: wrong rows: %+v (the doctor finds it: %t)", what, r, doctor)
+		t.Errorf("%s: wrong rows: %+v (doctor finds it: %t)", what, r, doctor)
 		return "nothing"
 	case doctor:
 		return "the doctor"

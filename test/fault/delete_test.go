@@ -14,9 +14,9 @@ import (
 	"cordwood/test/fault"
 )
 
-// TestDeleteWithoutRoom deletes more rows than a full disk has room to record. The answer must be
-// 503 with a time to try again, and contain the progress or that it is unknown. The server must
-// continue, and once there is room the same statement must delete the rest.
+// TestDeleteWithoutRoom deletes more rows than a full disk has space to record. The answer must be 503 with
+// Retry-After, and contain the progress or that it is unknown. The server must continue. Once there is free space,
+// the same statement must delete the rest.
 func TestDeleteWithoutRoom(t *testing.T) {
 	disk := fault.NewDisk(t, "ext4", 96)
 	n := cluster.NewAt(t, filepath.Join(disk.Dir, "data"), "--shards", "1", "--shard-flush-age", "1s", "--disk-reserve",
@@ -50,14 +50,14 @@ func TestDeleteWithoutRoom(t *testing.T) {
 	t.Logf("full: %d, Retry-After %q: %s", a.Status, a.Header.Get("Retry-After"), a.Body)
 	if a.Status != 503 || a.Header.Get("Retry-After") == "" ||
 		!strings.Contains(string(a.Body), "DELETE FROM public.big") {
-		t.Errorf("full: %d %s, want 503 with Retry-After that names the statement", a.Status, a.Body)
+		t.Errorf("full: %d %s, want 503 with Retry-After and the statement", a.Status, a.Body)
 	}
 	if !n.Running() {
 		t.Fatal("full: the server has ended")
 	}
 	before := count()
 	if before == "0" {
-		t.Error("full: all rows are deleted: the test does not test what it is for")
+		t.Error("full: all rows were deleted, so the test has no effect")
 	}
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
@@ -65,12 +65,12 @@ func TestDeleteWithoutRoom(t *testing.T) {
 	wait(t, 30*time.Second, "the rest is deleted", func() bool {
 		_, err := n.Query("DELETE FROM big WHERE id >= ''")
 		if err != nil && !strings.Contains(err.Error(), "503") {
-			t.Errorf("room again: %v", err)
+			t.Errorf("with free space: %v", err)
 		}
 		return err == nil
 	})
 	if got := count(); got != "0" {
-		t.Errorf("room again: %s rows are left of %s", got, before)
+		t.Errorf("with free space: %s of %s rows are left", got, before)
 	}
 	n.Kill()
 	n.Start()
@@ -79,6 +79,6 @@ func TestDeleteWithoutRoom(t *testing.T) {
 	}
 	n.Stop()
 	if r := fault.Doctor(t, n.Dir); r.Result == "damaged" {
-		t.Errorf("the doctor says %+v", r)
+		t.Errorf("doctor reports %+v", r)
 	}
 }

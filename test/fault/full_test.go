@@ -46,10 +46,9 @@ func fill(t *testing.T, disk *fault.Disk, leave int64) string {
 	return name
 }
 
-// TestDiskFull fills a disk of 64 MiB under a loaded server, up to its reserve and then to the last
-// byte. The server must not end. It must refuse rows with 503 and a time to try again before it
-// reads them, answer queries, and take rows again within 15 s after space was freed. No
-// acknowledged row may be lost.
+// TestDiskFull fills a disk of 64 MiB under a loaded server, up to its reserve and then to the last byte. The server
+// must not end. It must refuse rows with 503 and Retry-After before it reads them, answer queries, and accept rows
+// again within 15 s after space was freed. No acknowledged row may be lost.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"ext4", "xfs"} {
@@ -99,9 +98,9 @@ func TestDiskFull(t *testing.T) {
 				}
 				if a, err := n.Do("GET", "/metrics", nil); err != nil ||
 					!strings.Contains(string(a.Body), "\ncordwood_disk_full 1") {
-					t.Errorf("metrics do not say so: %v", err)
+					t.Errorf("the metrics do not report it: %v", err)
 				}
-				// Queries must continue, over all rows, as long as the disk is full.
+				// Queries must continue over all rows while the disk is full.
 				for range 10 {
 					if _, err := n.Query(`SELECT count(*) FROM crash_0`); err != nil {
 						t.Errorf("with %d bytes left a query fails: %v", leave, err)
@@ -116,7 +115,7 @@ func TestDiskFull(t *testing.T) {
 				}
 				freed := time.Now()
 				grows(t, l, n, 15*time.Second)
-				t.Logf("%s, %d KiB left: rows were taken again after %s", kind, leave>>10,
+				t.Logf("%s, %d KiB left: rows were accepted again after %s", kind, leave>>10,
 					time.Since(freed).Round(time.Millisecond))
 			}
 			close(stop)
@@ -130,7 +129,7 @@ func TestDiskFull(t *testing.T) {
 			l.Check(t, n)
 			n.Stop()
 			if r := fault.Doctor(t, n.Dir); r.Result == "damaged" {
-				t.Errorf("the doctor says %+v", r)
+				t.Errorf("doctor reports %+v", r)
 			}
 			t.Logf("%s: %d rows acknowledged, %d requests refused, 0 lost, 0 doubled", kind, l.Acked(), l.Refused.Load())
 		})
@@ -151,12 +150,12 @@ func grows(t *testing.T, l *load.Load, n *cluster.Node, limit time.Duration) {
 
 func wait(t *testing.T, limit time.Duration, what string, done func() bool) {
 	t.Helper()
-	if os.Getenv("CORDWOOD_CHAOS") == "" { // otherwise the limit is a goal
+	if os.Getenv("CORDWOOD_CHAOS") == "" { // without this variable, the machine may be loaded
 		limit = cluster.Generous(limit)
 	}
 	for deadline := time.Now().Add(limit); !done(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("after %s it is not so that %s", limit, what)
+			t.Fatalf("after %s, this is still not the case: %s", limit, what)
 		}
 	}
 }
@@ -171,7 +170,7 @@ func countOf(t *testing.T, n *cluster.Node, table string) string {
 	return string(out[0][0].(json.Number))
 }
 
-// awaitFull waits until the server knows that its disk is full.
+// awaitFull waits until the server notices that its disk is full.
 func awaitFull(t *testing.T, n *cluster.Node) {
 	t.Helper()
 	wait(t, 20*time.Second, "the disk is found full", func() bool {

@@ -16,8 +16,8 @@ import (
 // This file sends rows of very different sizes to servers with little memory, which must write them
 // to segments, and again after a kill.
 
-// hostileMemory is the memory of a server. One row group sized by the average of its first rows
-// would need a hundred times as much.
+// hostileMemory is the memory of a server. A row group sized by the average of its first rows would need a hundred
+// times as much.
 const hostileMemory = 1 << 30
 
 // confine limits the memory of a running server.
@@ -45,7 +45,7 @@ func hostileBodies() (bodies [][]byte, rows int) {
 		lines(60_000, short),
 		lines(1, func(int) string { return strings.Repeat("y", 15_000_000) }),
 		lines(1000, short),
-		// Texts that are small in memory only in a dictionary.
+		// These texts are small in memory only in a dictionary.
 		lines(200, func(int) string { return strings.Repeat("a", 40_000) }),
 		lines(200, func(i int) string { return strings.Repeat(fmt.Sprintf("%08d", i), 5000) }),
 	)

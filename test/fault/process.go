@@ -25,12 +25,12 @@ type Report struct {
 // statuses are the exit statuses of doctor.
 var statuses = map[string]int{"sound": 0, "needs attention": 1, "damaged": 3}
 
-// Doctor runs `cordwood doctor` on a data folder as a process, because its package is linked with
-// the query engine, which these tests need not be.
+// Doctor runs `cordwood doctor` on a data folder as a process. Its package is linked with the query engine, which
+// these tests do not need.
 func Doctor(t testing.TB, dir string) Report {
 	t.Helper()
 	cmd := exec.Command(cluster.Binary(t), "doctor", "--json", "--data-dir", dir)
-	// Use free ports, whatever uses the default ones.
+	// Use free ports, because another process may use the default ones.
 	cmd.Env = append(os.Environ(), "CORDWOOD_HTTP_ADDR=127.0.0.1:0", "CORDWOOD_RPC_ADDR=127.0.0.1:0")
 	out, err := cmd.Output()
 	exit := (*exec.ExitError)(nil)
@@ -43,16 +43,16 @@ func Doctor(t testing.TB, dir string) Report {
 	}
 	want, known := statuses[report.Result]
 	if !known {
-		t.Fatalf("the doctor's result is %q: %s", report.Result, out)
+		t.Fatalf("the result of doctor is %q: %s", report.Result, out)
 	}
 	if exit == nil && want != 0 || exit != nil && exit.ExitCode() != want {
-		t.Errorf("the doctor ends with %v, want status %d", err, want)
+		t.Errorf("doctor ended with %v, want status %d", err, want)
 	}
 	return report
 }
 
-// Inject makes strace change the system calls of a running process, until stop is called, such as
-// inject=fsync,fdatasync:error=EIO.
+// Inject makes strace change system calls of a running process until stop is called. what is an argument of strace,
+// such as inject=fsync,fdatasync:error=EIO.
 func Inject(t testing.TB, pid int, what string) (stop func()) {
 	t.Helper()
 	Need(t, "strace")

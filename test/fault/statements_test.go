@@ -15,9 +15,9 @@ import (
 	"cordwood/test/fault"
 )
 
-// TestStatementsOnFullDisk deletes rows and drops a table while the disk is full to its last byte.
-// The server must continue, and each statement must succeed or return the reason. Once there is
-// room, both must succeed and stay in effect.
+// TestStatementsOnFullDisk deletes rows and drops a table while the disk is full to its last byte. The server must
+// continue, and each statement must succeed or return the reason. Once there is free space, both must succeed and
+// stay in effect.
 func TestStatementsOnFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := fault.NewDisk(t, "ext4", 64)
@@ -44,7 +44,7 @@ func TestStatementsOnFullDisk(t *testing.T) {
 	const (
 		thin = "DELETE FROM thinned WHERE id = 'id0'"
 		drop = "DROP TABLE dropped"
-		left = "2571" // 3000 without every seventh row, beginning with the first
+		left = "2571" // 3000 rows without every seventh row, starting with the first
 	)
 	for _, sql := range []string{thin, drop} {
 		out, err := n.Query(sql)
@@ -53,13 +53,13 @@ func TestStatementsOnFullDisk(t *testing.T) {
 			t.Errorf("full: %s: %v; want it done, or 503", sql, err)
 		}
 		if err != nil && !strings.Contains(err.Error(), "disk") && !strings.Contains(err.Error(), "space") {
-			t.Errorf("full: %s: the error does not say why: %v", sql, err)
+			t.Errorf("full: %s: the error has no reason: %v", sql, err)
 		}
 		if !n.Running() {
 			t.Fatalf("full: %s: the server has ended", sql)
 		}
 	}
-	// A query process that ends now must be replaced, although it can have no temporary files.
+	// A query process that ends now must be replaced, even if it had temporary files that cannot be removed.
 	for _, pid := range children(t, n.Pid()) {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Error(err)
@@ -76,7 +76,7 @@ func TestStatementsOnFullDisk(t *testing.T) {
 		wait(t, 20*time.Second, sql+" is done", func() bool {
 			_, err := n.Query(sql)
 			if err != nil && !strings.Contains(err.Error(), "503") {
-				t.Errorf("room again: %s: %v", sql, err)
+				t.Errorf("with free space: %s: %v", sql, err)
 			}
 			return err == nil
 		})
@@ -96,7 +96,7 @@ func TestStatementsOnFullDisk(t *testing.T) {
 	check("killed and started again")
 	n.Stop()
 	if r := fault.Doctor(t, n.Dir); r.Result == "damaged" {
-		t.Errorf("the doctor says %+v", r)
+		t.Errorf("doctor reports %+v", r)
 	}
 }
 

@@ -13,9 +13,9 @@ import (
 	"cordwood/test/load"
 )
 
-// TestFailedSync makes the kernel fail, or delay, the fsyncs of a loaded server: of every file, or
-// only of the data of one log. The server must end at once, or after the deadline, with status 70
-// and the reason in its last line, and no acknowledged row may be lost.
+// TestFailedSync makes the kernel fail, or delay, the fsyncs of a loaded server: of every file, or only of one log.
+// The server must end at once, or after the deadline, with status 70 and the reason in its last line. No acknowledged
+// row may be lost.
 func TestFailedSync(t *testing.T) {
 	if os.Getenv("CORDWOOD_CHAOS") == "" {
 		t.Parallel()
@@ -27,7 +27,7 @@ func TestFailedSync(t *testing.T) {
 	}{
 		{"every fsync fails", "inject=fsync,fdatasync:error=EIO", 2 * time.Second, "input/output error"},
 		{"one fsync fails", "inject=fsync,fdatasync:error=EIO:when=20", 20 * time.Second, "input/output error"},
-		{"no room at an fsync", "inject=fsync,fdatasync:error=ENOSPC", 2 * time.Second, "no space left on device"},
+		{"no space at an fsync", "inject=fsync,fdatasync:error=ENOSPC", 2 * time.Second, "no space left on device"},
 		{"an fsync stalls", "inject=fsync,fdatasync:delay_enter=30s", 8 * time.Second, "the disk did not answer within 2s"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestFailedSync(t *testing.T) {
 			}
 			close(stop)
 			<-done
-			if took > test.limit && os.Getenv("CORDWOOD_CHAOS") != "" { // otherwise other tests run in parallel
+			if took > test.limit && os.Getenv("CORDWOOD_CHAOS") != "" { // without this variable, other tests run in parallel
 				t.Errorf("it took %s to end, want at most %s", took, test.limit)
 			}
 			// Log lines of another group of the same process may follow the last line.

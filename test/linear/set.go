@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Never is the end time of a call that did not end.
+// Never is the end time of a call that has not ended.
 const Never = time.Duration(math.MaxInt64)
 
 // Set records the calls of the clients of one set. K identifies a row. The caller must serialize
@@ -22,9 +22,8 @@ const Never = time.Duration(math.MaxInt64)
 type Set[K comparable] struct {
 	adds  map[K]*add
 	reads []read[K]
-	// Apart means that a read is several reads of parts of the set, one after the other. Then Check
-	// requires only that it has no row that had not been sent, and every row that was stored before
-	// it began.
+	// Apart means that a read consists of several reads of parts of the set, one after the other. Then Check requires
+	// only that it has no row that was not sent yet, and has every row that was stored before it started.
 	Apart bool
 }
 
@@ -41,8 +40,8 @@ type read[K comparable] struct {
 	rows         map[K]int
 }
 
-// Add records when a row was first sent, and when it was acknowledged: Never if it is not known
-// whether it was stored.
+// Add records when a row was first sent, and when it was acknowledged. acked is Never if it is unknown whether the
+// row was stored.
 func (s *Set[K]) Add(row K, begun, acked time.Duration) {
 	if s.adds == nil {
 		s.adds = map[K]*add{}
@@ -56,8 +55,8 @@ func (s *Set[K]) Refuse(row K) {
 	s.adds[row].refused = true
 }
 
-// Read records the answer of a read: how often it has each row. who is for messages. rows belongs
-// to the set afterwards.
+// Read records the answer of a read: how often it has each row. who is used in messages. The set owns rows
+// afterwards.
 func (s *Set[K]) Read(who string, begun, ended time.Duration, rows map[K]int) {
 	s.reads = append(s.reads, read[K]{who, begun, ended, rows})
 }
@@ -80,20 +79,19 @@ func (f *faults) bad(kind, format string, args ...any) {
 	}
 }
 
-// Check lists the faults. The list is empty if and only if the history is linearizable and no row
-// is there twice. A row was stored at the latest when it was acknowledged, or when the first read
-// that has it was answered. The history is linearizable if
+// Check lists the faults. The list is empty if and only if the history is linearizable and no answer has a row twice.
+// A row was stored at the latest when it was acknowledged, or when the first read that has it was answered. The
+// history is linearizable if
 //
 //   - a read has only rows that had been sent when it was answered, and none that was refused;
 //   - it has every row that was stored when it began, and every row that was stored when one of its
 //     rows was sent;
 //   - of two reads one has all rows of the other.
 //
-// Each rule is necessary. Together they are sufficient: order rows and reads by which read has
-// which row. By the third rule this order has no cycle, and its longest paths are row, read, row
-// and read, row, read. The order in time is an interval order: in a cycle of both orders all steps
-// in time can be combined into one, which together with one of those paths breaks the first or the
-// second rule.
+// Each rule is necessary. Together they are sufficient: order rows and reads by which read has which row. By the
+// third rule this order has no cycle, and its longest paths are row, read, row and read, row, read. The order in time
+// is an interval order: in a cycle of both orders all steps in time can be combined into one, which together with one
+// of those paths breaks the first or the second rule.
 func (s *Set[K]) Check() []string {
 	f := &faults{counts: map[string]int{}}
 	for _, r := range s.reads {

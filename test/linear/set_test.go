@@ -31,7 +31,7 @@ func TestCheck(t *testing.T) {
 			s.Read("a", 7, 8, rows(1))
 		}, ""},
 		{"not read while it is written", func(s *Set[int]) { s.Add(1, 0, 10); s.Read("a", 5, 15, rows()) }, ""},
-		{"of unknown fate", func(s *Set[int]) {
+		{"with unknown outcome", func(s *Set[int]) {
 			s.Add(1, 0, Never)
 			s.Read("a", 20, 21, rows())
 			s.Read("a", 30, 31, rows(1))
@@ -43,15 +43,15 @@ func TestCheck(t *testing.T) {
 			s.Read("b", 30, 31, rows())
 		}, "lacks a row"},
 		{"twice", func(s *Set[int]) { s.Add(1, 0, 10); s.Read("a", 11, 12, rows(1, 1)) }, "more than once"},
-		{"from nowhere", func(s *Set[int]) { s.Read("a", 11, 12, rows(7)) }, "nobody sent"},
-		{"from the future", func(s *Set[int]) { s.Add(1, 20, 30); s.Read("a", 11, 12, rows(1)) }, "sent later"},
+		{"of an unknown row", func(s *Set[int]) { s.Read("a", 11, 12, rows(7)) }, "nobody sent"},
+		{"of a row that was sent later", func(s *Set[int]) { s.Add(1, 20, 30); s.Read("a", 11, 12, rows(1)) }, "sent later"},
 		{"refused", func(s *Set[int]) { s.Refuse(1); s.Read("a", 11, 12, rows(1)) }, "refused"},
 		{"crossed", func(s *Set[int]) {
 			s.Add(1, 0, 50)
 			s.Add(2, 0, 50)
 			s.Read("a", 5, 40, rows(1))
 			s.Read("b", 5, 40, rows(2))
-		}, "of each other"},
+		}, "reads that lack rows of each other"},
 		{"the later without the earlier", func(s *Set[int]) {
 			s.Add(1, 0, 10)
 			s.Add(2, 20, 30)
@@ -95,13 +95,13 @@ func TestCheckIsExact(t *testing.T) {
 		var s Set[int]
 		var ops []porcupine.Operation
 		adds, reads := 2+rng.IntN(4), 2+rng.IntN(4)
-		at := make([]time.Duration, adds) // when each happens
+		at := make([]time.Duration, adds) // the time of each event
 		for i := range adds {
 			begun := time.Duration(rng.IntN(40))
 			at[i] = begun + time.Duration(rng.IntN(20))
 			ended := at[i] + time.Duration(rng.IntN(20))
 			op := porcupine.Operation{ClientId: i, Input: call{row: i}, Call: int64(begun), Output: call{}, Return: int64(ended)}
-			if rng.IntN(4) == 0 { // of unknown fate
+			if rng.IntN(4) == 0 { // with unknown outcome
 				ended, op.Return = Never, int64(Never)
 			}
 			s.Add(i, begun, ended)
@@ -134,7 +134,7 @@ func TestCheckIsExact(t *testing.T) {
 		}
 		if (len(got) == 0) != want {
 			slices.SortFunc(ops, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
-			t.Fatalf("seed %d: porcupine says that the history is linearizable: %t; Check says %q\n%+v", seed, want, got, ops)
+			t.Fatalf("seed %d: porcupine: the history is linearizable: %t; Check: %q\n%+v", seed, want, got, ops)
 		}
 	}
 	if legal < tries/10 || legal > tries*9/10 {

@@ -33,7 +33,7 @@ type post struct {
 	acked bool
 }
 
-// version is the state of a key of the merging table.
+// version contains the numbers of the last acknowledged and the last sent version of a key of the merging table.
 type version struct{ acked, sent int }
 
 // Load records what was sent to one server.
@@ -45,15 +45,15 @@ type Load struct {
 	acked  int
 	merges bool
 	cut    bool
-	// Refused counts answers of 503 with a time to try again.
+	// Refused is the number of answers of 503 with Retry-After.
 	Refused atomic.Int64
 }
 
 // New returns a Load for a server without data, or for one that only this Load wrote to.
 func New() *Load { return &Load{posts: map[string]*post{}} }
 
-// Cut marks the time of the power loss: rows that are acknowledged from now on, until the next Run,
-// come from a machine that would be down, and may be there or not.
+// Cut marks the time of the power loss. Rows that are acknowledged between Cut and the next Run come from a machine
+// that would be down, so they may be lost or stored.
 func (l *Load) Cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,8 +116,8 @@ func (l *Load) Run(n *cluster.Node, seed uint64, stop <-chan struct{}) {
 	wg.Wait()
 }
 
-// table assigns two writers to each table, so that batches of several writers are in one log entry,
-// and sometimes returns a small table.
+// table assigns two writers to each table, so that a log entry can contain batches of several writers. Sometimes it
+// returns a small table.
 func (l *Load) table(w int, rng *rand.Rand) string {
 	if rng.IntN(4) == 0 {
 		return "small_" + strconv.Itoa(rng.IntN(smallTables))
@@ -125,7 +125,7 @@ func (l *Load) table(w int, rng *rand.Rand) string {
 	return "crash_" + strconv.Itoa(w/2)
 }
 
-// post sends one request; gone means that the server no longer answers.
+// post sends one request. gone means that the server no longer answers.
 func (l *Load) post(n *cluster.Node, name, table string, rng *rand.Rand) (gone bool) {
 	p := &post{table: table}
 	l.mu.Lock()
@@ -134,7 +134,7 @@ func (l *Load) post(n *cluster.Node, name, table string, rng *rand.Rand) (gone b
 	a, err := n.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table="+table, strings.NewReader(body(name, rng)),
 		"Content-Type", "application/x-ndjson")
 	if err != nil {
-		return true // it is unknown whether this request counts
+		return true // the outcome of this request is unknown
 	}
 	if a.Status != 200 {
 		l.refused(a)
@@ -153,7 +153,7 @@ func (l *Load) refused(a *cluster.Answer) {
 	if a.Status == 503 && a.Header.Get("Retry-After") != "" {
 		l.Refused.Add(1)
 	}
-	time.Sleep(20 * time.Millisecond) // a client that is refused waits
+	time.Sleep(20 * time.Millisecond) // refused clients wait
 }
 
 // merge writes the next version of a key. Only one writer does this.
@@ -202,9 +202,8 @@ func body(name string, rng *rand.Rand) string {
 // Result is the result of Compare.
 type Result struct{ Lost, Doubled, Unknown int }
 
-// Check compares the server's content with the acknowledged rows, and fails the test unless every
-// acknowledged row is there once, and requests that were not acknowledged are there completely or
-// not at all.
+// Check compares the server's content with the acknowledged rows. It fails the test unless every acknowledged row is
+// stored once, and requests that were not acknowledged are stored completely or not at all.
 func (l *Load) Check(t testing.TB, n *cluster.Node) {
 	t.Helper()
 	r, err := l.Compare(n)
@@ -260,8 +259,8 @@ func (l *Load) Compare(n *cluster.Node) (r Result, err error) {
 	return l.compareMerged(n, r)
 }
 
-// compareMerged checks that there is one row for each key, of a version between the last
-// acknowledged and the last sent one.
+// compareMerged checks that there is one row for each key, with a version between the last acknowledged and the last
+// sent one.
 func (l *Load) compareMerged(n *cluster.Node, r Result) (Result, error) {
 	if !l.merges {
 		return r, nil

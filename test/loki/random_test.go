@@ -160,7 +160,7 @@ func TestRandomQueries(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("again: LOKI_SEED=%d go test ./test/loki -run TestRandomQueries", seed)
+	t.Logf("repeat with: LOKI_SEED=%d go test ./test/loki -run TestRandomQueries", seed)
 	g := &generator{rand.New(rand.NewPCG(seed, 0))}
 	s := start(t)
 	s.push(g.entries(400), time.Second)

@@ -83,7 +83,7 @@ func TestTail(t *testing.T) {
 	if got := strings.Join(linesOf(ctx, t, conn, 1), "|"); got != want {
 		t.Errorf("new: %s\nwant %s", got, want)
 	}
-	t.Logf("the line was there %s after its push began", time.Since(begin))
+	t.Logf("the line arrived %s after its push started", time.Since(begin))
 	if err := conn.Close(websocket.StatusNormalClosure, ""); err != nil {
 		t.Error(err)
 	}

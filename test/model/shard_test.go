@@ -33,7 +33,7 @@ import (
 )
 
 var (
-	seedFlag  = flag.Uint64("seed", 0, "seed of the random operations; 0: by chance")
+	seedFlag  = flag.Uint64("seed", 0, "seed of the random operations; 0: random")
 	operation = flag.Int("operations", 4_000, "how many operations a seed has; make simulation runs more")
 )
 
@@ -51,8 +51,8 @@ type row struct {
 type table struct {
 	def  *schemapb.Table
 	rows []row
-	// expired is the latest time before which rows may have expired at some time: they may be gone
-	// although the ttl is longer now.
+	// expired is the latest time before which rows may have expired at any point. They may be gone although the ttl
+	// is longer now.
 	expired int64
 }
 
@@ -127,8 +127,8 @@ func TestShard(t *testing.T) {
 	t.Logf("done: %v", w.counts)
 }
 
-// folder returns a folder in memory if the system has one: only the program crashes here, so no
-// bytes of files are lost, and nothing waits for a disk.
+// folder returns a folder in memory if the system has one. Only the program crashes here, so no bytes of files are
+// lost, and no time is spent waiting for a disk.
 func folder(t *testing.T) string {
 	dir, err := os.MkdirTemp("/dev/shm", "cordwood-model-")
 	if err != nil {
@@ -206,8 +206,8 @@ func (w *world) some() *table {
 	return w.tables[ids[w.rng.IntN(len(ids))]]
 }
 
-// time returns a time index of the last three days, on the half hour from the start, so that no row
-// is near the end of a ttl. Times are repeated, so that rows have the same identity.
+// time returns a random time index in the last three days, on the half hour from the start, so that no row is near
+// the end of a ttl. Times are repeated, so that some rows have the same identity.
 func (w *world) time() int64 {
 	return w.start - 1800 - 3600*int64(w.rng.IntN(72)) - int64(w.rng.IntN(3))
 }
@@ -230,7 +230,7 @@ func (w *world) write() {
 	w.send(t, rows)
 }
 
-// delete deletes existing rows and missing ones.
+// delete deletes existing and missing rows.
 func (w *world) delete() {
 	t := w.some()
 	if query.MergeOf(schema.FromProto(t.def)) == query.Append {
@@ -367,7 +367,7 @@ func (t *table) note(now int64) {
 	}
 }
 
-// alterColumns drops a field and adds it again: the old values must be gone.
+// alterColumns drops a field and adds it again. The old values must be gone.
 func (w *world) alterColumns() {
 	t := w.some()
 	at := slices.IndexFunc(t.def.Columns, func(c *schemapb.Column) bool { return c.Name == "a" })
@@ -421,7 +421,7 @@ func (w *world) check(step int) {
 	}
 }
 
-// visible returns the rows that the model shows of a table, as text.
+// visible returns the rows of a table that the model shows, as text.
 func (w *world) visible(t *table) []string {
 	var out []string
 	merged := map[string]*row{}
@@ -462,7 +462,7 @@ func (r *row) String() string {
 	return s
 }
 
-// seen returns the rows that the shard shows of a table.
+// seen returns the rows of a table that the shard shows.
 func (w *world) seen(v *store.View, t *table) []string {
 	def := schema.FromProto(t.def)
 	now, eras, _ := v.Merging(t.def.Id)
@@ -534,7 +534,7 @@ func (w *world) read(seg store.Segment, id uint64) (out []*column.Batch) {
 		}
 	}
 	if rows != seg.Span.Rows {
-		w.t.Errorf("segment %d has %d rows of table %d, its span says %d", seg.ID, rows, id, seg.Span.Rows)
+		w.t.Errorf("segment %d has %d rows of table %d, but %d according to its span", seg.ID, rows, id, seg.Span.Rows)
 	}
 	return out
 }

@@ -9,11 +9,11 @@ import (
 	"cordwood/test/linear"
 )
 
-// answers holds the answers that readers got, by table, its id and shard. In one shard reads and
-// writes of a table are linearizable as long as the table has its id. A table that moves with its
-// rows to other shards gets a new id, and its rows are then in other sets. A read of several shards
-// is linearizable in each of them, but reads one after the other. Such a read has shard 0 here, and
-// only the rules for any read apply to it, whichever id the table has.
+// answers contains the answers that readers got, by table, its id, and shard. In one shard, reads and writes of a
+// table are linearizable while the table keeps its id. A table that moves with its rows to other shards gets a new
+// id, so its rows are then in other sets. A read of several shards is linearizable in each of them, but reads them
+// one after the other. Such a read has shard 0 here, and only the rules for any read apply to it, whatever id the
+// table has.
 type answers struct {
 	mu sync.Mutex
 	of map[place][]answer
@@ -43,10 +43,9 @@ func (a *answers) note(at place, what answer) {
 	a.of[at] = append(a.of[at], what)
 }
 
-// checkReads compares the answers of readers with the answers of writers. final holds the rows of
-// the shards at the end. The rows that a shard had under a former id of a table are unknown, so the
-// rows of any read count instead. A row that is missing in all reads of the shard is found in the
-// set of all rows.
+// checkReads compares the answers of readers with the answers of writers. final holds the rows of the shards at the
+// end. The rows that a shard had under a former id of a table are unknown, so the rows of all reads are used instead.
+// A row that is missing in all reads of the shard is found by the check of all rows.
 func (w *World) checkReads(final map[place]map[rowID]int, bad func(string, ...any)) {
 	w.answers.mu.Lock()
 	defer w.answers.mu.Unlock()
@@ -84,7 +83,7 @@ func (a *answers) union(at place) map[rowID]int {
 	return out
 }
 
-// checkShardReads checks the reads of a shard. have is the rows that the shard had.
+// checkShardReads checks the reads of a shard. have are the rows that the shard had.
 func (w *World) checkShardReads(at place, t table, have map[rowID]int, bad func(string, ...any)) {
 	var part linear.Set[rowID]
 	for row := range have {

@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// archives keeps the committed entries of all groups, because replicas cut their logs, and the
-// complete log defines the expected content of a shard.
+// archives keeps the committed entries of all groups, because replicas truncate their logs and the complete log
+// defines the expected content of a shard.
 type archives struct {
 	mu     sync.Mutex
 	groups map[string]*archive
@@ -40,8 +40,7 @@ func (a *archives) conflicts() (out []string) {
 	return out
 }
 
-// archive holds the entries that replicas of a group have cut from the start of their logs, which
-// were committed.
+// archive contains the committed entries that replicas of a group have removed from the start of their logs.
 type archive struct {
 	group     string
 	mu        sync.Mutex
@@ -56,13 +55,13 @@ func (a *archive) put(e *raft.Log) {
 		a.entries[e.Index] = e
 	} else if have.Term != e.Term || !bytes.Equal(have.Data, e.Data) {
 		a.conflicts = append(a.conflicts,
-			fmt.Sprintf("group %s: entry %d is of term %d in one log and of term %d in another", a.group, e.Index,
+			fmt.Sprintf("group %s: entry %d has term %d in one log and term %d in another", a.group, e.Index,
 				have.Term, e.Term))
 	}
 }
 
-// upTo returns the entries up to an index, including those in the log of a member that has applied
-// it. It returns false if some are in no log.
+// upTo returns the entries up to an index, including those in the log of a member that has applied it. It returns
+// false if some entries are in no log.
 func (a *archive) upTo(index uint64, member *Log) ([]*raft.Log, bool) {
 	a.mu.Lock()
 	all := maps.Clone(a.entries)

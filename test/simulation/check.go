@@ -10,8 +10,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// check compares every replica with the log of its shard, and all of them together with the
-// writers' answers, when all activity has ended.
+// check compares every replica with the log of its shard, and all replicas together with the answers to the writers,
+// after all activity has ended.
 func (w *World) check(r *Report) {
 	bad := func(format string, args ...any) { r.Violations = append(r.Violations, fmt.Sprintf(format, args...)) }
 	w.mu.Lock()
@@ -56,7 +56,7 @@ func (w *World) finalTables() (out []*schema.Table, err error) {
 	for _, t := range w.tables {
 		now, err := w.routers[0].table(ctx, t.name)
 		if err != nil || now == nil {
-			return nil, fmt.Errorf("table %s is not there: %w", t.name, err)
+			return nil, fmt.Errorf("table %s does not exist: %w", t.name, err)
 		}
 		out = append(out, now)
 	}
@@ -76,7 +76,7 @@ func (w *World) checkShard(
 	said := leader.Report()
 	if members, placed := slices.Sorted(slices.Values(said.Voters)),
 		slices.Sorted(slices.Values(s.Replicas)); !slices.Equal(members, placed) {
-		bad("shard %d: its group is %v and it is placed on %v", s.Id, members, placed)
+		bad("shard %d: its group is %v, but it is placed on %v", s.Id, members, placed)
 	}
 	var first contents
 	firstNode := ""
@@ -118,8 +118,8 @@ func (w *World) checkShard(
 	return out
 }
 
-// once counts rows of a merging table once, because the number of copies depends on the compactions
-// of each replica.
+// once counts rows of a merging table only once, because the number of copies depends on the compactions of each
+// replica.
 func once(rows map[rowID]int, t table) map[rowID]int {
 	if !t.merges {
 		return rows
@@ -131,7 +131,7 @@ func once(rows map[rowID]int, t table) map[rowID]int {
 	return out
 }
 
-// compare checks that the tables have every row as often as its writer's answers require.
+// compare checks that each table has every row as often as the answers to its writers require.
 func (w *World) compare(have map[string]map[rowID]int, bad func(string, ...any)) {
 	w.history.mu.Lock()
 	defer w.history.mu.Unlock()
@@ -159,9 +159,9 @@ func (w *World) compare(have map[string]map[rowID]int, bad func(string, ...any))
 		what string
 	}{
 		{lost, "acknowledged rows are lost"},
-		{doubled, "rows are there more than once"},
-		{refusedRows, "rows are there that were refused for certain"},
-		{unsent, "rows are there that nobody wrote"},
+		{doubled, "rows are stored more than once"},
+		{refusedRows, "rows are stored that were definitely refused"},
+		{unsent, "rows are stored that nobody wrote"},
 	} {
 		if x.n > 0 {
 			bad("%d %s", x.n, x.what)
@@ -186,5 +186,5 @@ func difference(a, b map[rowID]int) string {
 		return ""
 	}
 	slices.Sort(out)
-	return fmt.Sprintf("%d rows, as %v", len(out), out[:min(3, len(out))])
+	return fmt.Sprintf("%d rows, such as %v", len(out), out[:min(3, len(out))])
 }

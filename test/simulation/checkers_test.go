@@ -14,7 +14,7 @@ import (
 	"cordwood/shard/replica/raftlog"
 )
 
-// This file tests the checkers: each must find its kind of fault, and nothing else.
+// This file tests the checkers. Each must find its kind of fault, and no other.
 
 // define returns the table of these tests, with a placement.
 func define(version uint32, placement ...*schemapb.Placement) *schemapb.Table {
@@ -52,7 +52,7 @@ func TestLedger(t *testing.T) {
 		{before, batch(t, before, 1, 0, 2)},
 		{nil, batch(t, before, 1, 0, 2)}, // a repetition, which changes nothing
 		{sealed, nil},
-		{nil, batch(t, before, 1, 2, 1)}, // too late
+		{nil, batch(t, before, 1, 2, 1)}, // late
 	} {
 		var tables []*schemapb.Table
 		var batches [][]byte
@@ -71,7 +71,7 @@ func TestLedger(t *testing.T) {
 		rows map[rowID]int
 		want string // empty if there is no fault
 	}{
-		{"as it should be", map[rowID]int{{1, 0}: 1, {1, 1}: 1}, ""},
+		{"without a fault", map[rowID]int{{1, 0}: 1, {1, 1}: 1}, ""},
 		{"accepted after the seal", map[rowID]int{{1, 0}: 1, {1, 1}: 1, {1, 2}: 1}, "accepted with epoch 1"},
 		{"applied twice", map[rowID]int{{1, 0}: 2, {1, 1}: 2}, "another number of times"},
 		{"the last row is dropped", map[rowID]int{{1, 0}: 1}, "another number of times"},
@@ -94,7 +94,7 @@ func TestArchiveConflict(t *testing.T) {
 	}
 }
 
-// TestFlippedLog checks that a log with a damaged entry is refused, as damage, until it is repaired.
+// TestFlippedLog checks that a log with a damaged entry is refused with an error for damage, until it is repaired.
 func TestFlippedLog(t *testing.T) {
 	l := NewLog()
 	open := func() (*LogHandle, error) {

@@ -30,9 +30,9 @@ func (p *process) scrub(ctx context.Context) error {
 	}
 }
 
-// flipBit flips a bit on the disk of one node while it is down. The rows are on other nodes, and no
-// other node is damaged in the same run. The damage must be found. The cluster must repair a
-// replica, and the operator the metadata.
+// flipBit flips a bit on the disk of one node while it is down. The rows are on other nodes, and no other node is
+// damaged in the same run. The damage must be found. The cluster must repair a replica, and the operator must repair
+// the metadata.
 func (w breaker) flipBit() {
 	n := w.anyNode()
 	if w.flipped || !n.Up() {
@@ -69,8 +69,8 @@ func (w breaker) flipBit() {
 		w.begin(n)
 		return
 	}
-	// A member of the metadata is not created again under its id: the node reports the damage and
-	// does not start, until the operator has restored the file. An unused bit is harmless.
+	// A member of the metadata group is not created again under its id. The node reports the damage and does not
+	// start until the operator has restored the file. An unused bit is harmless.
 	switch err := n.Start(); {
 	case err == nil && must:
 		w.violation("%s has started, although a bit of %s was flipped", n.ID, what)
@@ -78,12 +78,12 @@ func (w breaker) flipBit() {
 		w.event("%s is back", n.ID)
 	case !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), "damaged") &&
 		!errors.Is(err, catalog.ErrUnsupported):
-		w.violation("a bit of %s of %s was flipped, and the error does not say so: %v", what, n.ID, err)
+		w.violation("a bit of %s of %s was flipped, and the error does not report it: %v", what, n.ID, err)
 	default:
 		w.event("%s does not start: %v", n.ID, err)
 		time.Sleep(time.Duration(w.rng.Int64N(int64(20 * time.Second))))
 		if err := mend(); err != nil {
-			w.violation("put %s of %s back: %v", what, n.ID, err)
+			w.violation("restore %s of %s: %v", what, n.ID, err)
 		}
 		w.begin(n)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// fault is one kind of fault of a simulation. It is repaired by itself, or at the end.
+// fault is one kind of fault of a simulation. It ends by itself, or is repaired at the end.
 type fault struct {
 	name string
 	do   func(breaker)
@@ -62,7 +62,7 @@ func (w breaker) breakSomething() {
 	may[w.rng.IntN(len(may))].do(w)
 	if w.rng.IntN(3) == 0 {
 		w.net.Heal()
-		w.event("the network is mended")
+		w.event("the network is repaired")
 	}
 }
 
@@ -71,8 +71,8 @@ func (w *World) anyNode() *Node {
 	return all[w.rng.IntN(len(all))]
 }
 
-// anyLeader returns a random node that leads the metadata group or a shard, and what it leads; nil
-// if there is none.
+// anyLeader returns a random node that leads the metadata group or a shard, and the group that it leads. It returns
+// nil if there is none.
 func (w breaker) anyLeader() (*Node, string) {
 	all := w.shards()
 	if k := w.rng.IntN(len(all) + 1); k < len(all) {
@@ -82,8 +82,8 @@ func (w breaker) anyLeader() (*Node, string) {
 	return w.metaLeader(), "the metadata"
 }
 
-// wrongClock sets the clock of a node wrong by up to two years, or by minutes, or right. The node
-// may be restarted with it. At most half of the nodes have a wrong clock, because the majority must
+// wrongClock sets the clock of a node to a time that is wrong by up to two years or by minutes, or to the right time.
+// The node may be restarted at the same time. At most half of the nodes have a wrong clock, because the majority must
 // be right.
 func (w breaker) wrongClock() {
 	n, wrong := w.anyNode(), 0
@@ -101,7 +101,7 @@ func (w breaker) wrongClock() {
 		off = time.Duration(w.rng.Int64N(int64(4*time.Hour))) - 2*time.Hour
 	}
 	n.wrong.Store(int64(off))
-	w.event("the clock of %s is %s off", n.ID, off)
+	w.event("the clock of %s is wrong by %s", n.ID, off)
 	if w.rng.IntN(2) == 0 {
 		w.event("crash %s", n.ID)
 		n.Crash()
@@ -130,8 +130,7 @@ func (w breaker) crashLeader() {
 	w.begin(n)
 }
 
-// longCrash keeps a node down until the logs of the others no longer have the entries that it
-// needs.
+// longCrash keeps a node down until the others have removed the entries that it needs from their logs.
 func (w breaker) longCrash() {
 	n := w.anyNode()
 	w.event("crash %s for long", n.ID)
@@ -140,7 +139,7 @@ func (w breaker) longCrash() {
 	w.begin(n)
 }
 
-// begin starts a node; a failed start is a violation.
+// begin starts a node. A failed start is a violation.
 func (w *World) begin(n *Node) {
 	if n.Up() {
 		return
@@ -205,7 +204,7 @@ func (w breaker) oneWay() {
 	w.net.Cut(a, b, true)
 }
 
-// bridge divides the network so that one node reaches two parts that do not reach each other.
+// bridge divides the network into two parts that do not reach each other, and one node that reaches both.
 func (w breaker) bridge() {
 	a, b := w.split()
 	if len(b) < 2 {
@@ -233,16 +232,16 @@ func (w breaker) isolateLeader() {
 func (w breaker) slowLink() {
 	a, b := w.anyNode(), w.anyNode()
 	d := time.Duration(50+w.rng.IntN(1500)) * time.Millisecond
-	w.event("%s and %s are %s apart", a.ID, b.ID, d)
+	w.event("the delay between %s and %s is %s", a.ID, b.ID, d)
 	w.net.Slow(a.ID, b.ID, d)
 }
 
-// slowCopy delays a router's copy of the metadata: its connection to one node, which it may follow,
-// is slow, and the others are not.
+// slowCopy delays a router's copy of the metadata. It slows down the router's connection to one node, which the
+// router may follow.
 func (w breaker) slowCopy() {
 	r, n := w.routers[w.rng.IntN(len(w.routers))], w.anyNode()
 	d := time.Duration(300+w.rng.IntN(1700)) * time.Millisecond
-	w.event("%s and %s are %s apart", r.id, n.ID, d)
+	w.event("the delay between %s and %s is %s", r.id, n.ID, d)
 	w.net.Slow(r.id, n.ID, d)
 }
 
@@ -258,7 +257,7 @@ func (w breaker) handOver() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	w.event("%s, which leads %s, hands all that it leads over", n.ID, what)
+	w.event("%s, which leads %s, transfers all its leaderships", n.ID, what)
 	p.host.StepDown(ctx)
 	if p.member != nil {
 		_ = p.member.StepDown(ctx) // there may be no successor

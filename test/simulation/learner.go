@@ -13,8 +13,8 @@ import (
 // learnerWait is how long a moved replica may take to become a learner.
 const learnerWait = 10 * time.Second
 
-// cutLearner moves a replica and, while the new replica catches up, cuts the network so that the
-// learner is with the leader, alone, or with some of the other voters.
+// cutLearner moves a replica. While the new replica catches up, it cuts the network so that the learner and the
+// leader are alone, or together with some of the other voters.
 func (w breaker) cutLearner() {
 	all := w.shards()
 	s := all[w.rng.IntN(len(all))]
@@ -41,18 +41,18 @@ func (w breaker) cutLearner() {
 			side = append(side, n.ID)
 		}
 		if with > 2 {
-			time.Sleep(late) // the membership may change meanwhile
+			time.Sleep(late) // the membership may change in the meantime
 		}
 		rest := slices.DeleteFunc(w.nodeIDs(), func(id string) bool { return slices.Contains(side, id) })
-		if with > 0 && w.rng.IntN(2) == 0 { // it leads for longer than it should
-			w.event("the groups of %s are late", n.ID)
+		if with > 0 && w.rng.IntN(2) == 0 { // the leader leads for longer than it should
+			w.event("the groups of %s are delayed", n.ID)
 			n.loops.close()
 			go func() {
 				time.Sleep(5 * time.Second)
 				n.loops.open()
 			}()
 		}
-		w.event("cut %v, which learn or lead shard %d, from %v", side, s.Id, rest)
+		w.event("cut %v, the learner and the leader of shard %d, from %v", side, s.Id, rest)
 		w.net.Cut(side, rest, false)
 		time.Sleep(time.Duration(w.rng.Int64N(int64(10 * time.Second))))
 		return
@@ -106,8 +106,8 @@ func (w breaker) crashInOperation() {
 	}
 }
 
-// confirmed asks the other members whether a member still leads, and counts answers of learners
-// like those of voters: the mutant LearnersConfirm.
+// confirmed asks the other members whether a member still leads. It counts answers of learners like those of voters,
+// which is the mutant LearnersConfirm.
 func (w *World) confirmed(n *Node, s *shard.Shard, id uint32) bool {
 	said := s.Report()
 	needed := len(said.Voters) / 2

@@ -11,7 +11,7 @@ import (
 	"cordwood/shard/rules"
 )
 
-// contents holds the rows of a shard by the id of their table, and how often each is there.
+// contents maps the id of a table to the rows of a shard, and how often each row is stored.
 type contents map[uint64]map[rowID]int
 
 func (c contents) table(id uint64) map[rowID]int {
@@ -21,17 +21,17 @@ func (c contents) table(id uint64) map[rowID]int {
 	return c[id]
 }
 
-// ledger computes the expected content of a shard from its log: a second implementation of the
-// rules of admission, as simple as possible. A batch is appended once, if the shard takes writes of
-// its epoch, and a write completely or not at all.
+// ledger computes the expected content of a shard from its log. It is a second, simple implementation of the rules of
+// admission: a batch is appended once if the shard takes writes of its epoch, and a write is stored completely or not
+// at all.
 type ledger struct {
 	shard   uint32
 	tables  map[uint64]*schema.Table
 	dropped map[uint64]bool
 	seen    map[[2]uint64]bool
 	rows    contents
-	// late holds the rows that arrived with an epoch that was sealed before, and the reasons why
-	// they must not be there.
+	// late contains the rows that arrived with an epoch that was sealed before, and the reasons why they must not be
+	// stored.
 	late map[uint64]map[rowID]string
 }
 
@@ -120,8 +120,8 @@ func (l *ledger) refuse(index uint64, b *column.Batch, t *schema.Table) {
 	}
 }
 
-// compare compares the rows of a replica with the ledger. For tables that merge rows it ignores how
-// often a row is there.
+// compare compares the rows of a replica with the ledger. For tables that merge rows, it ignores how often a row is
+// stored.
 func (l *ledger) compare(have contents) (out []string) {
 	for id, t := range l.tables {
 		want, got := l.rows.table(id), have.table(id)
@@ -141,7 +141,7 @@ func (l *ledger) compare(have contents) (out []string) {
 		}
 		if n > 0 {
 			out = append(out,
-				fmt.Sprintf("shard %d: %d rows of table %d are there another number of times than its log says: %s",
+				fmt.Sprintf("shard %d: %d rows of table %d are stored another number of times than in its log: %s",
 					l.shard, n, id, difference(want, got)))
 		}
 	}

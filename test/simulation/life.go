@@ -6,8 +6,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// life is a file system for one life of a process: when the process has crashed, its remaining
-// goroutines cannot change a file.
+// life is a file system for one run of a process. After the process has crashed, its remaining goroutines cannot
+// change a file.
 type life struct {
 	vfs.FS
 	dead *atomic.Bool

@@ -14,23 +14,23 @@ import (
 	"cordwood/shard/replica/raftlog/walfile"
 )
 
-// Log is the disk of one raft group on one node. Synced data survives Crash, which also invalidates
-// every open handle.
+// Log simulates the disk with the log of one raft group on one node. Synced data survives Crash. Crash also
+// invalidates every open handle.
 type Log struct {
-	// Lazy makes appends return before they are synced: a fault that a checker of lost rows must
-	// find. The last Lazy appends are lost at a crash.
+	// Lazy makes appends return before they are synced, a fault that a checker for lost rows must find. The last Lazy
+	// appends are lost in a crash.
 	Lazy int
-	// archive receives the entries that are cut from the start; may be nil.
+	// archive, if not nil, receives the entries that are removed from the start.
 	archive *archive
-	// trouble is the faults of the disk; may be nil. If lies is set, an append to a full disk
-	// succeeds without storing anything.
+	// trouble, if not nil, contains the faults of the disk. If lies is set, an append to a full disk succeeds without
+	// storing anything.
 	trouble *trouble
 	lies    bool
 
 	mu      sync.Mutex
 	gen     int
 	entries map[uint64]*raft.Log
-	sums    map[uint64]uint32 // of the data of each entry
+	sums    map[uint64]uint32 // checksums of the data of each entry
 	first   uint64
 	last    uint64
 	recent  []uint64 // the first index of each of the last Lazy appends
@@ -58,8 +58,8 @@ func (l *Log) Crash() {
 	}
 }
 
-// Open returns a handle that is valid until the next Crash. It checks all entries, as the real logs
-// do; name is for the error.
+// Open returns a handle that is valid until the next Crash. Like the real logs, it checks all entries. name is used
+// in the error.
 func (l *Log) Open(name string) (raftlog.Store, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,8 +73,8 @@ func (l *Log) Open(name string) (raftlog.Store, error) {
 	return &LogHandle{log: l, gen: l.gen}, nil
 }
 
-// Flip flips a bit of an entry. pick chooses both; it gets the number of choices. No handle may be
-// open. Flip returns the entry's index and a function that repairs it; 0 if the log has no data.
+// Flip flips a bit of an entry, and returns the entry's index and a function that repairs it. pick chooses the entry
+// and the bit; n is the number of choices. No handle may be open. index is 0 if the log has no data.
 func (l *Log) Flip(pick func(n int) int) (index uint64, mend func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,11 +98,11 @@ func (l *Log) Flip(pick func(n int) int) (index uint64, mend func()) {
 	}
 }
 
-// cut removes the entries from lo to hi, at one end of the log.
+// cut removes the entries from lo to hi at one end of the log.
 func (l *Log) cut(lo, hi uint64) {
 	for i := max(lo, l.first); i <= min(hi, l.last); i++ {
-		// When a snapshot of another member is installed, the whole log is removed; then its
-		// entries may differ from the committed ones.
+		// When a snapshot of another member is installed, the whole log is removed. Its entries may then differ from
+		// the committed ones.
 		if e := l.entries[i]; e != nil && l.archive != nil && lo <= l.first && hi < l.last {
 			l.archive.put(e)
 		}
@@ -119,8 +119,8 @@ func (l *Log) cut(lo, hi uint64) {
 	}
 }
 
-// copy returns the content that would survive a crash now, and setBack replaces the content with
-// it. No handle may be open.
+// copy returns the content that would survive a crash now. setBack replaces the content with such a copy. No handle
+// may be open.
 func (l *Log) copy() *Log {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,14 +139,13 @@ func (l *Log) setBack(to *Log) {
 	l.values, l.numbers = to.values, to.numbers
 }
 
-// LogHandle is a Log that a process has open. It is a raft log and stable store. At some errors
-// raft panics; at others it never answers its callers. So the handle of a crashed process, from
-// which no other node receives anything, reports success and changes nothing.
+// LogHandle is a Log that a process has open. It is a raft log and stable store. After some errors raft panics, and
+// after others it never answers its callers. So the handle of a crashed process reports success and changes nothing.
+// No other node receives anything from that process.
 type LogHandle struct {
 	log *Log
 	gen int
-	// ghosts holds the entries that the remaining goroutines of a crashed process believe to be
-	// stored.
+	// ghosts contains the entries that the remaining goroutines of a crashed process consider stored.
 	ghosts sync.Map
 }
 
@@ -202,8 +201,8 @@ func (h *LogHandle) GetLog(index uint64, out *raft.Log) error {
 // StoreLog appends an entry.
 func (h *LogHandle) StoreLog(e *raft.Log) error { return h.StoreLogs([]*raft.Log{e}) }
 
-// StoreLogs appends entries. For a crashed process it reports success without storing them: the answer reaches no
-// other node, and raft answers its waiting callers only while its log has not failed.
+// StoreLogs appends entries. For a crashed process it reports success without storing them. No other node gets the
+// answer, and raft answers its waiting callers only if its log has not failed.
 func (h *LogHandle) StoreLogs(entries []*raft.Log) error {
 	full := h.log.trouble.write()
 	if full != nil && !h.log.lies {
@@ -212,7 +211,7 @@ func (h *LogHandle) StoreLogs(entries []*raft.Log) error {
 	err := h.use(func(l *Log) error {
 		for _, e := range entries {
 			if l.last != 0 && e.Index != l.last+1 {
-				return fmt.Errorf("append of entry %d behind %d", e.Index, l.last)
+				return fmt.Errorf("append of entry %d after %d", e.Index, l.last)
 			}
 			c := *e
 			c.Data = append([]byte(nil), e.Data...)
@@ -248,9 +247,8 @@ func (h *LogHandle) DeleteRange(lo, hi uint64) error {
 	return err
 }
 
-// set stores a value or a number. Raft panics if it cannot store its term or its vote, so for a
-// crashed process set reports success without storing anything. What raft does then reaches no
-// other node.
+// set stores a value or a number. Raft panics if it cannot store its term or its vote, so for a crashed process set
+// reports success without storing anything. No other node notices what raft does after that.
 func (h *LogHandle) set(do func(l *Log)) error {
 	err := h.log.trouble.write()
 	if err == nil {

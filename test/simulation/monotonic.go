@@ -11,10 +11,10 @@ import (
 	"cordwood/proto/schema"
 )
 
-// watched records what readers have seen that must never go back, and violations of that.
+// watched records what readers have seen that must never go back, and violations of this rule.
 type watched struct {
 	mu         sync.Mutex
-	index      map[string]uint64 // by shard and reader: the minimum index of a read
+	index      map[string]uint64 // by shard and reader: the minimum index of the next read
 	told       map[string]int    // by kind of fault, which is the format of its text
 	violations []string
 }
@@ -40,13 +40,13 @@ func (m *watched) read(reader string, shard uint32, node string, index uint64) {
 	m.index[key] = max(before, index)
 	m.mu.Unlock()
 	if index < before {
-		m.bad("shard %d: a read on %s is at entry %d, the same reader had seen entry %d: it goes back", shard, node,
+		m.bad("shard %d: a read on %s is at entry %d, although the same reader has seen entry %d", shard, node,
 			index, before)
 	}
 }
 
-// follow checks a router's copy of the metadata: versions and epochs may only grow, and the history
-// of placement may only get longer, by consecutive epochs.
+// follow checks a router's copy of the metadata. Versions and epochs may only increase, and the history of placement
+// may only be extended by consecutive epochs.
 func (m *watched) follow(ctx context.Context, r *router) {
 	tables, shards := map[string]*schema.Table{}, map[uint32]*metapb.Shard{}
 	for ctx.Err() == nil {
@@ -79,7 +79,7 @@ func follows(before, now *schema.Table) string {
 	case now.ID < before.ID:
 		return fmt.Sprintf("its id goes back from %d to %d", before.ID, now.ID)
 	case now.ID != before.ID && now.OriginID == 0:
-		return "" // another table with that name
+		return "" // another table with the same name
 	case now.ID == before.ID && now.Version < before.Version:
 		return fmt.Sprintf("it goes back from version %d to %d", before.Version, now.Version)
 	case now.Writable().Epoch < before.Writable().Epoch:
@@ -103,7 +103,7 @@ func follows(before, now *schema.Table) string {
 			return fmt.Sprintf("epoch %d is gone", p.Epoch)
 		}
 		if q := now.Placement[i]; !slices.Equal(q.Shards(), p.Shards()) && !q.Closed && !p.Closed {
-			return fmt.Sprintf("epoch %d was of shards %v and is of %v", p.Epoch, p.Shards(), q.Shards())
+			return fmt.Sprintf("epoch %d had shards %v and has %v", p.Epoch, p.Shards(), q.Shards())
 		}
 	}
 	return ""

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// Network connects the nodes of a simulation in memory. Connections have a delay and can be cut.
-// Data that is sent over a cut connection is not lost, as with TCP: it waits until the network is
-// repaired or the connection is closed, after giveUp.
+// Network connects the nodes of a simulation in memory. Connections have a delay and can be cut. As with TCP, data
+// that is sent over a cut connection is not lost: it waits until the network is repaired, or until the connection is
+// closed after giveUp.
 type Network struct {
 	mu    sync.Mutex
 	rng   *rand.Rand
 	ports map[string]func(net.Conn) // by "node/port"; nil while the node is down
-	conns map[*conn]string          // the node of each end
+	conns map[*conn]string          // the nodes of connections
 	cut   map[way]bool
 	slow  map[way]time.Duration
 	still map[string]bool // suspended nodes: data from and to them waits
@@ -28,7 +28,7 @@ type Network struct {
 
 type way struct{ from, to string }
 
-// giveUp is how long a connection survives a cut, like the system's retransmissions.
+// giveUp is how long a connection survives a cut, like retransmissions of a real system.
 const giveUp = 15 * time.Second
 
 // NewNetwork returns a network without nodes. rng must not be used elsewhere.
@@ -88,8 +88,8 @@ func (n *Network) Slow(a, b string, d time.Duration) {
 	n.slow[way{a, b}], n.slow[way{b, a}] = d, d
 }
 
-// Freeze makes all data from and to a node wait, without a limit, like data of a suspended process,
-// or ends that.
+// Freeze makes all data from and to a node wait without a limit, like data of a suspended process. If still is false,
+// the data is delivered again.
 func (n *Network) Freeze(node string, still bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -126,8 +126,8 @@ func (n *Network) latency(w way) time.Duration {
 	return d
 }
 
-// Dial connects a node to a port of another. If that node is down it fails at once; if the network
-// is cut it waits until ctx ends.
+// Dial connects a node to a port of another node. If that node is down, it fails at once. If the network is cut, it
+// waits until ctx ends.
 func (n *Network) Dial(ctx context.Context, from, to, port string) (net.Conn, error) {
 	for n.isCut(way{from, to}) || n.isCut(way{to, from}) {
 		select {
@@ -173,7 +173,7 @@ type flow struct {
 	waiting []chunk
 	size    int
 	last    time.Time // when the newest chunk arrives
-	closed  bool      // by the writer: end of file
+	closed  bool      // the writer has sent end of file
 	broken  bool
 	changed chan struct{}
 }
@@ -192,7 +192,7 @@ func (f *flow) wake() {
 	f.changed = make(chan struct{})
 }
 
-// end closes the flow after the data in flight, or, if broken, at once.
+// end closes the flow after the data in flight. If broken is set, it closes the flow at once.
 func (f *flow) end(broken bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -45,7 +45,7 @@ func (c *cluster) metaNodes() []string {
 	return slices.Clone(c.metas)
 }
 
-// Node is a node with its disk, which outlives its processes.
+// Node is a node with its disk, which exists longer than its processes.
 type Node struct {
 	ID   string
 	disk *vfs.Mem
@@ -58,15 +58,15 @@ type Node struct {
 	damaged atomic.Bool
 	// wrong is the error of the node's clock.
 	wrong atomic.Int64
-	// shards and metas are the faults of the disks of the shards and of the metadata.
+	// shards and metas are the faults of the disks with the shards and with the metadata.
 	shards, metas trouble
-	// calls and loops are shut while the node is suspended: for calls from others, and for raft.
+	// calls and loops are shut while the node is suspended. calls holds calls from others, and loops holds raft.
 	calls, loops gate
 
 	mu       sync.Mutex
 	logs     map[string]*Log // by group
-	created  map[uint32]bool // the shards that it has created; a real node keeps them in the file IDENTITY
-	hasMeta  bool            // likewise
+	created  map[uint32]bool // the shards that the node has created; a real node keeps them in the file IDENTITY
+	hasMeta  bool            // for the metadata group, like created
 	starting bool
 	life     *process // nil while it is down
 	last     *process // the newest process, which may still be ending
@@ -81,8 +81,7 @@ func newNode(id, dir string, c *cluster) *Node {
 	return n
 }
 
-// now returns the time of the node's clock, which may be wrong; elapsed is the time that has
-// passed.
+// now returns the time of the node's clock, which may be wrong. elapsed returns the time that has passed.
 func (n *Node) now() time.Time         { return time.Now().Add(time.Duration(n.wrong.Load())).Round(0) }
 func (n *Node) elapsed() time.Duration { return time.Since(n.made) }
 
@@ -133,7 +132,7 @@ func (n *Node) newLog(group string) *Log {
 
 func (n *Node) shardDir() string { return filepath.Join(n.dir, "shards") }
 
-// gone forgets a replica that was removed.
+// gone removes the record of a replica that was removed.
 func (n *Node) gone(id uint32) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -171,8 +170,7 @@ func (n *Node) Start() error {
 	return nil
 }
 
-// take removes and returns the running process, or nil. A suspended process continues, so that it
-// can end.
+// take removes and returns the running process, or nil. A suspended process continues, so that it can end.
 func (n *Node) take() *process {
 	n.goOn()
 	n.mu.Lock()
@@ -208,7 +206,7 @@ func (n *Node) wipe() {
 	defer n.mu.Unlock()
 	n.logs, n.created, n.hasMeta = map[string]*Log{}, map[uint32]bool{}, false
 	n.disk.RemoveAll(n.dir)
-	_ = os.RemoveAll(n.dir) // remaining files are found
+	_ = os.RemoveAll(n.dir) // remaining files would be found
 }
 
 // Stop ends the process as an operator does.

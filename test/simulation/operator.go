@@ -11,9 +11,9 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// This file contains the requests of an operator, with the same calls as the HTTP API.
+// This file makes the requests of an operator, with the same calls as the HTTP API.
 
-// ask begins an operation; a refusal is not a fault.
+// ask starts an operation. A refusal is not a fault.
 func (w *World) ask(req *clusterapi.Request) {
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
 	defer cancel()
@@ -22,7 +22,7 @@ func (w *World) ask(req *clusterapi.Request) {
 	case err != nil:
 		w.event("%s is refused: %v", req.Kind, err)
 	case answer.Operation != nil:
-		w.event("operation %d, %s of %s begins", answer.Operation.ID, req.Kind, answer.Operation.Subject)
+		w.event("operation %d, %s of %s, starts", answer.Operation.ID, req.Kind, answer.Operation.Subject)
 	default:
 		w.event("%s: %s", req.Kind, answer.Message)
 	}
@@ -58,7 +58,7 @@ func (w breaker) moveTable() {
 	})
 }
 
-// drain empties a node, undrain lets an emptied node take part again.
+// drain drains a node, or makes a drained node active again.
 func (w breaker) drain() {
 	w.ask(&clusterapi.Request{Kind: operation.NodeDrain, Node: w.anyNode().ID, ForRestart: w.rng.IntN(3) == 0})
 }
@@ -89,7 +89,7 @@ func (w breaker) cancel() {
 // maxOperation is how long operations may take after the end of all faults.
 const maxOperation = 10 * time.Minute
 
-// awaitOperations waits until no operation runs and every shard has its wanted replicas.
+// awaitOperations waits until no operation runs and every shard has the wanted number of replicas.
 func (w *World) awaitOperations() {
 	if w.flipped {
 		time.Sleep(scrubEvery + 10*time.Second) // until damage has been found and reported
@@ -116,5 +116,5 @@ func (w *World) awaitOperations() {
 			last = fmt.Sprintf("shard %d is in state %q: %+v", status.Shards[i].ID, status.Shards[i].State, status.Shards[i])
 		}
 	}
-	w.violation("the cluster is not at rest %s after the end of the faults: %s", maxOperation, last)
+	w.violation("the cluster has not settled %s after the end of the faults: %s", maxOperation, last)
 }

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Options describes a run. They depend on the seed; a test may set some of them.
+// Options describes a run. They are derived from the seed. A test may set some of them.
 type Options struct {
 	Seed    uint64
 	Nodes   int
-	Metas   int // how many of the nodes have the role meta
+	Metas   int // number of nodes with the role meta
 	Groups  int // shards of the cluster at its start, and tables
 	Writers int // for each table
-	// Merging adds a table that merges rows, which moves with its rows.
+	// Merging adds a table that merges rows, and that moves with its rows.
 	Merging bool
 	// Duration is how long faults occur, in virtual time.
 	Duration time.Duration
@@ -33,14 +33,14 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Mutant is a fault of the program that a checker must find.
+// Mutant is a deliberate fault of the program that a checker must find.
 type Mutant int
 
-// The mutants.
+// These are the mutants.
 const (
 	Sound Mutant = iota
-	// SkipSync acknowledges appends to the logs of shards before they are synced, SkipMetaSync
-	// appends to the log of the metadata.
+	// SkipSync acknowledges appends to the logs of shards before they are synced. SkipMetaSync does the same for the
+	// log of the metadata.
 	SkipSync
 	SkipMetaSync
 	// LoseLog restarts a node without its log and files.
@@ -49,23 +49,23 @@ const (
 	SkipDedup
 	// AckEarly acknowledges rows when they are sent.
 	AckEarly
-	// SkipFence treats a batch with an unknown outcome as not stored, and sends it to the shard
-	// where the table is now.
+	// SkipFence treats a batch with an unknown outcome as not stored, and sends it to the shard that has the table
+	// now.
 	SkipFence
 	// StaleRead reads from a replica without asking the leader for the required index.
 	StaleRead
 	// StaleCopy reads metadata from a copy without asking the leader for the required index.
 	StaleCopy
-	// LeaseRead reads from a node that believes to lead, without asking the other members.
+	// LeaseRead reads from a node that considers itself the leader, without asking the other members.
 	LeaseRead
-	// LearnersConfirm counts answers of learners like those of voters when the members are asked
-	// whether one still leads.
+	// LearnersConfirm counts answers of learners like those of voters when members are asked whether a member still
+	// leads.
 	LearnersConfirm
 	// TrustClock trusts the clock of a node.
 	TrustClock
 	// FullLies treats appends to a full disk as stored.
 	FullLies
-	// SwapEntry makes one node replace some entries of the leader with the entries before them.
+	// SwapEntry makes one node replace some entries of the leader with the entry before.
 	SwapEntry
 )
 
@@ -89,9 +89,9 @@ func Draw(seed uint64) Options {
 		Delay:    time.Duration(rng.IntN(20)) * time.Millisecond, Jitter: time.Duration(1+rng.IntN(20)) * time.Millisecond,
 		Pause: time.Duration(2+rng.IntN(12)) * time.Second, Logger: slog.New(slog.DiscardHandler),
 	}
-	// The group has an odd number of voters; the other members are learners.
+	// The group has an odd number of voters. The other members are learners.
 	o.Metas, o.Merging = 3+rng.IntN(o.Nodes-2), rng.IntN(2) == 0
-	for _, f := range faults { // only some kinds, because some faults hide others
+	for _, f := range faults { // only some kinds of faults, because some hide others
 		if rng.IntN(2) == 0 {
 			o.Faults = append(o.Faults, f.name)
 		}

@@ -35,8 +35,7 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// process is one life of a node: the parts that package node connects, without the ports, files and
-// settings.
+// process is one run of a node: the parts that package node connects, without ports, files and settings.
 type process struct {
 	node   *Node
 	number uint64
@@ -175,7 +174,7 @@ func (p *process) openHost() {
 				TrailingBytes: 8 << 10, Agreed: clock.agreed,
 			})
 			if err != nil {
-				_ = t.Close() // it only leaves the list of groups
+				_ = t.Close() // only leaves the list of groups
 			}
 			return s, err
 		},
@@ -375,7 +374,7 @@ func (p *process) stop(ctx context.Context) error {
 	return nil
 }
 
-// end ends the goroutines of a process; their further calls fail.
+// end ends the goroutines of a process. Their further calls fail.
 func (p *process) end() {
 	p.cancel()
 	_ = p.accept.Close()

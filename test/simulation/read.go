@@ -12,7 +12,7 @@ import (
 	"cordwood/shard"
 )
 
-// maxRecovery is how long a table may take to be writable after the end of all faults.
+// maxRecovery is the maximum time until a table can be written again after the end of all faults.
 const maxRecovery = time.Minute
 
 // awaitWritable waits until rows of each table have been acknowledged again.
@@ -44,8 +44,8 @@ func (w *World) ackedCount(i int) (n int) {
 
 func (w *World) tableOf(writer int64) int { return (int(writer) - 1) / w.opt.Writers }
 
-// readAlong reads a table from random replicas repeatedly, as a linearizable reader does. At the
-// end its answers are compared with those of the writers: see answers.
+// readAlong repeatedly reads a table from random replicas, like a linearizable reader. At the end its answers are
+// compared with those of the writers: see answers.
 func (w *World) readAlong(ctx context.Context, reader string, t table, rng *rand.Rand) {
 	for n := 0; ctx.Err() == nil; n++ {
 		w.readTable(ctx, reader, n, t)
@@ -56,9 +56,8 @@ func (w *World) readAlong(ctx context.Context, reader string, t table, rng *rand
 	}
 }
 
-// readTable reads from the n-th replicas of all shards that have rows of a table, and records the
-// answer of each shard. If all answered and the rows were not being moved, it records the answer of
-// all too.
+// readTable reads the rows of a table from the n-th replicas of all shards that have some, and records the answer of
+// each shard. If all shards answered and the rows were not being moved, it also records the answer of all together.
 func (w *World) readTable(ctx context.Context, reader string, n int, t table) {
 	r, begun := w.routers[n%len(w.routers)], time.Since(w.start)
 	now, err := r.table(ctx, t.name)
@@ -93,8 +92,8 @@ func (w *World) readTable(ctx context.Context, reader string, n int, t table) {
 	}
 }
 
-// readFresh reads the rows of the n-th replica of a shard at the index that the leader returns. If
-// several nodes believe to lead, any of them is asked.
+// readFresh reads the rows of the n-th replica of a shard at the index that the leader returns. If several nodes
+// consider themselves leaders, it asks any of them.
 func (w *World) readFresh(
 	ctx context.Context, r *router, id uint32, t *schema.Table, n int, into map[rowID]int,
 ) (from string, index uint64, ok bool) {
@@ -126,13 +125,13 @@ func (w *World) readFresh(
 	}
 	at, err := read(node.disk, s, t, into)
 	if err != nil {
-		return "", 0, false // the node has crashed since
+		return "", 0, false // the node has crashed in the meantime
 	}
 	return node.ID, at, true
 }
 
 // errNotConfirmed is the error of a mutant that does not read.
-var errNotConfirmed = errors.New("too few members say that it leads")
+var errNotConfirmed = errors.New("too few members confirm that it leads")
 
 // barrier asks a leader for the index that a replica must have applied to show all acknowledged
 // rows.
@@ -151,8 +150,7 @@ func (w *World) barrier(ctx context.Context, n *Node, id uint32) (uint64, error)
 	return s.ReadBarrier(ctx)
 }
 
-// settled waits until a replica has applied everything, and returns its rows of all tables, and its
-// index.
+// settled waits until a replica has applied everything. It returns its rows of all tables, and its index.
 func (w *World) settled(id uint32, n *Node, tables []*schema.Table) (contents, uint64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), maxRecovery)
 	defer cancel()
@@ -178,7 +176,7 @@ func (w *World) settled(id uint32, n *Node, tables []*schema.Table) (contents, u
 		return nil, 0, fmt.Errorf("it is not open")
 	}
 	if err := s.WaitApplied(ctx, index); err != nil {
-		return nil, 0, fmt.Errorf("it does not come to index %d: %w", index, err)
+		return nil, 0, fmt.Errorf("it does not reach index %d: %w", index, err)
 	}
 	have, at := contents{}, uint64(0)
 	for _, t := range tables {

@@ -11,11 +11,11 @@ type Report struct {
 	Options Options
 	// Violations lists broken guarantees; there must be none.
 	Violations []string
-	// Stuck lists tables that took no rows within maxRecovery after everything was repaired.
+	// Stuck lists tables that accepted no rows within maxRecovery after everything was repaired.
 	Stuck []string
-	// Recovery is the time until the slowest table took rows.
+	// Recovery is the time until the slowest table accepted rows.
 	Recovery time.Duration
-	// Acked is the number of acknowledged rows, Longest the longest time in which a writer got no
+	// Acked is the number of acknowledged rows. Longest is the longest time for which a writer got no
 	// acknowledgement.
 	Acked   int
 	Longest time.Duration
@@ -37,7 +37,7 @@ func (r *Report) String() string {
 		fmt.Fprintf(&b, "VIOLATION: %s\n", v)
 	}
 	for _, name := range r.Stuck {
-		fmt.Fprintf(&b, "STUCK: table %s takes no rows\n", name)
+		fmt.Fprintf(&b, "STUCK: table %s accepts no rows\n", name)
 	}
 	for _, e := range r.Events {
 		fmt.Fprintln(&b, e)

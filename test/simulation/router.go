@@ -19,8 +19,7 @@ import (
 	"cordwood/shard/shardclient"
 )
 
-// router is one stateless router: its copy of the metadata, its clients, its write path, and the
-// operator's calls.
+// router is one stateless router: its copy of the metadata, its clients, its write path, and the calls of operators.
 type router struct {
 	id     string
 	world  *World
@@ -57,7 +56,7 @@ func (w *World) newRouter(i int) (*router, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
-	r.done.Go(func() { _ = r.meta.Run(ctx) }) // it only returns nil
+	r.done.Go(func() { _ = r.meta.Run(ctx) }) // always returns nil
 	return r, nil
 }
 
@@ -82,10 +81,10 @@ func (r *router) table(ctx context.Context, name string) (*schema.Table, error) 
 	return t, nil
 }
 
-// hasty is the mutant SkipFence.
+// hasty implements the mutant SkipFence.
 type hasty struct{ *shardclient.Client }
 
-// Write gives up soon, and then reports that nothing was stored.
+// Write gives up soon, and then reports that no row was stored.
 func (h hasty) Write(
 	ctx context.Context, shard uint32, batches [][]byte, tables func([]uint64) []*schemapb.Table,
 ) (uint64, error) {

@@ -19,8 +19,8 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// Clients change and read the schemas of a few tables. Their answers must be possible answers of
-// tables that execute one call after another.
+// Clients change and read the schemas of a few tables. Their answers must be possible answers of tables that execute
+// one call after another.
 
 // schemaAsk is a client's call.
 type schemaAsk struct {
@@ -31,12 +31,12 @@ type schemaAsk struct {
 
 // schemaAnswer is the answer to a call.
 type schemaAnswer struct {
-	unknown, missing bool // unknown: it may have taken effect; missing: the table did not exist
+	unknown, missing bool // unknown: the call may have taken effect; missing: the table did not exist
 	id               uint64
-	columns          uint32 // one bit each
+	columns          uint32 // one bit for each column
 }
 
-// schemaState is a table. id is the highest id that was seen.
+// schemaState is the state of a table. id is the highest id that was seen.
 type schemaState struct {
 	exists  bool
 	id      uint64
@@ -69,8 +69,7 @@ func stepSchema(s schemaState, in schemaAsk, out schemaAnswer) (bool, schemaStat
 	return out.columns == s.columns && next.named(s, out.id), next
 }
 
-// named sets the id that was seen: a higher one if the table was created since before, otherwise
-// the same.
+// named sets the id that was seen. It must be higher if the table was created since before, and otherwise the same.
 func (s *schemaState) named(before schemaState, id uint64) bool {
 	if before.exists && s.id == id {
 		return true
@@ -103,7 +102,7 @@ func (h *schemaHistory) do(client int, in schemaAsk, f func() (schemaAnswer, err
 	case errs.CodeOf(err) == errs.TableNotFound:
 		out = schemaAnswer{missing: true}
 	case in.kind == "read":
-		return // it has no information
+		return // the call gives no information
 	default:
 		out, op.Return = schemaAnswer{unknown: true}, math.MaxInt64
 	}

@@ -18,7 +18,7 @@ type diskCopy struct {
 	logs    map[string]*Log
 	created map[uint32]bool
 	hasMeta bool
-	dir     string // the files on a real disk
+	dir     string // folder with the files on a real disk
 }
 
 // copyDisk copies the disk of a node that is down.
@@ -39,7 +39,7 @@ func (n *Node) copyDisk() (*diskCopy, error) {
 	return c, nil
 }
 
-// restoreLogs sets the shard logs of the node, which is down, back to the copy.
+// restoreLogs replaces the shard logs of the node, which is down, with those of the copy.
 func (c *diskCopy) restoreLogs() {
 	n := c.node
 	n.mu.Lock()
@@ -51,7 +51,7 @@ func (c *diskCopy) restoreLogs() {
 	}
 }
 
-// restore sets all disks of the node back to the copy.
+// restore replaces all disks of the node with the copy.
 func (c *diskCopy) restore() error {
 	n := c.node
 	n.mu.Lock()
@@ -78,13 +78,12 @@ func (c *diskCopy) restore() error {
 	return os.CopyFS(n.dir, os.DirFS(c.dir))
 }
 
-// settle is how long a healthy cluster may take until all acknowledged rows are on all replicas.
+// settle is the maximum time until all acknowledged rows are on all replicas of a healthy cluster.
 const settle = 10 * time.Second
 
-// setBack copies the disk of a node, and the next time sets it back to the copy. Only one disk is
-// set back in a run, while all others are intact and have all acknowledged rows. Nothing may be
-// lost, no reader may see less than before, and the replicas must agree in the end. The node may
-// end itself, or be created again.
+// setBack copies the disk of a node. When it is called again, it replaces the disk with the copy. This happens to
+// only one disk in a run, while all others are intact and have all acknowledged rows. No row may be lost, no reader
+// may see less than before, and the replicas must agree in the end. The node may end itself, or be created again.
 func (w breaker) setBack() {
 	if w.flipped {
 		return
@@ -113,13 +112,13 @@ func (w breaker) setBack() {
 	w.flipped = true // no other disk is damaged
 	n.damaged.Store(true)
 	n.Crash()
-	w.event("crash %s, whose disk is set back by %s", n.ID, time.Since(c.made).Round(time.Second))
+	w.event("crash %s, whose disk is replaced with a copy of %s ago", n.ID, time.Since(c.made).Round(time.Second))
 	w.awaitRest(n)
 	if w.rng.IntN(3) == 0 {
-		w.event("only the logs of shards are set back")
+		w.event("only the logs of shards are replaced")
 		c.restoreLogs()
 	} else if err := c.restore(); err != nil {
-		w.violation("set the disk of %s back: %v", n.ID, err)
+		w.violation("replace the disk of %s with the copy: %v", n.ID, err)
 	}
 	w.begin(n)
 	w.awaitRest(nil)

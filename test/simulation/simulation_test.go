@@ -18,9 +18,9 @@ import (
 )
 
 var (
-	seedFlag = flag.Uint64("seed", 0, "run this seed alone")
-	seeds    = flag.Int("seeds", 0, "how many seeds to run, from one by chance on; 0: the first 12")
-	only     = flag.String("faults", "", "break in these ways only, with commas between")
+	seedFlag = flag.Uint64("seed", 0, "run only this seed")
+	seeds    = flag.Int("seeds", 0, "number of seeds to run, starting at a random one; 0: the first 12")
+	only     = flag.String("faults", "", "cause only these faults, separated by commas")
 	verbose  = flag.Bool("events", false, "print the events of every run, and the logs of the nodes")
 )
 
@@ -58,17 +58,16 @@ func runSeed(t *testing.T, opt Options) (r *Report) {
 }
 
 const (
-	// standstill is how long virtual time may stand still in real time. It normally advances after
+	// standstill is how long virtual time may stand still in real time. Virtual time normally advances after
 	// milliseconds of work, so this is long even on a busy machine.
 	standstill = 4 * time.Minute
 	// endless is the number of seconds of virtual time that no run reaches.
 	endless = 2 * 3600
 )
 
-// watch ends the process if virtual time stands still, or passes without end, and prints the
-// responsible goroutines. Virtual time stands still while a goroutine waits for a mutex whose owner
-// waits for time to pass; with real time this would only cause a delay. The real time of a run is
-// not checked, because other programs may use the machine.
+// watch ends the process if virtual time stands still, or passes without end, and prints the responsible goroutines.
+// Virtual time stands still if a goroutine waits for a mutex whose owner waits for time to pass. With real time this
+// would only cause a delay. The real time of a run is not checked, because other programs may use the machine.
 func watch(opt Options, passed *atomic.Int64) (stop func()) {
 	over := make(chan struct{})
 	go func() {
@@ -94,8 +93,8 @@ func watch(opt Options, passed *atomic.Int64) (stop func()) {
 	return func() { close(over) }
 }
 
-// quit ends the process with the stacks of the goroutines in bubbles, of this run or of another: if
-// waiting is set, of those that wait for others in the bubble, and otherwise of the others.
+// quit ends the process with the stacks of goroutines in bubbles, of this run or another. If waiting is set, they are
+// the goroutines that wait for others in the bubble, and otherwise all others.
 func quit(why string, waiting bool) {
 	stacks := make([]byte, 64<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
@@ -121,9 +120,9 @@ func newDir(t *testing.T) string {
 	return dir
 }
 
-// TestSeeds runs seeds: no acknowledged row may be lost or doubled, no read may be stale, the
-// replicas must agree, and every shard must take writes once all faults are repaired. The seeds are
-// fixed, so that a failure is caused by the tested change; -seeds runs others.
+// TestSeeds runs seeds. No acknowledged row may be lost or doubled, no read may be stale, the replicas must agree,
+// and every shard must accept writes after all faults are repaired. The seeds are fixed, so that a failure is caused
+// by the tested change. -seeds runs others.
 func TestSeeds(t *testing.T) {
 	first, n := uint64(1), fixedSeeds
 	switch {
@@ -160,7 +159,7 @@ func TestMutants(t *testing.T) {
 		want   string
 		seed   uint64 // the first seed to try
 		pause  time.Duration
-		nodes  int // 0: 3
+		nodes  int // 0 means 3
 	}{
 		{"appends are not synced", SkipSync, []string{"crash of all"}, "acknowledged rows are lost", 1, 4 * time.Second, 0},
 		{
@@ -183,9 +182,9 @@ func TestMutants(t *testing.T) {
 			4 * time.Second, 0,
 		},
 		{
-			"the shard of before is not waited for", SkipFence,
+			"the write does not wait for the former shard", SkipFence,
 			[]string{"isolated leader", "mend", "table move", "table move"},
-			"rows are there", 4, 4 * time.Second, 0,
+			"rows are stored", 4, 4 * time.Second, 0,
 		},
 		{
 			"reads without a barrier", StaleRead,
@@ -193,26 +192,26 @@ func TestMutants(t *testing.T) {
 			"a read that lacks a row", 1, 4 * time.Second, 0,
 		},
 		{
-			"reads from whoever takes itself for the leader", LeaseRead,
+			"reads from any node that considers itself the leader", LeaseRead,
 			[]string{"standstill"},
 			"a read that lacks a row",
 			1, 6 * time.Second, 0,
 		},
 		{
-			"learners say who leads", LearnersConfirm,
+			"learners confirm the leader", LearnersConfirm,
 			[]string{"cut learner", "mend"},
 			"a read that lacks a row", 1,
 			15 * time.Second, 5,
 		},
-		{"clocks are believed", TrustClock, []string{"wrong clock"}, "lost", 1, 6 * time.Second, 0},
-		{"a full disk does not say so", FullLies, []string{"full disk", "crash of all"}, "", 1, 6 * time.Second, 0},
+		{"clocks are trusted", TrustClock, []string{"wrong clock"}, "lost", 1, 6 * time.Second, 0},
+		{"a full disk reports no error", FullLies, []string{"full disk", "crash of all"}, "", 1, 6 * time.Second, 0},
 		{
-			"a full disk of the metadata does not say so", FullLies,
+			"a full disk of the metadata reports no error", FullLies,
 			[]string{"metadata's disk", "crash of all"},
 			"its end is lost", 1, 6 * time.Second, 0,
 		},
 		{"a replica applies another entry", SwapEntry, []string{"hand-over"}, "differ in table", 1, 4 * time.Second, 0},
-		{"metadata of yesterday", StaleCopy, []string{"slow copy"}, "not linearizable", 1, 4 * time.Second, 0},
+		{"outdated metadata", StaleCopy, []string{"slow copy"}, "not linearizable", 1, 4 * time.Second, 0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -234,7 +233,7 @@ func TestMutants(t *testing.T) {
 					}
 				}
 				if len(r.Stuck) > 0 && test.want == "" {
-					t.Logf("found with seed %d: tables %v take no rows", seed, r.Stuck)
+					t.Logf("found with seed %d: tables %v accept no rows", seed, r.Stuck)
 					return
 				}
 				t.Logf("seed %d: %d rows, stuck %v, violations %.300q", seed, r.Acked, r.Stuck, r.Violations)
@@ -262,7 +261,7 @@ func runApart(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	switch {
 	case err != nil && bytes.Contains(out, []byte("panic: log not found")):
-		t.Log("found: raft ended the process, because an entry that it had committed was gone")
+		t.Log("found: raft ended the process, because a committed entry was missing")
 	case err != nil:
 		t.Errorf("%v\n%s", err, out)
 	default:
@@ -270,8 +269,8 @@ func runApart(t *testing.T) {
 	}
 }
 
-// TestLostLeader crashes leaders, and cuts them off from the other members but not from the
-// writers: writes must continue within a few seconds.
+// TestLostLeader crashes leaders, and isolates leaders from the other members but not from the writers. Writes must
+// continue within a few seconds.
 func TestLostLeader(t *testing.T) {
 	for _, fault := range []string{"crash of a leader", "isolated leader"} {
 		t.Run(fault, func(t *testing.T) {

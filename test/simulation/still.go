@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// A suspended node, whose process got SIGSTOP or whose machine was moved, does nothing, and then
-// continues. Goroutines cannot be stopped from outside, so they are held where they would have an
-// effect: data on the network waits, and raft's main loop, which notices that no member has
-// answered for longer than the lease, waits before it reacts. Changes in memory alone cannot be
-// distinguished from changes immediately afterwards.
+// A suspended node does nothing for a while and then continues, as if its process got SIGSTOP or its machine was
+// moved. Goroutines cannot be stopped from outside, so they are held where they would have an effect: data on the
+// network waits, and raft's main loop, which notices that no member has answered for longer than the lease, waits
+// before it reacts. Changes in memory alone cannot be distinguished from changes immediately afterwards.
 
 // gate holds its callers while it is shut. The zero value is open.
 type gate struct {
@@ -60,8 +59,8 @@ func (g *gate) isShut() bool {
 	return g.shut != nil
 }
 
-// stop suspends a node. reach lets others reach it again, and goOn lets it continue as well. The
-// order in which its goroutines continue is random.
+// stop suspends a node. reach lets others reach it again, and goOn also lets it continue. Its goroutines continue in
+// a random order.
 func (n *Node) stop() {
 	n.calls.close()
 	n.loops.close()
@@ -81,8 +80,8 @@ func (n *Node) goOn() {
 // raftLoop is the main loop of a raft group in stack traces.
 const raftLoop = "hashicorp/raft.(*Raft).run("
 
-// holding is a log handler that holds raft's main loops while a node is suspended, because raft
-// logs a line before it steps down, and before it stands for election.
+// holding is a log handler that holds raft's main loops while a node is suspended. It works because raft logs a line
+// before it steps down and before it stands for election.
 type holding struct {
 	slog.Handler
 	loops *gate
@@ -93,7 +92,7 @@ func (h holding) Enabled(ctx context.Context, level slog.Level) bool {
 	if h.loops.isShut() {
 		stack := make([]byte, 16<<10)
 		if stack = stack[:runtime.Stack(stack, false)]; strings.Contains(string(stack), raftLoop) {
-			_ = h.loops.pass(context.Background()) // the end of the process opens it
+			_ = h.loops.pass(context.Background()) // opened at the end of the process
 		}
 	}
 	return h.Handler.Enabled(ctx, level)
@@ -109,12 +108,12 @@ func (h holding) WithGroup(name string) slog.Handler {
 	return holding{h.Handler.WithGroup(name), h.loops}
 }
 
-// standStill suspends a node, mostly one that leads, mostly for longer than others wait for a
-// leader. It can be reached again before, or when, its groups notice how much time has passed.
+// standStill suspends a node, usually a leader, and usually for longer than others wait for a leader. The node can be
+// reached again before, or when, its groups notice how much time has passed.
 func (w breaker) standStill() {
 	n, what := w.anyLeader()
 	if n == nil || w.rng.IntN(4) == 0 {
-		n, what = w.anyNode(), "perhaps nothing"
+		n, what = w.anyNode(), "perhaps no group"
 	}
 	if n.calls.isShut() || !n.Up() {
 		return
@@ -124,7 +123,7 @@ func (w breaker) standStill() {
 	if w.rng.IntN(3) > 0 {
 		late = time.Duration(w.rng.Int64N(int64(2 * time.Second)))
 	}
-	w.event("%s, which leads %s, stands still for %s, and its groups for %s more", n.ID, what, still, late)
+	w.event("%s, which leads %s, is suspended for %s, and its groups for another %s", n.ID, what, still, late)
 	n.stop()
 	go func() {
 		time.Sleep(still)

@@ -8,7 +8,7 @@ import (
 	"cordwood/shard/replica/transport"
 )
 
-// swapped is the transport of a member that receives other entries than the leader sent: the mutant
+// swapped is the transport of a member that receives other entries than the leader sent. It implements the mutant
 // SwapEntry.
 type swapped struct {
 	*transport.Transport
@@ -18,8 +18,7 @@ type swapped struct {
 // Consumer returns the channel with the requests of other members.
 func (s *swapped) Consumer() <-chan raft.RPC { return s.rpcs }
 
-// swapEntries replaces the data of some commands with the data of the command before, until ctx
-// ends.
+// swapEntries replaces the data of some commands with the data of the previous command, until ctx ends.
 func swapEntries(ctx context.Context, t *transport.Transport) raft.Transport {
 	s := &swapped{Transport: t, rpcs: make(chan raft.RPC)}
 	go func() {

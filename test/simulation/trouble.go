@@ -10,7 +10,7 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// trouble is the faults of a node's disk, or of the part of it with the log of the metadata.
+// trouble contains the faults of a node's disk, or of the part of it with the log of the metadata.
 type trouble struct {
 	full atomic.Bool
 	slow atomic.Int64 // the additional time of an append, in nanoseconds
@@ -69,7 +69,7 @@ func (w breaker) slowDisk() {
 	n := w.anyNode()
 	d := 2*time.Second + time.Duration(w.rng.Int64N(int64(40*time.Second)))
 	slow := time.Duration(20+w.rng.IntN(1200)) * time.Millisecond
-	w.event("appends on %s take %s longer for %s", n.ID, slow, d)
+	w.event("appends on %s are delayed by %s for %s", n.ID, slow, d)
 	w.troubled(&n.shards, d, func(t *trouble) { t.slow.Store(int64(slow)) })
 	if w.rng.IntN(2) == 0 {
 		w.troubled(&n.metas, d, func(t *trouble) { t.slow.Store(int64(slow)) })

@@ -1,11 +1,10 @@
-// Package simulation runs a cluster with virtual time, over a network and disks in memory, causes
-// the faults that a seed determines, and compares the clients' answers with the content of the
-// replicas.
+// Package simulation runs a cluster with virtual time, over a network and disks in memory, causes faults that depend
+// on a seed, and compares the answers to clients with the content of the replicas.
 //
-// The parts are real, from the routers' write path down to raft and the files, including the
-// metadata group and the coordinator: only time, connections, the file system of shards and the
-// raft logs are simulated. A run depends only on its seed, except for the order in which goroutines
-// run. DESIGN.md describes what is real, what is checked, and how to repeat a seed.
+// The parts are real, from the routers' write path down to raft and the files, including the metadata group and the
+// coordinator: only time, connections, the file system of shards and the raft logs are simulated. A run depends only
+// on its seed, except for the order in which goroutines run. DESIGN.md describes what is real, what is checked, and
+// how to repeat a seed.
 package simulation
 
 import (
@@ -36,12 +35,12 @@ type World struct {
 	routers []*router
 	start   time.Time
 	flipped bool      // a bit of some disk was flipped
-	copied  *diskCopy // of the disk that is set back; nil if none was copied
+	copied  *diskCopy // copy of the disk that is set back, or nil
 
 	mu      sync.Mutex // guards the fields below
 	nodes   []*Node
 	events  []string
-	failed  []string // violations by nodes
+	failed  []string // errors of nodes that ended themselves
 	closing bool
 }
 
@@ -106,10 +105,10 @@ func (w *World) found() error {
 	}
 	for _, t := range w.tables {
 		if _, err := meta.Propose(ctx, ensure(t.name, t.options(), t.columns())); err != nil {
-			return fmt.Errorf("make table %s: %w", t.name, err)
+			return fmt.Errorf("create table %s: %w", t.name, err)
 		}
 	}
-	w.event("the cluster is made")
+	w.event("the cluster is created")
 	return nil
 }
 
@@ -130,8 +129,7 @@ func (w *World) violation(format string, args ...any) {
 	w.failed = append(w.failed, text)
 }
 
-// nodeFailed is called when a process ends itself, as it does when a disk cannot be trusted. It is
-// restarted soon.
+// nodeFailed is called when a process ends itself because it cannot trust a disk. The node is restarted soon.
 func (w *World) nodeFailed(n *Node, err error) {
 	if errors.Is(err, errDead) {
 		return
@@ -186,8 +184,8 @@ func (w *World) leader(id uint32) (*Node, *shard.Shard) {
 	return nil, nil
 }
 
-// leaders returns the nodes that believe to lead a shard. There are several while deposed leaders
-// have not noticed it.
+// leaders returns the nodes that consider themselves leaders of a shard. There may be several, until deposed leaders
+// notice that they no longer lead.
 func (w *World) leaders(id uint32) (out []*Node) {
 	for _, n := range w.allNodes() {
 		if s := n.shard(id); s != nil && s.Leads() {
@@ -298,5 +296,5 @@ func (w *World) close() {
 		closing.Go(n.Crash)
 	}
 	closing.Wait()
-	time.Sleep(time.Minute) // of virtual time, so that pending calls time out
+	time.Sleep(time.Minute) // virtual time, so that pending calls time out
 }

@@ -12,13 +12,13 @@ import (
 	"cordwood/test/linear"
 )
 
-// fate is the outcome of a row according to its writer's answer.
+// fate is the outcome of a row according to the answer to its writer.
 type fate int
 
 const (
-	acked   fate = iota + 1 // it must be there once
-	unknown                 // it may be there, once
-	refused                 // it must not be there
+	acked   fate = iota + 1 // it must be stored, once
+	unknown                 // it may be stored, once
+	refused                 // it must not be stored
 )
 
 // rowID identifies a row by its writer, and the writer's number for it.
@@ -42,12 +42,12 @@ func (s sending) into(set *linear.Set[rowID], row rowID) {
 	}
 }
 
-// History is the writers' answers for all rows.
+// History contains the answers to the writers for all rows.
 type History struct {
 	mu    sync.Mutex
 	rows  map[rowID]sending
 	acked int
-	// by is the number of acknowledged rows of each writer.
+	// by is the number of acknowledged rows, by writer.
 	by map[int64]int
 	// longest is the longest time between two acknowledgements of one writer.
 	longest time.Duration
@@ -73,15 +73,15 @@ func (h *History) gap(d time.Duration) {
 	h.longest = max(h.longest, d)
 }
 
-// writer is a client that sends rows for one table through the routers, each request through
-// another one. Every second writer gives its requests keys and repeats each until it is stored.
+// writer is a client that sends rows of one table through the routers, each request through a different one. Every
+// second writer gives its requests keys, and repeats each request until it is stored.
 type writer struct {
 	id      int64
 	table   table
 	keyed   bool
 	routers []*router
 	history *History
-	start   time.Time // of the run
+	start   time.Time // start of the run
 	pause   time.Duration
 	timeout time.Duration
 	mutant  Mutant
@@ -116,7 +116,7 @@ func (w *writer) store(ctx context.Context, n int, first int64, rows int) fate {
 	now, told := time.Now(), refused
 	for try := 0; ; try++ {
 		if try > 0 && w.mutant == SkipDedup {
-			key.Text += "again" // the same rows as another request
+			key.Text += "again" // the same rows as in another request
 		}
 		// A request in flight is completed when the simulation ends.
 		call, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.timeout)

@@ -18,8 +18,8 @@ var parts = []string{
 	";", " AS b", " IN ", " x FOR x IN ", ":", "{", "}", " END", "CASE WHEN ", " THEN ", "j->>'a' = 'x'", "->", "->>",
 }
 
-// TestConditionsAlone checks that a condition which the engine parses by itself and in the
-// parentheses of a WHERE does not escape from these, whatever our own lexer makes of it.
+// TestConditionsAlone checks that a condition does not escape from the parentheses of a WHERE if the engine can parse
+// it both alone and in these parentheses, whatever our own lexer makes of it.
 func TestConditionsAlone(t *testing.T) {
 	count := engine(t)
 	for _, cond := range []string{
@@ -54,7 +54,7 @@ func TestConditionsAlone(t *testing.T) {
 		if !alike(cond) || count(inParentheses(cond)) != 1 {
 			continue
 		}
-		// Another bracket after the condition fits only if the condition closes none of ours.
+		// A further bracket after the condition fits only if the condition closes none of ours.
 		leaves := count("SELECT ts FROM t WHERE ((("+cond+"\n) = [("+cond+"\n)]))") != 1
 		if leaves {
 			out++
@@ -63,10 +63,10 @@ func TestConditionsAlone(t *testing.T) {
 			continue
 		}
 		if both++; leaves {
-			t.Errorf("%q gets out of its parentheses", cond)
+			t.Errorf("%q escapes from its parentheses", cond)
 		}
 	}
 	if both < 100 || out < 20 {
-		t.Errorf("%d conditions that stay and %d that get out are too few", both, out)
+		t.Errorf("%d conditions that stay and %d that escape are too few", both, out)
 	}
 }

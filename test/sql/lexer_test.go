@@ -17,7 +17,7 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// engine returns a function that counts the statements of a text; 0 if the engine cannot parse it.
+// engine returns a function that counts the statements of a text. It returns 0 if the engine cannot parse it.
 func engine(t testing.TB) (count func(text string) int) {
 	t.Helper()
 	var db bindings.Database
@@ -51,9 +51,9 @@ func statements(text string) (n int) {
 	return n
 }
 
-// alike reports whether both sides receive the same text: the engine stops at NUL, and does not
-// count a statement that is a single name with non-ASCII letters. Backticks quote names here, and
-// are replaced before the engine gets the text.
+// alike reports whether both sides receive the same text. The engine stops at NUL, and does not count a statement
+// that is a single name with non-ASCII letters. Backticks quote names here, and are replaced before the engine gets
+// the text.
 func alike(text string) bool {
 	return !strings.ContainsFunc(text, func(c rune) bool { return c == 0 || c == '`' || c >= utf8.RuneSelf })
 }
@@ -82,8 +82,8 @@ func seed(t *testing.T) uint64 {
 	return n
 }
 
-// TestSameStatements checks that the router and the command line see the end of a statement where
-// the engine does. Otherwise a part of a text or of a comment would be run as a statement.
+// TestSameStatements checks that the router and the command line find the same ends of statements as the engine.
+// Otherwise a part of a text or of a comment would be run as a statement.
 func TestSameStatements(t *testing.T) {
 	count := engine(t)
 	// The texts are the same each time: FuzzStatements searches for others.
@@ -97,12 +97,12 @@ func TestSameStatements(t *testing.T) {
 		if n := count(text); n > 0 {
 			parsed++
 			if got := statements(text); got != n {
-				t.Errorf("seed %d: %q holds %d statements, and %d for the engine", seed(t), text, got, n)
+				t.Errorf("seed %d: %q has %d statements, and %d according to the engine", seed(t), text, got, n)
 			}
 		}
 	}
 	if parsed < 100 {
-		t.Errorf("the engine parsed %d texts only", parsed)
+		t.Errorf("the engine parsed only %d texts", parsed)
 	}
 }
 
@@ -120,7 +120,7 @@ func FuzzStatements(f *testing.F) {
 			return
 		}
 		if n := count(text); n > 0 && n != statements(text) {
-			t.Errorf("%q holds %d statements, and %d for the engine", text, statements(text), n)
+			t.Errorf("%q has %d statements, and %d according to the engine", text, statements(text), n)
 		}
 	})
 }
