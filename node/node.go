@@ -132,13 +132,14 @@ type node struct {
 	calls      *callMetrics
 	traces     traces
 
-	port    *rpcport.Port
-	rpc     *rpcServer
-	network *transport.Network
-	reach   *reach.Monitor
-	reports *reporter
-	clocks  *clocks.Clocks // nil without the role shard
-	shards  *shardclient.Client
+	port     *rpcport.Port
+	rpc      *rpcServer
+	network  *transport.Network
+	reach    *reach.Monitor
+	sessions *sessions
+	reports  *reporter
+	clocks   *clocks.Clocks // nil without the role shard
+	shards   *shardclient.Client
 	// operators answers the calls of backup and restore.
 	operators *operatorServer
 }

@@ -49,6 +49,7 @@ func (n *node) servePostgres(service *query.Service, bodies *body.Reader) error 
 		Service: service, Bodies: bodies, TLS: p.tls, RequireTLS: n.cfg.TLS.ClientCA != "", Version: n.proc.Version.Version,
 		Node: n.data.nodeID, MaxConnections: n.cfg.PG.MaxConnections, MaxCursors: max(1, n.cfg.Query.MaxConcurrent/2),
 		Timeout: n.cfg.Query.Timeout, MaxTimeout: n.cfg.Query.MaxTimeout, Logger: n.log, Registerer: n.registry,
+		CancelElsewhere: n.sessions.cancelElsewhere,
 		HasDatabase: func(name string) bool {
 			_, ok := n.meta.Database(name)
 			return ok
@@ -61,6 +62,7 @@ func (n *node) servePostgres(service *query.Service, bodies *body.Reader) error 
 	if p.server, err = pgwire.New(cfg); err != nil {
 		return err
 	}
+	n.sessions.server.Store(p.server)
 	go func() {
 		err := p.server.Serve(p.listener)
 		p.done <- err

@@ -25,6 +25,8 @@ func (n *node) openReach() {
 		Alone:  n.setAlone,
 	})
 	metapb.RegisterPeerServer(n.rpc.server, n.reach)
+	n.sessions = &sessions{members: n.membership}
+	metapb.RegisterSessionsServer(n.rpc.server, n.sessions)
 	n.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "cordwood_node_unreachable", Help: "1 while most of the nodes that this node can reach report " +
 			"that they cannot reach its port; the node then transfers its leaderships.",

@@ -59,6 +59,7 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 		Running: n.cfg.Query.MaxConcurrent, RunningPerUser: n.cfg.Query.MaxConcurrentPerUser,
 		Waiting: n.cfg.Query.MaxWaiting, WaitingPerUser: n.cfg.Query.MaxWaitingPerUser, MaxWait: n.cfg.Query.MaxWait,
 		MaxColumns: n.cfg.Limits.MaxColumns, Writable: n.disk.writable, Logger: n.log, Registerer: n.registry,
+		Users: users.Names, Sessions: n.sessions.list,
 	})
 	if err != nil {
 		return err

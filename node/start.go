@@ -216,7 +216,8 @@ func (n *front) authenticator() (*auth.Provider, error) {
 		return nil, nil
 	}
 	p, err := auth.Open(auth.Config{
-		Option: n.cfg.Users.Provider, UserFile: n.cfg.Users.File, Scram: n.cfg.PG.Addr != "", Logger: n.log,
+		Option: n.cfg.Users.Provider, UserFile: n.cfg.Users.File, Scram: n.cfg.PG.Addr != "",
+		Iterations: n.cfg.PG.ScramIterations, Logger: n.log,
 	})
 	if err != nil {
 		return nil, err

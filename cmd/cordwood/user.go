@@ -66,7 +66,7 @@ With --bcrypt it is a bcrypt hash, with which clients of PostgreSQL can sign in 
 // hashed returns the hash of a password, as the list of users stores it.
 func hashed(password string, useBcrypt bool) (string, error) {
 	if !useBcrypt {
-		keys, err := scram.New(password)
+		keys, err := scram.New(password, scram.Iterations)
 		return keys.String(), err
 	}
 	hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.DefaultCost)

@@ -176,6 +176,8 @@ type PG struct {
 	Addr string
 	// MaxConnections is the maximum number of connections. Default 200.
 	MaxConnections int
+	// ScramIterations is the number of iterations of keys that are made from passwords in plain text. Default 15,000.
+	ScramIterations int
 }
 
 // RPC is the port between nodes.

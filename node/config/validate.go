@@ -283,6 +283,9 @@ func (p *PG) check(c *Config, f *faults) {
 	if p.MaxConnections < 1 || p.MaxConnections > 100_000 {
 		f.add("--pg-max-connections %d must be 1 to 100000", p.MaxConnections)
 	}
+	if p.ScramIterations < 4096 || p.ScramIterations > 1_000_000 {
+		f.add("--scram-iterations %d must be 4096 to 1000000", p.ScramIterations)
+	}
 }
 
 // check checks the proxies, hosts and origins that the user port and the administrator's port trust.

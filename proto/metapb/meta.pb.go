@@ -252,7 +252,7 @@ func (x ModifyColumn_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ModifyColumn_Step.Descriptor instead.
 func (ModifyColumn_Step) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{18, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{23, 0}
 }
 
 type PlaceTable_Step int32
@@ -312,7 +312,7 @@ func (x PlaceTable_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PlaceTable_Step.Descriptor instead.
 func (PlaceTable_Step) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{54, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{59, 0}
 }
 
 type ChangeMembersRequest_Change int32
@@ -368,7 +368,324 @@ func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
 func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{81, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{86, 0}
+}
+
+type ListSessionsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListSessionsRequest) Reset() {
+	*x = ListSessionsRequest{}
+	mi := &file_metapb_meta_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListSessionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListSessionsRequest) ProtoMessage() {}
+
+func (x *ListSessionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListSessionsRequest.ProtoReflect.Descriptor instead.
+func (*ListSessionsRequest) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{0}
+}
+
+type ListSessionsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sessions      []*ClientSession       `protobuf:"bytes,1,rep,name=sessions,proto3" json:"sessions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListSessionsResponse) Reset() {
+	*x = ListSessionsResponse{}
+	mi := &file_metapb_meta_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListSessionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListSessionsResponse) ProtoMessage() {}
+
+func (x *ListSessionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListSessionsResponse.ProtoReflect.Descriptor instead.
+func (*ListSessionsResponse) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ListSessionsResponse) GetSessions() []*ClientSession {
+	if x != nil {
+		return x.Sessions
+	}
+	return nil
+}
+
+// ClientSession is the session of a PostgreSQL client.
+type ClientSession struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The process id that the client was told.
+	Pid uint32 `protobuf:"varint,1,opt,name=pid,proto3" json:"pid,omitempty"`
+	// The share whose sessions belong together, as in RunningQuery.
+	Share           string `protobuf:"bytes,2,opt,name=share,proto3" json:"share,omitempty"`
+	Principal       string `protobuf:"bytes,3,opt,name=principal,proto3" json:"principal,omitempty"`
+	Address         string `protobuf:"bytes,4,opt,name=address,proto3" json:"address,omitempty"`
+	ApplicationName string `protobuf:"bytes,5,opt,name=application_name,json=applicationName,proto3" json:"application_name,omitempty"`
+	// The database that the client connected to.
+	Database      string `protobuf:"bytes,6,opt,name=database,proto3" json:"database,omitempty"`
+	SinceUnixNano int64  `protobuf:"varint,7,opt,name=since_unix_nano,json=sinceUnixNano,proto3" json:"since_unix_nano,omitempty"`
+	// The state, in the words of PostgreSQL's pg_stat_activity.
+	State string `protobuf:"bytes,8,opt,name=state,proto3" json:"state,omitempty"`
+	// The id of the running query. Empty: none runs.
+	QueryId string `protobuf:"bytes,9,opt,name=query_id,json=queryId,proto3" json:"query_id,omitempty"`
+	// The node of the session. The caller sets it.
+	NodeId string `protobuf:"bytes,10,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	// At most the first 1 KiB of the statement that runs or ran last.
+	Query         string `protobuf:"bytes,11,opt,name=query,proto3" json:"query,omitempty"`
+	QueryUnixNano int64  `protobuf:"varint,12,opt,name=query_unix_nano,json=queryUnixNano,proto3" json:"query_unix_nano,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClientSession) Reset() {
+	*x = ClientSession{}
+	mi := &file_metapb_meta_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClientSession) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClientSession) ProtoMessage() {}
+
+func (x *ClientSession) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClientSession.ProtoReflect.Descriptor instead.
+func (*ClientSession) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ClientSession) GetPid() uint32 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *ClientSession) GetShare() string {
+	if x != nil {
+		return x.Share
+	}
+	return ""
+}
+
+func (x *ClientSession) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
+}
+
+func (x *ClientSession) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *ClientSession) GetApplicationName() string {
+	if x != nil {
+		return x.ApplicationName
+	}
+	return ""
+}
+
+func (x *ClientSession) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *ClientSession) GetSinceUnixNano() int64 {
+	if x != nil {
+		return x.SinceUnixNano
+	}
+	return 0
+}
+
+func (x *ClientSession) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *ClientSession) GetQueryId() string {
+	if x != nil {
+		return x.QueryId
+	}
+	return ""
+}
+
+func (x *ClientSession) GetNodeId() string {
+	if x != nil {
+		return x.NodeId
+	}
+	return ""
+}
+
+func (x *ClientSession) GetQuery() string {
+	if x != nil {
+		return x.Query
+	}
+	return ""
+}
+
+func (x *ClientSession) GetQueryUnixNano() int64 {
+	if x != nil {
+		return x.QueryUnixNano
+	}
+	return 0
+}
+
+type CancelStatementRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pid           uint32                 `protobuf:"varint,1,opt,name=pid,proto3" json:"pid,omitempty"`
+	Key           uint32                 `protobuf:"varint,2,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelStatementRequest) Reset() {
+	*x = CancelStatementRequest{}
+	mi := &file_metapb_meta_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelStatementRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelStatementRequest) ProtoMessage() {}
+
+func (x *CancelStatementRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelStatementRequest.ProtoReflect.Descriptor instead.
+func (*CancelStatementRequest) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *CancelStatementRequest) GetPid() uint32 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *CancelStatementRequest) GetKey() uint32 {
+	if x != nil {
+		return x.Key
+	}
+	return 0
+}
+
+type CancelStatementResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether the session exists and the key is the session's.
+	Found         bool `protobuf:"varint,1,opt,name=found,proto3" json:"found,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelStatementResponse) Reset() {
+	*x = CancelStatementResponse{}
+	mi := &file_metapb_meta_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelStatementResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelStatementResponse) ProtoMessage() {}
+
+func (x *CancelStatementResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelStatementResponse.ProtoReflect.Descriptor instead.
+func (*CancelStatementResponse) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *CancelStatementResponse) GetFound() bool {
+	if x != nil {
+		return x.Found
+	}
+	return false
 }
 
 type ProposeRequest struct {
@@ -380,7 +697,7 @@ type ProposeRequest struct {
 
 func (x *ProposeRequest) Reset() {
 	*x = ProposeRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[0]
+	mi := &file_metapb_meta_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -392,7 +709,7 @@ func (x *ProposeRequest) String() string {
 func (*ProposeRequest) ProtoMessage() {}
 
 func (x *ProposeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[0]
+	mi := &file_metapb_meta_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -405,7 +722,7 @@ func (x *ProposeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProposeRequest.ProtoReflect.Descriptor instead.
 func (*ProposeRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ProposeRequest) GetCommand() *Command {
@@ -426,7 +743,7 @@ type ProposeResponse struct {
 
 func (x *ProposeResponse) Reset() {
 	*x = ProposeResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[1]
+	mi := &file_metapb_meta_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -438,7 +755,7 @@ func (x *ProposeResponse) String() string {
 func (*ProposeResponse) ProtoMessage() {}
 
 func (x *ProposeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[1]
+	mi := &file_metapb_meta_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -451,7 +768,7 @@ func (x *ProposeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProposeResponse.ProtoReflect.Descriptor instead.
 func (*ProposeResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{1}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ProposeResponse) GetIndex() uint64 {
@@ -520,7 +837,7 @@ type Command struct {
 
 func (x *Command) Reset() {
 	*x = Command{}
-	mi := &file_metapb_meta_proto_msgTypes[2]
+	mi := &file_metapb_meta_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -532,7 +849,7 @@ func (x *Command) String() string {
 func (*Command) ProtoMessage() {}
 
 func (x *Command) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[2]
+	mi := &file_metapb_meta_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -545,7 +862,7 @@ func (x *Command) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Command.ProtoReflect.Descriptor instead.
 func (*Command) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{2}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Command) GetTimeUnixNano() int64 {
@@ -1074,7 +1391,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_metapb_meta_proto_msgTypes[3]
+	mi := &file_metapb_meta_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1086,7 +1403,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[3]
+	mi := &file_metapb_meta_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1099,7 +1416,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{3}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Result) GetErrorCode() uint32 {
@@ -1197,7 +1514,7 @@ type Bootstrap struct {
 
 func (x *Bootstrap) Reset() {
 	*x = Bootstrap{}
-	mi := &file_metapb_meta_proto_msgTypes[4]
+	mi := &file_metapb_meta_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1209,7 +1526,7 @@ func (x *Bootstrap) String() string {
 func (*Bootstrap) ProtoMessage() {}
 
 func (x *Bootstrap) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[4]
+	mi := &file_metapb_meta_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1222,7 +1539,7 @@ func (x *Bootstrap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bootstrap.ProtoReflect.Descriptor instead.
 func (*Bootstrap) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{4}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Bootstrap) GetClusterId() string {
@@ -1274,7 +1591,7 @@ type RegisterNode struct {
 
 func (x *RegisterNode) Reset() {
 	*x = RegisterNode{}
-	mi := &file_metapb_meta_proto_msgTypes[5]
+	mi := &file_metapb_meta_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1286,7 +1603,7 @@ func (x *RegisterNode) String() string {
 func (*RegisterNode) ProtoMessage() {}
 
 func (x *RegisterNode) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[5]
+	mi := &file_metapb_meta_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1299,7 +1616,7 @@ func (x *RegisterNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterNode.ProtoReflect.Descriptor instead.
 func (*RegisterNode) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{5}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RegisterNode) GetNode() *Node {
@@ -1338,7 +1655,7 @@ type FolderMark struct {
 
 func (x *FolderMark) Reset() {
 	*x = FolderMark{}
-	mi := &file_metapb_meta_proto_msgTypes[6]
+	mi := &file_metapb_meta_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1350,7 +1667,7 @@ func (x *FolderMark) String() string {
 func (*FolderMark) ProtoMessage() {}
 
 func (x *FolderMark) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[6]
+	mi := &file_metapb_meta_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1363,7 +1680,7 @@ func (x *FolderMark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FolderMark.ProtoReflect.Descriptor instead.
 func (*FolderMark) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{6}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *FolderMark) GetNumber() uint64 {
@@ -1391,7 +1708,7 @@ type RegisterSession struct {
 
 func (x *RegisterSession) Reset() {
 	*x = RegisterSession{}
-	mi := &file_metapb_meta_proto_msgTypes[7]
+	mi := &file_metapb_meta_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1403,7 +1720,7 @@ func (x *RegisterSession) String() string {
 func (*RegisterSession) ProtoMessage() {}
 
 func (x *RegisterSession) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[7]
+	mi := &file_metapb_meta_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1416,7 +1733,7 @@ func (x *RegisterSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterSession.ProtoReflect.Descriptor instead.
 func (*RegisterSession) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{7}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RegisterSession) GetNodeId() string {
@@ -1437,7 +1754,7 @@ type CreateDatabase struct {
 
 func (x *CreateDatabase) Reset() {
 	*x = CreateDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[8]
+	mi := &file_metapb_meta_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1449,7 +1766,7 @@ func (x *CreateDatabase) String() string {
 func (*CreateDatabase) ProtoMessage() {}
 
 func (x *CreateDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[8]
+	mi := &file_metapb_meta_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1462,7 +1779,7 @@ func (x *CreateDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateDatabase.ProtoReflect.Descriptor instead.
 func (*CreateDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{8}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CreateDatabase) GetName() string {
@@ -1497,7 +1814,7 @@ type DropDatabase struct {
 
 func (x *DropDatabase) Reset() {
 	*x = DropDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[9]
+	mi := &file_metapb_meta_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1509,7 +1826,7 @@ func (x *DropDatabase) String() string {
 func (*DropDatabase) ProtoMessage() {}
 
 func (x *DropDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[9]
+	mi := &file_metapb_meta_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1522,7 +1839,7 @@ func (x *DropDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropDatabase.ProtoReflect.Descriptor instead.
 func (*DropDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{9}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DropDatabase) GetName() string {
@@ -1558,7 +1875,7 @@ type AlterDatabase struct {
 
 func (x *AlterDatabase) Reset() {
 	*x = AlterDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[10]
+	mi := &file_metapb_meta_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1570,7 +1887,7 @@ func (x *AlterDatabase) String() string {
 func (*AlterDatabase) ProtoMessage() {}
 
 func (x *AlterDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[10]
+	mi := &file_metapb_meta_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1583,7 +1900,7 @@ func (x *AlterDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterDatabase.ProtoReflect.Descriptor instead.
 func (*AlterDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{10}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *AlterDatabase) GetName() string {
@@ -1620,7 +1937,7 @@ type EnsureSchema struct {
 
 func (x *EnsureSchema) Reset() {
 	*x = EnsureSchema{}
-	mi := &file_metapb_meta_proto_msgTypes[11]
+	mi := &file_metapb_meta_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1632,7 +1949,7 @@ func (x *EnsureSchema) String() string {
 func (*EnsureSchema) ProtoMessage() {}
 
 func (x *EnsureSchema) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[11]
+	mi := &file_metapb_meta_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1645,7 +1962,7 @@ func (x *EnsureSchema) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnsureSchema.ProtoReflect.Descriptor instead.
 func (*EnsureSchema) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{11}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *EnsureSchema) GetTables() []*TableDemand {
@@ -1674,7 +1991,7 @@ type ProposalPart struct {
 
 func (x *ProposalPart) Reset() {
 	*x = ProposalPart{}
-	mi := &file_metapb_meta_proto_msgTypes[12]
+	mi := &file_metapb_meta_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1686,7 +2003,7 @@ func (x *ProposalPart) String() string {
 func (*ProposalPart) ProtoMessage() {}
 
 func (x *ProposalPart) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[12]
+	mi := &file_metapb_meta_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1699,7 +2016,7 @@ func (x *ProposalPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProposalPart.ProtoReflect.Descriptor instead.
 func (*ProposalPart) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{12}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ProposalPart) GetId() []byte {
@@ -1735,7 +2052,7 @@ type TableDemand struct {
 
 func (x *TableDemand) Reset() {
 	*x = TableDemand{}
-	mi := &file_metapb_meta_proto_msgTypes[13]
+	mi := &file_metapb_meta_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1747,7 +2064,7 @@ func (x *TableDemand) String() string {
 func (*TableDemand) ProtoMessage() {}
 
 func (x *TableDemand) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[13]
+	mi := &file_metapb_meta_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1760,7 +2077,7 @@ func (x *TableDemand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableDemand.ProtoReflect.Descriptor instead.
 func (*TableDemand) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{13}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TableDemand) GetDatabase() string {
@@ -1819,7 +2136,7 @@ type Conflict struct {
 
 func (x *Conflict) Reset() {
 	*x = Conflict{}
-	mi := &file_metapb_meta_proto_msgTypes[14]
+	mi := &file_metapb_meta_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1831,7 +2148,7 @@ func (x *Conflict) String() string {
 func (*Conflict) ProtoMessage() {}
 
 func (x *Conflict) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[14]
+	mi := &file_metapb_meta_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1844,7 +2161,7 @@ func (x *Conflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Conflict.ProtoReflect.Descriptor instead.
 func (*Conflict) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{14}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Conflict) GetDatabase() string {
@@ -1893,7 +2210,7 @@ type CreateTable struct {
 
 func (x *CreateTable) Reset() {
 	*x = CreateTable{}
-	mi := &file_metapb_meta_proto_msgTypes[15]
+	mi := &file_metapb_meta_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1905,7 +2222,7 @@ func (x *CreateTable) String() string {
 func (*CreateTable) ProtoMessage() {}
 
 func (x *CreateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[15]
+	mi := &file_metapb_meta_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1918,7 +2235,7 @@ func (x *CreateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTable.ProtoReflect.Descriptor instead.
 func (*CreateTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{15}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CreateTable) GetTable() *schemapb.Table {
@@ -1957,7 +2274,7 @@ type AlterTable struct {
 
 func (x *AlterTable) Reset() {
 	*x = AlterTable{}
-	mi := &file_metapb_meta_proto_msgTypes[16]
+	mi := &file_metapb_meta_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1969,7 +2286,7 @@ func (x *AlterTable) String() string {
 func (*AlterTable) ProtoMessage() {}
 
 func (x *AlterTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[16]
+	mi := &file_metapb_meta_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1982,7 +2299,7 @@ func (x *AlterTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterTable.ProtoReflect.Descriptor instead.
 func (*AlterTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{16}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AlterTable) GetDatabase() string {
@@ -2157,7 +2474,7 @@ type RenameColumn struct {
 
 func (x *RenameColumn) Reset() {
 	*x = RenameColumn{}
-	mi := &file_metapb_meta_proto_msgTypes[17]
+	mi := &file_metapb_meta_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2169,7 +2486,7 @@ func (x *RenameColumn) String() string {
 func (*RenameColumn) ProtoMessage() {}
 
 func (x *RenameColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[17]
+	mi := &file_metapb_meta_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2182,7 +2499,7 @@ func (x *RenameColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameColumn.ProtoReflect.Descriptor instead.
 func (*RenameColumn) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{17}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RenameColumn) GetFrom() string {
@@ -2214,7 +2531,7 @@ type ModifyColumn struct {
 
 func (x *ModifyColumn) Reset() {
 	*x = ModifyColumn{}
-	mi := &file_metapb_meta_proto_msgTypes[18]
+	mi := &file_metapb_meta_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2226,7 +2543,7 @@ func (x *ModifyColumn) String() string {
 func (*ModifyColumn) ProtoMessage() {}
 
 func (x *ModifyColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[18]
+	mi := &file_metapb_meta_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2239,7 +2556,7 @@ func (x *ModifyColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyColumn.ProtoReflect.Descriptor instead.
 func (*ModifyColumn) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{18}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ModifyColumn) GetName() string {
@@ -2282,7 +2599,7 @@ type ModifyIndex struct {
 
 func (x *ModifyIndex) Reset() {
 	*x = ModifyIndex{}
-	mi := &file_metapb_meta_proto_msgTypes[19]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2294,7 +2611,7 @@ func (x *ModifyIndex) String() string {
 func (*ModifyIndex) ProtoMessage() {}
 
 func (x *ModifyIndex) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[19]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2307,7 +2624,7 @@ func (x *ModifyIndex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyIndex.ProtoReflect.Descriptor instead.
 func (*ModifyIndex) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{19}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ModifyIndex) GetName() string {
@@ -2333,7 +2650,7 @@ type SetOptions struct {
 
 func (x *SetOptions) Reset() {
 	*x = SetOptions{}
-	mi := &file_metapb_meta_proto_msgTypes[20]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2345,7 +2662,7 @@ func (x *SetOptions) String() string {
 func (*SetOptions) ProtoMessage() {}
 
 func (x *SetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[20]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2358,7 +2675,7 @@ func (x *SetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetOptions.ProtoReflect.Descriptor instead.
 func (*SetOptions) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{20}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SetOptions) GetOptions() map[string]string {
@@ -2377,7 +2694,7 @@ type UnsetOptions struct {
 
 func (x *UnsetOptions) Reset() {
 	*x = UnsetOptions{}
-	mi := &file_metapb_meta_proto_msgTypes[21]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2389,7 +2706,7 @@ func (x *UnsetOptions) String() string {
 func (*UnsetOptions) ProtoMessage() {}
 
 func (x *UnsetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[21]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2402,7 +2719,7 @@ func (x *UnsetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnsetOptions.ProtoReflect.Descriptor instead.
 func (*UnsetOptions) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{21}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *UnsetOptions) GetKeys() []string {
@@ -2423,7 +2740,7 @@ type DropTable struct {
 
 func (x *DropTable) Reset() {
 	*x = DropTable{}
-	mi := &file_metapb_meta_proto_msgTypes[22]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2435,7 +2752,7 @@ func (x *DropTable) String() string {
 func (*DropTable) ProtoMessage() {}
 
 func (x *DropTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[22]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2448,7 +2765,7 @@ func (x *DropTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTable.ProtoReflect.Descriptor instead.
 func (*DropTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DropTable) GetDatabase() string {
@@ -2483,7 +2800,7 @@ type TruncateTable struct {
 
 func (x *TruncateTable) Reset() {
 	*x = TruncateTable{}
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2495,7 +2812,7 @@ func (x *TruncateTable) String() string {
 func (*TruncateTable) ProtoMessage() {}
 
 func (x *TruncateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2508,7 +2825,7 @@ func (x *TruncateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TruncateTable.ProtoReflect.Descriptor instead.
 func (*TruncateTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TruncateTable) GetDatabase() string {
@@ -2540,7 +2857,7 @@ type ReplaceTables struct {
 
 func (x *ReplaceTables) Reset() {
 	*x = ReplaceTables{}
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2552,7 +2869,7 @@ func (x *ReplaceTables) String() string {
 func (*ReplaceTables) ProtoMessage() {}
 
 func (x *ReplaceTables) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2565,7 +2882,7 @@ func (x *ReplaceTables) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceTables.ProtoReflect.Descriptor instead.
 func (*ReplaceTables) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ReplaceTables) GetBackupId() string {
@@ -2605,7 +2922,7 @@ type TableReplacement struct {
 
 func (x *TableReplacement) Reset() {
 	*x = TableReplacement{}
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2617,7 +2934,7 @@ func (x *TableReplacement) String() string {
 func (*TableReplacement) ProtoMessage() {}
 
 func (x *TableReplacement) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2630,7 +2947,7 @@ func (x *TableReplacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableReplacement.ProtoReflect.Descriptor instead.
 func (*TableReplacement) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TableReplacement) GetDatabase() string {
@@ -2688,7 +3005,7 @@ type PutPipeline struct {
 
 func (x *PutPipeline) Reset() {
 	*x = PutPipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2700,7 +3017,7 @@ func (x *PutPipeline) String() string {
 func (*PutPipeline) ProtoMessage() {}
 
 func (x *PutPipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2713,7 +3030,7 @@ func (x *PutPipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutPipeline.ProtoReflect.Descriptor instead.
 func (*PutPipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PutPipeline) GetName() string {
@@ -2769,7 +3086,7 @@ type DeletePipeline struct {
 
 func (x *DeletePipeline) Reset() {
 	*x = DeletePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2781,7 +3098,7 @@ func (x *DeletePipeline) String() string {
 func (*DeletePipeline) ProtoMessage() {}
 
 func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2794,7 +3111,7 @@ func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletePipeline.ProtoReflect.Descriptor instead.
 func (*DeletePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *DeletePipeline) GetName() string {
@@ -2823,7 +3140,7 @@ type RestorePipeline struct {
 
 func (x *RestorePipeline) Reset() {
 	*x = RestorePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[28]
+	mi := &file_metapb_meta_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2835,7 +3152,7 @@ func (x *RestorePipeline) String() string {
 func (*RestorePipeline) ProtoMessage() {}
 
 func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[28]
+	mi := &file_metapb_meta_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2848,7 +3165,7 @@ func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestorePipeline.ProtoReflect.Descriptor instead.
 func (*RestorePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RestorePipeline) GetPipeline() *PipelineVersion {
@@ -2884,7 +3201,7 @@ type PipelineVersion struct {
 
 func (x *PipelineVersion) Reset() {
 	*x = PipelineVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[29]
+	mi := &file_metapb_meta_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2896,7 +3213,7 @@ func (x *PipelineVersion) String() string {
 func (*PipelineVersion) ProtoMessage() {}
 
 func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[29]
+	mi := &file_metapb_meta_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2909,7 +3226,7 @@ func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PipelineVersion.ProtoReflect.Descriptor instead.
 func (*PipelineVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PipelineVersion) GetName() string {
@@ -2966,7 +3283,7 @@ type ReadPipelinesRequest struct {
 
 func (x *ReadPipelinesRequest) Reset() {
 	*x = ReadPipelinesRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[30]
+	mi := &file_metapb_meta_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2978,7 +3295,7 @@ func (x *ReadPipelinesRequest) String() string {
 func (*ReadPipelinesRequest) ProtoMessage() {}
 
 func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[30]
+	mi := &file_metapb_meta_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2991,7 +3308,7 @@ func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesRequest.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ReadPipelinesRequest) GetName() string {
@@ -3018,7 +3335,7 @@ type ReadPipelinesResponse struct {
 
 func (x *ReadPipelinesResponse) Reset() {
 	*x = ReadPipelinesResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[31]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3030,7 +3347,7 @@ func (x *ReadPipelinesResponse) String() string {
 func (*ReadPipelinesResponse) ProtoMessage() {}
 
 func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[31]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3043,7 +3360,7 @@ func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesResponse.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ReadPipelinesResponse) GetPipeline() *PipelineVersion {
@@ -3083,7 +3400,7 @@ type Saved struct {
 
 func (x *Saved) Reset() {
 	*x = Saved{}
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3095,7 +3412,7 @@ func (x *Saved) String() string {
 func (*Saved) ProtoMessage() {}
 
 func (x *Saved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3108,7 +3425,7 @@ func (x *Saved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Saved.ProtoReflect.Descriptor instead.
 func (*Saved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Saved) GetKind() string {
@@ -3185,7 +3502,7 @@ type PutSaved struct {
 
 func (x *PutSaved) Reset() {
 	*x = PutSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3197,7 +3514,7 @@ func (x *PutSaved) String() string {
 func (*PutSaved) ProtoMessage() {}
 
 func (x *PutSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3210,7 +3527,7 @@ func (x *PutSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutSaved.ProtoReflect.Descriptor instead.
 func (*PutSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *PutSaved) GetSaved() *Saved {
@@ -3255,7 +3572,7 @@ type DropSaved struct {
 
 func (x *DropSaved) Reset() {
 	*x = DropSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3267,7 +3584,7 @@ func (x *DropSaved) String() string {
 func (*DropSaved) ProtoMessage() {}
 
 func (x *DropSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3280,7 +3597,7 @@ func (x *DropSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropSaved.ProtoReflect.Descriptor instead.
 func (*DropSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DropSaved) GetKind() string {
@@ -3329,7 +3646,7 @@ type TouchSaved struct {
 
 func (x *TouchSaved) Reset() {
 	*x = TouchSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3341,7 +3658,7 @@ func (x *TouchSaved) String() string {
 func (*TouchSaved) ProtoMessage() {}
 
 func (x *TouchSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3354,7 +3671,7 @@ func (x *TouchSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TouchSaved.ProtoReflect.Descriptor instead.
 func (*TouchSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TouchSaved) GetKind() string {
@@ -3382,7 +3699,7 @@ type RestoreSaved struct {
 
 func (x *RestoreSaved) Reset() {
 	*x = RestoreSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3394,7 +3711,7 @@ func (x *RestoreSaved) String() string {
 func (*RestoreSaved) ProtoMessage() {}
 
 func (x *RestoreSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3407,7 +3724,7 @@ func (x *RestoreSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreSaved.ProtoReflect.Descriptor instead.
 func (*RestoreSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RestoreSaved) GetSaved() *Saved {
@@ -3438,7 +3755,7 @@ type ReadSavedRequest struct {
 
 func (x *ReadSavedRequest) Reset() {
 	*x = ReadSavedRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3450,7 +3767,7 @@ func (x *ReadSavedRequest) String() string {
 func (*ReadSavedRequest) ProtoMessage() {}
 
 func (x *ReadSavedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3463,7 +3780,7 @@ func (x *ReadSavedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSavedRequest.ProtoReflect.Descriptor instead.
 func (*ReadSavedRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ReadSavedRequest) GetKind() string {
@@ -3497,7 +3814,7 @@ type ReadSavedResponse struct {
 
 func (x *ReadSavedResponse) Reset() {
 	*x = ReadSavedResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3509,7 +3826,7 @@ func (x *ReadSavedResponse) String() string {
 func (*ReadSavedResponse) ProtoMessage() {}
 
 func (x *ReadSavedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3522,7 +3839,7 @@ func (x *ReadSavedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSavedResponse.ProtoReflect.Descriptor instead.
 func (*ReadSavedResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ReadSavedResponse) GetSaved() *Saved {
@@ -3562,7 +3879,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3574,7 +3891,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3587,7 +3904,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Node) GetId() string {
@@ -3704,7 +4021,7 @@ type Shard struct {
 
 func (x *Shard) Reset() {
 	*x = Shard{}
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3716,7 +4033,7 @@ func (x *Shard) String() string {
 func (*Shard) ProtoMessage() {}
 
 func (x *Shard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3729,7 +4046,7 @@ func (x *Shard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shard.ProtoReflect.Descriptor instead.
 func (*Shard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Shard) GetId() uint32 {
@@ -3820,7 +4137,7 @@ type SetNodeState struct {
 
 func (x *SetNodeState) Reset() {
 	*x = SetNodeState{}
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3832,7 +4149,7 @@ func (x *SetNodeState) String() string {
 func (*SetNodeState) ProtoMessage() {}
 
 func (x *SetNodeState) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3845,7 +4162,7 @@ func (x *SetNodeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNodeState.ProtoReflect.Descriptor instead.
 func (*SetNodeState) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *SetNodeState) GetNodeId() string {
@@ -3872,7 +4189,7 @@ type RemoveNode struct {
 
 func (x *RemoveNode) Reset() {
 	*x = RemoveNode{}
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3884,7 +4201,7 @@ func (x *RemoveNode) String() string {
 func (*RemoveNode) ProtoMessage() {}
 
 func (x *RemoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3897,7 +4214,7 @@ func (x *RemoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNode.ProtoReflect.Descriptor instead.
 func (*RemoveNode) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *RemoveNode) GetNodeId() string {
@@ -3918,7 +4235,7 @@ type SetClusterVersion struct {
 
 func (x *SetClusterVersion) Reset() {
 	*x = SetClusterVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3930,7 +4247,7 @@ func (x *SetClusterVersion) String() string {
 func (*SetClusterVersion) ProtoMessage() {}
 
 func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3943,7 +4260,7 @@ func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetClusterVersion.ProtoReflect.Descriptor instead.
 func (*SetClusterVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *SetClusterVersion) GetVersion() uint32 {
@@ -3963,7 +4280,7 @@ type SetSettings struct {
 
 func (x *SetSettings) Reset() {
 	*x = SetSettings{}
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3975,7 +4292,7 @@ func (x *SetSettings) String() string {
 func (*SetSettings) ProtoMessage() {}
 
 func (x *SetSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3988,7 +4305,7 @@ func (x *SetSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettings.ProtoReflect.Descriptor instead.
 func (*SetSettings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *SetSettings) GetSettings() *Settings {
@@ -4013,7 +4330,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4025,7 +4342,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4038,7 +4355,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Settings) GetReplication() uint32 {
@@ -4076,7 +4393,7 @@ type CreateShard struct {
 
 func (x *CreateShard) Reset() {
 	*x = CreateShard{}
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4088,7 +4405,7 @@ func (x *CreateShard) String() string {
 func (*CreateShard) ProtoMessage() {}
 
 func (x *CreateShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4101,7 +4418,7 @@ func (x *CreateShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateShard.ProtoReflect.Descriptor instead.
 func (*CreateShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CreateShard) GetReplicas() []string {
@@ -4147,7 +4464,7 @@ type ChangeShard struct {
 
 func (x *ChangeShard) Reset() {
 	*x = ChangeShard{}
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4159,7 +4476,7 @@ func (x *ChangeShard) String() string {
 func (*ChangeShard) ProtoMessage() {}
 
 func (x *ChangeShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4172,7 +4489,7 @@ func (x *ChangeShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeShard.ProtoReflect.Descriptor instead.
 func (*ChangeShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ChangeShard) GetShardId() uint32 {
@@ -4344,7 +4661,7 @@ type RetireShard struct {
 
 func (x *RetireShard) Reset() {
 	*x = RetireShard{}
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4356,7 +4673,7 @@ func (x *RetireShard) String() string {
 func (*RetireShard) ProtoMessage() {}
 
 func (x *RetireShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4369,7 +4686,7 @@ func (x *RetireShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetireShard.ProtoReflect.Descriptor instead.
 func (*RetireShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *RetireShard) GetShardId() uint32 {
@@ -4398,7 +4715,7 @@ type FoundShards struct {
 
 func (x *FoundShards) Reset() {
 	*x = FoundShards{}
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4410,7 +4727,7 @@ func (x *FoundShards) String() string {
 func (*FoundShards) ProtoMessage() {}
 
 func (x *FoundShards) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4423,7 +4740,7 @@ func (x *FoundShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundShards.ProtoReflect.Descriptor instead.
 func (*FoundShards) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *FoundShards) GetNodeId() string {
@@ -4450,7 +4767,7 @@ type FoundedShard struct {
 
 func (x *FoundedShard) Reset() {
 	*x = FoundedShard{}
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4462,7 +4779,7 @@ func (x *FoundedShard) String() string {
 func (*FoundedShard) ProtoMessage() {}
 
 func (x *FoundedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4475,7 +4792,7 @@ func (x *FoundedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundedShard.ProtoReflect.Descriptor instead.
 func (*FoundedShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *FoundedShard) GetId() uint32 {
@@ -4506,7 +4823,7 @@ type RaiseCounters struct {
 
 func (x *RaiseCounters) Reset() {
 	*x = RaiseCounters{}
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4518,7 +4835,7 @@ func (x *RaiseCounters) String() string {
 func (*RaiseCounters) ProtoMessage() {}
 
 func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4531,7 +4848,7 @@ func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseCounters.ProtoReflect.Descriptor instead.
 func (*RaiseCounters) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *RaiseCounters) GetRecovered() bool {
@@ -4559,7 +4876,7 @@ type MadeAnew struct {
 
 func (x *MadeAnew) Reset() {
 	*x = MadeAnew{}
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4571,7 +4888,7 @@ func (x *MadeAnew) String() string {
 func (*MadeAnew) ProtoMessage() {}
 
 func (x *MadeAnew) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4584,7 +4901,7 @@ func (x *MadeAnew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MadeAnew.ProtoReflect.Descriptor instead.
 func (*MadeAnew) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *MadeAnew) GetNodeIds() []string {
@@ -4606,7 +4923,7 @@ type Recovered struct {
 
 func (x *Recovered) Reset() {
 	*x = Recovered{}
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4618,7 +4935,7 @@ func (x *Recovered) String() string {
 func (*Recovered) ProtoMessage() {}
 
 func (x *Recovered) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4631,7 +4948,7 @@ func (x *Recovered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Recovered.ProtoReflect.Descriptor instead.
 func (*Recovered) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Recovered) GetNodeId() string {
@@ -4668,7 +4985,7 @@ type PlaceTable struct {
 
 func (x *PlaceTable) Reset() {
 	*x = PlaceTable{}
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4680,7 +4997,7 @@ func (x *PlaceTable) String() string {
 func (*PlaceTable) ProtoMessage() {}
 
 func (x *PlaceTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4693,7 +5010,7 @@ func (x *PlaceTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceTable.ProtoReflect.Descriptor instead.
 func (*PlaceTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *PlaceTable) GetTableId() uint64 {
@@ -4789,7 +5106,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4801,7 +5118,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4814,7 +5131,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Operation) GetId() uint64 {
@@ -5110,7 +5427,7 @@ type ShardAddProgress struct {
 
 func (x *ShardAddProgress) Reset() {
 	*x = ShardAddProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5122,7 +5439,7 @@ func (x *ShardAddProgress) String() string {
 func (*ShardAddProgress) ProtoMessage() {}
 
 func (x *ShardAddProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5135,7 +5452,7 @@ func (x *ShardAddProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardAddProgress.ProtoReflect.Descriptor instead.
 func (*ShardAddProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ShardAddProgress) GetCount() uint32 {
@@ -5191,7 +5508,7 @@ type ReplicasProgress struct {
 
 func (x *ReplicasProgress) Reset() {
 	*x = ReplicasProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5203,7 +5520,7 @@ func (x *ReplicasProgress) String() string {
 func (*ReplicasProgress) ProtoMessage() {}
 
 func (x *ReplicasProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5216,7 +5533,7 @@ func (x *ReplicasProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicasProgress.ProtoReflect.Descriptor instead.
 func (*ReplicasProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ReplicasProgress) GetUndo() string {
@@ -5298,7 +5615,7 @@ type ShardDropProgress struct {
 
 func (x *ShardDropProgress) Reset() {
 	*x = ShardDropProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5310,7 +5627,7 @@ func (x *ShardDropProgress) String() string {
 func (*ShardDropProgress) ProtoMessage() {}
 
 func (x *ShardDropProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5323,7 +5640,7 @@ func (x *ShardDropProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardDropProgress.ProtoReflect.Descriptor instead.
 func (*ShardDropProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ShardDropProgress) GetShardId() uint32 {
@@ -5364,7 +5681,7 @@ type ShardRemoveProgress struct {
 
 func (x *ShardRemoveProgress) Reset() {
 	*x = ShardRemoveProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5376,7 +5693,7 @@ func (x *ShardRemoveProgress) String() string {
 func (*ShardRemoveProgress) ProtoMessage() {}
 
 func (x *ShardRemoveProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5389,7 +5706,7 @@ func (x *ShardRemoveProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardRemoveProgress.ProtoReflect.Descriptor instead.
 func (*ShardRemoveProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ShardRemoveProgress) GetShardId() uint32 {
@@ -5443,7 +5760,7 @@ type TableProgress struct {
 
 func (x *TableProgress) Reset() {
 	*x = TableProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5455,7 +5772,7 @@ func (x *TableProgress) String() string {
 func (*TableProgress) ProtoMessage() {}
 
 func (x *TableProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5468,7 +5785,7 @@ func (x *TableProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableProgress.ProtoReflect.Descriptor instead.
 func (*TableProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *TableProgress) GetName() string {
@@ -5568,7 +5885,7 @@ type NodeProgress struct {
 
 func (x *NodeProgress) Reset() {
 	*x = NodeProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5580,7 +5897,7 @@ func (x *NodeProgress) String() string {
 func (*NodeProgress) ProtoMessage() {}
 
 func (x *NodeProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5593,7 +5910,7 @@ func (x *NodeProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeProgress.ProtoReflect.Descriptor instead.
 func (*NodeProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *NodeProgress) GetName() string {
@@ -5621,7 +5938,7 @@ type RebalanceProgress struct {
 
 func (x *RebalanceProgress) Reset() {
 	*x = RebalanceProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5633,7 +5950,7 @@ func (x *RebalanceProgress) String() string {
 func (*RebalanceProgress) ProtoMessage() {}
 
 func (x *RebalanceProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5646,7 +5963,7 @@ func (x *RebalanceProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RebalanceProgress.ProtoReflect.Descriptor instead.
 func (*RebalanceProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *RebalanceProgress) GetParts() uint32 {
@@ -5668,7 +5985,7 @@ type PutOperation struct {
 
 func (x *PutOperation) Reset() {
 	*x = PutOperation{}
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5680,7 +5997,7 @@ func (x *PutOperation) String() string {
 func (*PutOperation) ProtoMessage() {}
 
 func (x *PutOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5693,7 +6010,7 @@ func (x *PutOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOperation.ProtoReflect.Descriptor instead.
 func (*PutOperation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *PutOperation) GetOperation() *Operation {
@@ -5713,7 +6030,7 @@ type DropOperations struct {
 
 func (x *DropOperations) Reset() {
 	*x = DropOperations{}
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5725,7 +6042,7 @@ func (x *DropOperations) String() string {
 func (*DropOperations) ProtoMessage() {}
 
 func (x *DropOperations) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5738,7 +6055,7 @@ func (x *DropOperations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOperations.ProtoReflect.Descriptor instead.
 func (*DropOperations) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *DropOperations) GetKeep() uint32 {
@@ -5761,7 +6078,7 @@ type ReadIndexRequest struct {
 
 func (x *ReadIndexRequest) Reset() {
 	*x = ReadIndexRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5773,7 +6090,7 @@ func (x *ReadIndexRequest) String() string {
 func (*ReadIndexRequest) ProtoMessage() {}
 
 func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5786,7 +6103,7 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ReadIndexRequest) GetHolder() string {
@@ -5815,7 +6132,7 @@ type ReadIndexResponse struct {
 
 func (x *ReadIndexResponse) Reset() {
 	*x = ReadIndexResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5827,7 +6144,7 @@ func (x *ReadIndexResponse) String() string {
 func (*ReadIndexResponse) ProtoMessage() {}
 
 func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5840,7 +6157,7 @@ func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
 func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ReadIndexResponse) GetIndex() uint64 {
@@ -5874,7 +6191,7 @@ type ReachedRequest struct {
 
 func (x *ReachedRequest) Reset() {
 	*x = ReachedRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5886,7 +6203,7 @@ func (x *ReachedRequest) String() string {
 func (*ReachedRequest) ProtoMessage() {}
 
 func (x *ReachedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5899,7 +6216,7 @@ func (x *ReachedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachedRequest.ProtoReflect.Descriptor instead.
 func (*ReachedRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ReachedRequest) GetHolder() string {
@@ -5924,7 +6241,7 @@ type ReachedResponse struct {
 
 func (x *ReachedResponse) Reset() {
 	*x = ReachedResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5936,7 +6253,7 @@ func (x *ReachedResponse) String() string {
 func (*ReachedResponse) ProtoMessage() {}
 
 func (x *ReachedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5949,7 +6266,7 @@ func (x *ReachedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachedResponse.ProtoReflect.Descriptor instead.
 func (*ReachedResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
 }
 
 // ReplicaReport is a node's report about one of its replicas.
@@ -6009,7 +6326,7 @@ type ReplicaReport struct {
 
 func (x *ReplicaReport) Reset() {
 	*x = ReplicaReport{}
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6021,7 +6338,7 @@ func (x *ReplicaReport) String() string {
 func (*ReplicaReport) ProtoMessage() {}
 
 func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6034,7 +6351,7 @@ func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaReport.ProtoReflect.Descriptor instead.
 func (*ReplicaReport) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ReplicaReport) GetShardId() uint32 {
@@ -6258,7 +6575,7 @@ type AsideRows struct {
 
 func (x *AsideRows) Reset() {
 	*x = AsideRows{}
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6270,7 +6587,7 @@ func (x *AsideRows) String() string {
 func (*AsideRows) ProtoMessage() {}
 
 func (x *AsideRows) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6283,7 +6600,7 @@ func (x *AsideRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsideRows.ProtoReflect.Descriptor instead.
 func (*AsideRows) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *AsideRows) GetTableId() uint64 {
@@ -6335,7 +6652,7 @@ type DamagedSegment struct {
 
 func (x *DamagedSegment) Reset() {
 	*x = DamagedSegment{}
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6347,7 +6664,7 @@ func (x *DamagedSegment) String() string {
 func (*DamagedSegment) ProtoMessage() {}
 
 func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6360,7 +6677,7 @@ func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DamagedSegment.ProtoReflect.Descriptor instead.
 func (*DamagedSegment) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *DamagedSegment) GetFile() string {
@@ -6396,7 +6713,7 @@ type TableIngest struct {
 
 func (x *TableIngest) Reset() {
 	*x = TableIngest{}
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6408,7 +6725,7 @@ func (x *TableIngest) String() string {
 func (*TableIngest) ProtoMessage() {}
 
 func (x *TableIngest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6421,7 +6738,7 @@ func (x *TableIngest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableIngest.ProtoReflect.Descriptor instead.
 func (*TableIngest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *TableIngest) GetTableId() uint64 {
@@ -6469,7 +6786,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6481,7 +6798,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6494,7 +6811,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ReportRequest) GetNodeId() string {
@@ -6624,7 +6941,7 @@ type Unreached struct {
 
 func (x *Unreached) Reset() {
 	*x = Unreached{}
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6636,7 +6953,7 @@ func (x *Unreached) String() string {
 func (*Unreached) ProtoMessage() {}
 
 func (x *Unreached) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6649,7 +6966,7 @@ func (x *Unreached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unreached.ProtoReflect.Descriptor instead.
 func (*Unreached) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *Unreached) GetNodeId() string {
@@ -6684,7 +7001,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6696,7 +7013,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6709,7 +7026,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ReportResponse) GetSilent() []string {
@@ -6734,7 +7051,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6746,7 +7063,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6759,7 +7076,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
 }
 
 type NodeStatus struct {
@@ -6780,7 +7097,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[77]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6792,7 +7109,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[77]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6805,7 +7122,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *NodeStatus) GetNode() *Node {
@@ -6871,7 +7188,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[78]
+	mi := &file_metapb_meta_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6883,7 +7200,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[78]
+	mi := &file_metapb_meta_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6896,7 +7213,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *StatusResponse) GetClusterId() string {
@@ -7013,7 +7330,7 @@ type ShardLed struct {
 
 func (x *ShardLed) Reset() {
 	*x = ShardLed{}
-	mi := &file_metapb_meta_proto_msgTypes[79]
+	mi := &file_metapb_meta_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7025,7 +7342,7 @@ func (x *ShardLed) String() string {
 func (*ShardLed) ProtoMessage() {}
 
 func (x *ShardLed) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[79]
+	mi := &file_metapb_meta_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7038,7 +7355,7 @@ func (x *ShardLed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLed.ProtoReflect.Descriptor instead.
 func (*ShardLed) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ShardLed) GetShardId() uint32 {
@@ -7077,7 +7394,7 @@ type MemberStatus struct {
 
 func (x *MemberStatus) Reset() {
 	*x = MemberStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[80]
+	mi := &file_metapb_meta_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7089,7 +7406,7 @@ func (x *MemberStatus) String() string {
 func (*MemberStatus) ProtoMessage() {}
 
 func (x *MemberStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[80]
+	mi := &file_metapb_meta_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7102,7 +7419,7 @@ func (x *MemberStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
 func (*MemberStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *MemberStatus) GetNodeId() string {
@@ -7143,7 +7460,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[81]
+	mi := &file_metapb_meta_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7155,7 +7472,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[81]
+	mi := &file_metapb_meta_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7168,7 +7485,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ChangeMembersRequest) GetNodeId() string {
@@ -7195,7 +7512,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[82]
+	mi := &file_metapb_meta_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7207,7 +7524,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[82]
+	mi := &file_metapb_meta_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7220,7 +7537,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ChangeMembersResponse) GetAdvice() string {
@@ -7245,7 +7562,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[83]
+	mi := &file_metapb_meta_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7257,7 +7574,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[83]
+	mi := &file_metapb_meta_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7270,7 +7587,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{83}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *HelloRequest) GetClusterId() string {
@@ -7341,7 +7658,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[84]
+	mi := &file_metapb_meta_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7353,7 +7670,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[84]
+	mi := &file_metapb_meta_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7366,7 +7683,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{84}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *HelloResponse) GetClusterId() string {
@@ -7464,7 +7781,7 @@ type FoundRequest struct {
 
 func (x *FoundRequest) Reset() {
 	*x = FoundRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[85]
+	mi := &file_metapb_meta_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7476,7 +7793,7 @@ func (x *FoundRequest) String() string {
 func (*FoundRequest) ProtoMessage() {}
 
 func (x *FoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[85]
+	mi := &file_metapb_meta_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7489,7 +7806,7 @@ func (x *FoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
 func (*FoundRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{85}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *FoundRequest) GetClusterId() string {
@@ -7521,7 +7838,7 @@ type FoundResponse struct {
 
 func (x *FoundResponse) Reset() {
 	*x = FoundResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[86]
+	mi := &file_metapb_meta_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7533,7 +7850,7 @@ func (x *FoundResponse) String() string {
 func (*FoundResponse) ProtoMessage() {}
 
 func (x *FoundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[86]
+	mi := &file_metapb_meta_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7546,7 +7863,7 @@ func (x *FoundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
 func (*FoundResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{86}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{91}
 }
 
 type ReachRequest struct {
@@ -7559,7 +7876,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[87]
+	mi := &file_metapb_meta_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7571,7 +7888,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[87]
+	mi := &file_metapb_meta_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7584,7 +7901,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{87}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *ReachRequest) GetNodeId() string {
@@ -7610,7 +7927,7 @@ type ReachResponse struct {
 
 func (x *ReachResponse) Reset() {
 	*x = ReachResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[88]
+	mi := &file_metapb_meta_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7622,7 +7939,7 @@ func (x *ReachResponse) String() string {
 func (*ReachResponse) ProtoMessage() {}
 
 func (x *ReachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[88]
+	mi := &file_metapb_meta_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7635,7 +7952,7 @@ func (x *ReachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachResponse.ProtoReflect.Descriptor instead.
 func (*ReachResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{88}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *ReachResponse) GetReached() bool {
@@ -7676,7 +7993,7 @@ type EchoRequest struct {
 
 func (x *EchoRequest) Reset() {
 	*x = EchoRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[89]
+	mi := &file_metapb_meta_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7688,7 +8005,7 @@ func (x *EchoRequest) String() string {
 func (*EchoRequest) ProtoMessage() {}
 
 func (x *EchoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[89]
+	mi := &file_metapb_meta_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7701,7 +8018,7 @@ func (x *EchoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoRequest.ProtoReflect.Descriptor instead.
 func (*EchoRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{89}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *EchoRequest) GetNodeId() string {
@@ -7719,7 +8036,7 @@ type EchoResponse struct {
 
 func (x *EchoResponse) Reset() {
 	*x = EchoResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[90]
+	mi := &file_metapb_meta_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7731,7 +8048,7 @@ func (x *EchoResponse) String() string {
 func (*EchoResponse) ProtoMessage() {}
 
 func (x *EchoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[90]
+	mi := &file_metapb_meta_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7744,7 +8061,7 @@ func (x *EchoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoResponse.ProtoReflect.Descriptor instead.
 func (*EchoResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{90}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{95}
 }
 
 type WatchRequest struct {
@@ -7755,7 +8072,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[91]
+	mi := &file_metapb_meta_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7767,7 +8084,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[91]
+	mi := &file_metapb_meta_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7780,7 +8097,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{91}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{96}
 }
 
 // WatchResponse contains changed objects. The first one of a stream has reset set and contains
@@ -7815,7 +8132,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[92]
+	mi := &file_metapb_meta_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7827,7 +8144,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[92]
+	mi := &file_metapb_meta_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7840,7 +8157,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{92}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -7973,7 +8290,29 @@ var File_metapb_meta_proto protoreflect.FileDescriptor
 
 const file_metapb_meta_proto_rawDesc = "" +
 	"\n" +
-	"\x11metapb/meta.proto\x12\rcordwood.meta\x1a\x15schemapb/schema.proto\"B\n" +
+	"\x11metapb/meta.proto\x12\rcordwood.meta\x1a\x15schemapb/schema.proto\"\x15\n" +
+	"\x13ListSessionsRequest\"P\n" +
+	"\x14ListSessionsResponse\x128\n" +
+	"\bsessions\x18\x01 \x03(\v2\x1c.cordwood.meta.ClientSessionR\bsessions\"\xe6\x02\n" +
+	"\rClientSession\x12\x10\n" +
+	"\x03pid\x18\x01 \x01(\rR\x03pid\x12\x14\n" +
+	"\x05share\x18\x02 \x01(\tR\x05share\x12\x1c\n" +
+	"\tprincipal\x18\x03 \x01(\tR\tprincipal\x12\x18\n" +
+	"\aaddress\x18\x04 \x01(\tR\aaddress\x12)\n" +
+	"\x10application_name\x18\x05 \x01(\tR\x0fapplicationName\x12\x1a\n" +
+	"\bdatabase\x18\x06 \x01(\tR\bdatabase\x12&\n" +
+	"\x0fsince_unix_nano\x18\a \x01(\x03R\rsinceUnixNano\x12\x14\n" +
+	"\x05state\x18\b \x01(\tR\x05state\x12\x19\n" +
+	"\bquery_id\x18\t \x01(\tR\aqueryId\x12\x17\n" +
+	"\anode_id\x18\n" +
+	" \x01(\tR\x06nodeId\x12\x14\n" +
+	"\x05query\x18\v \x01(\tR\x05query\x12&\n" +
+	"\x0fquery_unix_nano\x18\f \x01(\x03R\rqueryUnixNano\"<\n" +
+	"\x16CancelStatementRequest\x12\x10\n" +
+	"\x03pid\x18\x01 \x01(\rR\x03pid\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\rR\x03key\"/\n" +
+	"\x17CancelStatementResponse\x12\x14\n" +
+	"\x05found\x18\x01 \x01(\bR\x05found\"B\n" +
 	"\x0eProposeRequest\x120\n" +
 	"\acommand\x18\x01 \x01(\v2\x16.cordwood.meta.CommandR\acommand\"V\n" +
 	"\x0fProposeResponse\x12\x14\n" +
@@ -8642,7 +8981,10 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x05Found\x12\x1b.cordwood.meta.FoundRequest\x1a\x1c.cordwood.meta.FoundResponse2\x8b\x01\n" +
 	"\x04Peer\x12B\n" +
 	"\x05Reach\x12\x1b.cordwood.meta.ReachRequest\x1a\x1c.cordwood.meta.ReachResponse\x12?\n" +
-	"\x04Echo\x12\x1a.cordwood.meta.EchoRequest\x1a\x1b.cordwood.meta.EchoResponseB\x17Z\x15cordwood/proto/metapbb\x06proto3"
+	"\x04Echo\x12\x1a.cordwood.meta.EchoRequest\x1a\x1b.cordwood.meta.EchoResponse2\xc5\x01\n" +
+	"\bSessions\x12W\n" +
+	"\fListSessions\x12\".cordwood.meta.ListSessionsRequest\x1a#.cordwood.meta.ListSessionsResponse\x12`\n" +
+	"\x0fCancelStatement\x12%.cordwood.meta.CancelStatementRequest\x1a&.cordwood.meta.CancelStatementResponseB\x17Z\x15cordwood/proto/metapbb\x06proto3"
 
 var (
 	file_metapb_meta_proto_rawDescOnce sync.Once
@@ -8657,7 +8999,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 }
 
 var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 99)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 104)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
@@ -8665,254 +9007,264 @@ var file_metapb_meta_proto_goTypes = []any{
 	(ModifyColumn_Step)(0),           // 3: cordwood.meta.ModifyColumn.Step
 	(PlaceTable_Step)(0),             // 4: cordwood.meta.PlaceTable.Step
 	(ChangeMembersRequest_Change)(0), // 5: cordwood.meta.ChangeMembersRequest.Change
-	(*ProposeRequest)(nil),           // 6: cordwood.meta.ProposeRequest
-	(*ProposeResponse)(nil),          // 7: cordwood.meta.ProposeResponse
-	(*Command)(nil),                  // 8: cordwood.meta.Command
-	(*Result)(nil),                   // 9: cordwood.meta.Result
-	(*Bootstrap)(nil),                // 10: cordwood.meta.Bootstrap
-	(*RegisterNode)(nil),             // 11: cordwood.meta.RegisterNode
-	(*FolderMark)(nil),               // 12: cordwood.meta.FolderMark
-	(*RegisterSession)(nil),          // 13: cordwood.meta.RegisterSession
-	(*CreateDatabase)(nil),           // 14: cordwood.meta.CreateDatabase
-	(*DropDatabase)(nil),             // 15: cordwood.meta.DropDatabase
-	(*AlterDatabase)(nil),            // 16: cordwood.meta.AlterDatabase
-	(*EnsureSchema)(nil),             // 17: cordwood.meta.EnsureSchema
-	(*ProposalPart)(nil),             // 18: cordwood.meta.ProposalPart
-	(*TableDemand)(nil),              // 19: cordwood.meta.TableDemand
-	(*Conflict)(nil),                 // 20: cordwood.meta.Conflict
-	(*CreateTable)(nil),              // 21: cordwood.meta.CreateTable
-	(*AlterTable)(nil),               // 22: cordwood.meta.AlterTable
-	(*RenameColumn)(nil),             // 23: cordwood.meta.RenameColumn
-	(*ModifyColumn)(nil),             // 24: cordwood.meta.ModifyColumn
-	(*ModifyIndex)(nil),              // 25: cordwood.meta.ModifyIndex
-	(*SetOptions)(nil),               // 26: cordwood.meta.SetOptions
-	(*UnsetOptions)(nil),             // 27: cordwood.meta.UnsetOptions
-	(*DropTable)(nil),                // 28: cordwood.meta.DropTable
-	(*TruncateTable)(nil),            // 29: cordwood.meta.TruncateTable
-	(*ReplaceTables)(nil),            // 30: cordwood.meta.ReplaceTables
-	(*TableReplacement)(nil),         // 31: cordwood.meta.TableReplacement
-	(*PutPipeline)(nil),              // 32: cordwood.meta.PutPipeline
-	(*DeletePipeline)(nil),           // 33: cordwood.meta.DeletePipeline
-	(*RestorePipeline)(nil),          // 34: cordwood.meta.RestorePipeline
-	(*PipelineVersion)(nil),          // 35: cordwood.meta.PipelineVersion
-	(*ReadPipelinesRequest)(nil),     // 36: cordwood.meta.ReadPipelinesRequest
-	(*ReadPipelinesResponse)(nil),    // 37: cordwood.meta.ReadPipelinesResponse
-	(*Saved)(nil),                    // 38: cordwood.meta.Saved
-	(*PutSaved)(nil),                 // 39: cordwood.meta.PutSaved
-	(*DropSaved)(nil),                // 40: cordwood.meta.DropSaved
-	(*TouchSaved)(nil),               // 41: cordwood.meta.TouchSaved
-	(*RestoreSaved)(nil),             // 42: cordwood.meta.RestoreSaved
-	(*ReadSavedRequest)(nil),         // 43: cordwood.meta.ReadSavedRequest
-	(*ReadSavedResponse)(nil),        // 44: cordwood.meta.ReadSavedResponse
-	(*Node)(nil),                     // 45: cordwood.meta.Node
-	(*Shard)(nil),                    // 46: cordwood.meta.Shard
-	(*SetNodeState)(nil),             // 47: cordwood.meta.SetNodeState
-	(*RemoveNode)(nil),               // 48: cordwood.meta.RemoveNode
-	(*SetClusterVersion)(nil),        // 49: cordwood.meta.SetClusterVersion
-	(*SetSettings)(nil),              // 50: cordwood.meta.SetSettings
-	(*Settings)(nil),                 // 51: cordwood.meta.Settings
-	(*CreateShard)(nil),              // 52: cordwood.meta.CreateShard
-	(*ChangeShard)(nil),              // 53: cordwood.meta.ChangeShard
-	(*RetireShard)(nil),              // 54: cordwood.meta.RetireShard
-	(*FoundShards)(nil),              // 55: cordwood.meta.FoundShards
-	(*FoundedShard)(nil),             // 56: cordwood.meta.FoundedShard
-	(*RaiseCounters)(nil),            // 57: cordwood.meta.RaiseCounters
-	(*MadeAnew)(nil),                 // 58: cordwood.meta.MadeAnew
-	(*Recovered)(nil),                // 59: cordwood.meta.Recovered
-	(*PlaceTable)(nil),               // 60: cordwood.meta.PlaceTable
-	(*Operation)(nil),                // 61: cordwood.meta.Operation
-	(*ShardAddProgress)(nil),         // 62: cordwood.meta.ShardAddProgress
-	(*ReplicasProgress)(nil),         // 63: cordwood.meta.ReplicasProgress
-	(*ShardDropProgress)(nil),        // 64: cordwood.meta.ShardDropProgress
-	(*ShardRemoveProgress)(nil),      // 65: cordwood.meta.ShardRemoveProgress
-	(*TableProgress)(nil),            // 66: cordwood.meta.TableProgress
-	(*NodeProgress)(nil),             // 67: cordwood.meta.NodeProgress
-	(*RebalanceProgress)(nil),        // 68: cordwood.meta.RebalanceProgress
-	(*PutOperation)(nil),             // 69: cordwood.meta.PutOperation
-	(*DropOperations)(nil),           // 70: cordwood.meta.DropOperations
-	(*ReadIndexRequest)(nil),         // 71: cordwood.meta.ReadIndexRequest
-	(*ReadIndexResponse)(nil),        // 72: cordwood.meta.ReadIndexResponse
-	(*ReachedRequest)(nil),           // 73: cordwood.meta.ReachedRequest
-	(*ReachedResponse)(nil),          // 74: cordwood.meta.ReachedResponse
-	(*ReplicaReport)(nil),            // 75: cordwood.meta.ReplicaReport
-	(*AsideRows)(nil),                // 76: cordwood.meta.AsideRows
-	(*DamagedSegment)(nil),           // 77: cordwood.meta.DamagedSegment
-	(*TableIngest)(nil),              // 78: cordwood.meta.TableIngest
-	(*ReportRequest)(nil),            // 79: cordwood.meta.ReportRequest
-	(*Unreached)(nil),                // 80: cordwood.meta.Unreached
-	(*ReportResponse)(nil),           // 81: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 82: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 83: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 84: cordwood.meta.StatusResponse
-	(*ShardLed)(nil),                 // 85: cordwood.meta.ShardLed
-	(*MemberStatus)(nil),             // 86: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 87: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 88: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 89: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 90: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 91: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 92: cordwood.meta.FoundResponse
-	(*ReachRequest)(nil),             // 93: cordwood.meta.ReachRequest
-	(*ReachResponse)(nil),            // 94: cordwood.meta.ReachResponse
-	(*EchoRequest)(nil),              // 95: cordwood.meta.EchoRequest
-	(*EchoResponse)(nil),             // 96: cordwood.meta.EchoResponse
-	(*WatchRequest)(nil),             // 97: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 98: cordwood.meta.WatchResponse
-	nil,                              // 99: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 100: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 101: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 102: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 103: cordwood.meta.Operation.NotesEntry
-	nil,                              // 104: cordwood.meta.TableProgress.CopiersEntry
-	(*schemapb.Table)(nil),           // 105: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 106: cordwood.schema.Column
-	(schemapb.Type)(0),               // 107: cordwood.schema.Type
-	(*schemapb.Index)(nil),           // 108: cordwood.schema.Index
-	(*schemapb.Database)(nil),        // 109: cordwood.schema.Database
+	(*ListSessionsRequest)(nil),      // 6: cordwood.meta.ListSessionsRequest
+	(*ListSessionsResponse)(nil),     // 7: cordwood.meta.ListSessionsResponse
+	(*ClientSession)(nil),            // 8: cordwood.meta.ClientSession
+	(*CancelStatementRequest)(nil),   // 9: cordwood.meta.CancelStatementRequest
+	(*CancelStatementResponse)(nil),  // 10: cordwood.meta.CancelStatementResponse
+	(*ProposeRequest)(nil),           // 11: cordwood.meta.ProposeRequest
+	(*ProposeResponse)(nil),          // 12: cordwood.meta.ProposeResponse
+	(*Command)(nil),                  // 13: cordwood.meta.Command
+	(*Result)(nil),                   // 14: cordwood.meta.Result
+	(*Bootstrap)(nil),                // 15: cordwood.meta.Bootstrap
+	(*RegisterNode)(nil),             // 16: cordwood.meta.RegisterNode
+	(*FolderMark)(nil),               // 17: cordwood.meta.FolderMark
+	(*RegisterSession)(nil),          // 18: cordwood.meta.RegisterSession
+	(*CreateDatabase)(nil),           // 19: cordwood.meta.CreateDatabase
+	(*DropDatabase)(nil),             // 20: cordwood.meta.DropDatabase
+	(*AlterDatabase)(nil),            // 21: cordwood.meta.AlterDatabase
+	(*EnsureSchema)(nil),             // 22: cordwood.meta.EnsureSchema
+	(*ProposalPart)(nil),             // 23: cordwood.meta.ProposalPart
+	(*TableDemand)(nil),              // 24: cordwood.meta.TableDemand
+	(*Conflict)(nil),                 // 25: cordwood.meta.Conflict
+	(*CreateTable)(nil),              // 26: cordwood.meta.CreateTable
+	(*AlterTable)(nil),               // 27: cordwood.meta.AlterTable
+	(*RenameColumn)(nil),             // 28: cordwood.meta.RenameColumn
+	(*ModifyColumn)(nil),             // 29: cordwood.meta.ModifyColumn
+	(*ModifyIndex)(nil),              // 30: cordwood.meta.ModifyIndex
+	(*SetOptions)(nil),               // 31: cordwood.meta.SetOptions
+	(*UnsetOptions)(nil),             // 32: cordwood.meta.UnsetOptions
+	(*DropTable)(nil),                // 33: cordwood.meta.DropTable
+	(*TruncateTable)(nil),            // 34: cordwood.meta.TruncateTable
+	(*ReplaceTables)(nil),            // 35: cordwood.meta.ReplaceTables
+	(*TableReplacement)(nil),         // 36: cordwood.meta.TableReplacement
+	(*PutPipeline)(nil),              // 37: cordwood.meta.PutPipeline
+	(*DeletePipeline)(nil),           // 38: cordwood.meta.DeletePipeline
+	(*RestorePipeline)(nil),          // 39: cordwood.meta.RestorePipeline
+	(*PipelineVersion)(nil),          // 40: cordwood.meta.PipelineVersion
+	(*ReadPipelinesRequest)(nil),     // 41: cordwood.meta.ReadPipelinesRequest
+	(*ReadPipelinesResponse)(nil),    // 42: cordwood.meta.ReadPipelinesResponse
+	(*Saved)(nil),                    // 43: cordwood.meta.Saved
+	(*PutSaved)(nil),                 // 44: cordwood.meta.PutSaved
+	(*DropSaved)(nil),                // 45: cordwood.meta.DropSaved
+	(*TouchSaved)(nil),               // 46: cordwood.meta.TouchSaved
+	(*RestoreSaved)(nil),             // 47: cordwood.meta.RestoreSaved
+	(*ReadSavedRequest)(nil),         // 48: cordwood.meta.ReadSavedRequest
+	(*ReadSavedResponse)(nil),        // 49: cordwood.meta.ReadSavedResponse
+	(*Node)(nil),                     // 50: cordwood.meta.Node
+	(*Shard)(nil),                    // 51: cordwood.meta.Shard
+	(*SetNodeState)(nil),             // 52: cordwood.meta.SetNodeState
+	(*RemoveNode)(nil),               // 53: cordwood.meta.RemoveNode
+	(*SetClusterVersion)(nil),        // 54: cordwood.meta.SetClusterVersion
+	(*SetSettings)(nil),              // 55: cordwood.meta.SetSettings
+	(*Settings)(nil),                 // 56: cordwood.meta.Settings
+	(*CreateShard)(nil),              // 57: cordwood.meta.CreateShard
+	(*ChangeShard)(nil),              // 58: cordwood.meta.ChangeShard
+	(*RetireShard)(nil),              // 59: cordwood.meta.RetireShard
+	(*FoundShards)(nil),              // 60: cordwood.meta.FoundShards
+	(*FoundedShard)(nil),             // 61: cordwood.meta.FoundedShard
+	(*RaiseCounters)(nil),            // 62: cordwood.meta.RaiseCounters
+	(*MadeAnew)(nil),                 // 63: cordwood.meta.MadeAnew
+	(*Recovered)(nil),                // 64: cordwood.meta.Recovered
+	(*PlaceTable)(nil),               // 65: cordwood.meta.PlaceTable
+	(*Operation)(nil),                // 66: cordwood.meta.Operation
+	(*ShardAddProgress)(nil),         // 67: cordwood.meta.ShardAddProgress
+	(*ReplicasProgress)(nil),         // 68: cordwood.meta.ReplicasProgress
+	(*ShardDropProgress)(nil),        // 69: cordwood.meta.ShardDropProgress
+	(*ShardRemoveProgress)(nil),      // 70: cordwood.meta.ShardRemoveProgress
+	(*TableProgress)(nil),            // 71: cordwood.meta.TableProgress
+	(*NodeProgress)(nil),             // 72: cordwood.meta.NodeProgress
+	(*RebalanceProgress)(nil),        // 73: cordwood.meta.RebalanceProgress
+	(*PutOperation)(nil),             // 74: cordwood.meta.PutOperation
+	(*DropOperations)(nil),           // 75: cordwood.meta.DropOperations
+	(*ReadIndexRequest)(nil),         // 76: cordwood.meta.ReadIndexRequest
+	(*ReadIndexResponse)(nil),        // 77: cordwood.meta.ReadIndexResponse
+	(*ReachedRequest)(nil),           // 78: cordwood.meta.ReachedRequest
+	(*ReachedResponse)(nil),          // 79: cordwood.meta.ReachedResponse
+	(*ReplicaReport)(nil),            // 80: cordwood.meta.ReplicaReport
+	(*AsideRows)(nil),                // 81: cordwood.meta.AsideRows
+	(*DamagedSegment)(nil),           // 82: cordwood.meta.DamagedSegment
+	(*TableIngest)(nil),              // 83: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 84: cordwood.meta.ReportRequest
+	(*Unreached)(nil),                // 85: cordwood.meta.Unreached
+	(*ReportResponse)(nil),           // 86: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 87: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 88: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 89: cordwood.meta.StatusResponse
+	(*ShardLed)(nil),                 // 90: cordwood.meta.ShardLed
+	(*MemberStatus)(nil),             // 91: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 92: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 93: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 94: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 95: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 96: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 97: cordwood.meta.FoundResponse
+	(*ReachRequest)(nil),             // 98: cordwood.meta.ReachRequest
+	(*ReachResponse)(nil),            // 99: cordwood.meta.ReachResponse
+	(*EchoRequest)(nil),              // 100: cordwood.meta.EchoRequest
+	(*EchoResponse)(nil),             // 101: cordwood.meta.EchoResponse
+	(*WatchRequest)(nil),             // 102: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 103: cordwood.meta.WatchResponse
+	nil,                              // 104: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 105: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 106: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 107: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 108: cordwood.meta.Operation.NotesEntry
+	nil,                              // 109: cordwood.meta.TableProgress.CopiersEntry
+	(*schemapb.Table)(nil),           // 110: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 111: cordwood.schema.Column
+	(schemapb.Type)(0),               // 112: cordwood.schema.Type
+	(*schemapb.Index)(nil),           // 113: cordwood.schema.Index
+	(*schemapb.Database)(nil),        // 114: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
-	8,   // 0: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
-	9,   // 1: cordwood.meta.ProposeResponse.result:type_name -> cordwood.meta.Result
-	10,  // 2: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
-	11,  // 3: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
-	13,  // 4: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
-	47,  // 5: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
-	48,  // 6: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
-	49,  // 7: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
-	50,  // 8: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
-	14,  // 9: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
-	15,  // 10: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
-	16,  // 11: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
-	17,  // 12: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
-	21,  // 13: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
-	22,  // 14: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
-	28,  // 15: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
-	29,  // 16: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
-	30,  // 17: cordwood.meta.Command.replace_tables:type_name -> cordwood.meta.ReplaceTables
-	32,  // 18: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
-	33,  // 19: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
-	34,  // 20: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
-	39,  // 21: cordwood.meta.Command.put_saved:type_name -> cordwood.meta.PutSaved
-	40,  // 22: cordwood.meta.Command.drop_saved:type_name -> cordwood.meta.DropSaved
-	41,  // 23: cordwood.meta.Command.touch_saved:type_name -> cordwood.meta.TouchSaved
-	42,  // 24: cordwood.meta.Command.restore_saved:type_name -> cordwood.meta.RestoreSaved
-	52,  // 25: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
-	53,  // 26: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
-	60,  // 27: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
-	55,  // 28: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
-	57,  // 29: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
-	54,  // 30: cordwood.meta.Command.retire_shard:type_name -> cordwood.meta.RetireShard
-	69,  // 31: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
-	70,  // 32: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
-	20,  // 33: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	105, // 34: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
-	35,  // 35: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
-	46,  // 36: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
-	61,  // 37: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
-	38,  // 38: cordwood.meta.Result.saved:type_name -> cordwood.meta.Saved
-	45,  // 39: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	12,  // 40: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
-	99,  // 41: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	100, // 42: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
-	19,  // 43: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
-	18,  // 44: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	106, // 45: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	101, // 46: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	106, // 47: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	106, // 48: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	105, // 49: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	106, // 50: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
-	26,  // 51: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
-	27,  // 52: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	23,  // 53: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
-	24,  // 54: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
-	25,  // 55: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
-	107, // 56: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
-	3,   // 57: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
-	108, // 58: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
-	102, // 59: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
-	31,  // 60: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
-	35,  // 61: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
-	35,  // 62: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
-	38,  // 63: cordwood.meta.PutSaved.saved:type_name -> cordwood.meta.Saved
-	38,  // 64: cordwood.meta.RestoreSaved.saved:type_name -> cordwood.meta.Saved
-	38,  // 65: cordwood.meta.ReadSavedResponse.saved:type_name -> cordwood.meta.Saved
-	0,   // 66: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
-	12,  // 67: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
-	0,   // 68: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
-	51,  // 69: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
-	59,  // 70: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
-	58,  // 71: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
-	56,  // 72: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
-	4,   // 73: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
-	1,   // 74: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	103, // 75: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
-	62,  // 76: cordwood.meta.Operation.shard_add:type_name -> cordwood.meta.ShardAddProgress
-	63,  // 77: cordwood.meta.Operation.replicas:type_name -> cordwood.meta.ReplicasProgress
-	64,  // 78: cordwood.meta.Operation.shard_drop:type_name -> cordwood.meta.ShardDropProgress
-	66,  // 79: cordwood.meta.Operation.table:type_name -> cordwood.meta.TableProgress
-	67,  // 80: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
-	68,  // 81: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
-	65,  // 82: cordwood.meta.Operation.shard_remove:type_name -> cordwood.meta.ShardRemoveProgress
-	104, // 83: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
-	61,  // 84: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
-	78,  // 85: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
-	77,  // 86: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
-	76,  // 87: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
-	75,  // 88: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	80,  // 89: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
-	2,   // 90: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
-	45,  // 91: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	79,  // 92: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
-	51,  // 93: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	86,  // 94: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	83,  // 95: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
-	46,  // 96: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
-	61,  // 97: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	85,  // 98: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
-	46,  // 99: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
-	5,   // 100: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	45,  // 101: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	109, // 102: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	105, // 103: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	45,  // 104: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	46,  // 105: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	35,  // 106: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	35,  // 107: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	61,  // 108: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	51,  // 109: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	46,  // 110: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
-	6,   // 111: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	97,  // 112: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	36,  // 113: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	43,  // 114: cordwood.meta.Meta.ReadSaved:input_type -> cordwood.meta.ReadSavedRequest
-	71,  // 115: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	73,  // 116: cordwood.meta.Meta.Reached:input_type -> cordwood.meta.ReachedRequest
-	79,  // 117: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	82,  // 118: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	87,  // 119: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	89,  // 120: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	91,  // 121: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	93,  // 122: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
-	95,  // 123: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
-	7,   // 124: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	98,  // 125: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	37,  // 126: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	44,  // 127: cordwood.meta.Meta.ReadSaved:output_type -> cordwood.meta.ReadSavedResponse
-	72,  // 128: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	74,  // 129: cordwood.meta.Meta.Reached:output_type -> cordwood.meta.ReachedResponse
-	81,  // 130: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	84,  // 131: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	88,  // 132: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	90,  // 133: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	92,  // 134: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	94,  // 135: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
-	96,  // 136: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
-	124, // [124:137] is the sub-list for method output_type
-	111, // [111:124] is the sub-list for method input_type
-	111, // [111:111] is the sub-list for extension type_name
-	111, // [111:111] is the sub-list for extension extendee
-	0,   // [0:111] is the sub-list for field type_name
+	8,   // 0: cordwood.meta.ListSessionsResponse.sessions:type_name -> cordwood.meta.ClientSession
+	13,  // 1: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
+	14,  // 2: cordwood.meta.ProposeResponse.result:type_name -> cordwood.meta.Result
+	15,  // 3: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
+	16,  // 4: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
+	18,  // 5: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
+	52,  // 6: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
+	53,  // 7: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
+	54,  // 8: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
+	55,  // 9: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
+	19,  // 10: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
+	20,  // 11: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
+	21,  // 12: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
+	22,  // 13: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
+	26,  // 14: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
+	27,  // 15: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
+	33,  // 16: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
+	34,  // 17: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
+	35,  // 18: cordwood.meta.Command.replace_tables:type_name -> cordwood.meta.ReplaceTables
+	37,  // 19: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
+	38,  // 20: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
+	39,  // 21: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
+	44,  // 22: cordwood.meta.Command.put_saved:type_name -> cordwood.meta.PutSaved
+	45,  // 23: cordwood.meta.Command.drop_saved:type_name -> cordwood.meta.DropSaved
+	46,  // 24: cordwood.meta.Command.touch_saved:type_name -> cordwood.meta.TouchSaved
+	47,  // 25: cordwood.meta.Command.restore_saved:type_name -> cordwood.meta.RestoreSaved
+	57,  // 26: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
+	58,  // 27: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
+	65,  // 28: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
+	60,  // 29: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
+	62,  // 30: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
+	59,  // 31: cordwood.meta.Command.retire_shard:type_name -> cordwood.meta.RetireShard
+	74,  // 32: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
+	75,  // 33: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
+	25,  // 34: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
+	110, // 35: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	40,  // 36: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
+	51,  // 37: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
+	66,  // 38: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
+	43,  // 39: cordwood.meta.Result.saved:type_name -> cordwood.meta.Saved
+	50,  // 40: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
+	17,  // 41: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
+	104, // 42: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	105, // 43: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	24,  // 44: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
+	23,  // 45: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
+	111, // 46: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	106, // 47: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	111, // 48: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	111, // 49: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	110, // 50: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	111, // 51: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	31,  // 52: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
+	32,  // 53: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
+	28,  // 54: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
+	29,  // 55: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
+	30,  // 56: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
+	112, // 57: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
+	3,   // 58: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
+	113, // 59: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
+	107, // 60: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	36,  // 61: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
+	40,  // 62: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
+	40,  // 63: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
+	43,  // 64: cordwood.meta.PutSaved.saved:type_name -> cordwood.meta.Saved
+	43,  // 65: cordwood.meta.RestoreSaved.saved:type_name -> cordwood.meta.Saved
+	43,  // 66: cordwood.meta.ReadSavedResponse.saved:type_name -> cordwood.meta.Saved
+	0,   // 67: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
+	17,  // 68: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
+	0,   // 69: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
+	56,  // 70: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
+	64,  // 71: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
+	63,  // 72: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
+	61,  // 73: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
+	4,   // 74: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
+	1,   // 75: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
+	108, // 76: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	67,  // 77: cordwood.meta.Operation.shard_add:type_name -> cordwood.meta.ShardAddProgress
+	68,  // 78: cordwood.meta.Operation.replicas:type_name -> cordwood.meta.ReplicasProgress
+	69,  // 79: cordwood.meta.Operation.shard_drop:type_name -> cordwood.meta.ShardDropProgress
+	71,  // 80: cordwood.meta.Operation.table:type_name -> cordwood.meta.TableProgress
+	72,  // 81: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
+	73,  // 82: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
+	70,  // 83: cordwood.meta.Operation.shard_remove:type_name -> cordwood.meta.ShardRemoveProgress
+	109, // 84: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
+	66,  // 85: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
+	83,  // 86: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	82,  // 87: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
+	81,  // 88: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
+	80,  // 89: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	85,  // 90: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
+	2,   // 91: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
+	50,  // 92: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	84,  // 93: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	56,  // 94: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	91,  // 95: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	88,  // 96: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	51,  // 97: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	66,  // 98: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	90,  // 99: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
+	51,  // 100: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
+	5,   // 101: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	50,  // 102: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	114, // 103: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	110, // 104: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	50,  // 105: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	51,  // 106: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	40,  // 107: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	40,  // 108: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	66,  // 109: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	56,  // 110: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	51,  // 111: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
+	11,  // 112: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	102, // 113: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	41,  // 114: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	48,  // 115: cordwood.meta.Meta.ReadSaved:input_type -> cordwood.meta.ReadSavedRequest
+	76,  // 116: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	78,  // 117: cordwood.meta.Meta.Reached:input_type -> cordwood.meta.ReachedRequest
+	84,  // 118: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	87,  // 119: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	92,  // 120: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	94,  // 121: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	96,  // 122: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	98,  // 123: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
+	100, // 124: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
+	6,   // 125: cordwood.meta.Sessions.ListSessions:input_type -> cordwood.meta.ListSessionsRequest
+	9,   // 126: cordwood.meta.Sessions.CancelStatement:input_type -> cordwood.meta.CancelStatementRequest
+	12,  // 127: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	103, // 128: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	42,  // 129: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	49,  // 130: cordwood.meta.Meta.ReadSaved:output_type -> cordwood.meta.ReadSavedResponse
+	77,  // 131: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	79,  // 132: cordwood.meta.Meta.Reached:output_type -> cordwood.meta.ReachedResponse
+	86,  // 133: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	89,  // 134: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	93,  // 135: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	95,  // 136: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	97,  // 137: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	99,  // 138: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
+	101, // 139: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
+	7,   // 140: cordwood.meta.Sessions.ListSessions:output_type -> cordwood.meta.ListSessionsResponse
+	10,  // 141: cordwood.meta.Sessions.CancelStatement:output_type -> cordwood.meta.CancelStatementResponse
+	127, // [127:142] is the sub-list for method output_type
+	112, // [112:127] is the sub-list for method input_type
+	112, // [112:112] is the sub-list for extension type_name
+	112, // [112:112] is the sub-list for extension extendee
+	0,   // [0:112] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -8920,7 +9272,7 @@ func file_metapb_meta_proto_init() {
 	if File_metapb_meta_proto != nil {
 		return
 	}
-	file_metapb_meta_proto_msgTypes[2].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[7].OneofWrappers = []any{
 		(*Command_Bootstrap)(nil),
 		(*Command_RegisterNode)(nil),
 		(*Command_RegisterSession)(nil),
@@ -8953,7 +9305,7 @@ func file_metapb_meta_proto_init() {
 		(*Command_PutOperation)(nil),
 		(*Command_DropOperations)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[16].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[21].OneofWrappers = []any{
 		(*AlterTable_AddColumn)(nil),
 		(*AlterTable_DropColumn)(nil),
 		(*AlterTable_SetOptions)(nil),
@@ -8964,9 +9316,9 @@ func file_metapb_meta_proto_init() {
 		(*AlterTable_ModifyIndex)(nil),
 		(*AlterTable_RestoreComplete)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[26].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[37].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[47].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[31].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[42].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[52].OneofWrappers = []any{
 		(*ChangeShard_AddLearner)(nil),
 		(*ChangeShard_Promote)(nil),
 		(*ChangeShard_Remove)(nil),
@@ -8976,7 +9328,7 @@ func file_metapb_meta_proto_init() {
 		(*ChangeShard_MadeAnew)(nil),
 		(*ChangeShard_Retiring)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[55].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[60].OneofWrappers = []any{
 		(*Operation_ShardAdd)(nil),
 		(*Operation_Replicas)(nil),
 		(*Operation_ShardDrop)(nil),
@@ -8991,9 +9343,9 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   99,
+			NumMessages:   104,
 			NumExtensions: 0,
-			NumServices:   3,
+			NumServices:   4,
 		},
 		GoTypes:           file_metapb_meta_proto_goTypes,
 		DependencyIndexes: file_metapb_meta_proto_depIdxs,

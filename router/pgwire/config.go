@@ -61,6 +61,9 @@ type Config struct {
 	Version string
 	// Node is the id of the node.
 	Node string
+	// CancelElsewhere cancels the statement of a connection of another node, and reports whether it exists and the key
+	// is correct. If it is nil, there are no other nodes.
+	CancelElsewhere func(ctx context.Context, pid, key uint32) bool
 
 	// MaxConnections is the maximum number of connections. The default is 200.
 	MaxConnections int

@@ -31,8 +31,9 @@ type conn struct {
 
 	address  netip.Addr
 	pid, key uint32
-	since    time.Time
-	starting bool // guarded by Server.mu
+	user     string    // the name that the client signed in with
+	since    time.Time // when the session began
+	starting bool      // guarded by Server.mu
 
 	sender  access.Sender
 	session *session
@@ -55,6 +56,7 @@ type conn struct {
 	ending  *Error                  // why the connection ends once it is idle
 	idle    bool                    // the connection waits for the client
 	signed  bool                    // the client has signed in
+	shown   shown
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
@@ -336,6 +338,7 @@ func checkText(s string) error {
 // ready sends ReadyForQuery.
 func (c *conn) ready() {
 	c.report()
+	c.show()
 	c.out.Send(&pgproto3.ReadyForQuery{TxStatus: c.session.status()})
 	_ = c.out.Flush() // the writer keeps the error
 }

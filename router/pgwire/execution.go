@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,6 +42,8 @@ func (c *conn) execute(req query.Request) *execution {
 	x.ctx, x.cancel = context.WithCancelCause(context.Background())
 	x.running = x.ctx
 	c.setCurrent(x)
+	req.QueryID = query.NewID()
+	c.showQuery(req.QueryID, strings.Join(req.Texts, "; "))
 	if c.long {
 		x.left, x.from = req.Timeout, time.Now()
 		x.timer = time.AfterFunc(x.left, func() { x.cancel(errTimeUp) })
@@ -87,6 +90,7 @@ func (c *conn) setCurrent(x *execution) {
 	c.executing = x
 	if x == nil {
 		c.setCancel(nil)
+		c.showQuery("", "")
 		return
 	}
 	c.setCancel(x.cancel)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"net"
 	"net/netip"
 	"runtime/debug"
@@ -43,10 +42,8 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(cfg.Node)) // never fails
 	s := &Server{
-		cfg: cfg, pids: h.Sum32() >> 20 << 19, listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{},
+		cfg: cfg, pids: nodeBits(cfg.Node), listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{},
 		byPID: map[uint32]*conn{}, byAddress: map[netip.Addr]int{},
 	}
 	s.cursors.most = cfg.MaxCursors
@@ -160,7 +157,7 @@ func (s *Server) admit(c *conn) (refused *Error, tell bool) {
 	c.starting = true
 	for {
 		s.lastPID++
-		c.pid = s.pids | s.lastPID&(1<<19-1)
+		c.pid = s.pids | s.lastPID&(1<<countedBits-1)
 		if s.byPID[c.pid] == nil {
 			break
 		}
@@ -228,6 +225,23 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	<-done
 	return fmt.Errorf("statements of PostgreSQL clients were still under way: %w", ctx.Err())
+}
+
+// elsewhereTime is the time limit for asking other nodes to cancel.
+const elsewhereTime = 2 * time.Second
+
+// cancelAnywhere is Cancel, also for connections of other nodes: behind a load balancer, a request to cancel may reach
+// another node than the statement did.
+func (s *Server) cancelAnywhere(pid, key uint32) bool {
+	if s.Cancel(pid, key) {
+		return true
+	}
+	if s.cfg.CancelElsewhere == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), elsewhereTime)
+	defer cancel()
+	return s.cfg.CancelElsewhere(ctx, pid, key)
 }
 
 // Cancel ends the running statement of a connection, if the key is correct, and reports whether the connection exists.

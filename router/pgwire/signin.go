@@ -153,6 +153,7 @@ func saslInitial(body []byte) (mechanism string, data []byte, err error) {
 // begin applies the parameters of the start-up packet, and sends the first messages of the session.
 func (c *conn) begin(params map[string]string) error {
 	user := params["user"]
+	c.user = user
 	c.session = newSession(c.srv, user, !c.sender.May(access.Need{Privilege: access.Insert}))
 	if err := c.chooseDatabase(params["database"], user); err != nil {
 		return err
@@ -176,6 +177,7 @@ func (c *conn) begin(params map[string]string) error {
 	c.key = newKey()
 	c.out.Send(&pgproto3.BackendKeyData{ProcessID: c.pid, SecretKey: binary.BigEndian.AppendUint32(nil, c.key)})
 	c.since = time.Now()
+	c.show()
 	return nil
 }
 

@@ -213,7 +213,7 @@ func (c *conn) cancelOther(body []byte) {
 		c.srv.metrics.cancel(false)
 		return
 	}
-	found := len(body) == 8 && c.srv.Cancel(binary.BigEndian.Uint32(body), binary.BigEndian.Uint32(body[4:]))
+	found := len(body) == 8 && c.srv.cancelAnywhere(binary.BigEndian.Uint32(body), binary.BigEndian.Uint32(body[4:]))
 	if !found {
 		c.srv.guessed.add(c.address)
 	}

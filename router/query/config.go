@@ -70,6 +70,12 @@ type Config struct {
 	Shards Shards
 	Writer Writer
 
+	// Users returns the names of all users. By default there are none.
+	Users func() []string
+	// Sessions returns the sessions of PostgreSQL clients: of all nodes, or only of this one. If some nodes do not
+	// answer, it returns an error and what is known. By default there are none.
+	Sessions func(ctx context.Context, all bool) ([]*metapb.ClientSession, error)
+
 	// Timeout limits requests without their own time limit. The default value is 30 s.
 	Timeout time.Duration
 	// MaxTimeout is the largest time limit that a request may have. The default value is 1 hour.
@@ -107,6 +113,12 @@ func (c Config) withDefaults() Config {
 	c.MaxColumns = cmp.Or(c.MaxColumns, 4096)
 	if c.Writable == nil {
 		c.Writable = func() error { return nil }
+	}
+	if c.Users == nil {
+		c.Users = func() []string { return nil }
+	}
+	if c.Sessions == nil {
+		c.Sessions = func(context.Context, bool) ([]*metapb.ClientSession, error) { return nil, nil }
 	}
 	if c.Now == nil {
 		c.Now = time.Now

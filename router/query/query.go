@@ -45,7 +45,9 @@ func New(cfg Config) (*Service, error) {
 	n := names{cfg.Meta, cfg.Now}
 	s := &Service{
 		cfg: cfg, changes: audit.New(cfg.Logger), names: n, definer: definer{n, cfg.MaxColumns},
-		reader: &reader{names: n, shards: cfg.Shards, gate: newGate(cfg)},
+		reader: &reader{
+			names: n, shards: cfg.Shards, gate: newGate(cfg), clients: clients{cfg.Users, cfg.Sessions},
+		},
 	}
 	var err error
 	if s.metrics, err = newMetrics(cfg.Registerer, s.reader.gate); err != nil {
@@ -84,6 +86,8 @@ type Request struct {
 	MaxStaleness time.Duration
 	// Timezone is the zone of times without a zone, until a SET TIME ZONE among the statements; empty: UTC.
 	Timezone string
+	// QueryID is the id of a query, from NewID; empty: Execute makes one.
+	QueryID string
 	// Timeout bounds all statements together, including the time in which the client reads the answer; 0:
 	// Config.Timeout.
 	Timeout time.Duration

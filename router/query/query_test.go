@@ -28,8 +28,8 @@ func TestShow(t *testing.T) {
 		{sql: "SHOW TABLES FROM shop LIKE '_rders'", want: "Tables\norders\n"},
 		{
 			sql: "SHOW FULL TABLES FROM svc_private",
-			want: "Tables,Table_type\ncluster_nodes,SYSTEM VIEW\noperations,SYSTEM VIEW\npipelines,SYSTEM " +
-				"VIEW\nqueries,SYSTEM VIEW\nsegments,SYSTEM VIEW\nshards,SYSTEM VIEW\n",
+			want: "Tables,Table_type\ncluster_nodes,SYSTEM VIEW\noperations,SYSTEM VIEW\npg_sessions,SYSTEM VIEW\n" +
+				"pipelines,SYSTEM VIEW\nqueries,SYSTEM VIEW\nsegments,SYSTEM VIEW\nshards,SYSTEM VIEW\n",
 		},
 		{
 			sql:  "SHOW CREATE DATABASE shop",

@@ -12,8 +12,8 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// newQueryID returns an id with which a query is listed and ended on all nodes.
-func newQueryID() string {
+// NewID returns an id with which a query is listed and ended on all nodes.
+func NewID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])

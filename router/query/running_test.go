@@ -1,11 +1,13 @@
 package query
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
 	"cordwood/proto/shardpb"
 	"cordwood/router/access"
 )
@@ -97,5 +99,62 @@ func TestDescribeQuery(t *testing.T) {
 	w.shards.reads = []*shardpb.TableName{{Database: "public", Name: "nowhere"}}
 	if _, err := w.run(by("ann", access.ReadOnly), "DESC SELECT * FROM nowhere"); errs.CodeOf(err) != errs.TableNotFound {
 		t.Errorf("a table that does not exist: %v", err)
+	}
+}
+
+// TestClientSessions checks who sees which sessions of PostgreSQL clients, and which users.
+func TestClientSessions(t *testing.T) {
+	w := newWorld(t, func(c *Config) {
+		c.Users = func() []string { return []string{"ann", "bob"} }
+		c.Sessions = func(_ context.Context, all bool) ([]*metapb.ClientSession, error) {
+			list := []*metapb.ClientSession{{
+				NodeId: "n1", Pid: 7, Share: "user ann", Principal: "ann", Address: "192.0.2.1", ApplicationName: "psql",
+				Database: "public", SinceUnixNano: 5, State: "active", QueryId: "a1", Query: "SELECT 1", QueryUnixNano: 6,
+			}}
+			if !all {
+				return list, nil
+			}
+			other := &metapb.ClientSession{NodeId: "n2", Pid: 8, Share: "user bob", Principal: "bob", State: "idle"}
+			return append(list, other), errors.New("node n3 is down")
+		}
+	})
+	const ann, bob = "n1 7 ann 192.0.2.1 psql public 5 active a1\n", "n2 8 bob \"\" \"\" \"\" 0 idle NULL\n"
+	const activity = "2200 public 7 NULL 1965673496 ann psql 192.0.2.1 NULL NULL 5 NULL 6 NULL NULL NULL active NULL " +
+		"NULL NULL SELECT 1 client backend\n"
+	for _, test := range []struct {
+		user                      string
+		right                     access.Right
+		sessions, activity, users string
+	}{
+		{"ann", access.ReadOnly, ann, activity, "svc ann"},
+		{"bob", access.ReadOnly, bob, "", "svc bob"},
+		{"root", access.ReadWrite, ann + bob, activity, "svc ann bob root"},
+	} {
+		rows := func(database, table string) string {
+			t.Helper()
+			w.shards.reads = []*shardpb.TableName{{Database: database, Name: table}}
+			if _, err := w.run(by(test.user, test.right), "SELECT * FROM "+database+"."+table); err != nil {
+				t.Fatal(err)
+			}
+			var b strings.Builder
+			for _, batch := range w.shards.queried.Tables[0].InlineBatches {
+				b.WriteString(dump(t, batch))
+			}
+			return b.String()
+		}
+		if got := rows("svc_private", "pg_sessions"); got != test.sessions {
+			t.Errorf("%s sees\n%swant\n%s", test.user, got, test.sessions)
+		}
+		if got := rows("pg_catalog", "pg_stat_activity"); got != test.activity {
+			t.Errorf("%s sees\n%swant\n%s", test.user, got, test.activity)
+		}
+		var users []string
+		for line := range strings.Lines(rows("pg_catalog", "pg_roles")) {
+			name, _, _ := strings.Cut(line, " ")
+			users = append(users, name)
+		}
+		if got := strings.Join(users, " "); got != test.users {
+			t.Errorf("%s sees the users %s, want %s", test.user, got, test.users)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ type reader struct {
 	names
 	shards Shards
 	gate   *turns.Gate
+	clients
 }
 
 // query has the engine of a shard node run the statement.
@@ -31,7 +33,7 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 		return err
 	}
 	defer leave()
-	id := newQueryID() // the same id for every try
+	id := cmp.Or(req.QueryID, NewID()) // the same id for every try
 	stage, span := tracing.Start(ctx, "analyze")
 	analysis, err := r.shards.Analyze(stage, &shardpb.AnalyzeRequest{
 		Sql: q.Text, Database: req.Database,
@@ -119,7 +121,8 @@ func (r *reader) queryTables(ctx context.Context, sql string, req *Request,
 ) (tables []*shardpb.QueryTable, missing []string, err error) {
 	out := make([]*shardpb.QueryTable, 0, len(names))
 	facts := &facts{
-		names: r.names, shards: r.shards, ctx: ctx, system: systemTables, needSizes: true, catalog: req.catalogName(),
+		names: r.names, shards: r.shards, clients: r.clients, ctx: ctx, system: systemTables, needSizes: true,
+		catalog: req.catalogName(),
 	}
 	for _, name := range names {
 		if t, err := findSystemTable(name.Database, name.Name); err == nil && len(names) > 1 {

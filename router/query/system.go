@@ -28,7 +28,7 @@ type systemTable struct {
 // systemTables has all system tables.
 var systemTables = []*systemTable{
 	schemataTable, tablesTable, columnsTable,
-	nodesTable, shardsTable, segmentsTable, pipelinesTable, operationsTable, queriesTable,
+	nodesTable, shardsTable, segmentsTable, pipelinesTable, operationsTable, queriesTable, sessionsTable,
 }
 
 // findSystemTable finds a system table. Its name is not case-sensitive.
@@ -190,10 +190,11 @@ func (w *rowWriter) flush() {
 // facts has the data from which the system tables of one statement are made. Data from the shards is requested
 // once, and only if a table needs it.
 type facts struct {
-	names  names
-	shards Shards
-	ctx    context.Context
-	system []*systemTable
+	names   names
+	shards  Shards
+	clients clients
+	ctx     context.Context
+	system  []*systemTable
 	// catalog is the name of the only catalog.
 	catalog string
 	// filter is the statement's condition on table_schema and table_name. Rows that do not match may be left out,

@@ -20,6 +20,9 @@ var catalogTables = func() map[string]*systemTable {
 		st.rows = func(f *facts, w *rowWriter) error {
 			source := f.catalogSource()
 			source.Only = f.only[t.Name]
+			if err := f.addClients(source, t.Name); err != nil {
+				return err
+			}
 			return t.Rows(source, func(values ...any) { w.add(values...) })
 		}
 		m[t.Name] = st
@@ -33,6 +36,17 @@ func catalogTable(name string) *systemTable {
 		return catalogTables[t.Name]
 	}
 	return nil
+}
+
+// addClients adds users and sessions to the data for the tables that show them.
+func (f *facts) addClients(s *pgcatalog.Source, table string) (err error) {
+	switch table {
+	case "pg_roles", "pg_user", "pg_authid":
+		s.Users = f.userNames()
+	case "pg_stat_activity":
+		s.Sessions, err = f.clientSessions(false)
+	}
+	return err
 }
 
 // catalogSource returns the data for the rows of the catalog.

@@ -20,8 +20,10 @@ import (
 )
 
 const (
-	// Iterations is the number of PBKDF2 iterations for new keys. They take about 2.4 ms.
+	// Iterations is the usual number of PBKDF2 iterations for new keys. They take about 2.4 ms.
 	Iterations = 15_000
+	// MinIterations is the smallest number of iterations that RFC 7677 allows.
+	MinIterations = 4096
 	// MaxIterations is the largest number of iterations that Parse accepts.
 	MaxIterations = 1_000_000
 	// KeyBytes is the length of each key.
@@ -39,10 +41,10 @@ type Keys struct {
 }
 
 // New returns the keys of a password with a new salt.
-func New(password string) (Keys, error) {
+func New(password string, iterations int) (Keys, error) {
 	salt := make([]byte, saltBytes)
 	_, _ = rand.Read(salt) // never fails
-	return Derive(Prepare(password), salt, Iterations)
+	return Derive(Prepare(password), salt, iterations)
 }
 
 // Derive returns the keys of a password, which is used unchanged.

@@ -35,7 +35,7 @@ func TestRFC7677(t *testing.T) {
 
 // TestText prints and parses keys, and checks that invalid texts are refused.
 func TestText(t *testing.T) {
-	keys, err := New("secret")
+	keys, err := New("secret", Iterations)
 	if err != nil || keys.Iterations != Iterations {
 		t.Fatal(keys.Iterations, err)
 	}
@@ -67,7 +67,7 @@ func TestSaltedPassword(t *testing.T) {
 
 // TestPrepare: passwords that look alike have the same normal form.
 func TestPrepare(t *testing.T) {
-	keys, err := New("Ⅸ\u00ad")
+	keys, err := New("Ⅸ\u00ad", Iterations)
 	if err != nil || !keys.Matches("IX") || !keys.Matches("Ⅸ") || keys.Matches("ix") {
 		t.Error("SASLprep is not applied", err)
 	}
@@ -78,7 +78,7 @@ func TestPrepare(t *testing.T) {
 
 // TestChannelBinding: the exchange is bound to the connection, and a changed list of mechanisms is detected.
 func TestChannelBinding(t *testing.T) {
-	keys, _ := New("secret")
+	keys, _ := New("secret", Iterations)
 	binding := []byte("the certificate's hash")
 	for _, tt := range []struct {
 		mechanism, first string

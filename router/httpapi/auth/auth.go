@@ -13,16 +13,19 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/netip"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,6 +34,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/router/access"
+	"cordwood/router/access/scram"
 	"cordwood/router/httpapi/params"
 )
 
@@ -43,6 +47,8 @@ type Config struct {
 	// Scram requests keys for passwords that are stored as plain text, so that their users can sign in by
 	// Provider.Challenge. Each costs 2.4 ms.
 	Scram bool
+	// Iterations is the number of iterations of these keys. The default is scram.Iterations.
+	Iterations int
 	// Logger logs malformed lines and changes of the list; nil means slog's default.
 	Logger *slog.Logger
 }
@@ -63,8 +69,9 @@ type Provider struct {
 	guesses    *guesses
 	slow       *slowChecks
 	// scram requests keys for plain passwords. unknown is the secret for the salts of users that do not exist.
-	scram   bool
-	unknown [sha256.Size]byte
+	scram      bool
+	iterations int // of new keys
+	unknown    [sha256.Size]byte
 
 	reloading sync.Mutex // only one reload at a time, so that the last one wins
 	versions  uint64     // number of credential versions so far; guarded by reloading
@@ -72,7 +79,10 @@ type Provider struct {
 
 // Open reads the list of users.
 func Open(cfg Config) (*Provider, error) {
-	p := &Provider{log: cfg.Logger, now: time.Now, slow: newSlowChecks(), scram: cfg.Scram}
+	p := &Provider{
+		log: cfg.Logger, now: time.Now, slow: newSlowChecks(), scram: cfg.Scram,
+		iterations: cmp.Or(cfg.Iterations, scram.Iterations),
+	}
 	_, _ = rand.Read(p.unknown[:]) // never fails
 	p.work.all = map[*Work]struct{}{}
 	p.remembered, p.guesses = newRemembered(p.now), newGuesses(p.now)
@@ -109,6 +119,14 @@ func Open(cfg Config) (*Provider, error) {
 	// The option is not shown, because it may contain passwords.
 	return nil, fmt.Errorf("auth: unknown user provider: use static_user_provider:file:PATH, " +
 		"static_user_provider:cmd:USER=PASSWORD,… or watch_file_user_provider:PATH")
+}
+
+// Names returns the names of all users, in any order. A nil Provider has none.
+func (p *Provider) Names() []string {
+	if p == nil {
+		return nil
+	}
+	return slices.Collect(maps.Keys(p.users.Load().byName))
 }
 
 func (p *Provider) openWatched() error {

@@ -29,7 +29,7 @@ func (p *Provider) makeKeys(users *userList) {
 	for range min(runtime.GOMAXPROCS(0), len(work)) {
 		wg.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(work)); i = next.Add(1) - 1 {
-				if keys, err := scram.New(work[i].text); err == nil {
+				if keys, err := scram.New(work[i].text, p.iterations); err == nil {
 					work[i].keys = &keys
 				}
 			}
@@ -83,7 +83,7 @@ func (p *Provider) nobody(name string) scram.Keys {
 		return m.Sum(nil)
 	}
 	return scram.Keys{
-		Iterations: scram.Iterations, Salt: sum("salt ")[:16], Stored: sum("stored "), Server: sum("server "),
+		Iterations: p.iterations, Salt: sum("salt ")[:16], Stored: sum("stored "), Server: sum("server "),
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 
 // TestChallenge signs in with each stored form of a password.
 func TestChallenge(t *testing.T) {
-	keys, err := scram.New("secret")
+	keys, err := scram.New("secret", scram.Iterations)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,5 +102,20 @@ func TestChallengesAreLocked(t *testing.T) {
 	}
 	if _, err := p.Challenge("ann", netip.MustParseAddr("198.51.100.1")); err != nil {
 		t.Errorf("another address: %v", err)
+	}
+}
+
+// TestIterations checks that keys are derived with the configured number of iterations, and that the challenge of an
+// unknown name has the same number.
+func TestIterations(t *testing.T) {
+	p, err := Open(Config{Option: "static_user_provider:cmd:ann=secret", Scram: true, Iterations: 4096})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"ann", "nobody"} {
+		c, err := p.Challenge(name, home)
+		if err != nil || c.Keys.Iterations != 4096 || c.Keys.Matches("secret") != (name == "ann") {
+			t.Errorf("%s: %+v, %v", name, c, err)
+		}
 	}
 }

@@ -377,7 +377,7 @@ func userByID(r *rewriter, args []string) (string, bool) {
 		return "", false
 	}
 	return fmt.Sprintf("CASE (%s) WHEN %d THEN %s WHEN %d THEN %s ELSE 'unknown' END", args[0], pgcatalog.OwnerOID,
-		quote(pgcatalog.Owner), pgcatalog.UserOID, quote(r.s.User)), true
+		quote(pgcatalog.Owner), pgcatalog.UserOID(r.s.User), quote(r.s.User)), true
 }
 
 func indexDefinition(_ *rewriter, args []string) (string, bool) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 )
 
@@ -103,6 +104,10 @@ type Source struct {
 	// Catalog is the client's name for the database that it is connected to.
 	Catalog string
 	User    string
+	// Users are the other users that the user may know.
+	Users []string
+	// Sessions are the sessions of PostgreSQL clients of this node that the user may see.
+	Sessions []*metapb.ClientSession
 	// Databases are all databases, including the server's own.
 	Databases []string
 	// Tables are the tables of a database.
@@ -175,9 +180,9 @@ const (
 	databaseOIDs = 0x50000000
 	systemOIDs   = 0x60000000
 	most         = 1<<28 - 1
-	// OwnerOID is the owner of all objects, and UserOID the user of the session.
+	userOIDs     = 0x70000000
+	// OwnerOID is the owner of all objects.
 	OwnerOID = 10
-	UserOID  = 16384
 	// Owner is the name of the owner.
 	Owner = "svc"
 )
@@ -188,6 +193,16 @@ func (s *Source) SchemaOID(name string) int64 {
 		s.schemaOIDs = schemaOIDs(s.Databases)
 	}
 	return s.schemaOIDs[name]
+}
+
+// UserOID returns the OID of a user.
+func UserOID(name string) int64 {
+	if name == Owner {
+		return OwnerOID
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name)) // never fails
+	return userOIDs + int64(h.Sum32()&most)
 }
 
 // schemaOIDs returns the OIDs of all databases, by name.

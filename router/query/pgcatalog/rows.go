@@ -277,13 +277,37 @@ func procRows(_ *Source, add func(...any)) error {
 	return nil
 }
 
+// users returns the users that the user may know, without the owner.
+func (s *Source) users() []string {
+	names := slices.DeleteFunc(append(slices.Clone(s.Users), s.User), func(n string) bool { return n == "" || n == Owner })
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// activityRows has the sessions of this node.
+func activityRows(s *Source, add func(...any)) error {
+	for _, one := range s.Sessions {
+		oid := s.SchemaOID(one.Database)
+		if oid == 0 {
+			oid = 5
+		}
+		var began, text any
+		if one.QueryUnixNano != 0 {
+			began, text = one.QueryUnixNano, one.Query
+		}
+		add(oid, one.Database, int64(one.Pid), nil, UserOID(one.Principal), one.Principal, one.ApplicationName, one.Address,
+			nil, nil, one.SinceUnixNano, nil, began, nil, nil, nil, one.State, nil, nil, nil, text, "client backend")
+	}
+	return nil
+}
+
 func roleRows(s *Source, add func(...any)) error {
 	row := func(oid int64, name string) {
 		add(name, false, true, false, false, true, false, -1, "********", nil, false, nil, oid)
 	}
 	row(OwnerOID, Owner)
-	if s.User != "" && s.User != Owner {
-		row(UserOID, s.User)
+	for _, name := range s.users() {
+		row(UserOID(name), name)
 	}
 	return nil
 }

@@ -140,7 +140,8 @@ func tables() []*Table {
 		define("pg_prepared_statements", 12045, "name:t statement:t prepare_time:z parameter_types:t[] from_sql:b", nil),
 		define("pg_stat_activity", 12149, "datid:o datname:n pid:i leader_pid:i usesysid:o usename:n application_name:t "+
 			"client_addr:t client_hostname:t client_port:i backend_start:z xact_start:z query_start:z state_change:z "+
-			"wait_event_type:t wait_event:t state:t backend_xid:l backend_xmin:l query_id:l query:t backend_type:t", nil),
+			"wait_event_type:t wait_event:t state:t backend_xid:l backend_xmin:l query_id:l query:t backend_type:t",
+			activityRows),
 		define("pg_stat_database", 12170, "datid:o datname:n numbackends:i xact_commit:l xact_rollback:l", nil),
 		define("pg_stat_replication", 12158, "pid:i usesysid:o usename:n application_name:t state:t", nil),
 		define("pg_stat_user_indexes", 12156, "relid:o indexrelid:o schemaname:n relname:n indexrelname:n idx_scan:l", nil),
