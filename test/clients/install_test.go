@@ -14,7 +14,7 @@ type installed struct {
 	why  string // why they are not available
 }
 
-var node, python, golang, java, otelcolBuild, telegrafBuild installed
+var node, python, golang, rust, java, otelcolBuild, telegrafBuild installed
 
 // need runs the commands in a folder, once. It skips the test if they fail because a program or the network is missing.
 func (i *installed) need(t *testing.T, dir string, commands ...string) {
