@@ -143,17 +143,19 @@ func checkWidening(cmd *metapb.Command, version uint32) error {
 	return nil
 }
 
-// checkMessageColumn refuses the option message_column while there may be programs that do not know it.
-func checkMessageColumn(cmd *metapb.Command, version uint32) error {
-	if version >= metapb.ProtocolSaved {
-		return nil
-	}
+// checkColumnOptions refuses the options message_column and loki_labels while there may be programs that do not know
+// them.
+func checkColumnOptions(cmd *metapb.Command, version uint32) error {
 	for _, o := range []map[string]string{
 		cmd.GetCreateTable().GetTable().GetOptions(), cmd.GetAlterTable().GetSetOptions().GetOptions(),
 	} {
-		if name, ok := o[schema.OptionMessageColumn]; ok {
-			return errs.New(errs.Unsupported, "message_column=%s needs protocol version %d, and the cluster uses "+
-				"%d: the version is raised once all nodes run programs that support it", name, metapb.ProtocolSaved, version)
+		for option, since := range map[string]uint32{
+			schema.OptionMessageColumn: metapb.ProtocolSaved, schema.OptionLokiLabels: metapb.ProtocolLokiLabels,
+		} {
+			if name, ok := o[option]; ok && version < since {
+				return errs.New(errs.Unsupported, "%s=%s needs protocol version %d, and the cluster uses "+
+					"%d: the version is raised once all nodes run programs that support it", option, name, since, version)
+			}
 		}
 	}
 	return nil

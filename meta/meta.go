@@ -343,7 +343,7 @@ func (m *Meta) propose(ctx context.Context, cmd *metapb.Command) (*metapb.Propos
 		err = checkWidening(cmd, m.machine.version.Load())
 	}
 	if err == nil {
-		err = checkMessageColumn(cmd, m.machine.version.Load())
+		err = checkColumnOptions(cmd, m.machine.version.Load())
 	}
 	if err == nil {
 		err = m.checkRemoved(cmd)

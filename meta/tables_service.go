@@ -47,9 +47,11 @@ func prepareEnsureSchema(e *metapb.EnsureSchema) error {
 		if err != nil {
 			return err
 		}
-		if _, set := options[schema.OptionMessageColumn]; set {
-			return errs.New(errs.InvalidArguments, "table `%s`: message_column is set by a statement, and not with a write",
-				catalog.TableName(d.Database, d.Name))
+		for _, name := range []string{schema.OptionMessageColumn, schema.OptionLokiLabels} {
+			if _, set := options[name]; set {
+				return errs.New(errs.InvalidArguments, "table `%s`: %s is set by a statement, and not with a write",
+					catalog.TableName(d.Database, d.Name), name)
+			}
 		}
 		d.Options = options
 	}
@@ -82,7 +84,7 @@ func prepareCreateTable(c *metapb.CreateTable) error {
 		return err
 	}
 	t.Options = options
-	return catalog.CheckMessageColumn(t)
+	return catalog.CheckColumnOptions(t)
 }
 
 func prepareAlterTable(a *metapb.AlterTable) error {

@@ -20,11 +20,11 @@ func TestMessageColumnWaits(t *testing.T) {
 		Table: &schemapb.Table{Options: option},
 	}}}
 	for name, cmd := range map[string]*metapb.Command{"altered": set, "created": create} {
-		if err := checkMessageColumn(cmd, metapb.ProtocolSaved-1); errs.CodeOf(err) != errs.Unsupported ||
+		if err := checkColumnOptions(cmd, metapb.ProtocolSaved-1); errs.CodeOf(err) != errs.Unsupported ||
 			!strings.Contains(err.Error(), "message_column=note needs protocol version 10") {
 			t.Errorf("%s before: %v", name, err)
 		}
-		if err := checkMessageColumn(cmd, metapb.ProtocolSaved); err != nil {
+		if err := checkColumnOptions(cmd, metapb.ProtocolSaved); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -32,6 +32,27 @@ func TestMessageColumnWaits(t *testing.T) {
 		{Database: "public", Name: "t", Options: map[string]string{"message_column": "note"}},
 	}})
 	if errs.CodeOf(err) != errs.InvalidArguments || !strings.Contains(err.Error(), "not with a write") {
+		t.Errorf("by a write: %v", err)
+	}
+}
+
+// TestLokiLabelsWait checks the same for the option loki_labels.
+func TestLokiLabelsWait(t *testing.T) {
+	option := map[string]string{"loki_labels": "host,path"}
+	set := &metapb.Command{Op: &metapb.Command_AlterTable{AlterTable: &metapb.AlterTable{
+		Change: &metapb.AlterTable_SetOptions{SetOptions: &metapb.SetOptions{Options: option}},
+	}}}
+	if err := checkColumnOptions(set, metapb.ProtocolLokiLabels-1); errs.CodeOf(err) != errs.Unsupported ||
+		!strings.Contains(err.Error(), "loki_labels=host,path needs protocol version 12") {
+		t.Errorf("before: %v", err)
+	}
+	if err := checkColumnOptions(set, metapb.ProtocolLokiLabels); err != nil {
+		t.Error(err)
+	}
+	err := prepareEnsureSchema(&metapb.EnsureSchema{Tables: []*metapb.TableDemand{
+		{Database: "public", Name: "t", Options: option},
+	}})
+	if errs.CodeOf(err) != errs.InvalidArguments || !strings.Contains(err.Error(), "loki_labels is set by a statement") {
 		t.Errorf("by a write: %v", err)
 	}
 }

@@ -241,7 +241,7 @@ func AddColumn(t *schemapb.Table, c *schemapb.Column) error {
 }
 
 // DropColumn removes a field. From now on, batches with this column are refused. It also removes
-// the option message_column if that names the column.
+// the column from the options message_column and loki_labels.
 func DropColumn(t *schemapb.Table, name string) error {
 	i := column(t, name)
 	if i < 0 {
@@ -261,6 +261,7 @@ func DropColumn(t *schemapb.Table, name string) error {
 	if t.Options[schema.OptionMessageColumn] == name {
 		delete(t.Options, schema.OptionMessageColumn)
 	}
+	dropLabel(t, name)
 	t.MinWriterVersion = t.Version + 1
 	return nil
 }
@@ -293,10 +294,8 @@ func SetOptions(t *schemapb.Table, options map[string]string) (changed bool, err
 		return false, errs.New(errs.InvalidArguments, "Invalid table options of table `%s`, merge_mode: "+
 			"last_non_null with append_mode: true; only last_row is allowed with append mode", TableName(t.Database, t.Name))
 	}
-	if name, set := options[schema.OptionMessageColumn]; set {
-		if err := checkMessageColumn(t, name); err != nil {
-			return false, err
-		}
+	if err := checkColumnOptions(t, options); err != nil {
+		return false, err
 	}
 	changed = len(merged) != len(t.Options)
 	for k, v := range merged {
@@ -306,10 +305,34 @@ func SetOptions(t *schemapb.Table, options map[string]string) (changed bool, err
 	return changed, nil
 }
 
-// CheckMessageColumn refuses a table whose option message_column does not name a text column.
-func CheckMessageColumn(t *schemapb.Table) error {
-	if name, set := t.Options[schema.OptionMessageColumn]; set {
-		return checkMessageColumn(t, name)
+// CheckColumnOptions refuses a table whose option message_column does not name a text column, or whose option loki_labels
+// does not name columns that can be labels.
+func CheckColumnOptions(t *schemapb.Table) error { return checkColumnOptions(t, t.Options) }
+
+func checkColumnOptions(t *schemapb.Table, options map[string]string) error {
+	if name, set := options[schema.OptionMessageColumn]; set {
+		if err := checkMessageColumn(t, name); err != nil {
+			return err
+		}
+	}
+	for _, name := range schema.LokiLabels(options) {
+		if err := checkLabel(t, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkLabel refuses a column that cannot be a label: the time index, and JSON, whose members would have to be labels.
+func checkLabel(t *schemapb.Table, name string) error {
+	c, err := needColumn(t, name)
+	if err != nil {
+		return errs.New(errs.ColumnNotFound, "loki_labels: Column `%s` not found in table `%s`", short(name),
+			TableName(t.Database, t.Name))
+	}
+	if c.Semantic == schemapb.Semantic_SEMANTIC_TIMESTAMP || schema.Type(c.Type) == schema.JSON {
+		return errs.New(errs.InvalidArguments, "loki_labels: Column `%s` of table `%s` is a %s and cannot be a label: name "+
+			"columns of texts, numbers or booleans", short(name), TableName(t.Database, t.Name), schema.Type(c.Type))
 	}
 	return nil
 }

@@ -1,6 +1,9 @@
 package catalog
 
 import (
+	"slices"
+	"strings"
+
 	"google.golang.org/protobuf/proto"
 
 	"cordwood/proto/errs"
@@ -12,8 +15,8 @@ import (
 // Changes of a column by ALTER TABLE. The column keeps its id, and so its stored rows.
 
 // RenameColumn renames a column. From now on, batches of writers that know only the former name are
-// refused, because values under that name would belong to a new column. The option message_column
-// is updated.
+// refused, because values under that name would belong to a new column. The options message_column
+// and loki_labels are updated.
 func RenameColumn(t *schemapb.Table, from, to string) error {
 	c, err := needColumn(t, from)
 	if err != nil {
@@ -23,12 +26,45 @@ func RenameColumn(t *schemapb.Table, from, to string) error {
 		return errs.New(errs.ColumnExists, "Column `%s` already exists in table `%s`", short(to),
 			TableName(t.Database, t.Name))
 	}
+	if err := renameLabel(t, from, to); err != nil {
+		return err
+	}
 	c.Name = to
 	if t.Options[schema.OptionMessageColumn] == from {
 		t.Options[schema.OptionMessageColumn] = to
 	}
 	t.MinWriterVersion = t.Version + 1
 	return nil
+}
+
+// renameLabel renames a column in the option loki_labels.
+func renameLabel(t *schemapb.Table, from, to string) error {
+	labels := schema.LokiLabels(t.Options)
+	i := slices.Index(labels, from)
+	if i < 0 {
+		return nil
+	}
+	if strings.Contains(to, ",") || strings.TrimSpace(to) != to {
+		return errs.New(errs.InvalidArguments, "Column `%s` of table `%s` is in loki_labels, so its name cannot contain a "+
+			"comma, and cannot begin or end with a space: remove it from loki_labels first", short(from),
+			TableName(t.Database, t.Name))
+	}
+	labels[i] = to
+	t.Options[schema.OptionLokiLabels] = strings.Join(labels, ",")
+	return nil
+}
+
+// dropLabel removes a column from the option loki_labels.
+func dropLabel(t *schemapb.Table, name string) {
+	labels := schema.LokiLabels(t.Options)
+	left := slices.DeleteFunc(slices.Clone(labels), func(l string) bool { return l == name })
+	switch {
+	case len(left) == len(labels):
+	case len(left) == 0:
+		delete(t.Options, schema.OptionLokiLabels)
+	default:
+		t.Options[schema.OptionLokiLabels] = strings.Join(left, ",")
+	}
 }
 
 // ModifyColumn gives a column a type to which its type widens. If the stored integers matter and

@@ -221,14 +221,14 @@ func TestMessageColumn(t *testing.T) {
 		}
 		created := tableOf(&schemapb.Column{Name: "n", Type: int64Type})
 		created.Options = map[string]string{option: name}
-		if err := CheckMessageColumn(created); err == nil || !strings.Contains(err.Error(), want) {
+		if err := CheckColumnOptions(created); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("created with %s: error %v", name, err)
 		}
 	}
 	if changed, err := SetOptions(table, map[string]string{option: "note"}); err != nil || !changed {
 		t.Fatalf("%v, %v", changed, err)
 	}
-	if err := CheckMessageColumn(table); err != nil {
+	if err := CheckColumnOptions(table); err != nil {
 		t.Error(err)
 	}
 	if err := RenameColumn(table, "note", "remark"); err != nil || table.Options[option] != "remark" {
@@ -236,6 +236,41 @@ func TestMessageColumn(t *testing.T) {
 	}
 	if err := DropColumn(table, "n"); err != nil || table.Options[option] != "remark" {
 		t.Errorf("another one dropped: %v, options %v", err, table.Options)
+	}
+	if err := DropColumn(table, "remark"); err != nil || len(table.Options) != 0 {
+		t.Errorf("dropped: %v, options %v", err, table.Options)
+	}
+}
+
+// TestLokiLabels checks that the option accepts only columns that can be labels, and that it follows
+// their names.
+func TestLokiLabels(t *testing.T) {
+	const option = schema.OptionLokiLabels
+	table := tableOf(&schemapb.Column{Name: "n", Type: int64Type}, &schemapb.Column{Name: "note", Type: textType},
+		&schemapb.Column{Name: "more", Type: schemapb.Type_TYPE_JSON})
+	for names, want := range map[string]string{
+		"n,nope": "Column `nope` not found", "at": "cannot be a label", "note,more": "cannot be a label",
+	} {
+		if _, err := SetOptions(table, map[string]string{option: names}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v", names, err)
+		}
+		created := tableOf(&schemapb.Column{Name: "n", Type: int64Type}, table.Columns[3])
+		created.Options = map[string]string{option: names}
+		if err := CheckColumnOptions(created); err == nil {
+			t.Errorf("created with %s", names)
+		}
+	}
+	if changed, err := SetOptions(table, map[string]string{option: "n,note"}); err != nil || !changed {
+		t.Fatalf("%v, %v", changed, err)
+	}
+	if err := RenameColumn(table, "note", "a,b"); err == nil || !strings.Contains(err.Error(), "is in loki_labels") {
+		t.Errorf("renamed to a name with a comma: %v", err)
+	}
+	if err := RenameColumn(table, "note", "remark"); err != nil || table.Options[option] != "n,remark" {
+		t.Errorf("renamed: %v, options %v", err, table.Options)
+	}
+	if err := DropColumn(table, "n"); err != nil || table.Options[option] != "remark" {
+		t.Errorf("dropped: %v, options %v", err, table.Options)
 	}
 	if err := DropColumn(table, "remark"); err != nil || len(table.Options) != 0 {
 		t.Errorf("dropped: %v, options %v", err, table.Options)

@@ -21,7 +21,7 @@ package metapb
 //	   shards are retired; typed progress of operations
 //	10 notes and authors of versions of pipelines; saved values of users
 //	11 leases for the metadata: a change is acknowledged when all holders of a lease have it
-//	12 column batches that contain a block which a client compressed
+//	12 column batches that contain a block which a client compressed; the table option loki_labels
 const (
 	// MinProtocol is the oldest version that this program supports.
 	MinProtocol = 1
@@ -73,4 +73,6 @@ const (
 	ProtocolLeases = 11
 	// ProtocolCuts is the version that added texts in column batches that are cuts of a client's block.
 	ProtocolCuts = 12
+	// ProtocolLokiLabels is the version that added the table option loki_labels.
+	ProtocolLokiLabels = 12
 )

@@ -27,6 +27,9 @@ const (
 	// OptionMessageColumn is the name of the column that searches and pages show as the line of a
 	// row. Only statements can set it, since the table must have the column.
 	OptionMessageColumn = "message_column"
+	// OptionLokiLabels lists columns, separated by commas, that Loki's API shows as labels in addition to
+	// the tags. Only statements can set it.
+	OptionLokiLabels = "loki_labels"
 	// OptionAutoCreateTable is given with a write and is not a property of a table: StoredOptions
 	// leaves it out.
 	OptionAutoCreateTable = "auto_create_table"
@@ -50,8 +53,11 @@ const CreatedOnInsertion = "Created on insertion"
 
 const maxCommentBytes = 4096
 
+// maxLokiLabels is the maximum number of columns in OptionLokiLabels.
+const maxLokiLabels = 32
+
 var optionNames = []string{
-	OptionAppendMode, OptionAutoCreateTable, OptionComment, OptionMergeMode, OptionMessageColumn,
+	OptionAppendMode, OptionAutoCreateTable, OptionComment, OptionLokiLabels, OptionMergeMode, OptionMessageColumn,
 	OptionOnTypeConflict, OptionPartitions, OptionPhysicalTable, OptionSkipWAL, OptionSSTFormat, OptionTTL,
 }
 
@@ -61,7 +67,7 @@ var tableOptions = slices.DeleteFunc(slices.Clone(optionNames),
 
 // hintNames are the options that can be given with a write.
 var hintNames = slices.DeleteFunc(slices.Clone(optionNames),
-	func(name string) bool { return name == OptionMessageColumn })
+	func(name string) bool { return name == OptionMessageColumn || name == OptionLokiLabels })
 
 // OptionNames returns the options that OptionName knows, by their own names.
 func OptionNames() []string { return slices.Clone(optionNames) }
@@ -156,6 +162,8 @@ func NormalizeOption(key, value string) (string, error) {
 		if err := CheckColumnName(value); err != nil {
 			return "", optionError(key, value, "want the name of a column of texts")
 		}
+	case OptionLokiLabels:
+		return normalizeLabels(value)
 	case OptionComment:
 		if len(value) > maxCommentBytes {
 			return "", optionError(key, value, "at most "+strconv.Itoa(maxCommentBytes)+" bytes are allowed")
@@ -168,6 +176,32 @@ func NormalizeOption(key, value string) (string, error) {
 			nearest.DidYouMean(", ", key, tableOptions), strings.Join(tableOptions, ", "))
 	}
 	return value, nil
+}
+
+// normalizeLabels checks a list of columns for OptionLokiLabels, and removes spaces and repetitions.
+func normalizeLabels(value string) (string, error) {
+	var names []string
+	for name := range strings.SplitSeq(value, ",") {
+		name = strings.TrimSpace(name)
+		if err := CheckColumnName(name); err != nil {
+			return "", optionError(OptionLokiLabels, value, "want names of columns, separated by commas")
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) > maxLokiLabels {
+		return "", optionError(OptionLokiLabels, value, "at most "+strconv.Itoa(maxLokiLabels)+" columns are allowed")
+	}
+	return strings.Join(names, ","), nil
+}
+
+// LokiLabels returns the columns that OptionLokiLabels lists.
+func LokiLabels(options map[string]string) []string {
+	if options[OptionLokiLabels] == "" {
+		return nil
+	}
+	return strings.Split(options[OptionLokiLabels], ",")
 }
 
 func normalizeBool(key, value, want string) (string, error) {

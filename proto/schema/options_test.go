@@ -37,6 +37,12 @@ func TestNormalizeOption(t *testing.T) {
 		{"partitions", "0", "", "want auto or a number from 1 to 256"},
 		{"partitions", "many", "", "want auto or a number from 1 to 256"},
 		{"message_column", "http.note", "http.note", ""},
+		{"loki_labels", " host, http.note,host ", "host,http.note", ""},
+		{"loki_labels", "", "", "want names of columns, separated by commas"},
+		{"loki_labels", "a,,b", "", "want names of columns, separated by commas"},
+		{"loki_labels", strings.Repeat("a,", 40) + "b", "a,b", ""},
+		{"loki_labels", "a0,a1,a2,a3,a4,a5,a6,a7,a8,a9,b0,b1,b2,b3,b4,b5,b6,b7,b8,b9,c0,c1,c2,c3,c4,c5,c6,c7,c8,c9,d0,d1,d2",
+			"", "at most 32 columns are allowed"},
 		{"message_column", "", "", "want the name of a column of texts"},
 		{"message_column", "a\x00b", "", "want the name of a column of texts"},
 		{"comment", "it's", "it's", ""},
@@ -194,18 +200,19 @@ func TestDDLPage(t *testing.T) {
 	}
 }
 
-// TestHintNames checks the options that a write can give. message_column is not among them, because
-// the table must have the column.
+// TestHintNames checks the options that a write can give. message_column and loki_labels are not among
+// them, because the table must have the columns.
 func TestHintNames(t *testing.T) {
 	for name, want := range map[string]string{
-		"ttl": "ttl", "svc_ttl": "ttl", "auto_create_table": "auto_create_table", "message_column": "", "colour": "",
+		"ttl": "ttl", "svc_ttl": "ttl", "auto_create_table": "auto_create_table", "message_column": "", "loki_labels": "",
+		"colour": "",
 	} {
 		if got, ok := HintName(name); got != want || ok != (want != "") {
 			t.Errorf("%s: %q, %v", name, got, ok)
 		}
 	}
 	if !slices.Contains(TableOptionNames(), OptionMessageColumn) || slices.Contains(HintNames(), OptionMessageColumn) ||
-		len(HintNames()) != len(OptionNames())-1 {
+		len(HintNames()) != len(OptionNames())-2 {
 		t.Errorf("hints %v, options of tables %v", HintNames(), TableOptionNames())
 	}
 }

@@ -34,7 +34,7 @@ type Column struct {
 // Table describes how a table is read as streams of entries.
 type Table struct {
 	Def *schema.Table
-	// Labels are the columns that are labels. Metadata are the columns that are structured metadata.
+	// Labels are the columns that are labels: tags, and those of the option loki_labels. Metadata are the columns that are structured metadata.
 	Labels, Metadata []Column
 	// Attributes are the JSON columns whose members are structured metadata.
 	Attributes []*schema.Column
@@ -71,10 +71,15 @@ func NewTable(def *schema.Table) *Table {
 			t.Labels = add(t.Labels, c)
 		}
 	}
+	for _, name := range schema.LokiLabels(def.Options) {
+		if c := def.Column(name); c != nil && c.Semantic == schema.Field && c != t.Message {
+			t.Labels = add(t.Labels, c)
+		}
+	}
 	for i := range def.Columns {
 		c := &def.Columns[i]
 		switch {
-		case c.Semantic != schema.Field || c == t.Message:
+		case c.Semantic != schema.Field || c == t.Message || slices.ContainsFunc(t.Labels, isColumn(c)):
 		case c.Type == schema.JSON && slices.Contains(attributeColumns, c.Name):
 			t.Attributes = append(t.Attributes, c)
 		case LabelName(c.Name) == ServiceLabel && c.Type == schema.String:
@@ -94,6 +99,8 @@ func NewTable(def *schema.Table) *Table {
 	}
 	return t
 }
+
+func isColumn(c *schema.Column) func(Column) bool { return func(l Column) bool { return l.Def == c } }
 
 // LabelName returns the label name for a column or a key. Characters that label names cannot have become _.
 func LabelName(name string) string {

@@ -122,6 +122,31 @@ func rangeIn(m logql.Metric) (*logql.Range, *logql.Grouping) {
 	return m.(*logql.Range), nil
 }
 
+// TestLokiLabels checks that the columns of the option loki_labels are labels, and no structured metadata.
+func TestLokiLabels(t *testing.T) {
+	def := app()
+	def.Options = map[string]string{schema.OptionLokiLabels: "user.id,level,gone"}
+	table := NewTable(def)
+	if got := strings.Join(table.LabelNames(), " "); got != "level service_name table user_id" {
+		t.Errorf("labels %s", got)
+	}
+	if len(table.Metadata) != 1 || table.Metadata[0].Label != "table_" {
+		t.Errorf("metadata %v", table.Metadata)
+	}
+	e, err := logql.Parse(`{level="error", user_id=~"7|8"} | json | level_extracted="x"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := table.Compile(e.(*logql.Log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if where := q.Where(); where[0] != `"level" = 'error'` ||
+		where[1] != `coalesce(CAST("user.id" AS VARCHAR), '') IN ('7', '8')` || len(where) != 3 {
+		t.Errorf("%.300q", where)
+	}
+}
+
 // TestBounds checks that templates which use each other's results do not make SQL of unbounded size.
 func TestBounds(t *testing.T) {
 	text := `{app="web"}` + strings.Repeat(` | label_format x="{{.x}}{{.x}}{{.app}}"`, 50) + ` | x="y"`
