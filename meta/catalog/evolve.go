@@ -305,8 +305,8 @@ func SetOptions(t *schemapb.Table, options map[string]string) (changed bool, err
 	return changed, nil
 }
 
-// CheckColumnOptions refuses a table whose option message_column does not name a text column, or whose option loki_labels
-// does not name columns that can be labels.
+// CheckColumnOptions refuses a table whose option message_column does not name a text column, or whose option
+// loki_labels does not name columns that can be labels.
 func CheckColumnOptions(t *schemapb.Table) error { return checkColumnOptions(t, t.Options) }
 
 func checkColumnOptions(t *schemapb.Table, options map[string]string) error {

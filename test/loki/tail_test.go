@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -128,12 +129,17 @@ func TestTailRefusals(t *testing.T) {
 		`rate({app="web"}[1m])`: "only a log query can be tailed",
 		`{app="web"`:            "parse error",
 		`{}`:                    "at least one regexp or equality matcher",
-		`{table="none"}`:        "no table has entries",
 	} {
 		status, body := s.get("tail", nil, "query", query)
 		if status != 400 && status != 404 || !strings.Contains(string(body), want) {
 			t.Errorf("%s: %d %s, want %s", query, status, body, want)
 		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if _, res, err := s.follow(ctx, nil, "query", `{table="none"}`); err == nil || res == nil || res.StatusCode != 400 ||
+		res.Header.Get("X-Svc-Err-Code") != "4001" {
+		t.Errorf("no table: %v %v", res, err)
 	}
 	if status, body := s.get("tail", nil, "query", `{app="web"}`); status != 400 || !strings.Contains(string(body),
 		"websocket") {
@@ -141,5 +147,63 @@ func TestTailRefusals(t *testing.T) {
 	}
 	if status, body := s.get("tail", nil, "query", `{app="web"}`, "delay_for", "9"); status != 400 {
 		t.Errorf("delay_for=9: %d %s", status, body)
+	}
+}
+
+// TestManyTails checks that a thousand tails at once are refused beyond the limit, that those that are open work, and
+// that others can be opened when they are closed.
+func TestManyTails(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.push([]sent{{line: "old", labels: map[string]string{"app": "web"}}}, time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	var mu sync.Mutex
+	var open []*websocket.Conn
+	refused := map[int]int{}
+	var wg sync.WaitGroup
+	gate := make(chan struct{}, 100)
+	for range 1000 {
+		wg.Go(func() {
+			gate <- struct{}{}
+			defer func() { <-gate }()
+			conn, res, err := s.follow(ctx, nil, "query", `{app="web"}`)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				open = append(open, conn)
+			case res != nil:
+				refused[res.StatusCode]++
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	// Those whose stored entries nobody has time to read get 503.
+	n, busy := len(open), refused[http.StatusServiceUnavailable]
+	if n == 0 || n > 64 || busy > 500 || refused[http.StatusTooManyRequests] != 1000-n-busy {
+		t.Fatalf("%d tails are open, refused are %v", len(open), refused)
+	}
+	for _, conn := range open {
+		linesOf(ctx, t, conn, 1)
+	}
+	s.push([]sent{{line: "new", labels: map[string]string{"app": "web"}}}, time.Second)
+	for _, conn := range open {
+		if got := linesOf(ctx, t, conn, 1); got[0] != "web: new" {
+			t.Errorf("%q", got)
+		}
+		conn.CloseNow()
+	}
+	for {
+		conn, res, err := s.follow(ctx, nil, "query", `{app="web"}`)
+		if err == nil {
+			conn.CloseNow()
+			return
+		}
+		if res == nil || res.StatusCode != http.StatusTooManyRequests && res.StatusCode != http.StatusServiceUnavailable {
+			t.Fatal(err)
+		}
 	}
 }

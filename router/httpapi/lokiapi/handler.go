@@ -42,6 +42,7 @@ type Build struct{ Revision, Date, GoVersion string }
 type Handler struct {
 	cfg     Config
 	service *loki.Service
+	times   tailTimes
 }
 
 // New returns a Handler. Source must be set.
@@ -57,7 +58,7 @@ func New(cfg Config) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Handler{cfg, service}, nil
+	return &Handler{cfg, service, usualTimes()}, nil
 }
 
 // Route is a path with its handler.

@@ -20,17 +20,26 @@ import (
 	"cordwood/router/loki/logql"
 )
 
-// The limits of tails. messageEvery is the interval between messages, and messageTime the time limit of one. maxDelay
+// The limits of tails. Entries wait in a queue for the next message. Sizes are in bytes of lines and labels, and maxDelay
 // is in seconds.
 const (
-	messageEvery   = 100 * time.Millisecond
-	messageTime    = 10 * time.Second
-	pingEvery      = 30 * time.Second
 	maxWaiting     = 10_000
 	maxWaitingSize = 8 << 20
+	maxMessageSize = 1 << 20
 	maxDropped     = 1000
+	maxDroppedSize = 1 << 20
 	maxDelay       = 5
+	// maxInstructions is the maximum size of the compiled regular expressions of a tail. It keeps them as long as it is
+	// open.
+	maxInstructions = 20_000
 )
+
+// tailTimes are the times of tails: between messages, for the client to take a message, and between pings.
+type tailTimes struct{ messageEvery, messageTime, pingEvery time.Duration }
+
+func usualTimes() tailTimes {
+	return tailTimes{messageEvery: 100 * time.Millisecond, messageTime: 10 * time.Second, pingEvery: 30 * time.Second}
+}
 
 // Tail answers tail, over a websocket.
 func (h *Handler) Tail(w http.ResponseWriter, r *http.Request) {
@@ -54,6 +63,8 @@ type socket struct {
 	waiting []arrived
 	size    int
 	dropped []*lines.Entry
+	// droppedSize is the size of the labels of the dropped entries, in bytes.
+	droppedSize int
 }
 
 // arrived is an entry that is queued for the next message.
@@ -74,6 +85,10 @@ func (s *socket) serve() error {
 	req, err := s.request(c)
 	if err != nil {
 		return err
+	}
+	if s.r.Header.Get("Sec-WebSocket-Key") == "" {
+		return errs.New(errs.InvalidArguments, "tail needs a websocket: send the headers Connection: Upgrade, Upgrade: "+
+			"websocket, Sec-WebSocket-Version and Sec-WebSocket-Key")
 	}
 	s.apart = c.categorizes()
 	ctx, cancel := context.WithCancelCause(s.r.Context())
@@ -110,6 +125,10 @@ func (s *socket) request(c *call) (*loki.Tail, error) {
 	if err := log.RequireMatcher(); err != nil {
 		return nil, err
 	}
+	if log.Instructions > maxInstructions {
+		return nil, errs.New(errs.InvalidArguments, "the regular expressions of the query are too large for a tail: use smaller "+
+			"numbers of repetitions, or fewer expressions")
+	}
 	req := &loki.Tail{Query: log}
 	if req.Limit, err = c.limit("limit", 100, loki.MaxEntries); err != nil {
 		return nil, err
@@ -136,10 +155,6 @@ func (s *socket) upgrade() error {
 	if s.conn != nil {
 		return nil
 	}
-	if s.r.Header.Get("Sec-WebSocket-Key") == "" {
-		return errs.New(errs.InvalidArguments, "tail needs a websocket: send the headers Connection: Upgrade, Upgrade: "+
-			"websocket, Sec-WebSocket-Version and Sec-WebSocket-Key")
-	}
 	s.w.Header().Set(gzhttp.HeaderNoCompression, "1")
 	// The server has checked the origin of the request already, as for all requests of browsers.
 	conn, err := websocket.Accept(s.w, s.r, &websocket.AcceptOptions{InsecureSkipVerify: true})
@@ -157,9 +172,7 @@ func (s *socket) take(list []*lines.Entry) error {
 	now := time.Now()
 	for _, e := range list {
 		if len(s.waiting) >= maxWaiting || s.size >= maxWaitingSize {
-			if len(s.dropped) < maxDropped {
-				s.dropped = append(s.dropped, &lines.Entry{Nanos: e.Nanos, Labels: e.Labels})
-			}
+			s.drop(e)
 			continue
 		}
 		s.waiting, s.size = append(s.waiting, arrived{e, now}), s.size+e.Size()
@@ -167,30 +180,44 @@ func (s *socket) take(list []*lines.Entry) error {
 	return nil
 }
 
-// nextBatch returns the entries for the next message, and the entries dropped since the last message.
-func (s *socket) nextBatch() (list, dropped []*lines.Entry) {
+// drop remembers a dropped entry for the next message, without its line.
+func (s *socket) drop(e *lines.Entry) {
+	told := &lines.Entry{Nanos: e.Nanos, Labels: e.Labels}
+	if len(s.dropped) < maxDropped && s.droppedSize < maxDroppedSize {
+		s.dropped, s.droppedSize = append(s.dropped, told), s.droppedSize+told.Size()
+	}
+}
+
+// nextBatch returns the entries for the next message, and the entries dropped since the last message. more is true if
+// further entries are due.
+func (s *socket) nextBatch() (list, dropped []*lines.Entry, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := 0
+	n, size := 0, 0
 	for n < len(s.waiting) && time.Since(s.waiting[n].at) >= s.delay {
+		if size > maxMessageSize {
+			more = true
+			break
+		}
 		list = append(list, s.waiting[n].entry)
-		s.size -= s.waiting[n].entry.Size()
+		size += s.waiting[n].entry.Size()
 		n++
 	}
+	s.size -= size
 	s.waiting = append([]arrived(nil), s.waiting[n:]...)
-	dropped, s.dropped = s.dropped, nil
-	return list, dropped
+	dropped, s.dropped, s.droppedSize = s.dropped, nil, 0
+	return list, dropped, more
 }
 
 // errSlow ends the tail of a client that does not read.
-var errSlow = errs.New(errs.RateLimited, "the client is too slow: it has read nothing for %s", messageTime)
+var errSlow = errs.New(errs.RateLimited, "the client is too slow: it has not read a message in time")
 
 // errLeft ends the tail of a client that has disconnected.
 var errLeft = errors.New("the client closed the websocket")
 
 // send sends messages until the tail ends.
 func (s *socket) send(ctx, closed context.Context) {
-	tick, ping := time.NewTicker(messageEvery), time.NewTicker(pingEvery)
+	tick, ping := time.NewTicker(s.h.times.messageEvery), time.NewTicker(s.h.times.pingEvery)
 	defer tick.Stop()
 	defer ping.Stop()
 	for {
@@ -205,21 +232,32 @@ func (s *socket) send(ctx, closed context.Context) {
 				return
 			}
 		case <-tick.C:
-			list, dropped := s.nextBatch()
-			if len(list) == 0 && len(dropped) == 0 {
-				continue
-			}
-			text := s.message(list, dropped)
-			if s.timed(ctx, func(ctx context.Context) error { return s.conn.Write(ctx, websocket.MessageText, text) }) != nil {
+			if s.sendWaiting(ctx) != nil {
 				return
 			}
 		}
 	}
 }
 
+// sendWaiting sends the entries that are due, in one or several messages.
+func (s *socket) sendWaiting(ctx context.Context) error {
+	for more := true; more; {
+		var list, dropped []*lines.Entry
+		if list, dropped, more = s.nextBatch(); len(list) == 0 && len(dropped) == 0 {
+			return nil
+		}
+		text := s.message(list, dropped)
+		err := s.timed(ctx, func(ctx context.Context) error { return s.conn.Write(ctx, websocket.MessageText, text) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // timed calls do with a time limit, and ends the tail if do fails or takes too long.
 func (s *socket) timed(ctx context.Context, do func(context.Context) error) error {
-	limited, cancel := context.WithTimeout(ctx, messageTime)
+	limited, cancel := context.WithTimeout(ctx, s.h.times.messageTime)
 	defer cancel()
 	err := do(limited)
 	switch {
@@ -260,6 +298,8 @@ func (s *socket) close(err error) {
 		_ = s.conn.CloseNow() // the connection is unusable anyway
 	case e.Code == errs.RateLimited:
 		_ = s.conn.Close(websocket.StatusTryAgainLater, reason(e.ClientMessage()))
+	case e.Status() == http.StatusUnauthorized, e.Status() == http.StatusForbidden:
+		_ = s.conn.Close(websocket.StatusPolicyViolation, reason(e.ClientMessage()))
 	default:
 		_ = s.conn.Close(websocket.StatusInternalError, reason(e.ClientMessage()))
 	}

@@ -21,6 +21,8 @@ type Metric interface {
 type Log struct {
 	Matchers []Matcher
 	Stages   []Stage
+	// Instructions is the size of the compiled regular expressions of a parsed query.
+	Instructions int
 }
 
 // Matcher is a condition on a label.

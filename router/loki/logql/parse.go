@@ -192,6 +192,7 @@ func (p *parser) log() (*Log, error) {
 		}
 		l.Stages = append(l.Stages, s)
 	}
+	l.Instructions = p.instructions
 	return l, nil
 }
 

@@ -34,7 +34,8 @@ type Column struct {
 // Table describes how a table is read as streams of entries.
 type Table struct {
 	Def *schema.Table
-	// Labels are the columns that are labels: tags, and those of the option loki_labels. Metadata are the columns that are structured metadata.
+	// Labels are the columns that are labels: tags, and those of the option loki_labels. Metadata are the columns that
+	// are structured metadata.
 	Labels, Metadata []Column
 	// Attributes are the JSON columns whose members are structured metadata.
 	Attributes []*schema.Column

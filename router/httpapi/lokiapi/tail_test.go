@@ -1,0 +1,230 @@
+package lokiapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"cordwood/proto/schema"
+	"cordwood/router/loki/lines"
+	"cordwood/router/query"
+	"cordwood/router/query/format"
+	"cordwood/router/tail"
+)
+
+// store has one table without rows.
+type store struct{}
+
+func (store) Tables(context.Context, string) ([]*schema.Table, error) {
+	return []*schema.Table{(&schema.Table{Database: "public", Name: "app", Columns: []schema.Column{
+		{Name: "ts", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp},
+		{Name: "message", Type: schema.String, Semantic: schema.Field},
+	}}).Index()}, nil
+}
+
+func (store) Extents(context.Context, []*schema.Table) (map[uint64]*query.Extent, error) {
+	return nil, nil
+}
+
+func (store) Execute(context.Context, query.Request, func(context.Context, query.Result) error) error {
+	return nil
+}
+
+// follower follows a table without rows. It counts the tails that are open.
+type follower struct{ open atomic.Int64 }
+
+func (f *follower) Follow(ctx context.Context, _ tail.Followed, started func(),
+	_ func(*schema.Table, format.Rows) error,
+) error {
+	f.open.Add(1)
+	defer f.open.Add(-1)
+	started()
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// tailServer serves tails with short times. sockets gets the server's side of each tail.
+func tailServer(t *testing.T, times tailTimes) (url string, f *follower, sockets chan *socket) {
+	t.Helper()
+	f, sockets = &follower{}, make(chan *socket, 100)
+	h, err := New(Config{Source: store{}, Tail: f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.times = times
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s := &socket{h: h, w: w, r: r}
+		sockets <- s
+		if err := s.serve(); err != nil && s.conn == nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return "ws" + strings.TrimPrefix(server.URL, "http") + "?query=" + "%7Btable%3D%22app%22%7D", f, sockets
+}
+
+// waitUntil waits until a condition holds.
+func waitUntil(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(time.Minute); !holds(); {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("a minute has passed, and not yet: %s", what)
+		}
+	}
+}
+
+// half opens a tail by hand and returns its connection, from which nothing is read.
+func half(t *testing.T, url string) net.Conn {
+	t.Helper()
+	host, query, _ := strings.Cut(strings.TrimPrefix(url, "ws://"), "?")
+	conn, err := net.Dial("tcp", host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	fmt.Fprintf(conn, "GET /?%s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n", query, host)
+	return conn
+}
+
+// TestClientThatVanishes checks that a tail ends if its client does not answer pings, although the connection is open.
+func TestClientThatVanishes(t *testing.T) {
+	times := usualTimes()
+	times.messageTime, times.pingEvery = 100*time.Millisecond, 50*time.Millisecond
+	url, f, sockets := tailServer(t, times)
+	half(t, url)
+	<-sockets
+	waitUntil(t, "the tail is open", func() bool { return f.open.Load() == 1 })
+	waitUntil(t, "the tail has ended", func() bool { return f.open.Load() == 0 })
+}
+
+// TestClientThatReadsNothing checks that a tail with much to send to a client that does not read takes bounded memory,
+// and that it ends.
+func TestClientThatReadsNothing(t *testing.T) {
+	times := usualTimes()
+	times.messageEvery, times.messageTime, times.pingEvery = time.Millisecond, 2*time.Second, time.Hour
+	url, f, sockets := tailServer(t, times)
+	half(t, url)
+	s := <-sockets
+	waitUntil(t, "the tail is open", func() bool { return f.open.Load() == 1 })
+	e := &lines.Entry{
+		Line: strings.Repeat("x", 100_000), Labels: map[string]string{"a": strings.Repeat("y", 10_000)},
+		Metadata: map[string]string{},
+	}
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	before, pushed := memory.HeapAlloc, 0
+	for f.open.Load() == 1 {
+		entry := *e
+		if err := s.take([]*lines.Entry{&entry}); err != nil {
+			t.Fatal(err)
+		}
+		if pushed++; pushed%1000 == 0 {
+			runtime.ReadMemStats(&memory)
+			if memory.HeapAlloc > before+200<<20 {
+				t.Fatalf("after %d entries the heap has %d MiB more", pushed, (memory.HeapAlloc-before)>>20)
+			}
+			runtime.Gosched()
+		}
+		s.mu.Lock()
+		size, count := s.size, len(s.dropped)
+		s.mu.Unlock()
+		if size > maxWaitingSize+e.Size() || count > maxDroppedSize/10_000+1 {
+			t.Fatalf("%d bytes wait, and %d dropped entries", size, count)
+		}
+	}
+	if pushed < maxWaitingSize/e.Size() {
+		t.Errorf("the tail ended after %d entries", pushed)
+	}
+}
+
+// TestMessagesAreSmall checks that much that waits is sent in several messages, with all entries and in their order.
+func TestMessagesAreSmall(t *testing.T) {
+	url, _, sockets := tailServer(t, usualTimes())
+	conn, _, err := websocket.Dial(t.Context(), url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	conn.SetReadLimit(4 << 20)
+	s := <-sockets
+	var list []*lines.Entry
+	const n = 70
+	for i := range n {
+		list = append(list, &lines.Entry{Nanos: int64(i), Line: strings.Repeat("x", 100_000), Metadata: map[string]string{}})
+	}
+	if err := s.take(list); err != nil {
+		t.Fatal(err)
+	}
+	next := 0
+	for messages := 0; next < n; messages++ {
+		_, text, err := conn.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m struct {
+			Streams []struct{ Values [][2]string }
+		}
+		if err := json.Unmarshal(text, &m); err != nil || len(text) > maxMessageSize+200_000 {
+			t.Fatalf("a message of %d bytes: %v", len(text), err)
+		}
+		for _, v := range m.Streams[0].Values {
+			if v[0] != fmt.Sprint(next) {
+				t.Fatalf("entry %s after %d", v[0], next-1)
+			}
+			next++
+		}
+	}
+}
+
+// TestTailRefusesEarly checks that a tail is refused before it reads anything if the client asks for no websocket, or
+// if its regular expressions take much memory for as long as it is open.
+func TestTailRefusesEarly(t *testing.T) {
+	url, f, _ := tailServer(t, usualTimes())
+	res, err := http.Get("http" + strings.TrimPrefix(url, "ws"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	_, refused, err := websocket.Dial(t.Context(), url+"+%7C%7E+%22%28ab%7Cc%29%7B900%7D%22+%7C%7E+%22"+
+		strings.Repeat("%5Cd%7B1000%7D", 25)+"%22", nil)
+	if err == nil || refused == nil || refused.StatusCode != http.StatusBadRequest || res.StatusCode != 400 {
+		t.Errorf("%v, %v; %d", err, refused, res.StatusCode)
+	}
+	if n := f.open.Load(); n != 0 {
+		t.Errorf("%d tails", n)
+	}
+}
+
+// TestClientThatTalks checks that a client that sends what no tail expects is disconnected.
+func TestClientThatTalks(t *testing.T) {
+	url, f, _ := tailServer(t, usualTimes())
+	conn, _, err := websocket.Dial(t.Context(), url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	if err := conn.Write(t.Context(), websocket.MessageText, []byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	var closed websocket.CloseError
+	if _, _, err := conn.Read(t.Context()); !errors.As(err, &closed) || closed.Code != websocket.StatusPolicyViolation {
+		t.Error(err)
+	}
+	waitUntil(t, "the tail has ended", func() bool { return f.open.Load() == 0 })
+}
