@@ -41,8 +41,10 @@ func TestNormalizeOption(t *testing.T) {
 		{"loki_labels", "", "", "want names of columns, separated by commas"},
 		{"loki_labels", "a,,b", "", "want names of columns, separated by commas"},
 		{"loki_labels", strings.Repeat("a,", 40) + "b", "a,b", ""},
-		{"loki_labels", strings.Join(strings.Split("abcdefghijklmnopqrstuvwxyzABCDEFG", ""), ","), "",
-			"at most 32 columns are allowed"},
+		{
+			"loki_labels", strings.Join(strings.Split("abcdefghijklmnopqrstuvwxyzABCDEFG", ""), ","), "",
+			"at most 32 columns are allowed",
+		},
 		{"message_column", "", "", "want the name of a column of texts"},
 		{"message_column", "a\x00b", "", "want the name of a column of texts"},
 		{"comment", "it's", "it's", ""},

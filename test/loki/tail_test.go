@@ -194,12 +194,12 @@ func TestManyTails(t *testing.T) {
 		if got := linesOf(ctx, t, conn, 1); got[0] != "web: new" {
 			t.Errorf("%q", got)
 		}
-		conn.CloseNow()
+		_ = conn.CloseNow() // the server notices
 	}
 	for {
 		conn, res, err := s.follow(ctx, nil, "query", `{app="web"}`)
 		if err == nil {
-			conn.CloseNow()
+			_ = conn.CloseNow() // the server notices
 			return
 		}
 		if res == nil || res.StatusCode != http.StatusTooManyRequests && res.StatusCode != http.StatusServiceUnavailable {

@@ -20,8 +20,8 @@ import (
 	"cordwood/router/loki/logql"
 )
 
-// The limits of tails. Entries wait in a queue for the next message. Sizes are in bytes of lines and labels, and maxDelay
-// is in seconds.
+// The limits of tails. Entries wait in a queue for the next message. Sizes are in bytes of lines and labels, and
+// maxDelay is in seconds.
 const (
 	maxWaiting     = 10_000
 	maxWaitingSize = 8 << 20
@@ -126,8 +126,8 @@ func (s *socket) request(c *call) (*loki.Tail, error) {
 		return nil, err
 	}
 	if log.Instructions > maxInstructions {
-		return nil, errs.New(errs.InvalidArguments, "the regular expressions of the query are too large for a tail: use smaller "+
-			"numbers of repetitions, or fewer expressions")
+		return nil, errs.New(errs.InvalidArguments, "the regular expressions of the query are too large for a tail: use "+
+			"smaller numbers of repetitions, or fewer expressions")
 	}
 	req := &loki.Tail{Query: log}
 	if req.Limit, err = c.limit("limit", 100, loki.MaxEntries); err != nil {
