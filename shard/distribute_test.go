@@ -188,6 +188,22 @@ func TestExplainSubqueries(t *testing.T) {
 	}
 }
 
+// TestExplainSeveral checks what EXPLAIN shows of a statement whose queries are each split by itself. Of two equal
+// queries, the nodes run one.
+func TestExplainSeveral(t *testing.T) {
+	t.Parallel()
+	c := newSpreadNodes(t, 200)
+	const sql = "SELECT count(*) AS n FROM logs UNION ALL SELECT count(*) FROM state UNION ALL SELECT count(*) FROM logs"
+	for _, analyze := range []string{"", "ANALYZE "} {
+		said := c.explained(analyze + sql)
+		if !strings.HasPrefix(said, "3 queries of the statement, each split by itself\nlast: (SELECT ") ||
+			strings.Count(said, "\neach: ") != 2 || strings.Count(said, "\nnode ") != 6 ||
+			strings.Contains(said, "all nodes had answered") != (analyze != "") {
+			t.Errorf("EXPLAIN %s: %s", analyze, said)
+		}
+	}
+}
+
 // counters returns the sums of the metrics of all nodes, by name and label.
 func (c *spreadNodes) counters() map[string]float64 {
 	c.t.Helper()

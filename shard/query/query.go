@@ -111,6 +111,15 @@ type Partials struct {
 	Moment string
 	// Streams are the answers, each an Arrow IPC stream.
 	Streams [][]byte
+	// Blocks, if not nil, are the answers to several statements, in the order of Split.Blocks. SQL is then one of these
+	// statements, and Streams is empty.
+	Blocks []BlockPartials
+}
+
+// BlockPartials holds the answers of several nodes to the statement of a Block.
+type BlockPartials struct {
+	Worker  string
+	Streams [][]byte
 }
 
 // Table is a table at one index of the log: its segments, and the batches that are not in a segment

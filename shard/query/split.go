@@ -2,6 +2,7 @@ package query
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,7 +10,7 @@ import (
 )
 
 // SplitKinds are the values of Split.Kind.
-var SplitKinds = []string{"aggregate", "pairs", "project", "top", "limit", "distinct", "rows"}
+var SplitKinds = []string{"aggregate", "pairs", "project", "top", "limit", "distinct", "rows", "several"}
 
 // SplitCauses are the values of Split.Cause.
 var SplitCauses = []string{
@@ -35,8 +36,11 @@ type Split struct {
 	// Final computes the answer from the results of Worker on all nodes. If it is empty, the answer
 	// consists of the answers of the nodes, one after the other.
 	Final string
-	// Kind is how the statement was split: aggregate, pairs, project, top, limit, distinct or rows.
+	// Kind is how the statement was split: aggregate, pairs, project, top, limit, distinct, rows or several.
 	Kind string
+	// Blocks are the parts of a statement of kind several. Each is split by itself. Table and Worker are then empty, and
+	// Final runs over the results of all.
+	Blocks []Block
 	// Moment is the text that replaces now() in Worker and Final, so that all nodes use the same
 	// time. It is empty if now() does not occur.
 	Moment string
@@ -65,6 +69,14 @@ type Split struct {
 	Reason string
 	// Cause is the reason as one word of SplitCauses.
 	Cause string
+}
+
+// Block is a query within a statement, which is split by itself.
+type Block struct {
+	Table  TableName
+	Worker string
+	Kind   string
+	Counts bool
 }
 
 // MaxValues is the maximum number of values of a subquery that become literals. Each value costs every node some 0.1 ms
@@ -204,6 +216,10 @@ func (s *Split) At(now time.Time) *Split {
 		}
 	}
 	put(&out.Worker, &out.Final)
+	out.Blocks = slices.Clone(s.Blocks)
+	for i := range out.Blocks {
+		put(&out.Blocks[i].Worker)
+	}
 	if s.Best != nil {
 		at := *s.Best
 		put(&at.Worker)

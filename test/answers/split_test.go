@@ -163,10 +163,33 @@ var became = []struct{ kind, sql string }{
 		"WHERE n > 1"},
 	{"split_total top", "SELECT count(*), min(id) FROM (SELECT * FROM {a} ORDER BY id DESC LIMIT 100)"},
 	{"split_total distinct", "SELECT upper(svc) AS u, count(*) FROM (SELECT DISTINCT svc, i8 FROM {a}) GROUP BY u"},
-	{"hauled_total form", "SELECT n FROM (SELECT host, count(*) AS n FROM {a} GROUP BY ROLLUP (host))"},
+	{"split_total several", "SELECT n FROM (SELECT host, count(*) AS n FROM {a} GROUP BY ROLLUP (host))"},
 	{"hauled_total window", "SELECT id FROM (SELECT id, row_number() OVER (ORDER BY id) AS r FROM {a}) WHERE r < 5"},
 	{"hauled_total volatile", "SELECT count(*) FROM (SELECT random() AS r FROM {a}) WHERE r > 2"},
-	{"hauled_total join", "SELECT id FROM {a} UNION ALL SELECT id FROM {a}"},
+	{"split_total several", "SELECT id FROM {a} UNION ALL SELECT id FROM {a}"},
+	{"split_total several", "SELECT host, id FROM {a} WHERE i8 > 3 UNION ALL SELECT upper(svc), id + 1 FROM {m} " +
+		"ORDER BY id, host LIMIT 30"},
+	{"split_total several", "SELECT host FROM {a} UNION SELECT svc FROM {m} EXCEPT SELECT host FROM {a} WHERE i8 > 3"},
+	{"split_total several", "SELECT 'a' AS name, count(*) AS n FROM {a} UNION ALL " +
+		"SELECT 'm', count(*) FROM {m} ORDER BY n"},
+	{"split_total several", "SELECT x.host, n, k, n * 100.0 / k AS share FROM (SELECT host, count(*) AS n FROM {a} " +
+		"WHERE ok GROUP BY host) AS x JOIN (SELECT host, count(*) AS k FROM {m} GROUP BY host) AS y USING (host)"},
+	{"split_total several", "WITH x AS (SELECT svc, count(*) AS n FROM {a} GROUP BY svc), " +
+		"y AS (SELECT svc, max(i16) AS m FROM {m} GROUP BY svc) " +
+		"SELECT x.svc, n, m, rank() OVER (ORDER BY n DESC) FROM x LEFT JOIN y ON x.svc = y.svc"},
+	{"split_total several", "SELECT (SELECT count(*) FROM {a}) AS a, (SELECT count(*) FROM {m} WHERE ok) AS m"},
+	{"split_total several", "WITH t AS (SELECT host, count(*) AS n FROM {a} GROUP BY host) SELECT host, n FROM t " +
+		"WHERE n > (SELECT avg(n) FROM t)"},
+	{"split_total several", "SELECT host, n, row_number() OVER (ORDER BY n DESC, host) AS r FROM (SELECT host, count(*) " +
+		"AS n FROM {m} GROUP BY host) QUALIFY r < 4"},
+	{"split_total several", "SELECT host FROM {a} WHERE ts > now() - INTERVAL '100 years' GROUP BY host UNION ALL " +
+		"(SELECT svc FROM {m} ORDER BY id LIMIT 3)"},
+	{"hauled_total form", "WITH {a} AS (SELECT host FROM {m}) SELECT count(*) FROM {a} " +
+		"UNION ALL SELECT count(*) FROM {a}"},
+	{"hauled_total join", "SELECT count(*) FROM (SELECT host FROM {a}) AS x JOIN (SELECT host FROM {m}) AS y " +
+		"USING (host)"},
+	{"hauled_total join", "SELECT x.id, n FROM {a} AS x JOIN (SELECT host, count(*) AS n FROM {m} GROUP BY host) AS y " +
+		"USING (host)"},
 	{"hauled_total form", "SELECT DISTINCT ON (svc) svc, id FROM {a} ORDER BY svc, id"},
 	{"split_total aggregate", "SELECT count(*) FROM {a} WHERE i8 IN (SELECT 3)"},
 	{"split_total aggregate split_total distinct", "SELECT svc, count(*) FROM {a} WHERE host IN " +
@@ -220,6 +243,9 @@ func TestSplitAnswers(t *testing.T) {
 			i %= 2
 			s := scope{table: h.tables[i], alias: "x"}
 			sql, o := h.grouped(s, h.names[i])
+			if h.IntN(4) == 0 {
+				sql, o = h.several(sql, i), unordered
+			}
 			switch became := h.askBoth(sql, o); {
 			case strings.HasPrefix(became, "split_total"):
 				split++
@@ -276,6 +302,25 @@ func (g *grammar) grouped(s scope, name string) (sql string, o order) {
 			fmt.Sprint("g", i) + one(g, "", " DESC", " NULLS FIRST")
 	}
 	return sql + g.limit(), ordered
+}
+
+// several returns a statement that contains a statement with groups, another one, or one of them twice.
+func (h *halved) several(sql string, other int) string {
+	c := "n0"
+	if strings.Contains(sql, " AS g0") {
+		c = "g0"
+	}
+	other = (other + 1) % 2
+	more, _ := h.grouped(scope{table: h.tables[other], alias: "x"}, h.names[other])
+	return one(h.grammar, "("+sql+") UNION ALL ("+sql+")", "SELECT "+c+" FROM ("+sql+") UNION SELECT "+c+" FROM ("+sql+")",
+		"WITH p AS ("+sql+"), q AS ("+more+") SELECT (SELECT count(*) FROM p) AS a, (SELECT count(*) FROM q) AS b, "+
+			"(SELECT max("+c+") FROM p) AS c",
+		"SELECT p."+c+", count(*) AS n FROM ("+sql+") AS p JOIN ("+sql+") AS q ON p."+c+" IS NOT DISTINCT FROM q."+c+
+			" GROUP BY 1",
+		"SELECT "+c+", rank() OVER (ORDER BY "+c+") AS r FROM ("+sql+")",
+		"SELECT i8, host FROM {a} WHERE id % 3 = 0 UNION ALL SELECT i8, host FROM {m} EXCEPT "+
+			"SELECT i8, host FROM {a} WHERE ok",
+		"SELECT count(*) AS n FROM {a} HAVING n > (SELECT count(*) FROM ("+more+"))")
 }
 
 // inSubquery returns a condition with a subquery over either table. The subquery may return nulls or nothing.

@@ -33,7 +33,7 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 	if err != nil {
 		return nil, err
 	}
-	if len(st.Tables) != 1 && !hasSubquery(st.tree) {
+	if len(st.Tables) != 1 && !hasBlocks(st) {
 		return unsplit(split.SeveralTables(), st.Explain), nil
 	}
 	key := splitKey(st, req)
@@ -56,6 +56,9 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 		request: withoutRows(req),
 	}
 	out, err := r.split()
+	if unsplit(err, "") != nil && hasBlocks(st) {
+		out, err = r.splitBlocks(err)
+	}
 	e.release(in, sql.IsBroken(err))
 	if out := unsplit(err, ""); out != nil {
 		out.Lasting = true
@@ -100,7 +103,9 @@ func withoutRows(req *query.Request) *query.Request {
 
 // plan plans the run's statement.
 func (r *run) plan() (err error) {
-	r.now = time.Now()
+	if r.now.IsZero() {
+		r.now = time.Now()
+	}
 	if r.Planned, err = plan.New(r.st.Statement, r.st.shape, r.request, r.now, r.engine.settings); err != nil {
 		return err
 	}
@@ -199,7 +204,7 @@ func (r *run) split() (out *query.Split, err error) {
 
 // verify binds both statements, and compares the names and types of the answer. It returns the columns of the partials.
 func (r *run) verify(p *split.Plan, want []duck.Column) ([]duck.Column, error) {
-	have, err := r.partialTable(p.Worker)
+	have, err := r.partialTable(p.Worker, split.Partials)
 	if err != nil {
 		return nil, refused("the statement for nodes", err)
 	}
@@ -239,7 +244,7 @@ func (r *run) hashed(p *split.Plan, have, want []duck.Column) (*query.Hashed, er
 	if err := r.session.Exec("DROP TABLE " + split.Partials); err != nil {
 		return nil, err
 	}
-	if _, err := r.partialTable(h.Worker); err != nil {
+	if _, err := r.partialTable(h.Worker, split.Partials); err != nil {
 		return nil, refused("the number of different values", err)
 	}
 	final, err := r.session.Describe(h.Final)
@@ -314,9 +319,8 @@ func refused(what string, err error) error {
 	return split.Refused(what, err)
 }
 
-// partialTable creates the table of partial results, which has the columns of the statement for
-// nodes.
-func (r *run) partialTable(worker string) ([]duck.Column, error) {
+// partialTable creates a table of partial results, which has the columns of a statement for nodes.
+func (r *run) partialTable(worker, name string) ([]duck.Column, error) {
 	st, err := r.parseWorker(worker)
 	if err != nil {
 		return nil, err
@@ -330,7 +334,7 @@ func (r *run) partialTable(worker string) ([]duck.Column, error) {
 	if err != nil {
 		return nil, err
 	}
-	return columns, r.session.CreateTable(split.Partials, w.text.SQL)
+	return columns, r.session.CreateTable(name, w.text.SQL)
 }
 
 // shapeOf returns the columns of the partial results of a statement for nodes. moment is the time
@@ -342,7 +346,7 @@ func (r *run) shapeOf(worker, moment string) (*partialShape, error) {
 	}
 	shape := &partialShape{}
 	var err error
-	if shape.columns, err = r.partialTable(worker); err != nil {
+	if shape.columns, err = r.partialTable(worker, split.Partials); err != nil {
 		return nil, err
 	}
 	if err := r.session.Exec("DROP TABLE " + split.Partials); err != nil {
@@ -394,14 +398,7 @@ func (r *run) finish() error {
 		return err
 	}
 	defer r.session.Watch(r.ctx)()
-	shape, err := r.shapeOf(r.st.SQL, partials.Moment)
-	if err != nil {
-		return err
-	}
-	if err := r.session.Exec(shape.create()); err != nil {
-		return err
-	}
-	if err := r.session.Append(r.ctx, split.Partials, shape.schema, partials.Streams); err != nil {
+	if err := r.load(partials); err != nil {
 		return err
 	}
 	final := cmp.Or(partials.Final, "SELECT * FROM "+split.Partials)
@@ -415,4 +412,29 @@ func (r *run) finish() error {
 		answer.First = [][2]string{{"split", r.request.Note}}
 	}
 	return p.Run(r.ctx, answer)
+}
+
+// load stores the partial results in tables of the session.
+func (r *run) load(partials *query.Partials) error {
+	if partials.Blocks == nil {
+		return r.loadOne(split.Partials, r.st.SQL, partials.Moment, partials.Streams)
+	}
+	for i, b := range partials.Blocks {
+		if err := r.loadOne(split.PartialsOf(i), b.Worker, partials.Moment, b.Streams); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadOne stores the partial results of one statement for nodes.
+func (r *run) loadOne(table, worker, moment string, streams [][]byte) error {
+	shape, err := r.shapeOf(worker, moment)
+	if err != nil {
+		return err
+	}
+	if err := r.session.Exec(shape.create(table)); err != nil {
+		return err
+	}
+	return r.session.Append(r.ctx, table, shape.schema, streams)
 }

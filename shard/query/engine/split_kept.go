@@ -8,7 +8,6 @@ import (
 	"cordwood/proto/lru"
 	"cordwood/shard/query"
 	"cordwood/shard/query/engine/duck"
-	"cordwood/shard/query/engine/split"
 	"cordwood/shard/query/engine/sql"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -92,11 +91,11 @@ type partialShape struct {
 	schema  *arrow.Schema
 }
 
-// create returns the statement that creates the table of partial results.
-func (s *partialShape) create() string {
+// create returns the statement that creates a table of partial results.
+func (s *partialShape) create(table string) string {
 	list := make([]string, len(s.columns))
 	for i, c := range s.columns {
 		list[i] = sql.QuoteName(c.Name) + " " + c.Type
 	}
-	return "CREATE TEMP TABLE " + split.Partials + " (" + strings.Join(list, ", ") + ")"
+	return "CREATE TEMP TABLE " + table + " (" + strings.Join(list, ", ") + ")"
 }

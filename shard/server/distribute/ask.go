@@ -116,7 +116,7 @@ func (d *Statement) readAnswer(r Reader) (answer []byte, err error) {
 	pieces, ok := r.(interface{ Piece() ([]byte, error) })
 	if !ok {
 		var buf bytes.Buffer
-		if _, err = buf.ReadFrom(&bounded{r, &d.bytes, &d.nodes.partials}); err != nil {
+		if _, err = buf.ReadFrom(&bounded{r, d.bytes, &d.nodes.partials}); err != nil {
 			d.giveBack(buf.Len())
 		}
 		return buf.Bytes(), err
@@ -124,7 +124,7 @@ func (d *Statement) readAnswer(r Reader) (answer []byte, err error) {
 	for {
 		piece, err := pieces.Piece()
 		if err == nil {
-			err = within(len(piece), &d.bytes, &d.nodes.partials)
+			err = within(len(piece), d.bytes, &d.nodes.partials)
 		}
 		switch {
 		case errors.Is(err, io.EOF):

@@ -2,6 +2,7 @@ package distribute
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"cordwood/proto/shardpb"
@@ -15,9 +16,9 @@ func TestLargePartials(t *testing.T) {
 	if !l.has("SELECT 1") || l.has("SELECT 2") {
 		t.Error("the wrong statement is remembered")
 	}
-	d := &Statement{nodes: &Nodes{large: l}, req: &shardpb.QueryRequest{Sql: "SELECT 3"}}
+	d := &Statement{nodes: &Nodes{large: l}, req: &shardpb.QueryRequest{Sql: "SELECT 3"}, bytes: &atomic.Int64{}}
 	d.bytes.Store(maxPartials)
-	if _, err := (&bounded{strings.NewReader("x"), &d.bytes, &d.nodes.partials}).Read(make([]byte, 1)); err == nil {
+	if _, err := (&bounded{strings.NewReader("x"), d.bytes, &d.nodes.partials}).Read(make([]byte, 1)); err == nil {
 		t.Fatal("more than the bound is read")
 	} else if done, err := d.instead(t.Context(), err); done || err != nil || !l.has("SELECT 3") {
 		t.Errorf("the rows are not fetched: %v %v", done, err)

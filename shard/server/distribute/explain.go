@@ -20,13 +20,12 @@ func (d *Statement) Note() string {
 		return "rows of other nodes are fetched: " + errs.From(d.failed).Msg
 	}
 	var b strings.Builder
-	shards := 0
-	for _, p := range d.parts {
-		shards += len(p.shards)
+	if d.blocks != nil {
+		d.noteBlocks(&b)
+		return b.String()
 	}
-	fmt.Fprintf(&b, "%s: %s over %d shards, in %d parts\neach: %s\nlast: %s", d.split.Table, d.split.Kind,
-		shards, len(d.parts),
-		d.split.Worker, cmp.Or(d.split.Final, "the rows of one part after the other"))
+	d.noteEach(&b)
+	fmt.Fprintf(&b, "\nlast: %s", cmp.Or(d.split.Final, "the rows of one part after the other"))
 	d.noteFirst(&b)
 	if best := d.split.Best; best != nil {
 		fmt.Fprintf(&b, "\nfirst: each node's %d groups with the largest counts, all if these prove nothing", best.Rows)
@@ -37,30 +36,50 @@ func (d *Statement) Note() string {
 	if d.counted {
 		fmt.Fprintf(&b, "\ncounted by their hashes: %d hashes", d.sentHashes)
 	}
-	if d.asked > 0 {
-		fmt.Fprintf(&b, "\nthe statement was split in %s", d.planned.Round(10*time.Microsecond))
-		fmt.Fprintf(&b, "\nall nodes had answered after %s: %d bytes", d.asked.Round(100*time.Microsecond), d.bytes.Load())
-	}
+	d.noteTimes(&b)
+	d.noteNodes(&b)
+	return b.String()
+}
+
+// noteEach writes how the statement was split, and what each node runs.
+func (d *Statement) noteEach(b *strings.Builder) {
+	shards := 0
 	for _, p := range d.parts {
-		fmt.Fprintf(&b, "\nnode %s: shards %s", d.nodes.name(p.node), strings.Trim(fmt.Sprint(p.shards), "[]"))
+		shards += len(p.shards)
+	}
+	fmt.Fprintf(b, "%s: %s over %d shards, in %d parts\neach: %s", d.split.Table, d.split.Kind, shards, len(d.parts),
+		d.split.Worker)
+}
+
+// noteTimes writes how long the stages took, if the statement ran.
+func (d *Statement) noteTimes(b *strings.Builder) {
+	if d.asked > 0 {
+		fmt.Fprintf(b, "\nthe statement was split in %s", d.planned.Round(10*time.Microsecond))
+		fmt.Fprintf(b, "\nall nodes had answered after %s: %d bytes", d.asked.Round(100*time.Microsecond), d.bytes.Load())
+	}
+}
+
+// noteNodes writes what each node reads, and what it returned.
+func (d *Statement) noteNodes(b *strings.Builder) {
+	for _, p := range d.parts {
+		fmt.Fprintf(b, "\nnode %s: shards %s", d.nodes.name(p.node), strings.Trim(fmt.Sprint(p.shards), "[]"))
 		if p.streams != nil {
-			fmt.Fprintf(&b, ", %s rows, %d bytes, %s", rowsOf(p.streams), p.bytes, p.took.Round(100*time.Microsecond))
+			fmt.Fprintf(b, ", %s rows, %d bytes, %s", rowsOf(p.streams), p.bytes, p.took.Round(100*time.Microsecond))
 		}
 		switch {
 		case p.sql != "" && d.split.Best != nil:
-			fmt.Fprintf(&b, ", the %d largest groups are enough", d.split.Best.Rows)
+			fmt.Fprintf(b, ", the %d largest groups are enough", d.split.Best.Rows)
 		case p.sql != "" && !d.counted:
 			b.WriteString(", asked again with a bound for the time")
 		}
 		if st := p.stages; st != nil {
-			fmt.Fprintf(&b, "\n  rows found in %s, statement run in %s",
+			fmt.Fprintf(b, "\n  rows found in %s, statement run in %s",
 				time.Duration(st.GatherNanos).Round(10*time.Microsecond), time.Duration(st.RunNanos).Round(10*time.Microsecond))
 		}
 		if p.reads != "" {
 			b.WriteString("\n  reads " + p.reads)
 		}
 	}
-	return b.String()
 }
 
 // rowsOf returns the number of rows of Arrow IPC streams, as a text.

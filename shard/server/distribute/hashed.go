@@ -237,6 +237,9 @@ func (d *Statement) partialsOf() (worker string, out *query.Partials) {
 	out = &query.Partials{
 		Final: d.split.Final, Explain: d.split.Explain, Moment: d.split.Moment, Streams: d.streams(),
 	}
+	if d.blocks != nil {
+		return d.blocks[0].split.Worker, d.partialsOfBlocks(out)
+	}
 	if !d.counted {
 		return d.split.Worker, out
 	}

@@ -21,7 +21,7 @@ func newQueryMetrics(reg prometheus.Registerer) *queryMetrics {
 			Name: "cordwood_query_split_total",
 			Help: "Statements that were split over several nodes, by kind: aggregate, pairs (values of each " +
 				"group with their counts), project (arguments of aggregates), top, limit, " +
-				"distinct or rows.",
+				"distinct, rows, or several (queries that are split each by itself).",
 		}, []string{"kind"}),
 		hauled: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cordwood_query_hauled_total",

@@ -30,13 +30,16 @@ func (d *Statement) Run(ctx context.Context, out Answer) (done bool, err error) 
 	defer func() { d.nodes.partials.Add(-d.bytes.Load()) }()
 	if d.split.Explain == "" || analyzes(d.split.Explain) {
 		begin := time.Now()
-		if err := d.askAll(ctx); err != nil {
+		if err := d.askBlocks(ctx); err != nil {
 			return d.instead(ctx, err)
 		}
 		d.asked = time.Since(begin)
 	}
 	if d.split.Explain != "" {
 		d.explainParts(ctx)
+		for _, b := range d.different() {
+			b.explainParts(ctx)
+		}
 	}
 	return d.finish(ctx)
 }
@@ -83,7 +86,7 @@ func (d *Statement) finish(ctx context.Context) (done bool, err error) {
 	}
 	err = d.nodes.cfg.Engine.Query(ctx, &query.Request{
 		SQL: worker, Database: d.req.Database,
-		Tables: BareTables(d.table),
+		Tables: d.bareTables(),
 		Limit:  d.req.Limit, Partials: partials, Note: d.Note(),
 	}, d.send)
 	if err != nil && !d.sent && len(d.missing) == 0 {

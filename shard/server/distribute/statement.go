@@ -26,7 +26,10 @@ type Statement struct {
 
 	mu      sync.Mutex // guards missing
 	missing []string
-	bytes   atomic.Int64
+	// bytes is the size of the partial results. Blocks have it in common with their statement.
+	bytes *atomic.Int64
+	// blocks are the parts of a statement of kind several.
+	blocks []*Statement
 	// frontier is set for statements for the first rows by time, and nil for others.
 	frontier *frontier
 	// planned is the time that it took to split the statement, asked the time until all nodes had answered.
@@ -73,7 +76,7 @@ func (n *Nodes) TakeApart(ctx context.Context, req *shardpb.QueryRequest, id str
 	}
 	ctx, span := tracing.Start(ctx, "split query")
 	begin := time.Now()
-	d := &Statement{nodes: n, req: req, id: id, progress: progress}
+	d := &Statement{nodes: n, req: req, id: id, progress: progress, bytes: &atomic.Int64{}}
 	err := d.takeApart(ctx, nil)
 	d.planned = time.Since(begin)
 	span.End(err)
@@ -83,14 +86,12 @@ func (n *Nodes) TakeApart(ctx context.Context, req *shardpb.QueryRequest, id str
 	if err := d.runFirst(ctx); err != nil {
 		return nil, err
 	}
-	for _, t := range req.Tables {
-		if d.split.Reason == "" && d.split.Table == (query.TableName{Database: t.Name.Database, Name: t.Name.Name}) {
-			d.table = t
-		}
-	}
+	d.table = d.tableOf(d.split.Table)
 	switch {
 	case d.split.Reason == "" && n.large.has(req.Sql) && (d.split.Hashed == nil || n.shared.has(req.Sql)):
 		d.split.Reason, d.split.Cause = "its partial results were too large lately", causeLarge
+	case d.split.Blocks != nil:
+		d.divideBlocks()
 	case d.table == nil:
 		const absent = "its table is not among those of the request"
 		d.split.Reason, d.split.Cause = cmp.Or(d.split.Reason, absent), cmp.Or(d.split.Cause, causeFailed)
@@ -109,6 +110,16 @@ func (d *Statement) takeApart(ctx context.Context, values []query.Values) (err e
 		Timezone: d.req.Timezone, Values: values,
 	})
 	return err
+}
+
+// tableOf returns the table of the request with a name, or nil.
+func (d *Statement) tableOf(name query.TableName) *shardpb.QueryTable {
+	for _, t := range d.req.Tables {
+		if d.split.Reason == "" && t.Name != nil && name == (query.TableName{Database: t.Name.Database, Name: t.Name.Name}) {
+			return t
+		}
+	}
+	return nil
 }
 
 // spread reports whether a table has several shards and this node cannot read the rows of at least

@@ -39,6 +39,61 @@ func Queries(sql string) []Span {
 	return out
 }
 
+// Operands returns the SELECTs that UNION, EXCEPT and INTERSECT combine at the top of a statement, without those in
+// parentheses and without the ORDER BY and LIMIT of the whole. It returns nil if the statement has no such operator.
+func Operands(sql string) []Span {
+	var out []Span
+	depth, from, combines := 0, -1, false
+	end := func(at int) {
+		if from >= 0 {
+			out = append(out, Span{from, at})
+		}
+		from = -1
+	}
+	for i := 0; i < len(sql); {
+		if end := skipQuoted(sql, i); end > i {
+			i = end
+			continue
+		}
+		w, next := Word(sql, i)
+		if w == "" {
+			switch sql[i] {
+			case '(':
+				depth++
+			case ')':
+				depth--
+			}
+			i++
+			continue
+		}
+		if depth == 0 {
+			switch w {
+			case "select":
+				if from < 0 {
+					from = i
+				}
+			case "union", "except", "intersect":
+				combines = true
+				end(i)
+			case "order", "limit", "offset", "fetch":
+				end(i)
+			}
+		}
+		i = next
+	}
+	end(len(sql))
+	if !combines {
+		return nil
+	}
+	return out
+}
+
+// Edited reports whether the engine runs an edited text in place of the statement's own.
+func (st *Statement) Edited() bool { return len(st.texts)+len(st.Searches) > 0 }
+
+// Replace returns a text with edits, which must be in order and must not overlap.
+func Replace(sql string, edits []Edit) string { return applyEdits(sql, edits) }
+
 // At returns the position of the reference in the statement's text.
 func (ref TableRef) At() int { return ref.at }
 

@@ -1,0 +1,161 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"cordwood/shard/query"
+	"cordwood/shard/query/engine/duck"
+	"cordwood/shard/query/engine/split"
+	"cordwood/shard/query/engine/sql"
+)
+
+// This file splits statements that read tables in several places: with UNION, joins of subqueries, or several queries
+// of WITH. Each query over one table is a block. A block is split by itself, and its last step takes its place in the
+// text of the statement. Around the blocks, the text stays as the client wrote it.
+
+// maxBlocks is the maximum number of blocks of a statement.
+const maxBlocks = 16
+
+// blockSpan is a part of the text that may be a block.
+type blockSpan struct {
+	sql.Span
+	// operand means that it is an operand of a UNION at the top of the statement, so its rows are rows of the answer.
+	operand bool
+}
+
+// hasBlocks reports whether the statement may have blocks or subqueries.
+func hasBlocks(st *studied) bool { return len(sql.Queries(st.SQL)) > 0 || sql.Operands(st.SQL) != nil }
+
+// blockSpans returns the parts of the text that may be blocks, the outer ones before those inside of them.
+func blockSpans(text string) []blockSpan {
+	var out []blockSpan
+	for _, s := range sql.Operands(text) {
+		out = append(out, blockSpan{s, true})
+	}
+	for _, s := range sql.Queries(text) {
+		out = append(out, blockSpan{s, false})
+	}
+	slices.SortStableFunc(out, func(a, b blockSpan) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To))
+	})
+	return out
+}
+
+// splitBlocks splits the run's statement by its blocks. whole is the reason why it was not split as a whole, which is
+// the error if this is not possible either.
+func (r *run) splitBlocks(whole error) (out *query.Split, err error) {
+	r.session, r.Planned = nil, nil
+	defer r.close()
+	if strings.Contains(r.st.SQL, split.Partials) || r.request.Values != nil {
+		return nil, whole
+	}
+	if err := r.plan(); err != nil {
+		return nil, err
+	}
+	if len(r.shadowed) > 0 {
+		return nil, whole
+	}
+	if err := r.connect(); err != nil {
+		return nil, err
+	}
+	defer r.session.Watch(r.ctx)()
+	want, err := r.columns()
+	if err != nil {
+		return nil, err
+	}
+	out = &query.Split{Kind: "several", Lasting: true}
+	var edits []sql.Edit
+	var operands []bool
+	read, end := 0, 0
+	for _, s := range blockSpans(r.st.SQL) {
+		if s.From < end {
+			continue // it is inside of a block
+		}
+		b, refs, err := r.block(s)
+		if unsplit(err, "") != nil {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		read, end = read+refs, s.To
+		edits = append(edits, sql.Edit{From: s.From, To: s.To, Text: b.Final})
+		operands = append(operands, s.operand)
+		out.Lasting, out.Moment = out.Lasting && b.Lasting, cmp.Or(out.Moment, b.Moment)
+		out.Blocks = append(out.Blocks, query.Block{Table: b.Table, Worker: b.Worker, Kind: b.Kind, Counts: b.Counts})
+		if len(out.Blocks) > maxBlocks {
+			return nil, whole
+		}
+	}
+	if read < len(r.st.Tables) || len(out.Blocks) == 0 {
+		return nil, whole // a table is read outside of the blocks
+	}
+	for i := range edits {
+		edits[i].Text = split.InPlace(edits[i].Text, i)
+		if operands[i] {
+			edits[i].Text = "(" + edits[i].Text + ")"
+		}
+	}
+	out.Final = sql.Replace(r.st.SQL, edits)
+	return out, r.verifyBlocks(out, edits, want)
+}
+
+// block splits a part of the text. refs is the number of references to tables in it.
+func (r *run) block(s blockSpan) (out *query.Split, refs int, err error) {
+	text := r.st.SQL[s.From:s.To]
+	st, root, err := sql.Parse(text, r.request.Database, r.in.SyntaxTree)
+	if sql.IsBroken(err) {
+		return nil, 0, err
+	}
+	refs = r.references(s.Span)
+	if err != nil || refs != 1 || len(st.Tables) != 1 { // a name may be of a query of WITH
+		return nil, 0, split.SeveralTables()
+	}
+	request := *r.request
+	request.SQL, request.Limit = text, 0
+	b := &run{ctx: r.ctx, engine: r.engine, in: r.in, st: newStudied(st, root), request: &request, now: r.now}
+	out, err = b.split()
+	switch {
+	case err != nil && unsplit(err, "") == nil && !sql.IsBroken(err) && r.ctx.Err() == nil:
+		return nil, 0, split.Subquery("a subquery uses columns of the query around it")
+	case err != nil:
+		return nil, 0, err
+	case len(out.First) > 0 || out.Kind == "rows" && !s.operand:
+		return nil, 0, split.SeveralTables() // fetching the columns that the statement needs is no more
+	}
+	return out, refs, nil
+}
+
+// verifyBlocks creates the tables of the partial results, checks the statement around the blocks, and compares the
+// names and types of its answer.
+func (r *run) verifyBlocks(out *query.Split, edits []sql.Edit, want []duck.Column) error {
+	for i, b := range out.Blocks {
+		if _, err := r.partialTable(b.Worker, split.PartialsOf(i)); err != nil {
+			return refused("the statement for nodes", err)
+		}
+	}
+	outer := slices.Clone(edits)
+	for i := range outer {
+		outer[i].Text = "(SELECT * FROM " + split.PartialsOf(i) + ")"
+	}
+	st, root, err := sql.Parse(sql.Replace(r.st.SQL, outer), r.request.Database, r.in.SyntaxTree)
+	if err != nil {
+		return refused("the last step", err)
+	}
+	if st.Edited() || len(st.Tables) != len(out.Blocks) {
+		return split.SeveralTables()
+	}
+	if err := split.CheckOuter(root); err != nil {
+		return err
+	}
+	final, err := r.session.Describe(out.Final)
+	if err != nil {
+		return refused("the last step", err)
+	}
+	if !slices.Equal(final, want) {
+		return split.Types("the columns of the answer would differ")
+	}
+	return nil
+}
