@@ -114,7 +114,7 @@ func (w *round) run(stop func() bool) {
 
 // change changes rows, files or columns.
 func (w *round) change(t *table) {
-	switch w.IntN(20) {
+	switch w.IntN(22) {
 	case 0, 1:
 		w.write(t, t.some(w.Rand, 1+w.IntN(300)))
 	case 2:
@@ -148,6 +148,34 @@ func (w *round) change(t *table) {
 	case 19:
 		w.index(t)
 		w.write(t, t.some(w.Rand, 1+w.IntN(200)))
+		w.flush()
+	case 20:
+		w.truncate(t)
+	case 21:
+		w.spread(t)
+	}
+}
+
+// truncate deletes all rows, and mostly writes others.
+func (w *round) truncate(t *table) {
+	w.must(one(w.grammar, "TRUNCATE TABLE ", "TRUNCATE ") + t.name)
+	t.rows, t.large = nil, false
+	for _, f := range t.fields {
+		f.wide = false
+	}
+	if w.IntN(6) > 0 {
+		w.write(t, t.some(w.Rand, 20+w.IntN(300)))
+	}
+}
+
+// spread changes the number of shards of a table that merges nothing. Its rows stay in the shards of before.
+func (w *round) spread(t *table) {
+	if t.mode != appends {
+		return
+	}
+	w.must(fmt.Sprintf("ALTER TABLE %s SET 'partitions'='%d'", t.name, 1+w.IntN(groups)))
+	w.write(t, t.some(w.Rand, 20+w.IntN(200)))
+	if w.IntN(2) == 0 {
 		w.flush()
 	}
 }

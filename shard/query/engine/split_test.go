@@ -87,6 +87,25 @@ func randomRow(rng *rand.Rand) []any {
 	}
 }
 
+// answers returns the answers of the nodes to a statement for them.
+func (p *placed) answers(t *testing.T, e *Engine, worker string) (streams [][]byte, err error) {
+	t.Helper()
+	for _, node := range p.nodes {
+		var stream bytes.Buffer
+		err := e.Query(t.Context(), &query.Request{
+			SQL: worker, Database: "public", Part: true, Tables: []query.Table{node},
+		}, func(ipc []byte) error {
+			stream.Write(ipc)
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", worker, err)
+		}
+		streams = append(streams, stream.Bytes())
+	}
+	return streams, nil
+}
+
 // splitAnswer runs a statement as a cluster does: the statement for nodes on each node, and the
 // final statement over their answers. If the statement was not split, it returns the reason.
 func (p *placed) splitAnswer(t *testing.T, e *Engine, sql string) (a *answer, reason string, err error) {
@@ -102,22 +121,23 @@ func (p *placed) splitAnswer(t *testing.T, e *Engine, sql string) (a *answer, re
 		}
 		return nil, s.Reason, nil
 	}
-	var streams [][]byte
-	for _, node := range p.nodes {
-		var stream bytes.Buffer
-		err := e.Query(t.Context(), &query.Request{
-			SQL:      s.Worker,
-			Database: "public",
-			Part:     true,
-			Tables:   []query.Table{node},
-		}, func(ipc []byte) error {
-			stream.Write(ipc)
-			return nil
-		})
-		if err != nil {
-			return nil, "", fmt.Errorf("%s: %w", s.Worker, err)
+	if s.Blocks != nil {
+		partials := &query.Partials{Final: s.Final, Moment: s.Moment}
+		for _, b := range s.Blocks {
+			streams, err := p.answers(t, e, b.Worker)
+			if err != nil {
+				return nil, "", err
+			}
+			partials.Blocks = append(partials.Blocks, query.BlockPartials{Worker: b.Worker, Streams: streams})
 		}
-		streams = append(streams, stream.Bytes())
+		a, err = request(t.Context(), e, &query.Request{
+			SQL: s.Blocks[0].Worker, Database: "public", Tables: []query.Table{bare}, Partials: partials,
+		})
+		return a, "", err
+	}
+	streams, err := p.answers(t, e, s.Worker)
+	if err != nil {
+		return nil, "", err
 	}
 	if s.Final == "" {
 		a = &answer{}
