@@ -54,7 +54,7 @@ func needPython(t *testing.T) {
 func needJava(t *testing.T) {
 	t.Helper()
 	java.need(t, "java", "mvn -q -B dependency:build-classpath -Dmdep.outputFile=target/classpath",
-		`mkdir -p target/classes && javac -nowarn -d target/classes -cp "$(cat target/classpath)" src/main/java/Send.java`,
+		`mkdir -p target/classes && javac -nowarn -d target/classes -cp "$(cat target/classpath)" src/main/java/*.java`,
 		`printf -- '-cp "%s:%s"' "$PWD/target/classes" "$(cat target/classpath)" > target/arguments`)
 }
 

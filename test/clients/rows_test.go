@@ -240,4 +240,24 @@ var javaClients = []client{
 	otlp("otlp-grpc", (*server).callsAddr, itself),
 	otlp("otlp-http", (*server).otlpAddr, itself),
 	documents("elasticsearch-ingester", programs, false),
+	{
+		name: "logback-elasticsearch", address: (*server).elasticAddr, table: "shop", mark: "mark", again: itself,
+		columns: `message = 'a record' AND "@timestamp" IS NOT NULL`, doubles: true,
+	},
+	{
+		name: "log4j2-gelf", address: (*server).gelfAddr, table: "gelf_logs", mark: "mark", again: nobody,
+		columns: ofGELF + ` AND app = 'shop'`,
+	},
+	{
+		name: "log4j2-syslog", address: (*server).syslogAddr, table: "syslog", mark: `structured_data->'mdc@32473'->>'mark'`,
+		columns: ofSyslog + ` AND appname = 'shop'`, again: nobody,
+	},
+	{
+		name: "tjahzi", address: (*server).lokiAddr, table: "loki_logs", mark: `regexp_extract(line, 'mark=(\d+)', 1)`,
+		columns: `app = 'shop' AND line LIKE '%a record' AND lower(level) = LEVEL`, again: itself, slow: true,
+	},
+	{
+		name: "fluency", address: (*server).fluentAddr, table: "fluent_logs", mark: "mark", columns: ofFluentd,
+		again: itself, doubles: true, socket: true,
+	},
 }

@@ -6,7 +6,9 @@ use std::error::Error;
 use std::ops::Range;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use opentelemetry_otlp::{LogExporter, Protocol, WithExportConfig, WithHttpConfig, WithTonicConfig};
+use opentelemetry_otlp::{
+    LogExporter, Protocol, WithExportConfig, WithHttpConfig, WithTonicConfig,
+};
 use opentelemetry_sdk::logs::SdkLoggerProvider;
 use serde_json::{json, Value};
 use tracing_subscriber::layer::SubscriberExt;
@@ -29,15 +31,30 @@ fn main() -> Result<()> {
         "rust-otlp-grpc" => {
             let _guard = runtime.enter(); // tonic needs the runtime
             let mut metadata = tonic::metadata::MetadataMap::new();
-            metadata.insert("x-svc-log-table-name", tonic::metadata::MetadataValue::from_static("records"));
+            metadata.insert(
+                "x-svc-log-table-name",
+                tonic::metadata::MetadataValue::from_static("records"),
+            );
             let exporter = LogExporter::builder().with_tonic().with_metadata(metadata);
-            opentelemetry(exporter.with_endpoint(format!("http://{address}")).build()?, marks, pause)
+            opentelemetry(
+                exporter
+                    .with_endpoint(format!("http://{address}"))
+                    .build()?,
+                marks,
+                pause,
+            )
         }
         name @ ("rust-otlp-http" | "rust-otlp-json") => {
-            let protocol = if name == "rust-otlp-http" { Protocol::HttpBinary } else { Protocol::HttpJson };
+            let protocol = if name == "rust-otlp-http" {
+                Protocol::HttpBinary
+            } else {
+                Protocol::HttpJson
+            };
             let exporter = LogExporter::builder().with_http().with_protocol(protocol);
             let headers = [("x-svc-log-table-name".to_string(), "records".to_string())].into();
-            let exporter = exporter.with_headers(headers).with_endpoint(format!("http://{address}/v1/logs"));
+            let exporter = exporter
+                .with_headers(headers)
+                .with_endpoint(format!("http://{address}/v1/logs"));
             opentelemetry(exporter.build()?, marks, pause)
         }
         other => Err(format!("unknown client {other}").into()),
@@ -59,10 +76,18 @@ fn emit(marks: Range<u64>, pause: Duration) {
 }
 
 fn opentelemetry(exporter: LogExporter, marks: Range<u64>, pause: Duration) -> Result<()> {
-    let resource = opentelemetry_sdk::Resource::builder().with_service_name("shop").build();
-    let provider = SdkLoggerProvider::builder().with_resource(resource).with_batch_exporter(exporter).build();
+    let resource = opentelemetry_sdk::Resource::builder()
+        .with_service_name("shop")
+        .build();
+    let provider = SdkLoggerProvider::builder()
+        .with_resource(resource)
+        .with_batch_exporter(exporter)
+        .build();
     let bridge = opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge::new(&provider);
-    tracing_subscriber::registry().with(tracing_subscriber::filter::LevelFilter::INFO).with(bridge).init();
+    tracing_subscriber::registry()
+        .with(tracing_subscriber::filter::LevelFilter::INFO)
+        .with(bridge)
+        .init();
     emit(marks, pause);
     provider.shutdown()?;
     Ok(())
@@ -70,7 +95,8 @@ fn opentelemetry(exporter: LogExporter, marks: Range<u64>, pause: Duration) -> R
 
 async fn loki(address: String, marks: Range<u64>, pause: Duration) -> Result<()> {
     let builder = tracing_loki::builder().label("app", "shop")?;
-    let (layer, controller, task) = builder.build_controller_url(url::Url::parse(&format!("http://{address}"))?)?;
+    let (layer, controller, task) =
+        builder.build_controller_url(url::Url::parse(&format!("http://{address}"))?)?;
     let own = tracing_subscriber::filter::Targets::new().with_target("send", tracing::Level::INFO); // not the crate's events
     tracing_subscriber::registry().with(own).with(layer).init();
     let task = tokio::spawn(task);
@@ -82,7 +108,10 @@ async fn loki(address: String, marks: Range<u64>, pause: Duration) -> Result<()>
 }
 
 async fn gelf(address: String, marks: Range<u64>, pause: Duration) -> Result<()> {
-    let mut connection = tracing_gelf::Logger::builder().additional_field("app", "shop").buffer(4000).init_tcp(address)?;
+    let mut connection = tracing_gelf::Logger::builder()
+        .additional_field("app", "shop")
+        .buffer(4000)
+        .init_tcp(address)?;
     tokio::spawn(async move { connection.connect().await });
     tokio::task::block_in_place(|| emit(marks, pause));
     tokio::time::sleep(Duration::from_secs(1)).await; // the crate has no call that waits for its buffer
@@ -114,10 +143,14 @@ fn syslog(address: String, marks: Range<u64>, pause: Duration) -> Result<()> {
 
 /// documents returns the action and the document of each mark.
 fn documents(marks: &[u64]) -> Vec<Value> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_millis() as u64;
     let level = |mark: &u64| if mark % 10 == 0 { "error" } else { "info" };
     let pair = |mark: &u64| {
-        let document = json!({"@timestamp": now, "level": level(mark), "message": "a record", "mark": mark});
+        let document =
+            json!({"@timestamp": now, "level": level(mark), "message": "a record", "mark": mark});
         [json!({"create": {"_id": format!("m{mark}")}}), document]
     };
     marks.iter().flat_map(pair).collect()
@@ -126,9 +159,19 @@ fn documents(marks: &[u64]) -> Vec<Value> {
 /// missing returns the marks that a response of the bulk API does not report as stored.
 fn missing(marks: &[u64], response: &Value) -> Vec<u64> {
     let stored = |item: &&Value| matches!(item["create"]["status"].as_u64(), Some(201 | 409));
-    let items = response["items"].as_array().into_iter().flatten().filter(stored);
-    let ids: HashSet<&str> = items.filter_map(|item| item["create"]["_id"].as_str()).collect();
-    marks.iter().copied().filter(|mark| !ids.contains(format!("m{mark}").as_str())).collect()
+    let items = response["items"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(stored);
+    let ids: HashSet<&str> = items
+        .filter_map(|item| item["create"]["_id"].as_str())
+        .collect();
+    marks
+        .iter()
+        .copied()
+        .filter(|mark| !ids.contains(format!("m{mark}").as_str()))
+        .collect()
 }
 
 async fn elasticsearch(address: String, marks: Range<u64>, pause: Duration) -> Result<()> {
@@ -137,12 +180,25 @@ async fn elasticsearch(address: String, marks: Range<u64>, pause: Duration) -> R
     for chunk in marks.collect::<Vec<_>>().chunks(100) {
         let mut left = chunk.to_vec();
         while !left.is_empty() {
-            let body: Vec<_> = documents(&left).into_iter().map(elasticsearch::http::request::JsonBody::new).collect();
-            match client.bulk(BulkParts::Index("shop")).body(body).send().await {
+            let body: Vec<_> = documents(&left)
+                .into_iter()
+                .map(elasticsearch::http::request::JsonBody::new)
+                .collect();
+            match client
+                .bulk(BulkParts::Index("shop"))
+                .body(body)
+                .send()
+                .await
+            {
                 Ok(response) => left = missing(&left, &response.json().await.unwrap_or_default()),
                 Err(error) => eprintln!("again: {error}"),
             }
-            tokio::time::sleep(if left.is_empty() { pause * 5 } else { Duration::from_millis(300) }).await;
+            tokio::time::sleep(if left.is_empty() {
+                pause * 5
+            } else {
+                Duration::from_millis(300)
+            })
+            .await;
         }
     }
     Ok(())
@@ -154,12 +210,25 @@ async fn opensearch(address: String, marks: Range<u64>, pause: Duration) -> Resu
     for chunk in marks.collect::<Vec<_>>().chunks(100) {
         let mut left = chunk.to_vec();
         while !left.is_empty() {
-            let body: Vec<_> = documents(&left).into_iter().map(opensearch::http::request::JsonBody::new).collect();
-            match client.bulk(BulkParts::Index("shop")).body(body).send().await {
+            let body: Vec<_> = documents(&left)
+                .into_iter()
+                .map(opensearch::http::request::JsonBody::new)
+                .collect();
+            match client
+                .bulk(BulkParts::Index("shop"))
+                .body(body)
+                .send()
+                .await
+            {
                 Ok(response) => left = missing(&left, &response.json().await.unwrap_or_default()),
                 Err(error) => eprintln!("again: {error}"),
             }
-            tokio::time::sleep(if left.is_empty() { pause * 5 } else { Duration::from_millis(300) }).await;
+            tokio::time::sleep(if left.is_empty() {
+                pause * 5
+            } else {
+                Duration::from_millis(300)
+            })
+            .await;
         }
     }
     Ok(())

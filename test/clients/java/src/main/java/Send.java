@@ -59,6 +59,11 @@ public class Send {
     switch (args[0]) {
       case "loki4j" -> logback(LOKI);
       case "logback-gelf" -> logback(GELF);
+      case "logback-elasticsearch" -> logback(ELASTICSEARCH);
+      case "log4j2-gelf" -> Log4j.log(Log4j.GELF);
+      case "log4j2-syslog" -> Log4j.log(Log4j.SYSLOG);
+      case "tjahzi" -> Log4j.log(Log4j.LOKI);
+      case "fluency" -> fluency();
       case "otlp-grpc" -> opentelemetry(OtlpGrpcLogRecordExporter.builder().setEndpoint("http://" + address)
           .addHeader("x-svc-log-table-name", "records").setTimeout(Duration.ofSeconds(30)).build());
       case "otlp-http" -> opentelemetry(OtlpHttpLogRecordExporter.builder().setEndpoint("http://" + address + "/v1/logs")
@@ -106,6 +111,20 @@ public class Send {
       </configuration>
       """;
 
+  static final String ELASTICSEARCH = """
+      <configuration>
+        <appender name="OUT" class="com.internetitem.logback.elasticsearch.ElasticsearchAppender">
+          <url>http://ADDRESS/_bulk</url>
+          <index>shop</index>
+          <maxRetries>20</maxRetries>
+          <sleepTime>250</sleepTime>
+          <includeMdc>true</includeMdc>
+          <headers><header><name>Content-Type</name><value>application/json</value></header></headers>
+        </appender>
+        <root level="INFO"><appender-ref ref="OUT"/></root>
+      </configuration>
+      """;
+
   /** Logs by an appender of logback. */
   static void logback(String configuration) throws Exception {
     String[] at = address.split(":");
@@ -123,6 +142,23 @@ public class Send {
       else logger.info("a record");
     });
     context.stop();
+  }
+
+  /** Sends by the forward protocol, with acknowledgements. */
+  static void fluency() throws Exception {
+    ((LoggerContext) LoggerFactory.getILoggerFactory()).getLogger("ROOT").setLevel(Level.WARN);
+    String[] at = address.split(":");
+    var builder = new org.komamitsu.fluency.fluentd.FluencyBuilderForFluentd();
+    builder.setAckResponseMode(true);
+    builder.setSenderMaxRetryCount(60);
+    builder.setBufferChunkInitialSize(8 << 10);
+    builder.setBufferChunkRetentionSize(16 << 10);
+    builder.setWaitUntilBufferFlushed(90);
+    builder.setWaitUntilFlusherTerminated(90);
+    try (var fluency = builder.build(at[0], Integer.parseInt(at[1]))) {
+      each((mark, error) -> fluency.emit("shop.cart", Map.of("message", "a record", "level", error ? "error" : "info", "mark", mark)));
+      fluency.flush();
+    }
   }
 
   static void opentelemetry(LogRecordExporter exporter) throws Exception {
