@@ -70,22 +70,25 @@ type finder struct {
 	all    []*Pattern
 }
 
-// sample returns a condition that selects some time slices of a table, and the factor by which their counts have to be
-// multiplied.
-func (f *finder) sample(ctx context.Context, t *translate.Table, span Span) (condition string, by float64, err error) {
+// sample returns where to read the rows of a table from, the condition for them, and the factor by which their counts
+// have to be multiplied. If there are many rows, it selects some time slices.
+func (f *finder) sample(ctx context.Context, t *translate.Table,
+	span Span,
+) (from, where string, by float64, err error) {
 	extents, err := f.reader.service.source.Extents(ctx, []*schema.Table{t.Def})
 	if err != nil {
-		return "", 0, err
+		return "", "", 0, err
 	}
+	rowsOf := &scope.Table{Def: t.Def, Condition: "TRUE"}
 	s := &scope.Scope{
-		Database: t.Def.Database, Tables: []*scope.Table{{Def: t.Def, Condition: "TRUE"}},
+		Database: t.Def.Database, Tables: []*scope.Table{rowsOf},
 		Range: scope.Range{From: moment(span.Start), To: moment(span.End)},
 	}
 	rows := budget.Estimate(s, extents).Rows
-	if slices, ok := budget.Slices(s, extents, budget.SampleRows); ok {
-		return slices[t.Def.ID], float64(rows) / float64(min(budget.SampleRows, rows)), nil
+	if sample, ok := budget.NewSample(s, extents, budget.SampleRows); ok {
+		return sample.From(rowsOf), sample.Condition(rowsOf), float64(rows) / float64(min(budget.SampleRows, rows)), nil
 	}
-	return "TRUE", 1, nil
+	return t.From(), "TRUE", 1, nil
 }
 
 func (f *finder) read(ctx context.Context, t *translate.Table, q *logql.Log, span Span) error {
@@ -93,7 +96,7 @@ func (f *finder) read(ctx context.Context, t *translate.Table, q *logql.Log, spa
 	if err != nil {
 		return err
 	}
-	part, by, err := f.sample(ctx, t, span)
+	from, part, by, err := f.sample(ctx, t, span)
 	if err != nil {
 		return err
 	}
@@ -107,8 +110,8 @@ func (f *finder) read(ctx context.Context, t *translate.Table, q *logql.Log, spa
 	}
 	step := strconv.FormatInt(f.step, 10)
 	sql := "SELECT " + patterns.Mask(line) + ", " + level + ", epoch_ns(" + t.Time() + ") // " + step +
-		", CAST(count(*) AS BIGINT) FROM " + t.From() +
-		where(within(t, span), compiled.Where(), []string{cmp.Or(part, "TRUE")}) + " GROUP BY 1, 2, 3 ORDER BY 4 DESC" +
+		", CAST(count(*) AS BIGINT) FROM " + from +
+		where(within(t, span), compiled.Where(), []string{part}) + " GROUP BY 1, 2, 3 ORDER BY 4 DESC" +
 		limitOf(f.most)
 	return f.reader.run(ctx, sql, func(rec arrow.RecordBatch) error {
 		masks, levels := format.Text(rec.Column(0)), format.Text(rec.Column(1))

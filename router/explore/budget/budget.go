@@ -1,15 +1,13 @@
 // Package budget estimates how many rows a request would read, from the bounds of the files that contain them. If
 // there are too many rows, it chooses a sample to read instead, so that the answer arrives in time.
 //
-// A sample consists of time slices that are spread evenly over the rows. It is read like any other rows, by
-// conditions on the time. All numbers are estimates: rows are assumed to be evenly distributed between the first
-// and the last time of their file.
+// A sample consists of time slices that are spread evenly over the rows. All numbers are estimates: rows are assumed
+// to be evenly distributed between the first and the last time of their file.
 package budget
 
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,7 +24,7 @@ const (
 	// SampleRows is the approximate number of rows in a sample.
 	SampleRows = 1_000_000
 	// sampleSlices is the number of slices in a sample.
-	sampleSlices = 32
+	sampleSlices = 16
 )
 
 // Read is the amount of data that a request reads.
@@ -92,26 +90,25 @@ func pieces(s *scope.Scope, t *scope.Table, e *query.Extent) []piece {
 	return out
 }
 
-// Slices returns a condition on the time of each table, by its id, that holds for about want rows in the range of
-// s, in slices that are spread evenly over them. A table without a condition in the result is read completely. ok
-// is false if too little is known.
-func Slices(s *scope.Scope, extents map[uint64]*query.Extent, want int64) (conditions map[uint64]string, ok bool) {
+// NewSample returns a sample of about want rows in the range of s, in slices that are spread evenly over them. ok is
+// false if too little is known.
+func NewSample(s *scope.Scope, extents map[uint64]*query.Extent, want int64) (sample *Sample, ok bool) {
 	total := Estimate(s, extents).Rows
 	if total <= want {
 		return nil, false
 	}
 	part := float64(want) / float64(total)
-	conditions = map[uint64]string{}
+	sample = &Sample{slices: map[uint64][]slice{}}
 	for _, t := range s.Tables {
 		e := extents[t.Def.ID]
 		if e == nil || len(e.Segments) == 0 {
 			continue
 		}
-		if c := tableSlices(t, pieces(s, t, e), part); c != "" {
-			conditions[t.Def.ID] = c
+		if list := tableSlices(t, pieces(s, t, e), part); len(list) > 0 {
+			sample.slices[t.Def.ID] = list
 		}
 	}
-	return conditions, len(conditions) > 0
+	return sample, len(sample.slices) > 0
 }
 
 // edge is a time at which the density of the rows changes.
@@ -120,14 +117,13 @@ type edge struct {
 	change float64 // rows per nanosecond
 }
 
-// tableSlices returns the condition for the slices of a table. It divides the rows into equal parts and selects
-// the start of each part.
-func tableSlices(t *scope.Table, list []piece, part float64) string {
+// tableSlices returns the slices of a table. It divides the rows into equal parts and selects the start of each part.
+func tableSlices(t *scope.Table, list []piece, part float64) []slice {
 	edges, total := densities(list)
 	if total <= 0 || len(edges) == 0 {
-		return ""
+		return nil
 	}
-	var parts []string
+	var out []slice
 	for i := range sampleSlices {
 		begin := total * float64(i) / sampleSlices
 		from, to := quantile(edges, begin), quantile(edges, begin+total*part/sampleSlices)
@@ -135,9 +131,13 @@ func tableSlices(t *scope.Table, list []piece, part float64) string {
 		if to.Sub(from) < unit {
 			to = from.Add(unit)
 		}
-		parts = append(parts, "("+t.Compare(">=", from)+" AND "+t.Compare("<", to)+")")
+		if n := len(out); n > 0 && !from.After(out[n-1].to) { // a row must not be in two slices
+			out[n-1].to = to
+			continue
+		}
+		out = append(out, slice{from, to})
 	}
-	return "(" + strings.Join(slices.Compact(parts), " OR ") + ")"
+	return out
 }
 
 // quantile returns the time before which there are about the given number of rows.

@@ -27,23 +27,31 @@ func TestSlices(t *testing.T) {
 	if got := Estimate(s, extents); got != (Read{2, 2, 3_000_000}) {
 		t.Errorf("read %+v", got)
 	}
-	conditions, ok := Slices(s, extents, 300_000)
-	if !ok || len(conditions) != 1 {
-		t.Fatal(conditions, ok)
+	sample, ok := NewSample(s, extents, 300_000)
+	if !ok {
+		t.Fatal("there is no sample")
 	}
-	parts := strings.Split(conditions[7], " OR ")
-	if len(parts) != sampleSlices || parts[0] != "((ts >= '1970-01-01 00:00:00' AND ts < '1970-01-01 00:10:25')" {
-		t.Fatalf("%d slices, %s", len(parts), parts[0])
+	app := s.Tables[0]
+	parts := strings.Split(sample.From(app), " UNION ALL ")
+	if len(parts) != sampleSlices || sample.Condition(app) != "TRUE" ||
+		parts[0] != "(SELECT * FROM public.app WHERE (ts >= '1970-01-01 00:00:00' AND ts < '1970-01-01 00:20:50')" {
+		t.Fatalf("%d slices, %s, %s", len(parts), parts[0], sample.Condition(app))
 	}
 	// Half of the rows are in the first file, and so are half of the slices.
-	if !strings.HasPrefix(parts[16], "(ts >= '1970-01-02 03:46:40'") {
-		t.Errorf("the first slice of the second file is %s", parts[16])
+	if !strings.Contains(parts[8], "(ts >= '1970-01-02 03:46:40'") {
+		t.Errorf("the first slice of the second file is %s", parts[8])
 	}
+	// A table on several shards is named once, and a condition on the time has the slices.
+	app.Def.Placement = []schema.Placement{{ShardID: 1, More: []uint32{2}}}
+	if from := sample.From(app); from != "public.app" || strings.Count(sample.Condition(app), " OR ") != sampleSlices-1 {
+		t.Errorf("on two shards: %s, %s", from, sample.Condition(app))
+	}
+	app.Def.Placement = nil
 	s.Range = scope.Range{From: time.Unix(50_000, 0), To: time.Unix(60_000, 0)}
 	if got := Estimate(s, extents); got != (Read{1, 2, 1_100_000}) {
 		t.Errorf("in a part of the range: %+v", got)
 	}
-	if _, ok := Slices(s, extents, 2_000_000); ok {
+	if _, ok := NewSample(s, extents, 2_000_000); ok {
 		t.Error("a sample of fewer rows")
 	}
 	s.Range = scope.Range{To: time.Unix(1e6, 0)}

@@ -95,7 +95,7 @@ type comparer struct {
 	a, b *scope.Scope
 	req  *Request
 	// part has the condition for the sampled rows of each table, by its id.
-	part map[uint64]string
+	part *budget.Sample
 }
 
 // Compare compares the rows of a with the rows of b. Both have the same tables.
@@ -140,7 +140,7 @@ func Compare(ctx context.Context, a, b *scope.Scope, known *fields.Service, req 
 		out, err = c.count(ctx, list)
 		return err
 	}
-	part, ok := budget.Slices(&both, extents, budget.SampleRows)
+	part, ok := budget.NewSample(&both, extents, budget.SampleRows)
 	late := !req.Exact && ok && rows > budget.MaxExact
 	switch {
 	case req.Exact || !ok: // there is no sample to use instead
@@ -251,8 +251,8 @@ func (c *comparer) from(list []*field) string {
 		for k, f := range list {
 			columns = append(columns, f.exprs[t.Def.ID]+" AS f"+strconv.Itoa(k))
 		}
-		parts = append(parts, "SELECT "+strings.Join(columns, ", ")+" FROM "+t.From()+
-			scope.WhereAll("(("+inA+") OR ("+inB+"))", c.part[t.Def.ID]))
+		parts = append(parts, "SELECT "+strings.Join(columns, ", ")+" FROM "+c.part.From(t)+
+			scope.WhereAll("(("+inA+") OR ("+inB+"))", c.part.Condition(t)))
 	}
 	return " FROM (" + strings.Join(parts, " UNION ALL ") + ") AS u"
 }

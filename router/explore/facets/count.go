@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"container/heap"
 	"context"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,7 +33,7 @@ func (c *counter) count(ctx context.Context) (*Answer, error) {
 		switch {
 		case f.scattered:
 			scattered = append(scattered, f)
-		case f.wheres != nil || c.unsearched() || slices.ContainsFunc(together, f.equals):
+		case f.wheres != nil || c.unsearched() && c.sample == nil || slices.ContainsFunc(together, f.equals):
 			if err := c.group(ctx, []*field{f}, f.wheres, byName); err != nil {
 				return nil, err
 			}
@@ -55,7 +56,7 @@ func (c *counter) count(ctx context.Context) (*Answer, error) {
 	for _, f := range c.fields {
 		out := byName[f.name].field(f.name)
 		if f.numbers && out.Filled > 0 {
-			if out.Stats, err = c.stats(ctx, f); err != nil {
+			if out.Stats, err = c.describe(ctx, f); err != nil {
 				return nil, err
 			}
 		}
@@ -209,6 +210,24 @@ func (v *values) Pop() any {
 
 // bins is the number of ranges in which numbers are counted.
 const bins = 20
+
+// describe returns the distribution of a field's numbers. Among many rows, it estimates it from a sample.
+func (c *counter) describe(ctx context.Context, f *field) (*Stats, error) {
+	if c.sample != nil || c.described == nil {
+		return c.stats(ctx, f)
+	}
+	c.sample = c.described
+	defer func() { c.sample = nil }()
+	s, err := c.stats(ctx, f)
+	if err != nil || s == nil {
+		return nil, err
+	}
+	s.Sampled = true
+	for i := range s.Bins {
+		s.Bins[i] = int64(math.Round(float64(s.Bins[i]) * c.describedBy))
+	}
+	return s, nil
+}
 
 // stats returns the distribution of a field's numbers. NaN and infinities are left out.
 func (c *counter) stats(ctx context.Context, f *field) (*Stats, error) {

@@ -51,6 +51,8 @@ type Stats struct {
 	P75  float64         `json:"p75"`
 	Max  json.RawMessage `json:"max"`
 	Bins []int64         `json:"bins"`
+	// Sampled says that they were estimated from a sample.
+	Sampled bool `json:"sampled,omitempty"`
 }
 
 // Field has the counts of a field.
@@ -63,6 +65,8 @@ type Field struct {
 	// Other counts rows with a value that is not listed.
 	Other int64  `json:"other"`
 	Stats *Stats `json:"stats,omitempty"`
+	// Sampled says that the counts were estimated from a sample.
+	Sampled bool `json:"sampled,omitempty"`
 }
 
 // Answer has the values of fields.
@@ -85,6 +89,8 @@ type field struct {
 	// not.
 	wheres  map[uint64]string
 	numbers bool
+	// few is set if there are few distinct values among the newest rows.
+	few bool
 	// scattered is set if nearly every row has a distinct value. Then the values are not counted individually.
 	scattered bool
 }
@@ -97,11 +103,21 @@ type counter struct {
 	scope  *scope.Scope
 	req    *Request
 	fields []*field
-	// sampled has the condition for the sampled rows of each table, by its id; nil: all rows are read.
-	sampled map[uint64]string
+	// sample has the rows that are read; nil: all.
+	sample *budget.Sample
+	// newest has a condition for the rows that are read, by table id; nil: none.
+	newest map[uint64]string
+	// described has the rows whose numbers are described if there are many, and describedBy the factor for their
+	// counts. Without described, these are the rows that are counted.
+	described   *budget.Sample
+	describedBy float64
 	// many is set if there are more rows than are counted exactly with a search.
 	many bool
 }
+
+// fewValues is the largest fraction of distinct values among the newest rows with which a field is counted exactly
+// among many rows.
+const fewValues = 0.1
 
 // manyRows is the smallest number of rows of a table whose scattered fields are not counted individually.
 const manyRows = 10_000
@@ -134,20 +150,21 @@ func Count(ctx context.Context, s *scope.Scope, known *fields.Service, req Reque
 			return nil, err
 		}
 		i := slices.IndexFunc(about.Fields, func(known fields.Field) bool { return known.Name == name })
+		f.few = i >= 0 && about.Fields[i].Unique <= fewValues
 		f.scattered = i >= 0 && about.Fields[i].Unique > 0.5 && rows > manyRows
 		c.fields = append(c.fields, f)
 	}
-	sample, ok := budget.Slices(s, extents, budget.SampleRows)
+	sample, ok := budget.NewSample(s, extents, budget.SampleRows)
 	if !ok {
 		sample = nil
 	}
 	return c.run(ctx, rows, sample)
 }
 
-// run counts exactly if there are few rows, or if no search has to read each of them. Otherwise, or if that takes
-// too long, it counts a sample, whose conditions are listed by table id. Without a sample, it always counts
-// exactly.
-func (c *counter) run(ctx context.Context, rows int64, sample map[uint64]string) (*Answer, error) {
+// run counts exactly if there are few rows. With many rows, it counts those fields exactly that have few values, if no
+// search has to read each row: the shards keep such counts. It counts a sample for the others, and for all if exact
+// counts take too long. Without a sample, it always counts exactly.
+func (c *counter) run(ctx context.Context, rows int64, sample *budget.Sample) (*Answer, error) {
 	var a *Answer
 	count := func(ctx context.Context) (err error) {
 		a, err = c.count(ctx)
@@ -156,14 +173,49 @@ func (c *counter) run(ctx context.Context, rows int64, sample map[uint64]string)
 	if c.req.Exact || sample == nil {
 		return a, orNothing(&a, count(ctx))
 	}
-	if rows <= budget.MaxExact || c.unsearched() {
+	all, sampled := c.fields, []*field(nil)
+	if rows > budget.MaxExact {
+		c.described, c.describedBy = sample, float64(rows)/budget.SampleRows
+		c.fields, sampled = c.divide()
+	}
+	if len(c.fields) > 0 {
 		late, err := budget.Try(ctx, c.req.Budget, count)
-		if err != nil || !late {
-			return a, orNothing(&a, err)
+		if err != nil {
+			return nil, err
+		}
+		if late {
+			a, sampled = nil, all
 		}
 	}
-	c.sampled, c.many = sample, false
-	if err := count(ctx); err != nil {
+	if len(sampled) == 0 {
+		return a, nil
+	}
+	c.fields = sampled
+	estimate, err := c.countSample(ctx, rows, sample)
+	if err != nil {
+		return nil, err
+	}
+	return estimate.with(a, all), nil
+}
+
+// divide returns the fields that are counted exactly among many rows, and those that are not.
+func (c *counter) divide() (exact, sampled []*field) {
+	searched := !c.unsearched()
+	for _, f := range c.fields {
+		if searched || !f.few {
+			sampled = append(sampled, f)
+		} else {
+			exact = append(exact, f)
+		}
+	}
+	return exact, sampled
+}
+
+// countSample counts the sample, and estimates the counts of all rows from it.
+func (c *counter) countSample(ctx context.Context, rows int64, sample *budget.Sample) (*Answer, error) {
+	c.sample, c.many = sample, false
+	a, err := c.count(ctx)
+	if err != nil {
 		return nil, err
 	}
 	read, err := c.sampledRows(ctx)
@@ -172,7 +224,26 @@ func (c *counter) run(ctx context.Context, rows int64, sample map[uint64]string)
 	}
 	a.SampledRows, a.SampledOf = read, max(rows, read)
 	a.scale(float64(a.SampledOf) / float64(max(read, 1)))
+	for i := range a.Fields {
+		a.Fields[i].Sampled = true
+	}
 	return a, nil
+}
+
+// with adds the fields that were counted exactly, in the order of all fields. exact may be nil.
+func (a *Answer) with(exact *Answer, all []*field) *Answer {
+	if exact == nil {
+		return a
+	}
+	byName := map[string]Field{}
+	for _, f := range append(a.Fields, exact.Fields...) {
+		byName[f.Name] = f
+	}
+	a.Rows, a.Fields = exact.Rows, nil
+	for _, f := range all {
+		a.Fields = append(a.Fields, byName[f.name])
+	}
+	return a
 }
 
 // orNothing returns err, and sets the answer to nil if err is not nil.
@@ -257,14 +328,14 @@ func (c *counter) from(list []*field, wheres map[uint64]string) (from string, na
 		if wheres != nil {
 			condition = wheres[t.Def.ID]
 		}
-		return scope.WhereAll(condition, c.scope.Times(t), c.sampled[t.Def.ID])
+		return scope.WhereAll(condition, c.scope.Times(t), c.sample.Condition(t), c.newest[t.Def.ID])
 	}
 	if len(c.scope.Tables) == 1 {
 		t := c.scope.Tables[0]
 		for _, f := range list {
 			names = append(names, f.exprs[t.Def.ID])
 		}
-		return " FROM " + t.From() + where(t), names
+		return " FROM " + c.sample.From(t) + where(t), names
 	}
 	var parts []string
 	for _, t := range c.scope.Tables {
@@ -272,7 +343,7 @@ func (c *counter) from(list []*field, wheres map[uint64]string) (from string, na
 		for i, f := range list {
 			columns = append(columns, f.exprs[t.Def.ID]+" AS "+alias(i))
 		}
-		parts = append(parts, "SELECT "+strings.Join(columns, ", ")+" FROM "+t.From()+where(t))
+		parts = append(parts, "SELECT "+strings.Join(columns, ", ")+" FROM "+c.sample.From(t)+where(t))
 	}
 	for i := range list {
 		names = append(names, alias(i))

@@ -38,7 +38,7 @@ func Values(ctx context.Context, s *scope.Scope, name, prefix string, limit int)
 	if err != nil {
 		return nil, false, err
 	}
-	c.sampled, whole = budget.Newest(s, extents, completedRows)
+	c.newest, whole = budget.Newest(s, extents, completedRows)
 	if prefix != "" {
 		c.begin(f, prefix)
 	}

@@ -166,9 +166,9 @@ const maxShown = 1024
 
 // frequent returns the most frequent values of the field. If there are many rows, it uses a sample.
 func frequent(ctx context.Context, s *scope.Scope, req *Request, extents map[uint64]*query.Extent) ([]top, error) {
-	sampled := map[uint64]string{}
+	var sample *budget.Sample
 	if !req.Exact && budget.Estimate(s, extents).Rows > budget.MaxExact {
-		sampled, _ = budget.Slices(s, extents, budget.SampleRows)
+		sample, _ = budget.NewSample(s, extents, budget.SampleRows)
 	}
 	byValue := map[string]*top{}
 	for _, t := range s.Tables {
@@ -176,8 +176,8 @@ func frequent(ctx context.Context, s *scope.Scope, req *Request, extents map[uin
 		if err != nil || !has {
 			continue // newGroups has reported it
 		}
-		sql := "SELECT " + expr + ", count(*) FROM " + t.From() +
-			s.Where(t, sampled[t.Def.ID], expr+" IS NOT NULL") + " GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT " +
+		sql := "SELECT " + expr + ", count(*) FROM " + sample.From(t) +
+			s.Where(t, sample.Condition(t), expr+" IS NOT NULL") + " GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT " +
 			strconv.Itoa(4*req.Top)
 		err = s.Run(ctx, sql, func(rec arrow.RecordBatch) error {
 			numbers, ok := rec.Column(1).(*array.Int64)

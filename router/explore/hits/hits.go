@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sort"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -169,21 +168,24 @@ func (c *counter) count(ctx context.Context) error {
 			sql += ", " + group
 			by = "1, 2"
 		}
-		sql += ", count(*) FROM " + t.From() + c.scope.Where(t, c.sampled(t)) + " GROUP BY " + by
-		err := c.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error { return c.add(rec, shift, group != "") })
-		if err != nil {
-			return err
+		for _, part := range c.samples(t) {
+			sql := sql + ", count(*) FROM " + part.From(t) + c.scope.Where(t, part.Condition(t)) + " GROUP BY " + by
+			err := c.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error { return c.add(rec, shift, group != "") })
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// sampled returns the condition of the part of each bucket that is counted.
-func (c *counter) sampled(t *scope.Table) string {
+// samples returns the parts of the rows that are counted: some windows of time at once, because a statement may have
+// only so many. Without an estimate, it is one part with all rows.
+func (c *counter) samples(t *scope.Table) []*budget.Sample {
 	if c.share >= 1 {
-		return "TRUE"
+		return []*budget.Sample{nil}
 	}
-	var parts []string
+	var windows [][2]time.Time
 	for i := range len(c.bounds) - 1 {
 		from, to := c.bounds[i], c.bounds[i+1]
 		if from.Before(c.scope.Range.From) {
@@ -194,9 +196,13 @@ func (c *counter) sampled(t *scope.Table) string {
 		}
 		span := time.Duration(float64(to.Sub(from)) * c.share)
 		middle := from.Add((to.Sub(from) - span) / 2)
-		parts = append(parts, "("+t.Compare(">=", middle)+" AND "+t.Compare("<", middle.Add(max(span, 1)))+")")
+		windows = append(windows, [2]time.Time{middle, middle.Add(max(span, 1))})
 	}
-	return "(" + strings.Join(parts, " OR ") + ")"
+	var out []*budget.Sample
+	for part := range slices.Chunk(windows, budget.MaxSlices) {
+		out = append(out, budget.NewWindows(t, part))
+	}
+	return out
 }
 
 // add adds the counts of a batch: the interval of time, the group if there are several, and the count.

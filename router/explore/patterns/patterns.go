@@ -99,7 +99,7 @@ type Answer struct {
 type finder struct {
 	scope   *scope.Scope
 	req     *Request
-	sampled map[uint64]string
+	sampled *budget.Sample
 	extents map[uint64]*query.Extent
 	tree    *tree[*Pattern]
 	total   int64
@@ -139,7 +139,7 @@ func Find(ctx context.Context, s *scope.Scope, req Request) (*Answer, error) {
 
 // countInTime counts exactly or, if that takes too long, a sample. sampled says that it counted a sample.
 func (f *finder) countInTime(ctx context.Context, rows int64) (sampled bool, err error) {
-	part, ok := budget.Slices(f.scope, f.extents, budget.SampleRows)
+	part, ok := budget.NewSample(f.scope, f.extents, budget.SampleRows)
 	if f.req.Exact || !ok { // no sample is available
 		return false, f.count(ctx)
 	}
@@ -221,8 +221,9 @@ func (f *finder) countTable(ctx context.Context, t *scope.Table) error {
 		}
 		columns = append(columns, "count(*) FILTER (WHERE "+t.Compare(">=", from)+" AND "+t.Compare("<", to)+")")
 	}
-	where := f.scope.Where(t, column+" IS NOT NULL", f.sampled[t.Def.ID])
-	sql := "SELECT " + strings.Join(columns, ", ") + " FROM " + t.From() + where + " GROUP BY 1 ORDER BY 2 DESC, 1" +
+	where := f.scope.Where(t, column+" IS NOT NULL", f.sampled.Condition(t))
+	sql := "SELECT " + strings.Join(columns, ", ") + " FROM " + f.sampled.From(t) + where +
+		" GROUP BY 1 ORDER BY 2 DESC, 1" +
 		" LIMIT " + fmt.Sprint(maxMasks)
 	counted := int64(0)
 	err := f.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {
@@ -362,9 +363,9 @@ func (f *finder) countBefore(ctx context.Context, a *Answer) error {
 	for _, p := range a.Patterns {
 		p.Before = new(int64)
 	}
-	sampled, by := map[uint64]string(nil), 1.
+	sampled, by := (*budget.Sample)(nil), 1.
 	if f.sampled != nil {
-		if part, ok := budget.Slices(f.scope, f.extents, budget.SampleRows); ok {
+		if part, ok := budget.NewSample(f.scope, f.extents, budget.SampleRows); ok {
 			sampled, by = part, float64(budget.Estimate(f.scope, f.extents).Rows)/budget.SampleRows
 		}
 	}
@@ -372,9 +373,9 @@ func (f *finder) countBefore(ctx context.Context, a *Answer) error {
 		if t.Def.Column(f.req.Field) == nil {
 			continue
 		}
-		sql := "SELECT " + Mask(scope.Ident(f.req.Field)) + ", count(*) FROM " + t.From() +
-			f.scope.Where(t, scope.Ident(f.req.Field)+" IS NOT NULL", sampled[t.Def.ID]) + " GROUP BY 1 ORDER BY 2 DESC LIMIT " +
-			fmt.Sprint(maxMasks)
+		sql := "SELECT " + Mask(scope.Ident(f.req.Field)) + ", count(*) FROM " + sampled.From(t) +
+			f.scope.Where(t, scope.Ident(f.req.Field)+" IS NOT NULL", sampled.Condition(t)) +
+			" GROUP BY 1 ORDER BY 2 DESC LIMIT " + fmt.Sprint(maxMasks)
 		err := f.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {
 			masks := format.Text(rec.Column(0))
 			for i := range int(rec.NumRows()) {

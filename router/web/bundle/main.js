@@ -1,1 +1,1 @@
-import"./chunk-ACLV4KID.js";
+import"./chunk-5L5VEZS6.js";

@@ -15,7 +15,7 @@ import { NumberFacet } from './numberfacet.js';
  * @param {string[]} props.chosen names that have a column
  * @param {string[]} props.open
  * @param {Facet[]} props.facets
- * @param {boolean} props.exact
+ * @param {(facet: {sampled?: boolean}) => boolean} props.exact
  * @param {string} props.text of the search
  * @param {string | null} props.level the field of levels
  * @param {(name: string) => void} props.onToggle
@@ -73,7 +73,7 @@ function FieldItem({ field, open, facets, exact, chosen, onToggle, onColumn, ...
       <span>${facet && opened ? `${formatCount(facet.distinct)} ${facet.distinct === 1 ? 'value' : 'values'}` : `${Math.round(field.fill * 100)} %`}</span>
       <button class="text col" aria-pressed=${column} aria-label=${`${column ? 'Remove' : 'Add'} the column ${field.name}`} onClick=${() => onColumn(field.name)}>${column ? '− col' : '+ col'}</button>
     </h3>
-    ${opened && facet && (facet.stats && facet.distinct > mostValues ? html`<${NumberFacet} facet=${facet} exact=${exact} onOnly=${rest.onOnly} />` : html`<${Values} facet=${facet} exact=${exact} ...${rest} />`)}
+    ${opened && facet && (facet.stats && facet.distinct > mostValues ? html`<${NumberFacet} facet=${facet} exact=${exact(facet)} onOnly=${rest.onOnly} />` : html`<${Values} facet=${facet} exact=${exact(facet)} ...${rest} />`)}
   </div>`;
 }
 

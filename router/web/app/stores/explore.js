@@ -332,10 +332,11 @@ export function createExplore({ api, place, prefs, clock, session }) {
      * @param {unknown} value
      */
     shareOf(name, value) {
-      const { rows, exact, fields: counted } = facets.value.value ?? {};
-      const found = counted?.find((/** @type {any} */ f) => f.name === name)?.values.find((/** @type {any} */ v) => v.value === value);
+      const { rows, fields: counted } = facets.value.value ?? {};
+      const field = counted?.find((/** @type {any} */ f) => f.name === name);
+      const found = field?.values.find((/** @type {any} */ v) => v.value === value);
       if (!found || !rows) return '';
-      return `${exact === false ? '≈ ' : ''}${formatShare(found.count / rows)} of rows`;
+      return `${field.sampled ? '≈ ' : ''}${formatShare(found.count / rows)} of rows`;
     },
     /** The search text, with a name in the place of what the server did not know. @param {string} name */
     replaceFault(name) {
