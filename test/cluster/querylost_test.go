@@ -104,7 +104,18 @@ var spreadStatements = []spreadStatement{
 		}
 		return out
 	}, true},
-	{"fetched", "SELECT count(*), sum(id) FROM spread WHERE v < 500 AND id NOT IN (SELECT -1)", func(ids []int) [][]any {
+	{"several", "SELECT count(*) AS n FROM spread WHERE v = 3 UNION ALL SELECT count(*) FROM spread WHERE v < 500 " +
+		"ORDER BY n", func(ids []int) [][]any {
+		return [][]any{
+			{len(where(ids, func(id int) bool { return valueOf(id) == 3 }))},
+			{len(where(ids, func(id int) bool { return valueOf(id) < 500 }))},
+		}
+	}, false},
+	{"subquery first", "SELECT count(*) FROM spread WHERE id > 5 AND v <= " +
+		"(SELECT min(v) + 7 FROM spread WHERE v >= 3)", func(ids []int) [][]any {
+		return [][]any{{len(where(ids, func(id int) bool { return id > 5 && valueOf(id) <= 10 }))}}
+	}, false},
+	{"fetched", "SELECT count(*), sum(id) FROM spread WHERE v < 500 AND random() < 2", func(ids []int) [][]any {
 		ids = where(ids, func(id int) bool { return valueOf(id) < 500 })
 		return [][]any{{len(ids), sum(ids, func(id int) int { return id })}}
 	}, false},
