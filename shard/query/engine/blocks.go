@@ -15,8 +15,12 @@ import (
 // of WITH. Each query over one table is a block. A block is split by itself, and its last step takes its place in the
 // text of the statement. Around the blocks, the text stays as the client wrote it.
 
-// maxBlocks is the maximum number of blocks of a statement.
-const maxBlocks = 16
+const (
+	// maxBlocks is the maximum number of blocks of a statement.
+	maxBlocks = 16
+	// maxTried is the maximum number of parts of the text that are tried as blocks. Each is planned by the engine.
+	maxTried = 64
+)
 
 // blockSpan is a part of the text that may be a block.
 type blockSpan struct {
@@ -68,19 +72,25 @@ func (r *run) splitBlocks(whole error) (out *query.Split, err error) {
 	out = &query.Split{Kind: "several", Lasting: true}
 	var edits []sql.Edit
 	var operands []bool
-	read, end := 0, 0
+	read, end, tried := 0, 0, 0
 	for _, s := range blockSpans(r.st.SQL) {
 		if s.From < end {
 			continue // it is inside of a block
 		}
-		b, refs, err := r.block(s)
+		if r.references(s.Span) != 1 {
+			continue
+		}
+		if tried++; tried > maxTried {
+			return nil, whole
+		}
+		b, err := r.block(s)
 		if unsplit(err, "") != nil {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		read, end = read+refs, s.To
+		read, end = read+1, s.To
 		edits = append(edits, sql.Edit{From: s.From, To: s.To, Text: b.Final})
 		operands = append(operands, s.operand)
 		out.Lasting, out.Moment = out.Lasting && b.Lasting, cmp.Or(out.Moment, b.Moment)
@@ -102,16 +112,15 @@ func (r *run) splitBlocks(whole error) (out *query.Split, err error) {
 	return out, r.verifyBlocks(out, edits, want)
 }
 
-// block splits a part of the text. refs is the number of references to tables in it.
-func (r *run) block(s blockSpan) (out *query.Split, refs int, err error) {
+// block splits a part of the text, which has one reference to a table.
+func (r *run) block(s blockSpan) (out *query.Split, err error) {
 	text := r.st.SQL[s.From:s.To]
 	st, root, err := sql.Parse(text, r.request.Database, r.in.SyntaxTree)
 	if sql.IsBroken(err) {
-		return nil, 0, err
+		return nil, err
 	}
-	refs = r.references(s.Span)
-	if err != nil || refs != 1 || len(st.Tables) != 1 { // a name may be of a query of WITH
-		return nil, 0, split.SeveralTables()
+	if err != nil || len(st.Tables) != 1 { // a name may be of a query of WITH
+		return nil, split.SeveralTables()
 	}
 	request := *r.request
 	request.SQL, request.Limit = text, 0
@@ -119,13 +128,13 @@ func (r *run) block(s blockSpan) (out *query.Split, refs int, err error) {
 	out, err = b.split()
 	switch {
 	case err != nil && unsplit(err, "") == nil && !sql.IsBroken(err) && r.ctx.Err() == nil:
-		return nil, 0, split.Subquery("a subquery uses columns of the query around it")
+		return nil, split.Subquery("a subquery uses columns of the query around it")
 	case err != nil:
-		return nil, 0, err
+		return nil, err
 	case len(out.First) > 0 || out.Kind == "rows" && !s.operand:
-		return nil, 0, split.SeveralTables() // fetching the columns that the statement needs is no more
+		return nil, split.SeveralTables() // fetching the columns that the statement needs is no more
 	}
-	return out, refs, nil
+	return out, nil
 }
 
 // verifyBlocks creates the tables of the partial results, checks the statement around the blocks, and compares the

@@ -58,3 +58,25 @@ func TestLongSubqueries(t *testing.T) {
 		}
 	}
 }
+
+// TestManyBlocks checks that a statement with too many queries is not split: each is planned as a
+// separate block.
+func TestManyBlocks(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	p := place(t, rand.New(rand.NewPCG(1, 2)), 10, 2)
+	for n, split := range map[int]bool{3: true, maxBlocks + 1: false} {
+		list := make([]string, n)
+		for i := range list {
+			list[i] = "(SELECT count(*) AS n FROM logs)"
+		}
+		s, err := e.Split(t.Context(), &query.Request{
+			SQL: strings.Join(list, " UNION ALL "), Database: "public",
+			Tables: []query.Table{{Database: "public", Name: "logs", Schema: p.all.Schema}},
+		})
+		if err != nil {
+			t.Errorf("%d queries: %v", n, err)
+		} else if (s.Reason == "") != split {
+			t.Errorf("%d queries: the reason is %q", n, s.Reason)
+		}
+	}
+}
