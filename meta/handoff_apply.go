@@ -80,7 +80,7 @@ func applyHandoff(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *change) 
 			return nil, errs.New(errs.IllegalState,
 				"Table `%s` still takes writes: it cannot be handed over before it is closed", name)
 		}
-		lost, err := beganAnew(tx, t)
+		lost, err := recreated(tx, t)
 		if err != nil {
 			return nil, err
 		}
@@ -145,10 +145,10 @@ func incarnations(tx *catalog.Tx, t *schemapb.Table) (map[uint32]uint32, error) 
 	return out, nil
 }
 
-// beganAnew reports whether a shard that takes part in a handoff was recovered or created again
+// recreated reports whether a shard that takes part in a handoff was recovered or created again
 // since the copy was started. Such a shard may have lost rows of the copy, which are sent only
 // once, or rows of the table that the copy has only in part.
-func beganAnew(tx *catalog.Tx, t *schemapb.Table) (bool, error) {
+func recreated(tx *catalog.Tx, t *schemapb.Table) (bool, error) {
 	now, err := incarnations(tx, t)
 	return !maps.Equal(now, t.Handoff.Incarnations), err
 }

@@ -32,8 +32,8 @@ type membership struct {
 	process uint64
 	// marks are the marks of the data folder.
 	marks *marks.Folder
-	// twinless lists the addresses at which no other process with this node's id was found at the start.
-	twinless []string
+	// checkedAddrs lists the addresses at which no other process with this node's id was found at the start.
+	checkedAddrs []string
 	// rpcAddr is the address of this node for other nodes, httpAddr the one for users.
 	rpcAddr, httpAddr string
 	nodes             *registry.Registry
@@ -177,7 +177,7 @@ func (n *membership) register(ctx context.Context) error {
 // metadata accept or refuse it.
 func (n *membership) proposeSelf(ctx context.Context, tell func(string)) error {
 	var mark *metapb.FolderMark
-	err := n.proposeTelling(ctx, "register this node", func() *metapb.Command {
+	err := n.proposeBuilt(ctx, "register this node", func() *metapb.Command {
 		r := &metapb.RegisterNode{Node: &metapb.Node{
 			Id: n.data.nodeID, Name: n.cfg.NodeName, RpcAddr: n.rpcAddr, HttpAddr: n.httpAddr,
 			Roles: n.cfg.Roles, Version: n.proc.Version.Version, Zone: n.cfg.Place(),
@@ -262,11 +262,11 @@ func (n *membership) whyNoMeta() string {
 
 // propose proposes a command to the metadata group, and retries it while that may help.
 func (n *membership) propose(ctx context.Context, what string, cmd *metapb.Command) error {
-	return n.proposeTelling(ctx, what, func() *metapb.Command { return cmd }, n.waitLogged)
+	return n.proposeBuilt(ctx, what, func() *metapb.Command { return cmd }, n.waitLogged)
 }
 
-// proposeTelling is propose for a command that is built again for each try. It logs what it waits for.
-func (n *membership) proposeTelling(
+// proposeBuilt is propose for a command that is built again for each try. It logs what it waits for.
+func (n *membership) proposeBuilt(
 	ctx context.Context, what string, newCommand func() *metapb.Command, tell func(string),
 ) error {
 	for {

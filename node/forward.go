@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -99,15 +100,6 @@ func streamed(failed *error, first bool, err error) error {
 	return nil
 }
 
-// either returns the first error, or the second if the first is nil. It does not join them: a gRPC status must stay
-// the outermost error.
-func either(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
-}
-
 // forwardMeta serves the metadata group to operators.
 type forwardMeta struct {
 	metapb.UnimplementedMetaServer
@@ -150,7 +142,7 @@ func (f *forwardMeta) Watch(req *metapb.WatchRequest, out grpc.ServerStreamingSe
 		})
 		return streamed(&failed, first, err)
 	})
-	return either(err, failed)
+	return cmp.Or(err, failed)
 }
 
 // ReadPipelines calls the leader, for the same reason as Watch.
@@ -170,7 +162,7 @@ func (f *forwardMeta) ReadPipelines(
 		first, err := pipe(in.Recv, out.Send)
 		return streamed(&failed, first, err)
 	})
-	return either(err, failed)
+	return cmp.Or(err, failed)
 }
 
 // ReadSaved calls the leader, the only member that answers.
@@ -186,7 +178,7 @@ func (f *forwardMeta) ReadSaved(
 		first, err := pipe(in.Recv, out.Send)
 		return streamed(&failed, first, err)
 	})
-	return either(err, failed)
+	return cmp.Or(err, failed)
 }
 
 // forwardShards serves the cluster's shards to operators. It gives pins new numbers, since two nodes may use the same
@@ -247,7 +239,7 @@ func (f *forwardShards) Pin(req *shardpb.PinRequest, out grpc.ServerStreamingSer
 			})
 			return streamed(&failed, first, err)
 		})
-	return either(err, failed)
+	return cmp.Or(err, failed)
 }
 
 func (f *forwardShards) number(p pinned) uint64 {

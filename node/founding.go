@@ -17,8 +17,8 @@ import (
 // it also waits until all shards have had a leader. After that the node stays ready: see DESIGN.md.
 func (n *node) awaitShards(ctx context.Context) error {
 	first := firstLeaders{ask: n.meta.Status}
-	told := false // the metadata have a report of this node's replicas
-	led := 0      // the number of shards that this node last led
+	reported := false // the metadata have a report of this node's replicas
+	led := 0          // the number of shards that this node last led
 	for {
 		if now := n.leadsNow(); now != led {
 			led = now
@@ -28,11 +28,11 @@ func (n *node) awaitShards(ctx context.Context) error {
 		if waits == "" && n.host != nil {
 			waits = n.host.Waits()
 		}
-		if waits == "" && !told {
+		if waits == "" && !reported {
 			// Clients and other nodes that request the cluster's state as soon as this node is ready should not see
 			// shards without leaders.
 			n.reports.reportNow(ctx)
-			told = true
+			reported = true
 		}
 		if waits == "" && n.unused() {
 			waits = first.waits(ctx, n.meta.Shards())

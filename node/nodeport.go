@@ -48,11 +48,11 @@ func (n *node) openNodePort() error {
 		State: n.data, Book: n.nodes, Dialer: dialer, NewID: newID, Waiting: n.wait, Logger: n.log,
 	})
 	n.onStop("connections to seeds", func(context.Context) error { return n.discovery.Close() })
-	strangers := grpc.NewServer(grpc.ConnectionTimeout(handshakeTimeout), grpc.MaxRecvMsgSize(1<<20),
+	callers := grpc.NewServer(grpc.ConnectionTimeout(handshakeTimeout), grpc.MaxRecvMsgSize(1<<20),
 		grpc.MaxConcurrentStreams(16))
-	metapb.RegisterDiscoveryServer(strangers, n.discovery)
-	go func() { _ = strangers.Serve(port.Strangers()) }() // it ends when the port is closed, or by Stop
-	n.onStop("answers to strangers", func(context.Context) error { strangers.Stop(); return nil })
+	metapb.RegisterDiscoveryServer(callers, n.discovery)
+	go func() { _ = callers.Serve(port.CallsWithoutGreeting()) }() // it ends when the port is closed, or by Stop
+	n.onStop("answers to nodes without a cluster", func(context.Context) error { callers.Stop(); return nil })
 	return nil
 }
 

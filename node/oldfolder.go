@@ -55,19 +55,19 @@ type errOldFolder struct{ text string }
 
 func (e errOldFolder) Error() string { return e.text }
 
-// tellPatience is the time for which a node that other nodes refused tries to report this to the metadata, so that
+// refusalPatience is the time for which a node that other nodes refused tries to report this to the metadata, so that
 // the status of the cluster shows it.
-const tellPatience = 5 * time.Second
+const refusalPatience = 5 * time.Second
 
-// tellRefused registers the data folder with the metadata, which should refuse it, too, and record the refusal. It
+// reportRefusal registers the data folder with the metadata, which should refuse it, too, and record the refusal. It
 // returns reason. It opens no group in which the node votes.
-func (n *membership) tellRefused(ctx context.Context, reason error) error {
+func (n *membership) reportRefusal(ctx context.Context, reason error) error {
 	if old := (errOldFolder{}); !errors.As(reason, &old) {
 		return reason
 	}
 	n.openMetaClient()
 	n.run("following the metadata", n.meta.Run)
-	ctx, cancel := context.WithTimeout(ctx, tellPatience)
+	ctx, cancel := context.WithTimeout(ctx, refusalPatience)
 	defer cancel()
 	if n.meta.WaitReady(ctx) == nil {
 		err := n.proposeSelf(ctx, func(string) {})
@@ -85,10 +85,10 @@ func (n *membership) checkFolder(ctx context.Context, nodes []*metapb.Node) erro
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	for _, m := range nodes {
-		if m.Id != n.data.nodeID || m.RpcAddr == n.rpcAddr || m.RpcAddr == "" || slices.Contains(n.twinless, m.RpcAddr) {
+		if m.Id != n.data.nodeID || m.RpcAddr == n.rpcAddr || m.RpcAddr == "" || slices.Contains(n.checkedAddrs, m.RpcAddr) {
 			continue
 		}
-		n.twinless = append(n.twinless, m.RpcAddr)
+		n.checkedAddrs = append(n.checkedAddrs, m.RpcAddr)
 		if n.discovery.Twin(ctx, m.RpcAddr) {
 			return fmt.Errorf("node %s already runs at %s: this data folder, %s, is a copy of its data folder; a new node "+
 				"needs an empty --data-dir", n.data.nodeID, m.RpcAddr, n.data.path)

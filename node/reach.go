@@ -18,11 +18,11 @@ import (
 
 // openReach opens the check of whether other nodes can reach this one.
 func (n *node) openReach() {
-	h := &handingOn{membership: n.membership, groups: map[string]*handedOn{}}
+	h := &reachability{membership: n.membership, groups: map[string]*transferState{}}
 	n.reach = reach.New(reach.Config{
 		Nodes: h.otherNodes, Ask: h.askReach, Try: h.tryNode, Logger: n.log,
-		HandOn: h.handOn,
-		Alone:  n.setAlone,
+		StepDown: h.stepDown,
+		Alone:    n.setAlone,
 	})
 	metapb.RegisterPeerServer(n.rpc.server, n.reach)
 	n.sessions = &sessions{members: n.membership}
@@ -39,7 +39,7 @@ func (n *node) openReach() {
 }
 
 // otherNodes lists the other nodes of the cluster.
-func (n *handingOn) otherNodes() (out []reach.Node) {
+func (n *reachability) otherNodes() (out []reach.Node) {
 	for _, m := range n.meta.Nodes() {
 		if m.Id != n.data.nodeID {
 			out = append(out, reach.Node{ID: m.Id, Router: slices.Contains(m.Roles, config.RoleRouter)})
@@ -49,7 +49,7 @@ func (n *handingOn) otherNodes() (out []reach.Node) {
 }
 
 // askReach asks another node whether it can reach this one.
-func (n *handingOn) askReach(ctx context.Context, id string) (*metapb.ReachResponse, error) {
+func (n *reachability) askReach(ctx context.Context, id string) (*metapb.ReachResponse, error) {
 	conn, err := n.nodes.Dial(id)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (n *handingOn) askReach(ctx context.Context, id string) (*metapb.ReachRespo
 const echoFirst = 250 * time.Millisecond
 
 // tryNode tries to reach another node.
-func (n *handingOn) tryNode(ctx context.Context, id string) error {
+func (n *reachability) tryNode(ctx context.Context, id string) error {
 	conn, err := n.nodes.Dial(id)
 	if err != nil || len(n.nodes.Addrs(id)) == 0 {
 		return reach.ErrUnknown
@@ -109,43 +109,43 @@ func (n *handingOn) tryNode(ctx context.Context, id string) error {
 // These are the delays before this node transfers the same group again. If it becomes leader again, the other members
 // may not be able to lead.
 const (
-	handOnAgain = 5 * time.Second
-	handOnMost  = time.Minute
-	handOnTime  = 5 * time.Second // the time limit of one transfer
+	transferPause    = 5 * time.Second
+	maxTransferPause = time.Minute
+	transferTime     = 5 * time.Second // the time limit of one transfer
 )
 
-// handingOn checks whether others can reach this node, and transfers its leaderships if they cannot. It records the
+// reachability checks whether others can reach this node, and transfers its leaderships if they cannot. It records the
 // result for each group.
-type handingOn struct {
+type reachability struct {
 	*membership
 	mu     sync.Mutex // guards groups
-	groups map[string]*handedOn
+	groups map[string]*transferState
 }
 
-type handedOn struct {
+type transferState struct {
 	times int
 	again time.Time
 	fault string
 }
 
 // due reports whether a group may be transferred now.
-func (n *handingOn) due(group string) bool {
+func (n *reachability) due(group string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	g := n.groups[group]
-	if g != nil && time.Since(g.again) > handOnMost {
+	if g != nil && time.Since(g.again) > maxTransferPause {
 		g.times = 0
 	}
 	return g == nil || time.Now().After(g.again)
 }
 
 // tried records the result of a transfer. news reports whether it differs from the last result.
-func (n *handingOn) tried(group string, err error) (news bool) {
+func (n *reachability) tried(group string, err error) (news bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	g := n.groups[group]
 	if g == nil {
-		g = &handedOn{}
+		g = &transferState{}
 		n.groups[group] = g
 	}
 	if err != nil {
@@ -153,22 +153,22 @@ func (n *handingOn) tried(group string, err error) (news bool) {
 		return news // the result is the same: the next round checks again
 	}
 	g.fault = ""
-	g.again = time.Now().Add(min(handOnAgain<<min(g.times, 8), handOnMost))
+	g.again = time.Now().Add(min(transferPause<<min(g.times, 8), maxTransferPause))
 	g.times++
 	return true
 }
 
-// handOn transfers this node's leaderships of groups in which the other members are a majority without it.
-func (n *handingOn) handOn(ctx context.Context, avoid []string) {
-	ctx, cancel := context.WithTimeout(ctx, handOnTime)
+// stepDown transfers this node's leaderships of groups in which the other members are a majority without it.
+func (n *reachability) stepDown(ctx context.Context, avoid []string) {
+	ctx, cancel := context.WithTimeout(ctx, transferTime)
 	defer cancel()
 	var wg sync.WaitGroup
-	give := func(group string, leads bool, handOn func(context.Context, ...string) error) {
+	transferGroup := func(group string, leads bool, transfer func(context.Context, ...string) error) {
 		if !leads || !n.due(group) {
 			return
 		}
 		wg.Go(func() {
-			err := handOn(ctx, avoid...)
+			err := transfer(ctx, avoid...)
 			switch news := n.tried(group, err); {
 			case err == nil:
 				n.log.Warn("transferred leadership, since others cannot reach this node", "group", group)
@@ -180,11 +180,11 @@ func (n *handingOn) handOn(ctx context.Context, avoid []string) {
 	}
 	if n.host != nil {
 		for _, s := range n.host.All() {
-			give(fmt.Sprintf("shard-%d", s.ID()), s.Leads(), s.StepDownUnreachable)
+			transferGroup(fmt.Sprintf("shard-%d", s.ID()), s.Leads(), s.StepDownUnreachable)
 		}
 	}
 	if n.member != nil {
-		give("meta", n.member.Leads(), n.member.StepDownUnreachable)
+		transferGroup("meta", n.member.Leads(), n.member.StepDownUnreachable)
 	}
 	wg.Wait()
 }

@@ -37,11 +37,11 @@ type readiness struct {
 // wait records what the node waits for. An empty text means that the node serves.
 func (n *readiness) wait(text string) {
 	n.waiting.Store(text)
-	n.tellService()
+	n.notifySystemd()
 }
 
-// tellService sends the state that users see to systemd.
-func (n *readiness) tellService() {
+// notifySystemd sends the state that users see to systemd.
+func (n *readiness) notifySystemd() {
 	if why := n.unready(); len(why) > 0 {
 		n.service.Status(strings.Join(why, "; "))
 	} else {
@@ -53,7 +53,7 @@ func (n *readiness) tellService() {
 func (n *readiness) waitLogged(text string) {
 	if before, _ := n.waiting.Swap(text).(string); before != text {
 		n.log.Info("waiting", "for", text)
-		n.tellService()
+		n.notifySystemd()
 	}
 }
 
@@ -99,7 +99,7 @@ func (n *readiness) setAlone(alone bool) {
 		return
 	}
 	n.alone.Store(alone)
-	n.tellService()
+	n.notifySystemd()
 }
 
 // beforeReady answers users until the router exists. If await returns a handler for a request, that handler answers.
@@ -192,7 +192,7 @@ func (n *node) leave(why string) {
 	for _, port := range n.ports() {
 		port.leaving.Store(why != "")
 	}
-	n.tellService()
+	n.notifySystemd()
 	n.reports.reportSoon()
 }
 

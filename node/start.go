@@ -37,7 +37,7 @@ func (n *node) start(ctx context.Context) error {
 		return err
 	}
 	if refused != nil {
-		return n.tellRefused(ctx, refused)
+		return n.reportRefusal(ctx, refused)
 	}
 	return n.openRoles(ctx, files.users, shares)
 }

@@ -64,10 +64,10 @@ func (n *node) openTracing() error {
 		sdktrace.WithBatcher(exporter, sdktrace.WithBatchTimeout(traceEvery)), sdktrace.WithResource(about),
 		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(n.cfg.Trace.SampleRatio))),
 	)
-	said := &seldom{every: time.Minute}
+	limit := &logLimit{every: time.Minute}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		failures.Inc()
-		if said.now() {
+		if limit.now() {
 			n.log.Warn("traces cannot be sent", "error", err)
 		}
 	}))
@@ -90,15 +90,15 @@ const (
 	traceStop = 2 * time.Second
 )
 
-// seldom limits how often a message is logged.
-type seldom struct {
+// logLimit limits how often a message is logged.
+type logLimit struct {
 	every time.Duration
 
 	mu   sync.Mutex // guards last
 	last time.Time
 }
 
-func (s *seldom) now() bool {
+func (s *logLimit) now() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.last.IsZero() && time.Since(s.last) < s.every {

@@ -45,8 +45,8 @@ type Cluster struct {
 	retrying atomic.Pointer[func(shard uint32, tries int, err error)]
 }
 
-// tellRetries sets the function that is called with the reason when a write is retried, until stop is called.
-func (c *Cluster) tellRetries(f func(shard uint32, tries int, err error)) (stop func()) {
+// onRetry sets the function that is called with the reason when a write is retried, until stop is called.
+func (c *Cluster) onRetry(f func(shard uint32, tries int, err error)) (stop func()) {
 	c.retrying.Store(&f)
 	return func() { c.retrying.Store(nil) }
 }

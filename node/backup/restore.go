@@ -118,7 +118,7 @@ func (r *Repository) Restore(ctx context.Context, cfg RestoreConfig) (*RestoreRe
 		return s.out, err
 	}
 	if !cfg.MetadataOnly {
-		defer cfg.Target.tellRetries(s.retrying)()
+		defer cfg.Target.onRetry(s.retrying)()
 		if err := s.rows(ctx); err != nil {
 			return s.out, err
 		}

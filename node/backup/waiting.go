@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// sayAgain is the time after which the reason why rows still wait is logged again.
-	sayAgain = 5 * time.Minute
+	// repeatAfter is the time after which the reason why rows still wait is logged again.
+	repeatAfter = 5 * time.Minute
 	// passingTries is the number of failed tries before a failure is logged. A few tries fail during an election, for
 	// example.
 	passingTries = 3
@@ -39,8 +39,8 @@ func (w *waiting) failed(log *slog.Logger, now time.Time, shard uint32, tries in
 		w.why, w.said = map[uint32]string{}, map[string]time.Time{}
 	}
 	w.why[shard] = text
-	if last, ok := w.said[text]; !ok || now.Sub(last) >= sayAgain {
-		if len(w.said) >= maxSaid {
+	if last, ok := w.said[text]; !ok || now.Sub(last) >= repeatAfter {
+		if len(w.said) >= maxReasons {
 			clear(w.said)
 		}
 		w.said[text] = now
@@ -48,8 +48,8 @@ func (w *waiting) failed(log *slog.Logger, now time.Time, shard uint32, tries in
 	}
 }
 
-// maxSaid is the maximum number of reasons that are remembered.
-const maxSaid = 1000
+// maxReasons is the maximum number of reasons that are remembered.
+const maxReasons = 1000
 
 // went records that a shard accepts rows again.
 func (w *waiting) went(shard uint32) {

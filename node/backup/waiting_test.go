@@ -34,7 +34,7 @@ func TestWaitingIsTold(t *testing.T) {
 		},
 		{func() { p.waiting.went(1) }, "shard 2 accepts no rows: no leader", 2},
 		{
-			func() { p.waiting.failed(log, now.Add(sayAgain), 1, 9, full) },
+			func() { p.waiting.failed(log, now.Add(repeatAfter), 1, 9, full) },
 			"shard 1 accepts no rows: the disk of node n1 is full (and 1 more)", 3,
 		},
 		{func() { p.waiting.went(1); p.waiting.went(2) }, "", 3},

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"math"
 	"os"
 	"runtime/debug"
@@ -26,17 +27,11 @@ type Shares struct {
 func (c *Config) Shares() Shares { return c.sharesOf(MachineMemory()) }
 
 func (c *Config) sharesOf(memory int64) Shares {
-	either := func(set ByteSize, part int64) int64 {
-		if set > 0 {
-			return int64(set)
-		}
-		return part
-	}
 	return Shares{
 		Memory: memory, Heap: memory / 2,
-		Queries: either(c.Query.Memory, memory/4),
-		Bodies:  either(c.HTTP.InflightLimit, memory/8),
-		Rows:    either(c.Shard.Memory, min(memory/8, 4*int64(c.Shard.FlushBytes))),
+		Queries: cmp.Or(int64(c.Query.Memory), memory/4),
+		Bodies:  cmp.Or(int64(c.HTTP.InflightLimit), memory/8),
+		Rows:    cmp.Or(int64(c.Shard.Memory), min(memory/8, 4*int64(c.Shard.FlushBytes))),
 	}
 }
 

@@ -92,8 +92,8 @@ func sameProgress(a, b *metapb.Operation) bool {
 		proto.Equal(&metapb.Operation{Progress: a.Progress}, &metapb.Operation{Progress: b.Progress})
 }
 
-// carry stores the record of an operation and makes its call.
-func (c *Coordinator) carry(ctx context.Context, snap *snapshot.Snapshot, op, next *metapb.Operation,
+// execute stores the record of an operation and makes its call.
+func (c *Coordinator) execute(ctx context.Context, snap *snapshot.Snapshot, op, next *metapb.Operation,
 	d decision,
 ) outcome {
 	if next != nil {
@@ -101,7 +101,7 @@ func (c *Coordinator) carry(ctx context.Context, snap *snapshot.Snapshot, op, ne
 		if err != nil {
 			return outcome{err: err}
 		}
-		c.tell(op, stored)
+		c.logSteps(op, stored)
 		op = stored
 	}
 	if d.do == nil {
@@ -163,8 +163,8 @@ func fields(op *metapb.Operation) []any {
 	return out
 }
 
-// tell logs new steps of an operation, and its end.
-func (c *Coordinator) tell(before, after *metapb.Operation) {
+// logSteps logs new steps of an operation, and its end.
+func (c *Coordinator) logSteps(before, after *metapb.Operation) {
 	if after.State != metapb.OperationState_OPERATION_STATE_RUNNING {
 		took := time.Duration(after.EndedUnixNano - after.CreatedUnixNano)
 		c.metrics.ended(after)
@@ -177,8 +177,8 @@ func (c *Coordinator) tell(before, after *metapb.Operation) {
 	}
 }
 
-// unasked makes a call that the cluster itself starts.
-func (c *Coordinator) unasked(ctx context.Context, snap *snapshot.Snapshot, a *act) outcome {
+// runAutomatic makes a call that the cluster itself starts.
+func (c *Coordinator) runAutomatic(ctx context.Context, snap *snapshot.Snapshot, a *act) outcome {
 	o := c.perform(ctx, snap, a)
 	if o.err != nil {
 		c.log.Warn("a step that the cluster started failed; it is tried "+

@@ -181,25 +181,25 @@ func (l *leading) look(ctx context.Context) {
 	l.statusError = ""
 	snap := l.snapshot(status)
 	l.metrics.publish(snap)
-	l.carryOn(ctx, snap)
+	l.startSteps(ctx, snap)
 	if f := l.failures[automaticID]; l.busy[automaticID] || f != nil && snap.Now.Before(f.until) {
 		return
 	}
 	if a := automatic(snap); a != nil {
-		l.begin(ctx, automaticID, func(ctx context.Context) outcome { return l.unasked(ctx, snap, a) })
+		l.begin(ctx, automaticID, func(ctx context.Context) outcome { return l.runAutomatic(ctx, snap, a) })
 	}
 }
 
-// carryOn starts the next step of each running operation that has no call in flight and need not
+// startSteps starts the next step of each running operation that has no call in flight and need not
 // wait after a failure.
-func (l *leading) carryOn(ctx context.Context, snap *snapshot.Snapshot) {
+func (l *leading) startSteps(ctx context.Context, snap *snapshot.Snapshot) {
 	for _, op := range snap.Running() {
 		if l.busy[op.Id] || l.failures[op.Id] != nil && snap.Now.Before(l.failures[op.Id].until) {
 			continue
 		}
 		d := decide(snap, op)
 		if next := record(snap, op, d, l.failures[op.Id]); next != nil || d.do != nil {
-			l.begin(ctx, op.Id, func(ctx context.Context) outcome { return l.carry(ctx, snap, op, next, d) })
+			l.begin(ctx, op.Id, func(ctx context.Context) outcome { return l.execute(ctx, snap, op, next, d) })
 		}
 	}
 	for id := range l.failures {

@@ -66,7 +66,7 @@ func (w *world) place(cmd *metapb.PlaceTable, now int64) (*metapb.Result, error)
 		next.Placement = append(next.Placement, schema.Placement{
 			Epoch: cmd.Epoch + 1, ShardID: last.ShardID, More: last.More, Since: now + int64(w.skew), Closed: true,
 		})
-	case cmd.Step == metapb.PlaceTable_STEP_GIVE_UP, cmd.Step == metapb.PlaceTable_STEP_FINISH && w.beganAnew(t.Handoff):
+	case cmd.Step == metapb.PlaceTable_STEP_GIVE_UP, cmd.Step == metapb.PlaceTable_STEP_FINISH && w.recreated(t.Handoff):
 		w.givenUp = append(w.givenUp, t.Handoff.ID)
 		next.Handoff = nil
 		if last.Closed {
@@ -93,8 +93,8 @@ func (w *world) place(cmd *metapb.PlaceTable, now int64) (*metapb.Result, error)
 	return &metapb.Result{}, nil
 }
 
-// beganAnew reports whether a shard of a handoff has been created again since.
-func (w *world) beganAnew(h *schema.Handoff) bool {
+// recreated reports whether a shard of a handoff has been created again since.
+func (w *world) recreated(h *schema.Handoff) bool {
 	for id, was := range h.Incarnations {
 		if w.shards[id].Incarnation != was {
 			return true

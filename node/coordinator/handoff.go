@@ -165,9 +165,9 @@ func handedOver(snap *snapshot.Snapshot, op *metapb.Operation) *schema.Table {
 	return snap.Tables[op.GetTable().GetCopy()]
 }
 
-// tellNew writes the end of the move to the logs of the new shards. A replica whose log has this entry has all rows;
+// sealFinish writes the end of the move to the logs of the new shards. A replica whose log has this entry has all rows;
 // until then only the leader may be read. Writes carry the same note, so nothing waits for a shard without a leader.
-func tellNew(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) decision {
+func sealFinish(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) decision {
 	shards := t.Writable().Shards()
 	for _, id := range shards {
 		g := snap.Groups[id]

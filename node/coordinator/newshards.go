@@ -84,7 +84,7 @@ func nodesForShards(snap *snapshot.Snapshot) (n int) {
 // fillNode starts work for a node without shards: count new shards, or if count is 0, moves of
 // replicas.
 func fillNode(snap *snapshot.Snapshot, n *metapb.Node, count int) *act {
-	if count > 0 && !wasDrained(snap, n.Id) && !tookAway(snap, n) {
+	if count > 0 && !wasDrained(snap, n.Id) && !shardsReduced(snap, n) {
 		return startOperation(snap, operation.ShardAdd, fmt.Sprintf("node %s has joined", snap.Name(n.Id)),
 			func(op *metapb.Operation) {
 				op.ToNode = n.Id
@@ -109,9 +109,9 @@ func cameLater(snap *snapshot.Snapshot, n *metapb.Node) bool {
 	return true
 }
 
-// tookAway reports whether a shard is being retired, or was retired since a node joined. Users who reduce the number
+// shardsReduced reports whether a shard is being retired, or was retired since a node joined. Users who reduce the number
 // of shards want no new ones.
-func tookAway(snap *snapshot.Snapshot, n *metapb.Node) bool {
+func shardsReduced(snap *snapshot.Snapshot, n *metapb.Node) bool {
 	return slices.ContainsFunc(snap.Operations, func(op *metapb.Operation) bool {
 		return op.Kind == operation.ShardRemove && op.CreatedUnixNano >= n.RegisteredUnixNano &&
 			(op.State == metapb.OperationState_OPERATION_STATE_RUNNING || op.State == metapb.OperationState_OPERATION_STATE_DONE)

@@ -33,7 +33,7 @@ func moveTable(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	t := snap.Tables[op.TableId]
 	if t == nil {
 		if c := handedOver(snap, op); c != nil {
-			return tellNew(snap, op, c)
+			return sealFinish(snap, op, c)
 		}
 		return failed("end", "%s no longer exists: it was dropped or truncated", snapshot.Subject(snap, op))
 	}

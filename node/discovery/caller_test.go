@@ -14,20 +14,20 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// told records the calls of Told.
-type told struct {
+// recorded records the calls of RecordCaller.
+type recorded struct {
 	book
 	list []string
 }
 
-func (b *told) Told(host, id, addr string, _ []string) {
+func (b *recorded) RecordCaller(host, id, addr string, _ []string) {
 	b.list = append(b.list, fmt.Sprint(host, " ", id, " ", addr))
 }
 
 // TestCallers checks that the host of a caller is recorded, and that invalid messages are refused.
 func TestCallers(t *testing.T) {
 	w := newWorld(t, 1, nil)
-	b := &told{}
+	b := &recorded{}
 	d := New(Config{NodeID: "me", State: w.nodes[0].state, Book: b})
 	stranger := grpcpeer.NewContext(context.Background(),
 		&grpcpeer.Peer{Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 999}})

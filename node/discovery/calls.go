@@ -127,7 +127,7 @@ func (d *Discovery) forgetConns(addrs []string) {
 			delete(d.names, addr)
 			delete(d.refusals, addr)
 			delete(d.proven, addr)
-			delete(d.toldOf, addr)
+			delete(d.loggedRefusal, addr)
 		}
 	}
 }

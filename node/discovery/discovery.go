@@ -50,9 +50,9 @@ type State interface {
 
 // Book records the addresses of nodes.
 type Book interface {
-	// Told records what a calling node reports about itself. host is the host from which it calls; it is empty if the
+	// RecordCaller records what a calling node reports about itself. host is the host from which it calls; it is empty if the
 	// node has proved its identity.
-	Told(host, id, addr string, roles []string)
+	RecordCaller(host, id, addr string, roles []string)
 	Seen(id, addr string, roles []string)
 	Heard(nodes []*metapb.Node)
 	Known() []*metapb.Node
@@ -103,12 +103,12 @@ type Discovery struct {
 	names map[string]string // by address: the name of the seed that resolved to it
 	// refusals contains, by address, the errors of addresses that could not be dialed because one of the two nodes
 	// could not authenticate the other. proven contains, by address, the ids with which peers have authenticated.
-	refusals map[string]error
-	proven   map[string]string
-	toldOf   map[string]string // by address: the refusal that was last logged
-	said     string            // the last text for Waiting
-	last     view              // the result of the last round
-	looked   bool              // last is set
+	refusals      map[string]error
+	proven        map[string]string
+	loggedRefusal map[string]string // by address: the refusal that was last logged
+	said          string            // the last text for Waiting
+	last          view              // the result of the last round
+	looked        bool              // last is set
 
 	// news makes Find ask the seeds at once.
 	news chan struct{}
@@ -127,7 +127,7 @@ func New(cfg Config) *Discovery {
 	}
 	return &Discovery{
 		cfg: cfg, conns: map[string]*grpc.ClientConn{}, names: map[string]string{}, refusals: map[string]error{},
-		proven: map[string]string{}, toldOf: map[string]string{}, news: make(chan struct{}, 1),
+		proven: map[string]string{}, loggedRefusal: map[string]string{}, news: make(chan struct{}, 1),
 	}
 }
 
@@ -180,7 +180,7 @@ func (d *Discovery) Hello(ctx context.Context, req *metapb.HelloRequest) (*metap
 		d.askSoon()
 	}
 	if req.ClusterId == cluster || req.ClusterId == "" {
-		d.cfg.Book.Told(callerHost(ctx), req.NodeId, req.AdvertiseAddr, req.Roles)
+		d.cfg.Book.RecordCaller(callerHost(ctx), req.NodeId, req.AdvertiseAddr, req.Roles)
 	}
 	return &metapb.HelloResponse{
 		ClusterId: cluster, NodeId: d.cfg.NodeID, Name: d.cfg.Name, Roles: d.cfg.Roles, AdvertiseAddr: d.cfg.Addr,
@@ -397,8 +397,8 @@ func (d *Discovery) wait(text string) {
 // refused logs that a seed and this node could not authenticate each other. It does not log the same refusal again.
 func (d *Discovery) refused(addr string, err error) {
 	d.mu.Lock()
-	news := d.toldOf[addr] != err.Error()
-	d.toldOf[addr] = err.Error()
+	news := d.loggedRefusal[addr] != err.Error()
+	d.loggedRefusal[addr] = err.Error()
 	d.mu.Unlock()
 	if news {
 		d.cfg.Logger.Warn("a seed refused this node", "addr", addr, "error", err)
@@ -428,7 +428,7 @@ func (d *Discovery) Follow(ctx context.Context) error {
 	for {
 		v := d.look(ctx, d.cfg.Pause)
 		d.note(v, cluster)
-		text := d.strangers(v, cluster)
+		text := d.foreignNodes(v, cluster)
 		if text != "" && text != warned {
 			d.cfg.Logger.Warn("a seed belongs to another cluster: correct --seeds", "seeds", text, "cluster", cluster)
 		}
@@ -441,8 +441,8 @@ func (d *Discovery) Follow(ctx context.Context) error {
 	}
 }
 
-// strangers lists the nodes that belong to another cluster.
-func (d *Discovery) strangers(v view, cluster string) string {
+// foreignNodes lists the nodes that belong to another cluster.
+func (d *Discovery) foreignNodes(v view, cluster string) string {
 	var out []string
 	for _, p := range v.peers {
 		if p.ClusterId != "" && p.ClusterId != cluster {

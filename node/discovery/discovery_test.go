@@ -56,10 +56,10 @@ func (s *state) SetPromise(id string, founders []string) error {
 
 type book struct{}
 
-func (book) Told(_, _, _ string, _ []string) {}
-func (book) Seen(string, string, []string)   {}
-func (book) Heard([]*metapb.Node)            {}
-func (book) Known() []*metapb.Node           { return nil }
+func (book) RecordCaller(_, _, _ string, _ []string) {}
+func (book) Seen(string, string, []string)           {}
+func (book) Heard([]*metapb.Node)                    {}
+func (book) Known() []*metapb.Node                   { return nil }
 
 // world is a set of nodes whose processes start and stop.
 type world struct {

@@ -68,7 +68,7 @@ func (d *Discovery) round(ctx context.Context) (done bool, err error) {
 	if cluster != "" {
 		if addr := clusters[cluster]; len(clusters) > 0 && addr == "" {
 			return false, fmt.Errorf("the data folder belongs to cluster %s, but %s: correct --seeds, or choose an "+
-				"empty --data-dir to join that one", cluster, d.strangers(v, cluster))
+				"empty --data-dir to join that one", cluster, d.foreignNodes(v, cluster))
 		}
 		d.note(v, cluster)
 		return true, nil
@@ -79,7 +79,7 @@ func (d *Discovery) round(ctx context.Context) (done bool, err error) {
 	case 1:
 		return d.join(v, clusters, before)
 	}
-	d.wait(fmt.Sprintf("all seeds to belong to one cluster: %s; correct --seeds", d.strangers(v, "")))
+	d.wait(fmt.Sprintf("all seeds to belong to one cluster: %s; correct --seeds", d.foreignNodes(v, "")))
 	return false, nil
 }
 

@@ -174,7 +174,7 @@ func (d *doctor) data(err error) error {
 	for _, id := range d.shardDirs(shards) {
 		d.shard(id)
 	}
-	d.strangers()
+	d.unknownFiles()
 	return nil
 }
 
@@ -427,8 +427,8 @@ func readSegment(dir string, m *segment.Meta) error {
 	return errors.Join(readRows(r, m), r.Close())
 }
 
-// strangers reports files whose purpose is unknown.
-func (d *doctor) strangers() {
+// unknownFiles reports files whose purpose is unknown.
+func (d *doctor) unknownFiles() {
 	for _, name := range []string{"PEERS", "CLOCK", marks.FileName, "meta/FENCED", secret.FileName} {
 		if exists(d.path(name)) {
 			d.know(name)

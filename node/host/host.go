@@ -127,7 +127,7 @@ func (h *Host) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	again := time.NewTicker(time.Second)
 	defer again.Stop()
-	told := map[uint32]bool{} // the shards that are led here and were informed
+	notified := map[uint32]bool{} // the shards that are led by this node and were notified
 	for {
 		select {
 		case <-ctx.Done():
@@ -136,10 +136,10 @@ func (h *Host) Run(ctx context.Context) error {
 		}
 		changed := h.cfg.Catalog.Changed()
 		h.follow(ctx)
-		h.tellFounded()
+		h.reportFounded()
 		for _, s := range h.All() {
-			if told[s.ID()] = s.Leads(); told[s.ID()] {
-				h.tellTables(ctx, s)
+			if notified[s.ID()] = s.Leads(); notified[s.ID()] {
+				h.updateTables(ctx, s)
 			}
 		}
 		for waits := true; waits; {
@@ -155,7 +155,7 @@ func (h *Host) Run(ctx context.Context) error {
 			case <-ticker.C:
 				waits = false
 			case <-again.C:
-				waits = !h.retryDue() && !h.newLeader(told)
+				waits = !h.retryDue() && !h.newLeader(notified)
 			}
 		}
 		pause.Reset(tablesPause)
@@ -163,9 +163,9 @@ func (h *Host) Run(ctx context.Context) error {
 }
 
 // newLeader reports whether this node leads a shard that it did not lead at the last check.
-func (h *Host) newLeader(told map[uint32]bool) bool {
+func (h *Host) newLeader(notified map[uint32]bool) bool {
 	for _, s := range h.All() {
-		if !told[s.ID()] && s.Leads() {
+		if !notified[s.ID()] && s.Leads() {
 			return true
 		}
 	}

@@ -470,8 +470,8 @@ func TestFoundedOnce(t *testing.T) {
 		Id: 2, Incarnation: 1, Replicas: []string{"me"}, Founders: []string{"me"}, Founded: []string{"me"},
 	})
 	h := newHost(t, t.TempDir(), cat, &created{})
-	told := make(chan []*metapb.FoundedShard, 1)
-	h.cfg.Founded = func(_ context.Context, shards []*metapb.FoundedShard) error { told <- shards; return nil }
+	founded := make(chan []*metapb.FoundedShard, 1)
+	h.cfg.Founded = func(_ context.Context, shards []*metapb.FoundedShard) error { founded <- shards; return nil }
 	if err := start(ctx, h); err != nil {
 		t.Fatal(err)
 	}
@@ -479,7 +479,7 @@ func TestFoundedOnce(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- h.Run(running) }()
 	select {
-	case got := <-told:
+	case got := <-founded:
 		if len(got) != 1 || got[0].Id != 1 || got[0].Incarnation != 1 {
 			t.Errorf("reported as founded: %v, want shard 1", got)
 		}

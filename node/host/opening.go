@@ -154,9 +154,9 @@ func founders(m *metapb.Shard) []string {
 // foundedPatience is the time limit of one report to the metadata about the groups that this node has founded.
 const foundedPatience = 10 * time.Second
 
-// tellFounded reports to the metadata the replicas that this node has created as a founder, unless the metadata have
+// reportFounded reports to the metadata the replicas that this node has created as a founder, unless the metadata have
 // them already. After that the node does not found those groups again.
-func (h *Host) tellFounded() {
+func (h *Host) reportFounded() {
 	var news []*metapb.FoundedShard
 	for _, m := range h.cfg.Catalog.Shards() {
 		s, open := h.Shard(m.Id)

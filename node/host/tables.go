@@ -8,10 +8,10 @@ import (
 	"cordwood/shard"
 )
 
-// tellTables notifies a shard that this node leads of its changed and dropped tables. A failure is retried at the
+// updateTables notifies a shard that this node leads of its changed and dropped tables. A failure is retried at the
 // next change. It does nothing about a table that the metadata neither list nor have dropped: an unknown table must
 // not be removed.
-func (h *Host) tellTables(ctx context.Context, s *shard.Shard) {
+func (h *Host) updateTables(ctx context.Context, s *shard.Shard) {
 	var changed []*schemapb.Table
 	dropped := h.cfg.Catalog.DroppedTables()
 	for _, id := range s.Store().Definitions.TableIDs() {

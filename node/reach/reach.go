@@ -38,7 +38,7 @@ type Node struct {
 	Router bool
 }
 
-// Config configures a Monitor. Nodes, Ask, Try and HandOn are required.
+// Config configures a Monitor. Nodes, Ask, Try and StepDown are required.
 type Config struct {
 	// Nodes lists the other nodes.
 	Nodes func() []Node
@@ -46,10 +46,10 @@ type Config struct {
 	Ask func(ctx context.Context, id string) (*metapb.ReachResponse, error)
 	// Try tries to reach a node. The error is the reason of a failure. ErrUnknown means that the result is unknown.
 	Try func(ctx context.Context, id string) error
-	// HandOn is called after each round in which others cannot reach this node, unless an earlier call is still
+	// StepDown is called after each round in which others cannot reach this node, unless an earlier call is still
 	// running. It should transfer this node's leaderships, but not to the nodes in avoid, which no node reaches
 	// either.
-	HandOn func(ctx context.Context, avoid []string)
+	StepDown func(ctx context.Context, avoid []string)
 	// Alone, if not nil, is called with true when no other node has answered for some rounds, and with false when one
 	// answers again.
 	Alone func(alone bool)
@@ -100,7 +100,7 @@ type Monitor struct {
 	faults          map[string]*fault
 	silent          map[string]*fault // nodes that did not answer, whether or not they can reach this node
 	points          int
-	lonely          int // consecutive rounds in which no node answered
+	unanswered      int // consecutive rounds in which no node answered
 	shut            bool
 	avoid           []string
 }
@@ -115,8 +115,8 @@ type fault struct {
 // New returns a Monitor that asks no node until Run. It panics if a required part of the
 // configuration is missing.
 func New(cfg Config) *Monitor {
-	if cfg.Nodes == nil || cfg.Ask == nil || cfg.Try == nil || cfg.HandOn == nil {
-		panic("reach: Config.Nodes, Ask, Try and HandOn must be set")
+	if cfg.Nodes == nil || cfg.Ask == nil || cfg.Try == nil || cfg.StepDown == nil {
+		panic("reach: Config.Nodes, Ask, Try and StepDown must be set")
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -147,7 +147,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 			select {
 			case <-free:
 				handing.Go(func() {
-					m.cfg.HandOn(ctx, avoid)
+					m.cfg.StepDown(ctx, avoid)
 					free <- struct{}{}
 				})
 			default: // the last call is still running
@@ -211,13 +211,13 @@ func (m *Monitor) round(ctx context.Context) {
 // count determines whether this node is alone.
 func (m *Monitor) count(asked, answered int) {
 	m.mu.Lock()
-	before := m.lonely >= silentRounds
+	before := m.unanswered >= silentRounds
 	if asked > 0 && answered == 0 {
-		m.lonely++
+		m.unanswered++
 	} else {
-		m.lonely = 0
+		m.unanswered = 0
 	}
-	alone := m.lonely >= silentRounds
+	alone := m.unanswered >= silentRounds
 	m.mu.Unlock()
 	if alone == before {
 		return

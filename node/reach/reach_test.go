@@ -50,7 +50,7 @@ func newWorld(words string) *world {
 				return w.ask(ctx, n.ID, id)
 			},
 			Try: func(ctx context.Context, id string) error { return w.try(ctx, n.ID, id) },
-			HandOn: func(_ context.Context, avoid []string) {
+			StepDown: func(_ context.Context, avoid []string) {
 				w.mu.Lock()
 				defer w.mu.Unlock()
 				w.handed[n.ID]++
@@ -260,7 +260,7 @@ func TestStoodStill(t *testing.T) {
 				time.Sleep(stall)
 				return &metapb.ReachResponse{Connected: true, Reason: "no answer"}, nil
 			},
-			Try: func(context.Context, string) error { return nil }, HandOn: func(context.Context, []string) {},
+			Try: func(context.Context, string) error { return nil }, StepDown: func(context.Context, []string) {},
 		})
 		for range 5 {
 			stall = 3 * time.Second
@@ -295,7 +295,7 @@ func TestBounds(t *testing.T) {
 				<-hold
 				return errors.New(strings.Repeat("ä", 300))
 			},
-			HandOn: func(context.Context, []string) {},
+			StepDown: func(context.Context, []string) {},
 		})
 		if _, err := m.Reach(t.Context(), &metapb.ReachRequest{NodeId: "x"}); status.Code(err) != codes.FailedPrecondition {
 			t.Errorf("a node that is not known: %v, want no result", err)

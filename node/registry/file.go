@@ -70,7 +70,7 @@ func (r *Registry) save() {
 		return
 	}
 	k := kept{Version: fileVersion}
-	for _, n := range r.known(func(id string, e *entry) bool { return e.told == "" && !r.removed[id] }) {
+	for _, n := range r.known(func(id string, e *entry) bool { return e.callerHost == "" && !r.removed[id] }) {
 		k.Nodes = append(k.Nodes, keptNode{n.Id, n.RpcAddr, n.Roles})
 	}
 	data, err := json.Marshal(k)

@@ -1,6 +1,6 @@
 // Package registry contains the addresses of the nodes of a cluster, by id, and the connections to them.
 //
-// It learns addresses from the metadata (Learn), from nodes that answered or called (Seen, Told), and from the file
+// It learns addresses from the metadata (Learn), from nodes that answered or called (Seen, RecordCaller), and from the file
 // that it keeps for the next start. Every dial looks the address up again, the newest information first, and the
 // other side must prove that it is the intended node. So a node may change its address at any time, and another node
 // may take over its old address.
@@ -55,11 +55,11 @@ type Registry struct {
 
 	saving sync.Mutex // held while the file is written
 
-	mu     sync.Mutex // guards the fields below
-	nodes  map[string]*entry
-	toldBy map[string]int // by host, the number of nodes that are known only from its calls
-	told   int            // the sum of toldBy
-	saved  time.Time      // when the file was last written for a node known from calls
+	mu        sync.Mutex // guards the fields below
+	nodes     map[string]*entry
+	callersBy map[string]int // by host, the number of nodes that are known only from its calls
+	callers   int            // the sum of callersBy
+	saved     time.Time      // when the file was last written for a node known from calls
 	// removed contains nodes that the metadata no longer list. They, or others, may still report them.
 	removed map[string]bool
 	closed  bool
@@ -69,12 +69,12 @@ type Registry struct {
 type entry struct {
 	node *metapb.Node // from the metadata; nil if they do not list the node
 	// addrs are the possible addresses of the node, newest first.
-	addrs []string
-	roles []string
-	conns [2]*grpc.ClientConn // one connection for calls, one for tails
-	plain bool                // the last call used no TLS
-	told  string              // the host if the node is known only from calls of that host, otherwise empty
-	heard time.Time           // when it was last heard from, if the metadata do not list it
+	addrs      []string
+	roles      []string
+	conns      [2]*grpc.ClientConn // one connection for calls, one for tails
+	plain      bool                // the last call used no TLS
+	callerHost string              // the host if the node is known only from calls of that host, otherwise empty
+	heard      time.Time           // when it was last heard from, if the metadata do not list it
 	absence
 }
 
@@ -98,7 +98,7 @@ func New(cfg Config) *Registry {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	r := &Registry{cfg: cfg, nodes: map[string]*entry{}, toldBy: map[string]int{}, removed: map[string]bool{}}
+	r := &Registry{cfg: cfg, nodes: map[string]*entry{}, callersBy: map[string]int{}, removed: map[string]bool{}}
 	r.load()
 	return r
 }
@@ -210,14 +210,14 @@ func (r *Registry) Heard(nodes []*metapb.Node) {
 		if n.RpcAddr == "" || n.Id == r.cfg.NodeID || rpcport.CheckNode(n.Id, n.RpcAddr, n.Roles) != nil {
 			continue
 		}
-		e, _ := r.toldEntry(byOthers, n.Id)
+		e, _ := r.callerEntry(byOthers, n.Id)
 		if e == nil {
 			continue
 		}
 		if len(e.roles) == 0 {
 			e.roles = n.Roles
 		}
-		changed = r.add(e, n.RpcAddr) && e.told == "" || changed
+		changed = r.add(e, n.RpcAddr) && e.callerHost == "" || changed
 	}
 	r.mu.Unlock()
 	if changed {

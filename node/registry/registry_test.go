@@ -78,7 +78,7 @@ func TestRemoved(t *testing.T) {
 	r.Learn([]*metapb.Node{node("a"), node("b"), node("c"), node("d")})
 	r.Learn([]*metapb.Node{node("a")})
 	r.Heard([]*metapb.Node{node("b")})
-	r.Told("10.0.0.1", "c", "c:1", []string{"meta"})
+	r.RecordCaller("10.0.0.1", "c", "c:1", []string{"meta"})
 	r.Seen("d", "d:1", []string{"meta"})
 	if got := r.WithRole("meta"); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("members after the removal: %v", got)

@@ -50,7 +50,7 @@ type Port struct {
 	cfg       Config
 	listener  net.Listener
 	tls       *tls.Config
-	strangers *handover
+	ungreeted *handover
 	calls     *handover
 	serving   sync.WaitGroup
 
@@ -81,7 +81,7 @@ func Listen(cfg Config) (*Port, error) {
 		return nil, err
 	}
 	p := &Port{
-		cfg: cfg, listener: l, strangers: newHandover(l.Addr()), calls: newHandover(l.Addr()),
+		cfg: cfg, listener: l, ungreeted: newHandover(l.Addr()), calls: newHandover(l.Addr()),
 		undecided: map[net.Conn]uint64{}, proven: map[*proven]struct{}{},
 	}
 	if cfg.Credentials != nil {
@@ -95,9 +95,9 @@ func Listen(cfg Config) (*Port, error) {
 // Addr returns the address that the port listens on.
 func (p *Port) Addr() net.Addr { return p.listener.Addr() }
 
-// Strangers returns the listener of calls that start without a greeting. Closing it ends Accept, but does not close
+// CallsWithoutGreeting returns the listener of calls that start without a greeting. Closing it ends Accept, but does not close
 // the port.
-func (p *Port) Strangers() net.Listener { return p.strangers }
+func (p *Port) CallsWithoutGreeting() net.Listener { return p.ungreeted }
 
 // Calls returns the listener of calls of nodes of the cluster, which are accepted after Join. Closing it ends Accept,
 // but does not close the port.
@@ -121,7 +121,7 @@ func (p *Port) Close() error {
 	}
 	p.mu.Unlock()
 	err := p.listener.Close()
-	_ = p.strangers.Close() // never fails
+	_ = p.ungreeted.Close() // never fails
 	_ = p.calls.Close()
 	p.serving.Wait()
 	if errors.Is(err, net.ErrClosed) {
@@ -238,7 +238,7 @@ func (p *Port) sort(raw net.Conn) (conn net.Conn, take func(net.Conn), err error
 	p.mu.Unlock()
 	switch head {
 	case magicHTTP2:
-		take = p.strangers.give
+		take = p.ungreeted.give
 	case magicRaft:
 		if raft == nil {
 			return conn, nil, errors.New("a raft connection, and this node belongs to no cluster yet")

@@ -80,7 +80,7 @@ func TestSort(t *testing.T) {
 	if _, err := conn.Write([]byte("PRI * HTTP/2.0")); err != nil {
 		t.Fatal(err)
 	}
-	if got := read(t, p.Strangers(), 14); got != "PRI * HTTP/2.0" {
+	if got := read(t, p.CallsWithoutGreeting(), 14); got != "PRI * HTTP/2.0" {
 		t.Errorf("the first bytes of a call without a greeting are %q", got)
 	}
 	conn = dial(t, p)

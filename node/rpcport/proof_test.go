@@ -164,7 +164,7 @@ func TestRefusedInWords(t *testing.T) {
 		}
 	}()
 	go func() {
-		if c, err := p.Strangers().Accept(); err == nil {
+		if c, err := p.CallsWithoutGreeting().Accept(); err == nil {
 			t.Error("Discovery was reached")
 			_ = c.Close() // only needed if the test has failed
 		}

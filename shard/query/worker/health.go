@@ -96,7 +96,7 @@ func (p *process) exhaust(share string, facts ...any) {
 	}, facts...)...)
 	p.killIfAlone()
 	p.mu.Unlock()
-	p.w.offenders.note(share, false)
+	p.w.userEnds.recordEnd(share, false)
 	p.w.drain(p)
 }
 

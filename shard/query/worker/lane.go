@@ -33,8 +33,8 @@ type lane struct {
 // separate lane is free.
 func (w *Worker) lane(ctx context.Context, share string) (l *lane, leave func(), err error) {
 	together := func() {}
-	alone := w.offenders.see(share)
-	apart, guilty := w.offenders.watched(share)
+	alone := w.userEnds.recordQuery(share)
+	apart, guilty := w.userEnds.watched(share)
 	if share == "" || !apart || alone {
 		return &w.main, together, nil
 	}

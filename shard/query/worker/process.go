@@ -367,7 +367,7 @@ func (p *process) blame(share string) {
 	}
 	p.mu.Unlock()
 	if !again {
-		p.w.offenders.note(share, alone)
+		p.w.userEnds.recordEnd(share, alone)
 	}
 }
 

@@ -27,8 +27,8 @@ type Worker struct {
 	metrics  *metrics
 	// suspects are statements that ran when processes ended.
 	suspects *suspects
-	// offenders are users whose queries ran when processes ended.
-	offenders *offenders
+	// userEnds are users whose queries ran when processes ended.
+	userEnds *userEnds
 
 	mu     sync.Mutex // locked before process.mu
 	closed bool
@@ -81,7 +81,7 @@ func Open(cfg Config) (*Worker, error) {
 	if w.metrics, err = newMetrics(cfg.Registerer, w); err != nil {
 		return nil, fmt.Errorf("query worker: %w", err)
 	}
-	w.offenders = newOffenders(cfg, w.metrics.refusals.WithLabelValues(refusedUser))
+	w.userEnds = newUserEnds(cfg, w.metrics.refusals.WithLabelValues(refusedUser))
 	return w, nil
 }
 
@@ -220,7 +220,7 @@ func (w *Worker) call(x *exchange) error {
 		return err
 	}
 	x.share = query.ShareOf(x.ctx)
-	if err := w.offenders.check(x.share); err != nil {
+	if err := w.userEnds.check(x.share); err != nil {
 		return err
 	}
 	l, leave, err := w.lane(x.ctx, x.share)

@@ -11,26 +11,24 @@ import (
 	"cordwood/proto/lru"
 )
 
-// maxOffenders is the maximum number of users in the record of users whose queries ran when a
-// process ended.
-const maxOffenders = 1024
+// maxUserRecords is the maximum number of users with a record.
+const maxUserRecords = 1024
 
-// offenders records the users whose queries ran when a process crashed or had to be killed. If a
-// process only ever had queries of one user, this user is to blame. If it had queries of several
-// users, it is not known which query was the cause. Then each of them is watched: if others have
-// queries too, their queries run in a separate process, so that the next time the cause is known.
-// It is safe for concurrent use.
-type offenders struct {
+// userEnds records the users whose queries ran when a process crashed or had to be killed. If a process only ever had
+// queries of one user, this user caused the end. If it had queries of several users, the cause is unknown, and each
+// of them is watched: while others have queries, too, the queries of a watched user run in a separate process, so
+// that the next end shows the cause. It is safe for concurrent use.
+type userEnds struct {
 	now func() time.Time
-	// most is the number of process ends within window that a user may be to blame for. After more,
-	// the user's queries are refused for the time refuse after the last end.
+	// most is the number of process ends within window that a user may cause. After more, the user's queries are
+	// refused for the time refuse after the last end.
 	most           int
 	window, refuse time.Duration
 	log            *slog.Logger
 	refusals       prometheus.Counter
 
 	mu      sync.Mutex // guards the fields below
-	byShare *lru.Cache[string, *offender]
+	byShare *lru.Cache[string, *userRecord]
 	// newest is the user who asked last. other is the last different user before.
 	newest, other asker
 }
@@ -41,22 +39,22 @@ type asker struct {
 	at    time.Time
 }
 
-type offender struct {
+type userRecord struct {
 	// ends are the times of the ends that the user is to blame for, as many as can matter.
 	ends []time.Time
 	// last is the time of the last end, whichever user caused it.
 	last time.Time
 }
 
-func newOffenders(cfg Config, refusals prometheus.Counter) *offenders {
-	return &offenders{
+func newUserEnds(cfg Config, refusals prometheus.Counter) *userEnds {
+	return &userEnds{
 		now: time.Now, most: cfg.MaxKills, window: cfg.KillWindow, refuse: cfg.RefuseFor,
-		log: cfg.Logger, refusals: refusals, byShare: lru.New[string, *offender](maxOffenders),
+		log: cfg.Logger, refusals: refusals, byShare: lru.New[string, *userRecord](maxUserRecords),
 	}
 }
 
-// see records that a user sent a query, and reports whether no other user has for a while.
-func (o *offenders) see(share string) (alone bool) {
+// recordQuery records that a user sent a query, and reports whether no other user has for a while.
+func (o *userEnds) recordQuery(share string) (alone bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.newest.share != share {
@@ -67,7 +65,7 @@ func (o *offenders) see(share string) (alone bool) {
 }
 
 // check returns the error for a user whose queries are refused.
-func (o *offenders) check(share string) error {
+func (o *userEnds) check(share string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	found := o.find(share)
@@ -89,7 +87,7 @@ func (o *offenders) check(share string) error {
 
 // watched reports whether a user's queries run in a separate process, and whether the user is to
 // blame for an end.
-func (o *offenders) watched(share string) (apart, guilty bool) {
+func (o *userEnds) watched(share string) (apart, guilty bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	found := o.find(share)
@@ -100,23 +98,23 @@ func (o *offenders) watched(share string) (apart, guilty bool) {
 }
 
 // find returns the record of a user, or nil. o.mu must be held.
-func (o *offenders) find(share string) *offender {
+func (o *userEnds) find(share string) *userRecord {
 	f, _ := o.byShare.Peek(share)
 	return f
 }
 
 // recent returns the ends within the window, and drops the others. o.mu must be held.
-func (o *offenders) recent(f *offender) []time.Time {
+func (o *userEnds) recent(f *userRecord) []time.Time {
 	for len(f.ends) > 0 && o.now().Sub(f.ends[0]) > o.window {
 		f.ends = f.ends[1:]
 	}
 	return f.ends
 }
 
-// note records that a process ended while a query of the user ran. alone means that no other user
+// recordEnd records that a process ended while a query of the user ran. alone means that no other user
 // ever had a query in the process, so that the user is certainly the cause. A user without a name
 // is never blamed.
-func (o *offenders) note(share string, alone bool) {
+func (o *userEnds) recordEnd(share string, alone bool) {
 	if share == "" {
 		return
 	}
@@ -124,7 +122,7 @@ func (o *offenders) note(share string, alone bool) {
 	defer o.mu.Unlock()
 	f, ok := o.byShare.Get(share)
 	if !ok {
-		f = &offender{}
+		f = &userRecord{}
 		o.byShare.Put(share, f, 1)
 	}
 	f.last = o.now()

@@ -11,25 +11,25 @@ import (
 // reaches the port between nodes can claim to be a node at some address, so the number of such
 // nodes is limited. A real node asks its seeds periodically, and is listed soon.
 const (
-	// maxTold is the maximum number of recorded nodes that are known only from calls, either their own or of others.
-	// maxToldBy is the maximum number from calls of one host.
-	maxTold   = 1024
-	maxToldBy = 64
+	// maxCallers is the maximum number of recorded nodes that are known only from calls, either their own or of others.
+	// maxCallersOfHost is the maximum number from calls of one host.
+	maxCallers       = 1024
+	maxCallersOfHost = 64
 	// unlistedFor is the time for which an unlisted node is kept after it was last heard from.
 	unlistedFor = 15 * time.Minute
 	// maxRemoved is the maximum number of removed nodes that are kept.
 	maxRemoved = 1024
-	// toldSaves is the minimum interval between two writes of the file for nodes known from calls.
-	toldSaves = time.Second
+	// callerSaves is the minimum interval between two writes of the file for nodes known from calls.
+	callerSaves = time.Second
 )
 
 // byOthers is recorded as the host of nodes that other nodes reported. If there is no room for
 // them, they are not recorded.
 const byOthers = "others"
 
-// Told records that a node called from a host and reported an address. host is empty if the caller has proved its
+// RecordCaller records that a node called from a host and reported an address. host is empty if the caller has proved its
 // identity.
-func (r *Registry) Told(host, id, addr string, roles []string) {
+func (r *Registry) RecordCaller(host, id, addr string, roles []string) {
 	if id == "" || id == r.cfg.NodeID {
 		return
 	}
@@ -38,14 +38,14 @@ func (r *Registry) Told(host, id, addr string, roles []string) {
 		return
 	}
 	r.mu.Lock()
-	e, gone := r.toldEntry(host, id)
+	e, gone := r.callerEntry(host, id)
 	e.absence = absence{} // it may be up again
 	changed := r.put(e, addr)
 	if e.node == nil && len(roles) > 0 && !slices.Equal(e.roles, roles) {
 		e.roles, changed = slices.Clone(roles), true
 	}
 	now := r.cfg.Now()
-	changed = changed && e.told == "" && now.Sub(r.saved) >= toldSaves
+	changed = changed && e.callerHost == "" && now.Sub(r.saved) >= callerSaves
 	if changed {
 		r.saved = now
 	}
@@ -56,34 +56,34 @@ func (r *Registry) Told(host, id, addr string, roles []string) {
 	}
 }
 
-// toldEntry returns the entry of a node that a host reports. If there are too many, it removes the oldest one of the
+// callerEntry returns the entry of a node that a host reports. If there are too many, it removes the oldest one of the
 // host, or of the host with the most. The caller holds mu, and closes the returned connections. The entry may be nil
 // for byOthers.
-func (r *Registry) toldEntry(host, id string) (*entry, []*grpc.ClientConn) {
+func (r *Registry) callerEntry(host, id string) (*entry, []*grpc.ClientConn) {
 	now := r.cfg.Now()
 	if e := r.nodes[id]; e != nil {
 		e.heard = now
 		return e, nil
 	}
 	var gone []*grpc.ClientConn
-	switch full := r.told >= maxTold; {
+	switch full := r.callers >= maxCallers; {
 	case host == byOthers && full:
 		return nil, nil
-	case host != byOthers && r.toldBy[host] >= maxToldBy:
+	case host != byOthers && r.callersBy[host] >= maxCallersOfHost:
 		gone = r.dropOldest(host)
 	case full:
 		most := host
-		for h, n := range r.toldBy {
-			if n > r.toldBy[most] {
+		for h, n := range r.callersBy {
+			if n > r.callersBy[most] {
 				most = h
 			}
 		}
 		gone = r.dropOldest(most)
 	}
 	e := r.entry(id)
-	e.told, e.heard = host, now
-	r.toldBy[host]++
-	r.told++
+	e.callerHost, e.heard = host, now
+	r.callersBy[host]++
+	r.callers++
 	return e, gone
 }
 
@@ -91,7 +91,7 @@ func (r *Registry) toldEntry(host, id string) (*entry, []*grpc.ClientConn) {
 func (r *Registry) dropOldest(host string) []*grpc.ClientConn {
 	oldest := ""
 	for id, e := range r.nodes {
-		if e.told == host && (oldest == "" || e.heard.Before(r.nodes[oldest].heard)) {
+		if e.callerHost == host && (oldest == "" || e.heard.Before(r.nodes[oldest].heard)) {
 			oldest = id
 		}
 	}
@@ -111,14 +111,14 @@ func (r *Registry) drop(id string) []*grpc.ClientConn {
 
 // confirm records that a node is known not only from calls. The caller holds mu.
 func (r *Registry) confirm(e *entry) {
-	if e.told == "" {
+	if e.callerHost == "" {
 		return
 	}
-	r.told--
-	if r.toldBy[e.told]--; r.toldBy[e.told] == 0 {
-		delete(r.toldBy, e.told)
+	r.callers--
+	if r.callersBy[e.callerHost]--; r.callersBy[e.callerHost] == 0 {
+		delete(r.callersBy, e.callerHost)
 	}
-	e.told = ""
+	e.callerHost = ""
 }
 
 // noteRemoved records that a node was removed from the cluster. The caller holds mu.

@@ -64,7 +64,7 @@ func TestAttacker(t *testing.T) {
 		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	})
 	now := time.Now()
-	w.offenders.now = func() time.Time { return now }
+	w.userEnds.now = func() time.Time { return now }
 	long := begin(as(t, ann), t, w, "last 4s")
 	first := currentPID(w)
 	var stopped sync.WaitGroup
@@ -115,7 +115,7 @@ func TestAttacker(t *testing.T) {
 	wantError(t, attack(t, w, mallory, "hang 9"), errs.Cancelled)
 	wantError(t, attack(t, w, mallory, "hang 10"), errs.RateLimited)
 	now = now.Add(11 * time.Minute)
-	if apart, guilty := w.offenders.watched(mallory); apart || guilty {
+	if apart, guilty := w.userEnds.watched(mallory); apart || guilty {
 		t.Error("it is not forgotten")
 	}
 }
@@ -134,7 +134,7 @@ func TestUnknownCause(t *testing.T) {
 	wantError(t, attack(t, w, mallory, "segfault 0"), errs.External)
 	wantError(t, await(t, beside, "the query beside it"), errs.External)
 	for _, who := range []string{ann, mallory} {
-		if apart, guilty := w.offenders.watched(who); !apart || guilty {
+		if apart, guilty := w.userEnds.watched(who); !apart || guilty {
 			t.Errorf("%s: apart %v, guilty %v", who, apart, guilty)
 		}
 	}
@@ -184,12 +184,12 @@ func TestNoRoomApart(t *testing.T) {
 	var taken []chan error
 	for i := range maxApart {
 		share := fmt.Sprint("user ", i)
-		w.offenders.note(share, true)
+		w.userEnds.recordEnd(share, true)
 		taken = append(taken, begin(query.WithShare(ctx, share), t, w, "wait"))
 	}
 	for _, guilty := range []bool{true, false} {
 		share := fmt.Sprint("user guilty ", guilty)
-		w.offenders.note(share, guilty)
+		w.userEnds.recordEnd(share, guilty)
 		_, err := ask(as(t, share), w, "SELECT 1")
 		if !guilty {
 			if err != nil {
@@ -308,11 +308,11 @@ func TestShares(t *testing.T) {
 // remembered twice.
 func TestOffendersBounded(t *testing.T) {
 	w := openWorker(t)
-	for i := range 3 * maxOffenders {
-		w.offenders.note(fmt.Sprint("user ", i), true)
-		w.offenders.note(fmt.Sprint("user ", i), true)
+	for i := range 3 * maxUserRecords {
+		w.userEnds.recordEnd(fmt.Sprint("user ", i), true)
+		w.userEnds.recordEnd(fmt.Sprint("user ", i), true)
 	}
-	if n := w.offenders.byShare.Len(); n != maxOffenders {
+	if n := w.userEnds.byShare.Len(); n != maxUserRecords {
 		t.Errorf("%d users are remembered", n)
 	}
 }

@@ -30,7 +30,7 @@ func TestStrangers(t *testing.T) {
 	r.Seen("seed", "seed:1", []string{"meta"})
 	r.Learn([]*metapb.Node{{Id: "listed", RpcAddr: "listed:1"}})
 	for i := range 5 {
-		r.Told("10.0.0.1", "listed", fmt.Sprint("false:", i), nil)
+		r.RecordCaller("10.0.0.1", "listed", fmt.Sprint("false:", i), nil)
 	}
 	if got := r.Addrs("listed"); !slices.Contains(got, "listed:1") {
 		t.Errorf("the address from the metadata was replaced: %v", got)
@@ -38,20 +38,20 @@ func TestStrangers(t *testing.T) {
 
 	for i := range 500 {
 		now = now.Add(time.Millisecond)
-		r.Told("10.0.0.1", fmt.Sprint("made-up-", i), "10.0.0.1:1", []string{"meta"})
+		r.RecordCaller("10.0.0.1", fmt.Sprint("made-up-", i), "10.0.0.1:1", []string{"meta"})
 	}
-	if got := count(); got != maxToldBy+1 {
-		t.Errorf("%d nodes are recorded for one host, want %d", got-1, maxToldBy)
+	if got := count(); got != maxCallersOfHost+1 {
+		t.Errorf("%d nodes are recorded for one host, want %d", got-1, maxCallersOfHost)
 	}
-	r.Told("10.0.0.9", "joins", "10.0.0.9:1", []string{"shard"})
+	r.RecordCaller("10.0.0.9", "joins", "10.0.0.9:1", []string{"shard"})
 	for host := range 500 {
 		for i := range 20 {
 			now = now.Add(time.Millisecond)
-			r.Told(fmt.Sprint("10.1.0.", host), fmt.Sprintf("made-up-%d-%d", host, i), "10.0.0.1:1", nil)
+			r.RecordCaller(fmt.Sprint("10.1.0.", host), fmt.Sprintf("made-up-%d-%d", host, i), "10.0.0.1:1", nil)
 		}
 	}
-	if got := count(); got != maxTold+1 {
-		t.Errorf("%d nodes are recorded, want %d", got-1, maxTold)
+	if got := count(); got != maxCallers+1 {
+		t.Errorf("%d nodes are recorded, want %d", got-1, maxCallers)
 	}
 	if len(r.Addrs("joins")) == 0 {
 		t.Error("a joining node was removed because other hosts reported many nodes")
@@ -63,8 +63,8 @@ func TestStrangers(t *testing.T) {
 		})
 	}
 	r.Heard(many)
-	if got := count(); got != maxTold+1 {
-		t.Errorf("%d nodes are recorded after another node reported many, want %d", got-1, maxTold)
+	if got := count(); got != maxCallers+1 {
+		t.Errorf("%d nodes are recorded after another node reported many, want %d", got-1, maxCallers)
 	}
 	if data, err := os.ReadFile(file); err != nil || strings.Contains(string(data), "made-up") ||
 		strings.Contains(string(data), "heard") || !strings.Contains(string(data), `"listed"`) {
@@ -75,13 +75,13 @@ func TestStrangers(t *testing.T) {
 	listed := []*metapb.Node{{Id: "listed", RpcAddr: "listed:1"}, {Id: "joins", RpcAddr: "10.0.0.9:1"}}
 	r.Learn(listed)
 	now = now.Add(unlistedFor + time.Second)
-	r.Told("10.0.0.8", "late", "10.0.0.8:1", nil)
+	r.RecordCaller("10.0.0.8", "late", "10.0.0.8:1", nil)
 	r.Learn(listed)
 	var left []string
 	for _, n := range r.Known() {
 		left = append(left, n.Id)
 	}
-	if want := []string{"joins", "late", "listed"}; !slices.Equal(left, want) || len(r.toldBy) != 1 || r.told != 1 {
-		t.Errorf("after a while: %v (%v), want %v", left, r.toldBy, want)
+	if want := []string{"joins", "late", "listed"}; !slices.Equal(left, want) || len(r.callersBy) != 1 || r.callers != 1 {
+		t.Errorf("after a while: %v (%v), want %v", left, r.callersBy, want)
 	}
 }
