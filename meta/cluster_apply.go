@@ -14,7 +14,7 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// After the log: the cluster as a whole.
+// This file applies commands about the cluster as a whole.
 
 // applyBootstrap creates the cluster: its id, its shards if their node is known, and the default
 // database. A second bootstrap returns the id of the first.

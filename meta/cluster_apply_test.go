@@ -255,12 +255,14 @@ func TestApplyCluster(t *testing.T) {
 			{"node n1", "cluster c1"},
 			{"create m time:ts9! append_mode=false", "m=1 v1 @3 time:timestampnanosecond/1! append_mode=false"},
 			{"place 1 epoch=1 step=begin shards=2", "m=1 v2 @3 copy2 time:timestampnanosecond/1! append_mode=false"},
-			{"change-shard 2 v=0 anew=n1", "shard 2 v1 want1 [n1] learners[] founders[n1] removed[]"}, // gets the rows
+			{"change-shard 2 v=0 anew=n1", "shard 2 v1 want1 [n1] learners[] founders[n1] " +
+				"removed[]"}, // a shard that gets the rows
 			{"place 1 epoch=1 step=close copy=2", "m=1 v3 @3 @3closed copy2 time:timestampnanosecond/1! append_mode=false"},
 			{"place 1 epoch=2 step=finish copy=2", "m=1 v4 @3 time:timestampnanosecond/1! append_mode=false; dropped [2]"},
 			{"place 1 epoch=3 step=begin shards=1,2", "m=1 v5 @3 copy3 time:timestampnanosecond/1! append_mode=false"},
 			{"place 1 epoch=3 step=close copy=3", "m=1 v6 @3 @3closed copy3 time:timestampnanosecond/1! append_mode=false"},
-			{"change-shard 3 v=0 as=2 recovered=n1", "shard 3 v1 want1 [n1] learners[] founders[n1] removed[]"}, // has the rows
+			{"change-shard 3 v=0 as=2 recovered=n1", "shard 3 v1 want1 [n1] learners[] founders[n1] " +
+				"removed[]"}, // a shard that has the rows
 			{"place 1 epoch=4 step=finish copy=3", "m=1 v7 @3 time:timestampnanosecond/1! append_mode=false; dropped [3]"},
 			{"place 1 epoch=5 step=begin shards=1,2", "m=1 v8 @3 copy4 time:timestampnanosecond/1! append_mode=false"},
 			{"change-shard 2 v=1 want=1", "shard 2 v2 want1 [n1] learners[] founders[n1] removed[]"}, // loses nothing

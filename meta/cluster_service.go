@@ -8,7 +8,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// Before the log: the cluster as a whole.
+// This file prepares commands about the cluster as a whole.
 
 const (
 	// maxShards is the maximum number of shards with which a cluster is bootstrapped.
@@ -82,8 +82,8 @@ func prepareRaiseCounters(r *metapb.RaiseCounters) error {
 	return nil
 }
 
-// minVersion returns the version of the cluster that a command needs. What is new in a version is
-// refused before the cluster uses it, because older members would halt.
+// minVersion returns the version of the cluster that a command needs. Features that are new in a version are refused
+// before the cluster uses it, because older members would halt.
 func minVersion(cmd *metapb.Command) uint32 {
 	if needs := commandRules[opName(cmd)].needs; needs != nil {
 		return needs(cmd)

@@ -5,7 +5,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// commandRule says how one kind of command is handled.
+// commandRule determines how one kind of command is handled.
 type commandRule struct {
 	// needs returns the version of the cluster that a command needs. If it is nil, every version
 	// has the command.
@@ -13,7 +13,7 @@ type commandRule struct {
 	// prepare completes a command before the log, or refuses it. It does not read the state. If it
 	// is nil, there is nothing to complete.
 	prepare func(*metapb.Command) error
-	// apply changes the state by a command of the log, or refuses it and changes nothing.
+	// apply applies a command of the log to the state, or refuses it and changes nothing.
 	apply func(*applying) (*metapb.Result, error)
 }
 
@@ -27,7 +27,7 @@ type applying struct {
 // now is the time of the command, by the clock of the node that proposed it.
 func (a *applying) now() int64 { return a.cmd.TimeUnixNano }
 
-// commandRules has the rules of all kinds of commands, by their names (opName).
+// commandRules contains the rules of all kinds of commands, by their names (opName).
 var commandRules = map[string]commandRule{
 	"bootstrap": {
 		prepare: func(c *metapb.Command) error { return prepareBootstrap(c.GetBootstrap()) },

@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// After the log: databases.
+// This file applies commands about databases.
 
 // needDatabase returns the database, or an error if it does not exist.
 func needDatabase(tx *catalog.Tx, name string) (*schemapb.Database, error) {

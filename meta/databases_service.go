@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// Before the log: databases.
+// This file prepares commands about databases.
 
 // checkDatabase refuses a database that users may not change.
 func checkDatabase(name string) error {

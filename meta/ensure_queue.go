@@ -16,7 +16,7 @@ import (
 	"cordwood/shard/replica"
 )
 
-// Before the log: concurrent EnsureSchema commands.
+// This file combines concurrent EnsureSchema commands before they enter the log.
 //
 // Many routers request the same new tables and columns at once. The leader puts one EnsureSchema
 // through the log at a time. Then it compares the requests that came meanwhile, in order, with the
@@ -25,7 +25,7 @@ import (
 // the state has changed meanwhile so that the command is refused, its parts are proposed one by
 // one.
 
-// Limits on what one command combines.
+// Limits of one combined command.
 const (
 	maxJoined      = maxDemands
 	maxJoinedBytes = 4 << 20

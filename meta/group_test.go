@@ -203,7 +203,7 @@ func (g *group) dial(ctx context.Context, from, to string) (net.Conn, error) {
 	m, cut := g.members[to], g.cut[from+">"+to]
 	g.mu.Unlock()
 	if m == nil || cut {
-		return nil, fmt.Errorf("no way from %s to %s", from, to)
+		return nil, fmt.Errorf("%s cannot reach %s", from, to)
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", m.raft.Addr().String())
 	if err != nil {
@@ -212,7 +212,7 @@ func (g *group) dial(ctx context.Context, from, to string) (net.Conn, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.cut[from+">"+to] {
-		return nil, errors.Join(fmt.Errorf("no way from %s to %s", from, to), conn.Close())
+		return nil, errors.Join(fmt.Errorf("%s cannot reach %s", from, to), conn.Close())
 	}
 	g.open[from+">"+to] = append(g.open[from+">"+to], conn)
 	return conn, nil
@@ -264,7 +264,7 @@ func (g *group) leader(not ...string) string {
 		}
 		select {
 		case <-ctx.Done():
-			g.t.Fatal("nobody leads")
+			g.t.Fatal("no leader")
 		case <-time.After(10 * time.Millisecond): // polling, not a timeout
 		}
 	}

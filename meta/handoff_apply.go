@@ -12,7 +12,7 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// After the log: tables that move to other shards together with all their rows. Tables that merge
+// This file applies the commands that move tables to other shards together with all their rows. Tables that merge
 // rows are always moved in this way. Tables that keep every row are moved so on request, and then
 // lose their placement history.
 //

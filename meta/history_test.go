@@ -82,7 +82,7 @@ func grow(have, want string) (sum string, ok bool) {
 	return columnText(m), true
 }
 
-// known sets the id that was seen, and returns false if the table has another one.
+// known sets the id that was seen. It returns false if the table has another id.
 func (s *table) known(id uint64) bool {
 	if s.id == 0 && id > s.last {
 		s.id, s.last = id, id

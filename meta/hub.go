@@ -8,7 +8,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// Limits of the hub: the number of changes that it keeps, and their total size.
+// These are the limits of the hub: the number of changes that it keeps, and their total size.
 const (
 	hubChanges = 4096
 	hubBytes   = 64 << 20

@@ -16,8 +16,8 @@ import (
 	"cordwood/shard/replica"
 )
 
-// machine is the state machine: it applies committed commands to the catalog, a
-// batch in one transaction, and publishes what changed to the watches.
+// machine is the state machine: it applies committed commands to the catalog, a batch in one transaction, and
+// publishes the changes to the watches.
 //
 // Only the replica calls its methods, one at a time.
 type machine struct {
@@ -28,7 +28,7 @@ type machine struct {
 	// Copies of catalog values, for concurrent readers.
 	applied  atomic.Uint64
 	tables   atomic.Uint64
-	version  atomic.Uint32 // of the cluster
+	version  atomic.Uint32 // version of the cluster
 	executed atomic.Uint64 // commands applied since the start, without the skipped ones
 
 	// logged is the size of the commands applied since the log was last cut. cut gets a value when
@@ -192,7 +192,7 @@ func checkKnown(cmd *metapb.Command) error {
 	return nil
 }
 
-// execute applies one command. A refusal is a result; an error is an error of the state's file.
+// execute applies one command. A refusal is a result. An error means that the state's file failed.
 func (s *machine) execute(tx *catalog.Tx, cmd *metapb.Command, c *change) (*metapb.Result, error) {
 	before := tx.Writes()
 	result, err := s.answered(tx, cmd)

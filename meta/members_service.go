@@ -12,8 +12,8 @@ import (
 	"cordwood/shard/replica"
 )
 
-// This file handles the members of the group itself. They are in raft's configuration and not in
-// the state, so nothing happens after the log.
+// This file handles the members of the group itself. They are in raft's configuration and not in the state, so no
+// command is applied for them.
 
 // maxVoters is the maximum number of voters, since each voter makes every command slower. The
 // cluster keeps 1, 3 or 5; two more may vote while members are replaced.
@@ -173,8 +173,8 @@ func (c *memberChange) checkLead() error {
 	return c.m.unheard(c.node)
 }
 
-// answers reports whether a member answered this one, which leads, in the last DownAfter. heard is
-// false if this one has not led for long enough to know.
+// answers reports whether a member answered this one, which leads, within DownAfter. heard is false if this one has
+// not led for long enough to tell.
 func (m *Meta) answers(node string) (answers, heard bool) {
 	if node == m.cfg.NodeID {
 		return true, true

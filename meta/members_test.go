@@ -60,8 +60,8 @@ func TestFollowersNameTheLeader(t *testing.T) {
 	}
 }
 
-// TestClientsOutliveTheLeader loses as many members as a group of five tolerates, one after
-// another; clients continue.
+// TestClientsOutliveTheLeader stops as many members as a group of five tolerates, one after another. Clients must
+// continue.
 func TestClientsOutliveTheLeader(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 5, nil)
@@ -85,7 +85,7 @@ func TestClientsOutliveTheLeader(t *testing.T) {
 			t.Errorf("after the loss of %s: %s is in view %t and %t", lost, name, has(a, name), has(b, name))
 		}
 	}
-	// Without a majority, the error must say so before the deadline.
+	// Without a majority, the error must report it before the deadline.
 	g.stop(g.leader())
 	ctx, cancel := context.WithTimeout(within(t), 4*time.Second)
 	defer cancel()
@@ -127,7 +127,7 @@ func TestClientsLeaveAStalledMember(t *testing.T) {
 				g.propose(c, ensure("before"))
 				tt.stall(g, lost)
 				name := fmt.Sprintf("after_%t", leads)
-				// The writer asks others first; c learns of it only by its watch.
+				// The writer calls other members first, so c receives the change only by its watch.
 				w := g.client(g.others(lost)...)
 				g.propose(w, ensure(name))
 				until(t, c, name, func() bool { return has(c, name) })
@@ -187,7 +187,7 @@ func TestViewDoesNotGoBack(t *testing.T) {
 	}
 }
 
-// What was acknowledged through one router must be visible through every other after Fresh.
+// A change that was acknowledged through one router must be visible through every other one after Fresh.
 func TestFreshSeesWhatOthersDid(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -270,7 +270,7 @@ func TestChangeMembers(t *testing.T) {
 		if g.leader() == "n4" {
 			break
 		}
-		if ctx.Err() != nil { // the test's time is up, not one election after another
+		if ctx.Err() != nil { // the deadline of the test, not the end of an election
 			t.Fatal("n4 does not lead")
 		}
 	}
@@ -278,7 +278,7 @@ func TestChangeMembers(t *testing.T) {
 	must("n4", remove, "")
 	must("n4", remove, "")
 	g.stop("n4")
-	// One of three is down: a live one must stay, the dead one may be removed.
+	// One of three is down: a running one must stay, and the one that is down may be removed.
 	leader := g.leader()
 	rest := g.others(leader)
 	dead, live := rest[0], rest[1]

@@ -1,16 +1,15 @@
-// Package meta is the metadata group: the replicated state machine with the databases, tables,
-// pipelines, shards and nodes, and the service by which others change and follow it.
+// Package meta is the metadata group: the replicated state machine with the databases, tables, pipelines, shards and
+// nodes, and the service with which others change and follow it.
 //
-// Each subject has a pair of files. *_service.go is before the log: it checks and completes a
-// command without reading the state. *_apply.go is after the log: it changes the state, as a
-// function of the state and the command alone. The state itself, and the rules by which a table may
-// change, are in catalog; the rules of placement are in placement; others reach the group through
-// metaclient.
+// Each subject has a pair of files. *_service.go runs before a command enters the log: it checks and completes the
+// command without reading the state. *_apply.go runs after that: it changes the state, as a function of only the
+// state and the command. The state itself, and the rules by which a table may change, are in catalog; the rules of
+// placement are in placement; others reach the group through metaclient.
 //
 // It holds no rows, and it does not act on shards. The nodes that watch it do.
 //
-// Life cycle: Open starts the member, WaitReady waits until it can serve, Close stops it. All
-// methods of Meta may be called concurrently.
+// Life cycle: Open starts the member, WaitReady waits until it can serve, Close stops it. All methods of Meta may be
+// called concurrently.
 package meta
 
 import (
@@ -51,15 +50,15 @@ type Config struct {
 	Dir string
 	// NodeID is the persistent id of this node.
 	NodeID string
-	// Transport reaches the other members. Nil means that this node is the group.
+	// Transport reaches the other members. If it is nil, this node is the only member.
 	Transport raft.Transport
-	// Bootstrap turns an empty Dir into a group of the Founders, to which others may be added.
-	// Without a Transport that always happens.
+	// Bootstrap turns an empty Dir into a group of the Founders, to which others may be added. Without a Transport,
+	// this always happens.
 	Bootstrap bool
 	// Founders are the node ids of a new group's voters, NodeID among them; each of them
 	// bootstraps with the same list. The default value is this node alone.
 	Founders []string
-	// Logger receives events. The default value discards.
+	// Logger receives events. If it is nil, they are discarded.
 	Logger *slog.Logger
 	// LogStore, if set, opens the log; see replica.Config.Store.
 	LogStore func() (raftlog.Store, error)
@@ -71,7 +70,7 @@ type Config struct {
 	// LogDeadline is how long one write to the log may take before it counts as failed.
 	// The default value is the default of replica.Config.
 	LogDeadline time.Duration
-	// DiskFull is called when a write fails for lack of space. The default value does nothing.
+	// DiskFull, if not nil, is called when a write fails for lack of space.
 	DiskFull func(error)
 	// HeartbeatTimeout is raft's heartbeat timeout. The default value is the default of
 	// replica.Config.
@@ -233,8 +232,8 @@ func (m *Meta) cutLog() {
 	}
 }
 
-// WaitReady waits until this member leads the group and has applied everything that was
-// committed before, or follows a leader and has applied what that one had committed.
+// WaitReady waits until this member is ready. A leader is ready when it has applied everything that was committed
+// before. A follower is ready when it has applied everything that its leader had committed.
 func (m *Meta) WaitReady(ctx context.Context) error { return m.replica.WaitReady(ctx) }
 
 // Ready reports whether WaitReady would return at once.
@@ -319,7 +318,7 @@ func (m *Meta) Propose(ctx context.Context, req *metapb.ProposeRequest) (*metapb
 const idBytes = 16
 
 func (m *Meta) propose(ctx context.Context, cmd *metapb.Command) (*metapb.ProposeResponse, error) {
-	// A command that no member can apply would stop them all, so it is refused here.
+	// A command that no member can apply would stop all of them, so it is refused before it enters the log.
 	if err := checkKnown(cmd); err != nil {
 		return nil, errs.Wrap(errs.Unsupported, err, "propose to meta")
 	}

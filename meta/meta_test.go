@@ -179,7 +179,7 @@ func TestConcurrentEnsureSchema(t *testing.T) {
 	}
 }
 
-// collect runs a watch and passes on what it sends until stop says that it is enough.
+// collect runs a watch and passes on its messages until stop returns true.
 func collect(t *testing.T, m *Meta, stop func([]*metapb.WatchResponse) bool) []*metapb.WatchResponse {
 	t.Helper()
 	ctx, cancel := context.WithCancel(within(t))

@@ -9,10 +9,10 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// After the log: nodes and sessions.
+// This file applies commands about nodes and sessions.
 
-// applyRegisterNode stores what a node reports about itself. The time of its first registration
-// stays, and so does its state, such as draining.
+// applyRegisterNode stores a node's report about itself. It keeps the time of its first registration, and its state,
+// such as draining.
 func applyRegisterNode(tx *catalog.Tx, r *metapb.RegisterNode, now int64, c *change) (*metapb.Result, error) {
 	n := r.Node
 	had, err := tx.Nodes.Get(n.Id)
@@ -70,8 +70,7 @@ func checkFolder(had *metapb.Node, r *metapb.RegisterNode) error {
 	return nil
 }
 
-// knows returns the newest protocol version that a node supports. Nodes from before there were
-// versions do not report one.
+// knows returns the newest protocol version that a node supports. Nodes of the first version do not report one.
 func knows(n *metapb.Node) uint32 { return max(n.MaxProtocol, 1) }
 
 // applyRegisterSession assigns the next session id.
@@ -141,7 +140,7 @@ func needNode(tx *catalog.Tx, id string) (*metapb.Node, error) {
 	return n, err
 }
 
-// checkUnused refuses if a shard has a replica on the node.
+// checkUnused returns an error if a shard has a replica on the node.
 func checkUnused(tx *catalog.Tx, node, what string) error {
 	shards, err := tx.Shards.All()
 	if err != nil {

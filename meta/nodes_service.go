@@ -11,7 +11,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// Before the log: nodes and sessions.
+// This file prepares commands about nodes and sessions.
 
 const (
 	maxRoles = 16

@@ -10,7 +10,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// After the log: operations.
+// This file applies commands about operations.
 
 const (
 	// maxRunning is the maximum number of running operations.

@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// Before the log: operations.
+// This file prepares commands about operations.
 
 const (
 	// maxOperationBytes is the maximum size of an operation.

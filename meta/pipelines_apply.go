@@ -8,7 +8,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// After the log: pipelines.
+// This file applies commands about pipelines.
 
 // applyPutPipeline stores a text as the newest version of its name.
 func applyPutPipeline(tx *catalog.Tx, cmd *metapb.PutPipeline, now int64, c *change) (*metapb.Result, error) {

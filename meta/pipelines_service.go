@@ -11,7 +11,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// Before the log: pipelines. The router compiles a text before it proposes it; here it is not
+// This file prepares commands about pipelines. The router compiles a text before it proposes it; here it is not
 // checked whether the text is a valid pipeline.
 
 // pipelineName matches valid names of pipelines. The router has the same rule.

@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// After the log: repeated proposals.
+// This file handles repeated proposals.
 //
 // The proposer of a command may not learn its outcome, because the leader or the connection was
 // lost. It then proposes the command again with the same id. If the command was executed before, it

@@ -10,8 +10,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// TestRecoverRaisesIDs checks that a member recovered from an old copy does not assign ids that the
-// missing commands assigned, and that it accepts data folders that are newer than it knows.
+// TestRecoverRaisesIDs checks that a member recovered from an old copy does not assign ids that the missing commands
+// assigned, and that it accepts data folders with newer marks than its own.
 func TestRecoverRaisesIDs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "meta")
 	m := mustOpen(t, Config{Dir: dir, NodeID: "n1"})

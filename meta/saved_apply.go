@@ -11,7 +11,7 @@ import (
 	"cordwood/proto/savedrules"
 )
 
-// After the log: values that users save.
+// This file applies commands about values that users save.
 
 // linkUnused is the time that a link is kept after it was last read.
 const linkUnused = 90 * 24 * time.Hour

@@ -16,7 +16,7 @@ import (
 	"cordwood/proto/savedrules"
 )
 
-// Before the log: values that users save.
+// This file prepares commands about values that users save.
 
 // SavedKinds lists the kinds of saved values.
 func SavedKinds() []string { return []string{"search", "sql", "view", savedrules.Link} }

@@ -11,7 +11,7 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// After the log: shards and placement.
+// This file applies commands about shards and placement.
 
 // applyCreateShard creates a shard whose group is founded by the given nodes.
 func applyCreateShard(tx *catalog.Tx, cmd *metapb.CreateShard, c *change) (*metapb.Result, error) {

@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// Before the log: shards and placement.
+// This file prepares commands about shards and placement.
 
 const (
 	// maxReplicas is the maximum number of replicas of a shard, including learners.

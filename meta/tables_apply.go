@@ -13,7 +13,7 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// After the log: tables.
+// This file applies commands about tables.
 
 // maxConflicts is the maximum number of conflicts in an answer.
 const maxConflicts = 64

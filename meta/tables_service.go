@@ -7,7 +7,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// Before the log: tables.
+// This file prepares commands about tables.
 
 // maxDemands is the maximum number of tables in one EnsureSchema.
 const maxDemands = 10_000

@@ -17,8 +17,7 @@ import (
 //	3/2 of it        a follower takes no more rows from its leader, which continues with the
 //	                 other replicas; the follower gets the rows once there is room (Crowded)
 //	7/4 of it        Apply flushes by itself and waits until a flush succeeds (awaitMemory). Only
-//	                 the replay of a log reaches this step: raft passes on all of it at once
-//	                 replay of a log reaches this step, because raft passes on all of it at once
+//	                 the replay of a log reaches this step, because raft passes on all of it at once
 const (
 	crowdedAt = 6 // in quarters of MemoryLimit
 	waitsAt   = 7

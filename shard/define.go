@@ -37,9 +37,9 @@ func (s *Shard) DefineTable(ctx context.Context, tables ...*schemapb.Table) erro
 // maxDefineTables is the maximum number of tables in one call of Seal.
 const maxDefineTables = 10_000
 
-// Seal puts the definitions that are newer than the shard's into the log, and returns an index.
-// From this index on, the log has no more rows of a table whose definition sends writes to other
-// shards, and the state shows which batches were taken before.
+// Seal puts the definitions that are newer than the shard's into the log, and returns an index. From this index on,
+// the log has no more rows of a table whose definition sends writes to other shards, and the state shows which
+// batches were accepted before.
 func (s *Shard) Seal(ctx context.Context, tables []*schemapb.Table) (index uint64, err error) {
 	if len(tables) > maxDefineTables {
 		return 0, errs.New(errs.InvalidArguments, "shard %d: define %d tables: at most %d are allowed in one call", s.cfg.ID,

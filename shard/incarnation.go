@@ -16,7 +16,7 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// Files in the folder of a replica that contain the group of the replica: see FORMAT.md.
+// These files in the folder of a replica contain the group of the replica: see FORMAT.md.
 const (
 	incarnationFileName = "INCARNATION"
 	recoveredFileName   = "RECOVERED"
@@ -77,9 +77,9 @@ func putText(dir, name, text string) error {
 	return vfs.Publish(vfs.OS, filepath.Join(dir, name), []byte(text))
 }
 
-// checkIncarnation makes sure that the folder holds a replica of the wanted group, or none. A
-// replica of an earlier group is moved aside: its rows no longer belong to the shard, but only the
-// operator can decide that they are not needed.
+// checkIncarnation makes sure that the folder holds a replica of the wanted group, or none. The folder of a replica
+// of an earlier group is renamed: its rows no longer belong to the shard, but only the operator can decide that they
+// are not needed.
 func (c *Config) checkIncarnation() error {
 	have, _, err := FolderIncarnation(c.Dir)
 	switch {

@@ -63,7 +63,7 @@ func (s *Shard) StepDown(ctx context.Context, avoid ...string) error {
 	return s.replica.StepDown(ctx, avoid...)
 }
 
-// StepDownUnreachable does what StepDown does for a replica whose node other nodes cannot reach; see
+// StepDownUnreachable is like StepDown, for a replica whose node other nodes cannot reach; see
 // replica.Replica.StepDownUnreachable.
 func (s *Shard) StepDownUnreachable(ctx context.Context, avoid ...string) error {
 	return s.replica.StepDownUnreachable(ctx, avoid...)

@@ -36,7 +36,7 @@ func (p *pending) takeUnlogged() (batches [][]byte, of *pending) {
 // appendUnlogged appends batches of tables with the option skip_wal to memory only. A crash before
 // the next flush loses these rows, and nothing else.
 //
-// It does what Apply does, but between two calls of Apply, under the lock. It changes only the
+// It is like Apply, but between two calls of Apply, under the lock. It changes only the
 // memtable and the sessions of unlogged batches. A freeze takes both together, so a row is in
 // segments if and only if its batch is in the manifest.
 func (wr *writer) appendUnlogged(batches [][]byte, p *pending) (index uint64, need []uint64, err error) {

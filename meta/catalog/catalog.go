@@ -1,13 +1,11 @@
-// Package catalog is the state of the metadata group: databases, tables, pipelines,
-// shards, nodes and counters, in one bbolt file, together with the index of the last
-// command that it holds. FORMAT.md describes the file.
+// Package catalog is the state of the metadata group: databases, tables, pipelines, shards, nodes and counters, in
+// one bbolt file, together with the index of the last command that it holds. FORMAT.md describes the file.
 //
-// It also has the rules by which a table may change (evolve.go), which are pure
-// functions. It does not know commands, raft, or rights.
+// It also has the rules by which a table may change (evolve.go), which are pure functions. It knows nothing about
+// commands, raft, or rights.
 //
-// Life cycle: Open, then View and Update, then Close. There is one Update at a
-// time, called by the state machine only; any number of Views run beside it and
-// see the state as it was when they began.
+// Life cycle: Open, then View and Update, then Close. There is one Update at a time, called by the state machine
+// only; any number of Views may run at the same time, and see the state at their start.
 package catalog
 
 import (
@@ -25,8 +23,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// formatVersion is the newest version of the file's layout, digestFormat the first one
-// with a digest, and clusterFormat the first one with clusterBuckets; part of the format.
+// formatVersion is the newest version of the file's layout. digestFormat is the first one with a digest, and
+// clusterFormat the first one with clusterBuckets. They are part of the format.
 const (
 	formatVersion = 3
 	digestFormat  = 2

@@ -8,8 +8,8 @@ var (
 	keySettings       = []byte("settings")
 )
 
-// ClusterVersion returns the version up to which commands and formats may be used; 0 until
-// the cluster is bootstrapped.
+// ClusterVersion returns the highest version whose commands and formats may be used, or 0 until the cluster is
+// bootstrapped.
 func (t *Tx) ClusterVersion() uint32 {
 	v := number(t.tx.Bucket(bucketMeta).Get(keyClusterVersion))
 	if v == 0 && t.ClusterID() != "" {

@@ -67,11 +67,10 @@ func dropLabel(t *schemapb.Table, name string) {
 	}
 }
 
-// ModifyColumn gives a column a type to which its type widens. If the stored integers matter and
-// the column lacks the mark WithinDouble, this takes two steps. After the first, writers must clear
-// Checking before they write an integer beyond the limit, and batches of writers that do not know
-// of it are refused. Then the caller examines the rows. The second step is refused if Checking was
-// cleared.
+// ModifyColumn gives a column a type to which its type widens. If the stored integers matter and the column lacks the
+// mark WithinDouble, this takes two steps. After the first, writers must clear Checking before they write an integer
+// beyond the limit, and batches of writers without this definition are refused. Then the caller examines the rows.
+// The second step is refused if Checking was cleared.
 func ModifyColumn(t *schemapb.Table, m *metapb.ModifyColumn) (changed bool, err error) {
 	p, err := needColumn(t, m.Name)
 	if err != nil {

@@ -10,9 +10,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// lease is the leader's promise not to answer a change before the view of this client has it. It
-// ends after a short time. On this side it begins when the request is sent, and on the leader's
-// side later, so the leader's copy ends last.
+// lease is the leader's promise not to answer a change before the view of this client has it. It ends after a short
+// time. For this client it starts when the request is sent, and for the leader later, so the leader's end comes last.
 type lease struct {
 	holder string        // a random name
 	taken  chan struct{} // receives a value when a lease has begun
@@ -20,7 +19,7 @@ type lease struct {
 	mu     sync.Mutex // guards the rest
 	since  time.Time
 	length time.Duration
-	index  uint64 // the index that the view has to have
+	index  uint64 // the index that the view must have
 	told   uint64 // the last index of the view that was reported to the leader
 }
 
@@ -37,8 +36,8 @@ func (l *lease) covers(index uint64) bool {
 	return l.lasts() && index >= l.index
 }
 
-// lasts reports whether the lease has not ended. The process's clock may stand still while the machine is suspended,
-// and the wall clock may be set, so both have to agree. l.mu must be held.
+// lasts reports whether the lease has not ended. The process's clock may stop while the machine is suspended, and the
+// wall clock may be set, so both must agree. l.mu must be held.
 func (l *lease) lasts() bool {
 	now := time.Now()
 	wall := now.Round(0).Sub(l.since.Round(0))

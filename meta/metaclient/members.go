@@ -66,8 +66,8 @@ const (
 	// minPause and maxPause are the minimum and maximum pause between two rounds of calls.
 	minPause = 20 * time.Millisecond
 	maxPause = 500 * time.Millisecond
-	// lostAfter is the default value of Config.LostAfter. An election takes less, so waiting longer
-	// is useless. The calls that are made each second find out when a member leads again.
+	// lostAfter is the default value of Config.LostAfter. An election takes less, so a longer wait would be useless.
+	// The calls of each second detect when a member leads again.
 	lostAfter = 5 * time.Second
 )
 
@@ -91,7 +91,7 @@ func (m *members) ask(
 			}
 			late, err := m.call(ctx, id, bound, f)
 			if late {
-				try *= 2 // it may be slow, not suspended
+				try *= 2 // the member may be slow rather than suspended
 			}
 			return err
 		},
@@ -165,7 +165,7 @@ func lostLeader(what string, since time.Duration, so *leader.Failure) error {
 		what, since.Round(time.Second), so.Known), 2*time.Second, so.Unknown)
 }
 
-// notReady converts an error of a call to one that says that the group has no leader now.
+// notReady converts an error of a call to an error that the group has no leader now.
 func notReady(e *errs.Error, retryAfter time.Duration, unknown bool) *errs.Error {
 	e.Code, e.RetryAfter, e.Leader = errs.ShardNotReady, retryAfter, ""
 	if unknown {

@@ -53,8 +53,8 @@ func TestNobodyLeads(t *testing.T) {
 	})
 }
 
-// TestAloneAndSilent checks the error of a call that the only member does not answer: it says that
-// the log may wait for disk space, and that the call may have been executed.
+// TestAloneAndSilent checks the error of a call that the only member does not answer: it must state that the log may
+// wait for disk space, and that the call may have been executed.
 func TestAloneAndSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMembers(Config{

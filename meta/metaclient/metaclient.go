@@ -42,7 +42,7 @@ type Config struct {
 	Dial func(nodeID string) (grpc.ClientConnInterface, error)
 	// Conn is the connection to the only member, instead of Members and Dial.
 	Conn grpc.ClientConnInterface
-	// Logger receives events. The default value discards.
+	// Logger receives events. If it is nil, they are discarded.
 	Logger *slog.Logger
 	// ProposeTimeout limits a Propose. The default value is 10 s.
 	ProposeTimeout time.Duration
@@ -117,5 +117,5 @@ func (c *Client) DroppedTables() []uint64 { return c.view.droppedIDs() }
 // otherwise a change may be missed.
 func (c *Client) Changed() <-chan struct{} { return c.view.changedCh() }
 
-// ClusterID returns "" until the cluster is bootstrapped and the view knows of it.
+// ClusterID returns "" until the cluster is bootstrapped and the view contains it.
 func (c *Client) ClusterID() string { return c.view.clusterID() }

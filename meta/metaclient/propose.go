@@ -25,11 +25,11 @@ func (e *ConflictError) Error() string { return e.err.Error() }
 // Unwrap returns the error that clients see.
 func (e *ConflictError) Unwrap() error { return e.err }
 
-// Propose puts a command through the metadata log. When it returns a result, that
-// is in the view. Errors are *errs.Error, or *ConflictError around one:
+// Propose puts a command through the metadata log. When it returns a result, the result is in the view. Errors are
+// *errs.Error, or *ConflictError around one:
 //
-//   - what the state machine refused has its code and no reason; nothing changed;
-//   - else the reason says whether the command may have been applied. It was proposed
+//   - a refusal of the state machine has a code and no reason; nothing was changed;
+//   - otherwise the reason tells whether the command may have been applied. It was proposed
 //     again here, until ctx or Config.ProposeTimeout ended, after NotLeader and Busy;
 //     and if its outcome was unknown as well, since the state machine executes
 //     proposals with one id once. Clusters of version 1, and clients whose view is not

@@ -13,22 +13,21 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// entry is a table, and the log index of that knowledge.
+// entry is a table, and the index of the log at which this definition was seen.
 type entry struct {
 	table *schema.Table
 	index uint64
 }
 
-// state is a copy of the metadata. Tables come from two sources that may overtake each other: the
-// watch, in log order, and the results of this client's proposals, which may be ahead of it. So for
-// each table id, the highest version is kept, and for each name, what was learned at the highest
-// index. A dropped id never comes back.
+// state is a copy of the metadata. Tables come from two sources that may overtake each other: the watch, in log
+// order, and the results of this client's proposals, which may be ahead of it. So for each table id, the highest
+// version is kept, and for each name, the entry with the highest index. A dropped id never comes back.
 type state struct {
 	index     uint64 // the index that the watch has reached
 	clusterID string
 	dbs       map[string]*schemapb.Database
 	byID      map[uint64]entry
-	byName    map[string]map[string]entry // database, table
+	byName    map[string]map[string]entry // by database and table
 	lists     map[string]*tableList       // by database, for databases that were listed
 	shards    map[uint32]*metapb.Shard
 	retired   map[uint32]*metapb.Shard // retired shards

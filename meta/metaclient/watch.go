@@ -13,8 +13,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// The interval of the checks whether the watch is behind, and the time that a member may take to
-// send a piece of the state.
+// checkEvery and pieceLimit are the interval of the checks whether the watch is behind, and the time limit for a
+// piece of the state.
 const (
 	checkEvery = time.Second
 	pieceLimit = 10 * time.Second

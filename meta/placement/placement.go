@@ -1,6 +1,5 @@
-// Package placement holds the rules by which tables get their shard and shards
-// their replicas. They are pure functions of their arguments: the metadata state
-// machine calls them on every member and must come to the same answer.
+// Package placement holds the rules by which tables get their shard and shards their replicas. They are pure
+// functions of their arguments: the metadata state machine calls them on every member and must get the same result.
 package placement
 
 import (

@@ -12,13 +12,13 @@ type NodeState int
 
 // The states of a node.
 const (
-	Up       NodeState = iota // takes replicas
+	Up       NodeState = iota // accepts replicas
 	Draining                  // all its replicas are moved away, and it takes none
 	Down                      // its replicas count as lost
 	Away                      // silent, perhaps only for a moment: its replicas count, but it takes none
 )
 
-// Node is a shard node, as far as a plan needs to know it.
+// Node is a node that holds shards, as a plan needs it.
 type Node struct {
 	ID, Zone string
 	State    NodeState
@@ -28,12 +28,12 @@ type Node struct {
 	Moves int
 }
 
-// Shard is a shard, as far as a plan needs to know it.
+// Shard is a shard, as a plan needs it.
 type Shard struct {
 	ID uint32
 	// Want is the wanted number of replicas.
 	Want int
-	// Replicas are the nodes that have one.
+	// Replicas are the nodes with a replica.
 	Replicas []string
 	// Bytes is the size of one replica. Ingest is its ingest rate in bytes a second.
 	Bytes  int64
@@ -48,8 +48,8 @@ type Shard struct {
 // Move is one step of a plan: a replica that is added, removed, or both in that order.
 type Move struct {
 	Shard uint32
-	// From loses its replica, To gets one. From is empty if a replica is only added, To if it is
-	// only removed.
+	// From loses its replica, and To gets one. From is empty if a replica is only added, and To if one is only
+	// removed.
 	From, To string
 	Bytes    int64
 	Reason   string
@@ -73,10 +73,10 @@ type Plan struct {
 	Even string
 }
 
-// NodeLoad is the load of a node, as far as it counts for balance.
+// NodeLoad is the load of a node that counts for balance.
 type NodeLoad struct {
 	Node     string
-	Replicas int // without replicas of shards that leave
+	Replicas int // except replicas of shards that leave
 	// Capacity and Used are bytes of its disk. Ingest is the total ingest rate of its replicas in
 	// bytes a second.
 	Capacity, Used int64
@@ -262,7 +262,7 @@ func (p *planner) drain(s *Shard) {
 	for _, id := range slices.Clone(s.Replicas) {
 		n := p.byID[id]
 		if n == nil || n.State != Draining || len(p.alive(s)) > s.Want {
-			continue // trim removes a surplus one from here
+			continue // trim removes a surplus replica from this node
 		}
 		to, why := p.target(s, p.alive(s), n)
 		if to == nil {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// ShardLoad is a shard, as far as a plan for tables needs to know it.
+// ShardLoad is a shard, as a plan for tables needs it.
 type ShardLoad struct {
 	ID uint32
 	// Node is the node that takes the shard's writes.
@@ -15,7 +15,7 @@ type ShardLoad struct {
 	Open bool
 }
 
-// TableLoad is a table, as far as a plan for tables needs to know it.
+// TableLoad is a table, as a plan for tables needs it.
 type TableLoad struct {
 	ID uint64
 	// Shard is the shard that takes the table's writes.

@@ -79,7 +79,7 @@ func TestEditsInParts(t *testing.T) {
 	}
 }
 
-// TestFaultsInParts does what TestFaults does, for edits of several records.
+// TestFaultsInParts is like TestFaults, for edits of several records.
 func TestFaultsInParts(t *testing.T) {
 	inParts(t, 100)
 	boom := errors.New("boom")

@@ -58,7 +58,7 @@ func Sorted(table *schema.Table, mode query.Merge, batches []*column.Batch,
 	return m.batches, out
 }
 
-// Mixed does what Sorted does, for rows that were written with different merge modes. modes holds
+// Mixed is like Sorted, for rows that were written with different merge modes. modes holds
 // the mode of each batch; query.Era describes the rule. The result for an identity is complete only
 // if no earlier rows of it exist.
 func Mixed(table *schema.Table, modes []query.Merge, batches []*column.Batch,

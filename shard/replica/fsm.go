@@ -26,7 +26,7 @@ type FSM interface {
 // BatchFSM is an FSM that applies several entries at once more cheaply.
 type BatchFSM interface {
 	FSM
-	// ApplyBatch does what Apply does for each entry in order. It returns one result for each.
+	// ApplyBatch is like Apply, for several entries in order. It returns one result for each.
 	ApplyBatch(entries []Entry) []any
 }
 

@@ -43,7 +43,7 @@ func (r *Replica) IsLeader() bool {
 	return leads
 }
 
-// leadsIn does what IsLeader does, and returns the term.
+// leadsIn is like IsLeader, but also returns the term.
 func (r *Replica) leadsIn() (term uint64, leads bool) {
 	term, _ = r.leading.get()
 	return term, term > 0 && r.failure() == nil

@@ -190,7 +190,7 @@ func (r *Replica) StepDown(ctx context.Context, avoid ...string) error {
 	return err
 }
 
-// StepDownUnreachable does what StepDown does, for a member that other nodes cannot reach. It fails
+// StepDownUnreachable is like StepDown, for a member that other nodes cannot reach. It fails
 // with reason Busy unless the other voters that are ready to lead and not in avoid are a majority,
 // because the next leader cannot reach this member either.
 func (r *Replica) StepDownUnreachable(ctx context.Context, avoid ...string) error {

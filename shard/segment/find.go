@@ -193,7 +193,7 @@ func contains(b []byte, values [][]byte) bool {
 	return false
 }
 
-// matchingCodes does what matching does, for a page with a dictionary. Each entry is compared once.
+// matchingCodes is like matching, for a page with a dictionary. Each entry is compared once.
 func matchingCodes(v *parquet.Values, values [][]byte) (out []int) {
 	entries := make([]bool, len(v.Ends))
 	met := false
@@ -212,7 +212,7 @@ func matchingCodes(v *parquet.Values, values [][]byte) (out []int) {
 	return out
 }
 
-// matchingNumbers does what matching does, for numbers of 4 or 8 bytes.
+// matchingNumbers is like matching, for numbers of 4 or 8 bytes.
 func matchingNumbers(numbers []uint64, values [][]byte) (out []int) {
 	for _, value := range values {
 		for i, n := range numbers {

@@ -29,9 +29,9 @@ const (
 	// fits into the caches of a processor. With more tokens, the largest filter is filled and then
 	// folded to the required size.
 	maxTokens = 8192
-	// smallFilterBytes is the size up to which a filter is made for smallFilterRate, even if the
-	// index specifies a higher rate. A search checks hundreds of row groups, so that at a rate of
-	// 0.01 nearly every absent word would have some of them read.
+	// smallFilterBytes is the size up to which a filter is built for smallFilterRate, even if the index specifies a
+	// higher rate. A search checks hundreds of row groups. At a rate of 0.01, some of them would be read for nearly
+	// every absent word.
 	smallFilterBytes = 32 << 10
 	smallFilterRate  = "0.0001"
 )

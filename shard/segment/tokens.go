@@ -69,7 +69,7 @@ func appendLower(to, run []byte) []byte {
 	return to
 }
 
-// eachOf does what each does, for text with non-ASCII characters.
+// eachOf is like each, for text with non-ASCII characters.
 func (a analyzer) eachOf(text, buf []byte, f func(token []byte)) []byte {
 	buf = buf[:0]
 	flush := func() {

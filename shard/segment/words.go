@@ -29,7 +29,7 @@ func wordMask(x uint64) uint64 {
 	return ((letter | digit) & highBits >> 7) * gatherBits >> 56
 }
 
-// wordMask64 does what wordMask does, for up to 64 bytes. other reports whether any byte is not
+// wordMask64 is like wordMask, for up to 64 bytes. other reports whether any byte is not
 // ASCII.
 func wordMask64(text []byte) (mask uint64, other bool) {
 	at, beyond := 0, uint64(0)

@@ -100,7 +100,7 @@ func (w *Writer) Append(table *schema.Table, batches []*column.Batch, rows []Row
 	return w.appendRows(table, batches, rows, false)
 }
 
-// AppendLast does what Append does, for the last rows of the file. It needs less memory, because it
+// AppendLast is like Append, for the last rows of the file. It needs less memory, because it
 // writes a row group directly if no earlier rows belong to it.
 func (w *Writer) AppendLast(table *schema.Table, batches []*column.Batch, rows []RowRef) error {
 	return w.appendRows(table, batches, rows, true)

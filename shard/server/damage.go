@@ -52,7 +52,7 @@ func (s *server) examine(ctx context.Context, req *shardpb.QueryRequest, err err
 	return s.examineShards(ctx, shards, tables, err)
 }
 
-// examineShards does what examine does, for some tables in the shards that are on this node.
+// examineShards is like examine, for some tables in the shards that are on this node.
 func (s *server) examineShards(ctx context.Context, shards []uint32, tables []uint64, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err

@@ -37,7 +37,7 @@ type Config struct {
 	// Dial returns the connection to a node. It is called for every request, so it must cache its
 	// connections, and it must not block on the network.
 	Dial func(nodeID string) (grpc.ClientConnInterface, error)
-	// DialTail does what Dial does, for tails, whose readers may pause: its connections buffer
+	// DialTail is like Dial, for tails, whose readers may pause: its connections buffer
 	// little. The default value is Dial.
 	DialTail func(nodeID string) (grpc.ClientConnInterface, error)
 	// Nodes returns the ids of all nodes that hold shards.

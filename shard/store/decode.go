@@ -16,7 +16,7 @@ func DecodeInto(m *memtable.Memtable, data []byte) (*column.Batch, error) {
 	return DecodeLent(m, nil, 0, data)
 }
 
-// DecodeLent does what DecodeInto does, for batch i of batches whose bodies may belong to the
+// DecodeLent is like DecodeInto, for batch i of batches whose bodies may belong to the
 // caller.
 func DecodeLent(m *memtable.Memtable, lent *column.Lent, i int, data []byte) (*column.Batch, error) {
 	size, err := column.InflatedSize(data)

@@ -54,7 +54,7 @@ func (rd *Readers) View(tableIDs ...uint64) *View {
 	return rd.viewLocked(tableIDs...)
 }
 
-// viewLocked does what View does, with Tables.mu held.
+// viewLocked is like View, with Tables.mu held.
 func (rd *Readers) viewLocked(tableIDs ...uint64) *View {
 	tb := rd.tables
 	v := &View{

@@ -101,7 +101,7 @@ func (c *cluster) counters() map[string]float64 {
 	return out
 }
 
-// alike does what same does, but accepts doubles that differ in their last digits, because sums of
+// alike is like same, but accepts doubles that differ in their last digits, because sums of
 // doubles do from run to run.
 func alike(want, got *answer, o order) bool {
 	if same(want, got, o) {

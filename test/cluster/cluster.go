@@ -55,7 +55,7 @@ func New(t testing.TB, args ...string) *Node {
 	return NewAt(t, filepath.Join(t.TempDir(), "data"), args...)
 }
 
-// NewAt does what New does, with the given data folder.
+// NewAt is like New, with the given data folder.
 func NewAt(t testing.TB, dir string, args ...string) *Node {
 	t.Helper()
 	n := &Node{

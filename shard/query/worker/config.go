@@ -56,8 +56,8 @@ type Config struct {
 	// Default: no memory is shared.
 	Memory Memory
 
-	// Grace is how long a query may continue after it was told to stop. After that the process is
-	// replaced. Default: 2 s.
+	// Grace is how long a query may continue after it was asked to stop. After that, the process is replaced.
+	// Default: 2 s.
 	Grace time.Duration
 	// Drain is how long the other queries of such a process may continue. Default: 1 min.
 	Drain time.Duration

@@ -242,7 +242,7 @@ func (x *exchange) finish(err error) error {
 	return contextError(x.ctx)
 }
 
-// gone waits for the end of the process that does not stop.
+// gone waits until the process that does not stop has ended.
 func (x *exchange) gone() {
 	<-x.c.p.ended
 	_ = x.c.c.Close()
@@ -427,7 +427,7 @@ func (x *exchange) interrupted(err error) error {
 		return x.stop(reason)
 	}
 	if left := time.Until(x.until); left > 0 {
-		// The context ended after the child was told to stop.
+		// The context ended after the child was asked to stop.
 		_ = x.c.c.SetReadDeadline(x.until)
 		return nil
 	}

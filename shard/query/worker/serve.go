@@ -213,7 +213,7 @@ func (s *server) handle(conn *net.UnixConn) {
 	}()
 	for j := range jobs {
 		if err := c.run(j); err != nil {
-			break // the server is gone, or does not want the answer
+			break // the server has ended, or does not want the answer
 		}
 	}
 	_ = conn.Close()
@@ -221,8 +221,7 @@ func (s *server) handle(conn *net.UnixConn) {
 	}
 }
 
-// read passes requests on, and cancels them when told, until the connection ends or sends something
-// malformed.
+// read passes on requests, and cancels them on request, until the connection ends or receives malformed data.
 func (c *session) read(r *bufio.Reader, jobs chan<- job) error {
 	for {
 		kind, length, err := readHeader(r)

@@ -40,7 +40,7 @@ type asker struct {
 }
 
 type userRecord struct {
-	// ends are the times of the ends that the user is to blame for, as many as can matter.
+	// ends are the times of the ends that the user caused. Old ones are dropped.
 	ends []time.Time
 	// last is the time of the last end, whichever user caused it.
 	last time.Time

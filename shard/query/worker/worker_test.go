@@ -171,9 +171,10 @@ func TestKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		begin := time.Now()
+		// A query that is sent before the end is noticed would fail in the same way.
+		err := await(t, running, "the query of the killed process")
 		mustAsk(t, w, "SELECT 1")
 		t.Logf("next answer after %v", time.Since(begin))
-		err := await(t, running, "the query of the killed process")
 		wantError(t, err, errs.External, "ended while the query ran", "killed", "send the query again")
 		if errs.From(err).RetryAfter == 0 || errs.From(err).Status() != 503 {
 			t.Errorf("not to be retried: %+v", err)

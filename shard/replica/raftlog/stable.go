@@ -46,12 +46,12 @@ func (s *Log) Get(key []byte) ([]byte, error) {
 	return val, nil
 }
 
-// SetUint64 does what Set does, for a number.
+// SetUint64 is like Set, for a number.
 func (s *Log) SetUint64(key []byte, val uint64) error {
 	return s.Set(key, binary.BigEndian.AppendUint64(nil, val))
 }
 
-// GetUint64 does what Get does, for a number.
+// GetUint64 is like Get, for a number.
 func (s *Log) GetUint64(key []byte) (uint64, error) {
 	val, err := s.Get(key)
 	if err != nil {

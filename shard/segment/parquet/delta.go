@@ -77,7 +77,7 @@ func decodeDelta[T integer](dst []T, src []byte) ([]byte, error) {
 	return decodeDeltaPart(dst, len(dst), src)
 }
 
-// decodeDeltaPart does what decodeDelta does, for the first wanted numbers. The other numbers may
+// decodeDeltaPart is like decodeDelta, for the first wanted numbers. The other numbers may
 // be wrong.
 func decodeDeltaPart[T integer](dst []T, wanted int, src []byte) ([]byte, error) {
 	var head [3]uint64

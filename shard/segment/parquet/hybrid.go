@@ -116,7 +116,7 @@ func appendLevelGroups(dst []byte, bitmap []uint64, from, to int) []byte {
 	return dst
 }
 
-// decodeHybridPart does what decodeHybrid does, for the values after the first skip, a multiple of
+// decodeHybridPart is like decodeHybrid, for the values after the first skip, a multiple of
 // eight. Earlier values stay unchanged, unless they belong to a run that reaches beyond them.
 func decodeHybridPart(dst []uint32, skip int, src []byte, width uint) error {
 	if width > 32 {
@@ -168,7 +168,7 @@ func decodeHybridPart(dst []uint32, skip int, src []byte, width uint) error {
 	return err
 }
 
-// decodeHybridSpans does what decodeHybrid does, for the values in spans, which must ascend and end
+// decodeHybridSpans is like decodeHybrid, for the values in spans, which must ascend and end
 // within dst. All others stay unchanged.
 func decodeHybridSpans(dst []uint32, spans []Span, src []byte, width uint) error {
 	if width > 32 {

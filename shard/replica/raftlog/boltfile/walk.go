@@ -74,7 +74,7 @@ func Walk(path string, visit func(bucket string, key, value []byte) error) error
 	return w.freeList()
 }
 
-// WalkBuckets does what Walk does, for a file that must have exactly the buckets names, in this
+// WalkBuckets is like Walk, for a file that must have exactly the buckets names, in this
 // order. A file without any bucket is valid.
 func WalkBuckets(path string, names []string, visit func(bucket string, key, value []byte) error) error {
 	var have []string
