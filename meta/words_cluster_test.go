@@ -15,7 +15,7 @@ func (a args) number(key string) uint32 {
 	return uint32(n)
 }
 
-// shards returns the ids of an option, with commas.
+// shards returns the ids in an option, which are separated by commas.
 func (a args) shards(key string) (ids []uint32) {
 	for _, s := range strings.FieldsFunc(a.options[key], func(r rune) bool { return r == ',' }) {
 		n, _ := strconv.ParseUint(s, 10, 32)

@@ -30,7 +30,7 @@ const MaxWriteBytes = replica.MaxEntryBytes - 64<<10
 type Config struct {
 	store.Config
 
-	// The raft group.
+	// Settings of the raft group.
 
 	// Incarnation distinguishes the groups of one shard id: it is incremented when the shard is
 	// created again. The default value is 1.
@@ -59,7 +59,7 @@ type Config struct {
 	// block. The default value returns the newest one.
 	ClusterVersion func() uint32
 
-	// The log.
+	// Settings of the log.
 
 	// LogStore, if set, opens the log; see replica.Config.Store.
 	LogStore func() (raftlog.Store, error)
@@ -74,7 +74,7 @@ type Config struct {
 	heartbeat time.Duration
 	trailing  uint64
 
-	// The queue of writes before the log.
+	// Settings of the queue of writes before the log.
 
 	// QueueBytes and QueueWrites limit the queue of writes that wait for the log; further writes
 	// are refused as Busy. The default values are 64 MiB and 4096.

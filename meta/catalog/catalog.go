@@ -232,7 +232,7 @@ func (f *Frozen) Persist(w io.Writer) error {
 
 // Release ends the use of the frozen state. It must be called once.
 func (f *Frozen) Release() {
-	_ = f.tx.Rollback() // a read transaction has nothing to lose
+	_ = f.tx.Rollback() // a read transaction has no changes
 	f.c.mu.RUnlock()
 }
 

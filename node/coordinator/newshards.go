@@ -109,8 +109,8 @@ func cameLater(snap *snapshot.Snapshot, n *metapb.Node) bool {
 	return true
 }
 
-// shardsReduced reports whether a shard is being retired, or was retired since a node joined. Users who reduce the number
-// of shards want no new ones.
+// shardsReduced reports whether a shard is being retired, or was retired since a node joined. Users who reduce the
+// number of shards want no new ones.
 func shardsReduced(snap *snapshot.Snapshot, n *metapb.Node) bool {
 	return slices.ContainsFunc(snap.Operations, func(op *metapb.Operation) bool {
 		return op.Kind == operation.ShardRemove && op.CreatedUnixNano >= n.RegisteredUnixNano &&

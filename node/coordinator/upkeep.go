@@ -22,7 +22,7 @@ func forgetReplaced(snap *snapshot.Snapshot) *act {
 			}) != nil {
 			continue
 		}
-		if heir := snapshot.Heir(snap, n.Node); heir != "" {
+		if heir := snapshot.ReplacedBy(snap, n.Node); heir != "" {
 			return &act{what: fmt.Sprintf("remove node %s: node %s has its name, %s, and its address, %s", id, heir, n.Node.Name,
 				n.Node.RpcAddr), propose: command(snap, func(c *metapb.Command) {
 				c.Op = &metapb.Command_RemoveNode{RemoveNode: &metapb.RemoveNode{NodeId: id}}

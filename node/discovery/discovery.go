@@ -50,8 +50,8 @@ type State interface {
 
 // Book records the addresses of nodes.
 type Book interface {
-	// RecordCaller records what a calling node reports about itself. host is the host from which it calls; it is empty if the
-	// node has proved its identity.
+	// RecordCaller records what a calling node reports about itself. host is the host from which it calls; it is empty if
+	// the node has proved its identity.
 	RecordCaller(host, id, addr string, roles []string)
 	Seen(id, addr string, roles []string)
 	Heard(nodes []*metapb.Node)

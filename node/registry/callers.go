@@ -27,8 +27,8 @@ const (
 // them, they are not recorded.
 const byOthers = "others"
 
-// RecordCaller records that a node called from a host and reported an address. host is empty if the caller has proved its
-// identity.
+// RecordCaller records that a node called from a host and reported an address. host is empty if the caller has proved
+// its identity.
 func (r *Registry) RecordCaller(host, id, addr string, roles []string) {
 	if id == "" || id == r.cfg.NodeID {
 		return

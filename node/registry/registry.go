@@ -1,7 +1,7 @@
 // Package registry contains the addresses of the nodes of a cluster, by id, and the connections to them.
 //
-// It learns addresses from the metadata (Learn), from nodes that answered or called (Seen, RecordCaller), and from the file
-// that it keeps for the next start. Every dial looks the address up again, the newest information first, and the
+// It learns addresses from the metadata (Learn), from nodes that answered or called (Seen, RecordCaller), and from the
+// file that it keeps for the next start. Every dial looks the address up again, the newest information first, and the
 // other side must prove that it is the intended node. So a node may change its address at any time, and another node
 // may take over its old address.
 //
@@ -202,7 +202,7 @@ func (r *Registry) Seen(id, addr string, roles []string) {
 	}
 }
 
-// Heard records the information of another node about third nodes. It ranks below all other information.
+// Heard records addresses of nodes that another node has reported. It ranks below all other information.
 func (r *Registry) Heard(nodes []*metapb.Node) {
 	r.mu.Lock()
 	changed := false

@@ -95,8 +95,8 @@ func Listen(cfg Config) (*Port, error) {
 // Addr returns the address that the port listens on.
 func (p *Port) Addr() net.Addr { return p.listener.Addr() }
 
-// CallsWithoutGreeting returns the listener of calls that start without a greeting. Closing it ends Accept, but does not close
-// the port.
+// CallsWithoutGreeting returns the listener of calls that start without a greeting. Closing it ends Accept, but does
+// not close the port.
 func (p *Port) CallsWithoutGreeting() net.Listener { return p.ungreeted }
 
 // Calls returns the listener of calls of nodes of the cluster, which are accepted after Join. Closing it ends Accept,

@@ -17,7 +17,7 @@ const (
 	lostDirName    = "lost+found"
 )
 
-// Config is which data of tables is kept, where, and for how long.
+// Config configures a Store: which data of tables it keeps, where, and for how long.
 type Config struct {
 	ID uint32
 	// Dir holds everything of the shard: MANIFEST, segments/, raft/, lost+found/. It is created if
@@ -26,7 +26,7 @@ type Config struct {
 	// NodeID is the persistent id of this node.
 	NodeID string
 
-	// Memory, and when it is flushed.
+	// Settings of memory and flushes.
 
 	// FlushBytes is the size of a memtable at which it is flushed. The default value
 	// is 64 MiB.
@@ -52,7 +52,7 @@ type Config struct {
 	// Budget limits the memtables of several shards together. Nil means no such limit.
 	Budget *Budget
 
-	// Segments.
+	// Settings of segments.
 
 	// ShareBytes is the size in memory below which a table's rows are flushed to segments shared
 	// with other tables. The default value is 8 MiB.
@@ -67,7 +67,7 @@ type Config struct {
 	// default, the ttl is the table's option.
 	TTL func(*schema.Table) schema.TTL
 
-	// Time.
+	// Clocks.
 
 	// Now returns the time of the machine's clock; tests set it. The default value is time.Now.
 	Now func() time.Time
@@ -78,9 +78,9 @@ type Config struct {
 	// see clock.go.
 	Seen time.Time
 
-	// The machine.
+	// Files and disk space.
 
-	// FS is the file system of the manifest and the segments. The log is on the real one. The
+	// FS is the file system of the manifest and the segments. The log always uses the real file system. The
 	// default value is vfs.OS.
 	FS vfs.FS
 	// Space returns how much space is free on the disk. It is called for every write. The default

@@ -88,7 +88,7 @@ type overload struct {
 	sending        sync.WaitGroup
 	watching       sync.WaitGroup
 	done           chan struct{}
-	rss            int64 // highest, of the server and its children
+	rss            int64 // the maximum of the server and its children
 	mu             sync.Mutex
 	refused        map[string]int // how often, by status and text
 }

@@ -52,10 +52,10 @@ func (snap *Snapshot) Emptied(id string) bool {
 		!slices.ContainsFunc(snap.Status.Shards, func(s *metapb.Shard) bool { return slices.Contains(s.Replicas, id) })
 }
 
-// Heir returns a node that answers, was registered after n, and has the same name and address: it
+// ReplacedBy returns a node that answers, was registered after n, and has the same name and address: it
 // was started in place of n with an empty data folder. It returns an empty text if there is no such
 // node.
-func Heir(snap *Snapshot, n *metapb.Node) string {
+func ReplacedBy(snap *Snapshot, n *metapb.Node) string {
 	for _, status := range snap.Status.Nodes {
 		other := status.GetNode()
 		same := other.GetName() == n.GetName() && other.GetRpcAddr() == n.GetRpcAddr() && n.GetRpcAddr() != ""

@@ -75,7 +75,7 @@ func (d *diagnosis) absentNode(n *metapb.NodeStatus) {
 			snapshot.Round(snap.SilentFor(id)))
 		return
 	}
-	if heir := snapshot.Heir(snap, n.Node); heir != "" && replicas == 0 && !snap.Member(id).GetVoter() {
+	if heir := snapshot.ReplacedBy(snap, n.Node); heir != "" && replicas == 0 && !snap.Member(id).GetVoter() {
 		d.add(info, "nothing: it is removed in a moment",
 			"node %s does not answer and has no replicas; node %s has replaced it, with its name and address", id, heir)
 		return

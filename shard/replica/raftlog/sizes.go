@@ -19,7 +19,7 @@ type sizes struct {
 
 type mark struct {
 	index uint64 // last entry of the mark
-	end   int64  // bytes added up to this entry
+	end   int64  // bytes of all entries up to this one
 }
 
 const markBytes = 64 << 10

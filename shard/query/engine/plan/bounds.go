@@ -320,7 +320,8 @@ func (p *Plan) alikeIn(s *Source, i int, index *schema.Column, divided int) (out
 	return p.alikeGroups(part, i, f, divider)
 }
 
-// alikeGroups returns the row groups of a segment that are alike, and the runs of others by divider.
+// alikeGroups returns the row groups of a segment whose rows are alike. divider divides other row groups into runs of
+// alike rows.
 func (p *Plan) alikeGroups(part *Part, i int, f *segment.Filters, divider *border) (out []alikeRows) {
 	field, timeType := divider.field, divider.timeType
 	factor, total, may, counted := FileFactor(timeType), int64(0), int64(0), int64(0)

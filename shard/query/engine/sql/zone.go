@@ -19,7 +19,7 @@ import (
 var timeText = regexp.MustCompile(
 	`^\s*(\d{4}-\d{1,2}-\d{1,2}(?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)?)\s*([+-]\d{2}(?::?\d{2})?)?\s*$`)
 
-// timeLayouts are the formats of such texts, without the offset.
+// timeLayouts are the formats of texts of times, without the offset.
 var timeLayouts = []string{
 	"2006-1-2 15:04:05.999999999", "2006-1-2T15:04:05.999999999", "2006-1-2 15:04",
 	"2006-1-2T15:04", "2006-1-2",
