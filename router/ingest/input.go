@@ -109,6 +109,9 @@ func (s *Sink) JSON(doc []byte) error {
 		return s.malformed(doc, errNotUTF8)
 	}
 	err := s.run.ScanLine(doc)
+	if err == nil {
+		return nil // errors.As would allocate for each record
+	}
 	if e := (*jsonscan.Error)(nil); errors.As(err, &e) {
 		return s.malformed(doc, errs.New(errs.InvalidArguments, "the record is not valid JSON: %s at column %d",
 			e.Message(), e.Offset+1))
