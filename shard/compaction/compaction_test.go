@@ -274,8 +274,8 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// TestLargeRows merges rows of which most are short and some are a million times as long. The
-// memory in use must be limited by bytes.
+// TestLargeRows merges rows, most of them short and some a million times as long. The memory in use must be limited
+// by bytes.
 func TestLargeRows(t *testing.T) {
 	cfg := segment.Config{FS: vfs.OS, Dir: t.TempDir()}
 	id := uint64(0)

@@ -36,8 +36,8 @@ type copyDef struct {
 	proto   *schemapb.Table
 }
 
-// newCopyDef returns the definition of t's copy. Its rows go through the log even if the table's
-// rows do not: they are on disk here, and must be on disk there before they are removed here.
+// newCopyDef returns the definition of t's copy. Its rows go through the log even if the table's rows do not, because
+// they must be on the disk of the target before they are removed from this shard.
 func newCopyDef(t *schema.Table, h *schema.Handoff) *copyDef {
 	of := *t
 	of.Handoff = h

@@ -178,7 +178,7 @@ func (m *merger) isDeleted(r segment.RowRef) bool {
 
 // join joins several rows of one identity into one. The last of them is not a deletion.
 func (m *merger) join(rows []segment.RowRef) segment.RowRef {
-	// Only values from the latest marked row on count. A deletion has no values.
+	// Only values since the latest marked row count. A deletion has no values.
 	begins, after := false, false // begins: at a marked row; after: after a deletion
 	for i := len(rows) - 1; i >= 0 && !begins; i-- {
 		if after, begins = m.mark(rows[i]); begins {

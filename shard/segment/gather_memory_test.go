@@ -14,7 +14,7 @@ import (
 // memory of the first, although each file tries a dictionary first.
 func TestLongTextsAreGatheredInPlace(t *testing.T) {
 	const rows, size = 5000, 1000
-	const shorter = 100 // by which the last text is shorter at first
+	const shorter = 100 // the number of bytes that the last text lacks at first
 	v := &column.View{Type: schema.String, Encoding: column.Plain, Rows: rows, Data: make([]byte, rows*size)}
 	for i := range rows {
 		v.Offsets = binary.LittleEndian.AppendUint32(v.Offsets, uint32(i*size))

@@ -159,8 +159,8 @@ const (
 	heavyChunkBytes = 1 << 20
 )
 
-// bound returns how many of the next n rows go into one batch. The size of a page is limited, but
-// the size of a row group hardly, so only pages show how large the next rows are.
+// bound returns how many of the next n rows go into one batch. A row group may be large, but the size of a page is
+// limited, so it looks at the pages to learn how large the next rows are.
 func (r *Reader) bound(n int) (int, error) {
 	for _, c := range r.cols {
 		if !c.heavy {

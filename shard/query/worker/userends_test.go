@@ -304,9 +304,9 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestOffendersBounded checks that the number of remembered users is limited, and that none is
+// TestUserEndsBounded checks that the number of remembered users is limited, and that none is
 // remembered twice.
-func TestOffendersBounded(t *testing.T) {
+func TestUserEndsBounded(t *testing.T) {
 	w := openWorker(t)
 	for i := range 3 * maxUserRecords {
 		w.userEnds.recordEnd(fmt.Sprint("user ", i), true)

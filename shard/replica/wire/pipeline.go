@@ -43,8 +43,8 @@ const (
 	// repeatAfter is the time after the last append at which an append without news is sent
 	// nevertheless.
 	repeatAfter = time.Second
-	// idleAfter is the pause after which an append that raft asks for counts as an append by
-	// CommitTimeout: nothing was written during the pause.
+	// idleAfter is the minimum pause before an append for which the append counts as periodic (CommitTimeout): nothing
+	// was written during the pause.
 	idleAfter = 300 * time.Millisecond
 )
 

@@ -136,8 +136,8 @@ func (w *Writer) BeginGroup(rows int) {
 	})
 }
 
-// WriteColumn writes the next column of the row group. It may change the values. The caller may
-// change them when it has returned.
+// WriteColumn writes the next column of the row group. It may modify v. When it has returned, the caller may reuse
+// v.
 func (w *Writer) WriteColumn(v *Values) error {
 	g := &w.groups[len(w.groups)-1]
 	c := &w.columns[len(g.Columns)]

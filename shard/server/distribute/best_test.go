@@ -118,7 +118,7 @@ func TestBestGroupsProveTheAnswer(t *testing.T) {
 	}
 }
 
-// TestGroupsWithoutUniqueTexts checks that nothing is proved for groups that are doubles.
+// TestGroupsWithoutUniqueTexts checks that provesBest returns false if the groups are doubles.
 func TestGroupsWithoutUniqueTexts(t *testing.T) {
 	t.Parallel()
 	schema := arrow.NewSchema([]arrow.Field{

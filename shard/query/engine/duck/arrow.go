@@ -162,7 +162,7 @@ func (s *stream) setSchema(p *Prepared) error {
 	return nil
 }
 
-// takeError converts an error of a DuckDB call to a Go error, nil if there is none, and frees it.
+// takeError converts an error of a DuckDB call to a Go error and frees it. It returns nil if there is no error.
 func takeError(handle C.duckdb_handle) error {
 	data := duckdb.ErrorData{Ptr: unsafe.Pointer(handle)}
 	if data.Ptr == nil {

@@ -38,8 +38,8 @@ func (b *border) close() {
 	}
 }
 
-// divide returns all rows of a row group as runs that are alike, some of which may not matter. It
-// returns nil if that is not possible. The engine reports a damaged file when it reads it.
+// divide returns all rows of a row group as runs of alike rows. Some runs may not matter to the statement. It returns
+// nil if the row group cannot be divided. The engine reports a damaged file when it reads it.
 func (b *border) divide(g int) (out []alikeRows) {
 	if b.most--; b.most < 0 {
 		return nil
@@ -109,7 +109,7 @@ func (b *border) dividePage(out []alikeRows, g int, page segment.Run) []alikeRow
 	return out
 }
 
-// add adds a run to the one before, if both are alike.
+// add adds a run, or extends the previous run if both are alike.
 func (b *border) add(out []alikeRows, g int, run segment.Run, lo, hi int64, matters bool) []alikeRows {
 	first := b.filters.Groups[g].First + int64(run.First)
 	u := alikeRows{

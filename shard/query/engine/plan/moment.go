@@ -357,7 +357,7 @@ func truncation(v any) (int64, bool) {
 	return u.Hi, ok
 }
 
-// number returns the bounds of a literal number times unit.
+// number returns the span of a literal number, multiplied by unit.
 func number(v any, unit int64) (Span, bool) {
 	n, _ := v.(sql.Node)
 	if sql.Text(n, "class") == "FUNCTION" && sql.Text(n, "function_name") == "-" {

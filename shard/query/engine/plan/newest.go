@@ -272,8 +272,7 @@ func (q *newest) sort(units []unit) {
 	})
 }
 
-// sooner reports whether an attempt that ends at moment a reads less than one that ends at moment
-// b.
+// sooner reports whether an attempt that ends at the moment at reads less than one that ends at than.
 func (q *newest) sooner(at, than int64) bool {
 	if q.Oldest {
 		return at < than

@@ -29,7 +29,7 @@ type Plan struct {
 	// onlyTimes means that the conditions test nothing else.
 	borders   []indistinct
 	onlyTimes bool
-	// timesOnly means that the statement reads only the time index, in the ways that reads lists.
+	// timesOnly means that the statement reads only the time index, and only for the uses in reads.
 	timesOnly bool
 	reads     []indistinct
 	// Pruned counts what was excluded, for EXPLAIN ANALYZE.

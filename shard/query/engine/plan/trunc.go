@@ -103,7 +103,7 @@ func (c *truncCall) Edits() []sql.Edit {
 	return []sql.Edit{name, argument}
 }
 
-// Restore puts the client's call back in place of ours in the name of a column.
+// Restore replaces our call in the name of a column with the client's call.
 func (c *truncCall) Restore(name string) string {
 	return strings.ReplaceAll(name, fmt.Sprintf("cordwood_trunc(%d, ",
 		c.microseconds), "date_trunc("+sql.QuoteText(c.literal)+", ")

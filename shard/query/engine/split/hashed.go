@@ -16,8 +16,8 @@ type Hashed struct {
 	// Hashes returns the hash of each distinct value of a node, and Probe. Probe differs between engines that hash in
 	// different ways.
 	Hashes string
-	// Before and After are the text around a list of hashes in the statement for the distinct values that have these
-	// hashes, each behind its hash.
+	// Before and After enclose a list of hashes. The resulting statement returns the distinct values with these hashes,
+	// each after its hash.
 	Before, After string
 	// Final computes the answer from one row with the number of values, in NumberColumn. Worker is
 	// the statement that would return this row for all rows.
