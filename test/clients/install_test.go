@@ -14,14 +14,14 @@ type installed struct {
 	why  string // why they are not available
 }
 
-var node, python, golang, rust, java, otelcolBuild, telegrafBuild, logcliBuild installed
+var node, python, golang, rust, java, otelcolBuild, telegrafBuild installed
 
 // need runs the commands in a folder, once. It skips the test if they fail because a program or the network is missing.
 func (i *installed) need(t *testing.T, dir string, commands ...string) {
 	t.Helper()
 	i.once.Do(func() {
 		for _, c := range commands {
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 			cmd := exec.CommandContext(ctx, "sh", "-c", c)
 			cmd.Dir = dir
 			out, err := cmd.CombinedOutput()
