@@ -92,11 +92,8 @@ func (e *evaluator) eval(m logql.Metric) (series.Value, error) {
 		if err != nil {
 			return v, err
 		}
-		out, ok := series.Replace(m, v.Series)
-		if !ok {
-			return v, errs.New(errs.InvalidArguments, "label_replace makes two series with the same labels")
-		}
-		return series.Value{Series: out}, nil
+		out, err := series.Replace(m, v.Series)
+		return series.Value{Series: out}, err
 	case *logql.Binary:
 		l, err := e.eval(m.L)
 		if err != nil {

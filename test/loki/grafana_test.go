@@ -73,6 +73,34 @@ var recorded = []struct{ path, params, want string }{
 		`"resultType":"vector","result":[{"metric":{"app":"a`,
 	},
 	{"query", "query=1%2B1", `"resultType":"scalar","result":[`},
+	// An alert, a variable of a dashboard, and the tabs of Logs Drilldown.
+	{
+		"query", "query=sum(count_over_time({app=`web`} |= `\"level\":\"error\"` [5m])) > 5&time=END",
+		`"resultType":"vector","result":[{"metric":{},"value":[`,
+	},
+	{"label/app/values", "start=START&end=END&query={table=`loki_logs`, app=~`w.*`}", `["web"]`},
+	{
+		"query_range", "query=sum(count_over_time({service_name=`web`, app != ``} | detected_level != `` [10s])) by (app)" +
+			"&start=START&end=END&step=10000ms", `{"metric":{"app":"web"},"values":[[`,
+	},
+	{
+		"query_range", "query=sum by (took) (count_over_time({service_name=`api`} | json | logfmt | drop __error__, " +
+			"__error_details__ | took!=`` [10s]))&start=START&end=END&step=10000ms", `{"metric":{"took":"3.5ms"},"values":[[`,
+	},
+	{
+		"query_range", "query={service_name=`web`} | json status=\"status\", level=\"level\" | drop __error__, " +
+			"__error_details__ | status=`500`&start=START&end=END&limit=2", `"parsed":{"level":"`,
+	},
+	{"query_range", "query={__aggregated_metric__=`web`}&start=START&end=END", `"result":[]`},
+	{
+		"query_range", "query=sum by (service_name) (sum_over_time({__aggregated_metric__=~`.%2B`} | logfmt " +
+			"| unwrap bytes(bytes) | __error__=`` [10s]))&start=START&end=END&step=10000ms", `"result":[]`,
+	},
+	{"index/volume", "query={service_name=~`(?i).*we.*`}&start=START&end=END&targetLabels=service_name", `"web"`},
+	{
+		"detected_fields", "query={service_name=`web`} | json | logfmt | drop __error__, __error_details__&start=START" +
+			"&end=END&limit=2", `"limit":2`,
+	},
 }
 
 // TestGrafana sends Grafana's requests with Grafana's headers.

@@ -131,6 +131,10 @@ func next(query string, at int) (token, int, error) {
 			return token{kind: sign, value: s}, len(s), nil
 		}
 	}
+	if rest[0] == '$' {
+		return token{}, 0, syntaxError(query, at, "unexpected '$': Grafana replaces variables such as $__auto; elsewhere, "+
+			"write the value, such as 5m")
+	}
 	r, _ := utf8.DecodeRuneInString(rest)
 	return token{}, 0, syntaxError(query, at, "unexpected %q", r)
 }

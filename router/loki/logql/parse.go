@@ -35,6 +35,10 @@ func Parse(query string) (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.is("[") {
+		return nil, syntaxError(p.query, p.peek().at, "unexpected \"[\": a range is only allowed in an aggregation, such as "+
+			"count_over_time({…} [5m])")
+	}
 	if p.peek().kind != end {
 		return nil, p.unexpected("an operator, or the end of the query")
 	}
@@ -157,7 +161,10 @@ func (p *parser) name(what string) (string, error) {
 }
 
 func (p *parser) text(what string) (string, error) {
-	if p.peek().kind != text {
+	if t := p.peek(); t.kind != text {
+		if t.kind == name {
+			what += " in quotes, such as " + strconv.Quote(clip(t.value))
+		}
 		return "", p.unexpected(what)
 	}
 	return p.take().value, nil

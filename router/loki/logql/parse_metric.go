@@ -187,6 +187,9 @@ func (p *parser) operand() (Metric, error) {
 		of, err := p.inBrackets()
 		return &Sort{Desc: t.value == "sort_desc", Of: of}, err
 	}
+	if next := p.after(1); next.kind == sign && comparison(next.value) {
+		return nil, syntaxError(p.query, t.at, "unexpected %s: write a selector in braces, such as {app=\"web\"}", t)
+	}
 	return nil, syntaxError(p.query, t.at, "unexpected %s: there is no such function", t)
 }
 

@@ -311,6 +311,10 @@ func (p *parser) condition() (Cond, error) {
 	if p.after(1).kind == name && p.after(1).value == "ip" && p.after(2).value == "(" {
 		return nil, unsupported(p.query, p.after(1).at, "ip(…); use a regular expression, such as addr=~`10\\.0\\..*`")
 	}
+	if p.after(1).kind == text && !p.is("=", "!=", "=~", "!~") {
+		return nil, syntaxError(p.query, p.peek().at, "unexpected %s: a string is compared by =, !=, =~ or !~; write a "+
+			"number without quotes", p.peek())
+	}
 	if p.after(1).kind == text {
 		m, err := p.matcher(label)
 		if err != nil {

@@ -93,9 +93,16 @@ func TestErrors(t *testing.T) {
 		`topk(0, vector(1))`:         "invalid parameter topk(0",
 		`vector(1) + bool vector(1)`: "unexpected bool",
 		`label_replace(vector(1), "1a", "", "", "")`: "invalid destination label",
-		`{a="b"} "x"`:       "expecting an operator, or the end of the query",
-		`{a="b}`:            "the string is not terminated",
-		`{a="b"} | x > "y"`: "expecting =, !=",
+		`{a="b"} "x"`:                "expecting an operator, or the end of the query",
+		`{a="b}`:                     "the string is not terminated",
+		`{a="b"} | x > "y"`:          "write a number without quotes",
+		`{a="b"} |= error`:           `expecting a string in quotes, such as "error"`,
+		`{a=b}`:                      `expecting a string in quotes, such as "b"`,
+		`a="b"`:                      "write a selector in braces",
+		`{a="b"}[5m]`:                "a range is only allowed in an aggregation",
+		`{a="b"} | json [5m]`:        "a range is only allowed in an aggregation",
+		`rate({a="b"}[$__interval])`: "Grafana replaces variables such as $__auto",
+		`rate({a="b"} | json [$x])`:  "write the value, such as 5m",
 	} {
 		_, err := Parse(in)
 		if err == nil || !strings.Contains(err.Error(), want) {

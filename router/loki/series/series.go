@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"cordwood/proto/errs"
 	"cordwood/router/loki/logql"
 )
 
@@ -195,13 +196,27 @@ func SortByValue(in []*Series, desc bool) []*Series {
 	return in
 }
 
-// Replace sets a label of series by label_replace. It returns false if two series get the same labels.
-func Replace(l *logql.LabelReplace, in []*Series) ([]*Series, bool) {
+// The limits of label_replace, in bytes: of the label of a series, and of the labels of all series. One label_replace
+// can repeat the label that another one has set.
+const (
+	maxReplaced    = 1 << 20
+	maxReplacedAll = 64 << 20
+)
+
+// Replace sets a label of series by label_replace. It returns an error if two series get the same labels, or if the
+// labels become too large.
+func Replace(l *logql.LabelReplace, in []*Series) ([]*Series, error) {
 	seen := map[string]bool{}
 	out := make([]*Series, len(in))
+	references, all := strings.Count(l.Replacement, "$"), 0
 	for i, s := range in {
 		labels := maps.Clone(s.Labels)
 		if m := l.Re.FindStringSubmatchIndex(labels[l.Src]); m != nil {
+			most := len(l.Replacement) + references*len(labels[l.Src])
+			if all += most; most > maxReplaced || all > maxReplacedAll {
+				return nil, errs.New(errs.InvalidArguments, "label_replace may make labels %q of more than %d KiB for a series, "+
+					"or %d MiB for all series: use a shorter replacement", l.Dst, maxReplaced>>10, maxReplacedAll>>20)
+			}
 			value := string(l.Re.ExpandString(nil, l.Replacement, labels[l.Src], m))
 			if labels[l.Dst] = value; value == "" {
 				delete(labels, l.Dst)
@@ -209,10 +224,10 @@ func Replace(l *logql.LabelReplace, in []*Series) ([]*Series, bool) {
 		}
 		key := Key(labels)
 		if seen[key] {
-			return nil, false
+			return nil, errs.New(errs.InvalidArguments, "label_replace makes two series with the same labels")
 		}
 		seen[key] = true
 		out[i] = &Series{Labels: labels, Values: s.Values, Has: s.Has}
 	}
-	return out, true
+	return out, nil
 }

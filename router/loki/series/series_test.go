@@ -41,10 +41,10 @@ func eval(m logql.Metric) (Value, error) {
 		return Value{Series: Aggregate(m, in.Series, 2)}, err
 	case *logql.LabelReplace:
 		in, err := eval(m.Of)
-		out, ok := Replace(m, in.Series)
-		if !ok {
-			err = fmt.Errorf("duplicates")
+		if err != nil {
+			return in, err
 		}
+		out, err := Replace(m, in.Series)
 		return Value{Series: out}, err
 	case *logql.Binary:
 		l, err := eval(m.L)
