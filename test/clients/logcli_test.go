@@ -27,8 +27,8 @@ type logcli struct {
 	env     []string
 }
 
-// findLogcli returns the path of logcli. Without logcli the test is skipped: its module is under the AGPL, so the tests do
-// not build it.
+// findLogcli returns the path of logcli. Without logcli the test is skipped: its module is under the AGPL, so the tests
+// do not build it.
 func findLogcli(t *testing.T) string {
 	t.Helper()
 	program, err := exec.LookPath("logcli")
