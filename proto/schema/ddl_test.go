@@ -108,6 +108,10 @@ func TestParseType(t *testing.T) {
 		"timestamp_s": TimestampSecond, "TIMESTAMP_MS": TimestampMillisecond, "timestamp_us": TimestampMicrosecond,
 		"timestamp_ns":         TimestampNanosecond,
 		"TIMESTAMP_NANOSECOND": TimestampNanosecond,
+		"timestamptz":          TimestampMicrosecond, "TIMESTAMP  WITH TIME ZONE": TimestampMicrosecond,
+		"timestamp without time zone": TimestampMicrosecond, "TIMESTAMP(3) WITH TIME ZONE": TimestampMillisecond,
+		"timestamptz(9)": TimestampNanosecond, "TIMESTAMP(0) WITHOUT TIME ZONE": TimestampSecond,
+		"FLOAT(53)": Float64, "float(24)": Float32, "uuid": String, "jsonb": JSON, "character varying(10)": String,
 	} {
 		if got, err := ParseType(name); err != nil || got != want {
 			t.Errorf("%s: got %s, %v; want %s", name, got, err, want)
@@ -115,7 +119,9 @@ func TestParseType(t *testing.T) {
 	}
 	for _, name := range []string{
 		"", "decimal", "INVALID", "timestamp(4)", "timestamp()", "timestamp(9", "varchar(x)",
-		"varchar(1) x", "int(11)", "bigint(3)unsigned", "(3)", "timestamp(-3)",
+		"varchar(1) x", "int(11)", "bigint(3)unsigned", "varchar(9) with time zone",
+		"timestamp(4) with time zone", "float(100)",
+		"timestamp with time", "timestamp(6) with", "(3)", "timestamp(-3)",
 	} {
 		if got, err := ParseType(name); err == nil || got != Invalid || errs.CodeOf(err) != errs.InvalidSyntax {
 			t.Errorf("%s: got %s, %v; want an error of code 2000", name, got, err)

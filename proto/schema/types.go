@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"strconv"
 	"strings"
 
 	"cordwood/proto/errs"
@@ -29,7 +30,7 @@ var sqlTypes = map[string]Type{
 	"STRING": String, "TEXT": String, "VARCHAR": String, "CHAR": String, "CHARACTER VARYING": String,
 	"TINYTEXT": String, "MEDIUMTEXT": String, "LONGTEXT": String,
 	"BINARY": Binary, "VARBINARY": Binary, "BLOB": Binary, "BYTEA": Binary,
-	"JSON": JSON,
+	"JSON": JSON, "JSONB": JSON, "UUID": String,
 
 	"TIMESTAMP":    TimestampMillisecond,
 	"TIMESTAMP(0)": TimestampSecond, "TIMESTAMP_S": TimestampSecond, "TIMESTAMP_SEC": TimestampSecond,
@@ -40,14 +41,17 @@ var sqlTypes = map[string]Type{
 	"TIMESTAMPMICROSECOND": TimestampMicrosecond, "TIMESTAMP_MICROSECOND": TimestampMicrosecond,
 	"TIMESTAMP(9)": TimestampNanosecond, "TIMESTAMP_NS": TimestampNanosecond,
 	"TIMESTAMPNANOSECOND": TimestampNanosecond, "TIMESTAMP_NANOSECOND": TimestampNanosecond,
+	"TIMESTAMPTZ": TimestampMicrosecond, "TIMESTAMP WITH TIME ZONE": TimestampMicrosecond,
+	"TIMESTAMP WITHOUT TIME ZONE": TimestampMicrosecond,
 }
 
 // ParseType returns the type for a name in a statement or in one of our answers, in any case:
 // `BIGINT`, `Int64`, `varchar(20)`, `TIMESTAMP (9)`. The length of a character or binary type is
 // accepted and ignored.
 //
-// INT8 has 8 bits, and TIMESTAMP without a precision is TIMESTAMP(3). The error has code
-// InvalidSyntax.
+// INT8 has 8 bits, and TIMESTAMP without a precision is TIMESTAMP(3). TIMESTAMP WITH TIME ZONE and
+// WITHOUT TIME ZONE have microseconds, as in PostgreSQL, and are in UTC like all times. The error
+// has code InvalidSyntax.
 func ParseType(text string) (Type, error) {
 	name := strings.Join(strings.Fields(strings.ToUpper(text)), " ")
 	base, length, found := strings.Cut(name, "(")
@@ -55,11 +59,18 @@ func ParseType(text string) (Type, error) {
 		base = strings.TrimSpace(base)
 		length, rest, closed := strings.Cut(length, ")")
 		length = strings.TrimSpace(length)
+		if zone := strings.TrimSpace(rest); base == "TIMESTAMP" && (zone == "WITH TIME ZONE" || zone == "WITHOUT TIME ZONE") {
+			rest = ""
+		}
 		switch t := sqlTypes[base]; {
 		case !closed || strings.TrimSpace(rest) != "" || length == "" || leading(length, isDigit) != len(length):
 			return Invalid, typeError(text)
 		case t == String || t == Binary:
 			return t, nil
+		case base == "FLOAT" && len(length) <= 2:
+			return floatOf(length), nil
+		case base == "TIMESTAMPTZ":
+			base = "TIMESTAMP"
 		}
 		name = base + "(" + length + ")"
 	}
@@ -67,6 +78,14 @@ func ParseType(text string) (Type, error) {
 		return t, nil
 	}
 	return Invalid, typeError(text)
+}
+
+// floatOf returns the type FLOAT(bits): DOUBLE if FLOAT has too few bits.
+func floatOf(bits string) Type {
+	if n, err := strconv.Atoi(bits); err == nil && n > 24 {
+		return Float64
+	}
+	return Float32
 }
 
 func typeError(text string) error {

@@ -407,6 +407,9 @@ func (c *conn) placed(err error, cmd *command, text string) error {
 	if errs.CodeOf(err) == errs.Unknown && !errors.As(err, new(*Error)) {
 		return e
 	}
+	if errs.CodeOf(err) == errs.InvalidArguments && (cmd.verb == "CREATE" || cmd.verb == "ALTER") {
+		e.State = "42P16" // the definition is invalid, and the words in it do not matter
+	}
 	r, rerr := c.rewritten(text)
 	if rerr != nil {
 		return e

@@ -153,10 +153,13 @@ func (c *conn) runParsed(cmd *command, st statement.Statement) (*outcome, error)
 		}
 		c.session.stored = true
 	}
-	if insert, ok := st.(*statement.Insert); ok {
-		if err := c.readBytes(insert); err != nil {
+	switch st := st.(type) {
+	case *statement.Insert:
+		if err := c.readBytes(st); err != nil {
 			return nil, err
 		}
+	case *statement.CreateTable:
+		c.chooseTimeIndex(st)
 	}
 	req := c.request()
 	req.Statements, req.Texts = []statement.Statement{st}, []string{cmd.text}

@@ -110,6 +110,8 @@ func tables() []*Table {
 		define("pg_db_role_setting", 2964, "setdatabase:o setrole:o setconfig:t[]", nil),
 		define("pg_shdescription", 2396, "objoid:o classoid:o description:t", nil),
 		define("pg_seclabel", 3596, "objoid:o classoid:o objsubid:i provider:t label:t", nil),
+		define("pg_default_acl", 826, "oid:o defaclrole:o defaclnamespace:o defaclobjtype:c defaclacl:t[]", nil),
+		define("pg_largeobject_metadata", 2995, "oid:o lomowner:o lomacl:t[]", nil),
 		define("pg_depend", 2608, "classid:o objid:o objsubid:i refclassid:o refobjid:o refobjsubid:i deptype:c", nil),
 		define("pg_shdepend", 1214, "dbid:o classid:o objid:o objsubid:i refclassid:o refobjid:o deptype:c", nil),
 		define("pg_publication", 6104, "oid:o pubname:n pubowner:o puballtables:b pubinsert:b pubupdate:b pubdelete:b "+

@@ -115,19 +115,7 @@ func (p *parser) columnType() string {
 	var b strings.Builder
 	b.WriteString(p.tok.val)
 	p.advance()
-	if p.acceptSym("(") {
-		b.WriteByte('(')
-		for p.tok.kind == number {
-			b.WriteString(p.tok.val)
-			p.advance()
-			if !p.acceptSym(",") {
-				break
-			}
-			b.WriteByte(',')
-		}
-		p.expectSym(")")
-		b.WriteByte(')')
-	}
+	p.typeLength(&b)
 	for p.tok.kind == word {
 		w := strings.ToUpper(p.tok.val)
 		zone := w == "TIME" && p.peek().is("ZONE")
@@ -136,6 +124,27 @@ func (p *parser) columnType() string {
 		}
 		b.WriteString(" " + w)
 		p.advance()
+		if w == "VARYING" {
+			p.typeLength(&b)
+		}
 	}
 	return b.String()
+}
+
+// typeLength parses the numbers in brackets after the name of a type, if there are any.
+func (p *parser) typeLength(b *strings.Builder) {
+	if !p.acceptSym("(") {
+		return
+	}
+	b.WriteByte('(')
+	for p.tok.kind == number {
+		b.WriteString(p.tok.val)
+		p.advance()
+		if !p.acceptSym(",") {
+			break
+		}
+		b.WriteByte(',')
+	}
+	p.expectSym(")")
+	b.WriteByte(')')
 }

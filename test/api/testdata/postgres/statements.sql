@@ -1,6 +1,7 @@
 -- Statements that clients of PostgreSQL send on their own, as they were recorded with PostgreSQL 15: the number, the
 -- client, what it was asked for, and the values of parameters. An entry ends with a line of two semicolons. From @201 on
--- they are what tools send, with the macros of Grafana filled in, over the same tables.
+-- they were not recorded: they were written after what these tools are known to send, with the macros of Grafana filled
+-- in, over the same tables. Their expected columns come from PostgreSQL 15, too.
 
 -- @1 psql 15.18 | \l
 SELECT d.datname as "Name",
