@@ -220,6 +220,33 @@ func TestKeptSlidingHour(t *testing.T) {
 	}
 }
 
+// TestKeptMovingRange checks that a statement on one node whose range moves is a repeated one, although its
+// text is another one each time.
+func TestKeptMovingRange(t *testing.T) {
+	dir := t.TempDir()
+	e := openKeeping(t, dir)
+	columns := cols("ts:TimestampMillisecond", "host:String")
+	var parts []any
+	for i := range 10 {
+		var rows [][]any
+		for j := range 60 {
+			rows = append(rows, []any{(i*60 + j) * 1000, fmt.Sprint("host-", j%3)})
+		}
+		parts = append(parts, fileOf(t, dir, 20, columns, rows...))
+	}
+	tab := table("logs", columns, parts...)
+	for i := range 10 {
+		sql := fmt.Sprintf("SELECT host, count(*) AS c FROM logs WHERE ts >= '1970-01-01 00:00:%02d' GROUP BY host "+
+			"ORDER BY host", i+10)
+		if got, want := mustQuery(t, e, sql, tab), mustQuery(t, openEngine(t, dir), sql, tab); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", sql, got, want)
+		}
+	}
+	if s := e.parts.Stats(); s.Hits < 6*9 {
+		t.Errorf("%+v", s)
+	}
+}
+
 // TestKeptLarge checks that partial results with as many groups as rows are not kept, and that the
 // statement is answered nevertheless.
 func TestKeptLarge(t *testing.T) {
