@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// maxStatement bounds the text of a statement in a line, in bytes.
+	// maxStatement limits the text of a statement in a line, in bytes.
 	maxStatement = 4 << 10
-	// maxMessage bounds the text of an error in a line, in bytes.
+	// maxMessage limits the length of an error in a line, in bytes.
 	maxMessage = 1 << 10
 )
 

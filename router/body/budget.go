@@ -33,7 +33,7 @@ var (
 	errSlow = errors.New("too slow while memory is short")
 )
 
-// budget counts the bytes of all bodies in flight and bounds them.
+// budget counts the bytes of all bodies in flight and limits them.
 //
 // A body reserves its announced length before its first byte is read, if that much is free, so that most bodies
 // whose reading has begun can be completed. While another body waits, a body keeps only the memory that it has

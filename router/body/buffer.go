@@ -12,10 +12,10 @@ const (
 	minBufferBits = 12
 	maxBufferBits = 23
 
-	// maxFirstBuffer bounds the memory that each body may have because of its Content-Length, since thousands of clients
-	// may announce much and send almost nothing. Together with the bytes after a body it is a power of two.
+	// maxFirstBuffer limits the memory that each body may have because of its Content-Length, since thousands of
+	// clients may announce much and send almost nothing. Together with the bytes after a body it is a power of two.
 	maxFirstBuffer = 64<<10 - 1 - Pad
-	// maxAhead bounds the memory of all bodies together that get a buffer of their Content-Length at once.
+	// maxAhead limits the memory of all bodies together that get a buffer of their Content-Length at once.
 	maxAhead = 64 << 20
 )
 

@@ -28,7 +28,7 @@ const (
 	encZstd
 )
 
-// maxEncodings bounds the encodings that are applied one after the other.
+// maxEncodings limits the number of encodings that are applied one after the other.
 const maxEncodings = 3
 
 // maxZstdWindow is the window that RFC 9659 allows for zstd as a content encoding.
@@ -71,7 +71,7 @@ type transportError struct{ err error }
 func (e *transportError) Error() string { return e.err.Error() }
 func (e *transportError) Unwrap() error { return e.err }
 
-// source reads the compressed body and bounds its length.
+// source reads the compressed body and limits its length.
 type source struct {
 	r    io.Reader
 	left int64 // bytes that may still be read; negative: no limit

@@ -59,8 +59,8 @@ func errSlowPace() *errs.Error {
 		WithStatus(http.StatusRequestTimeout)
 }
 
-// Bound bounds how long the body of a request that arrived at start may take, whether a handler reads it or
-// net/http discards it before the answer.
+// Bound limits how long the body of a request that arrived at start may take, whether a handler reads it or net/http
+// discards it before the answer.
 func (r *Reader) Bound(w http.ResponseWriter, req *http.Request, start time.Time) {
 	if req.Body != nil && req.Body != http.NoBody {
 		// Some connections have no deadlines.

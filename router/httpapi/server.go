@@ -116,27 +116,28 @@ type Config struct {
 	// origin is allowed.
 	Browsers *browser.Rules
 
-	// Bodies bounds the size of a body and the memory of all bodies together. By default a body may have 64 MiB, and
+	// Bodies limits the size of a body and the memory of all bodies together. By default a body may have 64 MiB, and
 	// the memory is not limited.
 	Bodies *body.Reader
-	// Timeout bounds requests without the header x-svc-timeout. The default value is 0, which means no limit.
+	// Timeout limits the time of requests without the header x-svc-timeout. The default value is 0, which means no
+	// limit.
 	Timeout time.Duration
 
 	// NoAutoCreate stops ingestion from creating tables and columns. The default value is false.
 	NoAutoCreate bool
 	// TimestampColumn is the time column that is added to records without one. The default value is svc_timestamp.
 	TimestampColumn string
-	// MaxNewTables bounds the tables that one ingestion request creates, and MaxNewTablesPerMinute the tables that all
-	// requests of a user create in a minute. The default values are 100 and 1000.
+	// MaxNewTables limits the number of tables that one ingestion request creates, and MaxNewTablesPerMinute the
+	// tables that all requests of a user create in a minute. The default values are 100 and 1000.
 	MaxNewTables, MaxNewTablesPerMinute int
-	// MaxColumns bounds the columns of a table. The default value is 4096.
+	// MaxColumns limits the number of columns of a table. The default value is 4096.
 	MaxColumns int
 	// dryRunTime is how long the pipelines of a dry run may work. The default value is 10 s.
 	dryRunTime time.Duration
 	// MaxMadeColumns is the number of columns at which ingestion stops adding columns to a table. MaxNewColumns
 	// limits the columns that one request adds. The default values are 2048 and 1000.
 	MaxMadeColumns, MaxNewColumns int
-	// PipelineSteps bounds the work of a pipeline for all records of a request. The default value is
+	// PipelineSteps limits the work of a pipeline for all records of a request. The default value is
 	// pipeline.DefaultSteps.
 	PipelineSteps int64
 	// Now is the clock. The default value is time.Now.

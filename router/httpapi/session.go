@@ -14,7 +14,7 @@ import (
 	"cordwood/router/httpapi/session"
 )
 
-// maxSignIn bounds the body of a sign-in, in bytes.
+// maxSignIn limits the size of the body of a sign-in, in bytes.
 const maxSignIn = 8 << 10
 
 // sessions signs users of browsers in and out.

@@ -28,7 +28,7 @@ const (
 	pressedWait = 10 * time.Second
 	// lookAgain is how often a waiting request checks again.
 	lookAgain = 50 * time.Millisecond
-	// maxWaiting bounds the number of waiting requests.
+	// maxWaiting limits the number of waiting requests.
 	maxWaiting = 1000
 )
 

@@ -67,15 +67,15 @@ type Config struct {
 	NoAutoCreate bool
 	// TimestampColumn is the time column that is added to records without one. The default value is svc_timestamp.
 	TimestampColumn string
-	// MaxNewTables bounds the tables that one batch creates, and MaxNewTablesPerMinute the tables that all requests of
-	// a user create in a minute. The default values are 100 and 1000.
+	// MaxNewTables limits the number of tables that one batch creates, and MaxNewTablesPerMinute the tables that all
+	// requests of a user create in a minute. The default values are 100 and 1000.
 	MaxNewTables, MaxNewTablesPerMinute int
-	// MaxColumns bounds the columns of a table. The default value is 4096.
+	// MaxColumns limits the number of columns of a table. The default value is 4096.
 	MaxColumns int
 	// MaxMadeColumns is the number of columns from which on ingestion adds no more columns to a table. MaxNewColumns
-	// bounds the columns that one request adds. The default values are 2048 and 1000.
+	// limits the number of columns that one request adds. The default values are 2048 and 1000.
 	MaxMadeColumns, MaxNewColumns int
-	// PipelineSteps bounds the work of a pipeline for all records of a batch. The default value is
+	// PipelineSteps limits the work of a pipeline for all records of a batch. The default value is
 	// pipeline.DefaultSteps.
 	PipelineSteps int64
 	// Now is the clock. The default value is time.Now.

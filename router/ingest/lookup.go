@@ -9,7 +9,7 @@ type Lookup struct {
 	Low, High               string
 	// Since and Until are in nanoseconds since 1970, and both are included. 0 means no bound.
 	Since, Until int64
-	// Limit bounds the number of texts.
+	// Limit limits the number of texts.
 	Limit int
 }
 

@@ -53,7 +53,7 @@ type protocolMetrics struct {
 	bodySeconds, pipelineSeconds, writeSeconds prometheus.Observer
 }
 
-// maxDatabaseLabels bounds the databases with their own counters.
+// maxDatabaseLabels limits the number of databases with their own counters.
 const maxDatabaseLabels = 200
 
 // of returns the metrics of a protocol. Protocols are constants, so there are few.

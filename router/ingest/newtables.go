@@ -8,8 +8,8 @@ import (
 	"cordwood/router/pipeline"
 )
 
-// newTables bounds the tables that the requests of one user create in a minute. The names of tables may come from
-// records, so without this limit anybody who can write into a log could use up all tables within seconds.
+// newTables limits the number of tables that the requests of one user create in a minute. The names of tables may
+// come from records, so without this limit anybody who can write into a log could use up all tables within seconds.
 type newTables struct {
 	limit int
 
@@ -23,7 +23,7 @@ type minute struct {
 	made int
 }
 
-// maxMinutes bounds the users that are remembered. Beyond that, users whose minute is over are forgotten.
+// maxMinutes limits the number of users that are remembered. Beyond that, users whose minute is over are forgotten.
 const maxMinutes = 10_000
 
 // tooManyTables returns the batches of a request for new tables beyond the limit.

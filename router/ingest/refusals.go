@@ -11,7 +11,7 @@ const (
 	freeRefusals = 2
 	// refusalHeld is the delay.
 	refusalHeld = time.Second
-	// maxHeld bounds the refusals that are delayed at a time, and maxRefused the senders that are counted.
+	// maxHeld limits the number of refusals that are delayed at a time, and maxRefused the senders that are counted.
 	maxHeld    = 1000
 	maxRefused = 10_000
 )

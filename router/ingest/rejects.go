@@ -18,7 +18,7 @@ import (
 const (
 	rejectsTable = "rejects"
 
-	// maxRejectBytes bounds the rejects of one request, in bytes.
+	// maxRejectBytes limits the size of the rejects of one request, in bytes.
 	maxRejectBytes = 128 << 20
 	// rejectOverhead is the approximate memory of a row without its texts.
 	rejectOverhead = 128

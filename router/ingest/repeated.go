@@ -12,7 +12,7 @@ import (
 const (
 	// repeatedWithin is how long a body is remembered, to count repeated bodies.
 	repeatedWithin = 2 * time.Minute
-	// maxBodies bounds the bodies that are remembered.
+	// maxBodies limits the number of bodies that are remembered.
 	maxBodies = 10_000
 )
 

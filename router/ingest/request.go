@@ -91,7 +91,7 @@ type Batch struct {
 	IgnoreErrors bool
 	// OnReject says what happens to skipped records: DropRejects, StoreRejects, or "" for the server's default.
 	OnReject string
-	// MaxNestedLevels bounds the depth to which svc_identity flattens objects; 0: the default.
+	// MaxNestedLevels limits the depth to which svc_identity flattens objects; 0: the default.
 	MaxNestedLevels int
 	// Tags are fields that become tags, if svc_identity makes columns of them and they contain texts.
 	Tags map[string]bool

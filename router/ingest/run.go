@@ -21,10 +21,10 @@ import (
 )
 
 const (
-	// maxPipelineRuns bounds how often a batch's pipeline runs because tables changed. Each further run sees the
+	// maxPipelineRuns limits how often a batch's pipeline runs because tables changed. Each further run sees the
 	// change that made the previous run fail.
 	maxPipelineRuns = 3
-	// maxParallel bounds the batches of one request that are stored concurrently.
+	// maxParallel limits the number of batches of one request that are stored concurrently.
 	maxParallel = 4
 )
 
@@ -205,7 +205,7 @@ func both(first, second func(pipeline.Reason)) func(pipeline.Reason) {
 	return func(r pipeline.Reason) { first(r); second(r) }
 }
 
-// maxTexts bounds the refused records of a batch whose error is kept in full.
+// maxTexts limits the number of refused records of a batch whose error is kept in full.
 const maxTexts = 1000
 
 // failedAlike has the errors for further records, by step.
@@ -355,7 +355,7 @@ func (j *job) write(ctx context.Context, out *pipeline.Output) Outcome {
 	}
 }
 
-// maxExpiredTables bounds the tables that one answer names because of expired rows.
+// maxExpiredTables limits the number of tables that one answer names because of expired rows.
 const maxExpiredTables = 4
 
 // ExpiredRows returns the number of rows of a batch that are older than the ttl of their table, and warnings for

@@ -11,8 +11,8 @@ import (
 // runningWait is how long a request waits for its pipeline to start, unless it may wait longer.
 const runningWait = 2 * time.Second
 
-// running bounds the pipelines that run at a time. Pipelines only compute, so running more than a few for each
-// processor takes more memory and saves no time.
+// running limits the number of pipelines that run at a time. Pipelines only compute, so running more than a few for
+// each processor takes more memory and saves no time.
 type running chan struct{}
 
 func newRunning() running { return make(running, 4*runtime.GOMAXPROCS(0)) }

@@ -1,6 +1,6 @@
-// Package labels bounds the values of metric labels that clients choose, such as the names of databases and tables.
-// Every value is a separate series. The process keeps it until it ends, and the monitoring system keeps it for much
-// longer.
+// Package labels limits the number of values of metric labels that clients choose, such as the names of databases and
+// tables. Every value is a separate series. The process keeps it until it ends, and the monitoring system keeps it
+// for much longer.
 package labels
 
 import "sync"
@@ -8,7 +8,7 @@ import "sync"
 // Others is the label value for everything beyond the limit.
 const Others = "(others)"
 
-// Limit bounds the number of values of a label. Values are admitted in the order in which they arrive, and stay
+// Limit limits the number of values of a label. Values are admitted in the order in which they arrive, and stay
 // admitted. Its methods may be called concurrently.
 type Limit struct {
 	max  int

@@ -15,7 +15,7 @@ type seenFields struct {
 	others map[string]bool
 }
 
-// maxAbsent bounds the warnings about fields that no record had.
+// maxAbsent limits the number of warnings about fields that no record had.
 const maxAbsent = 8
 
 // note records the fields of a record that is about to be stored.

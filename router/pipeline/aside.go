@@ -13,8 +13,8 @@ import (
 	"cordwood/router/pipeline/processor"
 )
 
-// maxAsides bounds the columns of a table whose set-aside values are counted separately. Values of further columns
-// are counted under the last one's name.
+// maxAsides limits the number of columns of a table whose set-aside values are counted separately. Values of further
+// columns are counted under the last one's name.
 const maxAsides = 64
 
 // adapted is a value in a row of the current record that was converted or set aside.
@@ -165,7 +165,7 @@ func (v *cell) convert(t schema.Type, d *dest) (w cell, ok bool) {
 	return w, false
 }
 
-// maxTold bounds the columns that one answer names because values were set aside.
+// maxTold limits the number of columns that one answer names because values were set aside.
 const maxTold = 4
 
 // AsideWarnings returns warnings about values that are stored in another column than the intended one.

@@ -202,7 +202,7 @@ func (d *dest) forget(rows int) {
 	}
 }
 
-// maxColumnBytes bounds the bytes of one column, because offsets have 32 bits.
+// maxColumnBytes limits the number of bytes of one column, because offsets have 32 bits.
 const maxColumnBytes = 1 << 31
 
 func (d *dest) putBytes(col *column.Col, row int, b []byte) error {

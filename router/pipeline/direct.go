@@ -41,8 +41,8 @@ type Direct struct {
 	val      cell
 }
 
-// maxDirectBytes bounds the values of one request. A body of a few MiB may have a million records that share a long
-// text, which becomes a value of each row.
+// maxDirectBytes limits the size of the values of one request. A body of a few MiB may have a million records that
+// share a long text, which becomes a value of each row.
 const maxDirectBytes = 1 << 30
 
 // directColumn is a column that Direct puts values into.
@@ -55,7 +55,7 @@ type directColumn struct {
 	origin *column.Origin
 }
 
-// maxExpected bounds the memory that Expect allocates.
+// maxExpected limits the memory that Expect allocates.
 const maxExpected = partBytes
 
 var directs = sync.Pool{New: func() any {

@@ -21,7 +21,7 @@ type rule struct {
 	pipeline string
 }
 
-// maxRules bounds the rules of a dispatcher.
+// maxRules limits the number of rules of a dispatcher.
 const maxRules = 1000
 
 func compileDispatcher(n *document.Node, names *processor.Names) *dispatcher {

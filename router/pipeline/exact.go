@@ -284,7 +284,7 @@ func (r *identity) flatten(d *dest, list []int, depth int) error {
 	return nil
 }
 
-// maxNames bounds the bytes of all flattened names in a record.
+// maxNames limits the number of bytes of all flattened names in a record.
 const maxNames = 4 << 20
 
 func (x *exact) leafName(l *leaf) []byte { return x.names[l.name : l.name+l.nlen] }

@@ -10,7 +10,7 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// maxNumber bounds the text of a number. Longer texts have no more information.
+// maxNumber limits the length of a number. Longer texts have no more information.
 const maxNumber = 400
 
 // numberOf parses a text that is a JSON number and fits a value without loss: a 64-bit integer, or a double whose

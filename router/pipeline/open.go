@@ -262,5 +262,5 @@ func (s *sink) optionsFor(v *variables) (*optionSet, error) {
 	return set, nil
 }
 
-// maxOptionSets bounds the different texts of variables in a request.
+// maxOptionSets limits the number of different texts of variables in a request.
 const maxOptionSets = 10_000

@@ -63,7 +63,7 @@ type Request struct {
 	Trace func(RecordTrace)
 	// TraceSteps reports whether the steps and rows of the record with a number, from 0, are traced; nil: all are.
 	TraceSteps func(index int) bool
-	// TraceBytes bounds the texts of all traces together; 0: no limit. Texts that do not fit are omitted.
+	// TraceBytes limits the size of the texts of all traces together; 0: no limit. Texts that do not fit are omitted.
 	TraceBytes int
 	// TellAbsent adds a warning for each field of a transform list that no record had. It is slow too.
 	TellAbsent bool
@@ -83,12 +83,12 @@ type Request struct {
 	// Ended returns the reason why the request has ended, as context.Context.Err does. A Runner calls it often and
 	// then aborts the request; nil: the request never ends early.
 	Ended func() error
-	// Steps bounds the work for all records of the request. Each record adds to it according to its length; 0:
+	// Steps limits the work for all records of the request. Each record adds to it according to its length; 0:
 	// DefaultSteps. A step takes about 7 ns.
 	Steps int64
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
-	// MaxColumns bounds the columns of a table; 0: DefaultMaxColumns.
+	// MaxColumns limits the number of columns of a table; 0: DefaultMaxColumns.
 	MaxColumns int
 	// Reserve, if not nil, reserves memory for the request's rows. It gets the total in bytes, before many more rows
 	// are added. Its error ends the request.
@@ -98,7 +98,7 @@ type Request struct {
 	MaxMadeColumns, MaxNewColumns int
 	// NewColumns counts new columns together with other batches of the request; nil: there are no other batches.
 	NewColumns *NewColumns
-	// MaxNewTables bounds the tables that the request creates by suffixes; 0: no limit.
+	// MaxNewTables limits the number of tables that the request creates by suffixes; 0: no limit.
 	MaxNewTables int
 	// DatabaseTTL is the database's ttl for tables without their own.
 	DatabaseTTL string

@@ -46,10 +46,10 @@ type mark struct {
 	rows int
 }
 
-// maxDispatches bounds the pipelines that a record may go through.
+// maxDispatches limits the number of pipelines that a record may go through.
 const maxDispatches = 16
 
-// maxBranches bounds the different pipelines and suffixes for the records of one request.
+// maxBranches limits the number of different pipelines and suffixes for the records of one request.
 const maxBranches = 1000
 
 // NewRunner returns a Runner that passes a request's records through p; nil is svc_identity. lookup may be nil if p

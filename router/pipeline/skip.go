@@ -82,9 +82,9 @@ func KindOf(err error) SkipKind {
 }
 
 const (
-	// maxReasons bounds the errors that an Output quotes.
+	// maxReasons limits the number of errors that an Output quotes.
 	maxReasons = 10
-	// maxReasonBytes bounds the text of each.
+	// maxReasonBytes limits the length of each.
 	maxReasonBytes = 1024
 )
 

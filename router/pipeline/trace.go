@@ -29,7 +29,7 @@ func stepName(i int, name string) string { return "processors[" + strconv.Itoa(i
 
 func jsonOf(v value.Value) string { return string(value.AppendJSON(nil, v)) }
 
-// maxTracedRows bounds the traced rows of one record.
+// maxTracedRows limits the number of traced rows of one record.
 const maxTracedRows = 1000
 
 func newTracer(q *Request) *tracer {

@@ -9,7 +9,7 @@ import (
 	"cordwood/router/pipeline/processor"
 )
 
-// maxListed bounds the columns of a transform list.
+// maxListed limits the number of columns of a transform list.
 const maxListed = 4096
 
 // compileTransform compiles the transform list at n. An empty list counts as none. texts has the fields that are

@@ -34,8 +34,8 @@ type node struct {
 	nkids  int
 }
 
-// maxOthers bounds the siblings that are tried after a wrong guess. Each try is cheaper than the look-up that it
-// may save.
+// maxOthers limits the number of siblings that are tried after a wrong guess. Each try is cheaper than the look-up
+// that it may save.
 const maxOthers = 6
 
 // followed records that kid came after n.

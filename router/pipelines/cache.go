@@ -45,10 +45,10 @@ type Config[P any] struct {
 	// Known returns the names that an error for an unknown name may suggest to the caller in ctx. By default no name
 	// is suggested.
 	Known func(ctx context.Context) []string
-	// MaxBytes bounds the memory of all compiled pipelines, not counting the one used last. The default value is 256
+	// MaxBytes limits the memory of all compiled pipelines, not counting the one used last. The default value is 256
 	// MiB.
 	MaxBytes int64
-	// Timeout bounds the time for reading and compiling a version. The default value is 10 s.
+	// Timeout limits the time for reading and compiling a version. The default value is 10 s.
 	Timeout time.Duration
 	// Registerer takes the metrics. The default value is none.
 	Registerer prometheus.Registerer

@@ -82,16 +82,16 @@ type Config struct {
 	MaxTimeout time.Duration
 	// Running limits the concurrent SELECTs. The default value is 16.
 	Running int
-	// RunningPerUser bounds the running queries of one user, or, without authentication, of one client's
+	// RunningPerUser limits the number of running queries of one user, or, without authentication, of one client's
 	// address. The default value is three quarters of Running.
 	RunningPerUser int
-	// Waiting bounds the queries that wait for their turn. The default value is 64.
+	// Waiting limits the number of queries that wait for their turn. The default value is 64.
 	Waiting int
-	// WaitingPerUser bounds how many queries of one user wait. The default value is half of Waiting.
+	// WaitingPerUser limits how many queries of one user wait. The default value is half of Waiting.
 	WaitingPerUser int
 	// MaxWait limits the time that a query waits. The default value is 10 s.
 	MaxWait time.Duration
-	// MaxColumns bounds the columns of a table. The default value is 4096.
+	// MaxColumns limits the number of columns of a table. The default value is 4096.
 	MaxColumns int
 	// Writable returns the reason why rows are refused because a disk is full. By default rows are not refused.
 	Writable func() error

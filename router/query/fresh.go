@@ -23,7 +23,7 @@ const (
 	oldIsFine
 )
 
-// freshTimeout bounds how long a statement waits that does not change the metadata.
+// freshTimeout limits how long a statement waits that does not change the metadata.
 const freshTimeout = time.Second
 
 // fresh waits until this node knows everything that other nodes acknowledged before the statement arrived: tables,

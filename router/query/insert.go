@@ -17,7 +17,7 @@ import (
 	"cordwood/router/write"
 )
 
-// insertRounds bounds how often an INSERT follows its table to a new schema.
+// insertRounds limits how often an INSERT follows its table to a new schema.
 const insertRounds = 3
 
 // insert stores rows through the write path. When it returns, they are stored. If the request has a key, they are

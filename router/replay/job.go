@@ -166,7 +166,7 @@ func (j *Job) each(ctx context.Context, sql string, f func(line []byte) error) e
 	defer rows.Close()
 	in := bufio.NewReaderSize(rows, 64<<10)
 	for {
-		line, err := in.ReadBytes('\n') // the body that contained the record bounds its length
+		line, err := in.ReadBytes('\n') // the body that contained the record limits its length
 		if len(bytes.TrimSpace(line)) > 0 {
 			if err := f(line); errors.Is(err, io.EOF) {
 				return nil

@@ -29,7 +29,7 @@ type input struct {
 	chosen roles.Chosen
 	// since is how old the oldest stored rows may be that are sent first; 0: none are sent.
 	since time.Duration
-	// timeout bounds the duration of the tail; 0: it lasts until the client ends it.
+	// timeout limits the duration of the tail; 0: it lasts until the client ends it.
 	timeout time.Duration
 	// rows selects the line format of the page for logs, which has ids, and texts cut to most bytes.
 	rows bool

@@ -60,10 +60,10 @@ type Config struct {
 	// WriteError answers a request with an error.
 	WriteError func(w http.ResponseWriter, r *http.Request, err error)
 
-	// MaxOpen bounds the open tails. The default value is 64.
+	// MaxOpen limits the number of open tails. The default value is 64.
 	MaxOpen int
-	// MaxOpenPerUser bounds the open tails of one user or, without authentication, of one client's address. The
-	// default value is half of MaxOpen.
+	// MaxOpenPerUser limits the number of open tails of one user or, without authentication, of one client's address.
+	// The default value is half of MaxOpen.
 	MaxOpenPerUser int
 	// Heartbeat is how often a client gets an empty line or a comment if there are no rows, so that both sides notice
 	// a broken connection. The default value is 10 s.

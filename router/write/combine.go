@@ -41,10 +41,10 @@ import (
 //
 // # Failures
 //
-// The call does not have the deadline of a request, because it belongs to several. shardclient bounds it
-// (WriteTimeout). A request whose own time is up returns, and its outcome is unknown, because the call continues.
-// If the shard certainly refused the batches without effect, the fault may be another request's. So each request is
-// then sent separately (write returns false), and only the faulty one fails. Any other error, above all an unknown
+// The call does not have the deadline of a request, because it belongs to several. shardclient limits its time
+// (WriteTimeout). A request whose own time is up returns, and its outcome is unknown, because the call continues. If
+// the shard certainly refused the batches without effect, the fault may be another request's. So each request is then
+// sent separately (write returns false), and only the faulty one fails. Any other error, above all an unknown
 // outcome, is returned to all requests of the pack, because sending rows again in another batch could store them
 // twice.
 
@@ -216,7 +216,7 @@ func (p *pack) answer(err error) {
 	}
 }
 
-// maxKeptParts bounds the builders that a pack keeps for the next one.
+// maxKeptParts limits the number of builders that a pack keeps for the next one.
 const maxKeptParts = 16
 
 var packs = sync.Pool{New: func() any { return &pack{} }}

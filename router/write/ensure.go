@@ -103,7 +103,7 @@ func (w *Writer) noteWidened(req *request, before *schema.Table, t *target) {
 	}
 }
 
-// maxWarnings bounds the warnings of one answer.
+// maxWarnings limits the number of warnings of one answer.
 const maxWarnings = 8
 
 // compare compares the target's columns with its table. It returns an error if they are incompatible.

@@ -91,7 +91,8 @@ type tableEpoch struct {
 	epoch uint32
 }
 
-// maxEpochs bounds the epochs that are remembered. An epoch that was forgotten counts as new when it is seen again.
+// maxEpochs limits the number of epochs that are remembered. An epoch that was forgotten counts as new when it is
+// seen again.
 const maxEpochs = 10_000
 
 // known returns for how long the writer has known an epoch.
@@ -214,7 +215,7 @@ type seal struct {
 	shard uint32
 }
 
-// maxSeals bounds what sealed remembers. If a shard gets the same definition again, it answers at once.
+// maxSeals limits the number of entries that sealed remembers. If a shard gets the same definition again, it answers at once.
 const maxSeals = 10_000
 
 func (s *sealed) has(x seal) bool {

@@ -10,7 +10,7 @@ import (
 	"cordwood/router/labels"
 )
 
-// maxTableLabels bounds the number of tables with their own counter.
+// maxTableLabels limits the number of tables with their own counter.
 const maxTableLabels = 200
 
 type metrics struct {

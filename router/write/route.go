@@ -27,7 +27,7 @@ type sticky struct {
 	left  int
 }
 
-// maxSticky bounds the tables that are remembered.
+// maxSticky limits the number of tables that are remembered.
 const maxSticky = 10_000
 
 // pick returns the shard for the given number of bytes of a table. It prefers shards that are not in avoid.

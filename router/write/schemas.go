@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// changeWait bounds the time of one command.
+	// changeWait limits the time of one command.
 	changeWait = 10 * time.Second
-	// refusedFor is how long a refusal is remembered, unless the metadata changes earlier. maxRefused bounds the
+	// refusedFor is how long a refusal is remembered, unless the metadata changes earlier. maxRefused limits the
 	// number of refusals.
 	refusedFor = 30 * time.Second
 	maxRefused = 1000
@@ -30,7 +30,7 @@ const (
 type schemas struct {
 	meta    Meta
 	command func(ctx context.Context, demands []*metapb.TableDemand) ([]*schema.Table, error)
-	wait    time.Duration // bounds the wait for the local view after a refusal
+	wait    time.Duration // limits the wait for the local view after a refusal
 	flight  singleflight.Group
 
 	mu      sync.Mutex         // guards refused

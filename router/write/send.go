@@ -14,7 +14,7 @@ import (
 	"cordwood/proto/tracing"
 )
 
-// maxParallelShards bounds how many shards one request is sent to concurrently.
+// maxParallelShards limits how many shards one request is sent to concurrently.
 const maxParallelShards = 16
 
 // send encodes and sends the batches that are not stored yet. It sends to all shards in parallel, and to each shard
@@ -253,7 +253,7 @@ func (w *Writer) definitions(ids []uint64, n int, at func(i int) piece) []*schem
 // buffer holds encoded batches. The shard client does not keep it after a call.
 type buffer struct{ b []byte }
 
-// maxKeptBuffer bounds the buffers that are kept for the next call.
+// maxKeptBuffer limits the size of the buffers that are kept for the next call.
 const maxKeptBuffer = 8 << 20
 
 var buffers = sync.Pool{New: func() any { return &buffer{} }}

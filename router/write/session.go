@@ -9,12 +9,12 @@ import (
 	"cordwood/proto/errs"
 )
 
-// seqWindow bounds the distance between the oldest and the newest unanswered batch of a session on one shard. A
-// shard remembers at least that many numbers of a session. For an older batch, it could not tell whether it has
-// appended it.
+// seqWindow limits the distance between the oldest and the newest unanswered batch of a session on one shard. A shard
+// remembers at least that many numbers of a session. For an older batch, it could not tell whether it has appended
+// it.
 const seqWindow = 1024
 
-// maxCallBatches bounds the batches in one call, so that several calls fit into the window.
+// maxCallBatches limits the number of batches in one call, so that several calls fit into the window.
 const maxCallBatches = 128
 
 // ownBit is set in the session ids that writers choose, and column.KeyedBit is not. Ids from the metadata group

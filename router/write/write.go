@@ -72,7 +72,7 @@ type Config struct {
 	// it is random.
 	Session uint64
 
-	// MaxBatchRows bounds the rows of a batch. The default value is 65,536.
+	// MaxBatchRows limits the number of rows of a batch. The default value is 65,536.
 	MaxBatchRows int
 	// MaxBatchBytes is the estimated size before encoding at which a table's rows are split into several batches. The
 	// default value is 8 MiB.
@@ -86,10 +86,10 @@ type Config struct {
 	// ClusterVersion returns the version of commands that every node understands. Keys of requests need version 2. By
 	// default it is the newest version.
 	ClusterVersion func() uint32
-	// RefreshWait bounds the wait for the local view after a shard said that the view is old, or after the metadata
+	// RefreshWait limits the wait for the local view after a shard said that the view is old, or after the metadata
 	// group refused a change. The default value is 2 s.
 	RefreshWait time.Duration
-	// ClosedWait bounds the wait for a table whose rows are being handed over. The default value is 8 s.
+	// ClosedWait limits the wait for a table whose rows are being handed over. The default value is 8 s.
 	ClosedWait time.Duration
 
 	// Logger logs what an operator should know. By default nothing is logged.
@@ -146,7 +146,7 @@ func New(cfg Config) (*Writer, error) {
 	return w, nil
 }
 
-// maxRounds bounds how often one Write retries with a new schema or shard.
+// maxRounds limits how often one Write retries with a new schema or shard.
 const maxRounds = 5
 
 // Write stores the rows of out. When it returns nil, every row is on the disks of a majority of its shard's

@@ -30,7 +30,7 @@ func (e MalformedError) Error() string { return "malformed SCRAM message: " + st
 
 const (
 	nonceBytes = 18
-	// maxNonce bounds the nonce of a client.
+	// maxNonce limits the length of the nonce of a client.
 	maxNonce = 1024
 )
 

@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	// MaxFields bounds the fields that are compared.
+	// MaxFields limits the number of fields that are compared.
 	MaxFields = 64
 	// MaxTop limits the listed values of a field.
 	MaxTop = 100
@@ -37,7 +37,7 @@ const (
 	together = 16
 	// bins is the number of ranges in which numbers are counted.
 	bins = 20
-	// maxValueBytes bounds a value, in bytes.
+	// maxValueBytes limits the size of a value, in bytes.
 	maxValueBytes = 1024
 )
 

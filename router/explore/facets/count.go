@@ -18,7 +18,7 @@ import (
 	"cordwood/router/query/format"
 )
 
-// maxValueBytes bounds a value of an answer, in bytes.
+// maxValueBytes limits the size of a value of an answer, in bytes.
 const maxValueBytes = 1024
 
 func alias(i int) string { return "f" + strconv.Itoa(i) }

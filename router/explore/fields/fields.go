@@ -28,7 +28,7 @@ const (
 	// sampled is how many of the newest rows are examined, and sampledBytes limits the bytes of their values.
 	sampled      = 1000
 	sampledBytes = 64 << 20
-	// MaxFields bounds the fields of an answer.
+	// MaxFields limits the number of fields of an answer.
 	MaxFields = 4096
 	keptFor   = time.Minute
 	// emptyFor is how long the result for a table with few rows is cached.

@@ -25,7 +25,7 @@ var steps = func() []time.Duration {
 	return out
 }()
 
-// MaxBuckets bounds the buckets of an answer.
+// MaxBuckets limits the number of buckets of an answer.
 const MaxBuckets = 400
 
 // stepOf returns the step in a request, or the smallest step with which the range has few enough buckets.

@@ -26,15 +26,15 @@ import (
 )
 
 const (
-	// MaxLimit bounds the patterns of an answer.
+	// MaxLimit limits the number of patterns of an answer.
 	MaxLimit = 200
-	// maxMasks bounds the masks that are merged.
+	// maxMasks limits the number of masks that are merged.
 	maxMasks = 20_000
 	// textChars is how many characters of a text are used.
 	textChars = 500
 	// sparks is the number of parts of the range that are counted separately.
 	sparks = 24
-	// exampleBytes bounds an example.
+	// exampleBytes limits the size of an example.
 	exampleBytes = 1024
 )
 

@@ -16,7 +16,7 @@ import (
 // cursorLife is how long a cursor is valid.
 const cursorLife = time.Hour
 
-// maxCursor bounds the text of a cursor, in bytes.
+// maxCursor limits the length of a cursor, in bytes.
 const maxCursor = 1024
 
 // cursor is a position between two rows, and the search to which it belongs. A forged cursor only reads rows that

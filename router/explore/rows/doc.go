@@ -16,7 +16,7 @@ import (
 	"cordwood/router/explore/scope"
 )
 
-// MaxLimit bounds the rows of a page.
+// MaxLimit limits the number of rows of a page.
 const MaxLimit = 1000
 
 // pageBytes limits the encoded rows that are held for a page, in bytes. A single row may be larger.

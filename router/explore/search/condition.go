@@ -30,7 +30,7 @@ type compiler struct {
 	written int
 }
 
-// maxSQL bounds the conditions for the words of a text, in bytes.
+// maxSQL limits the length of the conditions for the words of a text, in bytes.
 const maxSQL = 256 << 10
 
 // expr is an SQL condition. An OR is in parentheses.

@@ -18,7 +18,7 @@ const (
 	maxFailures = 10
 	// maxFromAddress is how many failures from one address in guessWindow make it suspect.
 	maxFromAddress = 300
-	// maxPairs bounds the pairs and the addresses that are counted. The oldest are removed first.
+	// maxPairs limits the numbers of pairs and addresses that are counted. The oldest are removed first.
 	maxPairs = 100_000
 )
 

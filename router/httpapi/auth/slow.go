@@ -12,7 +12,7 @@ import (
 
 // The limits of slow checks.
 const (
-	// maxSlowWaiting bounds the number of waiting checks.
+	// maxSlowWaiting limits the number of waiting checks.
 	maxSlowWaiting = 64
 	// slowWait is the longest wait of a check.
 	slowWait = 2 * time.Second

@@ -55,7 +55,7 @@ func (h Handlers) Operation(w http.ResponseWriter, r *http.Request) {
 		"there is no operation %d: it never existed, or is no longer stored", id).WithStatus(http.StatusNotFound))
 }
 
-// maxRequest bounds the body of a request, in bytes.
+// maxRequest limits the size of the body of a request, in bytes.
 const maxRequest = 64 << 10
 
 // Start starts the operation in the body.

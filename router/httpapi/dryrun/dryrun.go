@@ -60,7 +60,7 @@ const (
 	maxRecords = 100
 	// maxTraced is how many records are described step by step: the first ones, unless trace_records names others.
 	maxTraced = 10
-	// maxTime bounds how long the pipelines of a dry run may work.
+	// maxTime limits how long the pipelines of a dry run may work.
 	maxTime = 10 * time.Second
 	// defaultTable is the name of the table, without suffixes, if the request does not name one.
 	defaultTable = "dry_run"

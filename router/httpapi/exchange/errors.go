@@ -31,7 +31,7 @@ const (
 	HeaderOutcome       = "X-Svc-Outcome"
 )
 
-// maxHeaderText bounds the length of free text in a header, in bytes.
+// maxHeaderText limits the length of free text in a header, in bytes.
 const maxHeaderText = 1024
 
 // WriteError answers a request with err. All errors have the same form: JSON with code, text and time, and the same

@@ -13,7 +13,7 @@ import (
 // lostWait is how long a client whose user lost a right may take to read the reason, or the rest of the answer.
 const lostWait = 500 * time.Millisecond
 
-// follower ends a request whose user lost a right. It cancels the request's context with the reason, and bounds how
+// follower ends a request whose user lost a right. It cancels the request's context with the reason, and limits how
 // long a write to the client may still block.
 type follower struct {
 	work   access.Work

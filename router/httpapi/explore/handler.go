@@ -22,14 +22,14 @@ import (
 	"cordwood/router/query"
 )
 
-// maxBody bounds a request, in bytes.
+// maxBody limits the size of a request, in bytes.
 const maxBody = 64 << 10
 
 // Config has the settings of a Handler.
 type Config struct {
 	// Source finds tables and runs SQL. Required.
 	Source scope.Source
-	// Timeout bounds requests without the header x-svc-timeout. The default value is 30 s.
+	// Timeout limits the time of requests without the header x-svc-timeout. The default value is 30 s.
 	Timeout time.Duration
 	// Now is the clock. The default value is time.Now.
 	Now func() time.Time

@@ -43,7 +43,7 @@ func PipelineName(h http.Header, query Values) string {
 	return query.Get("pipeline_name")
 }
 
-// maxKey bounds the text of a request's key, in bytes.
+// maxKey limits the length of a request's key, in bytes.
 const maxKey = 255
 
 // Key returns the value of the header Idempotency-Key, which identifies a request that may be sent again; empty:

@@ -38,7 +38,7 @@ var (
 	PipelineDDL     = []string{"db", "table", "version"}
 )
 
-// maxListed bounds the unknown names that an error lists.
+// maxListed limits the number of unknown names that an error lists.
 const maxListed = 5
 
 // CheckNames refuses a raw query string with parameters that are not known.

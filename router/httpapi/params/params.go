@@ -16,7 +16,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// MaxPairs bounds the pairs of one query string or form.
+// MaxPairs limits the number of pairs of one query string or form.
 const MaxPairs = 1000
 
 // Values has the pairs of a query string, in order.

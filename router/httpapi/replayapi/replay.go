@@ -27,7 +27,7 @@ import (
 const (
 	// maxReplays is the most concurrent replays. Each has an open statement and sends up to 64 records at a time.
 	maxReplays = 4
-	// maxReplayRequest bounds a request, in bytes.
+	// maxReplayRequest limits the size of a request, in bytes.
 	maxReplayRequest = 64 << 10
 	// tellEach is the time between two lines of progress.
 	tellEach = time.Second

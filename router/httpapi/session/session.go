@@ -148,7 +148,7 @@ func (m *Manager) read(text string) (*token, []byte, error) {
 	return nil, nil, errToken
 }
 
-// maxCookies bounds the cookies of one name that are read.
+// maxCookies limits the number of cookies of one name that are read.
 const maxCookies = 8
 
 // find returns the first valid token among the cookies of a request, and the key that signed it. Another program on

@@ -46,10 +46,10 @@ type fault struct {
 	err          error // of the whole batch; nil: only this document failed
 }
 
-// maxTables bounds the indexes of one request.
+// maxTables limits the number of indexes of one request.
 const maxTables = 1000
 
-// maxIndex bounds the name of an index, as Elasticsearch does.
+// maxIndex limits the length of the name of an index, as Elasticsearch does.
 const maxIndex = 255
 
 // perOperation is the memory of an operation, including its command.
@@ -172,7 +172,7 @@ func (b *reader) kept(n int) []operation {
 // 4 KiB.
 var operationLists sync.Pool
 
-// maxKept bounds the lists that are kept.
+// maxKept limits the number of lists that are kept.
 const maxKept = 20_000
 
 // release keeps the memory of answered operations.
@@ -318,7 +318,7 @@ func (b *reader) name(to *string) error {
 	return nil
 }
 
-// maxID bounds an _id, as Elasticsearch does.
+// maxID limits the size of an _id, as Elasticsearch does.
 const maxID = 512
 
 // readID reads an _id, which is a text or a number. null counts as missing.

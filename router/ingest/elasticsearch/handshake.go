@@ -91,7 +91,7 @@ func (d *Door) SetUp(w http.ResponseWriter, r *http.Request) {
 }
 
 const (
-	// maxSaid bounds the paths that are logged, and maxShown how much of a client's text is logged.
+	// maxSaid limits the number of paths that are logged, and maxShown how much of a client's text is logged.
 	maxSaid  = 1000
 	maxShown = 200
 )

@@ -143,7 +143,7 @@ type member struct {
 	value []byte
 }
 
-// maxCommon bounds the attributes. Firehose allows 50.
+// maxCommon limits the number of attributes. Firehose allows 50.
 const maxCommon = 64
 
 // readCommon parses the header with the attributes: {"commonAttributes":{"NAME":"text"}}.

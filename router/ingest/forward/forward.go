@@ -21,7 +21,7 @@ import (
 const DefaultTable = "fluent_logs"
 
 const (
-	// MaxBytes bounds a message, and the decompressed records in it, in bytes.
+	// MaxBytes limits the size of a message, and of the decompressed records in it, in bytes.
 	MaxBytes = 64 << 20
 	// maxTag is how many bytes of a tag are kept.
 	maxTag = 1024

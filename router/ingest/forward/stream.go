@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// batchRecords bounds the records that are passed on at a time, so that a message with many small ones takes
-	// little memory.
+	// batchRecords limits the number of records that are passed on at a time, so that a message with many small ones
+	// takes little memory.
 	batchRecords = 10_000
 	// ackTime is how long the server tries to store a chunk. Then the connection is closed, and the client sends the
 	// chunk again.
 	ackTime = 2 * time.Minute
-	// maxChunk bounds the name of a chunk, in bytes.
+	// maxChunk limits the length of the name of a chunk, in bytes.
 	maxChunk = 1024
 )
 

@@ -20,7 +20,7 @@ const (
 	maxChunks   = 128
 	// chunkTime is how long the chunks of a message may take to arrive.
 	chunkTime = 5 * time.Second
-	// maxOpenBytes bounds the chunks of incomplete messages, and maxOpen the number of these messages.
+	// maxOpenBytes limits the size of the chunks of incomplete messages, and maxOpen the number of these messages.
 	maxOpenBytes = 64 << 20
 	maxOpen      = 10_000
 )

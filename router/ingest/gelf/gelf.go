@@ -23,7 +23,7 @@ import (
 // DefaultTable is the table if the listener names none.
 const DefaultTable = "gelf_logs"
 
-// MaxBytes bounds a decompressed message over TCP and UDP, in bytes.
+// MaxBytes limits the size of a decompressed message over TCP and UDP, in bytes.
 const MaxBytes = 2 << 20
 
 // The reasons why messages are dropped, besides the common ones of sockdoor.

@@ -8,7 +8,8 @@ import (
 	"cordwood/router/ingest"
 )
 
-// maxWarnings bounds the warning headers of an answer, because a request may have batches for a thousand tables.
+// maxWarnings limits the number of warning headers of an answer, because a request may have batches for a thousand
+// tables.
 const maxWarnings = 20
 
 // tell sets headers that report values that were changed when stored: the warnings, the number of records that the

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxName bounds the name of a field. journald allows 64 bytes.
+	// maxName limits the length of the name of a field. journald allows 64 bytes.
 	maxName = 256
 	// maxValue and maxEntry bound what is kept of a field and of an entry, and maxFields the number of its fields.
 	// journald writes at most 1,024. The rest is dropped.

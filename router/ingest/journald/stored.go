@@ -18,8 +18,8 @@ const (
 	some
 )
 
-// maxSources bounds the sources that are remembered during a request. For other sources, the table is queried for
-// each piece.
+// maxSources limits the number of sources that are remembered during a request. For other sources, the table is
+// queried for each piece.
 const maxSources = 1000
 
 // unstored returns the entries of a piece that are not stored yet. It queries the table, which all routers see and

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// pieceEntries bounds the entries of a piece. A piece ends at an entry number that is divisible by it.
+	// pieceEntries limits the number of entries of a piece. A piece ends at an entry number that is divisible by it.
 	pieceEntries = 1000
-	// pieceBytes bounds the size of a piece.
+	// pieceBytes limits the size of a piece.
 	pieceBytes = 8 << 20
 	// pieceStep is the step in which memory for a piece is reserved.
 	pieceStep = 256 << 10

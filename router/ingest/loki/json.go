@@ -11,7 +11,7 @@ import (
 var errStreams = errors.New(`the body has no list "streams": ` +
 	`expected {"streams":[{"stream":{"app":"web"},"values":[["1700000000000000000","a line"]]}]}`)
 
-// maxLists bounds the lists of values of one stream. Clients send one.
+// maxLists limits the number of lists of values of one stream. Clients send one.
 const maxLists = 1000
 
 // readJSON reads the streams of a JSON body, like readProto. eachValue reads their values.

@@ -166,7 +166,7 @@ func clip[T string | []byte](text T) string {
 // blocks has memory for decoded snappy blocks.
 var blocks = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxBlock bounds the memory of a block that is kept for the next request.
+// maxBlock limits the memory of a block that is kept for the next request.
 const maxBlock = 4 << 20
 
 // keep keeps the memory of a block for the next request, unless it is too large.
@@ -262,9 +262,9 @@ const (
 	maxLabels     = 64
 	maxNameBytes  = 1024
 	maxValueBytes = 2048
-	// maxMetadata bounds the structured metadata of an entry.
+	// maxMetadata limits the size of the structured metadata of an entry.
 	maxMetadata = 128
-	// maxTags bounds the labels that become tags of a new table. Further labels become fields.
+	// maxTags limits the number of labels that become tags of a new table. Further labels become fields.
 	maxTags = 16
 )
 

@@ -10,8 +10,8 @@ import (
 // pair is a label or an item of structured metadata.
 type pair struct{ name, value []byte }
 
-// maxPairs bounds the labels or metadata that are kept: one more than may be stored. A body of some megabytes may
-// have millions, and entries with so many are refused.
+// maxPairs limits the number of labels or metadata that are kept: one more than may be stored. A body of some
+// megabytes may have millions, and entries with so many are refused.
 const maxPairs = max(maxLabels, maxMetadata) + 1
 
 // pairs has the labels of a stream, or the metadata of an entry.

@@ -217,7 +217,7 @@ func (q *request) each(do func(r *record, err error) error) error {
 	return err
 }
 
-// maxExtract bounds the attributes that a request may turn into columns.
+// maxExtract limits the number of attributes that a request may turn into columns.
 const maxExtract = 64
 
 // extractKeys returns the keys of attributes that become columns.

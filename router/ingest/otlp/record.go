@@ -95,10 +95,10 @@ var (
 	errProto    = errors.New("the body is not a protobuf message ExportLogsServiceRequest")
 )
 
-// maxAttributes bounds the attributes of a record, a scope or a resource, in bytes of JSON.
+// maxAttributes limits the size of the attributes of a record, a scope or a resource, in bytes of JSON.
 const maxAttributes = 16 << 20
 
-// maxDepth bounds the nesting of values.
+// maxDepth limits the nesting of values.
 const maxDepth = 32
 
 // appendKey appends the key of the next member of the object at the end of to.

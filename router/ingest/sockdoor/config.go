@@ -31,7 +31,7 @@ import (
 type Config struct {
 	// Ingestion stores the rows. Required.
 	Ingestion *ingest.Service
-	// Bodies bounds the memory of records that are being stored. Required.
+	// Bodies limits the memory of records that are being stored. Required.
 	Bodies *body.Reader
 	// Sender returns the caller for whom the records of a peer are stored. It is called when a connection begins and
 	// again for each batch, so that a lost right takes effect at once. For UDP it gets the zero Peer. Its error is the
@@ -44,8 +44,9 @@ type Config struct {
 	OnTypeConflict string
 	// TLS has the TLS settings of Serve; nil: only listeners that return *tls.Conn use TLS.
 	TLS *tls.Config
-	// MaxConnections bounds the open connections. A further connection replaces the one that has been silent longest,
-	// if it has been silent for at least 30 s. Otherwise the new one is refused. The default value is 1,024.
+	// MaxConnections limits the number of open connections. A further connection replaces the one that has been
+	// silent longest, if it has been silent for at least 30 s. Otherwise the new one is refused. The default value is
+	// 1,024.
 	MaxConnections int
 	// Idle is how long a connection may be silent between records. The default value is 1 h.
 	Idle time.Duration
@@ -57,10 +58,10 @@ type Config struct {
 	// 10,000 and 200 ms.
 	BatchBytes, BatchRecords int
 	BatchDelay               time.Duration
-	// MaxBatches bounds the batches that are being filled or stored. If all are in use, connections are not read, and
-	// datagrams are dropped. The default value is 16.
+	// MaxBatches limits the number of batches that are being filled or stored. If all are in use, connections are not
+	// read, and datagrams are dropped. The default value is 16.
 	MaxBatches int
-	// Rate bounds the datagrams of each sender per second. The default value is 10,000.
+	// Rate limits the number of datagrams of each sender per second. The default value is 10,000.
 	Rate int
 	// Now is the clock. The default value is time.Now.
 	Now func() time.Time
@@ -114,7 +115,7 @@ const (
 	handshakeTime = 10 * time.Second
 	// bytesPerSecond is the minimum speed of a long record.
 	bytesPerSecond = 16 << 10
-	// parallelStores bounds the batches that are stored at a time.
+	// parallelStores limits the number of batches that are stored at a time.
 	parallelStores = 4
 )
 

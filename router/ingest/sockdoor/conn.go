@@ -192,7 +192,7 @@ func (c *Conn) Hold(n int) (release func(), err error) {
 }
 
 // Split reads the records that a Splitter finds until the connection ends, and passes them to take after each read.
-// room bounds the bytes of a record with its framing. The records are valid until take returns.
+// room limits the number of bytes of a record with its framing. The records are valid until take returns.
 func (c *Conn) Split(find Splitter, room int, take func([]Record) error) error {
 	buf := make([]byte, firstBuffer)
 	have, release := 0, func() {}

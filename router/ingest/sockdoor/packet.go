@@ -145,7 +145,7 @@ type sender struct {
 	said    time.Time // when this was last logged
 }
 
-// maxSenders bounds the senders that are remembered.
+// maxSenders limits the number of senders that are remembered.
 const maxSenders = 10_000
 
 func newSenders(rate int, now func() time.Time) senders {

@@ -21,7 +21,7 @@ const (
 	maxWait   = 5 * time.Second
 )
 
-// maxRefusals bounds the attempts to find the records because of which a batch is refused.
+// maxRefusals limits the number of attempts to find the records because of which a batch is refused.
 const maxRefusals = 64
 
 // store stores the records of a batch.

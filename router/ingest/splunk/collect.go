@@ -85,7 +85,7 @@ func (d *Door) batches(c *httpdoor.Call, in *reading, body []byte) ([]*ingest.Ba
 // allTimed reports whether every event has its own time.
 func (r *reading) allTimed() bool { return r.timed == len(r.events) }
 
-// maxTables bounds the indexes of one request.
+// maxTables limits the number of indexes of one request.
 const maxTables = 1000
 
 // orStore returns what happens to skipped events. The default is to keep them, because the answer cannot say which
@@ -291,7 +291,7 @@ func (d *Door) Ack(w http.ResponseWriter, r *http.Request) {
 	exchange.WriteJSON(w, http.StatusOK, append(out, "}}"...))
 }
 
-// maxAcks bounds the body of a request for acknowledgements, because the answer is built in memory.
+// maxAcks limits the size of the body of a request for acknowledgements, because the answer is built in memory.
 const maxAcks = 1 << 20
 
 // readAcks reads the ids in a request for acknowledgements.

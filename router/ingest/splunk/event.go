@@ -160,7 +160,7 @@ func (r *reading) readMember(e *event, key []byte) error {
 	return w.Skip()
 }
 
-// maxTags bounds the fields of a request that become tags.
+// maxTags limits the number of fields of a request that become tags.
 const maxTags = 64
 
 func clip(text []byte) string {

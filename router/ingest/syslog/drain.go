@@ -96,7 +96,7 @@ func (d *Drain) take(r *http.Request) error {
 	return nil
 }
 
-// maxToken bounds the length of a drain's token.
+// maxToken limits the length of a drain's token.
 const maxToken = 256
 
 // cutMessages finds the messages in the body of a request. It shortens none of them, because the size of the body

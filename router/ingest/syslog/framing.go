@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// maxDigits bounds the digits of a length. A longer number is not a length.
+	// maxDigits limits the number of digits of a length. A longer number is not a length.
 	maxDigits = 9
 	// maxPrefix is the longest length prefix of a message, in bytes.
 	maxPrefix = maxDigits + 1

@@ -28,7 +28,7 @@ import (
 // DefaultTable is the table if the listener names none.
 const DefaultTable = "syslog"
 
-// MaxBytes bounds how many bytes of a message over TCP and TLS are kept. The rest is dropped.
+// MaxBytes limits how many bytes of a message over TCP and TLS are kept. The rest is dropped.
 const MaxBytes = 256 << 10
 
 // Config has the settings of the listeners.

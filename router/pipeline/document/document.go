@@ -27,7 +27,7 @@ import (
 
 // The limits of a document.
 const (
-	// MaxBytes bounds the length of the text.
+	// MaxBytes limits the length of the text.
 	MaxBytes  = 1 << 20
 	maxNodes  = 200_000
 	maxDepth  = 64

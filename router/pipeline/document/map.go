@@ -28,7 +28,7 @@ type Entry struct {
 	merged bool // from the merge key <<, so the map's own key takes precedence
 }
 
-// maxMerge bounds the nesting of merges by <<.
+// maxMerge limits the nesting of merges by <<.
 const maxMerge = 16
 
 func (m *Map) read(y *yaml.Node, merges int) {

@@ -7,7 +7,7 @@ import (
 	"cordwood/router/pipeline/document"
 )
 
-// maxSteps bounds the processors of a pipeline.
+// maxSteps limits the number of processors of a pipeline.
 const maxSteps = 1000
 
 // CompileList compiles the list of processors at n; nil is an empty list. Faults are noted in the document. The

@@ -8,7 +8,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// maxTargets bounds the target fields of a csv processor.
+// maxTargets limits the number of target fields of a csv processor.
 const maxTargets = 10_000
 
 // compileCSV: csv extracts fields from one line of separated values.

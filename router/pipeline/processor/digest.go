@@ -308,7 +308,7 @@ func ipv4Length(b []byte) int {
 	return i
 }
 
-// maxIPv6 bounds the search for the closing bracket of an address.
+// maxIPv6 limits the search for the closing bracket of an address.
 const maxIPv6 = 64
 
 func ipv6Length(b []byte) int {

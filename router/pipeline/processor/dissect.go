@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	// maxPatterns bounds the patterns of a processor.
+	// maxPatterns limits the number of patterns of a processor.
 	maxPatterns = 256
-	// maxSeparatorBytes bounds the text that a processor inserts between parts, and thus the size of a result.
+	// maxSeparatorBytes limits the length of the text that a processor inserts between parts, and thus the size of a
+	// result.
 	maxSeparatorBytes = 64
 )
 

@@ -54,7 +54,7 @@ type dissectPattern struct {
 	pairs    int
 }
 
-// maxDissectCaptures bounds the captures of a pattern.
+// maxDissectCaptures limits the number of captures of a pattern.
 const maxDissectCaptures = 1000
 
 // parseDissect parses a pattern. Its error has the position in bytes.

@@ -60,7 +60,7 @@ func Describe(v value.Value) string {
 	return Cut(string(value.AppendJSON(nil, v)))
 }
 
-// maxShown bounds the bytes of a value that a message quotes.
+// maxShown limits the number of bytes of a value that a message quotes.
 const maxShown = 64
 
 // Cut shortens a client's text for an error message.

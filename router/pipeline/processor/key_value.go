@@ -53,7 +53,7 @@ func compileKeyValue(o *Options) Apply {
 	return options.apply(syntax)
 }
 
-// maxSplit bounds the bytes of a text between pairs, or between key and value.
+// maxSplit limits the number of bytes of a text between pairs, or between key and value.
 const maxSplit = 64
 
 func splitText(o *Options, key, otherwise string) string {

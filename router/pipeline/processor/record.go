@@ -47,7 +47,7 @@ type Record struct {
 	Value value.Value
 	// Quiet means that nobody will read the error messages.
 	Quiet bool
-	// Work bounds the time and memory for the record; see Spend and Reserve.
+	// Work limits the time and memory for the record; see Spend and Reserve.
 	Work *fn.Meter
 	// Scratch is a buffer in which a processor can build a text. Its content is not kept between uses.
 	Scratch []byte

@@ -15,7 +15,7 @@ const (
 	maxPatternInstructions = 20_000
 )
 
-// maxInstructions bounds the instructions of all patterns of a pipeline.
+// maxInstructions limits the number of instructions of all patterns of a pipeline.
 const (
 	maxInstructions = 250_000
 	// BytesPerInstruction is the approximate memory of an instruction. It exists in two forms of the pattern, and in

@@ -16,7 +16,7 @@ const (
 	wideSpace = `\x{85}\s\v\p{Z}`
 )
 
-// maxWide bounds how many of these classes a pattern may have, because each takes several kilobytes.
+// maxWide limits how many of these classes a pattern may have, because each takes several kilobytes.
 const maxWide = 128
 
 // widen returns the form of a compiled pattern for texts that are not ASCII, in which \d, \w, \s and their

@@ -67,7 +67,7 @@ func compileVRL(o *Options) Apply {
 	}
 }
 
-// maxVRLFindings bounds the findings of a program that are shown.
+// maxVRLFindings limits the number of findings of a program that are shown.
 const maxVRLFindings = 10
 
 // vrlFaults notes why a program does not compile, in the format of 'cordwood vrl check', with the lines of the
@@ -97,7 +97,7 @@ func onLine(failed error, at *document.Node, err error) error {
 	return failed
 }
 
-// maxVRLError bounds the length of a program's error, because it may contain the whole text of a field.
+// maxVRLError limits the length of a program's error, because it may contain the whole text of a field.
 const maxVRLError = 256
 
 // regexIn finds a place in values of kind k that may contain a regular expression. Values about which nothing is

@@ -8,7 +8,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// Record.Work bounds the work on a record. All processors of the pipeline and the programs in it share it. The
+// Record.Work limits the work on a record. All processors of the pipeline and the programs in it share it. The
 // helpers of Fields charge for the length of the values that they pass to a processor. A processor that does more
 // than read them must charge for the rest.
 

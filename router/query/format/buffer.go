@@ -7,8 +7,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// Budget bounds the bytes that all Buffers of a process hold together. It is safe
-// for concurrent use.
+// Budget limits the number of bytes that all Buffers of a process hold together. It is safe for concurrent use.
 type Budget struct {
 	perBuffer, total int64
 

@@ -20,7 +20,7 @@ import (
 	"cordwood/proto/words"
 )
 
-// MaxBytes bounds the text of a query.
+// MaxBytes limits the length of a query.
 const MaxBytes = 1 << 20
 
 // The bounds of a query: how deep conditions and expressions may be nested, and how many there may be.

@@ -45,15 +45,15 @@ type Config struct {
 	// allows MaxTextBytes each.
 	Bodies *body.Reader
 
-	// Timeout bounds the time in which a body must arrive, if the request sets no time limit. The default value is 30
+	// Timeout limits the time in which a body must arrive, if the request sets no time limit. The default value is 30
 	// s.
 	Timeout time.Duration
-	// MaxTextBytes bounds a text of SQL. The default value is 16 MiB.
+	// MaxTextBytes limits the size of a text of SQL. The default value is 16 MiB.
 	MaxTextBytes int64
-	// MaxResultBytes bounds an answer in format svcdb_v1, which is held in memory
-	// until it is complete. The default value is 256 MiB.
+	// MaxResultBytes limits the size of an answer in format svcdb_v1, which is held in memory until it is complete.
+	// The default value is 256 MiB.
 	MaxResultBytes int64
-	// MaxResultTotal bounds all such answers together. The default value is 512 MiB.
+	// MaxResultTotal limits the size of all such answers together. The default value is 512 MiB.
 	MaxResultTotal int64
 
 	// Logger logs answers that were aborted. By default nothing is logged.

@@ -15,7 +15,7 @@ const (
 	headerWarnings = "x-svc-warnings"
 )
 
-// maxPartialHeader bounds that list, in bytes.
+// maxPartialHeader limits the length of that list, in bytes.
 const maxPartialHeader = 4096
 
 // named replaces ids of nodes by their names in the list of missing parts.
@@ -42,7 +42,7 @@ func setPartialHeader(w http.ResponseWriter, partial []string) {
 	w.Header().Set(headerPartial, headerText(text))
 }
 
-// maxWarnings bounds the warnings of an answer: each INSERT of a text may have some.
+// maxWarnings limits the number of warnings of an answer: each INSERT of a text may have some.
 const maxWarnings = 20
 
 // setWarningHeaders sets headers with warnings, in any format. The statements succeeded nevertheless.

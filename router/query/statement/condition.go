@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// maxCondition bounds the text of a condition, in bytes.
+// maxCondition limits the length of a condition, in bytes.
 const maxCondition = 64 << 10
 
 // CheckCondition checks that src can only be a condition between the parentheses of WHERE (…): it is not empty, its

@@ -6,7 +6,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// maxInsertValues bounds the values of one INSERT, which are parsed one by one.
+// maxInsertValues limits the number of values of one INSERT, which are parsed one by one.
 const maxInsertValues = 1_000_000
 
 func (p *parser) insert() Statement {

@@ -163,8 +163,8 @@ func (e *expr) testing() func(f *fn.Frame) (truth, ok bool) {
 	}
 }
 
-// maxConstant bounds the containers that are created at compile time. A literal may contain a variable twice, which
-// may contain another variable twice, and so on.
+// maxConstant limits the number of containers that are created at compile time. A literal may contain a variable
+// twice, which may contain another variable twice, and so on.
 const maxConstant = 1 << 14
 
 // constant returns the expression for a known value.

@@ -54,9 +54,9 @@ func (f *Frame) Vanished() *int {
 
 // Budget has the limits of a run.
 type Budget struct {
-	// Steps bounds the time: about one step for each operation and each element.
+	// Steps limits the time: about one step for each operation and each element.
 	Steps int
-	// Bytes bounds the memory for strings that the run creates.
+	// Bytes limits the memory for strings that the run creates.
 	Bytes int
 }
 

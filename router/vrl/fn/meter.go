@@ -9,8 +9,8 @@ const checkEvery = 100_000
 // ErrSteps means that the request has used up its steps.
 var ErrSteps = errors.New("the request has used up its budget of steps")
 
-// A Meter bounds the work for a request and for each of its records. Programs that run for a record take their
-// steps and bytes from it. Other code that works on the record may do the same.
+// A Meter limits the work for a request and for each of its records. Programs that run for a record take their steps
+// and bytes from it. Other code that works on the record may do the same.
 //
 // The meter checks whether the request has ended after every 100,000 steps. When it has, every Spend returns false,
 // and Err returns the reason.

@@ -20,13 +20,13 @@ import (
 	"cordwood/router/vrl/pattern"
 )
 
-// MaxTime bounds a match on the backtracking engine.
+// MaxTime limits the time of a match on the backtracking engine.
 const MaxTime = 50 * time.Millisecond
 
 // MaxText is the longest text for the backtracking engine, in bytes.
 const MaxText = 256 << 10
 
-// maxDepth bounds how deep patterns may refer to patterns.
+// maxDepth limits how deep patterns may refer to patterns.
 const maxDepth = 64
 
 // ErrTime is returned for a match that was aborted.

@@ -24,8 +24,8 @@ const (
 	Padding = 16
 	// MaxDepth is the deepest allowed nesting of arrays and objects.
 	MaxDepth = 128
-	// MaxKeys bounds the keys of all open objects where keys must be remembered: in a record, or in the objects inside
-	// an array.
+	// MaxKeys limits the number of keys of all open objects where keys must be remembered: in a record, or in the
+	// objects inside an array.
 	MaxKeys = 1 << 18
 )
 

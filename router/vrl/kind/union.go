@@ -12,12 +12,12 @@ var emptyRegex = func() value.Value {
 	return value.NewRegex(r)
 }()
 
-// maxKnown bounds the fields and elements that are tracked individually. The others are combined in unknown, which
-// keeps compile time linear.
+// maxKnown limits the number of fields and elements that are tracked individually. The others are combined in
+// unknown, which keeps compile time linear.
 const maxKnown = 512
 
-// maxSize bounds the tree of knowledge about a container. Kinds share parts, so a short program can describe an
-// infinite tree. Beyond the bound, only the kind of the container is kept.
+// maxSize limits the size of the tree of knowledge about a container. Kinds share parts, so a short program can
+// describe an infinite tree. Beyond it, only the kind of the container is kept.
 const maxSize = 1 << 13
 
 // newFields returns the knowledge about an object's fields, or nothing if it is too large.

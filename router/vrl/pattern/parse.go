@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxNest bounds the nesting of groups and classes.
+// maxNest limits the nesting of groups and classes.
 const maxNest = 250
 
 type op uint8

@@ -25,11 +25,11 @@ import (
 	"cordwood/router/vrl/pattern/quick"
 )
 
-// MaxSource bounds the length of a pattern, in bytes.
+// MaxSource limits the length of a pattern, in bytes.
 const MaxSource = 64 << 10
 
-// MaxTotal bounds the compiled patterns that one program keeps, in bytes as returned by Size. This is enough for
-// hundreds of patterns for log lines.
+// MaxTotal limits the size of the compiled patterns that one program keeps, in bytes as returned by Size. This is
+// enough for hundreds of patterns for log lines.
 const MaxTotal = 32 << 20
 
 // RefusedSize is the size charged for a refused pattern. It is small enough that all errors in a usual source are

@@ -148,7 +148,7 @@ func (p *parser) binary(level int) Node {
 	}
 }
 
-// maxOperands bounds chains of operators, which nest to the left.
+// maxOperands limits the length of chains of operators, which nest to the left.
 const maxOperands = 2000
 
 func (p *parser) unary() Node {

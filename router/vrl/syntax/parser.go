@@ -7,7 +7,7 @@ import (
 	"cordwood/router/vrl/diag"
 )
 
-// MaxSource bounds the length of a program in bytes, and MaxDepth the nesting.
+// MaxSource limits the length of a program in bytes, and MaxDepth the nesting.
 const (
 	MaxSource = 1 << 20
 	MaxDepth  = 600

@@ -107,7 +107,7 @@ func isoWeekOf(days int64) (year, week int32) {
 	return year, int32(thursday-daysFromCivil(year, 1, 1))/7 + 1
 }
 
-// zoneReach bounds the distance between a local time, taken as UTC, and the change of clocks that affects it. An
+// zoneReach limits the distance between a local time, taken as UTC, and the change of clocks that affects it. An
 // offset is less than a day, so this is more than enough.
 const zoneReach = 26 * 3600
 

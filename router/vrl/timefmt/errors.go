@@ -126,7 +126,7 @@ type failure struct {
 	pos    int
 }
 
-// maxErrorText bounds the text in a ParseError.
+// maxErrorText limits the length of the text in a ParseError.
 const maxErrorText = 80
 
 func (f *Format) parseError(text string, fail failure) *ParseError {

@@ -9,8 +9,8 @@ import (
 // MaxZoneName is longer than any zone name, in bytes.
 const MaxZoneName = 64
 
-// maxZones bounds the names that are cached. There are about 600 zones. Further names are other spellings of their
-// files, or names that do not exist.
+// maxZones limits the number of names that are cached. There are about 600 zones. Further names are other spellings
+// of their files, or names that do not exist.
 const maxZones = 1024
 
 // zones caches zones by name, so that a program that takes names from records does not read files for each record.

@@ -285,7 +285,7 @@ func (o *Fields) SetHint(key string, v Value, hint int) int {
 	return i
 }
 
-// maxDepth bounds the nesting of values that are traversed.
+// maxDepth limits the nesting of values that are traversed.
 const maxDepth = 1000
 
 // Size returns the number of values in v, including itself, or limit if there are more. A shared value counts each

@@ -98,7 +98,7 @@ func (v Value) Peek(p Path) (Value, bool) {
 	return v, true
 }
 
-// MaxIndex bounds how far beyond the ends of an array Insert may write.
+// MaxIndex limits how far beyond the ends of an array Insert may write.
 const MaxIndex = 1 << 16
 
 // ErrIndex is returned for a write too far beyond the ends of an array.

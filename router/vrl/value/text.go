@@ -147,7 +147,7 @@ func AppendDisplay(dst []byte, v Value) []byte {
 	return append(dst, " }"...)
 }
 
-// maxShown bounds how many values String shows. A shared value is shown each time that it occurs, so a few values
+// maxShown limits how many values String shows. A shared value is shown each time that it occurs, so a few values
 // could be shown without end.
 const maxShown = 1 << 12
 

@@ -15,7 +15,7 @@ import (
 	"cordwood/router/ingest/ingesttest"
 )
 
-// MaxBytes bounds a body, in bytes.
+// MaxBytes limits the size of a body, in bytes.
 const MaxBytes = 1 << 20
 
 // New returns the parts of a door with a store in memory.

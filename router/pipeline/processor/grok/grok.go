@@ -21,9 +21,9 @@ import (
 
 // The limits of an expression.
 const (
-	// MaxExpanded bounds the bytes of an expression after all names are replaced.
+	// MaxExpanded limits the number of bytes of an expression after all names are replaced.
 	MaxExpanded = 64 << 10
-	// MaxInstructions bounds the size of the compiled expression.
+	// MaxInstructions limits the size of the compiled expression.
 	MaxInstructions = 20_000
 
 	maxDepth = 32 // of names inside names

@@ -13,7 +13,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// MaxSteps bounds the values that one query visits, including those visited by its filters.
+// MaxSteps limits the number of values that one query visits, including those visited by its filters.
 const MaxSteps = 1 << 20
 
 // ErrTooManySteps is returned for a query that visits more than MaxSteps values.

@@ -151,7 +151,7 @@ func (p *Program) MatchFrom(s string, from int, places []int) (matched, decided 
 	return false, true
 }
 
-// maxStack bounds the alternatives to try later, and thereby the memory of a match.
+// maxStack limits the number of alternatives to try later, and thereby the memory of a match.
 const maxStack = 1 << 14
 
 const (

@@ -18,7 +18,7 @@ import (
 
 // This file holds Zstandard, Snappy and LZ4, whose decoders write into a buffer.
 
-// maxWindow bounds the window of Zstandard data. The format recommends that decoders support this size.
+// maxWindow limits the window of Zstandard data. The format recommends that decoders support this size.
 const maxWindow = 8 << 20
 
 // zstdReaders decode in the calling goroutine, on demand, and never ahead.

@@ -16,8 +16,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// maxDescriptor bounds the size of a file of descriptors, and maxProtoDepth how deep
-// messages may be nested.
+// maxDescriptor limits the size of a file of descriptors, and maxProtoDepth how deep messages may be nested.
 const (
 	maxDescriptor = 16 << 20
 	maxProtoDepth = 100

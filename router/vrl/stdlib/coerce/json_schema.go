@@ -17,7 +17,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// maxSchema bounds the size of a schema's file.
+// maxSchema limits the size of a schema's file.
 const maxSchema = 4 << 20
 
 var validateJSONSchema = &fn.Function{

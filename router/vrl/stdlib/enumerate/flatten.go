@@ -137,7 +137,7 @@ var unflatten = &fn.Function{
 	}},
 }
 
-// maxUnflatten bounds the depth of the objects made from a key. The rest of the key is not split.
+// maxUnflatten limits the depth of the objects made from a key. The rest of the key is not split.
 const maxUnflatten = 256
 
 type unflattener struct {

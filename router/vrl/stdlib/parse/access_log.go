@@ -13,7 +13,7 @@ import (
 
 // This file has the parsers of access logs that derive from NCSA's common log format.
 
-// maxTries bounds the tries to find the end of a field that may contain its own delimiter.
+// maxTries limits the number of tries to find the end of a field that may contain its own delimiter.
 const maxTries = 64
 
 const accessTime = "%d/%b/%Y:%T %z"

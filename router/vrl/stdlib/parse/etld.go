@@ -29,7 +29,7 @@ func builtinSuffixes(labels []string) (int, bool) {
 // rules is a list from a file: rules, wildcard rules and exceptions.
 type rules map[string]byte
 
-// maxRules bounds the size of the file of a list.
+// maxRules limits the size of the file of a list.
 const maxRules = 16 << 20
 
 // readRules reads a list in the format of publicsuffix.org.

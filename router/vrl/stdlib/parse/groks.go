@@ -10,7 +10,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// maxAliasFile bounds the size of a file of aliases.
+// maxAliasFile limits the size of a file of aliases.
 const maxAliasFile = 1 << 20
 
 // groksAliases returns the aliases of a call, from its argument and from files.

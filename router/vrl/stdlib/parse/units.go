@@ -12,7 +12,7 @@ import (
 
 // This file has the parsers of numbers with units. They compute exactly, so that 1.1 weeks are 7.7 days.
 
-// maxNumber bounds the digits of a number with a unit.
+// maxNumber limits the number of digits of a number with a unit.
 const maxNumber = 64
 
 // unitNumber parses a number with an optional fraction at the start of s; "" if there is none.

@@ -15,7 +15,8 @@ import (
 // maxURL is the longest URL that is parsed, in bytes.
 const maxURL = 64 << 10
 
-// maxAts bounds the @ signs before a query. Each @ before a host makes the parser read all text before it again.
+// maxAts limits the number of @ signs before a query. Each @ before a host makes the parser read all text before it
+// again.
 const maxAts = 64
 
 // knownPorts are the ports of schemes that have one.

@@ -9,7 +9,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// maxAgent bounds how many bytes of a user agent are parsed.
+// maxAgent limits how many bytes of a user agent are parsed.
 const maxAgent = 2 << 10
 
 // agent has the parts of a user agent. A part that is not known is "".

@@ -15,7 +15,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// maxYAML bounds the length of YAML texts, because the parser needs many times as much memory.
+// maxYAML limits the length of YAML texts, because the parser needs many times as much memory.
 const maxYAML = 1 << 20
 
 // yamlNodeCharge is the memory charged for each node before parsing. A node takes about 250 bytes, and one byte of

@@ -120,7 +120,7 @@ var pathParam = fn.Param{
 
 var pathErrors = []string{"a step of the path is neither a string nor an integer", "the path has more than 1000 steps"}
 
-// maxPath bounds the segments of a path built at run time. Values are never nested that deep.
+// maxPath limits the number of segments of a path built at run time. Values are never nested that deep.
 const maxPath = 1000
 
 // dynamicPath appends the segments in an array to p.

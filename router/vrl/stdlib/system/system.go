@@ -101,7 +101,7 @@ func localZone() string {
 	return name
 }
 
-// lookupTimeout bounds the time for looking up the name of an address.
+// lookupTimeout limits the time for looking up the name of an address.
 const lookupTimeout = 5 * time.Second
 
 var reverseDNS = &fn.Function{
