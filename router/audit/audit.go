@@ -41,7 +41,7 @@ type Change struct {
 	Statement string
 	// Message has details of a change, for example the version of a pipeline.
 	Message string
-	// Err is the reason why the change was not made; nil: it was made.
+	// Err is the reason why the change was not made; nil if it was made.
 	Err error
 }
 

@@ -109,10 +109,10 @@ func New(cfg Config) (*Reader, error) {
 // InFlight returns the number of reserved bytes.
 func (r *Reader) InFlight() int64 { return r.budget.used.Load() }
 
-// MaxBytes returns the limit of a decompressed body; 0: no limit.
+// MaxBytes returns the limit of a decompressed body; 0 means no limit.
 func (r *Reader) MaxBytes() int64 { return r.cfg.MaxBytes }
 
-// MaxInFlight returns the limit of all bodies together; 0: no limit.
+// MaxInFlight returns the limit of all bodies together; 0 means no limit.
 func (r *Reader) MaxInFlight() int64 { return r.cfg.MaxInFlight }
 
 // Read reads and decompresses the whole body of req. At least Pad bytes of capacity

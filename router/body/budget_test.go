@@ -21,7 +21,7 @@ import (
 type client struct {
 	data    []byte // sent at once
 	every   time.Duration
-	each    int           // the number of bytes sent at each later interval; 0: none
+	each    int           // the number of bytes sent at each later interval; 0 if there is none
 	stopped chan struct{} // receives a value from Stop; later reads receive it again
 }
 

@@ -74,7 +74,7 @@ func (e *transportError) Unwrap() error { return e.err }
 // source reads the compressed body and limits its length.
 type source struct {
 	r    io.Reader
-	left int64 // bytes that may still be read; negative: no limit
+	left int64 // bytes that may still be read; negative means no limit
 	res  *reservation
 }
 

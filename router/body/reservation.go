@@ -11,7 +11,7 @@ type reservation struct {
 	budget  *budget
 	policy  Policy
 	maxWait time.Duration
-	// stop ends the current read of the body, from any goroutine; nil: reads cannot be ended.
+	// stop ends the current read of the body, from any goroutine. It is nil if reads cannot be ended.
 	stop func()
 	// total is the length of the whole body, as far as it is known.
 	total int64
@@ -44,7 +44,7 @@ type reservation struct {
 // firstPart is how much a body reserves at first if memory is short, unless the body is shorter.
 const firstPart = 1 << 20
 
-// begin reserves memory for a body of total bytes; 0: the length is not known. If that much is not free, begin
+// begin reserves memory for a body of total bytes; 0 if the length is not known. If that much is not free, begin
 // waits for a part only, because a client that announces much and sends nothing must not displace many others.
 func (r *reservation) begin(ctx context.Context, total int64) error {
 	b := r.budget

@@ -37,7 +37,8 @@ type protocol struct {
 	refuse   refusal
 	// trailingSlash says that a slash at the end of its paths is ignored.
 	trailingSlash bool
-	// credentials returns "user:password" from the protocol's own headers; nil: clients use the headers of HTTP.
+	// credentials returns "user:password" from the protocol's own headers; nil means that clients use the headers of
+	// HTTP.
 	credentials func(r *http.Request) string
 	// routes returns its paths as the other system has them.
 	routes func(d httpdoor.Door) []doorRoute
@@ -218,7 +219,7 @@ type doors struct {
 	bodies     *body.Reader
 	log        *slog.Logger
 	logQueries *logQueries // nil: there are no structured queries
-	// loki reads with Loki's API; nil: the API has only the path for pushing.
+	// loki reads with Loki's API; nil means that the API has only the path for pushing.
 	loki *lokiapi.Handler
 }
 
@@ -296,7 +297,7 @@ func (d *doors) held(refuse refusal) refusal {
 	}
 }
 
-// protocolUnder returns the protocol that alone owns the part of the user port's paths that contains path; nil:
+// protocolUnder returns the protocol that alone owns the part of the user port's paths that contains path, or nil if
 // there is none.
 func protocolUnder(path string) *protocol {
 	for i := range protocols {

@@ -22,7 +22,7 @@ type route struct {
 	path    string
 	// needs is the privilege that the sender must have. If the handler checks privileges itself, it is SignedIn.
 	needs access.Privilege
-	// action names what the request does, for messages and the log of changes; empty: the name of the privilege.
+	// action names what the request does, for messages and the log of changes; empty means the name of the privilege.
 	// object is the kind of object that it concerns.
 	action string
 	object access.ObjectKind
@@ -41,8 +41,8 @@ type route struct {
 	asksAgain bool
 	// page says that the URL is part of the page for browsers and not of the API.
 	page bool
-	// refuse answers errors in the format of another system's protocol; nil: in our own format. On paths of other
-	// protocols, unknown parameters are ignored.
+	// refuse answers errors in the format of another system's protocol; nil means our own format. On paths of
+	// other protocols, unknown parameters are ignored.
 	refuse refusal
 	// credentials returns the user and password from the protocol's own headers.
 	credentials func(r *http.Request) string

@@ -295,7 +295,7 @@ func newIngestion(cfg Config, compiled *ingest.Pipelines) (*ingest.Service, erro
 }
 
 // build returns a handler for some routes, with everything that all requests need. speaks returns the protocol of
-// clients that request a path that does not exist; nil: none.
+// clients that request a path that does not exist, or nil if there is none.
 func (s *Server) build(routes []route, speaks func(path string) *protocol) (http.Handler, error) {
 	d, err := s.gate.dispatch(routes, speaks)
 	if err != nil {

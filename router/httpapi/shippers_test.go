@@ -24,13 +24,13 @@ import (
 // shipper sends the request again or loses its records.
 type recorded struct {
 	name         string
-	at           ingest.Protocol // the port; "": the user port
+	at           ingest.Protocol // the port; "" means the user port
 	method, path string
 	headers      []string // name, value, …
 	body         string
 	status       int
 	answer       string // a part of it
-	stored       string // table, rows and columns; "": nothing
+	stored       string // table, rows and columns; "" means nothing
 }
 
 // gzipped returns the text compressed by gzip.

@@ -76,7 +76,7 @@ func (s *Service) awaitRoom(ctx context.Context, p Protocol, wait bool, batches 
 		"the shards of table %s.%s are busy: try again later", busy.Database, cutText(busy.Table)).WithRetryAfter(after))
 }
 
-// pressed returns the first batch whose table has busy shards, and when to retry; nil: no shard is busy.
+// pressed returns the first batch whose table has busy shards, and when to retry; nil means that no shard is busy.
 func (s *Service) pressed(batches []*Batch) (after time.Duration, busy *Batch) {
 	for _, b := range batches {
 		if after, yes := s.cfg.Writer.Pressed(b.Database, b.Table); yes {
@@ -161,7 +161,7 @@ func cutText(text string) string {
 	return strconv.Quote(text)
 }
 
-// TakesRows returns the reason why no rows are stored because a disk is full; nil: rows are stored.
+// TakesRows returns the reason why no rows are stored because a disk is full; nil means that rows are stored.
 func (s *Service) TakesRows() error { return s.cfg.Writable() }
 
 // HasPipeline reports whether a pipeline with the name is stored.

@@ -17,7 +17,7 @@ type Columns struct {
 	// record, it calls Drop.
 	Fill func(to *pipeline.Direct) error
 	// Text returns the current record of Fill as a complete request of the protocol in JSON. It is called for records
-	// that are refused and kept among the rejects; nil: only the reason is kept.
+	// that are refused and kept among the rejects; nil means that only the reason is kept.
 	Text func() []byte
 	// Format is the name of the format of Text, for the rejects.
 	Format string

@@ -57,7 +57,7 @@ type rejects struct {
 	format  string
 	now     int64
 	ttl     string
-	table   *schema.Table // the current table; nil: it does not exist
+	table   *schema.Table // the current table; nil if it does not exist
 
 	rows  column.Builder
 	cols  []*column.Col

@@ -52,10 +52,10 @@ type Request struct {
 	Protocol Protocol
 	// Caller is the sender. Required. Its rights on all tables are checked before rows are written.
 	Caller *access.Caller
-	// Deadline is the deadline of the request; zero: none. The context of Store has it too.
+	// Deadline is the deadline of the request; zero if there is none. The context of Store has it too.
 	Deadline time.Time
-	// Memory is the body's share of the memory for bodies, to which the rows are added; nil: the rows are not counted.
-	// The caller must release it.
+	// Memory is the body's share of the memory for bodies, to which the rows are added; nil means that the rows are
+	// not counted. The caller must release it.
 	Memory Memory
 	// Wait makes the request wait for up to 10 s if it would be refused because the server is busy. It is for
 	// protocols whose clients drop refused data.
@@ -91,7 +91,7 @@ type Batch struct {
 	IgnoreErrors bool
 	// OnReject says what happens to skipped records: DropRejects, StoreRejects, or "" for the server's default.
 	OnReject string
-	// MaxNestedLevels limits the depth to which svc_identity flattens objects; 0: the default.
+	// MaxNestedLevels limits the depth to which svc_identity flattens objects; 0 means the default.
 	MaxNestedLevels int
 	// Tags are fields that become tags, if svc_identity makes columns of them and they contain texts.
 	Tags map[string]bool
@@ -99,7 +99,8 @@ type Batch struct {
 	JSON []string
 	// Hints are the client's table options for a table that does not exist yet.
 	Hints map[string]string
-	// Key identifies the batch, so that it is stored once if it is sent again. The user is part of it. "": none.
+	// Key identifies the batch, so that it is stored once if it is sent again. The user is part of it. "" if there is
+	// none.
 	Key string
 	// KeyBody is a hash of the content of the batch, for a Key. If it is 0, the hash of a Body is used, and none for
 	// other inputs. The same Key with another hash is refused.
@@ -110,10 +111,11 @@ type Batch struct {
 	Bytes int64
 	// Each requests Outcome.Refused.
 	Each bool
-	// Replayed identifies the rejects that are replayed; nil: none.
+	// Replayed identifies the rejects that are replayed; nil if there is none.
 	Replayed *Replayed
 
-	// newColumns counts the columns that the batch and other batches add to tables; nil: there are no other batches.
+	// newColumns counts the columns that the batch and other batches add to tables, or nil if there are no other
+	// batches.
 	newColumns *pipeline.NewColumns
 
 	checked   bool
@@ -171,7 +173,7 @@ func (b *Batch) paramsHash() uint64 {
 	return xxhash.Sum64(out)
 }
 
-// kind returns the format of a body; 0: the input is not a body.
+// kind returns the format of a body, or 0 if the input is not a body.
 func (b *Batch) kind() native.Kind {
 	if body, ok := b.Input.(Body); ok {
 		return body.Kind

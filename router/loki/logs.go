@@ -25,7 +25,7 @@ type Logs struct {
 	Limit int
 	// Forward returns the oldest entries, oldest first, instead of the newest.
 	Forward bool
-	// Interval is the minimum time between two entries of a stream; 0: no minimum.
+	// Interval is the minimum time between two entries of a stream; 0 means no minimum.
 	Interval time.Duration
 }
 

@@ -90,7 +90,8 @@ type Stats struct {
 	Took time.Duration
 }
 
-// Reader returns a reader of a database. timeout is the time limit of each statement; 0: the default of the source.
+// Reader returns a reader of a database. timeout is the time limit of each statement; 0 means the default of the
+// source.
 func (s *Service) Reader(database string, timeout time.Duration) *Reader {
 	database = strings.TrimPrefix(database, "svc-")
 	if database == "" {

@@ -52,7 +52,7 @@ type conn struct {
 	large holding
 
 	mu      sync.Mutex              // guards the fields below
-	current context.CancelCauseFunc // ends the running statement; nil: none runs
+	current context.CancelCauseFunc // ends the running statement; nil if none runs
 	ending  *Error                  // why the connection ends once it is idle
 	idle    bool                    // the connection waits for the client
 	signed  bool                    // the client has signed in

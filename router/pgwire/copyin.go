@@ -214,7 +214,7 @@ func (in *copyIn) take(c *conn, last bool) error {
 	return in.store(c)
 }
 
-// next parses a row, and returns its length; 0: the row is incomplete. The row is nil if the line has no values.
+// next parses a row, and returns its length, or 0 if the row is incomplete. The row is nil if the line has no values.
 func (in *copyIn) next(last bool) (row []statement.Literal, used int, err error) {
 	if in.f.name == "binary" {
 		return in.nextBinary()

@@ -28,7 +28,7 @@ type Error struct {
 	State string
 	// Text, Detail and Hint are for the user.
 	Text, Detail, Hint string
-	// Position is the position of the error in the client's text, in characters from 1; 0: unknown.
+	// Position is the position of the error in the client's text, in characters from 1; 0 if it is unknown.
 	Position int
 	// Where is the row of a COPY.
 	Where string

@@ -27,8 +27,8 @@ type execution struct {
 	mu       sync.Mutex // guards the fields below
 	using    bool       // the connection's goroutine is reading rows
 	finished bool       // finish is closed
-	// timer ends a statement whose timeout does not run while the client does not fetch; nil: the timeout always runs.
-	// left is the remaining time at the moment from.
+	// timer ends a statement whose timeout does not run while the client does not fetch; nil means that the timeout
+	// always runs. left is the remaining time at the moment from.
 	timer *time.Timer
 	left  time.Duration
 	from  time.Time
@@ -85,7 +85,7 @@ func (c *conn) abandon() {
 	}
 }
 
-// setCurrent makes x the statement that a cancel request ends; nil: none.
+// setCurrent makes x the statement that a cancel request ends; nil if there is none.
 func (c *conn) setCurrent(x *execution) {
 	c.executing = x
 	if x == nil {

@@ -240,7 +240,7 @@ type stalling struct {
 	most time.Duration
 
 	mu   sync.Mutex // guards last and the write deadline
-	last time.Time  // the end of all writing; zero: no end
+	last time.Time  // the end of all writing; zero means no end
 }
 
 // Write writes within the time limit.

@@ -13,7 +13,7 @@ import (
 // Options are the settings for compiling a pipeline. The zero value is valid.
 type Options struct {
 	Env processor.Env
-	// TimestampColumn is the name of the time index if a pipeline does not name one; "": DefaultTimestampColumn.
+	// TimestampColumn is the name of the time index if a pipeline does not name one; "" means DefaultTimestampColumn.
 	TimestampColumn string
 }
 

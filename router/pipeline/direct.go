@@ -13,7 +13,7 @@ import (
 
 // Layout has the columns of a protocol's records without a pipeline.
 type Layout struct {
-	// Time is the name of the time index of a new table, in nanoseconds; "": Request.TimestampColumn.
+	// Time is the name of the time index of a new table, in nanoseconds; "" means Request.TimestampColumn.
 	Time string
 	// Columns follow the time index in a new table. Their semantics and indexes apply only to new columns. An existing
 	// table keeps its own.

@@ -60,7 +60,7 @@ func TestWarnings(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name    string
-		source  string // of the pipeline; "": svc_identity on both paths
+		source  string // of the pipeline; "" means svc_identity on both paths
 		change  changes
 		records []string
 		want    []string

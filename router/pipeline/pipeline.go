@@ -44,7 +44,7 @@ type Request struct {
 	Catalog Catalog
 	// Pipeline is the pipeline's name, for messages.
 	Pipeline string
-	// TimeIndex is the custom time index; nil: the time of processing.
+	// TimeIndex is the custom time index; nil means the time of processing.
 	TimeIndex *TimeIndex
 	// MaxNestedLevels is the largest number of segments in a flattened column name; 0 or less: DefaultNestedLevels.
 	MaxNestedLevels int
@@ -61,9 +61,11 @@ type Request struct {
 	NoClientVariables bool
 	// Trace, if not nil, is called with the result of each step for each record. It is slow and meant for dry runs.
 	Trace func(RecordTrace)
-	// TraceSteps reports whether the steps and rows of the record with a number, from 0, are traced; nil: all are.
+	// TraceSteps reports whether the steps and rows of the record with a number, from 0, are traced; nil means that
+	// all are.
 	TraceSteps func(index int) bool
-	// TraceBytes limits the size of the texts of all traces together; 0: no limit. Texts that do not fit are omitted.
+	// TraceBytes limits the size of the texts of all traces together; 0 means no limit. Texts that do not fit are
+	// omitted.
 	TraceBytes int
 	// TellAbsent adds a warning for each field of a transform list that no record had. It is slow too.
 	TellAbsent bool
@@ -81,14 +83,14 @@ type Request struct {
 	// AutoCreate allows tables and columns to be created.
 	AutoCreate bool
 	// Ended returns the reason why the request has ended, as context.Context.Err does. A Runner calls it often and
-	// then aborts the request; nil: the request never ends early.
+	// then aborts the request; nil means that the request never ends early.
 	Ended func() error
-	// Steps limits the work for all records of the request. Each record adds to it according to its length; 0:
+	// Steps limits the work for all records of the request. Each record adds to it according to its length; 0 means
 	// DefaultSteps. A step takes about 7 ns.
 	Steps int64
-	// Now is the clock; nil: time.Now.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// MaxColumns limits the number of columns of a table; 0: DefaultMaxColumns.
+	// MaxColumns limits the number of columns of a table; 0 means DefaultMaxColumns.
 	MaxColumns int
 	// Reserve, if not nil, reserves memory for the request's rows. It gets the total in bytes, before many more rows
 	// are added. Its error ends the request.
@@ -96,13 +98,13 @@ type Request struct {
 	// MaxMadeColumns is the number of columns at which records stop adding columns to a table. MaxNewColumns
 	// limits the columns that the request adds to all tables. 0: only MaxColumns applies.
 	MaxMadeColumns, MaxNewColumns int
-	// NewColumns counts new columns together with other batches of the request; nil: there are no other batches.
+	// NewColumns counts new columns together with other batches of the request; nil if there are no other batches.
 	NewColumns *NewColumns
-	// MaxNewTables limits the number of tables that the request creates by suffixes; 0: no limit.
+	// MaxNewTables limits the number of tables that the request creates by suffixes; 0 means no limit.
 	MaxNewTables int
 	// DatabaseTTL is the database's ttl for tables without their own.
 	DatabaseTTL string
-	// TimestampColumn is the name of the time index if TimeIndex is nil; "": DefaultTimestampColumn.
+	// TimestampColumn is the name of the time index if TimeIndex is nil; "" means DefaultTimestampColumn.
 	TimestampColumn string
 }
 
@@ -167,7 +169,7 @@ type TableRows struct {
 	NoCreate bool
 	// Discard says that the table must exist but its rows are discarded (ttl=instant).
 	Discard bool
-	// Existing is the table with which the rows were checked; nil: there was none.
+	// Existing is the table with which the rows were checked; nil if there was none.
 	Existing *schema.Table
 	// Expired is how many rows are older than the table's ttl, so that no query returns them.
 	Expired int

@@ -31,7 +31,7 @@ type StepTrace struct {
 	Position, Line int
 	// Took is how long the step took.
 	Took time.Duration
-	// Record is the record after the step in JSON; empty: omitted because of the size limit.
+	// Record is the record after the step in JSON; empty if it was omitted because of the size limit.
 	Record string
 	// Added, Changed and Removed are the names of top-level fields, sorted.
 	Added, Changed, Removed []string
@@ -44,7 +44,7 @@ type RowTrace struct {
 	NoCreate bool
 	// Row is its index among the rows of that table and those options, from 0.
 	Row int
-	// Record is the record from which the row was made in JSON; empty: omitted because of the size limit.
+	// Record is the record from which the row was made in JSON; empty if it was omitted because of the size limit.
 	Record string
 	// Dropped are fields of the record without a column, because the pipeline lists all columns (version 1).
 	Dropped []string
@@ -57,9 +57,9 @@ type StepError struct {
 	// Position is the processor's place in the list, from 0; -1 for other steps.
 	Position             int
 	Field, Value, Reason string
-	// Table is the table whose column, Field, does not accept the value; empty: there was another reason.
+	// Table is the table whose column, Field, does not accept the value; empty if there was another reason.
 	Table string
-	// Line is the line of the pipeline's text that failed, from 1; 0: none.
+	// Line is the line of the pipeline's text that failed, from 1; 0 if there is none.
 	Line int
 	// Place is the position of the fault in the value, in bytes from 1, or 0 if it is unknown.
 	Place int

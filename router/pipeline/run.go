@@ -191,7 +191,7 @@ func (r *runner) process(v value.Value) error {
 		"the result of the processors must be a map or a list of maps: %s", processor.Describe(rec.Value))}
 }
 
-// dispatch returns the runner of the pipeline to which the record is dispatched; nil: it is not dispatched.
+// dispatch returns the runner of the pipeline to which the record is dispatched, or nil if it is not dispatched.
 func (r *runner) dispatch(rec *processor.Record) (*runner, error) {
 	d := r.p.dispatcher
 	if d == nil {

@@ -51,7 +51,7 @@ type sink struct {
 	newTables map[string]struct{}
 	// retyped, in the topmost sink, says that the type of a column has changed.
 	retyped bool
-	// above is the sink that dispatches records to this one; nil: this is the topmost sink.
+	// above is the sink that dispatches records to this one; nil if this is the topmost sink.
 	above *sink
 
 	// Buffers.

@@ -26,7 +26,7 @@ type TimeIndex struct {
 	Unit schema.Type
 
 	format *timefmt.Format // nil for epoch
-	// warning describes what the pattern does instead of the probable intention; "": none.
+	// warning describes what the pattern does instead of the probable intention; "" if there is none.
 	warning string
 }
 

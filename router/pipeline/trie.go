@@ -22,7 +22,7 @@ type node struct {
 	stamp   uint64
 
 	col  *column.Col // column of the values; nil until the first one
-	want valueKind   // the kind of values that it can hold unchanged; 0: check
+	want valueKind   // the kind of values that it can hold unchanged; 0 means that values are checked
 	kind nodeKind
 
 	key    []byte // decoded

@@ -12,7 +12,7 @@ import (
 type Description struct {
 	// Columns are the columns of the answer.
 	Columns []AnswerColumn
-	// Parameters are the engine's types of $1, $2 and so on; empty: unknown.
+	// Parameters are the engine's types of $1, $2 and so on; empty if they are unknown.
 	Parameters []string
 	// Tables are the tables that the SELECT reads, as "database.table".
 	Tables []string

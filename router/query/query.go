@@ -70,11 +70,11 @@ type Request struct {
 	// Texts is the result of statement.Texts for the same text, for the log of changes. Without it, the log lines have
 	// no statements.
 	Texts []string
-	// Database is the database of names without one; empty: public.
+	// Database is the database of names without one; empty means public.
 	Database string
-	// Catalog is what system tables call the one catalog; empty: svc.
+	// Catalog is what system tables call the one catalog; empty means svc.
 	Catalog string
-	// Protocol is the protocol of the client, for the metrics; empty: http.
+	// Protocol is the protocol of the client, for the metrics; empty means http.
 	Protocol string
 	// Limit is the most rows of each statement, if Limited is set.
 	Limit   uint64
@@ -84,7 +84,7 @@ type Request struct {
 	// MaxStaleness, if not 0, allows any replica to answer whose rows are at most that old, and does not wait for
 	// other routers' changes of tables.
 	MaxStaleness time.Duration
-	// Timezone is the zone of times without a zone, until a SET TIME ZONE among the statements; empty: UTC.
+	// Timezone is the zone of times without a zone, until a SET TIME ZONE among the statements; empty means UTC.
 	Timezone string
 	// QueryID is the id of a query, from NewID; empty: Execute makes one.
 	QueryID string

@@ -22,7 +22,7 @@ func NewID() string {
 // others is the right to see and end the queries of other users.
 var others = access.Row{Privilege: access.Drop, Action: "see and end the queries of others"}
 
-// queriesOf returns the share whose queries a caller may see and end; empty: all queries.
+// queriesOf returns the share whose queries a caller may see and end; empty means all queries.
 func queriesOf(ctx context.Context) (share string, err error) {
 	caller := access.From(ctx)
 	refused := caller.Require(others.Need(access.Object{}))

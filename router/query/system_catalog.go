@@ -30,7 +30,7 @@ var catalogTables = func() map[string]*systemTable {
 	return m
 }()
 
-// catalogTable returns a table of PostgreSQL's catalog; nil: there is none.
+// catalogTable returns a table of PostgreSQL's catalog, or nil if there is none.
 func catalogTable(name string) *systemTable {
 	if t := pgcatalog.Find(name); t != nil {
 		return catalogTables[t.Name]

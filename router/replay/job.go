@@ -75,7 +75,7 @@ type Job struct {
 	tell func(Progress)
 
 	ids   IDs
-	asked map[string]bool // the records that the request names; nil: all records
+	asked map[string]bool // the records that the request names; nil means all records
 	nonce string          // part of the keys of a request that sends stored records again
 	chunk []Record
 	bytes int

@@ -37,7 +37,7 @@ type Request struct {
 	ToPipeline string `json:"to_pipeline,omitempty"`
 	ToDB       string `json:"to_db,omitempty"`
 	ToTable    string `json:"to_table,omitempty"`
-	// Limit is the most records to send. The oldest are sent first; 0: all.
+	// Limit is the most records to send. The oldest are sent first; 0 means all.
 	Limit int `json:"limit,omitempty"`
 	// DryRun stores nothing.
 	DryRun bool `json:"dry_run,omitempty"`
@@ -149,7 +149,7 @@ type End struct {
 	Progress
 
 	End bool `json:"end"`
-	// Until is the time of the last record that was processed; nil: there was none.
+	// Until is the time of the last record that was processed; nil if there was none.
 	Until *time.Time `json:"until"`
 	// Error says why the replay ended early, and Code is the error's code.
 	Error string    `json:"error,omitempty"`

@@ -23,13 +23,13 @@ import (
 type input struct {
 	database, table string
 	where           string
-	// search is a parsed search; nil: none.
+	// search is a parsed search; nil if there is none.
 	search *search.Query
 	// chosen has the columns that the user chose for the message and the level.
 	chosen roles.Chosen
 	// since is how old the oldest stored rows may be that are sent first; 0: none are sent.
 	since time.Duration
-	// timeout limits the duration of the tail; 0: it lasts until the client ends it.
+	// timeout limits the duration of the tail; 0 means that it lasts until the client ends it.
 	timeout time.Duration
 	// rows selects the line format of the page for logs, which has ids, and texts cut to most bytes.
 	rows bool

@@ -35,7 +35,7 @@ type session struct {
 	def     *schema.Table // the definition of the table when the tail began
 	in      *input
 	cancel  context.CancelCauseFunc
-	// take is the function that gets the rows instead of a client over HTTP; nil: there is none.
+	// take is the function that gets the rows instead of a client over HTTP; nil if there is none.
 	take  func(format.Rows) error
 	ended <-chan struct{} // closed when the tail is over; no row is sent afterwards
 

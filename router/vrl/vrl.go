@@ -85,8 +85,8 @@ func (d *Diagnostics) Error() string {
 
 // A Finding is a finding formatted for display.
 type Finding struct {
-	// Line and Column are the start of the faulty part of the program, and EndLine and EndColumn the position
-	// after its last character, from 1; 0: unknown.
+	// Line and Column are the start of the faulty part of the program, and EndLine and EndColumn the position after
+	// its last character, from 1; 0 if it is unknown.
 	Line, Column, EndLine, EndColumn int
 	// Headline is one line. Excerpt has the faulty lines, an explanation and hints on several lines, or is empty.
 	Headline, Excerpt string
@@ -246,7 +246,7 @@ const (
 type Error struct {
 	Reason Reason
 	Text   string
-	// Line is the line of the call that failed, from 1; 0: no call failed.
+	// Line is the line of the call that failed, from 1; 0 if no call failed.
 	Line int
 }
 

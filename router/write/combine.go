@@ -63,7 +63,7 @@ type combiner struct {
 
 	mu   sync.Mutex // guards the other fields; held while the rows of a request are copied
 	busy bool       // whether a goroutine is sending packs
-	open *pack      // the pack of the next call; nil: none
+	open *pack      // the pack of the next call; nil if there is none
 }
 
 // pack has the rows of several requests to one shard. All of them are stored, or none.

@@ -16,7 +16,7 @@ import (
 type nodeSet struct {
 	status  clusterapi.Status
 	refuse  string // id of a node that cannot be decommissioned
-	outcome string // of operations; empty: done
+	outcome string // of operations; empty means done
 	asked   []string
 }
 

@@ -38,8 +38,8 @@ type ingestJob struct {
 	format   InputFormat
 	batch    int
 	parallel int
-	timeout  time.Duration // for all tries of a batch; 0: a number of tries
-	after    time.Duration // the time that a batch of a pipe may wait; 0: until it is full
+	timeout  time.Duration // for all tries of a batch; 0 means that the number of tries is limited instead
+	after    time.Duration // the time that a batch of a pipe may wait; 0 means until it is full
 	stdin    io.Reader
 	force    bool // send files even if they seem to be binary
 	progress *progress

@@ -157,7 +157,7 @@ func TestDryRunShowsTwoWhole(t *testing.T) {
 func TestDryRunOfManyRecords(t *testing.T) {
 	for _, tt := range []struct {
 		args          []string
-		lines, traced int // traced: the last record whose steps are requested; 0: none
+		lines, traced int // traced: the last record whose steps are requested; 0 if there is none
 		sent          int
 	}{
 		{args: []string{"-n", "100"}, lines: 120, sent: 100, traced: 99},

@@ -21,7 +21,7 @@ import (
 // promptCommand is a command of the prompt, a line that begins with a backslash.
 type promptCommand struct {
 	name     string
-	argument string // the argument's name in help; empty: it takes none
+	argument string // the argument's name in help; empty if it takes none
 	help     string
 	run      func(p *prompt, ctx context.Context, argument string) error
 	// arguments completes its argument.

@@ -99,8 +99,8 @@ type sqlSession struct {
 	db      string
 	output  string
 	timeout time.Duration // 0: the server's default
-	key     string        // of INSERTs; empty: a random one for each
-	zone    string        // of times without a zone; empty: UTC
+	key     string        // of INSERTs; empty means a random one for each
+	zone    string        // of times without a zone; empty means UTC
 	read    readFlags
 	out     io.Writer
 	errOut  io.Writer

@@ -37,7 +37,7 @@ const (
 // Exchange is the server's side of one sign-in.
 type Exchange struct {
 	keys    Keys
-	binding []byte // of the TLS connection; nil: no TLS
+	binding []byte // of the TLS connection; nil means no TLS
 	nonce   string // of the server
 
 	header      string // gs2-header of the client

@@ -13,7 +13,8 @@ const (
 	maxBudget   = time.Minute
 )
 
-// Time returns how long exact counts may take, given the milliseconds in a request; nil: the request does not say.
+// Time returns how long exact counts may take, given the milliseconds in a request, or nil if the request does not
+// say.
 func Time(millis *int64) (time.Duration, error) {
 	switch {
 	case millis == nil:

@@ -45,7 +45,7 @@ const (
 type Request struct {
 	// Rest excludes the rows of the first set from the second set.
 	Rest bool
-	// Fields are the fields to compare; nil: the most useful ones.
+	// Fields are the fields to compare; nil means the most useful ones.
 	Fields []string
 	Top    int
 	Exact  bool
@@ -86,7 +86,7 @@ type Answer struct {
 	Unique []string `json:"unique"`
 
 	// SampledRows is the approximate size of the sample from which the counts were estimated, and SampledOf the
-	// number of all rows; 0: the counts are exact.
+	// number of all rows; 0 means that the counts are exact.
 	SampledRows, SampledOf int64 `json:"-"`
 }
 

@@ -75,8 +75,8 @@ type Answer struct {
 	Rows   int64   `json:"rows"`
 	Fields []Field `json:"fields"`
 
-	// SampledRows is the number of rows from which the counts were estimated, and SampledOf the number of all
-	// rows; 0: the counts are exact.
+	// SampledRows is the number of rows from which the counts were estimated, and SampledOf the number of all rows; 0
+	// means that the counts are exact.
 	SampledRows, SampledOf int64 `json:"-"`
 }
 
@@ -85,7 +85,7 @@ type field struct {
 	name string
 	// exprs has the SQL expressions for the value, by table id.
 	exprs map[uint64]string
-	// wheres has the conditions for the rows of the tables if they differ from those of the scope; nil: they do
+	// wheres has the conditions for the rows of the tables if they differ from those of the scope; nil if they do
 	// not.
 	wheres  map[uint64]string
 	numbers bool

@@ -59,7 +59,7 @@ type Answer struct {
 	// Time is the time index, and Levels describes how levels are recognised.
 	Time   string        `json:"time"`
 	Levels *roles.Scheme `json:"levels"`
-	// LastRow is the time of the newest row; nil: there is none.
+	// LastRow is the time of the newest row; nil if there is none.
 	LastRow *string `json:"last_row"`
 }
 

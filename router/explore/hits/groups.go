@@ -91,7 +91,7 @@ func newLevels(s *scope.Scope) *groups {
 	return g
 }
 
-// expression returns the SQL expression for the group of a row of t; empty: there is only one group.
+// expression returns the SQL expression for the group of a row of t; empty means that there is only one group.
 func (g *groups) expression(t *scope.Table) string {
 	if g.none {
 		return ""

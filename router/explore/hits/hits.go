@@ -26,14 +26,14 @@ const MaxTop = 12
 
 // Request has the parameters for the counts.
 type Request struct {
-	// Buckets limits the number of buckets. Step is the length of a bucket; empty: the smallest step with which
+	// Buckets limits the number of buckets. Step is the length of a bucket; empty means the smallest step with which
 	// Buckets is not exceeded.
 	Buckets int
 	Step    string
-	// By is a field or level; empty: all rows are one series.
+	// By is a field or level; empty means that all rows are one series.
 	By  string
 	Top int
-	// Zone is the IANA name of the time zone in which buckets of an hour or more start; empty: UTC.
+	// Zone is the IANA name of the time zone in which buckets of an hour or more start; empty means UTC.
 	Zone string
 	// Exact forbids estimates. Otherwise an exact count may take up to Budget.
 	Exact  bool
@@ -61,8 +61,8 @@ type Answer struct {
 	Series []Series `json:"series"`
 	Total  int64    `json:"total"`
 
-	// SampledRows is the number of rows from which the counts were estimated, and SampledOf the number of all
-	// rows; 0: the counts are exact.
+	// SampledRows is the number of rows from which the counts were estimated, and SampledOf the number of all rows; 0
+	// means that the counts are exact.
 	SampledRows, SampledOf int64 `json:"-"`
 }
 

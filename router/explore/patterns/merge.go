@@ -38,7 +38,7 @@ func (m *Merged) Number() int { return m.number }
 // Text returns the pattern, with Hole in place of the words that differ.
 func (m *Merged) Text() string { return m.of.text() }
 
-// Add returns the pattern of a mask, to which it makes the mask belong; nil: there are too many like it.
+// Add returns the pattern of a mask, to which it makes the mask belong, or nil if there are too many like it.
 func (m *Merger) Add(mask string) *Merged {
 	p := m.tree.add(mask)
 	if p == nil {
@@ -59,7 +59,7 @@ type pattern[T any] struct {
 // text returns the pattern.
 func (p *pattern[T]) text() string { return strings.Join(p.words, " ") }
 
-// find returns the pattern of a mask; nil: there is none yet.
+// find returns the pattern of a mask, or nil if there is none yet.
 func (t *tree[T]) find(words []string) *pattern[T] {
 	var best *pattern[T]
 	fewest := maxDiffering + 1
@@ -74,7 +74,7 @@ func (t *tree[T]) find(words []string) *pattern[T] {
 // maxDiffering limits the number of words in which masks of one pattern may differ.
 const maxDiffering = 2
 
-// add returns the pattern to which the mask belongs, and adds the mask to it; nil: there are too many similar
+// add returns the pattern to which the mask belongs, and adds the mask to it, or nil if there are too many similar
 // patterns.
 func (t *tree[T]) add(mask string) *pattern[T] {
 	words := strings.Split(mask, " ")

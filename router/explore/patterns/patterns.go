@@ -46,7 +46,7 @@ const masked = `"[^"]*"|\B'[^']*'\B|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-f
 
 // Request has the parameters for finding patterns.
 type Request struct {
-	// Field contains the texts; empty: the field with the messages.
+	// Field contains the texts; empty means the field with the messages.
 	Field string
 	Limit int
 	// Before also counts the texts of the preceding range of the same length.
@@ -67,7 +67,7 @@ type Example struct {
 type Pattern struct {
 	Pattern string `json:"pattern"`
 	Count   int64  `json:"count"`
-	// Before counts the texts of the preceding range; nil: not requested.
+	// Before counts the texts of the preceding range; nil if it is not requested.
 	Before *int64           `json:"before"`
 	Levels map[string]int64 `json:"levels"`
 	First  string           `json:"first"`
@@ -90,8 +90,8 @@ type Answer struct {
 	// Other counts the rows whose text has another pattern.
 	Other int64 `json:"other"`
 
-	// SampledRows is the number of rows from which the counts were estimated, and SampledOf the number of all
-	// rows; 0: the counts are exact.
+	// SampledRows is the number of rows from which the counts were estimated, and SampledOf the number of all rows; 0
+	// means that the counts are exact.
 	SampledRows, SampledOf int64 `json:"-"`
 }
 

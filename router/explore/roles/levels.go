@@ -59,7 +59,7 @@ var numbers = map[Scheme]map[string]span{
 type Levels struct {
 	Column *schema.Column
 	Scheme Scheme
-	// Number is a column of OpenTelemetry numbers that is used if Column, which has words, is null or empty; nil:
+	// Number is a column of OpenTelemetry numbers that is used if Column, which has words, is null or empty; nil if
 	// there is none.
 	Number *schema.Column
 }
@@ -127,7 +127,7 @@ func Parse(word string) (level string, ok bool) {
 	return "", false
 }
 
-// OfNumber returns the level of a number in a scheme; empty: it has none.
+// OfNumber returns the level of a number in a scheme, or empty if it has none.
 func OfNumber(scheme Scheme, n int) string {
 	for _, name := range Names {
 		if s, ok := numbers[scheme][name]; ok && n >= s.lo && n <= s.hi {

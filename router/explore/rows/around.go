@@ -78,7 +78,7 @@ func find(ctx context.Context, s *scope.Scope, id string, same func(rec arrow.Re
 // MaxAround limits the rows on either side of a row.
 const MaxAround = 200
 
-// Cursors are the positions from which more rows on either side can be read; empty: there are no more rows.
+// Cursors are the positions from which more rows on either side can be read; empty if there are no more rows.
 type Cursors struct {
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
@@ -89,7 +89,7 @@ type AroundRequest struct {
 	ID string
 	// Before and After are the numbers of rows on either side.
 	Before, After int
-	// Same lists the columns whose values the rows must share with the row; nil: the column of the source.
+	// Same lists the columns whose values the rows must share with the row; nil means the column of the source.
 	Same []string
 	// Cursors request further rows on the sides that have a cursor.
 	Cursors *Cursors

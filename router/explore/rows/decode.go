@@ -22,7 +22,7 @@ import (
 type shape struct {
 	// most limits the bytes of a text. A longer text is cut at the end of a character.
 	most int
-	// columns lists the columns to show; nil: all.
+	// columns lists the columns to show; nil means all.
 	columns []string
 }
 

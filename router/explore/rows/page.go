@@ -16,7 +16,7 @@ type Request struct {
 	// Cursor is the end of an earlier page. At is a time, or the id of a row, at which the page starts. At most
 	// one of them is set.
 	Cursor, At string
-	// Columns lists the columns to show; nil: all.
+	// Columns lists the columns to show; nil means all.
 	Columns []string
 	Now     time.Time
 }
@@ -24,7 +24,7 @@ type Request struct {
 // Page is a page of rows.
 type Page struct {
 	Rows []*Row
-	// Next is the cursor of the next page; empty: there is none.
+	// Next is the cursor of the next page; empty if there is none.
 	Next string
 }
 
@@ -55,7 +55,7 @@ func Read(ctx context.Context, s *scope.Scope, req Request) (*Page, error) {
 	return page, nil
 }
 
-// begin returns the position after which a page starts; nil: at the first row.
+// begin returns the position after which a page starts; nil means the first row.
 func begin(s *scope.Scope, req *Request, of uint64) (*cursor, error) {
 	switch {
 	case req.Cursor != "" && req.At != "":

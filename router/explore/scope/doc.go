@@ -28,11 +28,11 @@ const MaxTables = 32
 
 // Request is a scope as clients write it.
 type Request struct {
-	// DB is the database; empty: public.
+	// DB is the database; empty means public.
 	DB string `json:"db"`
 	// Tables are names, or patterns with stars.
 	Tables []string `json:"tables"`
-	// From and To are times in RFC 3339, or negative durations relative to now; nil: from the first row, and up
+	// From and To are times in RFC 3339, or negative durations relative to now; nil means from the first row, and up
 	// to now.
 	From *string `json:"from"`
 	To   *string `json:"to"`
@@ -43,7 +43,7 @@ type Request struct {
 	roles.Chosen
 	// AllowPartial leaves out rows that cannot be read.
 	AllowPartial bool `json:"allow_partial"`
-	// Consistency is linear or any, with the same meaning as for SQL; empty: linear.
+	// Consistency is linear or any, with the same meaning as for SQL; empty means linear.
 	Consistency string `json:"consistency"`
 	// Exact forbids estimates.
 	Exact bool `json:"exact"`

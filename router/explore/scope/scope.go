@@ -43,7 +43,7 @@ type Scope struct {
 }
 
 // Resolve finds the tables of a request and parses the rest of the request. now is the time of the request, and
-// timeout the time limit of each query; 0: the service's default.
+// timeout the time limit of each query; 0 means the service's default.
 func Resolve(ctx context.Context, source Source, req Request, now time.Time, timeout time.Duration) (*Scope, error) {
 	s := &Scope{Database: req.DB, req: req, source: source, timeout: timeout}
 	if s.Database = strings.TrimPrefix(s.Database, "svc-"); s.Database == "" {
@@ -207,7 +207,7 @@ func (s *Scope) Times(t *Table) string {
 	return Join(from, t.Compare("<", s.Range.To))
 }
 
-// Where returns the WHERE clause with all conditions of the scope for the rows of t, and the given ones; empty:
+// Where returns the WHERE clause with all conditions of the scope for the rows of t, and the given ones, or empty if
 // there are none.
 func (s *Scope) Where(t *Table, more ...string) string {
 	return WhereAll(append([]string{t.Condition, s.Times(t)}, more...)...)
@@ -308,7 +308,7 @@ func (s *Scope) commonTime() string {
 	return name
 }
 
-// columnLike returns the column with a name, ignoring case; nil: there is none.
+// columnLike returns the column with a name, ignoring case, or nil if there is none.
 func (t *Table) columnLike(name string) *schema.Column {
 	for i := range t.Def.Columns {
 		if strings.EqualFold(t.Def.Columns[i].Name, name) {

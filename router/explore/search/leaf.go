@@ -173,7 +173,7 @@ func first(s string) rune {
 	return r
 }
 
-// operator parses the operator of a comparison; empty: there is none.
+// operator parses the operator of a comparison; empty if there is none.
 func (p *parser) operator() string {
 	for _, op := range []string{">=", "<=", ">", "<"} {
 		if strings.HasPrefix(p.src[p.at:], op) {

@@ -68,7 +68,7 @@ func TestPageParser(t *testing.T) {
 	}
 }
 
-// differs describes how the results of this parser and of the page's differ for a text; empty: they do not.
+// differs describes how the results of this parser and of the page's differ for a text; empty if they do not.
 func differs(text string, page *pageAnswer) string {
 	q, err := Parse(text)
 	switch {

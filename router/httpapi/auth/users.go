@@ -20,7 +20,7 @@ type user struct {
 	// goodAt is the Unix time in nanoseconds at which the password was last right. Only fast checks use it. For slow
 	// checks, remembered stores more.
 	goodAt *atomic.Int64
-	// keys are the SCRAM keys; nil: none.
+	// keys are the SCRAM keys; nil if there is none.
 	keys *scram.Keys
 	// text is a password in plain text. publish derives keys from it and clears it.
 	text string

@@ -40,7 +40,7 @@ type Status struct {
 	// and the state of their shards are unknown.
 	UnknownNodes    []string `json:"unknown_nodes" yaml:"unknown_nodes"`
 	UnderReplicated int      `json:"under_replicated_shards" yaml:"under_replicated_shards"`
-	// Leader is the node that leads the metadata group; empty: not known.
+	// Leader is the node that leads the metadata group; empty if it is not known.
 	Leader          string      `json:"meta_leader" yaml:"meta_leader"`
 	Version         uint32      `json:"cluster_version" yaml:"cluster_version"`
 	Replication     uint32      `json:"replication" yaml:"replication"`

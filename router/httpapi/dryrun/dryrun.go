@@ -75,7 +75,7 @@ type request struct {
 	options     pipeline.Request
 	real        bool // whether records are compared with existing tables
 	trace       bool
-	wanted      []int // the records whose steps are described; nil: the first ones
+	wanted      []int // the records whose steps are described; nil means the first ones
 	traced      []pipeline.RecordTrace
 	skipReasons []pipeline.Reason
 	warnings    []string // headers without effect, and values that are stored in another form

@@ -76,7 +76,7 @@ func (h *Handler) readRequest(r *http.Request, query params.Values, body []byte)
 // names has the names in a request's headers, query string or form.
 type names struct {
 	contentType, database, table string
-	source                       *string // the text of a pipeline; nil: the request names one
+	source                       *string // the text of a pipeline; nil if the request names one
 	pipeline, version            string
 	hasVersion                   bool
 }

@@ -20,7 +20,7 @@ import (
 // Exchange is one request and its answer. It is the http.ResponseWriter that handlers get, and is stored in the
 // request's context.
 type Exchange struct {
-	// Tag is the ETag of the answer, in quotes; empty: none.
+	// Tag is the ETag of the answer, in quotes; empty if there is none.
 	Tag string
 	http.ResponseWriter
 	log *slog.Logger
@@ -31,11 +31,11 @@ type Exchange struct {
 	// Route is the pattern of the request's path, and Answered counts the answer for it.
 	Route    string
 	Answered func(status int, took time.Duration)
-	// Deadline is the time limit of the request; zero: none.
+	// Deadline is the time limit of the request; zero if there is none.
 	Deadline time.Time
 	// PlainTimeout says that a timeout is answered without a body.
 	PlainTimeout bool
-	// Refuse answers errors in the format of another protocol; nil: in our own format.
+	// Refuse answers errors in the format of another protocol; nil means our own format.
 	Refuse func(w http.ResponseWriter, r *http.Request, why *Refusal)
 	// Caller is the sender of the request. Until the sender is known, it is a caller who may do nothing.
 	Caller access.Caller
@@ -45,11 +45,11 @@ type Exchange struct {
 	Statement, Message string
 	// Unchanged says that nothing was done or refused, because the sender was asked to confirm.
 	Unchanged bool
-	// Failed is the error in the answer; nil: none.
+	// Failed is the error in the answer; nil if there is none.
 	Failed error
 	// ExactRetry says that Retry-After is exactly the error's value, without random variation.
 	ExactRetry bool
-	// NodeNames replaces the ids of nodes by their names; nil: they are not replaced.
+	// NodeNames replaces the ids of nodes by their names; nil means that they are not replaced.
 	NodeNames func(string) string
 	// Traced is the request's context with its span; nil if it has no trace.
 	Traced context.Context

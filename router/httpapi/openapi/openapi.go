@@ -36,7 +36,7 @@ var admin []byte
 // object is a mapping in the document.
 type object = map[string]any
 
-// Document returns the description as JSON. version is the version of the program; empty: dev.
+// Document returns the description as JSON. version is the version of the program; empty means dev.
 func Document(version string) ([]byte, error) {
 	doc, err := assemble()
 	if err != nil {
@@ -45,8 +45,8 @@ func Document(version string) ([]byte, error) {
 	return encode(doc, version)
 }
 
-// Admin returns the description of the administrator's port as JSON. version is the version of the program; empty:
-// dev.
+// Admin returns the description of the administrator's port as JSON. version is the version of the program; empty
+// means dev.
 func Admin(version string) ([]byte, error) {
 	doc := object{}
 	if err := yaml.Unmarshal(admin, &doc); err != nil {

@@ -35,7 +35,8 @@ func Database(h http.Header, query Values) string {
 	return name
 }
 
-// PipelineName returns the pipeline that a request names in a header or in its query string; empty: none.
+// PipelineName returns the pipeline that a request names in a header or in its query string, or empty if there is
+// none.
 func PipelineName(h http.Header, query Values) string {
 	if name := Header(h, "X-Svc-Pipeline-Name", "X-Svc-Log-Pipeline-Name"); name != "" {
 		return name
@@ -46,7 +47,7 @@ func PipelineName(h http.Header, query Values) string {
 // maxKey limits the length of a request's key, in bytes.
 const maxKey = 255
 
-// Key returns the value of the header Idempotency-Key, which identifies a request that may be sent again; empty:
+// Key returns the value of the header Idempotency-Key, which identifies a request that may be sent again, or empty if
 // there is none.
 func Key(h http.Header) (string, error) {
 	values := h.Values("Idempotency-Key")

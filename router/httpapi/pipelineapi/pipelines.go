@@ -50,7 +50,7 @@ type Handlers struct {
 	Options pipeline.Options
 	// Catalog has the existing tables.
 	Catalog Catalog
-	// Fresh waits until Store has everything that was acknowledged before the call; nil: it does not wait.
+	// Fresh waits until Store has everything that was acknowledged before the call; nil means that it does not wait.
 	Fresh func(ctx context.Context) error
 	// Bodies reads uploaded pipelines.
 	Bodies *body.Reader

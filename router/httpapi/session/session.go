@@ -213,8 +213,8 @@ func (m *Manager) sameOrigin(r *http.Request) bool {
 	return m.cross.Check(&unsafe) == nil
 }
 
-// Authenticate returns the sender of a request from its session. renewed is a new cookie for the answer; nil: none
-// is needed.
+// Authenticate returns the sender of a request from its session. renewed is a new cookie for the answer, or nil if
+// none is needed.
 func (m *Manager) Authenticate(r *http.Request, secure bool) (s access.Sender, renewed *http.Cookie, err error) {
 	ended := errs.New(errs.AuthHeaderNotFound, "the session has ended: sign in again").WithStatus(http.StatusUnauthorized)
 	t, key, err := m.find(r)

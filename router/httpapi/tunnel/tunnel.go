@@ -22,7 +22,7 @@ type Handler struct {
 	// Serve answers calls on a connection. It checks the caller's rights before each call, and must not block for
 	// long.
 	Serve func(conn net.Conn, caller *access.Caller)
-	// Begin starts work for a sender (see httpapi.Authenticator); nil: authentication is off.
+	// Begin starts work for a sender (see httpapi.Authenticator); nil means that authentication is off.
 	Begin func(s access.Sender, end func(error)) access.Work
 }
 

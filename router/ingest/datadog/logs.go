@@ -79,7 +79,8 @@ type input struct {
 	lines     bool // the body is text, and each line is a log
 	eventTime bool
 	arrival   int64 // nanoseconds since 1970
-	// query has the attributes in the query string, in quotes; nil: absent. tags are the tags in the query string.
+	// query has the attributes in the query string, in quotes; nil if it is absent. tags are the tags in the query
+	// string.
 	query [len(attributes)][]byte
 	tags  []byte
 

@@ -28,7 +28,7 @@ type operation struct {
 	*command
 	id          []byte // nil: none was sent
 	document    []byte
-	fault       *fault // the error of the item; nil: none is known
+	fault       *fault // the error of the item; nil if none is known
 	status      int32  // the status of the item
 	group, next int32  // the batch of the operation, and the next operation of this batch; -1: none
 }
@@ -43,7 +43,7 @@ type command struct {
 // fault is an error of an item.
 type fault struct {
 	kind, reason string
-	err          error // of the whole batch; nil: only this document failed
+	err          error // of the whole batch; nil means that only this document failed
 }
 
 // maxTables limits the number of indexes of one request.
@@ -59,7 +59,7 @@ const perOperation = int64(unsafe.Sizeof(operation{}) + unsafe.Sizeof(command{})
 type reader struct {
 	// byDefault is the index for commands that name none.
 	byDefault string
-	// room reserves the memory for the given number of operations in all; nil: the memory is not counted.
+	// room reserves the memory for the given number of operations in all; nil means that the memory is not counted.
 	room func(operations int) error
 
 	// timed says that a document may have a time. It is searched for here, because the document was read a moment ago,
@@ -551,7 +551,7 @@ func (g *group) key(operations []operation, column string) string {
 // feeding has the settings for converting documents to records.
 type feeding struct {
 	field     string // the parameter msg_field
-	column    string // the column for ids; "": ids are not stored
+	column    string // the column for ids; "" means that ids are not stored
 	eventTime bool   // whether times in documents are used
 	now       time.Time
 }

@@ -42,7 +42,7 @@ const (
 // Config has the settings of the listeners.
 type Config struct {
 	sockdoor.Config
-	// SharedKey is the key that clients must know; "": they need no key.
+	// SharedKey is the key that clients must know; "" means that they need no key.
 	SharedKey string
 	// Name is the name of this server in handshakes. The default value is cordwood.
 	Name string

@@ -187,7 +187,7 @@ type sender struct {
 	hash string
 }
 
-// entry handles the first entry of b and returns the bytes after it; nil: its end is unknown.
+// entry handles the first entry of b and returns the bytes after it, or nil if its end is unknown.
 func (s *sender) entry(b []byte) ([]byte, error) {
 	at, record, rest, err := readEntry(b)
 	if err != nil {

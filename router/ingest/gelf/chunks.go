@@ -53,8 +53,8 @@ type chunked struct {
 
 func newAssembly() *assembly { return &assembly{now: time.Now, open: map[chunkedID]*chunked{}} }
 
-// message returns the message in a datagram, or the message that the datagram completes; nil: none. It calls drop
-// for dropped messages.
+// message returns the message in a datagram, or the message that the datagram completes, or nil if there is none. It
+// calls drop for dropped messages.
 func (a *assembly) message(from netip.AddrPort, data []byte, drop func(netip.Addr, sockdoor.Reason)) []byte {
 	if len(data) >= 2 && data[0] == 0x1e && data[1] == 0x0f {
 		var why sockdoor.Reason
@@ -77,7 +77,8 @@ func (a *assembly) message(from netip.AddrPort, data []byte, drop func(netip.Add
 	return out
 }
 
-// add adds a chunk and returns the message that it completes; nil: none. why is the reason if a message is dropped.
+// add adds a chunk and returns the message that it completes, or nil if there is none. why is the reason if a message
+// is dropped.
 func (a *assembly) add(
 	from netip.AddrPort, data []byte, drop func(netip.Addr, sockdoor.Reason),
 ) (_ []byte, why sockdoor.Reason) {

@@ -33,7 +33,7 @@ type Door struct {
 	Protocol  ingest.Protocol
 	Ingestion *ingest.Service
 	Bodies    *body.Reader
-	// Log logs what the answers of a protocol cannot express; nil: nothing is logged.
+	// Log logs what the answers of a protocol cannot express; nil means that nothing is logged.
 	Log *slog.Logger
 	// Defaults is the destination for requests that name none. It comes from the listener's settings and the
 	// protocol's defaults.

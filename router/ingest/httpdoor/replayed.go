@@ -14,7 +14,7 @@ const (
 	maxReplayID = 64
 )
 
-// Replayed reads the header with the ids of rejects that are sent again; nil: there is none.
+// Replayed reads the header with the ids of rejects that are sent again; nil if there is none.
 func Replayed(h http.Header, key string) (*ingest.Replayed, error) {
 	text := strings.TrimSpace(h.Get(ingest.HeaderReplayed))
 	if text == "" {

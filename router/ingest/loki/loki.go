@@ -268,7 +268,7 @@ const (
 	maxTags = 16
 )
 
-// checkLabels returns the reason why entries with the labels are refused; nil: they are accepted.
+// checkLabels returns the reason why entries with the labels are refused; nil means that they are accepted.
 func checkLabels(labels *pairs) error {
 	if labels.n > maxLabels {
 		return errs.New(errs.InvalidArguments,

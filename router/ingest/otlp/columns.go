@@ -147,8 +147,8 @@ func extract(to *pipeline.Direct, key string, attributes ...[]byte) error {
 	return nil
 }
 
-// find returns the texts of the first members of an object with the given keys, ignoring case; nil: there is none.
-// dst is memory for them.
+// find returns the texts of the first members of an object with the given keys, ignoring case, or nil if there is
+// none. dst is memory for them.
 func find(dst [][]byte, object []byte, keys []string) [][]byte {
 	dst = append(dst[:0], make([][]byte, len(keys))...)
 	w := jsonwalk.New(object)

@@ -19,7 +19,7 @@ func (m *members) note(key, object []byte) {
 // fewKeys is the number of keys up to which all pairs are compared.
 const fewKeys = 24
 
-// again returns which members have a key that is repeated later; nil: none.
+// again returns which members have a key that is repeated later, or nil if there is none.
 func (m *members) again() (out []bool) {
 	mark := func(i int) {
 		if out == nil {

@@ -14,7 +14,7 @@ import (
 // read.
 type record struct {
 	*scope
-	time, observed uint64 // nanoseconds since 1970; 0: unknown
+	time, observed uint64 // nanoseconds since 1970; 0 if it is unknown
 	severity       int64
 	severityText   []byte
 	body           []byte // text, or JSON
@@ -37,7 +37,7 @@ type scope struct {
 	raw, rawResource                     []byte // the original messages
 	// bad and badResource are the reasons why the attributes, and therefore the records, cannot be stored.
 	bad, badResource error
-	// found and foundResource are the attributes that become columns; nil: not searched yet.
+	// found and foundResource are the attributes that become columns; nil if they are not searched yet.
 	found, foundResource [][]byte
 	repeated             int
 	members              members

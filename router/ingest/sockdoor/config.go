@@ -42,7 +42,7 @@ type Config struct {
 	// OnTypeConflict is the table option on_type_conflict for tables that the records create: what happens to values
 	// that do not have the type of their column. The default value depends on the door.
 	OnTypeConflict string
-	// TLS has the TLS settings of Serve; nil: only listeners that return *tls.Conn use TLS.
+	// TLS has the TLS settings of Serve; nil means only listeners that return *tls.Conn use TLS.
 	TLS *tls.Config
 	// MaxConnections limits the number of open connections. A further connection replaces the one that has been
 	// silent longest, if it has been silent for at least 30 s. Otherwise the new one is refused. The default value is
@@ -75,7 +75,7 @@ type Config struct {
 type Peer struct {
 	// Address is the zero Addr if the data comes from several senders.
 	Address netip.Addr
-	// TLS is the state of the connection, with the client's certificates; nil: the connection has no TLS.
+	// TLS is the state of the connection, with the client's certificates; nil if the connection has no TLS.
 	TLS *tls.ConnectionState
 }
 
@@ -89,10 +89,10 @@ type Door struct {
 	// Stream reads the records of a connection until it ends. Its error is logged, unless the client or Shutdown ended
 	// the connection.
 	Stream func(c *Conn) error
-	// Forbidden tells a client that it may not send, before its connection is closed; nil: nothing is sent.
+	// Forbidden tells a client that it may not send, before its connection is closed; nil means that nothing is sent.
 	Forbidden func(c *Conn)
-	// Packet returns the record in a datagram, which may be a part of the record; nil: the record is incomplete or was
-	// dropped. The slices may be reused after the next call.
+	// Packet returns the record in a datagram, which may be a part of the record, or nil if the record is incomplete
+	// or was dropped. The slices may be reused after the next call.
 	Packet func(from netip.AddrPort, data []byte) []byte
 	// Table returns the table of a record. If it is nil or returns "", the table of the target is used.
 	Table func(r *Record) string

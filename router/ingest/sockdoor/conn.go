@@ -23,7 +23,7 @@ type Conn struct {
 
 	mu sync.Mutex // guards all below
 	// active is the time when the client last sent something. begun is the time when the current record began to
-	// arrive; zero: there is none.
+	// arrive; zero if there is none.
 	active, begun time.Time
 	size          int       // bytes of the current record so far
 	until         time.Time // zero before Shutdown
@@ -120,7 +120,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return c.nc.Write(p)
 }
 
-// Under sets how many bytes of an incomplete record have arrived; 0: there is no incomplete record.
+// Under sets how many bytes of an incomplete record have arrived; 0 if there is no incomplete record.
 func (c *Conn) Under(size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,8 +166,8 @@ func (c *Conn) Add(records []Record) error {
 
 // Splitter finds records in a stream.
 type Splitter interface {
-	// Next returns the next record in data, and how many bytes the record takes with its framing; 0: the record is
-	// incomplete. If whole is set, no more bytes will arrive, or there is no room for more. Then Next returns what
+	// Next returns the next record in data, and how many bytes the record takes with its framing, or 0 if the record
+	// is incomplete. If whole is set, no more bytes will arrive, or there is no room for more. Then Next returns what
 	// there is. A nil record is skipped.
 	Next(data []byte, whole bool) (n int, record []byte)
 }

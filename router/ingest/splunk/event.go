@@ -21,7 +21,7 @@ type event struct {
 	index    string
 	// sourcetype is the event's sourcetype, which may select its pipeline.
 	sourcetype string
-	// next is the number of the next event with the same destination; 0: there is none.
+	// next is the number of the next event with the same destination; 0 if there is none.
 	next int
 }
 

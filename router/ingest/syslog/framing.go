@@ -56,7 +56,7 @@ func (f *framing) Next(data []byte, whole bool) (n int, message []byte) {
 	return f.line(data, whole)
 }
 
-// octets reads the length of a message. prefix is how many bytes the length takes; 0: there is none. unsure means
+// octets reads the length of a message. prefix is how many bytes the length takes; 0 if there is none. unsure means
 // that the data so far may be the start of a length.
 func octets(data []byte) (prefix, length int, unsure bool) {
 	for prefix < len(data) && prefix <= maxDigits && ascii.IsDigit(data[prefix]) {

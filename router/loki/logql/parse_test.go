@@ -7,7 +7,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// queries are valid queries, each with the text that String returns for it; empty: the same text.
+// queries are valid queries, each with the text that String returns for it; empty means the same text.
 var queries = []struct{ in, out string }{
 	{`{app="web"}`, ""},
 	{"{ app = `we\"b` , b=~\"x|y\",}", `{app="we\"b", b=~"x|y"}`},

@@ -41,7 +41,7 @@ type Table struct {
 	Attributes []*schema.Column
 	// Message is the column with the line. If it is nil, the line is the other columns as JSON.
 	Message *schema.Column
-	// Level is the column with the level, and Scheme the meaning of its values; nil: there is none.
+	// Level is the column with the level, and Scheme the meaning of its values; nil if there is none.
 	Level *roles.Levels
 	// services are the labels in ServiceNames that the table has.
 	services []Column

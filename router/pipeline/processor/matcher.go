@@ -11,7 +11,7 @@ import (
 type matcher struct {
 	re    *regexp.Regexp
 	quick *quick.Program // nil if it does not support the pattern
-	wide  *regexp.Regexp // for texts that are not ASCII; nil: re is used for these too
+	wide  *regexp.Regexp // for texts that are not ASCII; nil means that re matches these too
 	// The cost of the expression: see pattern.Measure.
 	instructions int
 	loose        bool
@@ -35,7 +35,7 @@ func (m *matcher) on(s string) (re *regexp.Regexp, mayQuick bool) {
 const fewPlaces = 2 * fewCaptures
 
 // find returns the positions of the leftmost match in s and of its groups: two numbers for each, -1 for groups that
-// took no part; nil: there is no match. It uses few for them if it is large enough.
+// took no part, or nil if there is no match. It uses few for them if it is large enough.
 func (m *matcher) find(s string, few []int) []int {
 	re, mayQuick := m.on(s)
 	if mayQuick {

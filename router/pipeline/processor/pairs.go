@@ -11,7 +11,7 @@ import (
 
 // pairSyntax is the syntax of a text with pairs of keys and values.
 type pairSyntax struct {
-	fieldSplit string // separates pairs; "": any white space
+	fieldSplit string // separates pairs; "" means any white space
 	valueSplit string
 	// closing has, for each byte that may open a quoted key or value, the byte that closes it. It is 0 for all others.
 	closing [256]byte

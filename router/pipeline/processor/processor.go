@@ -18,8 +18,8 @@ type Apply func(rec *Record) error
 
 // Env has resources for processors. The zero value has none.
 type Env struct {
-	// GeoIPDatabase is the path of a database with locations of addresses; "": there is none, and the processor geoip
-	// is refused.
+	// GeoIPDatabase is the path of a database with locations of addresses; "" if there is none, and the processor
+	// geoip is refused.
 	GeoIPDatabase string
 }
 

@@ -29,7 +29,7 @@ func (r *Record) Reserve(n int) error {
 	return r.Fail("", value.None, "the record needs too much memory: its budget of bytes is used up")
 }
 
-// vanished returns the counter of nonzero numbers that became the float 0; nil: they are not counted.
+// vanished returns the counter of nonzero numbers that became the float 0; nil means that they are not counted.
 func (r *Record) vanished() *int {
 	if r.Work == nil {
 		return nil

@@ -41,7 +41,7 @@ const (
 	OIDVector Type = "V"
 )
 
-// Element returns the engine's type of the elements of a list; empty: t is not a list.
+// Element returns the engine's type of the elements of a list, or empty if t is not a list.
 func (t Type) Element() string {
 	switch t {
 	case OIDs, Int2s, Vector, OIDVector:
@@ -170,7 +170,7 @@ func (s *Source) wants(column string, value int64) bool {
 	return !restricted || slices.Contains(values, value)
 }
 
-// Find returns a table by its name, in any case; nil: there is none.
+// Find returns a table by its name, in any case, or nil if there is none.
 func Find(name string) *Table { return byName[strings.ToLower(name)] }
 
 // The first OIDs of objects with ids.
@@ -187,7 +187,7 @@ const (
 	Owner = "svc"
 )
 
-// SchemaOID returns the OID of a database as a schema; 0: the database does not exist.
+// SchemaOID returns the OID of a database as a schema, or 0 if the database does not exist.
 func (s *Source) SchemaOID(name string) int64 {
 	if s.schemaOIDs == nil {
 		s.schemaOIDs = schemaOIDs(s.Databases)

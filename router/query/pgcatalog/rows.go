@@ -257,7 +257,7 @@ var functions = []string{
 	"current_database", "current_setting", "generate_series", "unnest", "regexp_replace", "strftime", "epoch_ns",
 }
 
-// FunctionOID returns the OID of a function; 0: the function is not in the list.
+// FunctionOID returns the OID of a function, or 0 if the function is not in the list.
 func FunctionOID(name string) int64 {
 	if i := slices.Index(functions, name); i >= 0 {
 		return 750 + int64(i)

@@ -96,7 +96,7 @@ var lengths = func() map[int64]int {
 	return m
 }()
 
-// SpokenName returns the name of a type in SQL; empty: unknown.
+// SpokenName returns the name of a type in SQL, or empty if it is unknown.
 func SpokenName(oid int64) string {
 	for _, t := range Types {
 		switch oid {
@@ -109,7 +109,7 @@ func SpokenName(oid int64) string {
 	return ""
 }
 
-// TypeByName returns the OID of a type with either name; 0: unknown.
+// TypeByName returns the OID of a type with either name, or 0 if it is unknown.
 func TypeByName(name string) int64 {
 	for _, t := range Types {
 		switch name {

@@ -27,11 +27,12 @@ type answer struct {
 	rc     *http.ResponseController
 	start  time.Time
 	format format.Format
-	// filename is the name of the file in which a browser saves the answer; empty: the browser shows the answer.
+	// filename is the name of the file in which a browser saves the answer; empty means that the browser shows the
+	// answer.
 	filename string
 	// structured: the request is a structured query.
 	structured bool
-	// until is when the answer must have been sent; zero: writeWait for every piece.
+	// until is when the answer must have been sent; zero means writeWait for every piece.
 	until   time.Time
 	started bool
 	flushed time.Time

@@ -29,7 +29,7 @@ type input struct {
 	format format.Format
 	// safe: integers that a double cannot hold are texts.
 	safe bool
-	// filename is the name under which a browser keeps the answer; empty: it shows it.
+	// filename is the name under which a browser keeps the answer; empty means that it shows it.
 	filename string
 }
 
@@ -323,7 +323,7 @@ func timeout(text string) (time.Duration, error) {
 // replicas what was acknowledged.
 const defaultStaleness, minStaleness, maxStaleness = 10 * time.Second, 2 * time.Second, 24 * time.Hour
 
-// staleness parses how old rows may be; 0: everything that was acknowledged is shown.
+// staleness parses how old rows may be; 0 means that everything that was acknowledged is shown.
 func staleness(consistency, most string) (time.Duration, error) {
 	switch consistency {
 	case "", "linear":

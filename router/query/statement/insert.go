@@ -39,7 +39,8 @@ func (p *parser) insert() Statement {
 	return s
 }
 
-// rows parses (value, …), …. Each row must have as many values as there are columns; 0: as many as the first row.
+// rows parses (value, …), …. Each row must have as many values as there are columns; 0 means as many as the first
+// row.
 func (p *parser) rows(columns int) (rows [][]Literal) {
 	total := 0
 	for p.err == nil {

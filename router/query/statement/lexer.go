@@ -30,7 +30,7 @@ type token struct {
 	from, to int
 	// val is the decoded name or text; the token as written for the other kinds.
 	val string
-	// fault describes an escape in the text that the engine also refuses; empty: there is none.
+	// fault describes an escape in the text that the engine also refuses; empty if there is none.
 	fault string
 }
 
@@ -167,7 +167,7 @@ func (l *lexer) quote(from, open int, q byte, k kind, backslash bool) token {
 	return token{kind: unknown, from: from, to: l.pos, val: what}
 }
 
-// escapeFault describes what is wrong with an escape for the byte b; empty: nothing.
+// escapeFault describes what is wrong with an escape for the byte b; empty if nothing is wrong.
 func escapeFault(escape string, b byte) string {
 	switch {
 	case escape == `\u` || escape == `\U`:

@@ -45,7 +45,7 @@ func (e *UnknownError) Error() string {
 
 // Pattern is a compiled pattern.
 type Pattern struct {
-	fields []string // by the number of the group; "": the group is not a field
+	fields []string // by the number of the group; "" if the group is not a field
 	re     *pattern.Regex
 	slow   *regexp2.Regexp
 	groups []int // for slow: the group of each field

@@ -51,9 +51,9 @@ type Regex struct {
 	loose        bool
 
 	ascii *regexp.Regexp
-	// fast matches the same as ascii, but may give up; nil: there is none.
+	// fast matches the same as ascii, but may give up; nil if there is none.
 	fast *quick.Program
-	// unicode returns the form for texts that are not ASCII; nil: it is the same form.
+	// unicode returns the form for texts that are not ASCII, or nil if it is the same form.
 	unicode func() *regexp.Regexp
 }
 
@@ -201,8 +201,8 @@ func (r *Regex) Find(s string) (start, end int, ok bool) {
 	return loc[0], loc[1], true
 }
 
-// Groups returns the positions of the groups of the leftmost match in s: two numbers for each group, -1 if it took
-// no part; nil: there is no match.
+// Groups returns the positions of the groups of the leftmost match in s: two numbers for each group, -1 if it took no
+// part, or nil if there is no match.
 func (r *Regex) Groups(s string) []int {
 	re, fast := r.on(s)
 	if fast != nil {

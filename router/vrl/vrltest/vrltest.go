@@ -15,12 +15,12 @@ import (
 // A Case is a program and its expected result: exactly one of Want, CompileError and
 // RunError is set, or WantEvent.
 type Case struct {
-	// Name says what the case shows; empty: the source is the name.
+	// Name says what the case shows; empty means that the source is the name.
 	Name   string
 	Source string
-	// Event and Meta are the inputs as JSON; empty: empty objects.
+	// Event and Meta are the inputs as JSON; empty means empty objects.
 	Event, Meta string
-	// Zone is the run's time zone; empty: UTC.
+	// Zone is the run's time zone; empty means UTC.
 	Zone string
 	// Want is the expected value as JSON, and WantEvent the expected event after the run.
 	Want, WantEvent string
@@ -30,7 +30,7 @@ type Case struct {
 	Warning string
 	// Grants are the permissions of the program.
 	Grants fn.Grant
-	// Now is the time of the run; zero: the current time.
+	// Now is the time of the run; zero means the current time.
 	Now time.Time
 }
 

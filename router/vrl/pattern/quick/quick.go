@@ -56,8 +56,8 @@ type inst struct {
 	op op
 	// final says that opGreedy never backtracks.
 	final bool
-	// delim is the byte that must follow a repetition, or -1. follow has the bytes of which one must follow; nil: any.
-	// atEnd says that the end of the text may follow too.
+	// delim is the byte that must follow a repetition, or -1. follow has the bytes of which one must follow; nil
+	// means any. atEnd says that the end of the text may follow too.
 	delim       int16
 	follow      *set
 	atEnd       bool

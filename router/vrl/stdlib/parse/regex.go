@@ -13,7 +13,7 @@ import (
 type groups struct {
 	re      *pattern.Regex
 	named   []namedGroup // sorted by name
-	numbers []string     // the keys of numbered groups; nil: they are not wanted
+	numbers []string     // the keys of numbered groups; nil means that they are not wanted
 }
 
 type namedGroup struct {
