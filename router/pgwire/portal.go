@@ -97,7 +97,7 @@ func (c *conn) addPortal(p *portal) error {
 	return nil
 }
 
-// fetch sends at most most rows of a portal ( 0 means all). It returns the number of rows and whether more may
+// fetch sends at most most rows of a portal (0 means all). It returns the number of rows and whether more may
 // follow.
 func (c *conn) fetch(p *portal, most int64) (n int64, more bool, err error) {
 	if p.finished {
