@@ -2,15 +2,14 @@
 // that the list of users gives. A Need is a privilege on an object. Sender.Require checks that a sender has a
 // privilege on an object.
 //
-// The tables in table.go say what each call of the tunnel for backups, each command in it and each kind of
-// operation needs. Package query (statements.go) has the table for SQL statements, and package httpapi (routes.go)
-// the table for URLs. What is in no table is refused to everybody.
+// The tables in table.go say what each call of the tunnel for backups, each command in it and each kind of operation
+// needs. Package query (statements.go) has the table for SQL statements, and package httpapi (routes.go) the table
+// for URLs. An action without a row in a table is refused to everybody.
 //
 // A Caller is a Sender while the server works for them. It travels in the context of the work and is checked again
 // before each step, because a user can lose a right meanwhile.
 //
-// The package does not check credentials; package auth does. All of it may be used
-// concurrently.
+// The package does not check credentials; package auth does. Everything in the package may be used concurrently.
 package access
 
 import (
@@ -23,7 +22,7 @@ import (
 // Privilege is what a caller must be allowed to do.
 type Privilege uint8
 
-// The privileges. The zero value is no privilege, and what needs it is refused to everybody. So a forgotten
+// The privileges. The zero value is no privilege. An action that needs it is refused to everybody, so a forgotten
 // declaration permits nothing.
 const (
 	Undeclared Privilege = iota
@@ -63,9 +62,9 @@ const (
 	NoRight Right = iota
 	// ReadWrite allows everything.
 	ReadWrite
-	// ReadOnly allows to read rows, pipelines and the state of the cluster, and backups.
+	// ReadOnly allows reading rows, pipelines, backups and the state of the cluster.
 	ReadOnly
-	// WriteOnly allows to ingest, and nothing else.
+	// WriteOnly allows ingestion only.
 	WriteOnly
 )
 
@@ -119,7 +118,7 @@ func (o Object) String() string {
 	return cmp.Or(o.Name, o.Database)
 }
 
-// Need is one thing that a sender wants to do.
+// Need is a privilege on an object, which an action requires.
 type Need struct {
 	Privilege Privilege
 	// Action is what is done, for example "drop table".
@@ -139,7 +138,7 @@ type Sender struct {
 	Version uint64
 }
 
-// DefaultUser is the user of all requests if authentication is off.
+// DefaultUser is the user of every request if authentication is off.
 const DefaultUser = "svc"
 
 // Everybody returns the sender of all requests if authentication is off.
@@ -167,7 +166,7 @@ func (s Sender) Require(n Need) error {
 	const refused = "User is not authorized to perform this action"
 	enough := rights[n.Privilege]
 	if len(enough) == 0 {
-		return errs.New(errs.PermissionDenied, "%s: %s is not allowed to any user", refused, n.what())
+		return errs.New(errs.PermissionDenied, "%s: no user may %s", refused, n.describe())
 	}
 	has := "has no right"
 	switch s.Right {
@@ -180,13 +179,13 @@ func (s Sender) Require(n Need) error {
 	if len(enough) > 1 {
 		recommended += " or " + enough[1].String()
 	}
-	return errs.New(errs.PermissionDenied, "%s: %s %s; %s needs the right %s: send it as another user, or have an "+
-		"administrator change the user's right in the list of users",
-		refused, s.User, has, n.what(), recommended)
+	return errs.New(errs.PermissionDenied, "%s: %s %s; %s needs the right %s: send it as another user, or ask an "+
+		"administrator to change the user's right in the list of users",
+		refused, s.User, has, n.describe(), recommended)
 }
 
-// what returns the action with its object, for a message.
-func (n Need) what() string {
+// describe returns the action with its object, for a message.
+func (n Need) describe() string {
 	what := cmp.Or(n.Action, n.Privilege.String())
 	if o := n.Object.String(); o != "" {
 		const most = 200

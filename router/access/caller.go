@@ -12,7 +12,7 @@ type Work interface {
 	// Require returns an error if the current list of users does not allow n to the sender. From then on, the work
 	// also ends if the sender loses this right.
 	Require(n Need) error
-	// End tells that the work has ended.
+	// End must be called when the work has ended.
 	End()
 }
 
@@ -36,9 +36,9 @@ func (c *Caller) Require(n Need) error {
 	return c.Sender.Require(n)
 }
 
-// Share returns the key by which shared resources are divided among callers. It is the user, or the client's
-// address if the server has no users. IPv6 addresses count by their 64-bit network, because one client can use any
-// number of addresses in its network.
+// Share returns the key by which shared resources are divided among callers. It is the user, or the client's address
+// if the server has no users. An IPv6 address counts as its 64-bit network, because one client can use any number of
+// addresses in its network.
 func (c *Caller) Share() string {
 	if c.Proof != "" && c.Proof != "none" {
 		return "user " + c.User
@@ -46,7 +46,7 @@ func (c *Caller) Share() string {
 	return "address " + Network(c.Address).String()
 }
 
-// KnownShare is Share for code that holds a user responsible. It returns "" if neither user nor address is known,
+// KnownShare is Share for limits that hold a user responsible. It returns "" if neither user nor address is known,
 // because such callers have nothing in common.
 func (c *Caller) KnownShare() string {
 	if key := c.Share(); key != "address "+(netip.Addr{}).String() {
@@ -86,11 +86,12 @@ func From(ctx context.Context) *Caller {
 
 var nobody = Caller{Work: noWork{}}
 
-// noWork refuses everything. Access to the database without a caller is a bug.
+// noWork is the Work of a context without a caller. It refuses everything, because access to the database without a
+// caller is a bug.
 type noWork struct{}
 
 func (noWork) End() {}
 
 func (noWork) Require(n Need) error {
-	return errs.New(errs.AuthHeaderNotFound, "%s: nobody is signed in", n.what())
+	return errs.New(errs.AuthHeaderNotFound, "%s: nobody is signed in", n.describe())
 }

@@ -13,15 +13,15 @@ import (
 // Row says what one kind of action needs.
 type Row struct {
 	Privilege Privilege
-	// Action is what is done, in messages and in the log of changes.
+	// Action is the action's name in messages and in the log of changes.
 	Action string
-	// Object is the kind of object that it concerns.
+	// Object is the kind of object that the action concerns.
 	Object ObjectKind
-	// Changes reports whether it is a change. Changes are logged with their user.
+	// Changes is set for actions that change something. They are logged with their user.
 	Changes bool
 }
 
-// Need returns the need for an object.
+// Need returns the privilege that the action needs on an object.
 func (r Row) Need(o Object) Need {
 	o.Kind = r.Object
 	return Need{Privilege: r.Privilege, Action: r.Action, Object: o}
@@ -57,7 +57,7 @@ var calls = map[string]Row{
 	shardpb.ShardService_Describe_FullMethodName:       {Nobody, "call ShardService.Describe", NoObject, false},
 }
 
-// OfCall returns what a call through the tunnel needs, and whether the first one on a connection is logged as a
+// OfCall returns what a call through the tunnel needs, and whether the first such call on a connection is logged as a
 // change.
 func OfCall(method string) (n Need, logged bool) {
 	row, ok := calls[method]
@@ -129,7 +129,7 @@ func OfCommand(cmd *metapb.Command) (n Need, changes bool) {
 	return row.Need(o), row.Changes
 }
 
-// replacedNames lists the names of the first tables that replace others.
+// replacedNames returns the names of the first few tables that replace others, for a message.
 func replacedNames(tables []*metapb.TableReplacement) string {
 	const most = 10
 	var names []string

@@ -77,7 +77,7 @@ func (l *Log) Record(ctx context.Context, c Change) {
 		"message", withoutSecrets(cut(message, maxMessage)), "request_id", c.By.RequestID)
 }
 
-// cut shortens a text, at the end of a character.
+// cut shortens a text to at most most bytes, without splitting a character.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -1,17 +1,15 @@
-// Package body reads and decompresses the bodies of requests. A limit bounds each body, and a memory budget bounds
-// all bodies together.
+// Package body reads and decompresses the bodies of requests. The size of each body is limited, and a budget limits
+// the memory of all bodies together.
 //
-// A Reader lives as long as the server and may be used by any number of goroutines.
-// What Read returns belongs to the caller until it calls the release function; then
-// the bytes go back to a pool and must not be touched, nor may anything that points
-// into them.
+// A Reader lives as long as the server and may be used by any number of goroutines. The caller may use the bytes that
+// Read returns until it calls the release function. Then the bytes return to a pool, and nothing may read them.
 //
 // The limit counts decompressed bytes while they are produced, so reading stops early if a small body inflates to a
-// very large one. The budget is reserved before memory is filled: the announced length before the first byte, if it
-// is free, and later further steps. Memory that is reserved but not filled is given to waiting requests. While
-// requests wait, bodies that arrive too slowly are refused (budget.go). Buffer sizes are powers of two, so the
-// allocated memory is at most twice the budget, and maxAhead for bodies that have announced their length. Pools keep
-// at most a few megabytes of each size until the next garbage collections.
+// very large one. Memory is reserved in the budget before it is filled: first the announced length, if that much is
+// free, then more in steps. Memory that is reserved but not filled is given to waiting requests. While requests wait,
+// bodies that arrive too slowly are refused (budget.go). Buffer sizes are powers of two, so the allocated memory is
+// at most twice the budget, plus maxAhead for bodies that have announced their length. Pools keep at most a few
+// megabytes of each size until the next garbage collections.
 package body
 
 import (
@@ -42,15 +40,15 @@ const (
 
 // Config has the limits. The zero Config has none.
 type Config struct {
-	// MaxBytes is the most decompressed bytes of one body; 0 is no limit.
+	// MaxBytes is the maximum size of one body after decompression; 0 means no limit.
 	MaxBytes int64
-	// MaxInFlight is the most bytes of all bodies together that are not released yet; 0 is no limit.
+	// MaxInFlight is the maximum size of all bodies that are not released yet; 0 means no limit.
 	MaxInFlight int64
 	// Policy says what happens when MaxInFlight is reached.
 	Policy Policy
-	// MaxWait is how long a request waits in all under policy Wait; 0 is 10 seconds.
+	// MaxWait is the total time that a request waits under policy Wait; 0 means 10 seconds.
 	MaxWait time.Duration
-	// Patience is how long Receive and Bound wait for the first part of a body; 0 is 30 seconds.
+	// Patience is how long Receive and Bound wait for the first part of a body; 0 means 30 seconds.
 	Patience time.Duration
 	// Registerer takes the metrics; nil keeps them unpublished.
 	Registerer prometheus.Registerer
@@ -118,8 +116,8 @@ func (r *Reader) MaxInFlight() int64 { return r.cfg.MaxInFlight }
 // Read reads and decompresses the whole body of req. At least Pad bytes of capacity
 // follow the data, and the first Pad of them are zero.
 //
-// The caller must call the release function when it no longer needs the data. Further calls do nothing. After an
-// error there is nothing to release.
+// The caller must call the release function when it no longer needs the data. Further calls of it do nothing. After
+// an error there is nothing to release.
 //
 // Errors are *errs.Error: status 413 for a body larger than the limit or the whole budget; 415 (Unsupported) for an
 // unknown encoding; 429 (RateLimited) if the budget is exhausted, or if the body arrived too slowly while it was;
@@ -133,7 +131,7 @@ func (r *Reader) Read(req *http.Request) (data []byte, release func(), err error
 	return b.Data, b.Release, nil
 }
 
-// Open is Read, but returns the body with its share of the budget. The caller may add memory for rows to that
+// Open is like Read, but returns the body with its share of the budget. The caller may add memory for rows to the
 // share.
 func (r *Reader) Open(req *http.Request) (*Body, error) {
 	encodings, err := parseEncodings(req.Header.Values("Content-Encoding"))
@@ -159,7 +157,7 @@ func (r *Reader) Open(req *http.Request) (*Body, error) {
 		}
 		res.release()
 		if res.broken.Load() {
-			err = errSlow // whatever error the read itself returned
+			err = errSlow // instead of the error of the read
 		}
 		if res.cut != nil && !errors.Is(res.cut, context.Canceled) && errors.Is(ctx.Err(), context.Canceled) &&
 			!errors.Is(err, errSlow) {
@@ -194,7 +192,7 @@ func (r *Reader) readAll(ctx context.Context, req *http.Request, encodings []enc
 		return r.fill(ctx, src, res, hint)
 	}
 	if r.cfg.MaxBytes > 0 {
-		// Compressed data may also be long and decompress to almost nothing.
+		// Long compressed data may decompress to almost nothing, so its length is limited too.
 		src.left = r.cfg.MaxBytes + r.cfg.MaxBytes/8 + 64<<10
 	}
 	dec, err := open(src, encodings)

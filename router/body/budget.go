@@ -15,11 +15,11 @@ const (
 	// readWindow is the most bytes that are read between two updates of the budget.
 	readWindow = 256 << 10
 
-	// reclaimEvery is how often a waiting request searches for memory that is reserved but not filled. A new body is not
+	// reclaimEvery is how often a waiting request looks for memory that is reserved but not filled. A new body is not
 	// examined before this time has passed.
 	reclaimEvery = 250 * time.Millisecond
-	// slowAfter is how long a body must be slow before it is refused. A body is slow if it receives less than
-	// slowShare of the memory that it holds per second.
+	// slowAfter is how long a body must be slow before it is refused. A body is slow if each second brings less than
+	// the fraction slowShare of the memory that it holds.
 	slowAfter = time.Second
 	slowShare = 30
 )
@@ -33,14 +33,13 @@ var (
 	errSlow = errors.New("too slow while memory is short")
 )
 
-// budget counts the bytes of all bodies in flight and limits them.
+// budget counts and limits the bytes of all bodies in flight.
 //
-// A body reserves its announced length before its first byte is read, if that much is free, so that most bodies
-// whose reading has begun can be completed. While another body waits, a body keeps only the memory that it has
-// filled or will probably fill within the next second. It asks for the rest again when more bytes arrive. A body
-// that holds memory and receives almost nothing is refused then. Bodies whose reading has begun go before new
-// ones. If all bodies that hold memory wait for more, the youngest is refused, so that the oldest always makes
-// progress.
+// A body reserves its announced length before its first byte is read, if that much is free. So most bodies can be
+// completed once their reading has started. While another body waits, a body keeps only the memory that it has filled
+// or will probably fill within the next second. It asks for the rest again when more bytes arrive. A body that holds
+// memory and receives almost nothing is refused then. Bodies that are being read get memory before new ones. If all
+// bodies that hold memory wait for more, the youngest is refused, so that the oldest always makes progress.
 type budget struct {
 	size int64 // 0: unlimited
 	used atomic.Int64
@@ -50,7 +49,7 @@ type budget struct {
 	mu        sync.Mutex
 	readers   []*reservation // reservations whose bodies are being read
 	holders   int            // reservations with memory, whether or not their bodies are being read
-	born      uint64         // number of reservations so far
+	born      uint64         // the number of reservations so far
 	reclaimed time.Time
 	// growing and entering are the queues for memory: bodies that are being read, and new bodies.
 	growing, entering []*waiter
@@ -60,7 +59,7 @@ type budget struct {
 type waiter struct {
 	res *reservation
 	n   int64
-	// done receives nil if the memory was granted, or the reason why not. Its capacity is one.
+	// done receives nil if the memory was granted, or the error. Its capacity is one.
 	done chan error
 }
 
@@ -136,7 +135,7 @@ func (b *budget) wait(r *reservation, n int64) *waiter {
 	}
 	b.growing = append(b.growing, w)
 	if len(b.growing) == b.holders {
-		// No other body can finish. The memory of the youngest body is free once its request knows that it is refused.
+		// No other body can finish. The youngest body's memory becomes free when its request receives the refusal.
 		youngest := slices.MaxFunc(b.growing, func(x, y *waiter) int { return cmp.Compare(x.res.born, y.res.born) })
 		b.leave(youngest)
 		youngest.done <- errBudget
@@ -169,7 +168,7 @@ func (b *budget) reclaim(want int64) {
 		since := now.Sub(r.marked)
 		switch {
 		case r.broken.Load():
-			missing -= r.held // free in a moment
+			missing -= r.held // it will be free in a moment
 			continue
 		case r.waiting || since < reclaimEvery:
 			continue

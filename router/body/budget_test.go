@@ -17,7 +17,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// client is a body that sends data and then stalls, or sends each bytes at intervals of every.
+// client is a body that sends data and then stalls, or sends further pieces of each bytes at intervals of every.
 type client struct {
 	data    []byte // sent at once
 	every   time.Duration
@@ -61,13 +61,13 @@ type crowd struct {
 }
 
 // stall starts to read a body that announces total bytes and arrives from cl, and waits until the reading has
-// begun.
+// started.
 func (c *crowd) stall(r *Reader, total int64, cl *client) {
 	cl.stopped = make(chan struct{}, 1)
 	c.begin(r, total, cl)
 }
 
-// begin starts to read a body that announces total bytes, and waits until the reading has begun.
+// begin starts to read a body that announces total bytes, and waits until the reading has started.
 func (c *crowd) begin(r *Reader, total int64, body io.ReadCloser) {
 	req := httptest.NewRequest(http.MethodPost, "/v1/ingest", nil)
 	req.Body, req.ContentLength = body, total

@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	// Buffers of these sizes, powers of two, are pooled; larger ones are left to the
-	// garbage collector.
+	// Buffers of these sizes, powers of two, are pooled; the garbage collector frees larger ones.
 	minBufferBits = 12
 	maxBufferBits = 23
 
-	// maxFirstBuffer limits the memory that each body may have because of its Content-Length, since thousands of
-	// clients may announce much and send almost nothing. Together with the bytes after a body it is a power of two.
+	// maxFirstBuffer limits the memory that each body may have because of its Content-Length, because thousands of
+	// clients may announce large bodies and send almost nothing. Together with the bytes after a body it is a power
+	// of two.
 	maxFirstBuffer = 64<<10 - 1 - Pad
 	// maxAhead limits the memory of all bodies together that get a buffer of their Content-Length at once.
 	maxAhead = 64 << 20
@@ -26,8 +26,8 @@ type ahead struct {
 	bytes atomic.Int64
 }
 
-// take reports whether a body of n bytes may have a buffer of its whole length. If so, giveBack must be called when the
-// body has been read.
+// take reports whether a body of n bytes may have a buffer of its whole length. If it returns true, giveBack must be
+// called when the body has been read.
 func (a *ahead) take(n int64) bool {
 	if a.bytes.Add(n) <= a.limit {
 		return true
@@ -43,7 +43,7 @@ var pools [maxBufferBits + 1]sync.Pool
 
 // buffer is memory for one body, from a pool if it is not too large.
 type buffer struct {
-	bytes []byte // all of it
+	bytes []byte // the whole buffer
 }
 
 // newBuffer returns a buffer of at least size bytes.

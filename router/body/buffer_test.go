@@ -8,8 +8,9 @@ import (
 	"testing/synctest"
 )
 
-// TestAhead reads bodies that announce more than all may have at once and send nothing yet. The first ones get buffers
-// of their whole length, the others grow with what arrives, and all are complete in the end.
+// TestAhead reads bodies that announce more than maxAhead in total and send nothing at first. The first bodies get
+// buffers of their whole length, the buffers of the others grow as data arrives, and all bodies are complete at the
+// end.
 func TestAhead(t *testing.T) {
 	for name, test := range map[string]struct {
 		cfg   Config

@@ -18,7 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// encoding is one way to compress a body.
+// encoding is a compression format of bodies.
 type encoding uint8
 
 const (
@@ -65,7 +65,7 @@ func unsupported(format string, args ...any) error {
 	return errs.New(errs.Unsupported, format, args...).WithStatus(http.StatusUnsupportedMediaType)
 }
 
-// transportError is an error of reading from the client, not of decompressing.
+// transportError is an error that occurred while reading from the client, not while decompressing.
 type transportError struct{ err error }
 
 func (e *transportError) Error() string { return e.err.Error() }
@@ -187,8 +187,8 @@ func open(src io.Reader, encodings []encoding) (*decoder, error) {
 	return d, nil
 }
 
-// poolOf chooses the decompressor. The encoding deflate should be zlib, but some clients send raw deflate. The
-// first two bytes, in head, distinguish them.
+// poolOf returns the pool of decompressors for an encoding. The encoding deflate should be zlib, but some clients
+// send raw deflate. The first two bytes, in head, distinguish them.
 func poolOf(e encoding, head []byte) *sync.Pool {
 	switch e {
 	case encGzip:

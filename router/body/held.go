@@ -22,9 +22,8 @@ type Body struct {
 }
 
 // Reserve sets the memory for the rows of the body to n bytes, besides the memory for the body itself. It waits for
-// other requests in the same way as reading. Errors are *errs.Error: status 413 if body and rows are larger than
-// the whole budget, 429 (RateLimited) if there is not enough memory, and Cancelled or DeadlineExceeded if the
-// context ended.
+// memory in the same way as Read. Errors are *errs.Error: status 413 if body and rows are larger than the whole
+// budget, 429 (RateLimited) if there is not enough memory, and Cancelled or DeadlineExceeded if the context ended.
 func (b *Body) Reserve(ctx context.Context, n int64) error {
 	err := b.res.hold(ctx, int64(len(b.Data))+n, true)
 	limit := b.reader.cfg.MaxInFlight
@@ -46,7 +45,7 @@ func (b *Body) Reserve(ctx context.Context, n int64) error {
 	return b.reader.explain(ctx, err)
 }
 
-// TryReserve is Reserve without waiting. If there is not enough memory, it changes nothing and returns false.
+// TryReserve is like Reserve, but does not wait. If there is not enough memory, it changes nothing and returns false.
 func (b *Body) TryReserve(n int64) bool {
 	return b.res.hold(context.Background(), int64(len(b.Data))+n, false) == nil
 }
@@ -63,8 +62,8 @@ func (b *Body) Release() {
 	b.res.release()
 }
 
-// Hold returns data that did not arrive by HTTP as a body with its share of the budget. It waits for memory as Read
-// does, with the same errors. If a scanner reads the data in place, at least Pad zero bytes must follow it in its
+// Hold returns a Body for data that did not arrive over HTTP, with its share of the budget. It waits for memory like
+// Read, with the same errors. If a scanner reads the data in place, at least Pad zero bytes must follow it in its
 // capacity.
 func (r *Reader) Hold(ctx context.Context, data []byte) (*Body, error) {
 	n := int64(len(data))
@@ -74,7 +73,7 @@ func (r *Reader) Hold(ctx context.Context, data []byte) (*Body, error) {
 	res := r.reservation()
 	err := res.begin(ctx, n)
 	if err == nil {
-		res.filled.Store(n) // all bytes are there already
+		res.filled.Store(n) // all bytes have arrived already
 		err = res.advance(ctx, n)
 	}
 	if err != nil {

@@ -13,12 +13,12 @@ type reservation struct {
 	maxWait time.Duration
 	// stop ends the current read of the body, from any goroutine. It is nil if reads cannot be ended.
 	stop func()
-	// total is the length of the whole body, as far as it is known.
+	// total is the length of the whole body, or 0 if it is not known yet.
 	total int64
 	// deadline is when waiting ends. The first wait sets it for all waits together.
 	deadline time.Time
 
-	// cut is the reason why the connection returned no more bytes.
+	// cut is the error with which the connection ended early.
 	cut error
 
 	// filled is the number of bytes that have arrived.
@@ -41,11 +41,11 @@ type reservation struct {
 	at      int // its index in the budget's readers
 }
 
-// firstPart is how much a body reserves at first if memory is short, unless the body is shorter.
+// firstPart is the size of a body's first reservation if memory is short, unless the body is shorter.
 const firstPart = 1 << 20
 
 // begin reserves memory for a body of total bytes; 0 if the length is not known. If that much is not free, begin
-// waits for a part only, because a client that announces much and sends nothing must not displace many others.
+// waits for only a part of it, because a client that announces much and sends nothing must not displace many others.
 func (r *reservation) begin(ctx context.Context, total int64) error {
 	b := r.budget
 	r.total = total
@@ -63,7 +63,7 @@ func (r *reservation) begin(ctx context.Context, total int64) error {
 	return r.acquire(ctx, whole, min(whole, max(b.size/16/reserveStep*reserveStep, firstPart)))
 }
 
-// advance tells the budget that n bytes have arrived, and reserves more.
+// advance records in the budget that n bytes have arrived, and reserves more memory.
 func (r *reservation) advance(ctx context.Context, n int64) error {
 	b := r.budget
 	if !b.limited() {
@@ -92,8 +92,8 @@ func (r *reservation) advance(ctx context.Context, n int64) error {
 	return nil
 }
 
-// acquire enlarges the reservation: by whole if that is free at once, otherwise by part, in its turn. The budget's
-// mutex must be held, and is released while acquire waits.
+// acquire enlarges the reservation: by whole bytes if they are free now, otherwise by part bytes when its turn comes.
+// The budget's mutex must be held, and is released while acquire waits.
 func (r *reservation) acquire(ctx context.Context, whole, part int64) error {
 	b := r.budget
 	for try := range 2 {
@@ -119,7 +119,7 @@ func (r *reservation) acquire(ctx context.Context, whole, part int64) error {
 	return err
 }
 
-// wait waits until w has its answer. Meanwhile it searches for memory that others do not use.
+// wait waits until w has its answer. Meanwhile it looks for memory that other bodies do not use.
 func (r *reservation) wait(ctx context.Context, w *waiter) error {
 	b := r.budget
 	if r.deadline.IsZero() {
@@ -158,7 +158,8 @@ func (r *reservation) wait(ctx context.Context, w *waiter) error {
 	}
 }
 
-// end tells that the body is read: reads are no longer ended, and memory beyond its n bytes is freed.
+// end must be called when the body of n bytes has been read. From then on its reads are not stopped. It frees memory
+// beyond the n bytes.
 func (r *reservation) end(n int64) {
 	b := r.budget
 	if !b.limited() {

@@ -11,8 +11,8 @@ import (
 	"cordwood/proto/errs"
 )
 
-// A client may send a body slowly, but not without end, because the body holds a connection and a share of the
-// memory. It has Config.Patience, and more time with every byte that arrives.
+// A client may send a body slowly, but its time is limited, because the body holds a connection and a share of the
+// memory. It has Config.Patience at first, and more time for every byte that arrives.
 const (
 	defaultPatience = 30 * time.Second
 	// For every paceBytes that arrive, the deadline moves by paceTime: 16 KiB/s.
@@ -28,7 +28,7 @@ type pacedBody struct {
 	until, last time.Time
 	fresh       int // bytes since the deadline moved
 	// expired reports whether a read exceeded its deadline. net/http then cancels the request's context, which would
-	// hide the cause.
+	// hide the reason.
 	expired bool
 }
 
@@ -68,7 +68,7 @@ func (r *Reader) Bound(w http.ResponseWriter, req *http.Request, start time.Time
 	}
 }
 
-// Receive is Open with a deadline, even if the client stops sending. The body must keep the pace of Bound, and be
+// Receive is like Open, but also ends if the client stops sending. The body must keep the pace of Bound, and be
 // complete by last, the deadline of the request. If last is zero, the request has no deadline.
 //
 // A body that is too slow gets status 408 and code DeadlineExceeded.
@@ -92,6 +92,6 @@ func (r *Reader) Receive(w http.ResponseWriter, req *http.Request, start, last t
 		_ = control.SetReadDeadline(time.Time{}) // setting a deadline has worked before
 	}
 	// After an error the deadline stays, because net/http reads the rest of a body before it sends the answer, and
-	// would wait without end.
+	// would otherwise wait forever.
 	return b, err
 }

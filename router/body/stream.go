@@ -22,7 +22,7 @@ type Stream struct {
 	dec     *decoder // nil: the body is not compressed
 	fresh   int      // bytes since the deadline moved
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	until   time.Time  // the deadline
 	stopped bool
 }
@@ -59,7 +59,7 @@ func (p *pacedStream) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// opening creates the decompressor at the first read, because that may have to wait for the client.
+// opening creates the decompressor at the first read, because creating it may require data from the client.
 type opening struct {
 	src       *source
 	encodings []encoding

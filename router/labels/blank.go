@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Blank returns what g gathers with the named labels set to empty, for readers who may not see their values.
-// Counters that become equal are added up. Other metrics with such a label are left out, because their series
+// Blank returns the metrics that g gathers, with the named labels set to empty, for readers who may not see their
+// values. Counters that become equal are added up. Other metrics with such a label are left out, because their series
 // cannot be added.
 func Blank(g prometheus.Gatherer, names ...string) prometheus.Gatherer {
 	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {

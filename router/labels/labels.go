@@ -1,11 +1,11 @@
 // Package labels limits the number of values of metric labels that clients choose, such as the names of databases and
-// tables. Every value is a separate series. The process keeps it until it ends, and the monitoring system keeps it
+// tables. Every value is a separate series, which the process keeps until it ends, and the monitoring system keeps
 // for much longer.
 package labels
 
 import "sync"
 
-// Others is the label value for everything beyond the limit.
+// Others is the label value for all names beyond the limit.
 const Others = "(others)"
 
 // Limit limits the number of values of a label. Values are admitted in the order in which they arrive, and stay

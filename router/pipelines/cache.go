@@ -42,8 +42,8 @@ type Config[P any] struct {
 	// Size estimates the memory of a compiled pipeline, in bytes. The default value is 16 KiB plus 32 times the length
 	// of its text.
 	Size func(p P, source []byte) int64
-	// Known returns the names that an error for an unknown name may suggest to the caller in ctx. By default no name
-	// is suggested.
+	// Known returns the names that an error may suggest to the caller in ctx instead of an unknown name. By default
+	// no name is suggested.
 	Known func(ctx context.Context) []string
 	// MaxBytes limits the memory of all compiled pipelines, not counting the one used last. The default value is 256
 	// MiB.
@@ -75,7 +75,7 @@ type key struct {
 type entry[P any] struct {
 	key      key
 	pipeline P
-	err      error // why a text that was accepted once does not compile here
+	err      error // the reason why a text that was accepted earlier does not compile here
 	bytes    int64
 }
 

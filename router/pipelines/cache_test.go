@@ -75,7 +75,7 @@ func (m *fakeMeta) PipelineText(_ context.Context, name string, version int64) (
 	return []byte(text), nil
 }
 
-// newCache returns a cache that compiles a text to its upper case. The text "bad" does not compile.
+// newCache returns a cache whose compiler converts a text to upper case. The text "bad" does not compile.
 func newCache(t *testing.T, change ...func(*Config[string])) (*Cache[string], *fakeMeta) {
 	t.Helper()
 	m := &fakeMeta{texts: map[key]string{}}

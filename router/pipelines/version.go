@@ -19,8 +19,8 @@ var (
 	latest   = time.Unix(0, math.MaxInt64)
 )
 
-// ParseVersion parses a version, which is the time of its creation: RFC 3339 with a T or a space and any fraction,
-// in UTC if there is no zone. The error has code InvalidArguments.
+// ParseVersion parses a version, which is the time of its creation: a time in RFC 3339 with a T or a space and an
+// optional fraction, in UTC if it has no zone. The error has code InvalidArguments.
 func ParseVersion(text string) (unixNano int64, err error) {
 	upper := strings.ToUpper(strings.TrimSpace(text))
 	// If an offset was sent without escaping, its + arrives as a space.
@@ -39,8 +39,7 @@ func ParseVersion(text string) (unixNano int64, err error) {
 	return 0, errs.New(errs.InvalidArguments, "Invalid pipeline version format: %s", text)
 }
 
-// FormatVersion returns the canonical text of a version: UTC, with no fraction or one of 3, 6 or 9 digits, as
-// needed.
+// FormatVersion returns the canonical text of a version: in UTC, with a fraction of 0, 3, 6 or 9 digits, as needed.
 func FormatVersion(unixNano int64) string {
 	layout := "2006-01-02 15:04:05"
 	switch {

@@ -68,7 +68,7 @@ func (s *Service) modifyType(ctx context.Context, st *statement.AlterTable, data
 		return cannotBecome(t, c, to)
 	case t.Handoff != nil || t.Writable().Closed:
 		return errs.New(errs.TableUnavailable,
-			"the rows of table %s.%s are handed over to other shards; try again when that is done", t.Database,
+			"the rows of table %s.%s are being handed over to other shards; try again when that is done", t.Database,
 			t.Name).WithRetryAfter(time.Second)
 	}
 	change := &metapb.ModifyColumn{Name: c.Name, Id: c.ID, Type: schemapb.Type(to)}

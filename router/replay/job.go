@@ -21,7 +21,7 @@ type Backend interface {
 	Rows(ctx context.Context, sql string) (io.ReadCloser, error)
 	// Store stores one record, or refuses it permanently. An error ends the replay.
 	Store(ctx context.Context, r *Record) (Outcome, error)
-	// Try returns how many of the records would fail, and why. All records have the same destination.
+	// Try returns how many of the records would fail, and the reason. All records have the same destination.
 	Try(ctx context.Context, to Destination, lines []byte) (failed int64, reasons []string, err error)
 }
 
@@ -49,22 +49,23 @@ type Outcome struct {
 const (
 	chunkRecords = 400
 	chunkBytes   = 4 << 20
-	// tryRecords is the most records in one call of Try.
+	// tryRecords is the maximum number of records in one call of Try.
 	tryRecords = 100
 )
 
-// parallel is how many records are sent concurrently. Shards write the rows of concurrent requests with one fsync.
+// parallel is the maximum number of records that are sent concurrently. Shards write the rows of concurrent requests
+// with one fsync.
 const parallel = 64
 
-// MaxReasons is the most distinct reasons in a report.
+// MaxReasons is the maximum number of distinct reasons in a report.
 const MaxReasons = 20
 
-// protocols has the formats of rejects that are requests of another protocol, and the paths that take them. They need
-// no pipeline.
+// protocols maps the formats of rejects that are requests of another protocol to the paths that accept them. Such
+// rejects need no pipeline.
 var protocols = map[string]string{"loki": "/v1/loki/api/v1/push", "otlp": "/v1/logs"}
 
-// ProtocolPath returns the path that takes rejects of a format. It is empty if the rejects are not requests of another
-// protocol.
+// ProtocolPath returns the path that accepts rejects of a format. It is empty if the rejects are not requests of
+// another protocol.
 func ProtocolPath(format string) string { return protocols[format] }
 
 // Job sends records again.
@@ -76,19 +77,19 @@ type Job struct {
 
 	ids   IDs
 	asked map[string]bool // the records that the request names; nil means all records
-	nonce string          // part of the keys of a request that sends stored records again
+	nonce string          // makes the keys of a request that sends stored records again differ from earlier keys
 	chunk []Record
 	bytes int
 	taken int
-	// begun has the destinations that have received a record.
-	begun map[Destination]bool
+	// started has the destinations that have received a record.
+	started map[Destination]bool
 
 	progress Progress
 }
 
 // NewJob returns a job for a request that Check has accepted.
 func NewJob(req *Request, backend Backend, tell func(Progress)) *Job {
-	j := &Job{req: req, backend: backend, tell: tell, begun: map[Destination]bool{}}
+	j := &Job{req: req, backend: backend, tell: tell, started: map[Destination]bool{}}
 	j.progress.Reasons = []Reason{}
 	if req.IDs != nil {
 		j.asked = map[string]bool{}
@@ -166,7 +167,7 @@ func (j *Job) each(ctx context.Context, sql string, f func(line []byte) error) e
 	defer rows.Close()
 	in := bufio.NewReaderSize(rows, 64<<10)
 	for {
-		line, err := in.ReadBytes('\n') // the body that contained the record limits its length
+		line, err := in.ReadBytes('\n') // a record is no longer than the body that contained it
 		if len(bytes.TrimSpace(line)) > 0 {
 			if err := f(line); errors.Is(err, io.EOF) {
 				return nil
@@ -248,7 +249,7 @@ func (j *Job) send(ctx context.Context) error {
 	return err
 }
 
-// leaveOut returns the records that have no note, which means that they are not stored yet.
+// leaveOut returns the records without a note. They are not stored yet.
 func (j *Job) leaveOut(ctx context.Context, chunk []Record) ([]Record, error) {
 	ids, done := make([]string, len(chunk)), map[string]bool{}
 	for i := range chunk {
@@ -283,12 +284,12 @@ func (j *Job) store(ctx context.Context, chunk []Record) error {
 			outcomes[i] = &o
 			return nil
 		}
-		if j.begun[r.To] {
+		if j.started[r.To] {
 			requests.Go(post)
 			continue
 		}
 		// The first record is sent alone, because it may create the table and its columns.
-		j.begun[r.To] = true
+		j.started[r.To] = true
 		if err := post(); err != nil {
 			requests.Go(func() error { return err })
 			break

@@ -19,9 +19,9 @@ type fake struct {
 	rejects []Reject
 	none    bool                  // the table of rejects does not exist
 	noted   map[string]bool       // ids of records that are stored
-	stored  map[string]int        // how often each line was stored
-	first   map[Destination]int   // records being stored or stored, by destination
-	alone   map[Destination]bool  // whether the first record is stored
+	stored  map[string]int        // the number of times each line was stored
+	first   map[Destination]int   // records that are stored or being stored, by destination
+	alone   map[Destination]bool  // whether the first record was sent alone
 	broken  map[Destination]error // the result of Store
 }
 
@@ -174,7 +174,7 @@ func TestNoRejects(t *testing.T) {
 	}
 }
 
-// A record that cannot be sent ends the replay, which reports how far it got.
+// A record that cannot be sent ends the replay, which reports its progress up to then.
 func TestReplayEnds(t *testing.T) {
 	f := newFake("{}", "{}")
 	to := Destination{DB: "public", Table: "t", Pipeline: "p", Format: "json"}

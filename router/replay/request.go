@@ -1,7 +1,7 @@
 // Package replay sends rejected records again. These are records that skip_error skipped and that are kept in
-// svc_private.rejects. The package reads them by SQL and sends each in a separate request. The key of the request
-// is derived from the record, so a record is stored once, however often it is sent, and whoever sends it. Ingestion
-// notes in svc_private.replayed which records it has stored.
+// svc_private.rejects. The package reads them by SQL and sends each in a separate request. The key of the request is
+// derived from the record, so a record is stored once, even if several users send it several times. Ingestion records
+// in svc_private.replayed which records it has stored.
 //
 // The package knows neither HTTP nor users: a Backend runs statements and stores records with the rights of the
 // client. A Job serves one request, holds one chunk of records in memory, and ends with its context.
@@ -23,8 +23,8 @@ import (
 // Request says which records are sent, and to which destination. Its zero value sends all records to their original
 // destinations.
 type Request struct {
-	// Pipeline, DB, Table and Kind select records; an empty one selects all. Since and Until are times in a form that
-	// ParseTime accepts.
+	// Pipeline, DB, Table and Kind select records; an empty field selects all. Since and Until are times in a format
+	// that ParseTime accepts.
 	Pipeline string `json:"pipeline,omitempty"`
 	DB       string `json:"db,omitempty"`
 	Table    string `json:"table,omitempty"`
@@ -37,7 +37,7 @@ type Request struct {
 	ToPipeline string `json:"to_pipeline,omitempty"`
 	ToDB       string `json:"to_db,omitempty"`
 	ToTable    string `json:"to_table,omitempty"`
-	// Limit is the most records to send. The oldest are sent first; 0 means all.
+	// Limit is the maximum number of records to send; 0 means all. The oldest are sent first.
 	Limit int `json:"limit,omitempty"`
 	// DryRun stores nothing.
 	DryRun bool `json:"dry_run,omitempty"`
@@ -48,7 +48,7 @@ type Request struct {
 	OnReject string `json:"on_reject,omitempty"`
 }
 
-// MaxIDs is the most ids of a request.
+// MaxIDs is the maximum number of ids in a request.
 const MaxIDs = 1000
 
 // Kinds lists the values of the column kind of svc_private.rejects.
@@ -60,7 +60,7 @@ func Kinds() []string {
 	return names
 }
 
-// Check refuses an invalid request.
+// Check returns an error if the request is invalid.
 func (r *Request) Check() error {
 	switch {
 	case r.Kind != "" && !slices.Contains(Kinds(), r.Kind):
@@ -70,7 +70,7 @@ func (r *Request) Check() error {
 	case r.Limit < 0:
 		return errs.New(errs.InvalidArguments, "limit %d: want 0 or more", r.Limit)
 	case len(r.IDs) > MaxIDs:
-		return errs.New(errs.InvalidArguments, "%d ids, at most %d are possible", len(r.IDs), MaxIDs)
+		return errs.New(errs.InvalidArguments, "there are %d ids: at most %d are possible", len(r.IDs), MaxIDs)
 	}
 	if r.ToTable != "" {
 		if err := schema.CheckTableName(r.ToTable); err != nil {
@@ -108,7 +108,7 @@ func (r *Request) Where() (string, error) {
 // Literal returns text as an SQL literal.
 func Literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// ParseTime parses a time that a person wrote: RFC 3339 with a space or a T, in UTC if there is no zone.
+// ParseTime parses a time in RFC 3339 with a space or a T. A time without a zone is in UTC.
 func ParseTime(text string) (time.Time, error) {
 	for _, layout := range []string{
 		time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04",
@@ -126,9 +126,9 @@ type Progress struct {
 	// Done is how many records were processed, of Of in total.
 	Done int64 `json:"done"`
 	Of   int64 `json:"of"`
-	// Stored records were stored, or would be in a dry run, as Rows rows. Failed records failed again. Before records
-	// were stored by an earlier request. Untried records cannot be tried in a dry run, because they are requests of
-	// another protocol.
+	// Stored is the number of records that were stored, or would be in a dry run, and Rows the number of their rows.
+	// Failed is the number that failed again. Before is the number that an earlier request stored. Untried is the
+	// number that a dry run cannot try, because they are requests of another protocol.
 	Stored  int64 `json:"stored"`
 	Rows    int64 `json:"rows"`
 	Failed  int64 `json:"failed"`
@@ -138,7 +138,7 @@ type Progress struct {
 	Reasons []Reason `json:"reasons"`
 }
 
-// Reason is why records failed.
+// Reason is a reason why records failed.
 type Reason struct {
 	Reason string `json:"reason"`
 	Count  int64  `json:"count"`

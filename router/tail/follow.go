@@ -11,13 +11,14 @@ import (
 	"cordwood/router/query/format"
 )
 
-// Followed is what Follow sends: the rows of a table that meet a condition; an empty one: all rows.
+// Followed describes the rows that Follow sends: those of a table that meet a condition. An empty condition means all
+// rows.
 type Followed struct{ Database, Table, Where string }
 
-// Follow hands new rows of a table to take, as /v1/tail sends them, until ctx is done or the tail ends for another
-// reason, which it returns. It counts as an open tail of the caller in ctx. started is called when the shards have
-// accepted the condition: rows that are committed later are not missed. take is called by one goroutine at a time.
-// The rows are valid until it returns. If it takes too long, the shard ends the tail.
+// Follow passes the new rows of a table to take, in the form of /v1/tail, until ctx is done or the tail ends for
+// another reason. It returns the reason. It counts as an open tail of the caller in ctx. started is called when the
+// shards have accepted the condition: rows that are committed later are not missed. take is called by one goroutine
+// at a time. The rows are valid until it returns. If it takes too long, the shard ends the tail.
 func (h *Handler) Follow(ctx context.Context, f Followed, started func(), take func(*schema.Table, format.Rows) error,
 ) error {
 	in := &input{database: f.Database, table: f.Table, where: f.Where}
@@ -56,8 +57,8 @@ func (h *Handler) Follow(ctx context.Context, f Followed, started func(), take f
 	return cause
 }
 
-// taken hands rows to the function of Follow.
-func (s *session) taken(rows format.Rows) (int64, error) {
+// pass passes rows to the function of Follow.
+func (s *session) pass(rows format.Rows) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {

@@ -31,7 +31,7 @@ type input struct {
 	since time.Duration
 	// timeout limits the duration of the tail; 0 means that it lasts until the client ends it.
 	timeout time.Duration
-	// rows selects the line format of the page for logs, which has ids, and texts cut to most bytes.
+	// rows selects the line format of the page for logs: with ids, and with texts cut to most bytes.
 	rows bool
 	most int
 	// safe writes integers that do not fit a double as texts.
@@ -234,8 +234,8 @@ func selectHead(database, table string) string {
 	return "SELECT * FROM " + schema.QuoteIdent(database) + "." + schema.QuoteIdent(table) + " WHERE ("
 }
 
-// checkColumnsOnly refuses a condition that the engine reads as something else, or that reads tables, because new
-// rows are tested one by one.
+// checkColumnsOnly returns an error if the condition contains more than an expression over columns, for example a
+// query, because new rows are tested one by one.
 func (h *Handler) checkColumnsOnly(ctx context.Context, t *schema.Table, where string) error {
 	if where == "" {
 		return nil

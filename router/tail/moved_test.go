@@ -10,7 +10,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// handedOver is a catalog in which a table gets another id after a tail of it has begun.
+// handedOver is a catalog in which a table gets another id after a tail of it has started.
 type handedOver struct {
 	catalog
 	database, name string
@@ -30,8 +30,8 @@ func (c *handedOver) TableByID(uint64) (*schema.Table, bool) {
 	return t, !c.moved.Load()
 }
 
-// TestHandedOver: when the rows of a followed table are handed over, the client can follow again, and commands do
-// so by themselves.
+// TestHandedOver: when the rows of a followed table are handed over, the client can follow again, and commands do so
+// automatically.
 func TestHandedOver(t *testing.T) {
 	for _, name := range [][2]string{{"public", "t"}, {"we.b", "t.x"}} {
 		meta := &handedOver{database: name[0], name: name[1]}

@@ -35,7 +35,7 @@ type session struct {
 	def     *schema.Table // the definition of the table when the tail began
 	in      *input
 	cancel  context.CancelCauseFunc
-	// take is the function that gets the rows instead of a client over HTTP; nil if there is none.
+	// take receives the rows instead of a client over HTTP. It is nil if there is an HTTP client.
 	take  func(format.Rows) error
 	ended <-chan struct{} // closed when the tail is over; no row is sent afterwards
 
@@ -65,7 +65,7 @@ var (
 )
 
 // run sends rows until the client, the server or a shard ends the tail, or its time is up. If the client is still
-// connected, the last event says which.
+// connected, the last event contains the reason.
 func (s *session) run(ctx context.Context, readers []Reader, first []*shardpb.TailRequest) {
 	s.ended = ctx.Done()
 	s.begin()
@@ -94,7 +94,7 @@ func (s *session) run(ctx context.Context, readers []Reader, first []*shardpb.Ta
 	s.end(ctx)
 }
 
-// followMore follows another shard. It returns the reason why this ends.
+// followMore follows another shard. It returns the reason why the following ended.
 func (s *session) followMore(ctx context.Context, req *shardpb.TailRequest) error {
 	r, err := s.h.cfg.Follow(ctx, req)
 	if err != nil {
@@ -153,7 +153,7 @@ func (s *session) begin() {
 }
 
 // copy sends the answers of one shard. The first answers are stored rows, and seam is called after them. It returns
-// the reason why the answers end.
+// the reason why the answers ended.
 func (s *session) copy(r Reader, seam func()) error {
 	for {
 		n, err := s.answer(r)
@@ -179,7 +179,7 @@ func (s *session) answer(r Reader) (int64, error) {
 		}
 	}
 	if r.Err() != nil {
-		return 0, r.Err() // the IPC reader's own error says less
+		return 0, r.Err() // the error of the IPC reader has less information
 	}
 	if errors.Is(err, errGone) {
 		return 0, err
@@ -191,7 +191,7 @@ func (s *session) answer(r Reader) (int64, error) {
 func (s *session) write(all format.Rows) (n int64, err error) {
 	switch {
 	case s.take != nil:
-		return s.taken(all)
+		return s.pass(all)
 	case s.in.rows:
 		return rows.WriteLines(rowWriter{s}, all, s.def, s.in.most)
 	case s.in.safe:
@@ -209,7 +209,7 @@ func (w rowWriter) Write(p []byte) (int, error) {
 	defer s.mu.Unlock()
 	select {
 	case <-s.ended:
-		return 0, errGone // a user who lost the right must not get rows that arrived since
+		return 0, errGone // a user who lost the right must not get later rows
 	default:
 	}
 	if !s.events {
@@ -284,8 +284,8 @@ func timeUp(ctx context.Context) bool {
 	return ok && time.Until(deadline) < early
 }
 
-// learnMove is how long an ending tail waits for the metadata to say what happened to its table, because the shard
-// may learn of it earlier.
+// learnMove is how long an ending tail waits until the local view of the metadata shows what happened to its table,
+// because the shard may learn of it earlier.
 const learnMove = time.Second
 
 // tableGone returns the error for a table whose id a shard no longer knows.

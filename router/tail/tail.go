@@ -3,8 +3,9 @@
 //
 // The package does not test rows. The shards of the table run the condition in the query engine and send the rows
 // that meet it. The package writes them as NDJSON or server-sent events. It needs very little memory. If a client
-// does not read, the shard's bounded queue overflows, or one write takes too long. Either way the tail ends with a
-// final event of code 6001, and no write to the table waits. DESIGN.md of package router has the reasons.
+// does not read, the bounded queue of the shard overflows, or a write to the client takes too long. In both cases the
+// tail ends with a final event of code 6001, and no write to the table waits. DESIGN.md of package router has the
+// reasons.
 //
 // A Handler has no goroutines beyond its requests. Close ends all open tails, and later ones end at once.
 package tail
@@ -76,9 +77,9 @@ type Config struct {
 	// Now is the clock. The default value is time.Now.
 	Now func() time.Time
 
-	// Logger takes what an operator should know. The default value discards it.
+	// Logger logs messages for the operator. By default nothing is logged.
 	Logger *slog.Logger
-	// Registerer takes the metrics. The default value is none.
+	// Registerer registers the metrics. By default they are not registered.
 	Registerer prometheus.Registerer
 }
 
@@ -145,11 +146,11 @@ func (h *Handler) enter(s *session, share string) error {
 	case h.closed:
 		return errStopping
 	case len(h.open) >= h.cfg.MaxOpen:
-		return errs.New(errs.RateLimited, "%s open, which is the most that --max-tails allows; end one, "+
+		return errs.New(errs.RateLimited, "%s open, and --max-tails allows no more; end one, "+
 			"or try again later",
 			words.Say(len(h.open), "tail is", "tails are")).WithRetryAfter(5 * time.Second)
 	case h.shares[share] >= h.cfg.MaxOpenPerUser:
-		return errs.New(errs.RateLimited, "%s open, which is the most that are allowed for one "+
+		return errs.New(errs.RateLimited, "%s open, and no more are allowed for one "+
 			"(--max-tails-per-user); end one, or try again later",
 			words.Say(h.shares[share], "tail of this user is", "tails of this user are")).WithRetryAfter(5 * time.Second)
 	}

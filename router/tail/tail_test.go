@@ -115,8 +115,8 @@ func (c catalog) TableByID(uint64) (*schema.Table, bool) { return c.Table("publi
 
 func (catalog) Changed() <-chan struct{} { return nil }
 
-// renaming is a catalog in which public.t gets another name when renamed is closed. seen is closed when the
-// session has noticed it.
+// renaming is a catalog in which public.t gets another name when renamed is closed. seen is closed when the session
+// has noticed the change.
 type renaming struct {
 	catalog
 	renamed, seen chan struct{}
@@ -454,8 +454,7 @@ func TestHeartbeat(t *testing.T) {
 	lines(t, bufio.NewReader(resp.Body), 2+1+3) // the stored rows, the seam, and heartbeats
 }
 
-// TestTimeout: a tail with a limit of a tenth of a second ends by itself and without an error, even on a busy
-// machine.
+// TestTimeout: a tail with a limit of a tenth of a second ends without an error, even on a busy machine.
 func TestTimeout(t *testing.T) {
 	r := newRig(t, nil)
 	resp := r.get("table=t", "x-svc-timeout", "100ms")
@@ -481,7 +480,7 @@ func TestShardKeepsTheTime(t *testing.T) {
 	}
 }
 
-// A client that does not read is disconnected from its rows soon, and gets the error when it reads again.
+// A client that does not read soon receives no more rows, and gets the error when it reads again.
 func TestStalledReader(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.StallAfter = 20 * time.Millisecond })
 	conn, err := net.Dial("tcp", r.server.Listener.Addr().String())
@@ -582,7 +581,7 @@ func TestMovedTable(t *testing.T) {
 	r.twoFeeds()
 	for range 2 {
 		if req := <-r.reqs; req.Since != nil {
-			t.Errorf("the request asks for the request asks for stored rows of shard %d", req.ShardId)
+			t.Errorf("the request asks for stored rows of shard %d", req.ShardId)
 		}
 	}
 	in := bufio.NewReader(resp.Body)

@@ -14,8 +14,8 @@ import (
 //
 // A call to a shard costs about the same for one row as for a thousand: a batch for each table, a gRPC call, and a
 // log entry that a majority must fsync. So requests that arrive during a call are combined into the next call, with
-// one batch for each table. A single request does not wait, because the first call begins at once. Under load,
-// calls grow larger but not more frequent. No timer is needed.
+// one batch for each table. A single request does not wait, because the first call starts at once. Under load, calls
+// grow larger but not more frequent. No timer is needed.
 //
 // # Which requests
 //
@@ -43,10 +43,10 @@ import (
 //
 // The call does not have the deadline of a request, because it belongs to several. shardclient limits its time
 // (WriteTimeout). A request whose own time is up returns, and its outcome is unknown, because the call continues. If
-// the shard certainly refused the batches without effect, the fault may be another request's. So each request is then
-// sent separately (write returns false), and only the faulty one fails. Any other error, above all an unknown
-// outcome, is returned to all requests of the pack, because sending rows again in another batch could store them
-// twice.
+// the shard certainly refused the batches without effect, another request may have caused the failure. So each
+// request is then sent separately (write returns false), and only the faulty one fails. Any other error, above all an
+// unknown outcome, is returned to all requests of the pack, because sending rows again in another batch could store
+// them twice.
 
 // The limits of a request that is combined, and of a pack.
 const (
@@ -56,7 +56,7 @@ const (
 	maxPackBytes    = 2 << 20
 )
 
-// combiner joins small requests to one shard.
+// combiner combines small requests to one shard.
 type combiner struct {
 	w     *Writer
 	shard uint32
@@ -107,8 +107,8 @@ func (w *Writer) combiner(shard uint32) *combiner {
 	return c.(*combiner)
 }
 
-// write stores the jobs together with jobs of other requests. If sent is false, nothing was stored, and the jobs
-// must be sent separately, because the fault may be another request's.
+// write stores the jobs together with jobs of other requests. If sent is false, nothing was stored, and the jobs must
+// be sent separately, because another request may have caused the failure.
 func (c *combiner) write(ctx context.Context, sessionID uint64, jobs []*job) (sent bool, err error) {
 	ctx, span := tracing.Start(ctx, "write with others")
 	defer func() { span.End(err) }()
@@ -216,13 +216,13 @@ func (p *pack) answer(err error) {
 	}
 }
 
-// maxKeptParts limits the number of builders that a pack keeps for the next one.
+// maxKeptParts limits the number of builders that a pack keeps for the next call.
 const maxKeptParts = 16
 
 var packs = sync.Pool{New: func() any { return &pack{} }}
 
-// refusedBatches reports whether the shard certainly refused the batches themselves, rather than being unable to
-// take any.
+// refusedBatches reports whether the shard certainly refused the batches because of their content, and is not just
+// unable to accept any.
 func refusedBatches(err error) bool {
 	switch errs.ReasonOf(err) {
 	case errs.SchemaStale, errs.WrongEpoch, errs.TableGone, errs.BadBatch:

@@ -29,8 +29,8 @@ func (s *blockedShards) Write(ctx context.Context, shard uint32, batches [][]byt
 	return s.fakeShards.Write(ctx, shard, batches, tables)
 }
 
-// gatherWrites blocks one write in its call, starts n more writes, releases the call when they wait, and returns their
-// errors. one makes the write with the given index.
+// gatherWrites blocks the call of one write, starts n more writes, releases the call when they wait, and returns
+// their errors. The parameter one creates the write with the given index.
 func gatherWrites(t *testing.T, w *Writer, s *blockedShards, n int, one func(i int) error) []error {
 	t.Helper()
 	first := make(chan error, 1)
@@ -115,7 +115,8 @@ func TestSmallWritesAreCombined(t *testing.T) {
 	}
 }
 
-// TestOneWriteDoesNotSpoilOthers: a shard refuses the rows of one of several combined requests.
+// TestOneWriteDoesNotSpoilOthers: if a shard refuses the rows of one of several combined requests, the others
+// succeed.
 func TestOneWriteDoesNotSpoilOthers(t *testing.T) {
 	w, s := held(t)
 	s.refuse = func(_ int, _ uint32, heads []column.Header) error {
@@ -144,7 +145,7 @@ func TestOneWriteDoesNotSpoilOthers(t *testing.T) {
 	}
 }
 
-// TestACombinedFailureReachesAll: the outcome of a combined call is unknown.
+// TestACombinedFailureReachesAll: if the outcome of a combined call is unknown, every request gets the error.
 func TestACombinedFailureReachesAll(t *testing.T) {
 	w, s := held(t)
 	s.refuse = func(call int, _ uint32, _ []column.Header) error {

@@ -31,7 +31,7 @@ func TestConflicts(t *testing.T) {
 	tests := []struct {
 		name  string
 		out   *pipeline.Output
-		again bool // another run of the pipeline may help
+		again bool // another run of the pipeline may succeed
 		text  string
 	}{
 		{"pipeline saw no table", output(wrong()), true, `table public.a: column "n": expected Int64, given String`},

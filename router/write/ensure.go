@@ -69,15 +69,15 @@ func (w *Writer) ensure(ctx context.Context, req *request) error {
 	return nil
 }
 
-// restoring refuses rows for a table that is being restored. If the restore runs again, it empties the table; and
-// if the table merges rows, the backup's rows would replace newer ones.
+// restoring returns an error if the table is being restored. A repeated restore empties the table, and in a table
+// that merges rows, the backup's rows would replace newer ones.
 func (t *target) restoring() error {
 	r := t.table.Restored
 	if r == nil || r.Complete && r.Replaces == "" {
 		return nil
 	}
-	return errs.New(errs.TableUnavailable, "table %s is being restored from backup %s and takes no rows until it is "+
-		"complete; if the restore broke off, run it again, or drop the table", t.name(), r.BackupID).
+	return errs.New(errs.TableUnavailable, "table %s is being restored from backup %s and accepts no rows until it is "+
+		"complete; if the restore failed, run it again, or drop the table", t.name(), r.BackupID).
 		WithRetryAfter(10 * time.Second)
 }
 
@@ -141,7 +141,7 @@ func (t *target) compare() (missing bool, err error) {
 // checkDefaults requests another run of the pipeline if it did not know a default of the table, because its rows
 // lack the default values.
 func (t *target) checkDefaults() error {
-	if t.deletes || t.seen() {
+	if t.deletes || t.checked() {
 		return nil
 	}
 	for i := range t.table.Columns {
@@ -159,15 +159,15 @@ func (t *target) checkDefaults() error {
 	return nil
 }
 
-// seen reports whether the pipeline checked the rows against the current definition of the table.
-func (t *target) seen() bool {
+// checked reports whether the pipeline checked the rows against the current definition of the table.
+func (t *target) checked() bool {
 	seen := t.rows.Existing
 	return seen != nil && seen.ID == t.table.ID && seen.Version == t.table.Version
 }
 
 // identified reports whether all columns already have the ids of the current table, so that nothing is missing.
 func (t *target) identified() bool {
-	if !t.seen() {
+	if !t.checked() {
 		return false
 	}
 	for _, c := range t.rows.Rows.Cols() {
@@ -201,7 +201,7 @@ func (t *target) columnOf(name string) *column.Col {
 	return nil
 }
 
-// checkNotNull checks that the rows have a value for each column that must not be null.
+// checkNotNull returns an error if the rows lack a value for a column that must not be null.
 func (t *target) checkNotNull() error {
 	for i := range t.table.Columns {
 		must := &t.table.Columns[i]
@@ -226,10 +226,10 @@ func (t *target) conflict(have, given *schema.Column) error {
 	return t.misfit(conflictError(t.rows.Database, t.rows.Table, have, given))
 }
 
-// misfit returns the error for rows that do not fit their table. If the pipeline did not see the current table,
-// another run may drop, convert or add values so that they fit.
+// misfit returns the error for rows that do not fit their table. If the pipeline did not use the current definition
+// of the table, another run may drop, convert or add values so that the rows fit.
 func (t *target) misfit(e *errs.Error) error {
-	if t.seen() {
+	if t.checked() {
 		return e
 	}
 	return t.changing(e.Error())
@@ -243,7 +243,7 @@ func (t *target) changing(why string) error {
 		WithRetryAfter(time.Second)}
 }
 
-// conflictError returns an error that names the table, the column, and both types.
+// conflictError returns an error with the table, the column and both types.
 func conflictError(database, table string, have, given *schema.Column) *errs.Error {
 	switch {
 	case given == nil:
@@ -269,7 +269,7 @@ func describe(c *schema.Column) string {
 	return c.Type.String() + " " + c.Semantic.String()
 }
 
-// change sends everything that the targets lack through the metadata log. Either all of it takes effect, or none.
+// change sends all missing tables and columns of the targets through the metadata log, as one atomic command.
 func (w *Writer) change(ctx context.Context, lacking []*target) error {
 	demands, first, err := mergeDemands(lacking)
 	if err != nil {
@@ -307,7 +307,7 @@ func (w *Writer) command(ctx context.Context, demands []*metapb.TableDemand) ([]
 		return nil, err
 	}
 	if len(result.Tables) != len(demands) {
-		return nil, errs.New(errs.Internal, "ensure schema: %d tables asked for, %d answered", len(demands),
+		return nil, errs.New(errs.Internal, "ensure schema: %d tables were requested, %d were returned", len(demands),
 			len(result.Tables))
 	}
 	tables := make([]*schema.Table, len(demands))
@@ -387,8 +387,8 @@ func schemaResult(err error) string {
 	return "error"
 }
 
-// refused converts a refusal of the metadata group, which the local view has seen by now, into the error for the
-// request. If the pipeline used an older view, another run may produce other rows.
+// refused converts a refusal by the metadata group into the error for the request. The local view has caught up with
+// the refusal. If the pipeline used an older view, another run may produce other rows.
 func (w *Writer) refused(lacking []*target, err error) error {
 	e := errs.From(err)
 	if conflict := (*metaclient.ConflictError)(nil); errors.As(err, &conflict) && len(conflict.Conflicts) > 0 {
@@ -460,7 +460,7 @@ func (w *Writer) awaitNewer(ctx context.Context, req *request) error {
 		select {
 		case <-changed:
 		case <-timer.C:
-			return errs.New(errs.TableUnavailable, "table %s changed and this node does not know how yet; retry", stale).
+			return errs.New(errs.TableUnavailable, "table %s has changed and this node has an older definition; retry", stale).
 				WithRetryAfter(time.Second)
 		case <-ctx.Done():
 			return errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "wait for the new schema of %s", stale)
@@ -468,8 +468,8 @@ func (w *Writer) awaitNewer(ctx context.Context, req *request) error {
 	}
 }
 
-// awaitOpen waits while no shard takes writes for a table, because its rows are being handed over. It reports
-// whether it waited; tables must then be looked up again.
+// awaitOpen waits while no shard takes writes for a table, because its rows are being handed over. It reports whether
+// it waited. If it did, tables must be looked up again.
 func (w *Writer) awaitOpen(ctx context.Context, req *request) (waited bool, err error) {
 	var timer *time.Timer
 	for {
@@ -494,11 +494,11 @@ func (w *Writer) awaitOpen(ctx context.Context, req *request) (waited bool, err 
 		select {
 		case <-changed:
 		case <-timer.C:
-			return true, errs.New(errs.TableUnavailable, "the rows of table %s are handed over to other shards; retry",
+			return true, errs.New(errs.TableUnavailable, "the rows of table %s are being handed over to other shards; retry",
 				closed).WithRetryAfter(time.Second)
 		case <-ctx.Done():
 			return true, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(),
-				"the rows of table %s are handed over to other shards", closed)
+				"the rows of table %s are being handed over to other shards", closed)
 		}
 	}
 }

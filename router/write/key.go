@@ -31,9 +31,9 @@ type Key struct {
 	// Params is a hash of the parameters that decide which rows are created and where they go. Other parameters with
 	// the same key are refused in the same way as another body.
 	Params uint64
-	// byUser says that the session id contains a hash of the user.
+	// byUser is set if the session id contains a hash of the user.
 	byUser bool
-	// byParams says that the hash Body covers Params.
+	// byParams is set if the hash Body covers Params.
 	byParams bool
 }
 
@@ -70,10 +70,10 @@ const bodiesSince = metapb.ProtocolKeyBodies
 // paramsSince is the first cluster version whose hash covers the parameters.
 const paramsSince = metapb.ProtocolKeyParams
 
-// keyMemory is how long former shards are asked for keys after a table's writes moved to other shards. It is twice
-// as long as shards remember keys, because their clocks may be behind. It counts from the time at which this writer
-// first saw the new epoch, measured by the monotonic clock, because the time in the table comes from another node's
-// clock. If that time is older than pastClocks, it is used alone, because nodes whose clocks differ by more than a
+// keyMemory is how long former shards are asked for keys after a table's writes moved to other shards. It is twice as
+// long as shards remember keys, because their clocks may be behind. It starts when this writer first sees the new
+// epoch, measured by the monotonic clock, because the time in the table comes from another node's clock. But if the
+// time in the table is older than pastClocks, only that time counts, because nodes whose clocks differ by more than a
 // day do not communicate.
 const (
 	keyMemory  = 30 * time.Minute
@@ -95,7 +95,7 @@ type tableEpoch struct {
 // seen again.
 const maxEpochs = 10_000
 
-// known returns for how long the writer has known an epoch.
+// known returns how long the writer has known an epoch.
 func (e *epochs) known(x tableEpoch, now time.Time) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -150,8 +150,8 @@ func (k Key) id(table uint64, nth, from, to int, path uint64) batchID {
 	return batchID{k.session(binary.BigEndian.Uint64(sum[:])), binary.BigEndian.Uint64(sum[8:])}
 }
 
-// keyShard returns the shard that takes a job of a request with a key. Every router chooses the same shard,
-// whatever the body is.
+// keyShard returns the shard for a job of a request with a key. Every router chooses the same shard for a key,
+// independent of the body.
 func (j *job) keyShard(shards []uint32) uint32 {
 	if j.body {
 		return shards[j.id.session%uint64(len(shards))]
@@ -180,7 +180,7 @@ func (r *request) identify(key Key) {
 	}
 }
 
-// earlier lists the former shards of a table that may have rows of a repeated request, because they took the
+// earlier returns the former shards of a table that may have rows of a repeated request, because they took the
 // table's writes until recently.
 func (e *epochs) earlier(t *schema.Table, now time.Time) []uint32 {
 	var out []uint32
@@ -215,7 +215,8 @@ type seal struct {
 	shard uint32
 }
 
-// maxSeals limits the number of entries that sealed remembers. If a shard gets the same definition again, it answers at once.
+// maxSeals limits the number of entries that sealed remembers. If a shard gets the same definition again, it answers
+// at once.
 const maxSeals = 10_000
 
 func (s *sealed) has(x seal) bool {
@@ -245,7 +246,7 @@ func (w *Writer) markStored(ctx context.Context, req *request) error {
 		}
 		for _, shard := range w.epochs.earlier(t.table, now) {
 			if w.cfg.Meta.ShardRetired(shard) {
-				continue // it was removed after it had forgotten all keys
+				continue // it is not removed before it has forgotten all keys
 			}
 			for _, j := range t.jobs {
 				if !j.acked && j.shard != shard {
@@ -303,7 +304,7 @@ func (w *Writer) storedOn(ctx context.Context, shard uint32, jobs []*job) ([]boo
 	}
 	has, err := w.cfg.Shards.CheckKeys(ctx, shard, keys)
 	if err == nil && len(has) != len(jobs) {
-		err = errs.New(errs.Internal, "shard %d: %d keys asked for, %d answered", shard, len(jobs), len(has))
+		err = errs.New(errs.Internal, "shard %d: %d keys were requested, %d were answered", shard, len(jobs), len(has))
 	}
 	return has, err
 }

@@ -109,7 +109,7 @@ func TestKeyIdentityWithParams(t *testing.T) {
 		b := s.got[0].batch
 		return batchID{b.Session, b.Seq}
 	}
-	fresh := func() { s = &fakeShards{} } // otherwise the fake would treat a request as a repetition
+	fresh := func() { s = &fakeShards{} } // otherwise the fake would recognize the key
 	const now, before = metapb.ProtocolKeyParams, metapb.ProtocolKeyParams - 1
 	first := send(now, 1, 1)
 	for _, c := range []struct {
@@ -169,8 +169,8 @@ func TestEarlierByOtherClocks(t *testing.T) {
 	}
 }
 
-// TestAnswersAreHonest: an error begins with "the outcome is unknown" if rows may have been stored, and says when
-// to retry if only the time ran out.
+// TestAnswersAreHonest: an error begins with "the outcome is unknown" if rows may have been stored, and says when to
+// retry if only the time ran out.
 func TestAnswersAreHonest(t *testing.T) {
 	for _, c := range []struct {
 		err     *errs.Error
@@ -247,8 +247,8 @@ func spread(m *fakeMeta, s *fakeShards, t *testing.T, placement ...schema.Placem
 	s.got = nil
 }
 
-// TestKeyedRequestAcrossAMove: the new shard does not store rows again that the former shard has. Before that,
-// the former shard learns that it takes no more writes.
+// TestKeyedRequestAcrossAMove: the new shard does not store rows again that the former shard has. Before that, the
+// former shard gets the definition by which it accepts no more writes.
 func TestKeyedRequestAcrossAMove(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	spread(m, s, t, schema.Placement{Epoch: 1, ShardID: 1})

@@ -24,7 +24,7 @@ type metrics struct {
 	tables  *prometheus.CounterVec // by db, table
 
 	limit *labels.Limit
-	// byTable has the counters of tables by id, so that each is looked up once: uint64 → prometheus.Counter.
+	// byTable caches the counters of tables by id: uint64 → prometheus.Counter.
 	byTable sync.Map
 	others  prometheus.Counter
 }

@@ -30,7 +30,7 @@ func merging(t *testing.T, m *fakeMeta, s *fakeShards, placement ...schema.Place
 	return &moved
 }
 
-// placed returns the shards and tables that contain each host, once for each row.
+// placed returns the shards and tables with rows of each host, once for each row.
 func placed(s *fakeShards, t *schema.Table) map[string][]string {
 	out := map[string][]string{}
 	for _, g := range s.got {

@@ -10,8 +10,8 @@ import (
 	"cordwood/router/pipeline"
 )
 
-// inParts returns the output of a pipeline for many rows: two encoded parts with 100 rows each, and 50 rows that
-// are not encoded. Only the last rows have values in the column late.
+// inParts returns the output of a pipeline for many rows: two encoded parts with 100 rows each, and 50 rows that are
+// not encoded. Only the 50 last rows have values in the column late.
 func inParts(table string) *pipeline.TableRows {
 	b := &column.Builder{}
 	tr := &pipeline.TableRows{Database: "public", Table: table, Rows: b}

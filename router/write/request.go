@@ -25,7 +25,7 @@ type target struct {
 	// table is the table to which the column ids refer. ensure sets it.
 	table   *schema.Table
 	existed bool
-	// deletes says that the rows are deletions, marked by the hidden column schema.DeletedColumn, which no table
+	// deletes is set if the rows are deletions, marked by the hidden column schema.DeletedColumn, which no table
 	// defines. They contain key columns only.
 	deletes bool
 	group   int
@@ -50,7 +50,7 @@ type job struct {
 	avoid []uint32
 	// id is the id of the batch, if the request has a key.
 	id batchID
-	// body says that id contains the hash of the body.
+	// body is set if id contains the hash of the body.
 	body bool
 	// part, if not nil, has the job's rows, all of one partition.
 	part *partition
@@ -96,7 +96,7 @@ func (t *target) addParts() {
 	}
 }
 
-// cut creates jobs for the rows that are not encoded yet: as few as the limits allow, each with at least one row.
+// cut creates as few jobs as the limits allow for the rows that are not encoded yet. Each has at least one row.
 func (t *target) cut(cfg Config) {
 	n, size := t.rows.Rows.Rows(), t.rows.Rows.ByteSize()
 	base := t.rows.Count() - n
@@ -196,7 +196,7 @@ func (r *request) result() Result {
 	return res
 }
 
-// warnNoKey warns if the request created a table that keeps one row for each time.
+// warnNoKey adds a warning if the request created a table that keeps only one row for each time.
 func (r *request) warnNoKey(t *target) {
 	if t.rows.Options[schema.OptionAppendMode] != "false" || t.table.AppendMode() || len(t.table.Tags()) > 0 {
 		return
@@ -207,14 +207,14 @@ func (r *request) warnNoKey(t *target) {
 	}
 }
 
-// warnOptions warns of options in the request that the existing table does not have.
+// warnOptions adds a warning for each option in the request that the existing table does not have.
 func (r *request) warnOptions(t *target) {
 	var keys []string
 	for k, v := range t.rows.Options {
 		switch {
 		case t.table.Options[k] == v:
 		case k == schema.OptionAppendMode && v == "true", k == schema.OptionComment, k == schema.OptionAutoCreateTable:
-			// Every log write requests these options, even if the client does not.
+			// Every log write requests these options, even if the client does not set them.
 		default:
 			keys = append(keys, k)
 		}

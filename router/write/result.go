@@ -15,7 +15,7 @@ type Result struct {
 	Groups []Group
 	// Rows is the number of rows stored.
 	Rows int
-	// Warnings are for the client, although the request succeeded.
+	// Warnings are for the client of a successful request.
 	Warnings []string
 }
 
@@ -37,12 +37,13 @@ type schemaChanged struct{ final *errs.Error }
 func (e *schemaChanged) Error() string   { return e.final.Error() }
 func (e *schemaChanged) Unwrap() []error { return []error{ErrSchemaChanged, e.final} }
 
-// PartialError says that only a part of a request was stored. If the client repeats the whole request without a
+// PartialError is the error if only a part of a request was stored. If the client repeats the whole request without a
 // key, this part is stored again.
 type PartialError struct {
-	// Acked of Total rows are certainly stored. If Err says so, some of the others may be stored too.
+	// Acked is the number of rows that are certainly stored, and Total the number of all rows. If Err is an unknown
+	// outcome, other rows may be stored too.
 	Acked, Total int
-	// Err is the reason why the others are not stored.
+	// Err is the reason why the other rows are not stored.
 	Err *errs.Error
 }
 
@@ -50,7 +51,7 @@ func (e *PartialError) Error() string { return e.Err.Error() }
 
 func (e *PartialError) Unwrap() error { return e.Err }
 
-// noteAdapted counts and reports the values whose type differed from their column's type.
+// noteAdapted counts the values whose type differed from the type of their column, and adds warnings.
 func (w *Writer) noteAdapted(req *request) {
 	for _, t := range req.targets {
 		if t.rows.Internal || len(t.rows.Asides) == 0 && t.rows.Cast == 0 {
@@ -88,9 +89,8 @@ func (w *Writer) fail(req *request, err error) error {
 	}}
 }
 
-// answerable converts the error of a request of which no row is known to be stored into an error that helps the
-// client. If time ran out, the error says when to retry. If rows may be stored, the text begins with
-// outcomeUnknown.
+// answerable converts the error of a request without a row that is known to be stored into the error for the client.
+// If time ran out, the error says when to retry. If rows may be stored, the text begins with outcomeUnknown.
 func answerable(err error) error {
 	cause := errs.From(err)
 	late := cause.Code == errs.DeadlineExceeded && cause.Status() == http.StatusGatewayTimeout

@@ -10,7 +10,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// stickyBytes is about how many bytes of a table with several shards are sent to one shard before another shard is
+// stickyBytes is the approximate number of bytes of a table that go to one of its shards before another shard is
 // chosen. Small requests to the same shard become large batches.
 const stickyBytes = 1 << 20
 
@@ -50,7 +50,8 @@ func (p *partitions) pick(t *schema.Table, bytes int, avoid []uint32, shards Sha
 	return s.shard
 }
 
-// least returns the shard to which the fewest bytes are being sent. It prefers fit shards.
+// least returns the shard to which the fewest bytes are being sent. It prefers shards that can take writes and are
+// not in avoid.
 func least(list, avoid []uint32, shards Shards) uint32 {
 	rank := func(id uint32) int {
 		switch {
@@ -104,9 +105,9 @@ func (w *Writer) route(t *target) {
 	}
 }
 
-// again reports whether a request that failed may be sent once more. ok is true if certainly nothing of the failed
-// jobs was stored, and either the local view of a table is old (stale) or another shard may take the rows. It also
-// notes which shards to avoid.
+// again reports whether a request that failed may be sent again. ok is true if certainly no row of the failed jobs
+// was stored, and either the local view of a table is old (stale) or another shard may accept the rows. It also
+// records the shards to avoid.
 func (r *request) again() (stale, ok bool) {
 	var moved []*job
 	for _, t := range r.targets {

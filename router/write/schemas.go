@@ -18,8 +18,8 @@ import (
 const (
 	// changeWait limits the time of one command.
 	changeWait = 10 * time.Second
-	// refusedFor is how long a refusal is remembered, unless the metadata changes earlier. maxRefused limits the
-	// number of refusals.
+	// refusedFor is how long a refusal is remembered if the metadata does not change. maxRefused limits the number of
+	// refusals.
 	refusedFor = 30 * time.Second
 	maxRefused = 1000
 )
@@ -44,8 +44,8 @@ type refusal struct {
 	changed <-chan struct{}
 }
 
-// ensure returns the tables once they have everything that is demanded. After a refusal, the local view has
-// everything that the metadata group knew when it refused.
+// ensure returns the tables when they meet the demands. After a refusal, the local view is as new as the state of the
+// metadata group at the refusal.
 func (s *schemas) ensure(ctx context.Context, tables []*metapb.TableDemand) ([]*schema.Table, error) {
 	key, err := keyOf(tables)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *schemas) catchUp(ctx context.Context, t *metapb.TableDemand) error {
 	case ctx.Err() != nil:
 		return errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "wait for the schema of %s.%s", t.Database, t.Name)
 	}
-	return errs.New(errs.TableUnavailable, "table %s.%s has changed and this node does not know how yet; retry: %s",
+	return errs.New(errs.TableUnavailable, "table %s.%s has changed and this node has an older definition; retry: %s",
 		t.Database, t.Name, err).
 		WithRetryAfter(time.Second)
 }

@@ -11,8 +11,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// TestEqualDemandsShareACommand: a table that appears in many concurrent requests costs one command, and each
-// other table costs one too.
+// TestEqualDemandsShareACommand: a table that appears in many concurrent requests costs one command, and each other
+// table costs one more.
 func TestEqualDemandsShareACommand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, s := newFakeMeta(), &fakeShards{}
@@ -26,7 +26,7 @@ func TestEqualDemandsShareACommand(t *testing.T) {
 				failed <- err
 			}()
 		}
-		synctest.Wait() // until every request waits for a command
+		synctest.Wait() // returns when every request waits for a command
 		close(m.hold)
 		for range requests {
 			if err := <-failed; err != nil {

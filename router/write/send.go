@@ -18,8 +18,8 @@ import (
 const maxParallelShards = 16
 
 // send encodes and sends the batches that are not stored yet. It sends to all shards in parallel, and to each shard
-// in as few calls as the limits allow. It notes the outcome of each batch on its job. The returned error is for the
-// client if there is no further round.
+// in as few calls as the limits allow. It notes the outcome of each batch on its job. The returned error is the one
+// for the client if this is the last round.
 func (w *Writer) send(ctx context.Context, sessionID uint64, req *request) error {
 	pending := req.pending()
 	for _, t := range pending {
@@ -75,8 +75,8 @@ func (w *Writer) send(ctx context.Context, sessionID uint64, req *request) error
 	return worst(failed)
 }
 
-// worst returns the error for the client: first an unknown outcome, then an error for which a retry may help, then
-// a permanent one.
+// worst returns the error for the client: an unknown outcome if there is one, else an error that a retry may avoid,
+// else a permanent error.
 func worst(failed []error) error {
 	var out error
 	rank := func(err error) int {
@@ -98,8 +98,8 @@ func worst(failed []error) error {
 	return out
 }
 
-// sendShard sends jobs to one shard, one call after another. If a call fails because of the shard and not because
-// of the batches, the remaining jobs fail with the same error and are not sent.
+// sendShard sends jobs to one shard, one call after another. If a call fails because of the shard, not because of the
+// batches, the remaining jobs fail with the same error and are not sent.
 func (w *Writer) sendShard(ctx context.Context, sessionID uint64, shard uint32, jobs []*job) error {
 	var first error
 	for len(jobs) > 0 {
@@ -157,7 +157,7 @@ func (w *Writer) call(ctx context.Context, sessionID uint64, shard uint32, jobs 
 	})
 }
 
-// piece has rows of one table that become a batch.
+// piece has rows of one table that become one batch.
 type piece struct {
 	table    *schema.Table
 	rows     *column.Builder

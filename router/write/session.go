@@ -10,15 +10,15 @@ import (
 )
 
 // seqWindow limits the distance between the oldest and the newest unanswered batch of a session on one shard. A shard
-// remembers at least that many numbers of a session. For an older batch, it could not tell whether it has appended
-// it.
+// remembers at least that many numbers of a session. For a batch with an older number, it would not know whether it
+// has appended it.
 const seqWindow = 1024
 
 // maxCallBatches limits the number of batches in one call, so that several calls fit into the window.
 const maxCallBatches = 128
 
-// ownBit is set in the session ids that writers choose, and column.KeyedBit is not. Ids from the metadata group
-// count from 1 and have neither bit.
+// ownBit is set in session ids that writers choose; column.KeyedBit is not. Ids from the metadata group count from 1
+// and have neither bit.
 const ownBit = 1 << 62
 
 // newSessionID returns a random id. A shard remembers at most 1,024 sessions, for half an hour, so a collision
@@ -59,7 +59,7 @@ func (s *session) sequence(shard uint32) *sequence {
 type sequence struct {
 	mu   sync.Mutex
 	next uint64
-	// open has the spans without an answer, and answered spans behind an open one.
+	// open has the spans without an answer, and answered spans after one without an answer.
 	open  []*span
 	freed chan struct{} // closed and replaced whenever open gets shorter
 }

@@ -48,8 +48,8 @@ type Meta interface {
 
 // Shards is the part of the shard client that a Writer needs.
 type Shards interface {
-	// Write sends batches to a shard. If it refuses them for epoch, schema or table, that is final: none of the
-	// batches was or will be appended.
+	// Write sends batches to a shard. If it refuses them because of their epoch, schema or table, none of the batches
+	// was or will be appended.
 	Write(ctx context.Context, shard uint32, batches [][]byte,
 		tables func(ids []uint64) []*schemapb.Table) (index uint64, err error)
 	// DefineTables adds definitions to a shard's log.
@@ -80,21 +80,21 @@ type Config struct {
 	// MaxCallBytes is the estimated size before encoding of all batches in one call to a shard. The default value is
 	// 16 MiB.
 	MaxCallBytes int
-	// NoAutoCreate says that the server never creates tables for log writes. Pipelines enforce it; here it only
-	// decides which cause a refusal names. The default value is false.
+	// NoAutoCreate is set if the server never creates tables for log writes. Pipelines enforce it; here it only
+	// selects the reason in the text of a refusal. The default value is false.
 	NoAutoCreate bool
 	// ClusterVersion returns the version of commands that every node understands. Keys of requests need version 2. By
 	// default it is the newest version.
 	ClusterVersion func() uint32
-	// RefreshWait limits the wait for the local view after a shard said that the view is old, or after the metadata
-	// group refused a change. The default value is 2 s.
+	// RefreshWait limits the wait for the local view after a shard reported that the view is old, or after the
+	// metadata group refused a change. The default value is 2 s.
 	RefreshWait time.Duration
 	// ClosedWait limits the wait for a table whose rows are being handed over. The default value is 8 s.
 	ClosedWait time.Duration
 
-	// Logger logs what an operator should know. By default nothing is logged.
+	// Logger logs messages for the operator. By default nothing is logged.
 	Logger *slog.Logger
-	// Registerer takes the metrics. The default value is none.
+	// Registerer registers the metrics. By default they are not registered.
 	Registerer prometheus.Registerer
 }
 
@@ -152,9 +152,9 @@ const maxRounds = 5
 // Write stores the rows of out. When it returns nil, every row is on the disks of a majority of its shard's
 // replicas and visible to queries.
 //
-// ErrSchemaChanged means that nothing was stored, because the rows do not fit the current tables. The caller runs
-// its pipeline again with the current tables, which the local view has. A *PartialError means that some rows were
-// stored. After any other error nothing was stored, unless the reason is errs.OutcomeUnknown.
+// ErrSchemaChanged means that nothing was stored, because the rows do not fit the current tables. The local view has
+// the current tables, so the caller runs its pipeline again. A *PartialError means that some rows were stored. After
+// any other error nothing was stored, unless the reason is errs.OutcomeUnknown.
 func (w *Writer) Write(ctx context.Context, out *pipeline.Output) (Result, error) {
 	return w.WriteKeyed(ctx, out, Key{})
 }

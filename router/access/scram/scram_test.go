@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestRFC7677 is the example of RFC 7677.
+// TestRFC7677 runs the example of RFC 7677.
 func TestRFC7677(t *testing.T) {
 	salt, _ := base64.StdEncoding.DecodeString("W22ZaJ0SNY7soEsUEjb6gQ==")
 	keys, err := Derive("pencil", salt, 4096)

@@ -64,7 +64,7 @@ type piece struct {
 	share float64
 }
 
-// pieces returns the files of a table, with their times restricted to the range of s.
+// pieces returns the rows of each file of a table, with times restricted to the range of s.
 func pieces(s *scope.Scope, t *scope.Table, e *query.Extent) []piece {
 	typ := t.Def.TimeIndex().Type
 	out := make([]piece, 0, len(e.Segments))

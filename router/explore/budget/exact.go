@@ -7,14 +7,13 @@ import (
 	"cordwood/proto/errs"
 )
 
-// The time after which exact counts are replaced by estimates: the default and the maximum.
+// The default and the maximum of the time after which estimates replace exact counts.
 const (
 	usualBudget = 1500 * time.Millisecond
 	maxBudget   = time.Minute
 )
 
-// Time returns how long exact counts may take, given the milliseconds in a request, or nil if the request does not
-// say.
+// Time returns how long exact counts may take. millis is the time in the request; it is nil if the request has none.
 func Time(millis *int64) (time.Duration, error) {
 	switch {
 	case millis == nil:

@@ -31,9 +31,9 @@ const (
 	MaxTop = 100
 	// FewRows is the number of rows of a set below which differences mean little.
 	FewRows = 30
-	// alike is the distance below which fields count as equal.
+	// alike is the distance below which the values of a field count as equal.
 	alike = 0.02
-	// together is how many fields are counted in one scan.
+	// together is the number of fields that are counted in one scan.
 	together = 16
 	// bins is the number of ranges in which numbers are counted.
 	bins = 20
@@ -69,7 +69,7 @@ type Field struct {
 	Values []Value `json:"values"`
 }
 
-// Set is one of the sets.
+// Set is one of the two sets of rows.
 type Set struct {
 	Rows int64 `json:"rows"`
 }
@@ -78,7 +78,7 @@ type Set struct {
 type Answer struct {
 	A Set `json:"a"`
 	B Set `json:"b"`
-	// Low is set if a set has few rows.
+	// Low is set if a set has fewer than FewRows rows.
 	Low    bool    `json:"low"`
 	Fields []Field `json:"fields"`
 	// Same has the fields that hardly differ, and Unique the fields whose values differ in nearly every row.
@@ -336,7 +336,7 @@ func divergence(p, q float64) float64 {
 	return d
 }
 
-// number returns a count from an answer.
+// number returns the count in a row of an answer.
 func number(a arrow.Array, row int) int64 {
 	if n, ok := a.(*array.Int64); ok && row < n.Len() && !n.IsNull(row) {
 		return n.Value(row)
@@ -356,7 +356,7 @@ func (c *comparer) countValues(ctx context.Context, list []*field, out *Answer) 
 		" GROUP BY GROUPING SETS (" + strings.Join(sets, ", ") + ")"
 	return c.a.Run(ctx, sql, func(rec arrow.RecordBatch) error {
 		for row := range int(rec.NumRows()) {
-			// The first field is the highest bit. A bit says that the row does not belong to the field.
+			// The first field has the highest bit. A bit is set if the row does not belong to the field.
 			of := 1<<len(list) - 1 - number(rec.Column(0), row)
 			for i, f := range list {
 				if of != 1<<(len(list)-1-i) {

@@ -113,7 +113,7 @@ func (c *counter) group(ctx context.Context, list []*field, wheres map[uint64]st
 			return errs.New(errs.Internal, "count values: the answer has the types %s", rec.Schema())
 		}
 		for i, f := range list {
-			// The first field is the highest bit. A bit says that the row does not belong to the field.
+			// The first field has the highest bit. A bit is set if the row does not belong to the field.
 			of := int64(1)<<len(list) - 1 - int64(1)<<(len(list)-1-i)
 			err := to[f.name].addAll(rec.Column(2+i), rec.Column(1), func(row int) bool { return grouping.Value(row) == of })
 			if err != nil {
@@ -145,7 +145,7 @@ type tally struct {
 	top              values
 }
 
-// addAll adds values with their counts. If is is set, it reports which rows belong to the field.
+// addAll adds values with their counts. If is is not nil, it reports which rows belong to the field.
 func (t *tally) addAll(a, counts arrow.Array, is func(row int) bool) error {
 	numbers, ok := counts.(*array.Int64)
 	if !ok {
@@ -181,7 +181,7 @@ func (t *tally) field(name string) Field {
 	return f
 }
 
-// order orders values by how often they occur, the rarest first.
+// order compares values by their number of occurrences, the rarest first.
 func order(a, b Value) int {
 	return cmp.Or(cmp.Compare(a.Count, b.Count), bytes.Compare(b.Value, a.Value))
 }
@@ -237,7 +237,7 @@ func (c *counter) stats(ctx context.Context, f *field) (*Stats, error) {
 	s := &Stats{}
 	var low, high float64
 	var quartiles []float64
-	// The exact quartile would hold all numbers in memory.
+	// An exact quartile would require all numbers in memory.
 	quartile := "quantile_disc("
 	if c.many {
 		quartile = "approx_quantile("
@@ -269,7 +269,7 @@ func (c *counter) stats(ctx context.Context, f *field) (*Stats, error) {
 	literal := func(f float64) string {
 		return "CAST('" + strconv.FormatFloat(f, 'g', -1, 64) + "' AS DOUBLE)"
 	}
-	// Each is halved first, because the difference of two numbers may overflow.
+	// Both numbers are halved first, because their difference may overflow.
 	width := (high/2 - low/2) / bins
 	bin := "CAST(least(" + strconv.Itoa(bins-1) + ", floor((" + number + " / 2 - " + literal(low/2) + ") / " +
 		literal(width) + ")) AS INTEGER)"

@@ -13,14 +13,14 @@ import (
 const (
 	// MaxValues limits the values in an answer.
 	MaxValues = 50
-	// completedRows is the number of the newest rows that are searched.
+	// completedRows is the number of newest rows in which values are searched.
 	completedRows = 2_000_000
 	// maxPrefix limits the prefix, in bytes.
 	maxPrefix = 1024
 )
 
-// Values returns the most frequent values of a field that start with the prefix, among the newest rows of s.
-// whole reports whether these are all rows.
+// Values returns the most frequent values of a field that start with the prefix, among the newest rows of s. whole
+// reports whether s has no other rows.
 func Values(ctx context.Context, s *scope.Scope, name, prefix string, limit int) (list []Value, whole bool, err error) {
 	if limit < 1 || limit > MaxValues {
 		return nil, false, errs.New(errs.InvalidArguments, "limit is %d: it must be from 1 to %d", limit, MaxValues)

@@ -1,7 +1,7 @@
 // Package fields describes the purpose and the content of the columns of tables, judging by the newest rows of
 // each table.
 //
-// What it learned about a table is cached for a minute. A Service may be used concurrently.
+// The results for a table are cached for a minute. A Service may be used concurrently.
 package fields
 
 import (
@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	// sampled is how many of the newest rows are examined, and sampledBytes limits the bytes of their values.
+	// sampled is the number of newest rows that are examined, and sampledBytes limits the size of their values.
 	sampled      = 1000
 	sampledBytes = 64 << 20
 	// MaxFields limits the number of fields of an answer.
@@ -33,7 +33,7 @@ const (
 	keptFor   = time.Minute
 	// emptyFor is how long the result for a table with few rows is cached.
 	emptyFor = 2 * time.Second
-	// maxKept limits the cached columns.
+	// maxKept limits the number of cached columns.
 	maxKept = 200_000
 )
 
@@ -53,7 +53,7 @@ type Field struct {
 	JSONPaths []string `json:"json_paths,omitempty"`
 }
 
-// Answer is what is known about the columns of a scope.
+// Answer describes the columns of a scope.
 type Answer struct {
 	Fields []Field `json:"fields"`
 	// Time is the time index, and Levels describes how levels are recognised.
@@ -76,7 +76,7 @@ func New(now func() time.Time) *Service {
 	return &Service{now: now, kept: lru.New[uint64, *sample](maxKept)}
 }
 
-// sample is what is known about a table. It is immutable.
+// sample describes a table. It is immutable.
 type sample struct {
 	version uint32
 	until   time.Time
@@ -85,7 +85,7 @@ type sample struct {
 	last    time.Time
 }
 
-// column is what is known about a column.
+// column describes a column.
 type column struct {
 	filled int
 	values map[uint64]struct{}
@@ -124,7 +124,7 @@ func (f *Service) Of(ctx context.Context, s *scope.Scope) (*Answer, error) {
 	return a, nil
 }
 
-// add combines what is known about a column in two tables.
+// add combines the descriptions of a column in two tables.
 func add(a, b *column) *column {
 	if a == nil {
 		return b
@@ -179,7 +179,7 @@ func (a *Answer) fill(all map[string]*column, rows int) {
 	}
 }
 
-// rounded rounds to the number of digits that the sample supports.
+// rounded rounds a fraction to four digits. The sample is too small for more.
 func rounded(f float64) float64 { return math.Round(f*10000) / 10000 }
 
 // roleOrder is the order of the roles among the first fields.
@@ -281,7 +281,7 @@ func look(ctx context.Context, s *scope.Scope, t *scope.Table) (*sample, error) 
 	return out, err
 }
 
-// look examines n values, and returns how many bytes they have.
+// look examines the first n values and returns their size in bytes.
 func (c *column) look(a arrow.Array, n int, isJSON bool) (bytes int) {
 	if a.NullN() == n {
 		return 0

@@ -12,8 +12,8 @@ import (
 	"cordwood/router/explore/scope"
 )
 
-// The limits of paths in a JSON column: their number, depth and length, and the length of the texts that are
-// searched for them.
+// The limits of paths in a JSON column: the number, depth and length of paths, and the length of the texts in which
+// they are searched.
 const (
 	maxPaths     = 100
 	maxPathDepth = 4
@@ -39,7 +39,7 @@ func (c *column) addMembers(prefix string, members map[string]any, depth int) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		// A search cannot name such a member.
+		// A search cannot refer to such a member.
 		if name == "" || strings.Contains(name, ".") || len(prefix)+len(name) > maxPathBytes {
 			continue
 		}

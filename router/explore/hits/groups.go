@@ -18,7 +18,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// Groups have numbers: from 0 for groups of values, and the following for others.
+// Groups of values are numbered from 0. Other groups have these numbers.
 const (
 	otherGroup = -1
 	nullGroup  = -2
@@ -28,10 +28,10 @@ const (
 type groups struct {
 	// level is set if the groups are the levels.
 	level bool
-	// whether all rows are one group
+	// none is set if all rows are one group.
 	none   bool
 	values []json.RawMessage
-	// cases has the conditions of the values, by table id.
+	// cases has the SQL conditions of the values, by table id.
 	cases map[uint64]string
 }
 
@@ -99,7 +99,7 @@ func (g *groups) expression(t *scope.Table) string {
 	return g.cases[t.Def.ID]
 }
 
-// of returns the number of the group that an answer has at a row.
+// of returns the number of the group in a row of an answer.
 func (g *groups) of(a arrow.Array, row int) int {
 	if format.IsNull(a, row) {
 		return nullGroup

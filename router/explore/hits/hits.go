@@ -56,7 +56,7 @@ type Answer struct {
 	StepMillis int64 `json:"step_ms"`
 	// Times are the start times of the buckets.
 	Times []string `json:"times"`
-	// Cut says whether the range starts inside the first bucket or ends inside the last one.
+	// Cut reports whether the range starts inside the first bucket or ends inside the last one.
 	Cut    Cut      `json:"cut"`
 	Series []Series `json:"series"`
 	Total  int64    `json:"total"`
@@ -66,7 +66,7 @@ type Answer struct {
 	SampledRows, SampledOf int64 `json:"-"`
 }
 
-// Cut says which buckets are incomplete because of the range.
+// Cut reports which buckets are incomplete because of the range.
 type Cut struct {
 	First bool `json:"first"`
 	Last  bool `json:"last"`
@@ -205,7 +205,8 @@ func (c *counter) samples(t *scope.Table) []*budget.Sample {
 	return out
 }
 
-// add adds the counts of a batch: the interval of time, the group if there are several, and the count.
+// add adds the counts of a batch. Its columns are the interval of time, the group if there are several, and the
+// count.
 func (c *counter) add(rec arrow.RecordBatch, shift int64, grouped bool) error {
 	parts, ok := rec.Column(0).(*array.Int64)
 	numbers, also := rec.Column(int(rec.NumCols()) - 1).(*array.Int64)

@@ -87,7 +87,7 @@ func TestBoundaries(t *testing.T) {
 	}
 }
 
-// TestStep finds steps for ranges of any length. None may give too many buckets.
+// TestStep checks for ranges of any length that the step does not give too many buckets.
 func TestStep(t *testing.T) {
 	to := at(t, "2026-01-05T00:00:00Z")
 	for _, c := range []struct {

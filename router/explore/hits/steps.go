@@ -86,7 +86,7 @@ func boundaries(r scope.Range, step time.Duration, zone *time.Location) []time.T
 		if hours >= 24 {
 			at = time.Date(year, month, day+i*hours/24, 0, 0, 0, 0, zone)
 		}
-		// An hour that a zone skips, or has twice, makes no bucket of its own.
+		// An hour that a zone skips or repeats does not become a separate bucket.
 		if len(out) == 0 || at.After(out[len(out)-1]) {
 			out = append(out, at.UTC())
 		}
@@ -96,7 +96,7 @@ func boundaries(r scope.Range, step time.Duration, zone *time.Location) []time.T
 	}
 }
 
-// evenly returns times that are a step apart, until one is not before the end.
+// evenly returns times that are a step apart, up to the first one that is not before the end.
 func evenly(first, end time.Time, step time.Duration) []time.Time {
 	out := []time.Time{first}
 	for out[len(out)-1].Before(end) {

@@ -13,8 +13,8 @@ import (
 	"cordwood/router/query"
 )
 
-// slow is a source of a table with the given number of rows. Its queries end at their deadline, or with errWhole
-// if they have none.
+// slow is a source of a table with the given number of rows. Its queries end at their deadline, or with errWhole if
+// they have no deadline.
 type slow struct {
 	rows    int64
 	table   *schema.Table

@@ -26,7 +26,7 @@ type tree[T any] struct {
 // Merger merges masks into patterns. It is not safe for concurrent use.
 type Merger struct{ tree tree[*Merged] }
 
-// Merged is a pattern of some masks.
+// Merged is the pattern of the masks that were merged.
 type Merged struct {
 	of     *pattern[*Merged]
 	number int
@@ -38,7 +38,7 @@ func (m *Merged) Number() int { return m.number }
 // Text returns the pattern, with Hole in place of the words that differ.
 func (m *Merged) Text() string { return m.of.text() }
 
-// Add returns the pattern of a mask, to which it makes the mask belong, or nil if there are too many like it.
+// Add adds a mask to a pattern and returns the pattern, or nil if there are too many similar patterns.
 func (m *Merger) Add(mask string) *Merged {
 	p := m.tree.add(mask)
 	if p == nil {
@@ -50,7 +50,7 @@ func (m *Merger) Add(mask string) *Merged {
 	return p.of
 }
 
-// pattern is masks that were merged.
+// pattern has masks that were merged.
 type pattern[T any] struct {
 	words []string
 	of    T
@@ -74,8 +74,7 @@ func (t *tree[T]) find(words []string) *pattern[T] {
 // maxDiffering limits the number of words in which masks of one pattern may differ.
 const maxDiffering = 2
 
-// add returns the pattern to which the mask belongs, and adds the mask to it, or nil if there are too many similar
-// patterns.
+// add adds the mask to a pattern and returns the pattern, or nil if there are too many similar patterns.
 func (t *tree[T]) add(mask string) *pattern[T] {
 	words := strings.Split(mask, " ")
 	if len(words) > maxWords {

@@ -30,7 +30,7 @@ const (
 	MaxLimit = 200
 	// maxMasks limits the number of masks that are merged.
 	maxMasks = 20_000
-	// textChars is how many characters of a text are used.
+	// textChars is the number of characters of a text that are used.
 	textChars = 500
 	// sparks is the number of parts of the range that are counted separately.
 	sparks = 24
@@ -106,8 +106,8 @@ type finder struct {
 	other   int64
 }
 
-// Find returns the patterns of the texts of a field among the rows of s. If s has no start, the time of its first
-// row is used.
+// Find returns the patterns of the texts of a field among the rows of s. If s has no start, the range starts at its
+// first row.
 func Find(ctx context.Context, s *scope.Scope, req Request) (*Answer, error) {
 	if req.Limit < 1 || req.Limit > MaxLimit {
 		return nil, errs.New(errs.InvalidArguments, "limit is %d: it must be from 1 to %d", req.Limit, MaxLimit)
@@ -181,7 +181,7 @@ func (f *finder) chooseField() error {
 	return nil
 }
 
-// count lets the engine count masks, and merges them.
+// count counts masks with the engine, and merges them.
 func (f *finder) count(ctx context.Context) error {
 	f.tree, f.total, f.other = &tree[*Pattern]{}, 0, 0
 	for _, t := range f.scope.Tables {
@@ -274,7 +274,7 @@ func (f *finder) countTable(ctx context.Context, t *scope.Table) error {
 // levels are the names of the levels, in their order.
 var levels = append(slices.Clone(roles.Names), roles.Other)
 
-// number returns a count from an answer.
+// number returns the count in a row of an answer.
 func number(a arrow.Array, row int) int64 {
 	if n, ok := a.(*array.Int64); ok && row < n.Len() && !n.IsNull(row) {
 		return n.Value(row)

@@ -7,16 +7,16 @@ import (
 	"unicode"
 )
 
-// maxQueryPhrases limits the phrases of a search for a pattern. They reduce the rows for which the regular
-// expression is tried.
+// maxQueryPhrases limits the phrases of a search for a pattern. They reduce the number of rows that the regular
+// expression tests.
 const maxQueryPhrases = 3
 
 // bareName matches names that need no quotes in a search text.
 var bareName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`)
 
 // queryOf returns a search text that finds the texts of a pattern: phrases between the holes, then a regular
-// expression. whole says that the pattern includes the end of the texts. words says that a search finds words in
-// the field.
+// expression. whole is set if the pattern includes the end of the texts, and words if a search finds words in the
+// field.
 func queryOf(field, pattern string, whole, words bool) string {
 	name := field
 	if !bareName.MatchString(field) {

@@ -8,7 +8,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// Scheme is the way in which a column expresses the level.
+// Scheme is how a column expresses the level.
 type Scheme string
 
 // The schemes.
@@ -59,8 +59,8 @@ var numbers = map[Scheme]map[string]span{
 type Levels struct {
 	Column *schema.Column
 	Scheme Scheme
-	// Number is a column of OpenTelemetry numbers that is used if Column, which has words, is null or empty; nil if
-	// there is none.
+	// Number is a column of OpenTelemetry numbers, which are used where Column, which has words, is null or empty. It
+	// is nil if there is none.
 	Number *schema.Column
 }
 
@@ -137,7 +137,7 @@ func OfNumber(scheme Scheme, n int) string {
 	return ""
 }
 
-// Words returns the words of all levels, in lower case, those of the worst level first.
+// Words returns the words of all levels, in lower case, the words of the worst level first.
 func Words() []string {
 	var out []string
 	for _, name := range Names {
@@ -176,12 +176,12 @@ func (l *Levels) Expression(ident func(string) string) string {
 		}
 		b.WriteString(" WHEN " + l.Condition([]string{name}, ident) + " THEN '" + name + "'")
 	}
-	b.WriteString(" WHEN " + l.said(ident) + " THEN '" + Other + "' END")
+	b.WriteString(" WHEN " + l.given(ident) + " THEN '" + Other + "' END")
 	return b.String()
 }
 
-// said returns an SQL condition for the rows that have a level.
-func (l *Levels) said(ident func(string) string) string {
+// given returns an SQL condition for the rows that have a level.
+func (l *Levels) given(ident func(string) string) string {
 	said := ident(l.Column.Name) + " IS NOT NULL"
 	if l.Number != nil {
 		said = "(" + said + " OR " + ident(l.Number.Name) + " IS NOT NULL)"
@@ -211,7 +211,8 @@ func wordsIn(text string, levels []string) []string {
 	return out
 }
 
-// spans returns conditions on a column of numbers. Numbers in no span of the scheme have the level Other.
+// spans returns conditions for the levels on a column of numbers. Numbers outside all spans of the scheme have the
+// level Other.
 func spans(scheme Scheme, number string, levels []string) []string {
 	of := numbers[scheme]
 	var out []string

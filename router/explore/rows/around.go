@@ -15,7 +15,8 @@ import (
 	"cordwood/router/query/format"
 )
 
-// The size limits of a row that is requested alone: of all its values, and of each text if they are larger.
+// The size limits of a row that is requested alone. If its values together are larger than the first, each text is
+// cut to the second.
 const (
 	maxRowBytes  = 8 << 20
 	maxTextBytes = 1 << 20
@@ -31,7 +32,7 @@ func Find(ctx context.Context, s *scope.Scope, id string) (*Row, error) {
 	return r, err
 }
 
-// find returns the row with an id. If same is set, it gets the batch that contains the row.
+// find returns the row with an id. If same is not nil, it is called with the batch that contains the row.
 func find(ctx context.Context, s *scope.Scope, id string, same func(rec arrow.RecordBatch, row int),
 	most int,
 ) (*Row, error) {
@@ -45,7 +46,7 @@ func find(ctx context.Context, s *scope.Scope, id string, same func(rec arrow.Re
 	sh := &shape{most: most}
 	err = s.Run(ctx, "SELECT * FROM "+t.From()+scope.WhereAll(t.Compare("=", p.at)), func(rec arrow.RecordBatch) error {
 		if found != nil {
-			return nil // a query that was aborted looks like one that failed
+			return nil // the query was aborted on purpose
 		}
 		b, err := newBatch(rec, t, sh)
 		if err != nil {
@@ -78,7 +79,7 @@ func find(ctx context.Context, s *scope.Scope, id string, same func(rec arrow.Re
 // MaxAround limits the rows on either side of a row.
 const MaxAround = 200
 
-// Cursors are the positions from which more rows on either side can be read; empty if there are no more rows.
+// Cursors are the positions from which more rows on each side can be read. One is empty if its side has no more rows.
 type Cursors struct {
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
@@ -203,7 +204,7 @@ func sameAs(rec arrow.RecordBatch, row int, names []string) ([]string, error) {
 	return out, nil
 }
 
-// maxIdentified limits the rows that are read to find an id.
+// maxIdentified limits the number of rows that are read to find an id.
 const maxIdentified = 10_000
 
 // Identify passes the ids of rows of t that meet a condition to each, with their text in a column, until each

@@ -13,14 +13,14 @@ import (
 	"cordwood/router/explore/scope"
 )
 
-// cursorLife is how long a cursor is valid.
+// cursorLife is the time for which a cursor is valid.
 const cursorLife = time.Hour
 
 // maxCursor limits the length of a cursor, in bytes.
 const maxCursor = 1024
 
-// cursor is a position between two rows, and the search to which it belongs. A forged cursor only reads rows that
-// the search would find from another position, so it gives no rights.
+// cursor is a position between two rows, and the search to which it belongs. A forged cursor can only read rows that
+// the search finds from another position, so it gives no additional rights.
 type cursor struct {
 	issued time.Time
 	newest bool
@@ -134,7 +134,7 @@ func (r *reader) fixed() (v uint64) {
 	return v
 }
 
-// time reads a time, which must be expressible in SQL.
+// time reads a time. SQL must be able to express it.
 func (r *reader) time() time.Time {
 	sec, nanos := r.varint(), r.uvarint()
 	const first, last = -62_135_596_800, 9_300_000_000_000

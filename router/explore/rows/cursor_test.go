@@ -42,8 +42,8 @@ func TestCursor(t *testing.T) {
 	}
 }
 
-// FuzzCursor: no text breaks the parser. An accepted text is formatted to the same text, and its positions can be
-// expressed in SQL.
+// FuzzCursor: the parser accepts or refuses any text. An accepted cursor has the same text when formatted, and SQL
+// can express its positions.
 func FuzzCursor(f *testing.F) {
 	for _, c := range someCursors() {
 		f.Add(c.String())

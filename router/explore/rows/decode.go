@@ -18,7 +18,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// shape says how the values of rows are formatted.
+// shape describes the format of the values of rows.
 type shape struct {
 	// most limits the bytes of a text. A longer text is cut at the end of a character.
 	most int
@@ -40,7 +40,7 @@ type batchColumn struct {
 	name  string
 	key   []byte // the name as JSON, with a colon
 	array arrow.Array
-	text  func(row int) string // nil: the column has no texts
+	text  func(row int) string // nil if the column has no texts
 	write format.Cell
 }
 
@@ -72,7 +72,7 @@ func newBatch(rec arrow.RecordBatch, t *scope.Table, sh *shape) (*batch, error) 
 	return b, nil
 }
 
-// place returns the position of a row, without its number.
+// place returns the position of a row, without the number among identical rows.
 func (b *batch) place(row int) place {
 	return place{at: b.at(row), hash: b.hash(row), table: b.table.Def.Name, number: 1}
 }
@@ -113,8 +113,8 @@ func (b *batch) row(p place, row int) *Row {
 	return r
 }
 
-// hash returns a hash of the names and values of a row that are not null. It is part of links, so it must never
-// change: not with the order of the columns, and not if a column of integers becomes a column of floats.
+// hash returns a hash of the names and values of a row that are not null. It is part of links, so it must not depend
+// on the order of the columns, and must not change if a column of integers becomes a column of floats.
 func (b *batch) hash(row int) uint64 {
 	h := xxhash.New()
 	var buf [64]byte
@@ -170,7 +170,7 @@ func appendNumber(dst []byte, f float64, bits int) []byte {
 	return strconv.AppendFloat(dst, f, 'g', -1, bits)
 }
 
-// unitOf returns the type of the times of a.
+// unitOf returns the timestamp type of the array a.
 func unitOf(a *array.Timestamp) schema.Type {
 	switch a.DataType().(*arrow.TimestampType).Unit {
 	case arrow.Second:

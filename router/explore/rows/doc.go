@@ -1,11 +1,10 @@
 // Package rows reads rows page by page: rows in the order of their time, a row by its id, and the rows around it.
 //
-// Rows have a total order, which is the same on every router: by time, then by a hash of their names and values,
-// then by table. A page has rows in this order, and a cursor is a position in it. So no row that existed at the
-// first page is repeated or missed, whatever is stored meanwhile. Rows that are equal in all of these are
-// distinguished by numbers.
+// Rows have a total order, which is the same on every router: by time, then by a hash of their names and values, then
+// by table. A page has rows in this order, and a cursor is a position in it. So no row that existed at the first page
+// is repeated or missed, whatever is stored meanwhile. Rows that are equal in all three are distinguished by numbers.
 //
-// The memory in use is bounded by the bytes of a page (pageBytes), not by the rows that are read for it.
+// The memory in use depends on the size of a page (pageBytes), not on the number of rows that are read for it.
 package rows
 
 import (
@@ -19,7 +18,7 @@ import (
 // MaxLimit limits the number of rows of a page.
 const MaxLimit = 1000
 
-// pageBytes limits the encoded rows that are held for a page, in bytes. A single row may be larger.
+// pageBytes limits the size of the encoded rows that are held for a page. A single row may be larger.
 const pageBytes = 16 << 20
 
 // Row is a row as clients see it.
@@ -28,7 +27,7 @@ type Row struct {
 	Time  string          `json:"time"`
 	Table string          `json:"table"`
 	V     json.RawMessage `json:"v"`
-	// Cut has the full length in bytes of each text that was shortened.
+	// Cut has the full length, in bytes, of each text that was shortened.
 	Cut map[string]int `json:"cut,omitempty"`
 
 	place
@@ -59,7 +58,7 @@ type Column struct {
 	Type string `json:"type"`
 }
 
-// Columns returns the columns of all tables of a scope, without repeated names.
+// Columns returns the columns of all tables of a scope, each name once.
 func Columns(s *scope.Scope) []Column {
 	var out []Column
 	seen := map[string]bool{}

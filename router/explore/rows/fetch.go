@@ -30,7 +30,7 @@ func (f *fetcher) where(t *scope.Table, conditions ...string) string {
 	return scope.WhereAll(append(append(conditions, t.Condition), f.more...)...)
 }
 
-// bytes limits the encoded rows that are held for one table.
+// bytes returns the size limit of the encoded rows that are held for one table.
 func (f *fetcher) bytes() int { return pageBytes / len(f.scope.Tables) }
 
 // fetch returns the first n rows of t after a position. If rows are large, it returns fewer, but at least one if
@@ -131,8 +131,8 @@ func (f *fetcher) fetchTime(ctx context.Context, t *scope.Table, after *place,
 ) (rows []*Row, complete bool, err error) {
 	h := &farthest{newest: f.newest, most: f.bytes()}
 	complete = true
-	// equal counts the rows that are identical to the row at the position. The first ones, up to its number, come
-	// before it or are the row itself.
+	// equal counts the rows that are identical to the row at the position. Up to its number, they are rows before it
+	// or the row itself.
 	equal := 0
 	sql := "SELECT * FROM " + t.From() + f.where(t, t.Compare("=", after.at))
 	err = f.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {
@@ -173,7 +173,7 @@ func (f *fetcher) fetchTime(ctx context.Context, t *scope.Table, after *place,
 	return h.rows, complete, nil
 }
 
-// farthest is a heap whose first row is the last one in the order of the rows.
+// farthest is a heap with the row that comes last in the order of the rows at the top.
 type farthest struct {
 	rows   []*Row
 	newest bool

@@ -66,7 +66,7 @@ func parseNanoseconds(text string) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	sec, nanos := new(big.Int).DivMod(n, big.NewInt(1e9), new(big.Int))
-	// Columns and SQL can only express times in the years 1 to 300,000.
+	// Columns and SQL can express times only in the years 1 to about 300,000.
 	const first, last = -62_135_596_800, 9_300_000_000_000
 	if !sec.IsInt64() || sec.Int64() < first || sec.Int64() > last {
 		return time.Time{}, false

@@ -12,7 +12,7 @@ import (
 const (
 	// lineBytes is the approximate number of bytes in each write.
 	lineBytes = 64 << 10
-	// maxNumbered limits the rows that are remembered to number identical rows.
+	// maxNumbered limits the number of rows that are remembered to number identical rows.
 	maxNumbered = 10_000
 )
 

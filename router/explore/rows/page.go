@@ -13,8 +13,8 @@ import (
 type Request struct {
 	Limit  int
 	Newest bool
-	// Cursor is the end of an earlier page. At is a time, or the id of a row, at which the page starts. At most
-	// one of them is set.
+	// Cursor is the end of an earlier page. At is the time, or the id of a row, at which the page starts. At most one
+	// of the two is set.
 	Cursor, At string
 	// Columns lists the columns to show; nil means all.
 	Columns []string
@@ -111,7 +111,7 @@ type list struct {
 // page returns the first n rows after a position, and whether there are more.
 func (f *fetcher) page(ctx context.Context, after *cursor, n int) (rows []*Row, more bool, err error) {
 	lists := make([]list, len(f.scope.Tables))
-	var horizon *place // the position up to which all lists are known
+	var horizon *place // the position up to which all lists are complete
 	for i, t := range f.scope.Tables {
 		l, err := f.fetch(ctx, t, after, n+1)
 		if err != nil {

@@ -1,6 +1,6 @@
 // Package scope resolves which rows a request of the page for logs concerns: the tables, the time, the search text
-// and the condition. It finds the tables and converts the rest to SQL. The service that runs the SQL of clients
-// runs it too, with the same rights, limits and places.
+// and the condition. It finds the tables and converts the rest to SQL. Package query runs the SQL like that of
+// clients, with the same rights, limits and queues.
 //
 // A Scope belongs to one request. It records what is missing in the answers to its queries.
 package scope
@@ -23,7 +23,7 @@ type Source interface {
 	Execute(ctx context.Context, req query.Request, each func(context.Context, query.Result) error) error
 }
 
-// MaxTables limits the tables of a scope.
+// MaxTables limits the number of tables of a scope.
 const MaxTables = 32
 
 // Request is a scope as clients write it.

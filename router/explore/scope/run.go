@@ -63,8 +63,8 @@ func (s *Scope) Extents(ctx context.Context) (map[uint64]*query.Extent, error) {
 	return s.source.Extents(ctx, tables)
 }
 
-// BeginAtFirstRow sets the missing start of a range to the first row of the tables. If there is no row, it sets it
-// to the end of the range.
+// BeginAtFirstRow sets the missing start of a range to the first row of the tables. If there is no row, it sets the
+// start to the end of the range.
 func (s *Scope) BeginAtFirstRow(ctx context.Context) error {
 	if !s.Range.From.IsZero() {
 		return nil

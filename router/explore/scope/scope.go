@@ -23,7 +23,7 @@ func Ident(name string) string { return search.Ident(name) }
 type Table struct {
 	Def     *schema.Table
 	Columns *search.Columns
-	// Condition is the condition for the rows, without the time; TRUE: all rows.
+	// Condition is the condition for the rows, without the time. TRUE means all rows.
 	Condition string
 }
 
@@ -43,7 +43,7 @@ type Scope struct {
 }
 
 // Resolve finds the tables of a request and parses the rest of the request. now is the time of the request, and
-// timeout the time limit of each query; 0 means the service's default.
+// timeout the time limit of each query; 0 means the default of the source.
 func Resolve(ctx context.Context, source Source, req Request, now time.Time, timeout time.Duration) (*Scope, error) {
 	s := &Scope{Database: req.DB, req: req, source: source, timeout: timeout}
 	if s.Database = strings.TrimPrefix(s.Database, "svc-"); s.Database == "" {
@@ -207,8 +207,8 @@ func (s *Scope) Times(t *Table) string {
 	return Join(from, t.Compare("<", s.Range.To))
 }
 
-// Where returns the WHERE clause with all conditions of the scope for the rows of t, and the given ones, or empty if
-// there are none.
+// Where returns the WHERE clause with all conditions of the scope for the rows of t and the given conditions. It is
+// empty if there are none.
 func (s *Scope) Where(t *Table, more ...string) string {
 	return WhereAll(append([]string{t.Condition, s.Times(t)}, more...)...)
 }
@@ -224,7 +224,7 @@ func WhereAll(conditions ...string) string {
 // From returns the name of t for SQL.
 func (t *Table) From() string { return Ident(t.Def.Database) + "." + Ident(t.Def.Name) }
 
-// SQL returns the SELECT for the newest rows of the scope, in a form that a person would write.
+// SQL returns the SELECT for the newest rows of the scope, formatted for people.
 func (s *Scope) SQL(limit int) string {
 	if len(s.Tables) == 1 {
 		t := s.Tables[0]

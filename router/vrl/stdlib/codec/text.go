@@ -362,8 +362,8 @@ func lowerLabel(s string) string {
 	return cases.Lower(language.Und).String(s)
 }
 
-// maxLabel limits the length of the labels of names to convert, because the time grows with the square of the length. DNS
-// allows 63 bytes.
+// maxLabel limits the length of the labels of names to convert, because the time grows with the square of the length.
+// DNS allows 63 bytes.
 const maxLabel = 4096
 
 // spendOnName takes the cost of converting a domain name from the budget.
