@@ -23,7 +23,7 @@ import (
 // minCompressed is the size from which answers are compressed, in bytes.
 const minCompressed = 1024
 
-// middleware does what every request needs, whether or not a route matches it.
+// middleware handles every request, whether or not a route matches it.
 type middleware struct {
 	browsers  *browser.Rules
 	proxies   peer.Proxies
@@ -47,8 +47,8 @@ func (m *middleware) around(router http.Handler) http.Handler {
 	return compress(h)
 }
 
-// guardBrowsers refuses requests from web pages that may not use this server, and tells browsers which pages may
-// read its answers. Browsers do not send remembered cookies and passwords for such pages. A page must send its own
+// guardBrowsers refuses requests from web pages that may not use this server, and tells browsers which pages may read
+// its answers. For such pages, browsers do not send stored cookies and passwords. A page must send its own
 // credentials.
 func (m *middleware) guardBrowsers(next http.Handler) http.Handler {
 	if origins := m.browsers.Origins(); len(origins) > 0 {
@@ -89,7 +89,7 @@ func compressible(contentType string) bool {
 	return strings.HasPrefix(mediaType, "text/")
 }
 
-// observe creates the exchange, and counts and logs it when it is over.
+// observe creates the exchange of a request, and counts and logs it when the request has ended.
 func (m *middleware) observe(next http.Handler) http.Handler {
 	other := m.metrics.route("other")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -10,8 +10,8 @@ import (
 	"cordwood/router/access"
 )
 
-// TestChangesAreAudited sends a request to every route that changes something: one as a user who may, one as a
-// user who may not, and an invalid one. Each request is logged in one line. Other requests are not logged.
+// TestChangesAreAudited sends a request to every route that changes something: one as a user with the right, one as a
+// user without it, and an invalid one. Each request is logged in one line. Other requests are not logged.
 func TestChangesAreAudited(t *testing.T) {
 	type line map[string]any
 	var log strings.Builder
@@ -73,7 +73,7 @@ func TestChangesAreAudited(t *testing.T) {
 				}
 				object := objects[rt.action]
 				if want == "refused" && rt.action == "start operation" {
-					object = "" // its body was not read
+					object = "" // the body was not read
 				}
 				for key, value := range map[string]any{
 					"principal": user, "auth": "password", "address": "192.0.2.1", "action": rt.action,

@@ -46,9 +46,9 @@ func (g *gate) sender(x *exchange.Exchange, r *http.Request) (access.Sender, err
 	return sender, err
 }
 
-// asksForPassword reports whether the answer may make the client ask its user for a password. A browser would open
-// its own dialog, even for requests that a page sends in the background. Our page marks its requests with a header,
-// because browsers do not send Sec-Fetch-Mode over plain HTTP.
+// asksForPassword reports whether the answer may cause the client to ask its user for a password. A browser would
+// open its own dialog, even for requests that a page sends in the background. Our page marks its requests with a
+// header, because browsers do not send Sec-Fetch-Mode over plain HTTP.
 func asksForPassword(r *http.Request) bool {
 	mode := r.Header.Get("Sec-Fetch-Mode")
 	return r.Header.Get("X-Svc-Page") != "1" && (mode == "" || mode == "navigate")

@@ -13,8 +13,7 @@ import (
 	"cordwood/router/body"
 )
 
-// A truncated body is the client's fault: the status is 400, not one that tells proxies that the server is in
-// trouble.
+// A truncated body is the client's fault: the status is 400, not one that proxies interpret as a fault of the server.
 func TestBodyThatBreaksOff(t *testing.T) {
 	bodies, err := body.New(body.Config{MaxInFlight: 8 << 20})
 	if err != nil {
@@ -61,7 +60,7 @@ func TestBodyThatBreaksOff(t *testing.T) {
 	}
 }
 
-// The answer has a warning if values are stored in another form than they were sent.
+// The answer has a warning if values are stored in a different form than they were sent.
 func TestConversionsAreReported(t *testing.T) {
 	f := newPipelineFixture(t)
 	for _, headers := range []struct{ name, value, want string }{

@@ -31,11 +31,11 @@ type refusal = func(w http.ResponseWriter, r *http.Request, why *exchange.Refusa
 // protocol is another system's protocol over HTTP. To add one, add a row to protocols.
 type protocol struct {
 	name ingest.Protocol
-	// prefixes are put before its paths on the user port. On a listener of its own, its paths have no prefix. {db} in
-	// a prefix is the database.
+	// prefixes are put before its paths on the user port. On a separate listener, its paths have no prefix. {db} in a
+	// prefix is the database.
 	prefixes []string
 	refuse   refusal
-	// trailingSlash says that a slash at the end of its paths is ignored.
+	// trailingSlash is set if a slash at the end of its paths is ignored.
 	trailingSlash bool
 	// credentials returns "user:password" from the protocol's own headers; nil means that clients use the headers of
 	// HTTP.
@@ -51,7 +51,7 @@ type doorRoute struct {
 	needs   access.Privilege
 	action  string
 	handler http.HandlerFunc
-	// endless says that the server's default time limit does not apply.
+	// endless is set if the server's default time limit does not apply.
 	endless bool
 }
 
@@ -102,7 +102,7 @@ var protocols = []protocol{
 		},
 	},
 	{
-		// In Firehose the user enters a whole URL, so no separate port is needed.
+		// Users of Firehose enter a whole URL, so no separate port is needed.
 		name: ingest.Firehose, refuse: firehose.Refuse, credentials: firehose.Credentials, prefixes: []string{""},
 		routes: func(d httpdoor.Door) []doorRoute {
 			return []doorRoute{
@@ -114,7 +114,7 @@ var protocols = []protocol{
 		},
 	},
 	{
-		name: ingest.Heroku, refuse: syslog.RefuseDrain, prefixes: []string{""}, // in a drain the user enters a whole URL
+		name: ingest.Heroku, refuse: syslog.RefuseDrain, prefixes: []string{""}, // users of Heroku enter a whole URL
 		routes: func(d httpdoor.Door) []doorRoute {
 			return []doorRoute{
 				{methods: post, path: "/v1/heroku", needs: access.Insert, action: "ingest", handler: syslog.NewDrain(d).Take},
@@ -169,8 +169,8 @@ var protocols = []protocol{
 	},
 }
 
-// index is a path variable for the name of an index. The name of an index does not begin with an underscore,
-// unlike Elasticsearch's own paths.
+// index is a path variable for the name of an index. The name does not begin with an underscore. Elasticsearch's own
+// paths do.
 const index = "/{index:[^_/][^/]*}"
 
 // elasticsearchRoutes returns the paths for documents, and the paths that clients request before they send
@@ -202,7 +202,7 @@ func elasticsearchRoutes(d httpdoor.Door) []doorRoute {
 	return out
 }
 
-// basicOf sets the Authorization header of a request from the protocol's own credentials.
+// basicOf sets the Authorization header of a request from the credentials of the protocol.
 func basicOf(credentials func(r *http.Request) string, r *http.Request) {
 	if credentials == nil {
 		return
@@ -218,7 +218,7 @@ type doors struct {
 	ingestion  *ingest.Service
 	bodies     *body.Reader
 	log        *slog.Logger
-	logQueries *logQueries // nil: there are no structured queries
+	logQueries *logQueries // nil if there are no structured queries
 	// loki reads with Loki's API; nil means that the API has only the path for pushing.
 	loki *lokiapi.Handler
 }
@@ -250,7 +250,7 @@ func (d *doors) routesOf(p *protocol, prefix string, door httpdoor.Door) []route
 		}
 		out = append(out, route{
 			methods: r.methods, path: prefix + r.path, needs: r.needs, action: r.action, handler: inDatabase(r.handler),
-			refuse: d.held(p.refuse), credentials: p.credentials,
+			refuse: d.delayed(p.refuse), credentials: p.credentials,
 			asksAgain: r.needs == access.Insert, endless: r.endless,
 		})
 	}
@@ -284,8 +284,8 @@ func (d *doors) lokiReads(prefix string) []route {
 	return out
 }
 
-// held delays refusals to senders that retry at once whatever the answer is.
-func (d *doors) held(refuse refusal) refusal {
+// delayed returns a refusal that is delayed for senders that retry at once after any answer.
+func (d *doors) delayed(refuse refusal) refusal {
 	return func(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 		x := exchange.Of(r)
 		sender := x.Caller.KnownShare()
@@ -297,8 +297,7 @@ func (d *doors) held(refuse refusal) refusal {
 	}
 }
 
-// protocolUnder returns the protocol that alone owns the part of the user port's paths that contains path, or nil if
-// there is none.
+// protocolUnder returns the protocol to which all paths of the user port around path belong, or nil if there is none.
 func protocolUnder(path string) *protocol {
 	for i := range protocols {
 		for _, prefix := range protocols[i].prefixes {

@@ -55,8 +55,8 @@ func TestLokiPaths(t *testing.T) {
 	}
 }
 
-// TestSlashAtTheEnd: Elasticsearch's paths may end with a slash, because olivere/elastic sends it; other paths
-// may not.
+// TestSlashAtTheEnd: Elasticsearch's paths may end with a slash, because the client olivere/elastic sends it. Other
+// paths may not.
 func TestSlashAtTheEnd(t *testing.T) {
 	f := newFixture(t)
 	own, err := f.DoorHandler(ingest.Elasticsearch, httpdoor.Door{})
@@ -158,7 +158,7 @@ func TestHerokuPath(t *testing.T) {
 	}
 }
 
-// From its third refusal within a second, a sender waits a second for each.
+// From the third refusal within a second on, a sender waits a second for each refusal.
 func TestRefusalsAreHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, func(c *Config) { c.Auth = byUser{} })

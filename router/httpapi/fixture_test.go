@@ -70,12 +70,12 @@ func (f *fakeWriter) WriteKeyed(ctx context.Context, out *pipeline.Output, key w
 	return res, nil
 }
 
-// byUser authenticates by the header Authorization, which is just the right: "rw", "ro" or "wo".
+// byUser authenticates by the header Authorization, which contains only the right: "rw", "ro" or "wo".
 type byUser struct{}
 
 func (byUser) Begin(s access.Sender, _ func(error)) access.Work { return unchanging{s} }
 
-// unchanging is the work of a sender whose rights never change.
+// unchanging is work of a sender whose rights never change.
 type unchanging struct{ access.Sender }
 
 func (unchanging) End() {}

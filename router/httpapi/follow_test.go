@@ -76,8 +76,8 @@ func send(t *testing.T, srv *httptest.Server, request string) (net.Conn, *bufio.
 	return conn, bufio.NewReader(conn)
 }
 
-// TestEveryRequestEndsWithItsUser removes the user of a running request, for each route. The request is
-// cancelled, and the answer gives the reason.
+// TestEveryRequestEndsWithItsUser removes, for each route, the user of a running request. The request is cancelled,
+// and the answer gives the reason.
 func TestEveryRequestEndsWithItsUser(t *testing.T) {
 	users := newUserFile(t, annIsThere)
 	f := newWhole(t, func(c *Config) { c.Auth = users })
@@ -155,7 +155,7 @@ func TestStreamThatNobodyReadsEnds(t *testing.T) {
 			line := []byte(strings.Repeat("x", 64<<10))
 			for i := 0; ; i++ {
 				if i == 4 {
-					close(blocked) // or soon
+					close(blocked) // now or soon
 				}
 				if _, err := w.Write(line); err != nil {
 					close(ended)
@@ -201,7 +201,7 @@ func TestConnectionServesOthersAfterwards(t *testing.T) {
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 		t.Fatal(err)
 	}
-	// Longer than a deadline that was left behind would allow.
+	// This is longer than a deadline left from the first request would allow.
 	for until := time.Now().Add(500*time.Millisecond + 100*time.Millisecond); time.Now().Before(until); {
 		if _, err := io.WriteString(conn, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 			t.Fatal(err)

@@ -8,8 +8,7 @@ import (
 	"cordwood/proto/nearest"
 )
 
-// Paths of other systems, by which misconfigured shippers and query tools are recognised. The first match is
-// used.
+// Paths of other systems, by which misconfigured shippers and query tools are recognised. The first match counts.
 var foreignPaths = []struct {
 	// path is the end of the request's path. If it ends with a slash, it may be anywhere in the request's path.
 	path, protocol string
@@ -69,8 +68,8 @@ var foreignPaths = []struct {
 	{"/api/v1/query", "Prometheus' query API"},
 }
 
-// noSuchPath returns the error for a path that does not exist. If the client seems to use another system's
-// protocol, it names the protocol and what to use instead.
+// noSuchPath returns the error for a path that does not exist. If the client seems to use another system's protocol,
+// the error contains the protocol and what to use instead.
 func noSuchPath(method, path, shown string, known []string) *errs.Error {
 	if protocol, ok := foreignProtocol(path); ok {
 		what := "which this server does not speak at this path"
@@ -79,8 +78,8 @@ func noSuchPath(method, path, shown string, known []string) *errs.Error {
 				"outputs.elasticsearch"
 		}
 		return errs.New(errs.InvalidArguments,
-			"no such path: %s %s. This looks like %s, %s: docs/ingestion.md says which protocols it takes, "+
-				"at which paths and ports, and has configurations for common shippers. "+
+			"no such path: %s %s. This looks like %s, %s: docs/ingestion.md lists the protocols that it accepts, "+
+				"with their paths and ports, and has configurations for common shippers. "+
 				"JSON lines go to POST /v1/ingest?table=NAME&pipeline_name=svc_identity, "+
 				"queries to POST /v1/sql", method, shown, protocol, what)
 	}
@@ -91,7 +90,7 @@ func noSuchPath(method, path, shown string, known []string) *errs.Error {
 // maxNearPath is the longest path that is compared with existing ones.
 const maxNearPath = 64
 
-// likePath suggests an existing path: with /v1 in front, without the slash at the end, or with a similar spelling.
+// likePath suggests an existing path that differs by a missing /v1, by a slash at the end, or in its spelling.
 func likePath(path string, known []string) string {
 	if len(path) > maxNearPath {
 		return ""

@@ -7,7 +7,8 @@ import (
 	"cordwood/proto/errs"
 )
 
-// TestForeignPaths: the error for a path of another system says which protocol the client speaks and what to use.
+// TestForeignPaths: the error for a path of another system contains the protocol that the client uses and what to use
+// instead.
 func TestForeignPaths(t *testing.T) {
 	f := newFixture(t)
 	for path, protocol := range map[string]string{

@@ -23,22 +23,21 @@ import (
 	"cordwood/router/httpapi/session"
 )
 
-// gate runs before the handlers of routes. It finds the route of a request, and checks who sends it, whether they
-// may, how long the request may take, and whether the route knows its parameters.
+// gate runs before the handlers of routes. It finds the route of a request, authenticates the sender, checks the
+// sender's right, sets the time limit, and checks that the route knows the parameters.
 type gate struct {
-	auth     Authenticator // nil: authentication is off
+	auth     Authenticator // nil if authentication is off
 	sessions *session.Manager
 	proxies  peer.Proxies
 	timeout  time.Duration
-	tracer   oteltrace.Tracer // nil: tracing is off
+	tracer   oteltrace.Tracer // nil if tracing is off
 	metrics  *metrics
 	changes  *audit.Log
 	doors    *doors
 }
 
 // dispatch returns a router for the routes. After the routes of a path it registers the answer to other methods.
-// Paths without a variable come first, so that _dryrun is never taken for the name of a pipeline, whatever the
-// method is.
+// Paths without a variable come first, so that with no method _dryrun is taken for the name of a pipeline.
 func (g *gate) dispatch(routes []route, speaks func(path string) *protocol) (*mux.Router, error) {
 	router := mux.NewRouter().SkipClean(true).UseEncodedPath()
 	var paths []string
@@ -180,7 +179,7 @@ func (g *gate) record(x *exchange.Exchange, r *http.Request, answered bool) {
 	})
 }
 
-// need returns the need of a route for the request r.
+// need returns the privilege that a route requires for the request r.
 func (rt route) need(r *http.Request) access.Need {
 	n := access.Need{Privilege: rt.needs, Action: rt.action, Object: access.Object{Kind: rt.object}}
 	if rt.object != access.NoObject {
@@ -195,7 +194,7 @@ func (rt route) need(r *http.Request) access.Need {
 func (g *gate) refuse(speaks func(path string) *protocol, answer http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p := speaks(r.URL.Path); p != nil {
-			exchange.Of(r).Refuse = g.doors.held(p.refuse)
+			exchange.Of(r).Refuse = g.doors.delayed(p.refuse)
 			basicOf(p.credentials, r)
 		}
 		if auth.Protected(r.URL.Path) {

@@ -31,8 +31,8 @@ func (h *ingestHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answerIngest(w, x, out)
 }
 
-// ingest checks a request in the order in which clients learn of their mistakes: parameters, body, meaning of the
-// parameters, records. Then it writes the rows.
+// ingest checks the parts of a request in a fixed order, which decides the error if several are wrong: parameters,
+// body, meaning of the parameters, records. Then it writes the rows.
 func (h *ingestHandler) ingest(x *exchange.Exchange, r *http.Request) (*ingest.Outcome, error) {
 	p, err := readIngestParams(r)
 	if err == nil && p.batch.Replayed != nil {
@@ -118,7 +118,7 @@ func answerIngest(w http.ResponseWriter, x *exchange.Exchange, res *ingest.Outco
 	exchange.WriteJSON(w, http.StatusOK, out)
 }
 
-// appendSkipped appends how many records were skipped, and the first reasons.
+// appendSkipped appends the number of skipped records, and the first reasons.
 func appendSkipped(out []byte, res *ingest.Outcome) []byte {
 	out = append(out, `"skipped":{"count":`...)
 	out = strconv.AppendInt(out, int64(res.Skipped), 10)

@@ -40,8 +40,8 @@ func TestIngestKey(t *testing.T) {
 	}
 }
 
-// TestIngestKeyKnowsParameters: the hash of the parameters differs exactly if the parameters produce other rows
-// from the same body or send them to another place.
+// TestIngestKeyKnowsParameters: the hash of the parameters differs if and only if the parameters produce other rows
+// from the same body or store them in another table.
 func TestIngestKeyKnowsParameters(t *testing.T) {
 	f := newFixture(t)
 	send := func(more string, headers ...string) write.Key {
@@ -96,7 +96,7 @@ func TestIngestKeyKnowsParameters(t *testing.T) {
 	}
 }
 
-// unread fails the test when it is read.
+// unread is a body that fails the test when it is read.
 type unread struct{ t *testing.T }
 
 func (u unread) Read([]byte) (int, error) {

@@ -18,7 +18,7 @@ type ingestParams struct {
 }
 
 // readIngestParams reads headers and query string. It refuses only malformed values. The ingestion service checks
-// what they mean.
+// their meaning.
 func readIngestParams(r *http.Request) (*ingestParams, error) {
 	p := &ingestParams{}
 	b := &p.batch
@@ -39,7 +39,7 @@ func readIngestParams(r *http.Request) (*ingestParams, error) {
 	}
 	if p.contentType = params.Header(r.Header, "Content-Type"); p.contentType == "" {
 		return nil, errs.New(errs.InvalidArguments,
-			"the Content-Type header is missing, expected: one of application/json, application/x-ndjson, text/plain")
+			"the Content-Type header is missing: use one of application/json, application/x-ndjson, text/plain")
 	}
 	b.Database = params.Database(r.Header, query)
 	b.Table = query.Get("table")

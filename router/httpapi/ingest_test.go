@@ -300,7 +300,7 @@ func TestIngestAnswersOfTheWriter(t *testing.T) {
 	}
 }
 
-// changed is the error with which a writer requests another run.
+// changed is the error with which a writer requests another run of the pipeline.
 type changed struct{ final error }
 
 func (e changed) Error() string   { return e.final.Error() }

@@ -23,7 +23,7 @@ const logsPath = "/v1/logs"
 // logQueries serves structured queries.
 type logQueries struct {
 	handler http.Handler
-	auth    Authenticator // nil: authentication is off
+	auth    Authenticator // nil if authentication is off
 }
 
 // route returns the route of structured queries by GET.
@@ -34,8 +34,8 @@ func (q *logQueries) route() route {
 	}
 }
 
-// beside returns the route of OTLP, extended to structured queries. The body shows which of both a request is, and
-// thereby which privilege it needs.
+// beside returns the route of OTLP, extended to structured queries. The body of a request shows whether it has logs
+// or a query, and thereby which privilege it needs.
 func (q *logQueries) beside(rt route) route {
 	store, insert := rt.handler, access.Need{Privilege: rt.needs, Action: rt.action}
 	rt.needs, rt.action = access.SignedIn, ""
@@ -80,14 +80,14 @@ func (q *logQueries) serve(x *exchange.Exchange, w http.ResponseWriter, r *http.
 	rt.handler(w, r)
 }
 
-// How many bytes of a body are read to distinguish structured queries from OTLP, and how long they may take to
-// arrive.
+// The number of bytes of a body that are read to distinguish structured queries from OTLP, and the time in which they
+// must arrive.
 const (
 	peekBytes = 512
 	peekTime  = 30 * time.Second
 )
 
-// peeked is a body whose first bytes were read already and are returned again.
+// peeked is a body whose first bytes have been read, and are read again from a buffer.
 type peeked struct {
 	*bufio.Reader
 	io.Closer
@@ -103,7 +103,7 @@ func isLogQuery(w http.ResponseWriter, r *http.Request, start time.Time) bool {
 	// not all connections support it; later readers set their own deadline
 	_ = http.NewResponseController(w).SetReadDeadline(start.Add(peekTime))
 	body := bufio.NewReaderSize(r.Body, peekBytes)
-	beginning, _ := body.Peek(peekBytes) // whoever reads the body gets the error again
+	beginning, _ := body.Peek(peekBytes) // the next reader of the body gets the error again
 	r.Body = peeked{body, r.Body}
 	switch strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding"))) {
 	case "", "identity":

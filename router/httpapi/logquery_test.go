@@ -26,7 +26,7 @@ func TestLogQueries(t *testing.T) {
 	query := `{"table":{"table_name":"t"},"columns":["` + strings.Repeat("x", 2*peekBytes) + `"]}`
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
-	_, _ = w.Write([]byte(query)) // to memory
+	_, _ = w.Write([]byte(query)) // it writes to memory
 	_ = w.Close()
 	const logs = `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"b"}}]}]}]}`
 	for _, c := range []struct {
@@ -59,7 +59,7 @@ func TestLogQueries(t *testing.T) {
 			t.Errorf("%s %s as %q: %d %.200q, want %d %q", c.method, c.contentType, c.user, got.Code, got.Body, c.status, c.want)
 		}
 	}
-	// Under the prefix of OTLP there are no queries.
+	// Paths with the prefix of OTLP accept no queries.
 	got := f.call("POST", "/v1/otlp/v1/logs", query, "Authorization", "ro", "Content-Type", "application/json")
 	if got.Code != 403 || got.Header().Get("X-Svc-Err-Code") != "7006" {
 		t.Errorf("%d %s", got.Code, got.Body)

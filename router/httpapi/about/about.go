@@ -23,15 +23,15 @@ import (
 	"cordwood/router/web"
 )
 
-// Config is what Handlers work with. All fields are required.
+// Config has the settings of Handlers. All fields are required.
 type Config struct {
-	// Ready lists the reasons why the node cannot serve. The list is empty if it can.
+	// Ready returns the reasons why the node cannot serve requests. The list is empty if it can.
 	Ready func() []string
-	// Warnings lists faults while the node is ready.
+	// Warnings returns faults that do not prevent the node from serving.
 	Warnings func() []string
-	// Refusals lists the reasons why the node accepts no rows although it is ready.
+	// Refusals returns the reasons why the node accepts no rows although it is ready.
 	Refusals func() []string
-	// Status is the content of /status, without Warnings.
+	// Status is the content of /status without Warnings.
 	Status Status
 	// ConfigText is the running configuration as TOML.
 	ConfigText func() string
@@ -44,7 +44,7 @@ type Status struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit"`
 	Branch  string `json:"branch"`
-	// Date is the time of the commit, in RFC 3339.
+	// Date is the time of the commit in RFC 3339.
 	Date string `json:"date"`
 	// WithDefaults sets GoVersion and Hostname if they are empty.
 	GoVersion string `json:"go_version"`
@@ -109,7 +109,7 @@ func (h *Handlers) Ready(w http.ResponseWriter, r *http.Request) {
 	exchange.WriteJSON(w, http.StatusOK, out)
 }
 
-// troubles lists faults that do not prevent the node from serving. Anybody may read them.
+// troubles returns faults that do not prevent the node from serving. Anybody may read them.
 func (h *Handlers) troubles() []string { return slices.Concat(h.cfg.Refusals(), h.cfg.Warnings()) }
 
 // Status answers with the version of the program and the name of its host.

@@ -1,15 +1,14 @@
 // Package auth finds out which user sends a request. It checks the credentials of HTTP Basic authentication against
 // a list of users and their rights.
 //
-// The list comes from an option text (static_user_provider:cmd:…, :file:…,
-// watch_file_user_provider:…) or from a user file, both with lines of the form
-// user[:mode]=password. Rights are for the whole server; there are none for single
-// databases or tables. What each right allows is in package access.
+// The list comes from an option text (static_user_provider:cmd:…, :file:…, watch_file_user_provider:…) or from a user
+// file, both with lines of the form user[:mode]=password. Rights apply to the whole server, not to single databases
+// or tables. What each right allows is in package access.
 //
 // Open reads the list and fails if it has no users. Run watches the file for changes until its context ends. If no
-// file is watched, Run only waits. Reload reads a user file again. An invalid new list is ignored, and the last
-// valid one remains in use. All methods may be called concurrently. A nil *Provider means that authentication is
-// off: everybody is the default user and may do everything.
+// file is watched, Run only waits. Reload reads a user file again. An invalid new list is ignored, and the last valid
+// one remains in use. All methods may be called concurrently. A nil *Provider means that authentication is off:
+// everybody is the default user and has all rights.
 package auth
 
 import (
@@ -38,7 +37,7 @@ import (
 	"cordwood/router/httpapi/params"
 )
 
-// Config says where the list of users is. Exactly one of Option and UserFile must be set.
+// Config has the location of the list of users. Exactly one of Option and UserFile must be set.
 type Config struct {
 	// Option is the option text of a user provider.
 	Option string
@@ -73,7 +72,7 @@ type Provider struct {
 	iterations int // of new keys
 	unknown    [sha256.Size]byte
 
-	reloading sync.Mutex // only one reload at a time, so that the last one wins
+	reloading sync.Mutex // held during a reload, so that the last reload wins
 	versions  uint64     // number of credential versions so far; guarded by reloading
 }
 
@@ -330,7 +329,7 @@ func (p *Provider) checkSlow(ctx context.Context, u *user, password string, from
 	return true, nil
 }
 
-// lockedError returns the error for a user and an address with too many failed sign-ins.
+// lockedError returns the error for a user at an address with too many failed sign-ins.
 func (p *Provider) lockedError(user string, from netip.Addr) error {
 	left := p.guesses.locked(user, from)
 	if left == 0 {
@@ -345,7 +344,7 @@ func refuse(code errs.Code, msg string) error {
 	return (&errs.Error{Code: code, Msg: msg}).WithStatus(http.StatusUnauthorized)
 }
 
-// shorten limits how much of a client's text an error repeats.
+// shorten limits the length of a client's text in an error.
 func shorten(s string) string {
 	if len(s) > 128 {
 		return strings.ToValidUTF8(s[:128], "") + "…"
@@ -388,8 +387,8 @@ func below(p, root string) bool {
 	return found && (rest == "" || rest[0] == '/')
 }
 
-// Session returns the sender for a user who signed in earlier, if check accepts the digest of the currently stored
-// password. The error is UserNotFound or UserPasswordMismatch.
+// Session returns the sender for a user who signed in earlier. check receives the digest of the currently stored
+// password, and reports whether it is the one from the sign-in. The error is UserNotFound or UserPasswordMismatch.
 func (p *Provider) Session(name string, check func(stored [sha256.Size]byte) bool) (access.Sender, error) {
 	u, found := p.users.Load().byName[name]
 	if !found {

@@ -46,12 +46,12 @@ type Challenge struct {
 	// Keys are the keys for the exchange. For a user that does not exist, they match no password, so that a
 	// client cannot find out which names exist.
 	Keys scram.Keys
-	// Password means that the stored form of the user's password gives no keys, so the client must send the
-	// password and Provider.Check checks it.
+	// Password is set if keys cannot be derived from the stored form of the user's password. Then the client must
+	// send the password, and Provider.Check checks it.
 	Password bool
 
 	p    *Provider
-	user *user // nil: the user does not exist or cannot sign in
+	user *user // nil if the user does not exist or cannot sign in
 	name string
 	from netip.Addr
 }
@@ -96,7 +96,7 @@ func (c *Challenge) Passed() (s access.Sender, ok bool) {
 	return c.user.sender, true
 }
 
-// Failed counts a client that did not know the password.
+// Failed counts a failed sign-in of a client that did not know the password.
 func (c *Challenge) Failed() { c.p.countFailure(c.name, c.from) }
 
 // countFailure counts a sign-in that failed.

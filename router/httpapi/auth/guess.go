@@ -14,9 +14,9 @@ import (
 const (
 	// guessWindow is the period in which failures are counted.
 	guessWindow = time.Minute
-	// maxFailures is how many failures of one user from one address lock this pair until guessWindow ends.
+	// maxFailures is the number of failures of a user from one address that lock this pair until guessWindow ends.
 	maxFailures = 10
-	// maxFromAddress is how many failures from one address in guessWindow make it suspect.
+	// maxFromAddress is the number of failures from one address in guessWindow that make the address suspect.
 	maxFromAddress = 300
 	// maxPairs limits the numbers of pairs and addresses that are counted. The oldest are removed first.
 	maxPairs = 100_000
@@ -45,7 +45,7 @@ func (g *guesses) pair(user string, from netip.Addr) pair {
 	return pair{maphash.String(g.seed, user), access.Network(from)}
 }
 
-// locked returns for how long sign-ins of the pair are refused. 0 means that they are not refused.
+// locked returns how long sign-ins of the pair are refused, or 0 if they are not refused.
 func (g *guesses) locked(user string, from netip.Addr) time.Duration {
 	now := g.now()
 	n, since := g.pairs.count(g.pair(user, from), now)
@@ -55,7 +55,7 @@ func (g *guesses) locked(user string, from netip.Addr) time.Duration {
 	return max(since.Add(guessWindow).Sub(now), time.Nanosecond)
 }
 
-// suspect reports whether so many sign-ins from the address failed that its checks come last.
+// suspect reports whether too many sign-ins from the address failed, so that its checks come last.
 func (g *guesses) suspect(from netip.Addr) bool {
 	n, _ := g.hosts.count(access.Network(from), g.now())
 	return n > maxFromAddress
@@ -68,7 +68,7 @@ func (g *guesses) failed(user string, from netip.Addr) (locks bool) {
 	return g.pairs.add(g.pair(user, from), now) == maxFailures
 }
 
-// tallies counts events by key. Each key has a time window, which begins with its first event.
+// tallies counts events by key. Each key has a time window, which starts with its first event.
 type tallies[K comparable] struct {
 	mu    sync.Mutex // guards the fields below
 	byKey map[K]*list.Element

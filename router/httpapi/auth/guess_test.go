@@ -37,7 +37,7 @@ func timed(t *testing.T, list string) (*Provider, *clock) {
 	return p, c
 }
 
-// countingVerifier is a slow check that counts its calls, and waits for hold if it is set.
+// countingVerifier is a slow check that counts its calls. If hold is not nil, it waits for it.
 type countingVerifier struct {
 	mu   sync.Mutex
 	n    int
@@ -68,7 +68,7 @@ func code(p *Provider, user, password, from string) errs.Code {
 	return errs.CodeOf(err)
 }
 
-// TestSuccessesAreRemembered: a slow check is made once for a right password, and each time for a wrong one.
+// TestSuccessesAreRemembered: a right password is checked once, and a wrong password each time.
 func TestSuccessesAreRemembered(t *testing.T) {
 	p, c := timed(t, "ann=x")
 	counting := &countingVerifier{}
@@ -86,7 +86,7 @@ func TestSuccessesAreRemembered(t *testing.T) {
 	if counting.n != 5 {
 		t.Errorf("%d computations after a pause", counting.n)
 	}
-	// Used all the time, but not remembered for ever.
+	// The credentials are used all the time, but are not remembered forever.
 	for range int(rememberMost/rememberIdle) + 2 {
 		c.move(rememberIdle)
 		code(p, "ann", "secret", "192.0.2.7")
@@ -114,7 +114,7 @@ func TestRememberedAreBounded(t *testing.T) {
 	}
 }
 
-// TestGuessing: one user is locked for one address, and nobody else.
+// TestGuessing: one user is locked for one address; other users and addresses are not.
 func TestGuessing(t *testing.T) {
 	for _, slow := range []bool{false, true} {
 		p, c := timed(t, "ann=secret,bob=secret")
@@ -146,7 +146,7 @@ func TestGuessing(t *testing.T) {
 				t.Errorf("slow %t: %s: %d", slow, what, got)
 			}
 		}
-		// The user signed in from another address, so these credentials are known to be right.
+		// The user has signed in from another address, so the server remembers that the credentials are right.
 		if got := code(p, "ann", "secret", "192.0.2.7"); got != 0 {
 			t.Errorf("slow %t: remembered credentials: %d", slow, got)
 		}
@@ -227,7 +227,7 @@ func waitFor(t *testing.T, q *slowChecks, waiting, suspects int) {
 	}
 }
 
-// TestSlowChecks: checks wait for a place, suspects last, and for a limited time.
+// TestSlowChecks: checks wait for a place, for a limited time; suspects are served last.
 func TestSlowChecks(t *testing.T) {
 	q := newSlowChecks()
 	q.free, q.wait = 1, time.Hour
@@ -266,7 +266,7 @@ func TestSlowChecks(t *testing.T) {
 	}
 }
 
-// TestSlowChecksAreBounded: if the queue is full, checks are refused, suspects first.
+// TestSlowChecksAreBounded: if the queue is full, checks are refused, and those from suspects are refused first.
 func TestSlowChecksAreBounded(t *testing.T) {
 	q := newSlowChecks()
 	q.free, q.wait = 0, time.Hour

@@ -21,9 +21,9 @@ const (
 // digest is a hash of a user's credentials.
 type digest [sha256.Size]byte
 
-// remembered stores which credentials were right, so that a slow check is made once and not for each request. Wrong
-// credentials are not stored, because they would displace right ones. The keys are digests with a secret of this
-// process. So passwords cannot be read from a memory dump, nor guessed from the time of a look-up.
+// remembered stores credentials that were right, so that each is checked slowly only once and not for each request.
+// Wrong credentials are not stored, because they would displace right ones. The keys are digests with a secret of
+// this process. So passwords cannot be read from a memory dump, nor guessed from the time of a look-up.
 type remembered struct {
 	secret [sha256.Size]byte
 	now    func() time.Time
@@ -71,8 +71,7 @@ func (r *remembered) has(k digest) bool {
 	return true
 }
 
-// put stores credentials that were right. If there are too many, it removes those that were not used for the
-// longest time.
+// put stores credentials that were right. If there are too many, it removes the least recently used ones.
 func (r *remembered) put(k digest) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -29,7 +29,7 @@ type slowChecks struct {
 	suspects list.List // of *check
 }
 
-// check is a waiting check. turn receives nil when the check may begin, or the reason why it may not.
+// check is a waiting check. turn receives nil when the check may start, or the reason why it may not.
 type check struct {
 	turn chan error
 	in   *list.List
@@ -45,7 +45,7 @@ func errTooManyChecks() error {
 		"too many sign-ins wait for their password to be checked; try again in a few seconds").WithRetryAfter(slowWait)
 }
 
-// enter waits until a check may begin. The caller must call leave when the check has ended.
+// enter waits until a check may start. The caller must call leave when the check has ended.
 func (q *slowChecks) enter(ctx context.Context, suspect bool) (leave func(), err error) {
 	c, err := q.queue(suspect)
 	if err != nil {
@@ -93,7 +93,7 @@ func (q *slowChecks) queue(suspect bool) (*check, error) {
 	return c, nil
 }
 
-// giveUp removes c from its queue and returns err. If c has got a place meanwhile, it passes the place on.
+// giveUp removes c from its queue and returns err. If c got a place in the meantime, giveUp passes the place on.
 func (q *slowChecks) giveUp(c *check, err error) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

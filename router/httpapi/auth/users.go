@@ -15,12 +15,12 @@ import (
 type user struct {
 	sender   access.Sender
 	password verifier
-	// stored is the digest of the stored password. It shows whether the password was changed.
+	// stored is the digest of the stored password. A changed digest shows that the password was changed.
 	stored [sha256.Size]byte
 	// goodAt is the Unix time in nanoseconds at which the password was last right. Only fast checks use it. For slow
-	// checks, remembered stores more.
+	// checks, the type remembered is used instead.
 	goodAt *atomic.Int64
-	// keys are the SCRAM keys; nil if there is none.
+	// keys are the SCRAM keys; nil if there are none.
 	keys *scram.Keys
 	// text is a password in plain text. publish derives keys from it and clears it.
 	text string
@@ -55,7 +55,7 @@ func parseFile(text string) (*userList, []badLine) {
 		}
 		if _, found := l.byName[u.sender.User]; found {
 			bad = append(bad, badLine{
-				n, fmt.Sprintf("user %s is listed twice, this line replaces the earlier one", u.sender.User),
+				n, fmt.Sprintf("user %s is listed twice: this line replaces the earlier one", u.sender.User),
 			})
 		}
 		l.byName[u.sender.User] = u

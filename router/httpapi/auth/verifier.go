@@ -16,7 +16,7 @@ import (
 	"cordwood/router/access/scram"
 )
 
-// The prefixes that say how a password is stored. A password without a prefix is plain text.
+// The prefixes of the forms in which a password is stored. A password without a prefix is plain text.
 const (
 	prefixPlain  = "plain:"
 	prefixPBKDF2 = "pbkdf2_sha256:"
@@ -31,7 +31,7 @@ const (
 	keyBytes      = sha256.Size
 )
 
-// verifier checks a password against its stored form. The time does not depend on how much of the password is
+// verifier checks a password against its stored form. The time of a check does not show how much of the password is
 // right.
 type verifier interface {
 	matches(password string) bool
@@ -59,7 +59,7 @@ func parseVerifier(s string) (verifier, error) {
 	}
 }
 
-// plain is the digest of a plain password. Digests are compared so that the time does not reveal the length either.
+// plain is the digest of a plain password. Digests are compared, so that the time does not show the length either.
 type plain [sha256.Size]byte
 
 func (v plain) matches(password string) bool {
@@ -73,7 +73,7 @@ func (plain) slow() bool { return false }
 type derived struct {
 	iterations int
 	salt       []byte
-	key        []byte // compared with the derived key
+	key        []byte // the expected key
 }
 
 func parsePBKDF2(s string) (verifier, error) {
@@ -147,7 +147,7 @@ func (v scrammed) matches(password string) bool { return scram.Keys(v).Matches(p
 
 func (scrammed) slow() bool { return true }
 
-// scramKeys returns the keys by which a user signs in with SCRAM, if they follow from what is stored.
+// scramKeys returns the keys for signing in with SCRAM, if they can be derived from the stored form of the password.
 func scramKeys(v verifier) (scram.Keys, bool) {
 	switch v := v.(type) {
 	case scrammed:
@@ -158,8 +158,7 @@ func scramKeys(v verifier) (scram.Keys, bool) {
 	return scram.Keys{}, false
 }
 
-// mysqlNative never matches. Checking it against a password sent over HTTP would require storing something that an
-// attacker could replay.
+// mysqlNative never matches, because an attacker could replay this stored form.
 type mysqlNative struct{}
 
 func parseMySQL(s string) (verifier, error) {

@@ -46,7 +46,7 @@ type stamp struct {
 	size     int64
 }
 
-// read returns the stamp of the file that links lead to.
+// read returns the stamp of the file. It follows links.
 func (w *watcher) read() (s stamp) {
 	if info, err := os.Stat(w.path); err == nil {
 		s = stamp{info.ModTime(), info.Size()}
@@ -58,7 +58,7 @@ func (w *watcher) read() (s stamp) {
 func (w *watcher) run(ctx context.Context, changed func()) error {
 	name := filepath.Base(w.path)
 	var due <-chan time.Time
-	if w.read() != w.last { // since newWatcher was called
+	if w.read() != w.last { // it changed since newWatcher was called
 		due = time.After(settle)
 	}
 	for {

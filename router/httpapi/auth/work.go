@@ -8,15 +8,15 @@ import (
 	"cordwood/router/access"
 )
 
-// openWork has all work in progress. Work must end when its sender may no longer do it.
+// openWork has all work in progress. It ends work when the sender loses the right to it.
 type openWork struct {
 	mu  sync.Mutex // guards the fields below, and the needs and the end of each Work
 	all map[*Work]struct{}
 }
 
 // Work is something that the server does for a sender, such as a request, a tail or a connection. When the list of
-// users changes, all work is checked against the new list. It is ended if its sender was removed, has another
-// password, or lost a right that the work needs. Work implements access.Work.
+// users changes, all work is checked against the new list. Work ends if its sender was removed, has another password,
+// or lost a right that the work needs. Work implements access.Work.
 type Work struct {
 	p      *Provider
 	sender access.Sender
@@ -26,9 +26,9 @@ type Work struct {
 	lost  error // why it was ended
 }
 
-// Begin starts work for s, which Authenticate returned. When s may no longer do the work, end is called once with
-// an error that says why. It may be called at any time, even before Begin has returned, and must not block. If end
-// is nil, the work is never ended, and only Require checks the rights.
+// Begin starts work for s, which Authenticate returned. When s may no longer do the work, end is called once with the
+// reason. It may be called at any time, even before Begin has returned, and must not block. If end is nil, the work
+// is never ended, and only Require checks the rights.
 func (p *Provider) Begin(s access.Sender, end func(error)) access.Work {
 	w := &Work{p: p, sender: s, end: end}
 	if end != nil {
@@ -46,14 +46,14 @@ func (w *Work) Require(n access.Need) error {
 		return err // the user never had this right
 	}
 	if w.end == nil {
-		return w.p.users.Load().still(w.sender, n)
+		return w.p.users.Load().checkCurrent(w.sender, n)
 	}
 	w.p.work.mu.Lock()
 	defer w.p.work.mu.Unlock()
 	if w.lost != nil {
 		return w.lost
 	}
-	if err := w.p.users.Load().still(w.sender, n); err != nil {
+	if err := w.p.users.Load().checkCurrent(w.sender, n); err != nil {
 		return err
 	}
 	// Rights are the same for all objects, so one need for each privilege is enough.
@@ -63,7 +63,7 @@ func (w *Work) Require(n access.Need) error {
 	return nil
 }
 
-// End tells that the work has ended.
+// End must be called when the work has ended.
 func (w *Work) End() {
 	w.p.work.mu.Lock()
 	defer w.p.work.mu.Unlock()
@@ -76,9 +76,9 @@ func (p *Provider) recheck() {
 	p.work.mu.Lock()
 	users := p.users.Load()
 	for w := range p.work.all {
-		err := users.still(w.sender, access.Need{Privilege: access.SignedIn})
+		err := users.checkCurrent(w.sender, access.Need{Privilege: access.SignedIn})
 		for i := 0; err == nil && i < len(w.needs); i++ {
-			err = users.still(w.sender, w.needs[i])
+			err = users.checkCurrent(w.sender, w.needs[i])
 		}
 		if err != nil {
 			w.lost = err
@@ -87,7 +87,7 @@ func (p *Provider) recheck() {
 		}
 	}
 	p.work.mu.Unlock()
-	// The lock is not held here, because code that is ended may call End.
+	// The lock is not held here, because the functions end may call End.
 	for _, w := range ended {
 		w.end(w.lost)
 	}
@@ -96,8 +96,9 @@ func (p *Provider) recheck() {
 	}
 }
 
-// still returns an error if s, who signed in with an earlier list, may not do n according to this list.
-func (l *userList) still(s access.Sender, n access.Need) error {
+// checkCurrent returns an error if the current list of users does not allow n to s, who may have signed in with an
+// earlier list.
+func (l *userList) checkCurrent(s access.Sender, n access.Need) error {
 	u, found := l.byName[s.User]
 	switch {
 	case !found:
@@ -105,7 +106,7 @@ func (l *userList) still(s access.Sender, n access.Need) error {
 	case u.sender.Version != s.Version:
 		return refuse(errs.UserPasswordMismatch, "the password of "+shorten(s.User)+" was changed: sign in with the new one")
 	case !u.sender.May(n):
-		return errs.New(errs.AccessDenied, "the right %s was taken away from %s", n.Privilege, shorten(s.User))
+		return errs.New(errs.AccessDenied, "the right %s was withdrawn from %s", n.Privilege, shorten(s.User))
 	}
 	return nil
 }

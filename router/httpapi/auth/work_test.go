@@ -17,14 +17,14 @@ func TestWorkEndsWithItsUser(t *testing.T) {
 	for _, tt := range []struct {
 		what, after string
 		need        access.Privilege
-		code        errs.Code // 0: goes on
+		code        errs.Code // 0 if the work goes on
 		text        string
 	}{
 		{"nothing changes", "bob=1\nann=pw\n", access.Drop, 0, ""},
 		{"another user comes", "ann=pw\nbob=2\nzoe=3\n", access.Drop, 0, ""},
 		{"removed", "bob=1\n", access.SignedIn, errs.UserPasswordMismatch, "the user ann was removed"},
 		{"another password", "ann=new\n", access.SignedIn, errs.UserPasswordMismatch, "the password of ann was changed"},
-		{"may no longer read", "ann:wo=pw\n", access.Select, errs.AccessDenied, "the right select was taken away from ann"},
+		{"may no longer read", "ann:wo=pw\n", access.Select, errs.AccessDenied, "the right select was withdrawn from ann"},
 		{"may still read", "ann:ro=pw\n", access.Select, 0, ""},
 		{"may no longer write", "ann:ro=pw\n", access.Insert, errs.AccessDenied, "the right insert"},
 		{"may still write", "ann:wo=pw\n", access.Insert, 0, ""},
@@ -100,8 +100,8 @@ func TestWorkThatNeverWasAllowed(t *testing.T) {
 	}
 }
 
-// TestRememberedPasswordIsForgotten: when a password changes, the remembered check of the old one is no longer
-// used, and those of other users stay.
+// TestRememberedPasswordIsForgotten: when a password changes, the remembered check of the old password is no longer
+// used. Those of other users are.
 func TestRememberedPasswordIsForgotten(t *testing.T) {
 	old, other := hashBcrypt(t, "secret"), hashBcrypt(t, "other")
 	p := inline(t, "ann="+old+",bob="+other)
@@ -123,7 +123,7 @@ func TestRememberedPasswordIsForgotten(t *testing.T) {
 	}
 }
 
-// TestReloadUnderWork changes the list while work begins and ends, for the race detector.
+// TestReloadUnderWork changes the list while work starts and ends, for the race detector.
 func TestReloadUnderWork(t *testing.T) {
 	p := inline(t, "ann=pw,bob=1")
 	with, _ := parseFile("ann=pw\nbob=1\n")

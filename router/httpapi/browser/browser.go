@@ -1,5 +1,5 @@
 // Package browser decides whether to answer a request that a web browser may have sent. A page of another site must
-// not use a server that only its reader can reach, and must not read from it. There are two rules.
+// not send requests to a server that only its reader can reach, and must not read its answers. There are two rules.
 //
 // A page may only use a server of its own origin, or a server that allows the page's origin. Browsers mark requests
 // of pages with Origin and Sec-Fetch-Site, which pages cannot change.
@@ -27,7 +27,7 @@ import (
 
 // Config has the settings of Rules.
 type Config struct {
-	// Users says that requests need a user's password, which pages of other sites do not have. Then Host is not
+	// Users is set if requests need a user's password, which pages of other sites do not have. Then Host is not
 	// checked.
 	Users bool
 	// Hosts are the names by which clients may address the server, besides the machine's own name. See ParseHost. The
@@ -52,7 +52,7 @@ type Rules struct {
 func New(cfg Config) (*Rules, error) {
 	p := &Rules{users: cfg.Users, origins: map[string]bool{}, cross: http.NewCrossOriginProtection()}
 	if cfg.Hostname == "" {
-		cfg.Hostname, _ = os.Hostname() // if the machine has no name, none is allowed
+		cfg.Hostname, _ = os.Hostname() // if the machine has no name, no name is allowed
 	}
 	if name := strings.ToLower(strings.TrimSuffix(cfg.Hostname, ".")); name != "" {
 		short, _, _ := strings.Cut(name, ".")
@@ -79,7 +79,7 @@ func New(cfg Config) (*Rules, error) {
 }
 
 // Check returns an error of status 421 or 403 if the request must not be answered. client is the address of the
-// client. secure says that the request is known to have arrived over TLS.
+// client. secure is set if the request certainly arrived over TLS.
 func (p *Rules) Check(r *http.Request, client netip.Addr, secure bool) error {
 	if !p.users && (local(client) || marked(r)) && !p.knows(r.Host) {
 		name := clip(hostName(r.Host))
@@ -99,7 +99,7 @@ func (p *Rules) Check(r *http.Request, client netip.Addr, secure bool) error {
 	return nil
 }
 
-// Origins returns the origins whose pages may use the server, as browsers send them.
+// Origins returns the origins whose pages may use the server, in the form in which browsers send them.
 func (p *Rules) Origins() []string { return slices.Sorted(maps.Keys(p.origins)) }
 
 // foreign reports whether a page of another origin sent the request, and which origin that is.
@@ -113,7 +113,7 @@ func (p *Rules) foreign(r *http.Request, secure bool) (origin string, foreign bo
 	}
 	if origin == "" && (site == "cross-site" || site == "same-site") {
 		// Any site may link to this server. But images, scripts and other resources that a page of another site loads
-		// without an Origin would make the server work for nothing. Only requests that are marked as something other than
+		// without an Origin would only cost the server time. So only requests that are marked as something other than
 		// navigation are refused.
 		mode := r.Header.Get("Sec-Fetch-Mode")
 		if origin = "not named"; mode != "" && mode != "navigate" {
@@ -123,8 +123,8 @@ func (p *Rules) foreign(r *http.Request, secure bool) (origin string, foreign bo
 	return origin, p.cross.Check(r) != nil
 }
 
-// sameOrigin reports whether origin is the origin of the server named by host. The scheme is compared only if it is
-// known, because a server without TLS may be behind a proxy with TLS.
+// sameOrigin reports whether origin is the origin of a server with the name host. The scheme is compared only if it
+// is known, because a server without TLS may be behind a proxy with TLS.
 func sameOrigin(origin, host string, secure bool) bool {
 	u, err := url.Parse(origin)
 	if err != nil || u.Host == "" || secure && u.Scheme != "https" {

@@ -51,8 +51,8 @@ var marks = map[string]string{
 	"none":        "Sec-Fetch-Site: none",
 }
 
-// TestHost addresses a server by all kinds of names: with and without users, over loopback and not, from browsers
-// and other clients.
+// TestHost addresses a server by all kinds of names: with and without users, over loopback and other networks, from
+// browsers and other clients.
 func TestHost(t *testing.T) {
 	for header, known := range map[string]bool{
 		"": true, "localhost": true, "LocalHost:4000": true, "localhost.": true, "localhost.:4000": true,

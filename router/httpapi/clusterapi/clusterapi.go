@@ -10,10 +10,10 @@ import (
 
 // Cluster describes the cluster, and starts and cancels its operations.
 type Cluster interface {
-	// Status describes the cluster as the leader of its metadata group sees it. If the leader does not answer, it
-	// describes the cluster as this node sees it.
+	// Status returns the state of the cluster as the leader of its metadata group knows it. If the leader does not
+	// answer, it returns the state that this node knows.
 	Status(ctx context.Context) (*Status, error)
-	// Operations lists the stored operations, the newest first.
+	// Operations returns the stored operations, the newest first.
 	Operations(ctx context.Context) ([]Operation, error)
 	// Start starts an operation. If it is impossible, the error has code InvalidArguments.
 	Start(ctx context.Context, request *Request, user string) (*Answer, error)
@@ -32,8 +32,8 @@ type Status struct {
 	// work).
 	Health   string    `json:"health" yaml:"health"`
 	Problems []Problem `json:"problems" yaml:"problems"`
-	// FailureTolerance is how many more nodes may fail in the worst case, as far as is known. LimitedBy is the part
-	// that would fail first. FailureTolerance is negative if something does not work.
+	// FailureTolerance is the known number of further nodes that may fail in the worst case. LimitedBy is the part of
+	// the cluster that would fail first. FailureTolerance is negative if something does not work.
 	FailureTolerance int    `json:"failure_tolerance" yaml:"failure_tolerance"`
 	LimitedBy        string `json:"limited_by" yaml:"limited_by"`
 	// UnknownNodes have not reported to the leader of the metadata group, which was elected only recently. Their state
@@ -48,7 +48,7 @@ type Status struct {
 	Nodes           []Node      `json:"nodes" yaml:"nodes"`
 	Shards          []Shard     `json:"shards" yaml:"shards"`
 	Operations      []Operation `json:"operations" yaml:"operations"`
-	// RowsAside are rows that replicas cannot write to segments.
+	// RowsAside has the rows that replicas cannot write to segments.
 	RowsAside []RowsAside `json:"rows_aside" yaml:"rows_aside"`
 }
 
@@ -60,11 +60,11 @@ type RowsAside struct {
 	Shard uint32 `json:"shard" yaml:"shard"`
 	Node  string `json:"node" yaml:"node"`
 	Rows  int64  `json:"rows" yaml:"rows"`
-	// Bytes is how much memory the rows take.
+	// Bytes is the memory that the rows take.
 	Bytes int64 `json:"bytes" yaml:"bytes"`
-	// Reason is why the rows cannot be written.
+	// Reason is the reason why the rows cannot be written.
 	Reason string `json:"reason" yaml:"reason"`
-	// Since is when a row could not be written for the first time, if that is known.
+	// Since is when the first of the rows could not be written, if that is known.
 	Since  *time.Time `json:"since,omitempty" yaml:"since,omitempty"`
 	Advice string     `json:"advice" yaml:"advice"`
 }
@@ -114,8 +114,8 @@ type Shard struct {
 	// catching up, retiring (being removed), leader silent, under-replicated, no leader or unknown.
 	State string `json:"state" yaml:"state"`
 	Term  uint64 `json:"term" yaml:"term"`
-	// Index is the log index of the leader. Lag is how many log entries the slowest replica that answers has not
-	// applied.
+	// Index is the log index of the leader. Lag is the number of log entries that the slowest answering replica has
+	// not applied.
 	Index uint64 `json:"index" yaml:"index"`
 	Lag   uint64 `json:"lag" yaml:"lag"`
 	Bytes int64  `json:"bytes" yaml:"bytes"`
@@ -130,7 +130,7 @@ type Operation struct {
 	Subject string `json:"subject" yaml:"subject"`
 	Step    string `json:"step" yaml:"step"`
 	Attempt uint32 `json:"attempt" yaml:"attempt"`
-	// Reason says why the operation waits, how it ended, or why it failed and what to do.
+	// Reason is why the operation waits, how it ended, or why it failed and what to do.
 	Reason     string     `json:"reason" yaml:"reason"`
 	Shard      uint32     `json:"shard,omitempty" yaml:"shard,omitempty"`
 	Table      string     `json:"table,omitempty" yaml:"table,omitempty"`
@@ -179,26 +179,25 @@ type Request struct {
 	Plan bool `json:"plan,omitempty"`
 }
 
-// Answer is the answer to a request: the operation that was started or, for actions that are done at once, a
-// message.
+// Answer is the answer to a request: the operation that was started or, for actions that complete at once, a message.
 type Answer struct {
 	Operation *Operation `json:"operation,omitempty"`
 	Message   string     `json:"message,omitempty"`
-	// Confirm, if set, says that nothing was done yet. To do what Message says, send the request again with this text
-	// in its confirm.
+	// Confirm, if set, means that nothing was done yet. To carry out what Message describes, send the request again
+	// with this text in the field confirm.
 	Confirm string `json:"confirm,omitempty"`
 	// Removal, if set, is the requested plan. Nothing was done.
 	Removal *Removal `json:"removal,omitempty"`
 }
 
-// Removal is what shard-remove would do.
+// Removal describes what shard-remove would do.
 type Removal struct {
 	Shard uint32 `json:"shard" yaml:"shard"`
 	// Tables have rows on the shard or are written there. They are handed over, two at a time.
 	Tables []TableMove `json:"tables" yaml:"tables"`
-	// Bytes is the size of the data to copy, including what the tables have on other shards.
+	// Bytes is the size of the data to copy, including rows of the tables on other shards.
 	Bytes int64 `json:"bytes" yaml:"bytes"`
-	// Waits lists what the operation would have to wait for now.
+	// Waits lists the conditions that the operation would now have to wait for.
 	Waits []string `json:"waits" yaml:"waits"`
 }
 
@@ -210,12 +209,12 @@ type TableMove struct {
 	To    []uint32 `json:"to" yaml:"to"`
 }
 
-// Plan is what a rebalance would do, and what would remain uneven.
+// Plan describes what a rebalance would do, and what would remain uneven.
 type Plan struct {
 	Moves   []Move   `json:"moves" yaml:"moves"`
 	Blocked []string `json:"blocked" yaml:"blocked"`
 	Paused  bool     `json:"paused" yaml:"paused"`
-	// Nodes are the nodes that were considered. Even is the reason why nothing is moved for balance, if nothing is.
+	// Nodes are the nodes that were considered. If nothing is moved for balance, Even is the reason.
 	Nodes []Load `json:"nodes" yaml:"nodes"`
 	Even  string `json:"even" yaml:"even"`
 }

@@ -27,7 +27,7 @@ const (
 	maxTraceBytes = 2 << 20
 )
 
-// joinTables joins the rows for the same table.
+// joinTables returns one result for each table.
 func joinTables(out *pipeline.Output) []*tableResult {
 	var tables []*tableResult
 	for _, rows := range out.Tables {
@@ -143,7 +143,7 @@ func appendCell(out []byte, c *column.Col, row int) []byte {
 		return strconv.AppendUint(out, uint64(c.Int(row)), 10)
 	case t.IsFloat():
 		text, err := json.Marshal(c.Float(row))
-		if err != nil { // JSON has no NaN and no infinities
+		if err != nil { // JSON has no NaN or infinities
 			text = []byte("null")
 		}
 		return append(out, text...)
@@ -165,8 +165,8 @@ func appendJSONOrText(out []byte, text string) []byte {
 	return exchange.AppendJSONString(out, text)
 }
 
-// refusal returns the reason why ingestion would refuse all rows of the table: the table does not exist and must
-// not be created. It returns nil if ingestion would accept them.
+// refusal returns the reason why ingestion would refuse all rows of the table: the table does not exist and must not
+// be created. It returns nil if ingestion would accept the rows.
 func (h *Handler) refusal(d *request, table string, noCreate bool) error {
 	if !d.real || !noCreate {
 		return nil
@@ -191,7 +191,7 @@ func (h *Handler) refuseTables(d *request, tables []*tableResult) error {
 	return nil
 }
 
-// noCreate reports whether none of the table's rows permits creating the table.
+// noCreate reports whether no row permits the creation of the table.
 func (t *tableResult) noCreate() bool {
 	return !slices.ContainsFunc(t.parts, func(part *pipeline.TableRows) bool { return !part.NoCreate })
 }

@@ -56,9 +56,10 @@ import (
 )
 
 const (
-	// maxRecords is the most records of a dry run.
+	// maxRecords is the maximum number of records of a dry run.
 	maxRecords = 100
-	// maxTraced is how many records are described step by step: the first ones, unless trace_records names others.
+	// maxTraced is the maximum number of records that are described step by step: the first ones, unless
+	// trace_records lists others.
 	maxTraced = 10
 	// maxTime limits how long the pipelines of a dry run may work.
 	maxTime = 10 * time.Second
@@ -69,7 +70,7 @@ const (
 // request is a request for a dry run.
 type request struct {
 	name        string             // name of a stored or built-in pipeline; "" if the request contains the pipeline
-	pipeline    *pipeline.Pipeline // nil: svc_identity
+	pipeline    *pipeline.Pipeline // nil means svc_identity
 	data        []byte
 	kind        native.Kind
 	options     pipeline.Request
@@ -78,7 +79,7 @@ type request struct {
 	wanted      []int // the records whose steps are described; nil means the first ones
 	traced      []pipeline.RecordTrace
 	skipReasons []pipeline.Reason
-	warnings    []string // headers without effect, and values that are stored in another form
+	warnings    []string // about headers without effect, and about values that are stored in another form
 }
 
 // Config has the settings of a Handler. All fields are required, except Time.
@@ -170,7 +171,7 @@ func (h *Handler) answer(x *exchange.Exchange, r *http.Request) ([]byte, *reques
 	return appendTables(nil, tables, nil), d, nil
 }
 
-// output frees the memory of a run's output.
+// output has a run's output and the function that frees its memory.
 type output struct{ release func() }
 
 // run runs the records.
@@ -191,7 +192,7 @@ func (h *Handler) run(r *http.Request, d *request) (*output, []*tableResult, err
 		q.WholeRecords = !q.SkipError
 		q.SkipError = true
 		q.Trace = func(t pipeline.RecordTrace) { d.traced = append(d.traced, t) }
-		q.TraceSteps, q.TraceBytes = d.tells, maxTraceBytes
+		q.TraceSteps, q.TraceBytes = d.describes, maxTraceBytes
 	}
 	runner, err := ingest.Runner(d.pipeline, &q, h.cfg.Compiled.Lookup(r.Context()))
 	if err != nil {
@@ -224,7 +225,7 @@ func (h *Handler) run(r *http.Request, d *request) (*output, []*tableResult, err
 	return &output{runner.Release}, joinTables(out), nil
 }
 
-// countedRunner refuses more records than a dry run takes.
+// countedRunner is a runner that refuses more than maxRecords records.
 type countedRunner struct {
 	pipeline.Runner
 	records int

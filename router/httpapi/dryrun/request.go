@@ -73,7 +73,7 @@ func (h *Handler) readRequest(r *http.Request, query params.Values, body []byte)
 	return d, h.setTarget(d, named.database, named.table)
 }
 
-// names has the names in a request's headers, query string or form.
+// names has the names of the pipeline and the table in a request's headers, query string or form.
 type names struct {
 	contentType, database, table string
 	source                       *string // the text of a pipeline; nil if the request names one
@@ -128,8 +128,8 @@ func tracedRecords(text string) (list []int, err error) {
 	return list, nil
 }
 
-// tells reports whether the steps of a record are described.
-func (d *request) tells(index int) bool {
+// describes reports whether the steps of a record are described.
+func (d *request) describes(index int) bool {
 	if d.wanted != nil {
 		return slices.Contains(d.wanted, index)
 	}
@@ -173,15 +173,15 @@ var formKeys = []string{
 	"pipeline", "pipeline_name", "pipeline_version", "data_type", "data", "table", "db", "trace", "trace_records",
 }
 
-// readForm returns the JSON form of the request, or nil if the body is data. named says that the pipeline is named
-// outside the body. Then data may look like a form.
+// readForm returns the JSON form of the request, or nil if the body is data. named is set if the pipeline is given
+// outside the body. Then the body is data even if it looks like a form.
 func readForm(contentType string, body []byte, named bool) (*Form, error) {
 	if kind, err := native.KindOf(contentType); err != nil || kind != native.JSON {
 		return nil, nil
 	}
 	form, keys := &Form{}, map[string]json.RawMessage{}
 	if err := json.Unmarshal(body, form); err != nil || json.Unmarshal(body, &keys) != nil {
-		// If this condition does not hold, the body has records, and the pipeline is missing.
+		// Otherwise the body has records, and the pipeline is missing.
 		if !named && bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) && bytes.Contains(body, []byte(`"pipeline`)) {
 			return nil, errs.New(errs.InvalidArguments, "the body of a dry run cannot be read: %s", words.JSONFault(err))
 		}
@@ -199,7 +199,7 @@ func readForm(contentType string, body []byte, named bool) (*Form, error) {
 	case named:
 		return nil, nil // the body is a record with fields of these names
 	}
-	return nil, errs.New(errs.InvalidArguments, "the body has the unknown key %q%s; a dry run takes %s", key,
+	return nil, errs.New(errs.InvalidArguments, "the body has the unknown key %q%s; a dry run has the keys %s", key,
 		nearest.DidYouMean(", ", key, formKeys), strings.Join(formKeys, ", "))
 }
 
@@ -260,7 +260,7 @@ func (h *Handler) setTarget(d *request, database, table string) error {
 	return ingest.Writable(h.cfg.Catalog, database)
 }
 
-// noTables is an empty catalog, for a dry run that names no table.
+// noTables is an empty catalog, for a dry run without a table.
 type noTables struct{}
 
 func (noTables) Table(string, string) (*schema.Table, bool) { return nil, false }

@@ -52,7 +52,7 @@ func completeTraces(d *request) []pipeline.RecordTrace {
 	return traces
 }
 
-// appendDifference appends the table's database and options, and how it differs from the existing table.
+// appendDifference appends the table's database and options, and its differences from the existing table.
 func (h *Handler) appendDifference(out []byte, d *request, t *tableResult) []byte {
 	options := t.parts[0].Options
 	out = exchange.AppendJSONString(append(out, `,"database":`...), t.parts[0].Database)

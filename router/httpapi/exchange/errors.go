@@ -35,8 +35,8 @@ const (
 const maxHeaderText = 1024
 
 // WriteError answers a request with err. All errors have the same form: JSON with code, text and time, and the same
-// data in headers. Details of internal errors go only to the log. If the answer has already begun, WriteError only
-// logs.
+// data in headers. Details of internal errors go only to the log. If a part of the answer has already been sent,
+// WriteError only logs.
 func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	x := Of(r)
 	err = x.lostRight(err)
@@ -47,7 +47,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 			int(e.Code), "error", err)
 	}
 	if x.Status != 0 {
-		x.log.WarnContext(r.Context(), "answer broken off", "method", r.Method, "path", r.URL.Path, "remote",
+		x.log.WarnContext(r.Context(), "answer aborted", "method", r.Method, "path", r.URL.Path, "remote",
 			x.Client, "error", err)
 		return
 	}
@@ -98,9 +98,9 @@ func setHeaders(h http.Header, e *errs.Error, msg string) {
 	h.Set(HeaderErrMsg, HeaderText(msg))
 }
 
-// TellPassing sets headers before an answer whose body says that records may be stored later: when the client
-// should retry and, if the whole request was refused, why.
-func TellPassing(w http.ResponseWriter, r *http.Request, err error, whole bool) {
+// SetRetryHeaders sets headers before an answer whose body reports that records may be stored later: when the client
+// should retry and, if the whole request was refused, the error.
+func SetRetryHeaders(w http.ResponseWriter, r *http.Request, err error, whole bool) {
 	x, e := Of(r), errs.From(err)
 	w.Header().Set("Retry-After", strconv.Itoa(retrySeconds(e.RetryAfter)))
 	if whole {
@@ -116,7 +116,7 @@ type detailed interface {
 	AppendDetail(out []byte) []byte
 }
 
-// located is an error that refers to a part of the client's text.
+// located is an error with the position of a part of the client's text.
 type located interface {
 	error
 	// Part returns the position and length of the part, in bytes.
@@ -161,8 +161,8 @@ type Refusal struct {
 	Text string
 }
 
-// Passing reports whether the same request may succeed later, because the server is busy, a rate limit was reached,
-// or a part of the cluster cannot be reached.
+// Passing is true if the same request may succeed later: the server is busy, a rate limit was reached, or a part of
+// the cluster cannot be reached.
 func (f *Refusal) Passing() bool {
 	return f.Status == http.StatusTooManyRequests || f.Status >= 500 || f.Status == http.StatusRequestTimeout
 }
@@ -202,7 +202,7 @@ func HeaderText(text string) string {
 }
 
 // retrySeconds returns the time to wait before a retry, 1 to 30 s. It varies at random by up to a quarter, so that
-// clients that were refused together do not retry together.
+// clients that were refused at the same time do not retry at the same time.
 func retrySeconds(d time.Duration) int {
 	secs := min(max(d.Seconds(), 1), 30)
 	return int(math.Ceil(secs * (0.75 + rand.Float64()/2)))

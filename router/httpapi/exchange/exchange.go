@@ -1,10 +1,10 @@
-// Package exchange represents one HTTP request and its answer for handlers: its sender, its deadline, what the log
-// of changes says about it, and the common form of answers and errors (errors.go).
+// Package exchange represents one HTTP request and its answer for handlers: its sender, its deadline, its details for
+// the log of changes, and the common form of answers and errors (errors.go).
 //
-// The server creates an Exchange when a request arrives (Begin), and handlers get it by Of. If a request is ended
-// because its user lost a right, the answer says so (follow.go).
+// The server creates an Exchange when a request arrives (Begin), and handlers get it by Of. If a request ends because
+// its user lost a right, the answer reports it (follow.go).
 //
-// An Exchange belongs to the goroutine of its request. Only the end of a follower may come from another goroutine.
+// An Exchange belongs to the goroutine of its request. Only a follower may be ended by another goroutine.
 package exchange
 
 import (
@@ -33,7 +33,7 @@ type Exchange struct {
 	Answered func(status int, took time.Duration)
 	// Deadline is the time limit of the request; zero if there is none.
 	Deadline time.Time
-	// PlainTimeout says that a timeout is answered without a body.
+	// PlainTimeout is set if a timeout is answered without a body.
 	PlainTimeout bool
 	// Refuse answers errors in the format of another protocol; nil means our own format.
 	Refuse func(w http.ResponseWriter, r *http.Request, why *Refusal)
@@ -43,11 +43,11 @@ type Exchange struct {
 	Need access.Need
 	// Statement and Message are additional details for the log of changes.
 	Statement, Message string
-	// Unchanged says that nothing was done or refused, because the sender was asked to confirm.
+	// Unchanged is set if nothing was done or refused, because the sender was asked to confirm.
 	Unchanged bool
 	// Failed is the error in the answer; nil if there is none.
 	Failed error
-	// ExactRetry says that Retry-After is exactly the error's value, without random variation.
+	// ExactRetry is set if Retry-After is exactly the error's value, without random variation.
 	ExactRetry bool
 	// NodeNames replaces the ids of nodes by their names; nil means that they are not replaced.
 	NodeNames func(string) string
@@ -58,10 +58,10 @@ type Exchange struct {
 	Status int
 	// Bytes counts the bytes of the answer.
 	Bytes int64
-	// Broken says that the answer is incomplete.
+	// Broken is set if the answer is incomplete.
 	Broken bool
 
-	follower *follower // nil: nothing ends the request
+	follower *follower // nil if nothing ends the request
 }
 
 type exchangeKey struct{}
@@ -140,7 +140,7 @@ func (x *Exchange) TimedOut() bool {
 	return !x.Deadline.IsZero() && !time.Now().Before(x.Deadline)
 }
 
-// WriteHeader implements http.ResponseWriter and notes the status.
+// WriteHeader implements http.ResponseWriter and records the status.
 func (x *Exchange) WriteHeader(status int) {
 	if x.Status == 0 && status >= 200 {
 		x.Status = status
@@ -148,7 +148,7 @@ func (x *Exchange) WriteHeader(status int) {
 	x.ResponseWriter.WriteHeader(status)
 }
 
-// Write implements http.ResponseWriter and notes the size.
+// Write implements http.ResponseWriter and counts the bytes.
 func (x *Exchange) Write(p []byte) (int, error) {
 	if x.Status == 0 {
 		x.Status = http.StatusOK
@@ -161,7 +161,7 @@ func (x *Exchange) Write(p []byte) (int, error) {
 // Flush sends everything written so far.
 func (x *Exchange) Flush() { _ = http.NewResponseController(x.ResponseWriter).Flush() }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the wrapped writer, for http.ResponseController.
 func (x *Exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
 var _ slog.LogValuer = (*Exchange)(nil)

@@ -19,14 +19,14 @@ type follower struct {
 	work   access.Work
 	cancel context.CancelCauseFunc
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	rc   *http.ResponseController
 	lost error // why the request was ended
 	over bool
 }
 
 // Follow cancels the context of the returned request when its user may no longer send it. begin starts work for a
-// sender (see httpapi.Authenticator). From now on the caller of x uses the current list of users. The handler's
+// sender (see httpapi.Authenticator). From then on, the caller of x uses the current list of users. The handler's
 // caller must call stop when the handler has returned.
 //
 // If asksAgain is set, the handler checks the rights itself before its last step, and its context is not cancelled.
@@ -61,7 +61,7 @@ func (f *follower) end(why error) {
 	_ = f.rc.SetWriteDeadline(time.Now().Add(lostWait))
 }
 
-// finish tells that the handler has returned. The connection may then serve another request.
+// finish must be called when the handler has returned. The connection may then serve another request.
 func (f *follower) finish() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -81,8 +81,8 @@ func (f *follower) reason() error {
 	return f.lost
 }
 
-// lostRight replaces an error that was caused by the end of the request with the reason for that end, and gives the
-// client time to read it.
+// lostRight replaces an error by the reason for ending the request, if the ended request caused the error. It gives
+// the client time to read the reason.
 func (x *Exchange) lostRight(err error) error {
 	lost := x.follower.reason()
 	if lost == nil || errs.ReasonOf(err) == errs.OutcomeUnknown ||

@@ -16,7 +16,7 @@ func WriteJSON(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)+len(end)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the client may be gone, and nobody else needs the error
+	_, _ = w.Write(body) // the client may be gone, and nothing else needs the error
 	_, _ = w.Write(end)
 }
 

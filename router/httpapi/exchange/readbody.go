@@ -11,7 +11,7 @@ import (
 	"cordwood/proto/words"
 )
 
-// ReadBody reads the body of a small request. what names the body in errors. A body of more than limit bytes is
+// ReadBody reads the body of a small request. what describes the body in errors. A body of more than limit bytes is
 // refused with status 413.
 func ReadBody(w http.ResponseWriter, r *http.Request, limit int64, what string) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))

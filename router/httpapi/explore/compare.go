@@ -39,7 +39,7 @@ func (h *Handler) Compare() http.HandlerFunc {
 			return nil, err
 		}
 		out, err := compare.Compare(ctx, a, b, h.fields, compare.Request{
-			Rest: req.Rest, Fields: req.Fields, Top: or(req.Top, 20), Exact: req.A.Exact, Budget: limit,
+			Rest: req.Rest, Fields: req.Fields, Top: numberOr(req.Top, 20), Exact: req.A.Exact, Budget: limit,
 		})
 		if err != nil {
 			return nil, err

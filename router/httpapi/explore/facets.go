@@ -33,7 +33,7 @@ func (h *Handler) Facets() http.HandlerFunc {
 			return nil, err
 		}
 		a, err := facets.Count(ctx, s, h.fields, facets.Request{
-			Fields: req.Fields, Top: or(req.Top, 10), Exclude: req.Own == "exclude", Exact: req.Exact, Budget: limit,
+			Fields: req.Fields, Top: numberOr(req.Top, 10), Exclude: req.Own == "exclude", Exact: req.Exact, Budget: limit,
 		})
 		if err != nil {
 			return nil, err
@@ -66,7 +66,7 @@ func (h *Handler) Values() http.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		list, whole, err := facets.Values(ctx, s, req.Field, req.Prefix, or(req.Limit, 20))
+		list, whole, err := facets.Values(ctx, s, req.Field, req.Prefix, numberOr(req.Limit, 20))
 		if err != nil {
 			return nil, err
 		}

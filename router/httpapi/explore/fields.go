@@ -75,7 +75,7 @@ func (h *Handler) Compile() http.HandlerFunc {
 	})
 }
 
-// planned matches what EXPLAIN says about a table: the number of segments to read, the number of all segments, and
+// planned matches the line of EXPLAIN about a table: the number of segments to read, the number of all segments, and
 // the rows in memory.
 var planned = regexp.MustCompile(`(\d+) of (\d+) segments; (?:(\d+) of (\d+) rows in memory)?`)
 

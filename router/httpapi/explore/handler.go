@@ -51,18 +51,18 @@ func New(cfg Config) (*Handler, error) {
 		cfg.Now = time.Now
 	}
 	extents := budget.NewExtents(cfg.Source.Extents, cfg.Now)
-	cfg.Source = remembering{cfg.Source, extents}
+	cfg.Source = cachedExtents{cfg.Source, extents}
 	return &Handler{cfg: cfg, fields: fields.New(cfg.Now)}, nil
 }
 
-// remembering is a source that caches the sizes of tables for a short time.
-type remembering struct {
+// cachedExtents is a source that caches the extents of tables for a short time.
+type cachedExtents struct {
 	scope.Source
 	extents *budget.Extents
 }
 
 // Extents implements scope.Source.
-func (r remembering) Extents(ctx context.Context, tables []*schema.Table) (map[uint64]*query.Extent, error) {
+func (r cachedExtents) Extents(ctx context.Context, tables []*schema.Table) (map[uint64]*query.Extent, error) {
 	return r.extents.Of(ctx, tables)
 }
 
@@ -126,8 +126,8 @@ func (c *call) scope(ctx context.Context, req scope.Request) (*scope.Scope, erro
 	return scope.Resolve(ctx, c.h.cfg.Source, req, c.now, c.timeout)
 }
 
-// counting resolves the scope of a request that counts rows. It also returns how long the count may take before a
-// sample is used.
+// counting resolves the scope of a request that counts rows. It also returns how long an exact count may take before
+// a sample is used.
 func (c *call) counting(ctx context.Context, req scope.Request) (*scope.Scope, time.Duration, error) {
 	s, err := c.scope(ctx, req)
 	if err != nil {

@@ -18,9 +18,9 @@ type Head struct {
 	// Where is the SQL condition of the search.
 	Where string `json:"where"`
 	Took  int64  `json:"took_ms"`
-	// Read is the estimated amount of data in the range, from the bounds of the files.
+	// Read is the estimated amount of data in the range, from the first and last times in the files.
 	Read *budget.Read `json:"read,omitempty"`
-	// Exact says that no number was estimated from a sample.
+	// Exact is true if no number was estimated from a sample.
 	Exact   bool     `json:"exact"`
 	Sample  *Sample  `json:"sample,omitempty"`
 	Partial *Partial `json:"partial,omitempty"`
@@ -32,13 +32,13 @@ type Range struct {
 	To   string  `json:"to"`
 }
 
-// Sample says how many rows were sampled, of how many.
+// Sample has the number of sampled rows, and the number of all rows.
 type Sample struct {
 	Rows int64 `json:"rows"`
 	Of   int64 `json:"of"`
 }
 
-// Partial is what is missing if a partial answer was allowed.
+// Partial lists what is missing if a partial answer was allowed.
 type Partial struct {
 	Segments []string `json:"segments,omitempty"`
 	Shards   []string `json:"shards,omitempty"`
@@ -81,15 +81,16 @@ func (c *call) headWithRead(ctx context.Context, s *scope.Scope) (Head, error) {
 	return h, nil
 }
 
-// headOfCounts is headWithRead for counts. If of is 0, the counts are exact. Otherwise they were estimated from a
-// sample of rows.
+// headOfCounts is like headWithRead, for counts. If of is 0, the counts are exact. Otherwise they were estimated from
+// a sample of the given number of rows, out of of rows.
 func (c *call) headOfCounts(ctx context.Context, s *scope.Scope, rows, of int64) (Head, error) {
 	h, err := c.headWithRead(ctx, s)
 	h.noteSample(rows, of)
 	return h, err
 }
 
-// noteSample notes that counts were estimated from a sample of rows. If of is 0, they are exact.
+// noteSample records that counts were estimated from a sample of the given number of rows, out of of rows. If of is
+// 0, the counts are exact.
 func (h *Head) noteSample(rows, of int64) {
 	if of > 0 {
 		h.Exact, h.Sample = false, &Sample{Rows: rows, Of: of}

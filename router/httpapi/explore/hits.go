@@ -23,8 +23,8 @@ type HitsAnswer struct {
 	*hits.Answer
 }
 
-// or returns the number in a request, or the default.
-func or(n *int, usual int) int {
+// numberOr returns the number in a request, or the default.
+func numberOr(n *int, usual int) int {
 	if n != nil {
 		return *n
 	}
@@ -39,7 +39,7 @@ func (h *Handler) Hits() http.HandlerFunc {
 			return nil, err
 		}
 		q := hits.Request{
-			Buckets: or(req.Buckets, 120), Step: req.Step, Top: or(req.Top, 8), Zone: req.TZ, Exact: req.Exact, Budget: limit,
+			Buckets: numberOr(req.Buckets, 120), Step: req.Step, Top: numberOr(req.Top, 8), Zone: req.TZ, Exact: req.Exact, Budget: limit,
 		}
 		if req.By != nil {
 			q.By = *req.By

@@ -29,7 +29,7 @@ func (h *Handler) Patterns() http.HandlerFunc {
 			return nil, err
 		}
 		a, err := patterns.Find(ctx, s, patterns.Request{
-			Field: req.Field, Limit: or(req.Limit, 50), Before: req.Before == nil || *req.Before, Exact: req.Exact,
+			Field: req.Field, Limit: numberOr(req.Limit, 50), Before: req.Before == nil || *req.Before, Exact: req.Exact,
 			Budget: limit,
 		})
 		if err != nil {

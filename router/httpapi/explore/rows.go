@@ -24,7 +24,7 @@ type RowsAnswer struct {
 	Head
 	Columns []rows.Column `json:"columns"`
 	Rows    []*rows.Row   `json:"rows"`
-	// Next is the cursor of the next page; null: this is the last page.
+	// Next is the cursor of the next page; null on the last page.
 	Next *string `json:"next"`
 }
 
@@ -59,7 +59,7 @@ func (h *Handler) Rows() http.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		a := RowsAnswer{Head: head, Columns: columns, Rows: some(page.Rows)}
+		a := RowsAnswer{Head: head, Columns: columns, Rows: notNil(page.Rows)}
 		if page.Next != "" {
 			a.Next = &page.Next
 		}
@@ -67,8 +67,8 @@ func (h *Handler) Rows() http.HandlerFunc {
 	})
 }
 
-// some returns a non-nil list, so that JSON has an empty list and not null.
-func some(list []*rows.Row) []*rows.Row {
+// notNil returns a list that is not nil, so that JSON has an empty list and not null.
+func notNil(list []*rows.Row) []*rows.Row {
 	if list == nil {
 		return []*rows.Row{}
 	}
@@ -195,7 +195,7 @@ func (h *Handler) Context() http.HandlerFunc {
 			return nil, err
 		}
 		return ContextAnswer{
-			Head: c.head(s), Columns: rows.Columns(s), Before: some(a.Before), Row: a.Row, After: some(a.After), Same: a.Same,
+			Head: c.head(s), Columns: rows.Columns(s), Before: notNil(a.Before), Row: a.Row, After: notNil(a.After), Same: a.Same,
 			Cursors: a.Cursors,
 		}, nil
 	})

@@ -56,7 +56,7 @@ func answerBulk(w http.ResponseWriter, r *http.Request, operations []operation) 
 		}
 	}
 	if rejected > 0 {
-		exchange.TellPassing(w, r, passing, rejected == len(operations))
+		exchange.SetRetryHeaders(w, r, passing, rejected == len(operations))
 	}
 	if rejected > 0 && rejected == len(operations) {
 		writeRefused(w, r, operations, appendError(nil, typeRejected, operations[0].fault.reason))
@@ -310,7 +310,7 @@ func writeRefused(w http.ResponseWriter, r *http.Request, operations []operation
 func answerDocument(w http.ResponseWriter, r *http.Request, operations []operation) {
 	o := &operations[0]
 	if o.status == http.StatusTooManyRequests {
-		exchange.TellPassing(w, r, o.fault.err, true)
+		exchange.SetRetryHeaders(w, r, o.fault.err, true)
 	}
 	if o.fault == nil {
 		write(w, r, http.StatusCreated, o.appendResult(nil, true, newNames()))
