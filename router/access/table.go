@@ -10,7 +10,7 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// Row says what one kind of action needs.
+// Row describes what one kind of action needs.
 type Row struct {
 	Privilege Privilege
 	// Action is the action's name in messages and in the log of changes.

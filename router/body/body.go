@@ -28,7 +28,7 @@ import (
 // its end.
 const Pad = 16
 
-// Policy says what happens to a request if the budget is exhausted.
+// Policy decides what happens to a request if the budget is exhausted.
 type Policy uint8
 
 const (
@@ -44,7 +44,7 @@ type Config struct {
 	MaxBytes int64
 	// MaxInFlight is the maximum size of all bodies that are not released yet; 0 means no limit.
 	MaxInFlight int64
-	// Policy says what happens when MaxInFlight is reached.
+	// Policy decides what happens when MaxInFlight is reached.
 	Policy Policy
 	// MaxWait is the total time that a request waits under policy Wait; 0 means 10 seconds.
 	MaxWait time.Duration
@@ -163,7 +163,7 @@ func (r *Reader) Open(req *http.Request) (*Body, error) {
 			!errors.Is(err, errSlow) {
 			r.refused.WithLabelValues("broken").Inc()
 			return nil, errs.Wrap(errs.InvalidArguments, res.cut,
-				"reading the request body: it broke off after %d bytes, before its end; nothing was stored", n)
+				"reading the request body: the connection failed after %d bytes; nothing was stored", n)
 		}
 		return nil, r.explain(ctx, err)
 	}

@@ -41,7 +41,7 @@ var (
 // memory and receives almost nothing is refused then. Bodies that are being read get memory before new ones. If all
 // bodies that hold memory wait for more, the youngest is refused, so that the oldest always makes progress.
 type budget struct {
-	size int64 // 0: unlimited
+	size int64 // 0 means unlimited
 	used atomic.Int64
 
 	// mu guards the following fields, the fields of reservations that say so, and, if there is a limit, changes of

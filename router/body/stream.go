@@ -19,7 +19,7 @@ type Stream struct {
 	control *http.ResponseController
 	limits  bool // whether the connection has deadlines
 	src     *source
-	dec     *decoder // nil: the body is not compressed
+	dec     *decoder // nil if the body is not compressed
 	fresh   int      // bytes since the deadline moved
 
 	mu      sync.Mutex // guards the fields below
@@ -99,7 +99,7 @@ func (s *Stream) explain(err error) error {
 		return errSlowPace()
 	case errors.As(err, &transport):
 		s.reader.refused.WithLabelValues("broken").Inc()
-		return errs.Wrap(errs.InvalidArguments, transport.err, "reading the request body: it broke off before its end")
+		return errs.Wrap(errs.InvalidArguments, transport.err, "reading the request body: the connection failed before its end")
 	}
 	s.reader.refused.WithLabelValues("corrupt").Inc()
 	return errs.Wrap(errs.InvalidArguments, err, "decompressing the request body: it is corrupt or truncated")

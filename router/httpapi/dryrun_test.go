@@ -482,7 +482,7 @@ func TestDryRunShowsIndexes(t *testing.T) {
 func TestDryRunBodyKeys(t *testing.T) {
 	f := newPipelineFixture(t)
 	for _, tt := range []struct{ body, want string }{
-		{`{"pipelin":"version: 2","data":"{}"}`, `unknown key \"pipelin\", did you mean \"pipeline\"?; a dry run has the keys`},
+		{`{"pipelin":"version: 2","data":"{}"}`, `unknown key \"pipelin\", did you mean \"pipeline\"?; a dry run has`},
 		{`{"pipeline_name":"svc_identity","daat":"{}"}`, `unknown key \"daat\", did you mean \"data\"?`},
 		{`{"pipeline":5,"data":"{}"}`, `cannot be read: pipeline is a JSON number, and a string is needed`},
 		{`{"pipeline":"version: 2",`, `cannot be read: it is not valid JSON at byte 25: unexpected end`},

@@ -186,7 +186,7 @@ func TestSchemasOfStructs(t *testing.T) {
 			t.Errorf("%s: described members %v, the struct has %v", name, got, names)
 		}
 		if name == "DryRunForm" {
-			continue // other rules say which of its members are required
+			continue // other rules decide which of its members are required
 		}
 		slices.Sort(always)
 		if required := slices.Sorted(slices.Values(schema.Value.Required)); !slices.Equal(required, always) {
@@ -212,7 +212,7 @@ func TestDocumentNeedsUser(t *testing.T) {
 	}
 }
 
-// TestLiteralPaths: words of the API are not treated as names of pipelines, whatever the method is.
+// TestLiteralPaths: with every method, words of the API are not treated as names of pipelines.
 func TestLiteralPaths(t *testing.T) {
 	f := newWhole(t)
 	for _, path := range []string{"/v1/pipelines/_dryrun", "/v1/events/pipelines/dryrun"} {

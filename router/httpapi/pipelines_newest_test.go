@@ -10,7 +10,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// A version is stored only if the version that its author has seen is the newest.
+// A version is stored only if the author's base version is the newest.
 func TestStoreOnCondition(t *testing.T) {
 	f := newPipelineFixture(t)
 	const text = "processors:\n  - date: {field: t}\n"

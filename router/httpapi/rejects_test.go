@@ -233,8 +233,8 @@ func TestRejectsRefused(t *testing.T) {
 	}
 }
 
-// TestRejectsModel sends random bodies and checks that every failed record is kept with its own text
-// and number, whatever other records and bytes are between them.
+// TestRejectsModel sends random bodies and checks that every failed record is kept with its own text and number,
+// regardless of the records and bytes between them.
 func TestRejectsModel(t *testing.T) {
 	f := newPipelineFixture(t)
 	f.put(t, "edge", minimal)

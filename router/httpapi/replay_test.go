@@ -17,8 +17,8 @@ import (
 	"cordwood/router/replay"
 )
 
-// replayServer stores rejects like a server: it notes the records that it has stored, recognises keys, and fails
-// if a test requests it.
+// replayServer stores rejects like a server: it notes the records that it has stored, recognises keys, and fails when
+// a test wants it to.
 type replayServer struct {
 	t       *testing.T
 	mu      sync.Mutex
@@ -27,7 +27,7 @@ type replayServer struct {
 	keys    map[string]string
 	stored  []string // records, once for each time that they were stored
 	posts   []string
-	// kill reports whether the command is killed after the records of this request are stored and before they are
+	// kill reports whether to kill the command after the records of this request are stored and before they are
 	// noted.
 	kill func(post int) bool
 	// sent is called for every request.
@@ -103,7 +103,7 @@ func (s *replayServer) ingest(t *testing.T, w http.ResponseWriter, r *http.Reque
 		}
 	}
 	if killed {
-		w.WriteHeader(http.StatusBadRequest) // has the same effect as killing the command
+		w.WriteHeader(http.StatusBadRequest) // it has the same effect as killing the command
 		return
 	}
 	fmt.Fprintf(w, `{"output":[{"affectedrows":%d}],"skipped":{"count":%d,"reasons":[{"index":0,"error":"bad"}]}}`,
@@ -154,7 +154,7 @@ func TestReplay(t *testing.T) {
 const replayRecords = 400
 
 // TestReplayAfterAKill repeats a replay that was killed after it had stored records and before it noted them. The
-// same requests use the same keys, even if other records failed before, and with --since.
+// same requests use the same keys, even after other records failed, and also with --since.
 func TestReplayAfterAKill(t *testing.T) {
 	var rejects []string
 	for i := range 3000 {
@@ -174,7 +174,7 @@ func TestReplayAfterAKill(t *testing.T) {
 		}
 		s.posts = s.posts[:0]
 		if kills > 20 {
-			s.kill = nil // records that fail are sent in each run, and each run would be killed
+			s.kill = nil // records that fail are sent in each run, so each run would be killed
 		}
 	}
 	if len(s.stored) != 2940 || kills < 10 {
@@ -182,9 +182,9 @@ func TestReplayAfterAKill(t *testing.T) {
 	}
 }
 
-// TestReplayKeys: each record has one key, and each key belongs to one record, whichever rejects were added since
-// an earlier run, and whichever the runs skip. The runs do not see what other runs stored, as if all ran at the
-// same time or were killed.
+// TestReplayKeys: each record has one key, and each key belongs to one record, regardless of rejects that were added
+// since an earlier run, and of rejects that the runs skip. A run does not see the records that other runs stored, as
+// if all ran at the same time or were killed.
 func TestReplayKeys(t *testing.T) {
 	row := func(i int) string {
 		return reject(fmt.Sprintf("2024-07-04T08:%02d:%02dZ", i/60, i%60), fmt.Sprint("t", i%2), "json",
@@ -237,7 +237,7 @@ func TestReplayKeys(t *testing.T) {
 	}
 }
 
-// TestReplayLooksAgain: records that another run noted after this run began are not sent.
+// TestReplayLooksAgain: records that another run noted after this run started are not sent.
 func TestReplayLooksAgain(t *testing.T) {
 	var rejects []string
 	for i := range 2 * replayRecords {

@@ -51,8 +51,8 @@ func TestReplayedAreNoted(t *testing.T) {
 	}
 }
 
-// TestReplayedWhole: if a replayed record becomes several rows and one of them fails, the record is not stored at
-// all, even if it is not to be kept again.
+// TestReplayedWhole: if a replayed record becomes several rows and one of them fails, no row of the record is stored,
+// even if the record is not kept again.
 func TestReplayedWhole(t *testing.T) {
 	f := newPipelineFixture(t)
 	const source = "processors: [{vrl: {source: '.rows'}}]\ntransform: [{field: n, type: int8}]\n"
@@ -72,8 +72,8 @@ func TestReplayedWhole(t *testing.T) {
 	}
 }
 
-// TestReplayedRefused: a request with wrong ids stores nothing, and neither does the request of a user who may
-// only ingest.
+// TestReplayedRefused: a request with wrong ids stores nothing. The request of a user who may only ingest does not
+// either.
 func TestReplayedRefused(t *testing.T) {
 	f := newFixture(t, func(c *Config) { c.Auth = byUser{} })
 	for _, tt := range []struct {

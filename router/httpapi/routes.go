@@ -22,24 +22,24 @@ type route struct {
 	path    string
 	// needs is the privilege that the sender must have. If the handler checks privileges itself, it is SignedIn.
 	needs access.Privilege
-	// action names what the request does, for messages and the log of changes; empty means the name of the privilege.
+	// action describes the request in messages and in the log of changes; empty means the name of the privilege.
 	// object is the kind of object that it concerns.
 	action string
 	object access.ObjectKind
 	// params are the known parameters of the query string. Other parameters are refused, except on paths that are open
 	// to everybody and on paths outside /v1/.
 	params []string
-	// changes says that the request changes something, so it is logged with its sender.
+	// changes is set if the request changes something, so it is logged with its sender.
 	changes bool
 	handler http.HandlerFunc
-	// ownLimit says that the handler reads x-svc-timeout itself.
+	// ownLimit is set if the handler reads x-svc-timeout itself.
 	ownLimit bool
-	// endless says that the server's default time limit does not apply.
+	// endless is set if the server's default time limit does not apply.
 	endless bool
-	// asksAgain says that the handler checks the user's rights again before the last step that cannot be undone. All
-	// other requests are cancelled when the user loses the right.
+	// asksAgain is set if the handler checks the user's rights again before the final step, which cannot be undone.
+	// All other requests are cancelled when the user loses the right.
 	asksAgain bool
-	// page says that the URL is part of the page for browsers and not of the API.
+	// page is set if the URL is part of the page for browsers and not of the API.
 	page bool
 	// refuse answers errors in the format of another system's protocol; nil means our own format. On paths of
 	// other protocols, unknown parameters are ignored.
@@ -289,8 +289,8 @@ func exploreRoutes(h *explore.Handler) []route {
 	}
 }
 
-// publicRoutes returns the routes for the public listener: our routes under /v1/, and the routes of other systems'
-// protocols.
+// publicRoutes returns the routes for the public listener: cordwood's routes under /v1/, and the routes of other
+// systems' protocols.
 func publicRoutes(routes []route) []route {
 	var out []route
 	for _, r := range routes {

@@ -13,7 +13,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// fakeSaved stores saved values, as far as a handler needs it.
+// fakeSaved stores saved values, with the features that a handler needs.
 type fakeSaved struct {
 	mu      sync.Mutex
 	list    []*metapb.ReadSavedResponse
@@ -127,7 +127,7 @@ func TestSaved(t *testing.T) {
 		}
 	}
 	if !kept.manage {
-		t.Error("without users a change is not that of one who may change everything")
+		t.Error("without users, the sender of a change does not have all rights")
 	}
 }
 

@@ -146,11 +146,11 @@ type Config struct {
 	// Writable returns the reason why rows are refused because a disk is full. It is called before a body is read. By
 	// default rows are not refused.
 	Writable func() error
-	// Ready lists the reasons why the node cannot serve. The list is empty if it can, which is the default.
+	// Ready returns the reasons why the node cannot serve. There are none if it can, which is the default.
 	Ready func() []string
-	// Warnings lists faults while the node is ready. By default there are none.
+	// Warnings returns faults that do not prevent the node from serving. By default there are none.
 	Warnings func() []string
-	// Refusals lists the reasons why the node accepts no rows although it is ready. By default there are none.
+	// Refusals returns the reasons why the node accepts no rows although it is ready. By default there are none.
 	Refusals func() []string
 	// Status is the content of /status, without the values that the process finds out itself.
 	Status about.Status
@@ -294,8 +294,8 @@ func newIngestion(cfg Config, compiled *ingest.Pipelines) (*ingest.Service, erro
 	})
 }
 
-// build returns a handler for some routes, with everything that all requests need. speaks returns the protocol of
-// clients that request a path that does not exist, or nil if there is none.
+// build returns a handler for some routes, within the layers that all requests pass. For a path without a route,
+// speaks returns the protocol that its client probably uses, or nil.
 func (s *Server) build(routes []route, speaks func(path string) *protocol) (http.Handler, error) {
 	d, err := s.gate.dispatch(routes, speaks)
 	if err != nil {
@@ -313,7 +313,7 @@ func (s *Server) Handler() http.Handler { return s.whole }
 // PublicHandler serves only the paths under /v1/ and the page, for a listener that users can reach.
 func (s *Server) PublicHandler() http.Handler { return s.public }
 
-// DoorHandler serves the paths of one protocol, as the other system has them, on a separate listener. d has the
+// DoorHandler serves the paths of one protocol, as the other system has them, for a separate listener. d has the
 // default destination of records; the server sets its other parts. DoorHandler returns an error if there is no such
 // protocol over HTTP.
 func (s *Server) DoorHandler(name ingest.Protocol, d httpdoor.Door) (http.Handler, error) {
@@ -324,5 +324,5 @@ func (s *Server) DoorHandler(name ingest.Protocol, d httpdoor.Door) (http.Handle
 			return s.build(routes, func(string) *protocol { return p })
 		}
 	}
-	return nil, fmt.Errorf("httpapi: no protocol over HTTP is called %s", name)
+	return nil, fmt.Errorf("httpapi: there is no protocol over HTTP with the name %s", name)
 }

@@ -72,7 +72,7 @@ func testPermissions(t *testing.T) {
 			if p.needs == access.Open || user != "" && slices.Contains(strings.Fields(allowed), user) {
 				want = 0
 			}
-			// Wrong parameters: a user who may not write must not learn about them.
+			// Wrong parameters: a user who may not write must not get an error about them.
 			w := f.call(p.method, p.path+"?skip_error=what", "", "Authorization", user)
 			code := w.Header().Get("x-svc-err-code")
 			switch {
@@ -247,7 +247,7 @@ func TestMetricsWithoutUser(t *testing.T) {
 			c.want == blank && strings.Contains(w.Body.String(), "public") {
 			t.Errorf("users %v, closed %v, as %q: %d %.300s", c.users, c.closed, c.as, w.Code, w.Body)
 		}
-		// If the server has users, clients without a user never get the configuration, which contains paths.
+		// If the server has users, only users get the configuration, because it contains paths.
 		wants := map[string]int{"": 401, "wo": 403, "ro": 200, "rw": 200}
 		if w := f.call("GET", "/config", "", "Authorization", c.as); c.users && w.Code != wants[c.as] ||
 			!c.users && w.Code != 200 {
@@ -290,7 +290,7 @@ func TestCORS(t *testing.T) {
 	}
 	if w = some.call("OPTIONS", "/v1/ingest", "", preflight("https://x.example")...); w.Code != 403 ||
 		w.Header().Get("Access-Control-Allow-Origin") != "" {
-		t.Error("an origin that is not named:", w.Code, w.Header())
+		t.Error("an origin that is not listed:", w.Code, w.Header())
 	}
 }
 
@@ -365,7 +365,7 @@ func TestClientOfProxy(t *testing.T) {
 	}
 }
 
-// TestPasswordDialog: browsers ask for a password when somebody opens an address, and not otherwise.
+// TestPasswordDialog: browsers ask for a password only when somebody opens an address.
 func TestPasswordDialog(t *testing.T) {
 	f := newFixture(t, func(c *Config) { c.Auth = byUser{} })
 	for _, c := range []struct {

@@ -19,13 +19,13 @@ const maxSignIn = 8 << 10
 
 // sessions signs users of browsers in and out.
 type sessions struct {
-	manager *session.Manager // nil: there are no sessions
+	manager *session.Manager // nil if there are no sessions
 	check   func(ctx context.Context, user, password string, from netip.Addr) (access.Sender, error)
 	proxies peer.Proxies
 	server  SessionServer
 }
 
-// signIn begins a session of a user with the right password.
+// signIn starts a session of a user with the right password.
 func (s *sessions) signIn(w http.ResponseWriter, r *http.Request) {
 	if err := s.begin(w, r); err != nil {
 		exchange.WriteError(w, r, err)
@@ -54,7 +54,7 @@ func (s *sessions) begin(w http.ResponseWriter, r *http.Request) error {
 	_, err = s.check(r.Context(), in.User, in.Password, x.Client)
 	switch errs.CodeOf(err) {
 	case errs.UserNotFound, errs.UserPasswordMismatch:
-		// The answer does not say whether the name or the password was wrong.
+		// The answer does not show whether the name or the password was wrong.
 		return errs.New(errs.UserPasswordMismatch, "the name or the password is wrong").WithStatus(http.StatusUnauthorized)
 	}
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *sessions) signOut(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// Session describes the user of a request, and what they may do.
+// Session describes the user of a request and the user's rights.
 type Session struct {
 	User      string        `json:"user"`
 	CanRead   bool          `json:"can_read"`
@@ -91,13 +91,13 @@ type Session struct {
 	Zone      string        `json:"zone"`
 }
 
-// SessionServer names the server.
+// SessionServer describes the server.
 type SessionServer struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 }
 
-// describe answers with the user of the request and their rights.
+// describe answers with the user of the request and the user's rights.
 func (s *sessions) describe(w http.ResponseWriter, r *http.Request) {
 	c := exchange.Of(r).Caller
 	may := func(p access.Privilege) bool { return c.May(access.Need{Privilege: p}) }

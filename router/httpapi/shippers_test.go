@@ -20,8 +20,8 @@ import (
 	"cordwood/router/write"
 )
 
-// recorded is a request from a shipper that is not in a package registry. If the answer has another form, the
-// shipper sends the request again or loses its records.
+// recorded is a request that was recorded from a shipper that is not in a package registry. If the answer has another
+// form, the shipper sends the request again or loses its records.
 type recorded struct {
 	name         string
 	at           ingest.Protocol // the port; "" means the user port

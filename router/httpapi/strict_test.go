@@ -50,7 +50,7 @@ func TestParametersAreDescribed(t *testing.T) {
 	}
 }
 
-// TestUnknownParameters sends an unknown parameter to each of our paths. The request is refused, and the error
+// TestUnknownParameters sends an unknown parameter to each of cordwood's paths. The request is refused, and the error
 // suggests the most similar parameter.
 func TestUnknownParameters(t *testing.T) {
 	f := newWhole(t)
@@ -98,7 +98,7 @@ func TestUnknownParameters(t *testing.T) {
 	}
 }
 
-// TestUnknownHeaders sends unknown headers with our prefix. The answer has a warning.
+// TestUnknownHeaders sends unknown headers with the prefix x-svc-. The answer has a warning.
 func TestUnknownHeaders(t *testing.T) {
 	f := newWhole(t)
 	w := f.call("GET", "/v1/pipelines", "", "x-svc-db-names", "web", "x-svc-timeout", "5s", "X-Request-Id", "a",

@@ -68,8 +68,8 @@ func TestTimeoutWhileTheClientSends(t *testing.T) {
 	}
 }
 
-// A client that sends a part of a body and then stalls gets its answer, although the server would read the rest
-// first. This is independent of a time limit and of whether the handler needs the body.
+// A client that sends a part of a body and then stalls gets its answer, although the server would otherwise read the
+// rest first. It does so with and without a time limit, and whether or not the handler needs the body.
 func TestTimeoutWhileTheClientStalls(t *testing.T) {
 	for _, tt := range []struct {
 		name, head, body string
@@ -133,8 +133,7 @@ func TestTimeoutWhileTheClientStalls(t *testing.T) {
 	}
 }
 
-// Clients that fill the memory for bodies and then stall get status 429 with the time to wait, and other clients
-// succeed.
+// Clients that fill the memory for bodies and then stall get status 429 with the time to wait; other clients succeed.
 func TestStalledBodiesMakeRoom(t *testing.T) {
 	bodies, err := body.New(body.Config{MaxInFlight: 1 << 20, MaxWait: time.Hour, Patience: time.Hour})
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 const headerTrace = "X-Svc-Trace-Id"
 
 // trace starts the trace of a request, or continues the client's trace. The client's header traceparent (W3C Trace
-// Context) says whether it is recorded. The caller must call end when the request is over. Without Config.Tracer,
-// trace does nothing.
+// Context) decides whether it is recorded. The caller must call end when the request has ended. Without
+// Config.Tracer, trace does nothing.
 func (g *gate) trace(x *exchange.Exchange, r *http.Request, rt route) (_ *http.Request, end func()) {
 	if g.tracer == nil {
 		return r, func() {}

@@ -25,7 +25,7 @@ const (
 // router may have changed the metadata a moment ago. Requests share refreshes: one runs at a time, and one begins
 // every freshEvery. So faulty requests cannot load the metadata group further.
 type freshView struct {
-	ask func(ctx context.Context) error // nil: the view is never refreshed
+	ask func(ctx context.Context) error // nil if the view is never refreshed
 
 	mu   sync.Mutex // guards the next two
 	next *refresh   // waits for its turn; requests may join it
@@ -106,7 +106,7 @@ type seenTables struct {
 
 type seenTable struct {
 	database, name string
-	table          *schema.Table // nil: the table did not exist
+	table          *schema.Table // nil if the table did not exist
 }
 
 // Table implements pipeline.Catalog.

@@ -19,7 +19,7 @@ const ReservedPrefix = "svc_"
 // Pipelines finds stored pipelines by the names that clients send.
 type Pipelines struct {
 	cache *pipelines.Cache[*pipeline.Pipeline]
-	fresh *freshView // nil: pipelines that the view lacks do not exist
+	fresh *freshView // if it is nil, pipelines that the view lacks do not exist
 }
 
 // StoredPipelines is the part of the metadata client for pipelines.

@@ -42,7 +42,7 @@ type Replayed struct {
 	IDs []string
 
 	skipped map[int]bool
-	// kept says that skipped records are kept as new rejects, which replace the old ones.
+	// kept is set if skipped records are kept as new rejects, which replace the old ones.
 	kept bool
 }
 

@@ -89,7 +89,7 @@ type Batch struct {
 	// IgnoreErrors reads malformed bodies as far as possible, and uses the time of arrival if a custom time index is
 	// missing.
 	IgnoreErrors bool
-	// OnReject says what happens to skipped records: DropRejects, StoreRejects, or "" for the server's default.
+	// OnReject decides what happens to skipped records: DropRejects, StoreRejects, or "" for the server's default.
 	OnReject string
 	// MaxNestedLevels limits the depth to which svc_identity flattens objects; 0 means the default.
 	MaxNestedLevels int
@@ -121,7 +121,7 @@ type Batch struct {
 	checked   bool
 	refreshed bool // whether the view was refreshed for this batch
 	timeIndex *pipeline.TimeIndex
-	compiled  *pipeline.Pipeline // nil: svc_identity
+	compiled  *pipeline.Pipeline // nil means svc_identity
 	version   int64              // the version of compiled
 	key       write.Key
 }
@@ -142,7 +142,7 @@ type Outcome struct {
 	// Reasons has the first reasons. If Batch.Each is set, Refused has the reasons of all refused records in order. If
 	// a record became several rows, some of them may be refused, and it may have several reasons.
 	Reasons, Refused []pipeline.Reason
-	// Kept says that refused records are kept in svc_private.rejects.
+	// Kept is set if refused records are kept in svc_private.rejects.
 	Kept bool
 	// Dropped is the number of records that a filter or a program of the pipeline dropped.
 	Dropped int

@@ -133,7 +133,7 @@ type job struct {
 	request  pipeline.Request
 	seen     seenTables
 	opt      native.Options
-	kept     *rejects // nil: refused records are dropped
+	kept     *rejects // nil if refused records are dropped
 	rows     int64    // the memory that the pipeline requested
 	refused  []pipeline.Reason
 	repaired int

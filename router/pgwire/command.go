@@ -102,7 +102,7 @@ func (cmd *command) checkLength() error {
 	return nil
 }
 
-// kindsRefused says why objects of a kind cannot be created, and what to do instead.
+// kindsRefused has the reasons why objects of a kind cannot be created, and what to do instead.
 var kindsRefused = map[string]string{
 	"TEMP": noTemporary, "TEMPORARY": noTemporary, "UNLOGGED": noTemporary,
 	"VIEW": noViews, "MATERIALIZED": noViews, "INDEX": noIndexes, "UNIQUE": noIndexes,

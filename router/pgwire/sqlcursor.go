@@ -67,7 +67,7 @@ func runDeclare(c *conn, s *scanner) (*outcome, error) {
 // fetching has the arguments of FETCH and MOVE.
 type fetching struct {
 	name string
-	n    int64 // 0: all
+	n    int64 // 0 means all
 	none bool
 }
 

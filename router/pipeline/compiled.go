@@ -13,9 +13,9 @@ type Pipeline struct {
 	description string
 	processors  []processor.Step
 	names       processor.Names
-	transform   []*listed // nil: auto-transform
+	transform   []*listed // nil means auto-transform
 	dispatcher  *dispatcher
-	suffix      *template // nil: none
+	suffix      *template // nil if there is none
 	size        int
 	warnings    []string
 

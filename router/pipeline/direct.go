@@ -48,7 +48,7 @@ const maxDirectBytes = 1 << 30
 // directColumn is a column that Direct puts values into.
 type directColumn struct {
 	schema.Column
-	col *column.Col // nil: the rows do not have the column yet
+	col *column.Col // nil if the rows do not have the column yet
 	// expected is the expected size of its texts; 0 after memory was allocated.
 	expected int
 	// origin is what CutFrom was given; nil: nothing.

@@ -19,7 +19,7 @@ type listed struct {
 	at int
 }
 
-// onFailure says what happens to a value that cannot be converted.
+// onFailure decides what happens to a value that cannot be converted.
 type onFailure uint8
 
 const (

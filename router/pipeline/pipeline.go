@@ -167,7 +167,7 @@ type TableRows struct {
 	Options map[string]string
 	// NoCreate forbids creating the table or a column.
 	NoCreate bool
-	// Discard says that the table must exist but its rows are discarded (ttl=instant).
+	// Discard is set if the table must exist but its rows are discarded (ttl=instant).
 	Discard bool
 	// Existing is the table with which the rows were checked; nil if there was none.
 	Existing *schema.Table

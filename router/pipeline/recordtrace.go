@@ -11,7 +11,7 @@ type RecordTrace struct {
 	Index int
 	// Input is the original record in JSON.
 	Input string
-	// Cut says that something is missing because of the size limit.
+	// Cut is set if something is missing because of the size limit.
 	Cut     bool
 	Steps   []StepTrace
 	Outcome Outcome

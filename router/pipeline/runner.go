@@ -18,7 +18,7 @@ type runner struct {
 	name   string
 	lookup Lookup
 
-	over     *runner   // nil: it is the topmost runner
+	over     *runner   // nil if it is the topmost runner
 	depth    int       // number of dispatches that lead here
 	branched int       // branches of all runners, in the topmost one
 	branches []*runner // by rule of the dispatcher

@@ -168,7 +168,7 @@ type mustColumn struct {
 // guess is the meaning of a field name in a table.
 type guess struct {
 	key  string
-	col  *column.Col // nil: not known yet
+	col  *column.Col // nil if not known yet
 	skip bool        // it is not an ordinary column, but listed, a variable or the time index
 }
 

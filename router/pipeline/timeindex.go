@@ -104,7 +104,7 @@ type moment struct {
 	value int64
 	// rest is the nanoseconds, from 0 to less than a unit.
 	rest int64
-	// cut says that digits below nanoseconds were dropped.
+	// cut is set if digits below nanoseconds were dropped.
 	cut bool
 }
 
@@ -215,7 +215,7 @@ func finer(v int64, from, to schema.Type) bool {
 	return f > t && v%(f/t) != 0
 }
 
-// convertMoment is convertTime for v plus rest nanoseconds, which are less than a unit of from. over says that rest
+// convertMoment is convertTime for v plus rest nanoseconds, which are less than a unit of from. over is set if rest
 // has digits below the unit to.
 func convertMoment(v, rest int64, from, to schema.Type) (_ int64, over, ok bool) {
 	f, t := from.UnitsPerSecond(), to.UnitsPerSecond()

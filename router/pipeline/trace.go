@@ -15,7 +15,7 @@ import (
 
 // tracer records the processing of the current record.
 type tracer struct {
-	wanted func(index int) bool // nil: all
+	wanted func(index int) bool // nil means all
 	room   int                  // for texts
 	whole  bool                 // whether the steps of the current record are described
 

@@ -117,7 +117,7 @@ func (t *trie) keep(b []byte, more string) []byte {
 	return t.bytes[from:len(t.bytes):len(t.bytes)]
 }
 
-// child returns parent's child with that key. fresh says that it was just created.
+// child returns parent's child with that key. fresh is set if it was just created.
 func (t *trie) child(parent *node, key []byte) (n *node, fresh bool) {
 	h := maphash.Bytes(t.seed, key)
 	if mask := uint64(len(parent.kids) - 1); len(parent.kids) > 0 {

@@ -41,7 +41,7 @@ func TestEndedRequest(t *testing.T) {
 		"t, type: epoch, index: timestamp, on_failure: default}]")
 	for _, tt := range []struct {
 		name   string
-		p      *Pipeline // nil: svc_identity
+		p      *Pipeline // nil means svc_identity
 		line   string
 		text   bool
 		within int // records

@@ -28,7 +28,7 @@ func TestChange(t *testing.T) {
 	type command = metapb.Command
 	tests := []struct {
 		sql  string
-		want *command // nil: nothing to do
+		want *command // nil means nothing to do
 	}{
 		{
 			"CREATE DATABASE d",

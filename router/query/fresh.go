@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// freshness says how much a statement needs to know about changes that other nodes have made to databases and
-// tables, and what happens if this node cannot read them, because the metadata group has no leader or cannot be
-// reached.
+// freshness is how much a statement needs to know about changes that other nodes have made to databases and tables,
+// and what happens if this node cannot read them, because the metadata group has no leader or cannot be reached.
 type freshness uint8
 
 const (

@@ -19,7 +19,7 @@ import (
 type kind struct {
 	// Row has the right that the statement needs, a description of its action, and whether it is logged.
 	access.Row
-	// metadata says how much the statement needs to know about other nodes' changes.
+	// metadata is how much the statement needs to know about other nodes' changes.
 	metadata freshness
 	// stores is set if it stores rows, which a second run would store again.
 	stores bool

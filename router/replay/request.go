@@ -43,8 +43,8 @@ type Request struct {
 	DryRun bool `json:"dry_run,omitempty"`
 	// Again also sends records that an earlier request stored.
 	Again bool `json:"again,omitempty"`
-	// OnReject says what happens to records that fail again: "drop" discards them, because they are kept already, and
-	// "store" keeps them once more. Empty means drop.
+	// OnReject decides what happens to records that fail again: "drop" discards them, because they are kept already,
+	// and "store" keeps them once more. Empty means drop.
 	OnReject string `json:"on_reject,omitempty"`
 }
 

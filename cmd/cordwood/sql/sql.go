@@ -98,7 +98,7 @@ type sqlSession struct {
 	client  *client.Client
 	db      string
 	output  string
-	timeout time.Duration // 0: the server's default
+	timeout time.Duration // 0 means the server's default
 	key     string        // of INSERTs; empty means a random one for each
 	zone    string        // of times without a zone; empty means UTC
 	read    readFlags

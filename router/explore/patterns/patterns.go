@@ -137,7 +137,7 @@ func Find(ctx context.Context, s *scope.Scope, req Request) (*Answer, error) {
 	return a, err
 }
 
-// countInTime counts exactly or, if that takes too long, a sample. sampled says that it counted a sample.
+// countInTime counts exactly or, if that takes too long, a sample. sampled is set if it counted a sample.
 func (f *finder) countInTime(ctx context.Context, rows int64) (sampled bool, err error) {
 	part, ok := budget.NewSample(f.scope, f.extents, budget.SampleRows)
 	if f.req.Exact || !ok { // no sample is available

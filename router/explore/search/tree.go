@@ -65,7 +65,7 @@ type field struct {
 	raw    string // the whole condition as typed
 }
 
-// form says how a value is compared.
+// form is how a value is compared.
 type form uint8
 
 const (

@@ -39,7 +39,8 @@ func (h *Handler) Hits() http.HandlerFunc {
 			return nil, err
 		}
 		q := hits.Request{
-			Buckets: numberOr(req.Buckets, 120), Step: req.Step, Top: numberOr(req.Top, 8), Zone: req.TZ, Exact: req.Exact, Budget: limit,
+			Buckets: numberOr(req.Buckets, 120), Step: req.Step, Top: numberOr(req.Top, 8), Zone: req.TZ,
+			Exact: req.Exact, Budget: limit,
 		}
 		if req.By != nil {
 			q.By = *req.By

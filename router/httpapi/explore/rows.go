@@ -195,7 +195,8 @@ func (h *Handler) Context() http.HandlerFunc {
 			return nil, err
 		}
 		return ContextAnswer{
-			Head: c.head(s), Columns: rows.Columns(s), Before: notNil(a.Before), Row: a.Row, After: notNil(a.After), Same: a.Same,
+			Head: c.head(s), Columns: rows.Columns(s), Before: notNil(a.Before), Row: a.Row,
+			After: notNil(a.After), Same: a.Same,
 			Cursors: a.Cursors,
 		}, nil
 	})

@@ -83,7 +83,7 @@ func (c *call) appendStats(out []byte) []byte {
 	}
 	text, err := json.Marshal(&s)
 	if err != nil {
-		return append(out, "{}"...) // cannot happen: all members are numbers
+		return append(out, "{}"...) // it cannot fail: all members are numbers
 	}
 	return append(out, text...)
 }

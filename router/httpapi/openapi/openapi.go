@@ -1,8 +1,8 @@
 // Package openapi has the description of the HTTP API in OpenAPI 3.1. It is written by hand in document/*.yaml,
 // with a file for each part of the API. This package joins the files.
 //
-// It also adds what would be repeated in the files: common errors of operations, the method HEAD for each GET, the
-// old names of paths, and the codes of errors. The following keys control this and are not in the result:
+// It also adds parts that would be repeated in the files: common errors of operations, the method HEAD for each GET,
+// the old names of paths, and the codes of errors. The following keys control this and are not in the result:
 //
 //	x-errors: [413]        of an operation: further errors, by status
 //	x-no-head: true        of an operation GET: there is no HEAD
@@ -11,7 +11,7 @@
 //
 // admin.yaml describes the administrator's port and is complete in itself.
 //
-// The key x-permission stays in the result. It says which privilege the operation needs. Tests of package httpapi
+// The key x-permission stays in the result. It is the privilege that the operation needs. Tests of package httpapi
 // compare the result with the table of routes, and test/api compares it with real answers.
 package openapi
 
@@ -103,7 +103,7 @@ func assemble() (object, error) {
 	return doc, completePaths(doc["paths"].(object))
 }
 
-// join adds the members of from to to. If both have a member, it must be an object in both.
+// join adds the members of from to to. A member of both must be an object in both.
 func join(to, from object, where string) error {
 	for name, value := range from {
 		have, twice := to[name]
@@ -114,7 +114,7 @@ func join(to, from object, where string) error {
 		a, ok1 := have.(object)
 		b, ok2 := value.(object)
 		if !ok1 || !ok2 {
-			return fmt.Errorf("openapi: %s: %s is there twice", where, name)
+			return fmt.Errorf("openapi: %s: %s is defined twice", where, name)
 		}
 		if err := join(a, b, where+": "+name); err != nil {
 			return err

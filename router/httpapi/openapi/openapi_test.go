@@ -97,10 +97,10 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestMistakes: parts of a document that do not fit together are refused.
+// TestMistakes: inconsistent parts of a document are refused.
 func TestMistakes(t *testing.T) {
 	a, b := object{"paths": object{"/a": object{"get": "x"}}}, object{"paths": object{"/a": object{"get": "y"}}}
-	if err := join(a, b, "f"); err == nil || err.Error() != "openapi: f: paths: /a: get is there twice" {
+	if err := join(a, b, "f"); err == nil || err.Error() != "openapi: f: paths: /a: get is defined twice" {
 		t.Error(err)
 	}
 	if err := completePaths(object{"/b": object{"x-alias-of": "/c"}}); err == nil {

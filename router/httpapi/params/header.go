@@ -60,12 +60,12 @@ func Key(h http.Header) (string, error) {
 		strings.ContainsFunc(key, func(c rune) bool { return !printable(c) }) {
 		return "", errs.New(errs.InvalidArguments,
 			"the header Idempotency-Key must be given once, with 1 to %d printable ASCII characters; "+
-				"a random UUID for each request will do", maxKey)
+				"for example a random UUID for each request", maxKey)
 	}
 	return key, nil
 }
 
-// DefaultNestedLevels is the depth to which nested objects become columns.
+// DefaultNestedLevels is the default depth to which nested objects become columns.
 const DefaultNestedLevels = 10
 
 // MostNestedLevels is the largest effective max_nested_levels, because JSON with deeper nesting counts as
@@ -79,7 +79,7 @@ type PipelineParams struct {
 	// SkipError replaces the query parameter skip_error if HasSkipError is set.
 	SkipError    bool
 	HasSkipError bool
-	// Warnings name the parts of the header that have no effect.
+	// Warnings list the parts of the header that have no effect.
 	Warnings []string
 }
 
@@ -97,10 +97,10 @@ func ParsePipelineParams(header string) PipelineParams {
 		key, value, found := strings.Cut(part, "=")
 		switch {
 		case !found:
-			without.part(part)
+			without.addPart(part)
 		case key == "max_nested_levels":
 			if levels {
-				without.repeated(key, "last")
+				without.addRepeated(key, "last")
 			}
 			levels = true
 			n, err := strconv.ParseUint(value, 10, 64)
@@ -114,12 +114,12 @@ func ParsePipelineParams(header string) PipelineParams {
 			p.MaxNestedLevels = int(min(n, MostNestedLevels))
 		case key == "skip_error":
 			if p.HasSkipError {
-				without.repeated(key, "last")
+				without.addRepeated(key, "last")
 			}
 			p.SkipError, p.HasSkipError = truthy(value), true
 		case key == "flatten_json_object": // always done
 		default:
-			without.name(key, pipelineParamNames)
+			without.addName(key, pipelineParamNames)
 		}
 	}
 	p.Warnings = without.warnings("x-svc-pipeline-params")
@@ -141,9 +141,9 @@ var singleHints = [...]string{
 	"read_preference",
 }
 
-// ParseHints returns the table options in a request's headers, by the name of the option. They are in x-svc-hints,
-// a list of k=v, or, without that header, in the headers x-svc-hint-<option>. Hints are nil if there are none.
-// Warnings name parts without effect.
+// ParseHints returns the table options in a request's headers, by the name of the option. They are in x-svc-hints, a
+// list of k=v, or, without that header, in the headers x-svc-hint-<option>. hints is nil if there are none. warnings
+// lists parts without effect.
 func ParseHints(h http.Header) (hints map[string]string, warnings []string) {
 	list := ""
 	if values := h["X-Svc-Hints"]; len(values) > 0 {
@@ -158,26 +158,26 @@ func ParseHints(h http.Header) (hints map[string]string, warnings []string) {
 		list = rest
 		key, value, found := strings.Cut(part, "=")
 		if key = strings.TrimSpace(key); !found || key == "" {
-			without.part(part)
+			without.addPart(part)
 			continue
 		}
 		option, known := schema.HintName(key)
 		if !known {
-			without.name(key, schema.HintNames())
+			without.addName(key, schema.HintNames())
 			continue
 		}
 		if hints == nil {
 			hints = make(map[string]string)
 		}
 		if _, twice := hints[option]; twice {
-			without.repeated(option, "last")
+			without.addRepeated(option, "last")
 		}
 		hints[option] = strings.TrimSpace(value)
 	}
 	return hints, append(without.warnings("x-svc-hints"), zeroTTL(hints)...)
 }
 
-// zeroTTL warns of a ttl of zero, which removes no rows.
+// zeroTTL returns a warning if the ttl is zero, which removes no rows.
 func zeroTTL(hints map[string]string) []string {
 	if value := hints[schema.OptionTTL]; value != "" && schema.ZeroTTL(value) {
 		return []string{"the hint ttl is " + value + ": a table that is created with it keeps its rows forever"}
@@ -197,7 +197,7 @@ func singleHintHeaders(h http.Header) (hints map[string]string, warnings []strin
 		}
 		name = strings.ToLower(name)
 		if !slices.Contains(singleHints[:], name) {
-			without.name(name, singleHints[:])
+			without.addName(name, singleHints[:])
 			continue
 		}
 		v := Header(h, singleHint+name)
@@ -205,14 +205,14 @@ func singleHintHeaders(h http.Header) (hints map[string]string, warnings []strin
 		case v == "":
 			continue
 		case !known:
-			without.name(name, nil)
+			without.addName(name, nil)
 			continue
 		}
 		if hints == nil {
 			hints = make(map[string]string)
 		}
 		if len(values) > 1 {
-			without.repeated(name, "first")
+			without.addRepeated(name, "first")
 		}
 		hints[name] = v
 	}

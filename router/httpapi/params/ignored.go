@@ -15,9 +15,9 @@ type ignored struct {
 }
 
 const (
-	// maxIgnored is how many parts a warning lists.
+	// maxIgnored is the maximum number of parts that warnings list.
 	maxIgnored = 8
-	// maxQuoted is how many bytes of a part are quoted.
+	// maxQuoted is the maximum number of bytes of a part that are quoted.
 	maxQuoted = 40
 )
 
@@ -31,15 +31,15 @@ func (w *ignored) add(text string) {
 	}
 }
 
-// part notes a part that is not key=value, unless it is empty.
-func (w *ignored) part(part string) {
+// addPart records a part that is not key=value, unless it is empty.
+func (w *ignored) addPart(part string) {
 	if strings.TrimSpace(part) != "" {
 		w.add(quoted(part) + " is not a name=value")
 	}
 }
 
-// name notes a name that has no effect, and the most similar known name.
-func (w *ignored) name(name string, known []string) {
+// addName records a name that has no effect, and the most similar known name.
+func (w *ignored) addName(name string, known []string) {
 	text := quoted(name) + " is not known"
 	if known == nil {
 		text = quoted(name) + " has no effect"
@@ -49,9 +49,9 @@ func (w *ignored) name(name string, known []string) {
 	w.add(text)
 }
 
-// repeated notes a name that already has a value. taken is "first" or "last", the value that is used.
-func (w *ignored) repeated(name, taken string) {
-	w.add(quoted(name) + " is given more than once; the " + taken + " value was used")
+// addRepeated records a name that already has a value. used is "first" or "last", the value that counts.
+func (w *ignored) addRepeated(name, used string) {
+	w.add(quoted(name) + " is given more than once; the " + used + " value was used")
 }
 
 // warnings returns the notes as warnings.

@@ -41,7 +41,7 @@ var (
 // maxListed limits the number of unknown names that an error lists.
 const maxListed = 5
 
-// CheckNames refuses a raw query string with parameters that are not known.
+// CheckNames returns an error if a raw query string has unknown parameters.
 func CheckNames(raw string, known []string) error {
 	var unknown []string
 	for raw != "" {
@@ -56,7 +56,7 @@ func CheckNames(raw string, known []string) error {
 	return unknownNames(unknown, known)
 }
 
-// Check refuses parameters that are not known.
+// Check returns an error if there are unknown parameters.
 func (v Values) Check(known []string) error {
 	var unknown []string
 	for i := range v.pairs {
@@ -100,14 +100,14 @@ var otherNames = map[string]string{
 	"pipeline": "pipeline_name", "output": "format", "timestamp": "custom_time_index", "max": "limit",
 }
 
-// ourHeaders are the request headers that begin with x-svc-. ParseHints checks the headers of hints, which have
-// another prefix.
+// ourHeaders are cordwood's request headers that begin with x-svc-. ParseHints checks the headers of hints, which
+// have another prefix.
 var ourHeaders = []string{
 	"x-svc-auth", "x-svc-db-name", "x-svc-hints", "x-svc-log-pipeline-name", "x-svc-page", "x-svc-pipeline-name",
 	"x-svc-pipeline-params", "x-svc-replayed", "x-svc-timeout", "x-svc-timezone",
 }
 
-// UnknownHeaders returns warnings for headers that begin like ours but have no effect.
+// UnknownHeaders returns warnings for headers that begin with x-svc- but have no effect.
 func UnknownHeaders(h http.Header) []string {
 	const ours = "X-Svc-"
 	var without ignored

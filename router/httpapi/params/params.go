@@ -5,8 +5,8 @@
 // escaping them. Only '&' separates pairs, ';' is ordinary text, and an invalid escape stays unchanged. A form body
 // has the same syntax.
 //
-// The package only parses. The caller checks which names are known and what the values mean. All errors are
-// *errs.Error of code InvalidArguments. Values may be read by any number of goroutines.
+// The package only parses. The caller checks the names and interprets the values. All errors are *errs.Error of code
+// InvalidArguments. Values may be read by any number of goroutines.
 package params
 
 import (

@@ -270,7 +270,7 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("%q gives %q", raw, p)
 			}
 		}
-		// We parse everything that the standard library accepts in the same way.
+		// The package parses everything that the standard library accepts, with the same result.
 		std, err := url.ParseQuery(raw)
 		if err != nil || strings.Contains(raw, ";") {
 			return

@@ -1,5 +1,5 @@
-// Package peer returns the address that a request comes from. It is the address that connects or, behind trusted
-// proxies, the address that they name.
+// Package peer returns the address that a request comes from: the address that connects or, behind trusted proxies,
+// the address in their headers.
 package peer
 
 import (
@@ -10,7 +10,7 @@ import (
 )
 
 // Proxies are the addresses of trusted proxies, whose X-Forwarded-For and X-Forwarded-Proto are used. If there are
-// none, the client is the address that connects.
+// none, the client's address is the one that connects.
 type Proxies []netip.Prefix
 
 // Parse parses addresses and networks such as 10.1.0.0/16.
@@ -70,13 +70,13 @@ func (p Proxies) Secure(r *http.Request) bool {
 }
 
 // scheme returns the scheme that the client used according to a trusted proxy, http or https. It is empty if no
-// trusted proxy says.
+// trusted proxy gives a scheme.
 func (p Proxies) scheme(r *http.Request) string {
 	lines := r.Header["X-Forwarded-Proto"]
 	if len(lines) == 0 || !p.Trust(address(r)) {
 		return ""
 	}
-	// The last proxy appends to the header, as with addresses, or replaces it.
+	// The last proxy appends to the header, as it does for addresses, or replaces it.
 	last := lines[len(lines)-1]
 	last = strings.ToLower(strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:]))
 	if last != "http" && last != "https" {

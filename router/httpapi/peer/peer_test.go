@@ -76,8 +76,8 @@ func TestScheme(t *testing.T) {
 	}
 }
 
-// FuzzAddress checks that a header never sets the client's address unless the peer is trusted, and that any
-// header is parsed in one pass.
+// FuzzAddress checks that a header never sets the client's address unless the peer is trusted, and that every header
+// is parsed in one pass.
 func FuzzAddress(f *testing.F) {
 	for _, seed := range []string{
 		"", ",", "203.0.113.9", "10.0.0.2,", "[::1]:80, 10.0.0.2", "::ffff:10.0.0.1%a,b",

@@ -51,7 +51,7 @@ func (h *Handlers) readPipeline(x *exchange.Exchange, r *http.Request) ([]byte, 
 		return nil, errs.New(errs.InvalidArguments,
 			"pipeline is required in body: it is empty, and should be the YAML document")
 	case len(source) > maxPipelineBytes:
-		return nil, errs.New(errs.InvalidArguments, "the pipeline has more than %d bytes, which is the most that is allowed",
+		return nil, errs.New(errs.InvalidArguments, "the pipeline has more than %d bytes, which is the maximum",
 			maxPipelineBytes)
 	case !utf8.Valid(source):
 		return nil, errs.New(errs.InvalidArguments, "the pipeline is not valid UTF-8")

@@ -31,7 +31,7 @@ func (h *Handlers) DDL(_ *exchange.Exchange, r *http.Request) ([]byte, error) {
 	}
 	if name == ingest.IdentityPipeline {
 		return nil, errs.New(errs.InvalidArguments, "the built-in pipeline %s has no fixed table schema: "+
-			"it takes the columns from the data; try it with POST /v1/pipelines/_dryrun", name)
+			"its columns depend on the data; try it with POST /v1/pipelines/_dryrun", name)
 	}
 	version, has := query.Lookup("version")
 	p, _, err := h.Compiled.Find(r.Context(), name, version, has)
@@ -41,7 +41,7 @@ func (h *Handlers) DDL(_ *exchange.Exchange, r *http.Request) ([]byte, error) {
 	columns := p.Columns()
 	if len(columns) == 0 {
 		return nil, errs.New(errs.InvalidArguments, "pipeline %s has no transform list and so no fixed table schema: "+
-			"it takes the columns from the data; try it with POST /v1/pipelines/_dryrun", name)
+			"its columns depend on the data; try it with POST /v1/pipelines/_dryrun", name)
 	}
 	t := &schema.Table{Name: table, Columns: columns, Options: map[string]string{schema.OptionAppendMode: "true"}}
 	out := exchange.AppendJSONString([]byte(`"sql":{"sql":`), schema.CreateTableSQL(t))
@@ -51,7 +51,7 @@ func (h *Handlers) DDL(_ *exchange.Exchange, r *http.Request) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// ddlMessage says how the tables that the pipeline creates may differ from the statement.
+// ddlMessage describes how the tables that the pipeline creates may differ from the statement.
 func (h *Handlers) ddlMessage(database, table string, p *pipeline.Pipeline) string {
 	var parts []string
 	if _, ok := h.Catalog.Table(database, table); ok {
@@ -66,7 +66,7 @@ func (h *Handlers) ddlMessage(database, table string, p *pipeline.Pipeline) stri
 	}
 	if p.OpenSchema() {
 		parts = append(parts,
-			"The pipeline keeps fields that its transform list does not name: more columns come with the data.")
+			"The pipeline keeps fields that are not in its transform list: the data may add columns.")
 	}
 	return strings.Join(parts, " ")
 }

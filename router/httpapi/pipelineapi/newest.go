@@ -13,7 +13,7 @@ import (
 )
 
 // A request can store a pipeline on the condition that a certain version is still the newest. So it does not
-// overwrite a version that another user has stored meanwhile. The condition is If-Match with the ETag of the
+// overwrite a version that another user has stored in the meantime. The condition is If-Match with the ETag of the
 // version, or If-None-Match: * if the pipeline must not exist.
 
 // quoteVersion returns the ETag of a version. It contains no space.
@@ -58,10 +58,10 @@ func (h *Handlers) newerVersion(ctx context.Context, name string, err error) err
 	return &staleVersion{errs.From(err).WithStatus(http.StatusPreconditionFailed), newest}
 }
 
-// staleVersion is the error that the pipeline has changed meanwhile.
+// staleVersion is the error if the pipeline has changed in the meantime.
 type staleVersion struct {
 	err    *errs.Error
-	newest *metapb.PipelineVersion // nil: there is none
+	newest *metapb.PipelineVersion // nil if there is none
 }
 
 func (e *staleVersion) Error() string { return e.err.Error() }

@@ -72,7 +72,7 @@ func pathName(r *http.Request) (string, error) {
 	return name, nil
 }
 
-// changeableName is pathName for a request that changes the pipeline.
+// changeableName is like pathName, for a request that changes the pipeline.
 func changeableName(r *http.Request) (string, error) {
 	name, err := pathName(r)
 	switch {
@@ -143,7 +143,7 @@ func (h *Handlers) Put(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 // Compile compiles a text that a client sent. The error has code InvalidArguments.
 func Compile(source []byte, options pipeline.Options) (*pipeline.Pipeline, error) {
 	if len(source) > maxPipelineBytes {
-		return nil, errs.New(errs.InvalidArguments, "Failed to build pipeline: it has %d bytes, at most %d are allowed",
+		return nil, errs.New(errs.InvalidArguments, "Failed to build pipeline: it has %d bytes: at most %d are allowed",
 			len(source), maxPipelineBytes)
 	}
 	p, err := pipeline.Compile(source, options)
@@ -156,8 +156,8 @@ func Compile(source []byte, options pipeline.Options) (*pipeline.Pipeline, error
 	return p, nil
 }
 
-// appendWarnings appends the member warnings, if there are any: the warnings of the compiler, and pipelines that
-// the dispatcher names but that do not exist, because they may be uploaded later.
+// appendWarnings appends the member warnings, if there are any: the warnings of the compiler, and a warning for each
+// pipeline that the dispatcher uses but that does not exist. It may be uploaded later.
 func (h *Handlers) appendWarnings(out []byte, name string, p *pipeline.Pipeline) []byte {
 	warnings := slices.Clone(p.Warnings())
 	for _, target := range p.Targets() {

@@ -53,9 +53,9 @@ func (i inner) send(
 	go func() {
 		defer close(w.ended)
 		defer func() {
-			// Like net/http, recover from a handler that aborts the answer.
+			// A handler may abort the answer by a panic, as with net/http.
 			if p := recover(); p != nil && p != http.ErrAbortHandler { //nolint:errorlint // it is what panic was called with
-				w.fail(errors.New("the request broke off"))
+				w.fail(errors.New("the request was aborted"))
 				return
 			}
 			w.WriteHeader(http.StatusOK)

@@ -25,12 +25,13 @@ import (
 )
 
 const (
-	// maxReplays is the most concurrent replays. Each has an open statement and sends up to 64 records at a time.
+	// maxReplays is the maximum number of concurrent replays. Each has an open statement and sends up to 64 records
+	// at a time.
 	maxReplays = 4
 	// maxReplayRequest limits the size of a request, in bytes.
 	maxReplayRequest = 64 << 10
-	// tellEach is the time between two lines of progress.
-	tellEach = time.Second
+	// progressEvery is the time between two lines of progress.
+	progressEvery = time.Second
 	// stalledReader is how long a client may take to read a line.
 	stalledReader = 30 * time.Second
 )
@@ -82,10 +83,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.WriteHeader(http.StatusOK)
-	_ = control.Flush() // the first line may take a while, and the client should know that its request was accepted
+	_ = control.Flush() // the client learns that its request was accepted before the first line
 	last := h.now()
 	tell := func(p replay.Progress) {
-		if now := h.now(); now.Sub(last) >= tellEach {
+		if now := h.now(); now.Sub(last) >= progressEvery {
 			last = now
 			line(p)
 		}
@@ -111,7 +112,7 @@ func readReplay(w http.ResponseWriter, r *http.Request, req *replay.Request) err
 	return req.Check()
 }
 
-// backend is replay.Backend for the client of a request.
+// backend implements replay.Backend for the client of a request.
 type backend struct{ inner }
 
 // NewBackend returns the backend for a replay that outer requested. It sends requests to server.
@@ -150,7 +151,7 @@ func innerError(resp *http.Response) error {
 	return errs.New(answer.Code, "%s", answer.Error).WithStatus(resp.StatusCode)
 }
 
-// storeTries is how often a record is sent if the server is busy.
+// storeTries is the number of times that a record is sent if the server is busy.
 const storeTries = 5
 
 // Store implements replay.Backend.

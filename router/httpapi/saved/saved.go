@@ -48,8 +48,8 @@ type Handlers struct {
 	Now func() time.Time
 }
 
-// owner returns the user whose values a request concerns. If the server has no users, all values are shared, and
-// alone is true.
+// owner returns the user whose values a request concerns. If the server has no users, alone is true, and all values
+// are shared.
 func owner(x *exchange.Exchange) (name string, alone bool) {
 	name = x.User()
 	return name, name == ""
@@ -133,8 +133,8 @@ func (h *Handlers) Get(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	one := list[0]
 	used := time.Unix(0, one.Saved.UsedUnixNano)
 	if kind == savedrules.Link && h.Now().Sub(used) > savedrules.UseInterval {
-		// Unused links are deleted later, so the use is reported. A failure does not matter, because the next use is
-		// reported again.
+		// Unused links are deleted later, so the use is recorded. A failure does not matter, because the next use is
+		// recorded too.
 		_, _ = h.Store.Propose(r.Context(), &metapb.Command{Op: &metapb.Command_TouchSaved{
 			TouchSaved: &metapb.TouchSaved{Kind: kind, Name: name},
 		}})

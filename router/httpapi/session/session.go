@@ -25,7 +25,7 @@ import (
 	"cordwood/router/access"
 )
 
-// How long a session lasts without use, how long it lasts at most, and how often it is renewed.
+// The time that a session lasts without use, its maximum time, and the interval at which it is renewed.
 const (
 	idleLife   = 12 * time.Hour
 	wholeLife  = 7 * 24 * time.Hour
@@ -34,7 +34,7 @@ const (
 
 // Users has the users who may sign in. *auth.Provider implements it.
 type Users interface {
-	// Session returns the sender for a user, if check accepts the digest of the user's stored password.
+	// Session returns the sender for a user, if check returns true for the digest of the user's stored password.
 	Session(user string, check func(stored [sha256.Size]byte) bool) (access.Sender, error)
 }
 
@@ -103,7 +103,7 @@ func monthKey(key []byte, at time.Time) []byte {
 	return mac(key, "month", []byte(at.UTC().Format("2006-01")))
 }
 
-// mac returns a code that proves that the holder of key wrote text for a purpose.
+// mac returns an authentication code, which proves that the holder of key wrote text for a purpose.
 func mac(key []byte, purpose string, text []byte) []byte {
 	h := hmac.New(sha256.New, key)
 	_, _ = h.Write([]byte("cordwood session " + purpose + "\x00")) // it never fails
@@ -206,7 +206,7 @@ func (m *Manager) Has(r *http.Request) bool {
 	return err == nil && m.sameOrigin(r)
 }
 
-// sameOrigin reports whether no page of another origin has sent the request, whatever its method is.
+// sameOrigin reports whether the request, of any method, was not sent by a page of another origin.
 func (m *Manager) sameOrigin(r *http.Request) bool {
 	unsafe := *r
 	unsafe.Method = http.MethodPost

@@ -51,14 +51,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		conn.Close()
 		return
 	}
-	// The request ends here, but the connection continues, so it has work of its own.
+	// The request ends here, but the connection continues, so it is separate work.
 	caller, c := x.Caller, &connection{Conn: conn, r: rw.Reader}
 	if h.Begin != nil {
 		c.work = h.Begin(caller.Sender, func(error) { conn.Close() })
 		caller.Work = c.work
 	}
 	if err := caller.Require(x.Need); err != nil {
-		_ = c.Close() // nothing was done on it
+		_ = c.Close() // nothing was done over it
 		return
 	}
 	h.Serve(c, &caller)
@@ -69,7 +69,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type connection struct {
 	net.Conn
 	r    *bufio.Reader
-	work access.Work // nil: its user may do everything
+	work access.Work // nil if its user may do everything
 }
 
 // Close implements net.Conn.

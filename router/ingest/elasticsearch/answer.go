@@ -16,7 +16,7 @@ import (
 
 func appendInt(to []byte, v int) []byte { return strconv.AppendInt(to, int64(v), 10) }
 
-// parts says which parts of the answer to a bulk request the client wants.
+// parts determines which parts of the answer to a bulk request the client wants.
 type parts struct{ took, errors, items, whole bool }
 
 // partsOf reads the parameter filter_path. It understands the paths that known clients send.

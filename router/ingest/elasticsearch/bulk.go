@@ -26,7 +26,7 @@ import (
 // operation is a command of a bulk request and its document. A request may have a million of them.
 type operation struct {
 	*command
-	id          []byte // nil: none was sent
+	id          []byte // nil if none was sent
 	document    []byte
 	fault       *fault // the error of the item; nil if none is known
 	status      int32  // the status of the item
@@ -62,8 +62,8 @@ type reader struct {
 	// room reserves the memory for the given number of operations in all; nil means that the memory is not counted.
 	room func(operations int) error
 
-	// timed says that a document may have a time. It is searched for here, because the document was read a moment ago,
-	// while the body is larger than the caches of a processor.
+	// timed is set if a document may have a time. It is searched for here, because the document was read a moment
+	// ago, while the body is larger than the caches of a processor.
 	timed bool
 
 	out   []operation
@@ -432,7 +432,7 @@ type group struct {
 	bytes       int64
 }
 
-// store stores the documents and sets the status of each operation. timed says that a document may have a time.
+// store stores the documents and sets the status of each operation. timed is set if a document may have a time.
 func (d *Door) store(c *httpdoor.Call, operations []operation, timed bool) {
 	groups := d.groups(c, operations)
 	batches := make([]*ingest.Batch, len(groups))

@@ -73,7 +73,7 @@ func appendRecord(to []byte, r *sockdoor.Record) ([]byte, bool) {
 // converter converts MessagePack values to JSON.
 type converter struct {
 	to []byte
-	// tagged says that the record has a field tag.
+	// tagged is set if the record has a field tag.
 	tagged bool
 }
 

@@ -33,7 +33,7 @@ const (
 type stream struct {
 	*sockdoor.Conn
 	framing framing
-	hello   *handshake // nil: the client has proved that it knows the key, or need not
+	hello   *handshake // nil if the client has proved that it knows the key, or need not
 	records []sockdoor.Record
 }
 

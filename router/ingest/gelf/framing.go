@@ -11,7 +11,7 @@ import (
 type framing struct {
 	max     int
 	tooLong func()
-	// skip says that the current message is too long and is being skipped.
+	// skip is set if the current message is too long and is being skipped.
 	skip bool
 	// seen is how many bytes of an incomplete message are known to have no NUL.
 	seen int

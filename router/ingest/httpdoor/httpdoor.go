@@ -75,7 +75,7 @@ type Call struct {
 	Query params.Values
 	// Explicit is the destination in headers and query string.
 	Explicit Target
-	// EventTime says that records are stored with their own time and not with the time of arrival.
+	// EventTime is set if records are stored with their own time and not with the time of arrival.
 	EventTime bool
 	// Key is the value of the header Idempotency-Key.
 	Key string

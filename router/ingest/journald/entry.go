@@ -133,7 +133,7 @@ func isHex(text []byte) bool {
 	return true
 }
 
-// line appends a line without its end to the data of an entry, as far as it fits. whole says that all of it was
+// line appends a line without its end to the data of an entry, as far as it fits. whole is set if all of it was
 // appended. At the end of the stream the error is io.EOF.
 func (d *decoder) line(e *entry) (whole bool, err error) {
 	start := len(e.data)

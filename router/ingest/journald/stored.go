@@ -7,7 +7,7 @@ import (
 	"cordwood/router/ingest"
 )
 
-// stored says how much of the entries of a source is stored already.
+// stored is how much of the entries of a source is stored already.
 type stored uint8
 
 const (

@@ -48,7 +48,7 @@ type piece struct {
 	entries []*entry
 	bytes   int
 	begun   time.Time
-	held    *body.Body // nil: no memory is reserved yet
+	held    *body.Body // nil if no memory is reserved yet
 	holds   int
 }
 

@@ -176,7 +176,7 @@ func (w *Walker) quoted(buf *[]byte) ([]byte, error) {
 	return out, nil
 }
 
-// Number reads a number. kind says whether i or f is set, as in jsonscan.Text.Number. text is the original text,
+// Number reads a number. kind reports whether i or f is set, as in jsonscan.Text.Number. text is the original text,
 // valid as long as the document.
 func (w *Walker) Number() (kind jsonscan.NumberKind, i int64, f float64, text []byte, err error) {
 	from := w.pos

@@ -38,7 +38,7 @@ type stream struct {
 	labels pairs
 	// labelText is the original form of the labels: a text in the protobuf form, or a JSON object.
 	labelText []byte
-	// badLabels says that the labels could not be parsed. They are empty then.
+	// badLabels is set if the labels could not be parsed. They are empty then.
 	badLabels bool
 	// message is the stream in protobuf form. values has the entries in JSON form, each a JSON array.
 	message []byte
@@ -48,7 +48,7 @@ type stream struct {
 // entry is one line.
 type entry struct {
 	nanos int64
-	// outOfRange says that the time does not fit into 64 bits of nanoseconds.
+	// outOfRange is set if the time does not fit into 64 bits of nanoseconds.
 	outOfRange bool
 	line       []byte
 	// raw is the original entry. In the protobuf form, seconds and fraction have its time too; the fraction is in

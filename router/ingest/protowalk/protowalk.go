@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// ErrMalformed says that the bytes are not a protobuf message.
+// ErrMalformed means that the bytes are not a protobuf message.
 var ErrMalformed = errors.New("the bytes are not a protobuf message")
 
 // Field is a field of a message: Data of bytes, or the Bits of a number. Fields of other kinds have neither.

@@ -98,7 +98,7 @@ type Door struct {
 	Table func(r *Record) string
 	// Input returns records as the input for a pipeline, or as columns.
 	Input func(records []Record, pipelined bool) ingest.Input
-	// HalfClose says that clients expect no answers, so they stop sending when the server closes its side.
+	// HalfClose is set if clients expect no answers, so they stop sending when the server closes its side.
 	HalfClose bool
 }
 

@@ -69,7 +69,7 @@ func readFrom(p net.PacketConn, buf []byte) (int, netip.AddrPort, error) {
 // packets receives the datagrams of one socket.
 type packets struct {
 	s     *Server
-	queue *queue // nil: nobody may send
+	queue *queue // nil if nobody may send
 	asked time.Time
 }
 

@@ -11,7 +11,7 @@ type queue struct {
 	from Peer // one of the peers that send as this caller
 
 	mu        sync.Mutex // guards all below
-	filling   *batch     // nil: none
+	filling   *batch     // nil if there is none
 	forbidden error      // the reason why no more records are accepted
 }
 

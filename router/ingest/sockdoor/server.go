@@ -33,7 +33,7 @@ type Server struct {
 	stores         sync.WaitGroup
 
 	mu sync.Mutex // guards all below
-	// closing says that Shutdown was called, and draining that no more connections are accepted.
+	// closing is set if Shutdown was called, and draining that no more connections are accepted.
 	closing, draining bool
 	sockets           map[io.Closer]struct{}
 	conns             map[*Conn]struct{}

@@ -60,8 +60,8 @@ func (c *Conn) Store(ctx context.Context, key string, records []Record) error {
 	return err
 }
 
-// storeAll stores records, separately for each table. held says that their memory is counted already. With the
-// error of ctx it returns how many records were not stored.
+// storeAll stores records, separately for each table. held is set if their memory is counted already. With the error
+// of ctx it returns how many records were not stored.
 func (q *queue) storeAll(ctx context.Context, key string, records []Record, held bool) (left int, err error) {
 	s := q.s
 	if s.door.Table == nil {

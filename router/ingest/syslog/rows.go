@@ -51,7 +51,7 @@ type input struct {
 	records []sockdoor.Record
 	// parser parses all formats, and old only RFC 3164.
 	parser, old *syslog.Parser
-	// noData says that messages of RFC 5424 have neither structured data nor the dash for it.
+	// noData is set if messages of RFC 5424 have neither structured data nor the dash for it.
 	noData bool
 	// at is the current message of fill.
 	at   *sockdoor.Record

@@ -64,7 +64,7 @@ func compileDateAt(o *Options, now func() time.Time) Apply {
 // timeFormat is a pattern of a date processor.
 type timeFormat struct {
 	format *timefmt.Format
-	// yearless says that only the year is missing for a date. format is then the pattern with %Y and a space before
+	// yearless is set if only the year is missing for a date. format is then the pattern with %Y and a space before
 	// it.
 	yearless bool
 }

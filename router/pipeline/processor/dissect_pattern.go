@@ -21,7 +21,7 @@ import (
 //	%{name->}   the literal that follows, or its first character, may be repeated, so padding
 //	            after the value is not part of it
 
-// captureKind says how the text of a capture is used.
+// captureKind is how the text of a capture is used.
 type captureKind uint8
 
 const (

@@ -12,7 +12,7 @@ import (
 type Field struct {
 	// In is the field that is read, and Out the one that gets the result.
 	In, Out Name
-	// Renamed says that the list gives Out.
+	// Renamed is set if the list gives Out.
 	Renamed bool
 }
 

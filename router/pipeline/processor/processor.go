@@ -42,7 +42,7 @@ type TimeField struct {
 	Name string
 	// Unit is the number of units in a second, for example 1000 for milliseconds.
 	Unit int64
-	// IgnoreMissing says that records may lack the field.
+	// IgnoreMissing is set if records may lack the field.
 	IgnoreMissing bool
 }
 

@@ -15,7 +15,7 @@ import (
 // cell appends the value of row i, which is not checked for null.
 type cell func(dst []byte, i int) []byte
 
-// style says how values are formatted.
+// style is how values are formatted.
 type style struct {
 	// quote writes JSON: texts are quoted, NaN and infinities are null.
 	quote bool

@@ -13,7 +13,7 @@ type expr struct {
 	sql    string
 	column string // the column, if the expression is only a column; otherwise ""
 	alias  string
-	// aggregate says that it is an aggregate. by are the groups of its rows.
+	// aggregate is set if it is an aggregate. by are the groups of its rows.
 	aggregate bool
 	by        []string
 }

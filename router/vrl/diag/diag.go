@@ -15,7 +15,7 @@ type Span struct{ Start, End int }
 // To returns the span from the start of s to the end of o.
 func (s Span) To(o Span) Span { return Span{s.Start, o.End} }
 
-// Severity says whether a program with the diagnostic can be used.
+// Severity reports whether a program with the diagnostic can be used.
 type Severity uint8
 
 // The severities.

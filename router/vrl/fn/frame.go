@@ -26,7 +26,7 @@ type Frame struct {
 	// the request has ended.
 	budget Budget
 	rest   int
-	meter  *Meter // nil: the run does not belong to a request
+	meter  *Meter // nil if the run does not belong to a request
 
 	stop  Stop
 	fail  failure

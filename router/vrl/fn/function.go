@@ -33,8 +33,8 @@ type Function struct {
 	Params []Param
 	// Closure is set if the function requires a closure.
 	Closure *Closure
-	// Returns is the kind of the result. Fallible says whether the function may fail although its arguments have the
-	// right kinds. See Type.
+	// Returns is the kind of the result. Fallible reports whether the function may fail although its arguments have
+	// the right kinds. See Type.
 	Returns  kind.Kind
 	Fallible bool
 	// Errors lists the causes of failure, each as a phrase.
@@ -118,7 +118,7 @@ type Enum struct{ Value, Doc string }
 
 // An Example is a program and its result.
 type Example struct {
-	// Title says what the example shows.
+	// Title describes what the example shows.
 	Title string
 	// Source is the program.
 	Source string

@@ -32,7 +32,7 @@ const (
 	jsonBits   = StringBit | IntegerBit | FloatBit | BooleanBit | NullBit | ArrayBit | ObjectBit
 )
 
-// A Kind says which kinds a value may have. The zero Kind is never: no value has it.
+// A Kind is the set of kinds that a value may have. The zero Kind is never: no value has it.
 type Kind struct {
 	set Set
 	obj *Fields // known if ObjectBit is set

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// opKind says how a step of a pattern is parsed.
+// opKind is how a step of a pattern is parsed.
 type opKind uint8
 
 const (
@@ -42,7 +42,7 @@ type op struct {
 	text  string // the specifier in the pattern, for errors
 }
 
-// offsetRule says how an offset is parsed and written.
+// offsetRule is how an offset is parsed and written.
 type offsetRule uint8
 
 const (

@@ -14,7 +14,7 @@ type PatternError struct {
 	Spec string
 	// Pos is the byte offset of Spec in Pattern.
 	Pos int
-	// Problem says what is wrong with it.
+	// Problem describes what is wrong with it.
 	Problem string
 }
 

@@ -30,7 +30,7 @@ func (e *JSONError) Error() string {
 // BigInteger is the problem of a text with an integer that JSONOptions.Exact refuses.
 const BigInteger = "an integer beyond -9223372036854775808 to 9223372036854775807"
 
-// JSONOptions says how to parse a JSON text. The zero value parses all of it.
+// JSONOptions has the options for parsing a JSON text. The zero value parses all of it.
 type JSONOptions struct {
 	// MaxDepth, if not 0, is the depth at which containers start to stay text.
 	MaxDepth int
@@ -482,7 +482,7 @@ func (d *jsonReader) number() Value {
 	return d.float(s[start:end], end == i && n > 0) // -0 is a float, and is exact
 }
 
-// float parses a number that is not an integer in int64. isInteger says that it is an integer outside int64.
+// float parses a number that is not an integer in int64. isInteger is set if it is an integer outside int64.
 func (d *jsonReader) float(text string, isInteger bool) Value {
 	if isInteger && d.opt.Exact {
 		d.pos -= len(text)

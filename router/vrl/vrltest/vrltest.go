@@ -15,7 +15,7 @@ import (
 // A Case is a program and its expected result: exactly one of Want, CompileError and
 // RunError is set, or WantEvent.
 type Case struct {
-	// Name says what the case shows; empty means that the source is the name.
+	// Name describes what the case shows; empty means that the source is the name.
 	Name   string
 	Source string
 	// Event and Meta are the inputs as JSON; empty means empty objects.

@@ -4,9 +4,9 @@ package quick
 type start struct {
 	// bytes are the bytes with which the rest may begin. The set may be too large.
 	bytes set
-	// end says that the rest may be empty at the end of the text only.
+	// end is set if the rest may be empty at the end of the text only.
 	end bool
-	// empty says that the rest may be empty anywhere.
+	// empty is set if the rest may be empty anywhere.
 	empty bool
 	// perhaps says the same, but subject to an assertion.
 	perhaps bool

@@ -122,7 +122,7 @@ func (c *compiler) literal(re *syntax.Regexp, next int32) int32 {
 	return next
 }
 
-// foldSet returns both cases of an ASCII character. folds says that there are equivalent non-ASCII characters too.
+// foldSet returns both cases of an ASCII character. folds is set if there are equivalent non-ASCII characters too.
 func foldSet(r rune) (s *set, folds, ok bool) {
 	if r >= utf8.RuneSelf {
 		return nil, false, false
@@ -181,7 +181,7 @@ func (c *compiler) repeat(re *syntax.Regexp, low, high int, next int32) int32 {
 	return next
 }
 
-// high says which non-ASCII characters a class contains.
+// high determines which non-ASCII characters a class contains.
 type high uint8
 
 const (

@@ -22,13 +22,13 @@ type Program struct {
 	insts  []inst
 	start  int32
 	groups int
-	// anchored says that a match can only begin at the start of the text.
+	// anchored is set if a match can only begin at the start of the text.
 	anchored bool
 	// prefix is the text with which every match begins; "" if it is not known.
 	prefix string
 	// first are the bytes with which a match may begin; nil if a match may begin with any byte, or may be empty.
 	first *set
-	// ascii says that the program is valid for ASCII texts only.
+	// ascii is set if the program is valid for ASCII texts only.
 	ascii bool
 }
 
@@ -54,10 +54,10 @@ const (
 // inst is an instruction. next is the index of the following one.
 type inst struct {
 	op op
-	// final says that opGreedy never backtracks.
+	// final is set if opGreedy never backtracks.
 	final bool
 	// delim is the byte that must follow a repetition, or -1. follow has the bytes of which one must follow; nil
-	// means any. atEnd says that the end of the text may follow too.
+	// means any. atEnd is set if the end of the text may follow too.
 	delim       int16
 	follow      *set
 	atEnd       bool

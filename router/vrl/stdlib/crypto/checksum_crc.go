@@ -14,7 +14,7 @@ type crcModel struct {
 	name               string
 	width              uint
 	poly, init, xorOut uint64
-	// refIn says that the lowest bit of a byte comes first. refOut says the same for the result.
+	// refIn is set if the lowest bit of a byte comes first. refOut says the same for the result.
 	refIn, refOut bool
 }
 

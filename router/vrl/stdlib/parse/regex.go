@@ -9,7 +9,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// groups says how the groups of a match become the fields of an object.
+// groups is how the groups of a match become the fields of an object.
 type groups struct {
 	re      *pattern.Regex
 	named   []namedGroup // sorted by name

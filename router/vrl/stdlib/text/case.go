@@ -191,7 +191,7 @@ func joinWords(f *fn.Frame, s string, at boundaries, separator string,
 
 // character is a classified character.
 type character struct {
-	bytes  int // 0: there is none
+	bytes  int // 0 if there is none
 	splits boundaries
 	class  class
 }
