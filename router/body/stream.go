@@ -99,7 +99,8 @@ func (s *Stream) explain(err error) error {
 		return errSlowPace()
 	case errors.As(err, &transport):
 		s.reader.refused.WithLabelValues("broken").Inc()
-		return errs.Wrap(errs.InvalidArguments, transport.err, "reading the request body: the connection failed before its end")
+		return errs.Wrap(errs.InvalidArguments, transport.err,
+			"reading the request body: the connection failed before its end")
 	}
 	s.reader.refused.WithLabelValues("corrupt").Inc()
 	return errs.Wrap(errs.InvalidArguments, err, "decompressing the request body: it is corrupt or truncated")

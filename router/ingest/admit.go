@@ -17,16 +17,16 @@ type Arrival struct {
 	Protocol Protocol
 	// Caller is its sender. Required.
 	Caller *access.Caller
-	// Database and Table are the destination of the records, as far as it is known. They may be empty.
+	// Database and Table are the destination of the records, if it is known. They may be empty.
 	Database, Table string
 	// Wait is Request.Wait.
 	Wait bool
 }
 
 const (
-	// pressedWait is how long a request with Wait waits for busy shards in all.
+	// pressedWait is the total time that a request with Wait waits for busy shards.
 	pressedWait = 10 * time.Second
-	// lookAgain is how often a waiting request checks again.
+	// lookAgain is the interval at which a waiting request checks again.
 	lookAgain = 50 * time.Millisecond
 	// maxWaiting limits the number of waiting requests.
 	maxWaiting = 1000
@@ -55,7 +55,7 @@ func (s *Service) AdmitAll(ctx context.Context, p Protocol, batches []*Batch) er
 	return s.awaitRoom(ctx, p, true, batches)
 }
 
-// awaitRoom returns an error if the shards of a batch's table are busy. If wait is true, it waits for some time
+// awaitRoom returns an error if the shards of a batch's table are busy. If wait is true, it waits up to pressedWait
 // first.
 func (s *Service) awaitRoom(ctx context.Context, p Protocol, wait bool, batches []*Batch) error {
 	var after time.Duration
@@ -86,7 +86,7 @@ func (s *Service) pressed(batches []*Batch) (after time.Duration, busy *Batch) {
 	return 0, nil
 }
 
-// need returns the need for storing rows in a table.
+// need returns the privilege for storing rows in a table.
 func need(database, table string) access.Need {
 	n := access.Need{Privilege: access.Insert, Action: "ingest"}
 	if table != "" {
@@ -98,7 +98,7 @@ func need(database, table string) access.Need {
 // waiting counts the requests that wait for busy shards.
 type waiting struct{ n atomic.Int64 }
 
-// waitWhile waits while busy returns true, for pressedWait at most. It returns the context's error.
+// waitWhile waits while busy returns true, for at most pressedWait. It returns the context's error.
 func (s *Service) waitWhile(ctx context.Context, busy func() bool) error {
 	if s.waiting.n.Add(1) > maxWaiting {
 		s.waiting.n.Add(-1)
@@ -120,8 +120,8 @@ func (s *Service) waitWhile(ctx context.Context, busy func() bool) error {
 	return nil
 }
 
-// Check checks the values of a batch in the order in which clients learn of their mistakes. Store calls it too. A
-// door calls it if its own checks must come afterwards.
+// Check checks the values of a batch in a fixed order, which decides the error if several are wrong. Store calls it
+// too. A protocol calls it if its own checks must come afterwards.
 func (s *Service) Check(ctx context.Context, b *Batch) error {
 	if b.checked {
 		return nil
@@ -161,7 +161,7 @@ func cutText(text string) string {
 	return strconv.Quote(text)
 }
 
-// TakesRows returns the reason why no rows are stored because a disk is full; nil means that rows are stored.
+// TakesRows returns nil if rows are stored, or the reason why none are stored because a disk is full.
 func (s *Service) TakesRows() error { return s.cfg.Writable() }
 
 // HasPipeline reports whether a pipeline with the name is stored.

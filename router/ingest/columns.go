@@ -13,8 +13,8 @@ import (
 type Columns struct {
 	// Layout has the columns that every record may have. Direct.Column creates further columns.
 	Layout *pipeline.Layout
-	// Fill puts all records, one after another, and returns the first error of End or Drop. If it cannot decode a
-	// record, it calls Drop.
+	// Fill puts all records into columns, one after another, and returns the first error of End or Drop. For a record
+	// that it cannot decode, it calls Drop.
 	Fill func(to *pipeline.Direct) error
 	// Text returns the current record of Fill as a complete request of the protocol in JSON. It is called for records
 	// that are refused and kept among the rejects; nil means that only the reason is kept.
@@ -23,7 +23,7 @@ type Columns struct {
 	Format string
 }
 
-// columnRun is one reading of Columns.
+// columnRun is one run over Columns.
 type columnRun struct {
 	*pipeline.Direct
 	j    *job

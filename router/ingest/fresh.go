@@ -21,9 +21,9 @@ const (
 	knownAge = 250 * time.Millisecond
 )
 
-// freshView refreshes the local view of the metadata before a request is refused because of it, since another
-// router may have changed the metadata a moment ago. Requests share refreshes: one runs at a time, and one begins
-// every freshEvery. So faulty requests cannot load the metadata group further.
+// freshView refreshes the local view of the metadata before a request is refused because of it, because another
+// router may just have changed the metadata. Requests share refreshes: one runs at a time, and one starts every
+// freshEvery. So faulty requests cannot overload the metadata group.
 type freshView struct {
 	ask func(ctx context.Context) error // nil if the view is never refreshed
 
@@ -66,7 +66,7 @@ func (f *freshView) wait(ctx context.Context) error {
 	}
 }
 
-// run runs a refresh in its turn. Requests that arrive after it has begun join the next one.
+// run runs a refresh in its turn. Requests that arrive after its start join the next one.
 func (f *freshView) run(r *refresh) {
 	f.turn <- struct{}{}
 	defer func() { <-f.turn }()
@@ -87,7 +87,7 @@ func (f *freshView) run(r *refresh) {
 	close(r.done)
 }
 
-// waitFor is wait, but does nothing if the view has been refreshed within age.
+// waitFor is like wait, but does nothing if the view was refreshed within the last age.
 func (f *freshView) waitFor(ctx context.Context, age time.Duration) error {
 	f.mu.Lock()
 	young := time.Since(f.held) < age
@@ -122,9 +122,9 @@ func (s *seenTables) Table(database, name string) (*schema.Table, bool) {
 // errNewerView requests another run of a pipeline, because its tables have changed.
 var errNewerView = errors.New("ingest: the view of a table is newer")
 
-// outdated checks, once for a batch, whether the run refused records because of old types of tables, or because of
-// a table that another router has created meanwhile. Then it returns errNewerView. If a table that this router does
-// not know may exist, it returns an error for the client.
+// outdated checks, once for a batch, whether the run refused records because of old types of tables, or because
+// another router has just created a table. If so, it returns errNewerView. If a table that this router does not know
+// may exist, it returns an error for the client.
 func (j *job) outdated(ctx context.Context, out *pipeline.Output, err error) error {
 	refused := pipeline.KindOf(err) == pipeline.SkipType
 	if out != nil {
@@ -151,7 +151,7 @@ func (j *job) outdated(ctx context.Context, out *pipeline.Output, err error) err
 	return nil
 }
 
-// checkDatabase is Writable, but also finds a database that another router has just created.
+// checkDatabase is like Writable, but also finds a database that another router has just created.
 func (s *Service) checkDatabase(ctx context.Context, name string) error {
 	err := Writable(s.cfg.Catalog, name)
 	if errs.CodeOf(err) != errs.DatabaseNotFound || s.fresh.wait(ctx) != nil {

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// For any number of requests, one refresh runs at a time, and one begins every freshEvery. No request uses a
-// refresh that began before the request.
+// For any number of requests, one refresh runs at a time, and one starts every freshEvery. No request uses a refresh
+// that started before the request.
 func TestRefreshesAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex // guards begun
+		var mu sync.Mutex // guards started
 		var running atomic.Int32
-		var begun []time.Time
+		var started []time.Time
 		f := newFreshView(func(context.Context) error {
 			if running.Add(1) > 1 {
 				t.Error("two refreshes at a time")
 			}
 			defer running.Add(-1)
 			mu.Lock()
-			begun = append(begun, time.Now())
+			started = append(started, time.Now())
 			mu.Unlock()
 			time.Sleep(freshEvery / 10)
 			return nil
@@ -37,18 +37,18 @@ func TestRefreshesAreShared(t *testing.T) {
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				if last := begun[len(begun)-1]; last.Before(asked) {
+				if last := started[len(started)-1]; last.Before(asked) {
 					t.Errorf("requested %v after the refresh began", asked.Sub(last))
 				}
 			})
 		}
 		all.Wait()
-		for i := 1; i < len(begun); i++ {
-			if gap := begun[i].Sub(begun[i-1]); gap < freshEvery {
+		for i := 1; i < len(started); i++ {
+			if gap := started[i].Sub(started[i-1]); gap < freshEvery {
 				t.Errorf("a refresh %v after another", gap)
 			}
 		}
-		if n := len(begun); n < 15 || n > 25 {
+		if n := len(started); n < 15 || n > 25 {
 			t.Errorf("%d refreshes for 1000 requests in a second", n)
 		}
 	})
@@ -77,7 +77,7 @@ func TestRefreshWaitEnds(t *testing.T) {
 	})
 }
 
-// For known tables, a refresh that began a moment ago suffices, unless it failed.
+// For known tables, a recent refresh suffices, unless it failed.
 func TestRefreshIsYoungEnough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, fails := 0, true

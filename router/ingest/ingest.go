@@ -58,7 +58,7 @@ type Config struct {
 	// NoClientVariables refuses records that contain svc_ttl, svc_table_suffix and other variables. Pipelines may set
 	// variables in any case. The default value is false.
 	NoClientVariables bool
-	// StoreRejects stores skipped records in svc_private.rejects, unless a batch says otherwise. The default value is
+	// StoreRejects stores skipped records in svc_private.rejects, unless a batch overrides it. The default value is
 	// false.
 	StoreRejects bool
 	// RejectsTTL is how long rejects are kept. The default value is 7d.
@@ -72,7 +72,7 @@ type Config struct {
 	MaxNewTables, MaxNewTablesPerMinute int
 	// MaxColumns limits the number of columns of a table. The default value is 4096.
 	MaxColumns int
-	// MaxMadeColumns is the number of columns from which on ingestion adds no more columns to a table. MaxNewColumns
+	// MaxMadeColumns is the number of columns at which ingestion stops adding columns to a table. MaxNewColumns
 	// limits the number of columns that one request adds. The default values are 2048 and 1000.
 	MaxMadeColumns, MaxNewColumns int
 	// PipelineSteps limits the work of a pipeline for all records of a batch. The default value is
@@ -84,7 +84,7 @@ type Config struct {
 	Writable func() error
 	// Logger logs debug messages. By default nothing is logged.
 	Logger *slog.Logger
-	// Registerer takes the metrics. The default value is none.
+	// Registerer registers the metrics. By default they are not registered.
 	Registerer prometheus.Registerer
 }
 
@@ -153,7 +153,7 @@ func New(cfg Config) (*Service, error) {
 		fresh: newFreshView(cfg.Fresh),
 	}
 	if cfg.Pipelines != nil {
-		cfg.Pipelines.fresh = s.fresh // nothing uses the pipelines yet
+		cfg.Pipelines.fresh = s.fresh // this is safe, because nothing uses the pipelines yet
 	}
 	return s, nil
 }

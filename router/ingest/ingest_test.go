@@ -95,7 +95,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// The same through a stored pipeline that does not specify the time.
+// Records of all kinds go through a stored pipeline that does not set the time.
 func TestRecordsThroughPipeline(t *testing.T) {
 	s, st := ingesttest.New(t)
 	st.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: |\n        .m = upcase(string!(.m))\n        .\n")
@@ -153,7 +153,7 @@ func TestRights(t *testing.T) {
 	}
 	var asked []access.Need
 	caller := ingesttest.Caller(access.WriteOnly)
-	caller.Work = noting{&asked}
+	caller.Work = recording{&asked}
 	b := batch("t", func(to *ingest.Sink) error { return to.JSON([]byte(`{"a":1,"svc_table_suffix":"_x"}`)) })
 	out := s.Store(t.Context(), &ingest.Request{Protocol: ingest.Loki, Caller: caller, Batches: []*ingest.Batch{b}})[0]
 	if errs.CodeOf(out.Err) != errs.PermissionDenied || st.Writes() != 0 {
@@ -164,12 +164,12 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// noting records which rights are needed, and grants none.
-type noting struct{ asked *[]access.Need }
+// recording is work that records the needed rights, and grants none.
+type recording struct{ asked *[]access.Need }
 
-func (n noting) End() {}
+func (n recording) End() {}
 
-func (n noting) Require(need access.Need) error {
+func (n recording) Require(need access.Need) error {
 	*n.asked = append(*n.asked, need)
 	return errs.New(errs.PermissionDenied, "no right on %s", need.Object)
 }

@@ -22,7 +22,7 @@ type Input interface {
 	format() string
 }
 
-// run is one reading of an Input.
+// run is one run over an Input.
 type run interface {
 	// fill reads all records.
 	fill() error
@@ -102,7 +102,7 @@ func (s *Sink) At(nanos int64) { s.run.At(nanos) }
 
 var errNotUTF8 = errs.New(errs.InvalidArguments, "the record is not valid UTF-8")
 
-// JSON receives a record as JSON text, surrounded by nothing but white space. If a newline or body.Pad zeros follow
+// JSON receives a record as JSON text, with nothing but white space around it. If a newline or body.Pad zeros follow
 // doc in its capacity, it is read in place. Otherwise it is copied. If it is not JSON, the record fails.
 func (s *Sink) JSON(doc []byte) error {
 	if !utf8.Valid(doc) {

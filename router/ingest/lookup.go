@@ -7,7 +7,7 @@ import "context"
 type Lookup struct {
 	Database, Table, Column string
 	Low, High               string
-	// Since and Until are in nanoseconds since 1970, and both are included. 0 means no bound.
+	// Since and Until are in nanoseconds since 1970, and both are included. 0 means no limit.
 	Since, Until int64
 	// Limit limits the number of texts.
 	Limit int

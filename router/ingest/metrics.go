@@ -10,7 +10,7 @@ import (
 	"cordwood/router/pipeline"
 )
 
-// Stage is the stage at which a request failed, as metrics name it.
+// Stage is the stage at which a request failed, in the labels of metrics.
 type Stage string
 
 // The stages.

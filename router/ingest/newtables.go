@@ -33,7 +33,7 @@ func (s *Service) tooManyTables(batches []*Batch) map[int]bool {
 	for i, b := range batches {
 		key := name{b.Database, b.Table}
 		switch {
-		case made[key] || !s.makes(b.Database, b.Table):
+		case made[key] || !s.creates(b.Database, b.Table):
 		case len(made) < s.cfg.MaxNewTables:
 			made[key] = true
 		default:
@@ -43,8 +43,8 @@ func (s *Service) tooManyTables(batches []*Batch) map[int]bool {
 	return excess
 }
 
-// makes reports whether rows for a table would create it.
-func (s *Service) makes(database, table string) bool {
+// creates reports whether rows for a table would create it.
+func (s *Service) creates(database, table string) bool {
 	_, ok := s.cfg.Catalog.Table(database, table)
 	return !ok
 }
@@ -55,7 +55,7 @@ func (s *Service) CheckNewTables(n int, table func(i int) (database, table strin
 	made := 0
 	for i := range n {
 		database, name := table(i)
-		if !s.makes(database, name) {
+		if !s.creates(database, name) {
 			continue
 		}
 		if made++; made > s.cfg.MaxNewTables {
@@ -101,7 +101,7 @@ func (n *newTables) charge(user string, out *pipeline.Output, now time.Time) err
 	}
 	if m.made+len(names) > n.limit {
 		return errs.New(errs.RateLimited,
-			"the request would make %d new tables, and user %s made %d within the minute, of %d that a user may make by "+
+			"the request would create %d new tables, and user %s created %d within the minute, of %d that a user may create by "+
 				"ingestion (--max-new-tables-per-minute): send to existing tables, or try again later",
 			len(names), user, m.made, n.limit).WithRetryAfter(max(m.ends.Sub(now).Round(time.Second), time.Second))
 	}

@@ -8,7 +8,7 @@ import (
 	"cordwood/router/pipeline"
 )
 
-// The number of users that are remembered is bounded.
+// The number of users that are remembered is limited.
 func TestNewTablesForgetUsers(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	n := newTables{limit: 1}

@@ -25,7 +25,7 @@ type Pipelines struct {
 // StoredPipelines is the part of the metadata client for pipelines.
 type StoredPipelines interface {
 	pipelines.Meta
-	// Pipelines lists all versions, by name and age.
+	// Pipelines returns all versions, sorted by name and age.
 	Pipelines() []*metapb.PipelineVersion
 }
 
@@ -67,7 +67,7 @@ func (p *Pipelines) NotFound(ctx context.Context, name, version string) error {
 }
 
 // Find returns a pipeline by name and version. Without a version, it returns the newest one, even if another router
-// has just stored it. It also returns which version that is. A nil *Pipelines has no pipelines.
+// has just stored it. It also returns the version. A nil *Pipelines has no pipelines.
 func (p *Pipelines) Find(ctx context.Context, name, version string,
 	hasVersion bool,
 ) (*pipeline.Pipeline, int64, error) {
@@ -78,7 +78,7 @@ func (p *Pipelines) Find(ctx context.Context, name, version string,
 	return p.find(ctx, name, version, hasVersion)
 }
 
-// find is Find with the current view.
+// find is like Find, but uses the current view only.
 func (p *Pipelines) find(ctx context.Context, name, version string,
 	hasVersion bool,
 ) (*pipeline.Pipeline, int64, error) {
@@ -113,8 +113,8 @@ func (p *Pipelines) Add(name string, version int64, compiled *pipeline.Pipeline,
 	p.cache.Add(name, version, compiled, source)
 }
 
-// Runner returns the runner of a pipeline; nil is svc_identity, whose own runner supports custom time indexes but
-// no traces.
+// Runner returns the runner of a pipeline. nil means svc_identity, whose runner supports custom time indexes but no
+// traces.
 func Runner(p *pipeline.Pipeline, q *pipeline.Request, lookup pipeline.Lookup) (pipeline.Runner, error) {
 	if p == nil && (q.Trace == nil || q.TimeIndex != nil) {
 		return pipeline.NewIdentity(q)

@@ -7,23 +7,23 @@ import (
 )
 
 const (
-	// freeRefusals is how many refusals per second a sender gets at once. Further ones are delayed.
+	// freeRefusals is the number of refusals per second that a sender gets without delay.
 	freeRefusals = 2
-	// refusalHeld is the delay.
+	// refusalHeld is the delay of further refusals.
 	refusalHeld = time.Second
 	// maxHeld limits the number of refusals that are delayed at a time, and maxRefused the senders that are counted.
 	maxHeld    = 1000
 	maxRefused = 10_000
 )
 
-// refusals slows down clients that retry at once whatever the answer is.
+// refusals slows down clients that retry at once after any answer.
 type refusals struct {
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	senders map[string]refusedSender
 	held    int
 }
 
-// refusedSender is how often a sender was refused in the second that began at the time began.
+// refusedSender counts the refusals of a sender in the second that started at the time began.
 type refusedSender struct {
 	began time.Time
 	n     int

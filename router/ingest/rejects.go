@@ -144,7 +144,7 @@ func (r *rejects) add(reason pipeline.Reason, text []byte) {
 	if r.bytes > maxRejectBytes {
 		r.err = errs.New(errs.InvalidArguments,
 			"more than %d MiB of skipped records in one request, which is too much to keep; send fewer records per request, "+
-				"or say on_reject=drop", maxRejectBytes>>20)
+				"or set on_reject=drop", maxRejectBytes>>20)
 	}
 	if r.err == nil {
 		r.err = r.hold()
@@ -185,7 +185,7 @@ func (r *rejects) hold() error {
 	return r.reserve()
 }
 
-// Finish adds the table of rejected records to what the pipeline made.
+// Finish adds the table of rejected records to the output of the pipeline.
 func (r *rejects) Finish() (*pipeline.Output, error) {
 	out, err := r.Runner.Finish()
 	if err != nil {

@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// repeatedWithin is how long a body is remembered, to count repeated bodies.
+	// repeatedWithin is the time for which a body is remembered, to count repeated bodies.
 	repeatedWithin = 2 * time.Minute
 	// maxBodies limits the number of bodies that are remembered.
 	maxBodies = 10_000
 )
 
-// bodies remembers recent bodies. If a protocol has no keys, equal bodies may be one body that was sent again
-// because its answer was lost.
+// bodies remembers recent bodies. If a protocol has no keys, the second of two equal bodies may have been sent again
+// because the answer was lost.
 type bodies struct {
-	mu  sync.Mutex // guards all below
+	mu  sync.Mutex // guards the fields below
 	now map[bodyOf]struct{}
-	// last has the bodies of the previous period, so that each is remembered for between one and two times
-	// repeatedWithin/2.
+	// last has the bodies of the previous period. So each body is remembered for between one half of repeatedWithin
+	// and all of it.
 	last  map[bodyOf]struct{}
 	since time.Time
 }
@@ -33,7 +33,7 @@ type bodyOf struct {
 	hash     uint64
 }
 
-// again records a body, and reports whether it was seen recently.
+// again records a body, and reports whether it was sent recently.
 func (b *bodies) again(k bodyOf, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

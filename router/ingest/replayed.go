@@ -12,10 +12,10 @@ import (
 	"cordwood/router/write"
 )
 
-// When rejects are sent again, a header has their ids. The same request notes those that were stored in
-// svc_private.replayed, after their rows are stored. Later replays skip records with a note. The request may end
-// between the two writes, so it must have a key. If it is sent again with this key, its rows are recognised, and
-// the notes are made.
+// When rejects are sent again, a header has their ids. After their rows are stored, the same request writes a note
+// for each stored record into svc_private.replayed. Later replays skip records with a note. The request may end
+// between the two writes, so it must have a key. If it is sent again with this key, its rows are recognised, and the
+// notes are written.
 
 const (
 	replayedTable = "replayed"
@@ -54,8 +54,8 @@ func PermitReplay(caller *access.Caller) error {
 	})
 }
 
-// watch makes the pipeline report which records it skips, and skip all rows of such a record, because a record
-// without a note is sent again as a whole. It starts anew when the pipeline does.
+// watch configures the pipeline to report the records that it skips, and to skip all rows of such a record, because a
+// record without a note is sent again as a whole. It starts again when the pipeline does.
 func (r *Replayed) watch(q *pipeline.Request, kept bool) {
 	q.WholeRecords = true
 	r.skipped, r.kept = map[int]bool{}, kept
@@ -71,7 +71,7 @@ func (r *Replayed) watch(q *pipeline.Request, kept bool) {
 // check returns an error if the number of ids is not the number of records.
 func (r *Replayed) check(out *pipeline.Output) error {
 	if out.Records != len(r.IDs) {
-		return errs.New(errs.InvalidArguments, "the header %s names %d records, and the body has %d: nothing is stored",
+		return errs.New(errs.InvalidArguments, "the header %s lists %d records, and the body has %d: nothing is stored",
 			HeaderReplayed, len(r.IDs), out.Records)
 	}
 	return nil
@@ -91,8 +91,8 @@ func (r *Replayed) stored() []string {
 	return out
 }
 
-// noteReplayed notes the records of a request whose rows are stored. After an error, the request must be sent again
-// with its key.
+// noteReplayed writes a note for each record of a request whose rows are stored. After an error, the request must be
+// sent again with its key.
 func (s *Service) noteReplayed(ctx context.Context, b *Batch) error {
 	ids := b.Replayed.stored()
 	if len(ids) == 0 {
@@ -137,7 +137,7 @@ func unnoted(err error) error {
 	if err == nil {
 		return nil
 	}
-	return errs.Wrap(errs.ShardUnreachable, err, "the outcome is unknown: the records are stored, but that they are "+
-		"replayed is not noted; send the request again with its key").
+	return errs.Wrap(errs.ShardUnreachable, err, "the outcome is unknown: the records are stored, but their notes as  "+
+		"replayed records are not; send the request again with its key").
 		WithReason(errs.OutcomeUnknown)
 }

@@ -18,7 +18,7 @@ import (
 	"cordwood/router/write"
 )
 
-// Protocol is the protocol of a request, as metrics name it.
+// Protocol is the protocol of a request, in the labels of metrics.
 type Protocol string
 
 // The protocols.
@@ -41,7 +41,7 @@ const (
 // IdentityPipeline is the built-in pipeline. All others are stored.
 const IdentityPipeline = pipeline.IdentityName
 
-// What happens to skipped records.
+// The values of Batch.OnReject.
 const (
 	DropRejects  = "drop"
 	StoreRejects = "store"
@@ -67,7 +67,7 @@ type Request struct {
 
 // Memory is a share of the memory for bodies and rows. *body.Body implements it.
 type Memory interface {
-	// Reserve reserves n bytes for rows in all, and waits for them if necessary. TryReserve does not wait.
+	// Reserve sets the memory for rows to n bytes, and waits for it if necessary. TryReserve does not wait.
 	Reserve(ctx context.Context, n int64) error
 	TryReserve(n int64) bool
 }
@@ -86,21 +86,21 @@ type Batch struct {
 	HasTimeIndex bool
 	// SkipError skips records that fail. Otherwise a record that fails makes the batch fail.
 	SkipError bool
-	// IgnoreErrors reads malformed bodies as far as possible, and uses the time of arrival if a custom time index is
-	// missing.
+	// IgnoreErrors reads malformed bodies up to the first fault, and uses the time of arrival if a custom time index
+	// is missing.
 	IgnoreErrors bool
 	// OnReject decides what happens to skipped records: DropRejects, StoreRejects, or "" for the server's default.
 	OnReject string
 	// MaxNestedLevels limits the depth to which svc_identity flattens objects; 0 means the default.
 	MaxNestedLevels int
-	// Tags are fields that become tags, if svc_identity makes columns of them and they contain texts.
+	// Tags are fields that become tags, if svc_identity converts them to columns and they contain texts.
 	Tags map[string]bool
 	// JSON are fields that svc_identity stores as JSON in one column, if they are objects.
 	JSON []string
 	// Hints are the client's table options for a table that does not exist yet.
 	Hints map[string]string
-	// Key identifies the batch, so that it is stored once if it is sent again. The user is part of it. "" if there is
-	// none.
+	// Key identifies the batch, so that it is stored once if it is sent again. The user is part of it. It
+	// is empty if the batch has none.
 	Key string
 	// KeyBody is a hash of the content of the batch, for a Key. If it is 0, the hash of a Body is used, and none for
 	// other inputs. The same Key with another hash is refused.
@@ -114,7 +114,7 @@ type Batch struct {
 	// Replayed identifies the rejects that are replayed; nil if there is none.
 	Replayed *Replayed
 
-	// newColumns counts the columns that the batch and other batches add to tables, or nil if there are no other
+	// newColumns counts the columns that the batch and other batches add to tables, nil if there are no other
 	// batches.
 	newColumns *pipeline.NewColumns
 
@@ -128,9 +128,9 @@ type Batch struct {
 
 // Outcome is the result of a batch.
 type Outcome struct {
-	// Err is the reason why nothing of the batch is stored, or why that is unknown. If it is nil, all records that
-	// were not refused are stored. It is or wraps an *errs.Error. If the same batch may succeed later, its code is
-	// ShardBusy or its status 429 or 503.
+	// Err is the reason why nothing of the batch is stored, or why the outcome is unknown. If it is nil, all records
+	// that were not refused are stored. It is or wraps an *errs.Error. If the same batch may succeed later, its code
+	// is ShardBusy or its status 429 or 503.
 	Err error
 	// Written describes the stored rows.
 	Written write.Result
@@ -150,12 +150,12 @@ type Outcome struct {
 	Expired int
 	// Warnings describe values that were changed when stored.
 	Warnings []string
-	// WriteTime is how long storing took.
+	// WriteTime is the duration of the write.
 	WriteTime time.Duration
 }
 
-// paramsHash returns a hash of the client's parameters that, besides the body, decide which rows are made and where
-// they go. OnReject is not included, because it concerns records that become no rows.
+// paramsHash returns a hash of the client's parameters that, besides the body, decide which rows are created and in
+// which tables they are stored. OnReject is not included, because it concerns records that become no rows.
 func (b *Batch) paramsHash() uint64 {
 	out := make([]byte, 0, 256)
 	for _, text := range []string{b.Database, b.Table, b.Pipeline, b.Version, b.TimeIndex} {

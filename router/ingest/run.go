@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// maxPipelineRuns limits how often a batch's pipeline runs because tables changed. Each further run sees the
-	// change that made the previous run fail.
+	// maxPipelineRuns limits how often a batch's pipeline runs because tables changed. Each further run uses the
+	// change because of which the previous run failed.
 	maxPipelineRuns = 3
 	// maxParallel limits the number of batches of one request that are stored concurrently.
 	maxParallel = 4
@@ -63,7 +63,7 @@ func (s *Service) store(ctx context.Context, q *Request, b *Batch, m Memory) Out
 	if err := s.Check(ctx, b); err != nil {
 		return Outcome{Err: s.Failed(q.Protocol, StageParameters, err)}
 	}
-	s.name(q, b)
+	s.setKey(q, b)
 	if _, direct := b.Input.(Columns); !direct && b.Pipeline != IdentityPipeline {
 		var err error
 		b.compiled, b.version, err = s.cfg.Pipelines.Find(ctx, b.Pipeline, b.Version, b.HasVersion)
@@ -105,8 +105,8 @@ func busy(err error) bool {
 	return errs.CodeOf(err) == errs.ShardBusy && errs.ReasonOf(err) != errs.OutcomeUnknown && !errors.As(err, &partial)
 }
 
-// name sets the key of a batch that has one.
-func (s *Service) name(q *Request, b *Batch) {
+// setKey sets the key of a batch that has one.
+func (s *Service) setKey(q *Request, b *Batch) {
 	if b.Key == "" {
 		return
 	}
@@ -116,7 +116,7 @@ func (s *Service) name(q *Request, b *Batch) {
 		b.key.Body = max(xxhash.Sum64(body.Data), 1)
 	}
 	if b.Replayed != nil {
-		// A replayed reject is recognised whichever pipeline it goes through.
+		// A replayed reject is recognised even if it goes through another pipeline.
 		b.key.User = replayUser
 	} else if b.key.Body != 0 {
 		b.key.Params = b.paramsHash()
@@ -205,14 +205,14 @@ func both(first, second func(pipeline.Reason)) func(pipeline.Reason) {
 	return func(r pipeline.Reason) { first(r); second(r) }
 }
 
-// maxTexts limits the number of refused records of a batch whose error is kept in full.
+// maxTexts limits the number of refused records of a batch for which the whole error is kept.
 const maxTexts = 1000
 
-// failedAlike has the errors for further records, by step.
+// failedAlike has the short errors for further records, by step.
 var failedAlike = func() map[pipeline.SkipKind]string {
 	texts := map[pipeline.SkipKind]string{}
 	for _, kind := range pipeline.SkipKinds() {
-		texts[kind] = "it failed as others of the request did, at the step " + kind.String()
+		texts[kind] = "it failed like other records of the request, at the step " + kind.String()
 	}
 	return texts
 }()
@@ -225,8 +225,8 @@ func (j *job) note(r pipeline.Reason) {
 	j.refused = append(j.refused, r)
 }
 
-// reserve reserves memory for rows and rejects. While a request waits for memory, it gives up its place among the
-// running pipelines.
+// reserve reserves memory for rows and rejects. While a request waits for memory, another pipeline may use its place
+// among the running ones.
 func (j *job) reserve(ctx context.Context) error {
 	bytes := j.rows
 	if j.kept != nil {
@@ -235,9 +235,9 @@ func (j *job) reserve(ctx context.Context) error {
 	if j.m.TryReserve(bytes) {
 		return nil
 	}
-	j.leave() // so that others can run meanwhile and free memory
+	j.leave() // so that others can run in the meantime and free memory
 	err := j.m.Reserve(ctx, bytes)
-	again, busy := j.s.running.enter(ctx, j.patience())
+	again, busy := j.s.running.enter(ctx, j.maxWait())
 	if busy != nil {
 		j.leave = func() {}
 		return cmp.Or(err, busy)
@@ -246,8 +246,8 @@ func (j *job) reserve(ctx context.Context) error {
 	return err
 }
 
-// patience returns how long the request may wait for a place among the running pipelines.
-func (j *job) patience() time.Duration {
+// maxWait returns how long the request may wait for a place among the running pipelines.
+func (j *job) maxWait() time.Duration {
 	if j.q.Wait {
 		return pressedWait
 	}
@@ -260,7 +260,7 @@ func (j *job) run(ctx context.Context, in run) (*pipeline.Output, error) {
 	_, span := tracing.Start(ctx, "pipeline")
 	span.Text("pipeline", j.b.Pipeline)
 	var err error
-	if j.leave, err = s.running.enter(ctx, j.patience()); err != nil {
+	if j.leave, err = s.running.enter(ctx, j.maxWait()); err != nil {
 		span.End(err)
 		return nil, s.Failed(j.q.Protocol, StageBusy, err)
 	}
@@ -345,7 +345,7 @@ func (j *job) write(ctx context.Context, out *pipeline.Output) Outcome {
 	}
 	if b.compiled != nil && b.timeIndex != nil {
 		warnings = append(warnings, "custom_time_index has no effect: the pipeline "+b.Pipeline+
-			" says which field is the time")
+			" defines the field with the time")
 	}
 	expired, told := ExpiredRows(out)
 	return Outcome{
@@ -355,7 +355,7 @@ func (j *job) write(ctx context.Context, out *pipeline.Output) Outcome {
 	}
 }
 
-// maxExpiredTables limits the number of tables that one answer names because of expired rows.
+// maxExpiredTables limits the number of tables with expired rows that one answer lists.
 const maxExpiredTables = 4
 
 // ExpiredRows returns the number of rows of a batch that are older than the ttl of their table, and warnings for

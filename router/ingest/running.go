@@ -8,7 +8,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// runningWait is how long a request waits for its pipeline to start, unless it may wait longer.
+// runningWait is the default time that a request waits for its pipeline to start.
 const runningWait = 2 * time.Second
 
 // running limits the number of pipelines that run at a time. Pipelines only compute, so running more than a few for
@@ -32,7 +32,7 @@ func (r running) enter(ctx context.Context, wait time.Duration) (leave func(), e
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-timer.C:
-		return nil, errs.New(errs.ShardBusy, "%d pipelines run already, and many requests wait: try again later",
+		return nil, errs.New(errs.ShardBusy, "%d pipelines are running, and many requests wait: try again later",
 			cap(r)).WithRetryAfter(runningWait)
 	}
 }

@@ -49,7 +49,7 @@ func (i inner) send(
 	}
 	r.Host, r.RemoteAddr, r.TLS = i.outer.Host, i.outer.RemoteAddr, i.outer.TLS
 	from, to := io.Pipe()
-	w := &innerWriter{header: http.Header{}, body: to, begun: make(chan struct{}), ended: make(chan struct{})}
+	w := &innerWriter{header: http.Header{}, body: to, started: make(chan struct{}), ended: make(chan struct{})}
 	go func() {
 		defer close(w.ended)
 		defer func() {
@@ -64,7 +64,7 @@ func (i inner) send(
 		i.handler.ServeHTTP(w, r)
 	}()
 	select {
-	case <-w.begun:
+	case <-w.started:
 	case <-ctx.Done():
 		cancel(nil)
 		_ = from.CloseWithError(errInnerClosed)
@@ -93,10 +93,10 @@ func (b *innerBody) Close() error {
 
 // innerWriter receives the answer to an inner request.
 type innerWriter struct {
-	header http.Header
-	body   *io.PipeWriter
-	begun  chan struct{} // closed when status and sent are set
-	ended  chan struct{} // closed when the handler has returned
+	header  http.Header
+	body    *io.PipeWriter
+	started chan struct{} // closed when status and sent are set
+	ended   chan struct{} // closed when the handler has returned
 
 	once   sync.Once
 	status int
@@ -110,7 +110,7 @@ func (w *innerWriter) Header() http.Header { return w.header }
 func (w *innerWriter) WriteHeader(status int) {
 	w.once.Do(func() {
 		w.status, w.sent = status, w.header.Clone()
-		close(w.begun)
+		close(w.started)
 	})
 }
 

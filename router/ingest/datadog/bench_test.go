@@ -9,8 +9,8 @@ import (
 	"cordwood/router/ingest/ingesttest"
 )
 
-// BenchmarkLogs takes bodies as the agent sends them. records/cpu-s counts all processor time of the process. The
-// bodies have a key, so that the store in memory keeps them once.
+// BenchmarkLogs stores bodies as the agent sends them. records/cpu-s counts all processor time of the process. The
+// bodies have a key, so that the store in memory keeps their rows only once.
 func BenchmarkLogs(b *testing.B) {
 	logs := make([]string, 1000)
 	for i := range logs {

@@ -22,13 +22,13 @@ import (
 	"cordwood/router/ingest/httpdoor"
 )
 
-// DefaultTable is the table for requests that name none.
+// DefaultTable is the table for requests that do not give one.
 const DefaultTable = "datadog_logs"
 
 // Door answers the requests of clients.
 type Door struct{ httpdoor.Door }
 
-// New returns a Door. d.Defaults is the destination for requests that name none.
+// New returns a Door. d.Defaults is the destination for requests that do not give one.
 func New(d httpdoor.Door) *Door {
 	d.Protocol = ingest.Datadog
 	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable, Pipeline: ingest.IdentityPipeline})
@@ -36,7 +36,7 @@ func New(d httpdoor.Door) *Door {
 }
 
 // Refuse answers an error as Datadog does. Datadog's agent drops logs only on 400, 401, 403 and 413, and repeats
-// requests without end on any other error. So requests that can never be stored get one of these. Datadog's clients
+// requests forever after any other error. So requests that can never be stored get one of these. Datadog's clients
 // wait for the time in X-Ratelimit-Reset.
 func Refuse(w http.ResponseWriter, _ *http.Request, why *exchange.Refusal) {
 	status := http.StatusBadRequest
@@ -59,7 +59,7 @@ func Refuse(w http.ResponseWriter, _ *http.Request, why *exchange.Refusal) {
 	exchange.WriteJSON(w, status, append(out, "}]}"...))
 }
 
-// Validate answers that the API key is valid. Requests without a valid key are refused before.
+// Validate answers that the API key is valid. Requests without a valid key were refused before.
 func (d *Door) Validate(w http.ResponseWriter, _ *http.Request) {
 	exchange.WriteJSON(w, http.StatusOK, []byte(`{"valid":true}`))
 }

@@ -73,7 +73,7 @@ func isProbe(text []byte) bool {
 	return string(bytes.Join(bytes.Fields(text), nil)) == "{}"
 }
 
-// input is the logs of a request. It may be read more than once.
+// input has the logs of a request. It may be read more than once.
 type input struct {
 	body      []byte
 	lines     bool // the body is text, and each line is a log
@@ -147,7 +147,7 @@ func (in *input) log(w *jsonwalk.Walker) error {
 // now returns the arrival time of the next log. It increases, so that the rows keep their order.
 func (in *input) now() int64 { return in.arrival + in.n }
 
-// log is a log in the body, as far as it must be parsed.
+// log has the parsed parts of a log in the body.
 type log struct {
 	text  []byte // valid while the body is
 	nanos int64

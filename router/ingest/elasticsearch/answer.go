@@ -95,7 +95,7 @@ func writeItems(w http.ResponseWriter, out []byte, operations []operation, whole
 	return append(out, ']', ',')
 }
 
-// minZipped is the number of operations at which the answer is large enough to be compressed.
+// minZipped is the number of operations from which an answer is large enough to be compressed.
 const minZipped = 8
 
 // storedItem is the end of the item of a stored document, after its id.
@@ -149,7 +149,8 @@ func writeZipped(w io.Writer, begin []byte, operations []operation, n *names) {
 	z.end()
 }
 
-// alike returns how many operations after the first one have its command and no id. The first one has no id.
+// alike returns the number of operations after the first one that have the same command and no id. The first one must
+// have no id.
 func alike(operations []operation) (n int) {
 	first := operations[0].command
 	for n+1 < len(operations) && operations[n+1].command == first && operations[n+1].id == nil {
@@ -162,7 +163,7 @@ func alike(operations []operation) (n int) {
 // and end are the parts of an item before and after its id, and before is the id of the previous item. It returns the
 // last id, in the memory of before.
 func (z *zipped) items(head, end []byte, count int, ids *madeIDs, before []byte) []byte {
-	// An item and its neighbours are periodic except for the letter.
+	// Consecutive items are equal except for the letter.
 	letter := len(head) + len(before) - 2
 	period := len(head) + len(before) + len(end)
 	both := append(append(append([]byte(nil), head...), before...), end...)
@@ -180,7 +181,7 @@ func (z *zipped) items(head, end []byte, count int, ids *madeIDs, before []byte)
 	return before
 }
 
-// pieceBytes is how much of an answer is in memory at a time. The items of a large request are larger than its
+// pieceBytes is the maximum part of an answer that is in memory. The items of a large request are larger than its
 // body.
 const pieceBytes = 32 << 10
 
@@ -251,9 +252,9 @@ type names struct {
 
 func newNames() *names { return &names{ids: newMadeIDs()} }
 
-// madeIDs generates ids for documents that have none. Like Elasticsearch's ids they have 20 characters. The ids of
-// a request share their first characters, because answers are compressed, and random ids would be most of an
-// answer.
+// madeIDs generates ids for documents that have none. Like Elasticsearch's ids they have 20 characters. The ids of a
+// request share their first characters, because answers are compressed, and random ids would be the largest part of a
+// compressed answer.
 type madeIDs struct {
 	shared [madeIDShared]byte
 	number uint64
@@ -274,8 +275,8 @@ func newMadeIDs() *madeIDs {
 	return m
 }
 
-// append appends an id. The ids of a request differ in their last characters, which have more values than a body
-// has documents.
+// append appends an id. The ids of a request differ in their last characters, which have more values than a body can
+// have documents.
 func (m *madeIDs) append(to []byte) []byte {
 	to = append(to, m.shared[:]...)
 	m.number++
@@ -285,10 +286,10 @@ func (m *madeIDs) append(to []byte) []byte {
 	return to
 }
 
-// neighbours returns how many of the next ids, of at most n, differ from the last one only in their last letter.
+// neighbours returns the number of next ids, at most n, that differ from the last id only in their last letter.
 func (m *madeIDs) neighbours(n int) int { return min(n, int(63-m.number&63)) }
 
-// writeRefused answers a bulk request of which no document is stored now.
+// writeRefused answers a bulk request if none of its documents is stored.
 func writeRefused(w http.ResponseWriter, r *http.Request, operations []operation, detail []byte) {
 	begin(w, r)
 	w.WriteHeader(http.StatusServiceUnavailable)
@@ -321,7 +322,8 @@ func answerDocument(w http.ResponseWriter, r *http.Request, operations []operati
 }
 
 const (
-	// peekBytes is how much of a refused body is searched for commands, and peekTime how long it may take to arrive.
+	// peekBytes is the number of bytes of a refused body that are searched for commands, and peekTime the time in
+	// which they must arrive.
 	peekBytes = 64 << 10
 	peekTime  = time.Second
 )

@@ -30,7 +30,7 @@ type operation struct {
 	document    []byte
 	fault       *fault // the error of the item; nil if none is known
 	status      int32  // the status of the item
-	group, next int32  // the batch of the operation, and the next operation of this batch; -1: none
+	group, next int32  // the batch of the operation, and the next operation of this batch; -1 if there is none
 }
 
 // command has the parts that operations with equal commands share.
@@ -57,13 +57,13 @@ const perOperation = int64(unsafe.Sizeof(operation{}) + unsafe.Sizeof(command{})
 
 // reader reads the commands and documents of a body.
 type reader struct {
-	// byDefault is the index for commands that name none.
+	// byDefault is the index for commands without one.
 	byDefault string
-	// room reserves the memory for the given number of operations in all; nil means that the memory is not counted.
+	// room reserves the memory for a total number of operations; nil means that the memory is not counted.
 	room func(operations int) error
 
-	// timed is set if a document may have a time. It is searched for here, because the document was read a moment
-	// ago, while the body is larger than the caches of a processor.
+	// timed is set if a document may have a time. The time is searched for here, because the document is still in the
+	// processor's cache.
 	timed bool
 
 	out   []operation
@@ -115,11 +115,12 @@ func (b *reader) read(body []byte) ([]operation, error) {
 	return b.out, nil
 }
 
-// countedBytes is how much of a body is searched for lines at each of three places, to estimate their number.
+// countedBytes is the number of bytes of a body that are searched for lines at each of three places, to estimate the
+// number of lines.
 const countedBytes = 32 << 10
 
-// operationsIn estimates the number of operations in a body. Usually a document follows each command. Of a long body
-// the part with the fewest lines counts, so that few short documents do not make it reserve much memory.
+// operationsIn estimates the number of operations in a body. Usually a document follows each command. For a long
+// body, the part with the fewest lines counts, so that a few short documents do not cause a large reservation.
 func operationsIn(body []byte) int {
 	if len(body) <= 4*countedBytes {
 		return bytes.Count(body, []byte{'\n'})/2 + 1
@@ -151,8 +152,8 @@ func (b *reader) grow(n int) error {
 	return nil
 }
 
-// kept returns the list of an earlier request for n operations, or nil. Lists of more than four times as many are
-// left to larger requests, because the budget of a request pays for the whole list.
+// kept returns the list of an earlier request for n operations, or nil. Lists with room for more than four times as
+// many are kept for larger requests, because the whole list counts against the budget of a request.
 func (b *reader) kept(n int) []operation {
 	if len(b.out) > 0 {
 		return nil
@@ -168,7 +169,7 @@ func (b *reader) kept(n int) []operation {
 	return *list
 }
 
-// operationLists keeps memory for the operations of later requests, because new memory costs a page fault for every
+// operationLists keeps memory for the operations of later requests, because new memory causes a page fault for every
 // 4 KiB.
 var operationLists sync.Pool
 
@@ -180,7 +181,7 @@ func release(operations []operation) {
 	if cap(operations) > maxKept {
 		return
 	}
-	clear(operations) // they point into the body
+	clear(operations) // they contain slices of the body
 	operations = operations[:0]
 	operationLists.Put(&operations)
 }
@@ -202,7 +203,7 @@ func (b *reader) operation(line []byte) (operation, error) {
 	return op, nil
 }
 
-// check returns the reason why the operation cannot be stored, as far as it is known now.
+// check returns the reason why the operation cannot be stored, or "" if no reason is known yet.
 func (o *operation) check() string {
 	switch {
 	case o.verb == verbDelete:
@@ -212,7 +213,7 @@ func (o *operation) check() string {
 	case o.document[0] != '{':
 		return "the document is not a JSON object"
 	case o.index == "":
-		return "an index is missing: name it as _index of the command, or in the path"
+		return "an index is missing: give it as _index of the command, or in the path"
 	case len(o.index) > maxIndex:
 		return "the name of the index has more than 255 bytes"
 	}
@@ -252,7 +253,7 @@ const (
 func skipBehind(w *jsonwalk.Walker, key string) error {
 	switch key {
 	case verbCreate, verbIndex, verbUpdate, verbDelete:
-		return errs.New(errs.InvalidArguments, "it names two actions")
+		return errs.New(errs.InvalidArguments, "it has two actions")
 	}
 	return w.Skip()
 }
@@ -293,14 +294,14 @@ func (b *reader) readCommand(line []byte, c *command, o *operation) error {
 	case err != nil:
 		return err
 	case !w.AtEnd():
-		return errs.New(errs.InvalidArguments, "something follows it on its line")
+		return errs.New(errs.InvalidArguments, "there is text after it on its line")
 	case c.verb == "":
-		return errs.New(errs.InvalidArguments, "it names no action")
+		return errs.New(errs.InvalidArguments, "it has no action")
 	}
 	return nil
 }
 
-// name reads a text that probably occurs repeatedly. Other values count as missing.
+// name reads a text that probably occurs several times in a body. Other values count as missing.
 func (b *reader) name(to *string) error {
 	if b.walk.Kind() != '"' {
 		return b.walk.Skip()
@@ -340,7 +341,7 @@ func (o *operation) readID(w *jsonwalk.Walker) error {
 	}
 	if o.id = s; len(s) > maxID {
 		o.id = s[:maxID]
-		return errs.New(errs.InvalidArguments, "its _id has %d bytes, and at most %d are allowed", len(s), maxID)
+		return errs.New(errs.InvalidArguments, "its _id has %d bytes: at most %d are allowed", len(s), maxID)
 	}
 	return nil
 }
@@ -368,7 +369,7 @@ func (d *Door) Document(w http.ResponseWriter, r *http.Request) {
 			op.id = []byte(id)
 		}
 		if len(op.index) > maxIndex {
-			return nil, false, errs.New(errs.InvalidArguments, "the name of the index has %d bytes, and at most %d are allowed",
+			return nil, false, errs.New(errs.InvalidArguments, "the name of the index has %d bytes: at most %d are allowed",
 				len(op.index), maxIndex)
 		}
 		if len(op.document) == 0 || op.document[0] != '{' {
@@ -536,10 +537,10 @@ func (g *group) key(operations []operation, column string) string {
 	part([]byte(g.target.Database))
 	part([]byte(g.target.Table))
 	if column != "" {
-		part([]byte(column)) // another column makes other rows
+		part([]byte(column)) // another column produces other rows
 	}
 	if g.target.Pipeline != ingest.IdentityPipeline {
-		part([]byte(g.target.Pipeline)) // another pipeline makes other rows too
+		part([]byte(g.target.Pipeline)) // another pipeline produces other rows too
 	}
 	for i := g.first; i >= 0; i = operations[i].next {
 		part(operations[i].id)

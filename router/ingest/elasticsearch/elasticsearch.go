@@ -31,18 +31,18 @@ type Door struct {
 	// KeepDates keeps dates and numbers at the ends of index names.
 	KeepDates bool
 
-	mu sync.Mutex // guards said
-	// said has the set-up paths that have been logged.
-	said map[string]bool
+	mu sync.Mutex // guards logged
+	// logged has the set-up paths that have been logged.
+	logged map[string]bool
 }
 
-// New returns a Door. d.Defaults is the destination for documents that name no index. New reads
-// elasticsearch_version and index_date from d.Options.
+// New returns a Door. d.Defaults is the destination for documents without an index. New reads elasticsearch_version
+// and index_date from d.Options.
 func New(d httpdoor.Door) *Door {
 	d.Protocol = ingest.Elasticsearch
 	d.Defaults = d.Defaults.Or(httpdoor.Target{Pipeline: ingest.IdentityPipeline})
 	door := &Door{
-		Door: d, Version: DefaultVersion, KeepDates: d.Options["index_date"] == "keep", said: map[string]bool{},
+		Door: d, Version: DefaultVersion, KeepDates: d.Options["index_date"] == "keep", logged: map[string]bool{},
 	}
 	if v := d.Options["elasticsearch_version"]; v != "" {
 		door.Version = v
@@ -117,7 +117,7 @@ func (d *Door) Unsupported(w http.ResponseWriter, r *http.Request) {
 	write(w, r, http.StatusBadRequest, append(out, `,"status":400}`...))
 }
 
-// statusOf returns the status and the error type for the items of a batch that failed as a whole.
+// statusOf returns the status and the error type for the items of a batch if the whole batch failed.
 func statusOf(err error) (status int, kind string) {
 	e := errs.From(err)
 	switch s := e.Status(); {

@@ -118,7 +118,7 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// TestForms: the index of the path, parameters, and which parts of the answer are returned.
+// TestForms tests the index in the path, the parameters, and the parts of the answer.
 func TestForms(t *testing.T) {
 	const one = "{\"index\":{}}\n{\"message\":\"{\\\"a\\\":1}\",\"b\":2}\n"
 	for _, c := range []struct {
@@ -171,7 +171,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestInvalidBodies: they are refused as a whole.
+// TestInvalidBodies: an invalid body is refused as a whole.
 func TestInvalidBodies(t *testing.T) {
 	for _, body := range []string{
 		"7\n{}\n", `{"upsert":{}}` + "\n{}\n", `{"index":{}} x` + "\n{}\n", `{"index":{},"create":{}}` + "\n{}\n",
@@ -355,7 +355,8 @@ func TestHandshake(t *testing.T) {
 	}
 }
 
-// TestSetUpIsLogged: for each path, one log line says that nothing is kept. The number of paths is bounded.
+// TestSetUpIsLogged: for each path, one log line reports that nothing is stored. The number of logged paths is
+// limited.
 func TestSetUpIsLogged(t *testing.T) {
 	base, _ := doortest.New(t)
 	var log bytes.Buffer
@@ -373,10 +374,10 @@ func TestSetUpIsLogged(t *testing.T) {
 		strings.Count(text, "\n") != 2 {
 		t.Errorf("the log:\n%s", &log)
 	}
-	for i := range maxSaid + 10 {
+	for i := range maxLogged + 10 {
 		send(http.MethodPut, fmt.Sprintf("/_template/%d/%s", i, strings.Repeat("x", 1000)))
 	}
-	if n := strings.Count(log.String(), "\n"); n != maxSaid || log.Len() > maxSaid*600 {
+	if n := strings.Count(log.String(), "\n"); n != maxLogged || log.Len() > maxLogged*600 {
 		t.Errorf("%d lines, %d bytes", n, log.Len())
 	}
 }
@@ -409,7 +410,8 @@ func FuzzBulk(f *testing.F) {
 	})
 }
 
-// compareSlow reads a body with a space after each line, which the fast paths do not handle.
+// compareSlow compares the result with that for the body with a space after each line, which the fast paths do not
+// handle.
 func compareSlow(t *testing.T, body []byte, want []operation) {
 	t.Helper()
 	got, _ := (&reader{byDefault: "default"}).read(bytes.ReplaceAll(body, []byte("\n"), []byte(" \n")))
@@ -425,7 +427,7 @@ func compareSlow(t *testing.T, body []byte, want []operation) {
 	}
 }
 
-// BenchmarkBulk stores 1,000 documents without writing them.
+// BenchmarkBulk processes 1,000 documents with a store that does not write them.
 func BenchmarkBulk(b *testing.B) {
 	var body strings.Builder
 	for range 1000 {
@@ -552,7 +554,7 @@ func TestIDColumn(t *testing.T) {
 func TestOperationsGrow(t *testing.T) {
 	const n = 1000
 	body := bytes.Repeat([]byte("{\"delete\":{\"_index\":\"a\",\"_id\":\"x\"}}\n"), n)
-	release(make([]operation, 0, 2*n)) // the memory for the list of an earlier request is that of the whole list
+	release(make([]operation, 0, 2*n)) // a list of an earlier request counts with its whole memory
 	asked := 0
 	b := reader{room: func(operations int) error { asked = max(asked, operations); return nil }}
 	operations, err := b.read(body)
@@ -595,8 +597,8 @@ func TestNamesOfItems(t *testing.T) {
 	}
 }
 
-// TestOperationsIn: the estimate has room for all operations of an even body, and for few more. A body whose
-// documents become longer or shorter does not reserve more than it needs.
+// TestOperationsIn: the estimate has room for all operations of a body of similar documents, and for a few more. A
+// body whose documents become longer or shorter does not reserve more than it needs.
 func TestOperationsIn(t *testing.T) {
 	long := "{\"create\":{}}\n{\"a\":\"" + strings.Repeat("x", 500) + "\"}\n"
 	short := "{\"create\":{}}\n{\"a\":1}\n"

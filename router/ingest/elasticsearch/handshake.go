@@ -91,27 +91,27 @@ func (d *Door) SetUp(w http.ResponseWriter, r *http.Request) {
 }
 
 const (
-	// maxSaid limits the number of paths that are logged, and maxShown how much of a client's text is logged.
-	maxSaid  = 1000
-	maxShown = 200
+	// maxLogged limits the number of paths that are logged, and maxShown the length of a client's text in the log.
+	maxLogged = 1000
+	maxShown  = 200
 )
 
-// first reports whether a path has not been logged yet. If many paths have been logged, it always returns false.
+// first reports whether a path has not been logged yet. After maxLogged paths it always returns false.
 func (d *Door) first(path string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	path = clip(path)
-	if d.said[path] || len(d.said) >= maxSaid {
+	if d.logged[path] || len(d.logged) >= maxLogged {
 		return false
 	}
-	d.said[path] = true
+	d.logged[path] = true
 	return true
 }
 
 func clip(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxShown)], "\uFFFD") }
 
-// Refresh answers clients that want their documents to be searchable when they have finished, such as
-// pino-elasticsearch. Documents are searchable as soon as their request is answered.
+// Refresh answers clients, such as pino-elasticsearch, that request that their documents become searchable. Documents
+// are searchable as soon as their request is answered.
 func (d *Door) Refresh(w http.ResponseWriter, r *http.Request) {
 	write(w, r, http.StatusOK, []byte(`{"_shards":{"total":1,"successful":1,"failed":0}}`))
 }

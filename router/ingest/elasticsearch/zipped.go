@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// zipped writes a gzip stream (RFC 1952). Its caller knows where the text repeats, because the items of an answer
-// differ only in their ids. A general compressor would have to search some hundred bytes for each document, which
-// took a twelfth of the request's time.
+// zipped writes a gzip stream (RFC 1952). The caller knows where the text repeats, because the items of an answer
+// differ only in their ids. A general compressor would have to search for repetitions, which took a twelfth of the
+// request's time.
 type zipped struct {
 	w    io.Writer
 	out  []byte
-	bits uint64 // not in out yet; the first one is the lowest
-	n    uint   // how many bits these are
-	text []byte // not in sum yet
+	bits uint64 // bits that are not in out yet; the first one is the lowest
+	n    uint   // the number of bits in bits
+	text []byte // text that is not in sum yet
 	sum  uint32
 	size uint32
 	// to is the code of the last distance.

@@ -9,7 +9,7 @@ import (
 	"cordwood/router/ingest/ingesttest"
 )
 
-// BenchmarkDeliver takes bodies as Firehose sends them. records/cpu-s counts rows, and all processor time of the
+// BenchmarkDeliver stores bodies as Firehose sends them. records/cpu-s counts rows, and all processor time of the
 // process. The requests have a key, so that the store in memory keeps them once.
 func BenchmarkDeliver(b *testing.B) {
 	const rows = 1000

@@ -17,13 +17,14 @@ import (
 	"cordwood/router/ingest/jsonwalk"
 )
 
-// input is the records of a request. It may be read more than once.
+// input has the records of a request. It may be read more than once.
 type input struct {
 	common    []member
 	eventTime bool
 	arrival   int64 // nanoseconds since 1970
 
-	// reserve reserves memory for decoded data, given the total. check refuses too many bytes.
+	// reserve reserves memory for decoded data, given its total size. check returns an error if the size is too
+	// large.
 	reserve func(bytes int64) error
 	check   func(bytes int64) error
 
@@ -40,7 +41,7 @@ type input struct {
 // record is a record of Firehose: data[from:to].
 type record struct {
 	from, to int
-	wrong    string // why it cannot be decoded; then data has the original text
+	wrong    string // the reason why it cannot be decoded; then data has the original text
 }
 
 // recordBytes is the approximate memory of a record without its data.
@@ -196,7 +197,7 @@ func (in *input) valid(from int) error {
 
 var gzips = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
-// step is the least number of bytes that are decompressed at a time.
+// step is the minimum number of bytes that are decompressed at a time.
 const step = 16 << 10
 
 // inflate decompresses the data of a record. text is the original text.
@@ -215,7 +216,7 @@ func (in *input) inflate(packed, text []byte) error {
 	}
 	if !errors.Is(err, io.EOF) {
 		in.data = in.data[:from]
-		return in.add(text, fmt.Sprintf("its data begins as gzip and cannot be decompressed: %v", err))
+		return in.add(text, fmt.Sprintf("its data begins like gzip, but cannot be decompressed: %v", err))
 	}
 	return in.valid(from)
 }

@@ -27,7 +27,7 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// DefaultTable is the table for requests that name none.
+// DefaultTable is the table for requests that do not give one.
 const DefaultTable = "firehose_logs"
 
 // The headers of Firehose.
@@ -40,7 +40,7 @@ const (
 // Door answers the requests of Firehose.
 type Door struct{ httpdoor.Door }
 
-// New returns a Door. d.Defaults is the destination for requests that name none.
+// New returns a Door. d.Defaults is the destination for requests that do not give one.
 func New(d httpdoor.Door) *Door {
 	d.Protocol = ingest.Firehose
 	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable, Pipeline: ingest.IdentityPipeline})

@@ -187,8 +187,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestCommonAttributes: they select the destination of records, and the others become fields of every record that
-// lacks them.
+// TestCommonAttributes: some attributes select the destination of records; the others become fields of every record
+// that lacks them.
 func TestCommonAttributes(t *testing.T) {
 	d, st := door(t)
 	const header = `{"commonAttributes":{"db":"shop","table":"my table","env":"test","a":"x"}}`

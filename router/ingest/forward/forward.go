@@ -17,18 +17,18 @@ import (
 	"cordwood/router/ingest/sockdoor"
 )
 
-// DefaultTable is the table if the listener names none.
+// DefaultTable is the table if the listener does not set one.
 const DefaultTable = "fluent_logs"
 
 const (
 	// MaxBytes limits the size of a message, and of the decompressed records in it, in bytes.
 	MaxBytes = 64 << 20
-	// maxTag is how many bytes of a tag are kept.
+	// maxTag is the maximum number of bytes of a tag that are kept.
 	maxTag = 1024
 )
 
-// shares is how many times the bytes of a message are in memory: as received, decompressed, and as rows. A message
-// that needs more than all memory for bodies would wait without end.
+// shares is the number of copies of a message in memory: as received, decompressed, and as rows. A message that needs
+// more than all memory for bodies would wait forever.
 const shares = 3
 
 // The reasons why records are dropped, besides the common ones of sockdoor.
@@ -46,7 +46,7 @@ type Config struct {
 	SharedKey string
 	// Name is the name of this server in handshakes. The default value is cordwood.
 	Name string
-	// TableByTag sends records to the table named by the first part of their tag.
+	// TableByTag sends records to the table whose name is the first part of their tag.
 	TableByTag bool
 	// NoEventTime stores records with the time of their arrival instead of their own time.
 	NoEventTime bool
@@ -94,6 +94,5 @@ func New(cfg Config) (*Server, error) {
 // sockdoor.ErrClosed or the error of l.
 func (s *Server) Serve(l net.Listener) error { return s.s.Serve(l) }
 
-// Shutdown ends Serve, and stores and acknowledges everything that was read. If ctx ends earlier, the rest is
-// dropped.
+// Shutdown ends Serve, and stores and acknowledges everything that was read. If ctx ends first, the rest is dropped.
 func (s *Server) Shutdown(ctx context.Context) error { return s.s.Shutdown(ctx) }

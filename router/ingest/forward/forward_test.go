@@ -222,7 +222,7 @@ func slices(parts ...any) []byte {
 	return out
 }
 
-// A chunk is acknowledged once its rows are stored, and is stored once although it arrives three times.
+// A chunk is acknowledged after its rows are stored, and is stored once although it arrives three times.
 func TestAck(t *testing.T) {
 	address, f := server(t)
 	const table = "public.fluent_logs"
@@ -243,7 +243,7 @@ func TestAck(t *testing.T) {
 		}
 		socktest.Write(t, c, chunk)
 	}
-	// Other records with the same name are not lost, and neither is a chunk with another tag.
+	// Another body with the same chunk name is stored, and so is a chunk with another tag.
 	socktest.Write(t, c, messageOf("a", packedOf(entry("z")), option("chunk", "p1"))+
 		messageOf("b", packedOf(entry("z")), option("chunk", "p1")))
 	for range 3 {
@@ -406,7 +406,7 @@ func TestNoPing(t *testing.T) {
 	}
 }
 
-// The connection of a sender without the right to write is closed, also if the right is lost later.
+// The connection of a sender without the right to write is closed, also if the sender loses the right later.
 func TestRights(t *testing.T) {
 	right := make(chan access.Right, 3)
 	for _, r := range []access.Right{access.ReadOnly, access.WriteOnly, access.ReadOnly} {
@@ -507,7 +507,7 @@ func TestTooLarge(t *testing.T) {
 	socktest.Await(t, "the memory is free", func() bool { return f.Config.Bodies.InFlight() == 0 })
 }
 
-// FuzzStream checks that no bytes break the door, and that messages do not depend on how the bytes are split.
+// FuzzStream checks that the server survives any bytes, and that messages do not depend on how the bytes are split.
 func FuzzStream(f *testing.F) {
 	f.Add([]byte(messageOf("a", packedOf(entry("x"), entry("y")), option("chunk", "p"))), uint8(3))
 	f.Add([]byte(messageOf("a", eventTimeOf(at), entry("x")[11:], option("size", "1"))), uint8(1))
@@ -555,8 +555,8 @@ func isObject(text []byte) bool {
 	return err == nil && v.Kind() == value.Object
 }
 
-// TestLittleMemory: a chunk that fits into the memory for bodies is stored although the connection holds its
-// bytes. A decompression bomb is acknowledged, because otherwise the client would resend it without end.
+// TestLittleMemory: a chunk that fits into the memory for bodies is stored although the connection holds its bytes. A
+// decompression bomb is acknowledged, because otherwise the client would resend it forever.
 func TestLittleMemory(t *testing.T) {
 	const limit = 24 << 20
 	text := strings.Repeat("x", limit/4)

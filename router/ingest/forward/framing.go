@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	// maxDepth is how deep records may be nested.
+	// maxDepth is the maximum depth of records.
 	maxDepth = 32
-	// maxNesting is how deep a message may be nested. A record that is nested deeper than maxDepth is dropped, and its
-	// chunk is acknowledged, because otherwise the client would resend it without end.
+	// maxNesting is the maximum depth of a message. A record that is nested deeper than maxDepth is dropped, and its
+	// chunk is acknowledged, because otherwise the client would resend it forever.
 	maxNesting = 256
 )
 
@@ -22,9 +22,9 @@ var (
 // framing finds the messages in a stream. Each is one MessagePack value. When more bytes arrive, it continues where
 // it stopped, so that each byte is read once.
 type framing struct {
-	// max is the most bytes of a message.
+	// max is the maximum size of a message, in bytes.
 	max int
-	// pos is the position in the message, and open the number of values that its open containers still lack.
+	// pos is the position in the message, and open the number of values that are missing in open containers.
 	pos  int
 	open []int64
 	// err is the reason why the stream cannot be read further.

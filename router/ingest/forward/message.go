@@ -10,8 +10,8 @@ import (
 // message is a message from a client.
 type message struct {
 	tag string
-	// entries are the entries in mode Forward, count of them. entry is the entry in mode Message: time and record.
-	// packed is a stream of entries.
+	// entries are the entries in mode Forward, and count is their number. entry is the entry in mode Message: time
+	// and record. packed is a stream of entries.
 	entries, entry, packed []byte
 	count                  uint32
 	// body are the bytes that identify the records of a chunk.

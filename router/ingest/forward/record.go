@@ -17,7 +17,7 @@ import (
 
 var errNoRecord = errs.New(errs.InvalidArguments, "the record is not a map with at most %d levels", maxDepth)
 
-// textBytes is how much memory for texts is allocated at a time.
+// textBytes is the size of the pieces in which memory for texts is allocated.
 const textBytes = 64 << 10
 
 // give passes records to a pipeline as JSON.

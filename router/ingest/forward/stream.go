@@ -22,8 +22,8 @@ const (
 	// batchRecords limits the number of records that are passed on at a time, so that a message with many small ones
 	// takes little memory.
 	batchRecords = 10_000
-	// ackTime is how long the server tries to store a chunk. Then the connection is closed, and the client sends the
-	// chunk again.
+	// ackTime is the time for which the server tries to store a chunk. Then the connection is closed, and the client
+	// sends the chunk again.
 	ackTime = 2 * time.Minute
 	// maxChunk limits the length of the name of a chunk, in bytes.
 	maxChunk = 1024
@@ -45,7 +45,7 @@ func (s *Server) serve(c *sockdoor.Conn) error {
 		if _, err := c.Write(st.hello.helo()); err != nil {
 			return err
 		}
-		c.Under(1) // so the answer must come soon
+		c.SetPartial(1) // so that the time limit for the client's answer applies
 	}
 	return c.Split(&st.framing, s.maxBytes, st.take)
 }
@@ -62,7 +62,7 @@ func (s *Server) refuse(c *sockdoor.Conn) {
 	if _, err := c.Write(hello.helo()); err != nil {
 		return
 	}
-	c.Under(1)
+	c.SetPartial(1)
 	_ = c.Split(&framing{max: s.maxBytes}, s.maxBytes, func(messages []sockdoor.Record) error {
 		if len(messages) == 0 {
 			return nil
@@ -175,7 +175,7 @@ func (st *stream) refused(err error) error {
 	default:
 		return err
 	}
-	st.Say("a message was left out", "error", err)
+	st.Say("a message was dropped", "error", err)
 	return nil
 }
 
@@ -200,7 +200,7 @@ func (s *sender) entry(b []byte) ([]byte, error) {
 // bad counts an entry that does not conform to the protocol.
 func (s *sender) bad() {
 	s.st.Drop(malformed, 1)
-	s.st.Say("entries of messages do not conform to the forward protocol, and were left out", "tag", s.m.tag)
+	s.st.Say("entries of messages do not conform to the forward protocol, and were dropped", "tag", s.m.tag)
 }
 
 // add adds a record.

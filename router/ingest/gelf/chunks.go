@@ -15,10 +15,11 @@ import (
 )
 
 const (
-	// chunkHeader is 0x1e 0x0f, eight bytes of an id, the number of the chunk, and how many there are.
+	// chunkHeader is the length of a chunk's header: 0x1e 0x0f, eight bytes of an id, the number of the chunk, and
+	// the number of chunks.
 	chunkHeader = 12
 	maxChunks   = 128
-	// chunkTime is how long the chunks of a message may take to arrive.
+	// chunkTime is the time in which all chunks of a message must arrive.
 	chunkTime = 5 * time.Second
 	// maxOpenBytes limits the size of the chunks of incomplete messages, and maxOpen the number of these messages.
 	maxOpenBytes = 64 << 20

@@ -13,7 +13,7 @@ type framing struct {
 	tooLong func()
 	// skip is set if the current message is too long and is being skipped.
 	skip bool
-	// seen is how many bytes of an incomplete message are known to have no NUL.
+	// seen is the number of bytes of an incomplete message that have been searched for a NUL.
 	seen int
 }
 

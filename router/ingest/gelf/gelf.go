@@ -20,7 +20,7 @@ import (
 	"cordwood/router/ingest/sockdoor"
 )
 
-// DefaultTable is the table if the listener names none.
+// DefaultTable is the table if the listener does not set one.
 const DefaultTable = "gelf_logs"
 
 // MaxBytes limits the size of a decompressed message over TCP and UDP, in bytes.
@@ -75,14 +75,13 @@ func (s *Server) Serve(l net.Listener) error { return s.s.Serve(l) }
 // p.
 func (s *Server) ServePacket(p net.PacketConn) error { return s.s.ServePacket(p) }
 
-// Shutdown ends Serve and ServePacket, and stores everything that was read. If ctx ends earlier, the rest is
-// dropped.
+// Shutdown ends Serve and ServePacket, and stores everything that was read. If ctx ends first, the rest is dropped.
 func (s *Server) Shutdown(ctx context.Context) error { return s.s.Shutdown(ctx) }
 
 // Door receives messages over HTTP.
 type Door struct{ httpdoor.Door }
 
-// NewDoor returns a Door. Its defaults are the destination for requests that name none.
+// NewDoor returns a Door. d.Defaults is the destination for requests that do not give one.
 func NewDoor(d httpdoor.Door) *Door {
 	d.Protocol = ingest.GELF
 	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable})
@@ -121,7 +120,7 @@ func (in *input) read(call *httpdoor.Call, body []byte) error {
 
 func (d *Door) push(r *http.Request) error {
 	if r.Header.Get("Content-Encoding") == "gzip,deflate" {
-		r.Header.Set("Content-Encoding", "deflate") // graypy names both encodings but compresses once
+		r.Header.Set("Content-Encoding", "deflate") // graypy lists both encodings but compresses once
 	}
 	// graypy closes the connection without reading the answer. A request that arrived completely is stored
 	// nevertheless.

@@ -239,7 +239,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// Chunks that are never completed take bounded memory, and are dropped after some time.
+// Chunks of messages that are never completed take limited memory, and are dropped after some time.
 func TestAssembly(t *testing.T) {
 	a := newAssembly()
 	now := time.Now()
@@ -278,7 +278,7 @@ func TestAssembly(t *testing.T) {
 	}
 }
 
-// FuzzDatagram checks that no datagrams break the door, and that messages are bounded.
+// FuzzDatagram checks that the server survives any datagrams, and that the size of messages is limited.
 func FuzzDatagram(f *testing.F) {
 	zip := gzipped(f, docker)
 	f.Add([]byte(docker), []byte(pygelf))

@@ -28,17 +28,17 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// Door is a protocol in one place: its paths on the user port, or its own listener.
+// Door has the settings of a protocol over HTTP in one place: on the user port, or on a separate listener.
 type Door struct {
 	Protocol  ingest.Protocol
 	Ingestion *ingest.Service
 	Bodies    *body.Reader
 	// Log logs what the answers of a protocol cannot express; nil means that nothing is logged.
 	Log *slog.Logger
-	// Defaults is the destination for requests that name none. It comes from the listener's settings and the
+	// Defaults is the destination for requests that do not give one. It comes from the listener's settings and the
 	// protocol's defaults.
 	Defaults Target
-	// NoEventTime stores records with the time of their arrival, unless a request says otherwise.
+	// NoEventTime stores records with the time of their arrival, unless a request overrides it.
 	NoEventTime bool
 	// Options are settings of a separate listener that only one protocol has, by name.
 	Options map[string]string
@@ -65,7 +65,7 @@ func (t Target) Or(other Target) Target {
 	return t
 }
 
-// Call is one request at a door. It belongs to the goroutine of the request.
+// Call is one request of a protocol. It belongs to the goroutine of the request.
 type Call struct {
 	door *Door
 	r    *http.Request
@@ -280,7 +280,7 @@ func (c *Call) Refuse(err error) error {
 	return c.door.Ingestion.Failed(c.door.Protocol, ingest.StageBody, err)
 }
 
-// headerDedupe says how a repeated request without a key is recognised: body.
+// headerDedupe is the header that decides how a repeated request without a key is recognised: body or off.
 const headerDedupe = "X-Svc-Dedupe"
 
 // Batch returns a batch for the target. The door must set its input and, if the protocol has keys, call SetKey.
@@ -336,8 +336,8 @@ func (m memory) Reserve(ctx context.Context, n int64) error {
 
 func (m memory) TryReserve(n int64) bool { return m.content.TryReserve(m.extra + n) }
 
-// Store stores the batches and returns their outcomes. It also sets headers of the answer that report changed
-// values, so the answer must not have begun.
+// Store stores the batches and returns their outcomes. It also sets headers of the answer that report changed values,
+// so no part of the answer may have been sent.
 func (c *Call) Store(batches ...*ingest.Batch) []ingest.Outcome {
 	outs := c.door.Ingestion.Store(c.r.Context(), &ingest.Request{
 		Protocol: c.door.Protocol, Caller: &c.X.Caller, Deadline: c.X.Deadline, Memory: memory{c.content, c.extra},

@@ -8,7 +8,7 @@ import (
 	"cordwood/router/ingest"
 )
 
-// The limits of the header with ids of rejects: how many, and the length of each.
+// The limits of the header with ids of rejects: the number of ids, and the length of each.
 const (
 	maxReplayed = 1000
 	maxReplayID = 64
@@ -22,7 +22,7 @@ func Replayed(h http.Header, key string) (*ingest.Replayed, error) {
 	}
 	ids := strings.Split(text, ",")
 	if len(ids) > maxReplayed {
-		return nil, errs.New(errs.InvalidArguments, "the header %s names %d records: send at most %d in a request",
+		return nil, errs.New(errs.InvalidArguments, "the header %s lists %d records: send at most %d in a request",
 			ingest.HeaderReplayed, len(ids), maxReplayed)
 	}
 	for i, id := range ids {
@@ -33,7 +33,7 @@ func Replayed(h http.Header, key string) (*ingest.Replayed, error) {
 		}
 	}
 	if key == "" {
-		return nil, errs.New(errs.InvalidArguments, "the header %s needs the header Idempotency-Key beside it",
+		return nil, errs.New(errs.InvalidArguments, "the header %s requires the header Idempotency-Key",
 			ingest.HeaderReplayed)
 	}
 	return &ingest.Replayed{IDs: ids}, nil

@@ -29,7 +29,7 @@ var Now = time.Date(2024, 7, 4, 8, 31, 0, 0, time.UTC)
 // Row is a stored row: its non-null values by column. A timestamp is a time.Time, and JSON is a string.
 type Row map[string]any
 
-// Store replaces the catalog, the shards and the stored pipelines. The databases public and shop exist.
+// Store is a fake of the catalog, the shards and the stored pipelines. The databases public and shop exist.
 type Store struct {
 	mu        sync.Mutex // guards the fields below
 	tables    map[string]*schema.Table
@@ -134,12 +134,12 @@ func (s *Store) Keys() []write.Key {
 	return out
 }
 
-// Create creates a table that exists already when a test sends rows. Its columns get ids in order.
+// Create creates a table before a test sends rows. Its columns get ids in order.
 func (s *Store) Create(database, name string, columns ...schema.Column) {
 	s.CreateWith(nil, database, name, columns...)
 }
 
-// CreateWith is Create with table options.
+// CreateWith is like Create, with table options.
 func (s *Store) CreateWith(options map[string]string, database, name string, columns ...schema.Column) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +159,7 @@ func (s *Store) Put(name, text string) {
 	s.pipelines[name] = text
 }
 
-// Refuse makes writes to a table fail; nil ends this.
+// Refuse makes writes to a table fail with err, or succeed again if err is nil.
 func (s *Store) Refuse(table string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +173,7 @@ func (s *Store) Press(table string, busy bool) {
 	s.pressed[table] = busy
 }
 
-// Fill makes all rows be refused because a disk is full; nil ends this.
+// Fill refuses all rows with err, as if a disk were full, or accepts them again if err is nil.
 func (s *Store) Fill(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 const (
 	// maxName limits the length of the name of a field. journald allows 64 bytes.
 	maxName = 256
-	// maxValue and maxEntry bound what is kept of a field and of an entry, and maxFields the number of its fields.
-	// journald writes at most 1,024. The rest is dropped.
+	// maxValue and maxEntry limit the bytes of a field and of an entry that are kept, and maxFields the number of
+	// fields of an entry. journald writes at most 1,024 fields. The rest is dropped.
 	maxValue  = 4 << 20
 	maxEntry  = 16 << 20
 	maxFields = 2048
@@ -31,7 +31,7 @@ type entry struct {
 	time    int64
 	hasTime bool
 	// cursor is the position in the journal. source is the id of the journal file, and number the entry's number in
-	// it, as hexadecimal digits, if the cursor has them.
+	// the file, in hexadecimal digits, if the cursor has them.
 	cursor, source, number []byte
 }
 
@@ -50,7 +50,7 @@ func (e *entry) reset() { *e = entry{data: e.data[:0], fields: e.fields[:0]} }
 // https://systemd.io/JOURNAL_EXPORT_FORMATS/.
 type decoder struct {
 	r *bufio.Reader
-	// hold reserves n bytes in all.
+	// hold changes the reservation to n bytes.
 	hold func(n int) error
 	held int
 	// cut is called for an entry that is shortened.
@@ -107,8 +107,8 @@ func (d *decoder) finish(e *entry) error {
 // maxMicros is the last time that nanoseconds can hold.
 const maxMicros = (1<<63 - 1) / 1000
 
-// placeOf returns the values of s= and i= in a cursor. If they are not both as systemd writes them, it returns
-// nothing.
+// placeOf returns the values of s= and i= in a cursor. If one of them does not have the format of systemd, both are
+// empty.
 func placeOf(cursor []byte) (source, number []byte) {
 	for part := range bytes.SplitSeq(cursor, []byte{';'}) {
 		switch text := part[min(2, len(part)):]; {
@@ -133,8 +133,8 @@ func isHex(text []byte) bool {
 	return true
 }
 
-// line appends a line without its end to the data of an entry, as far as it fits. whole is set if all of it was
-// appended. At the end of the stream the error is io.EOF.
+// line appends a line without its end to the data of an entry, up to the size limit. whole reports whether the whole
+// line was appended. At the end of the stream the error is io.EOF.
 func (d *decoder) line(e *entry) (whole bool, err error) {
 	start := len(e.data)
 	for whole = true; ; {

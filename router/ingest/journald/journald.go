@@ -1,9 +1,9 @@
 // Package journald receives the entries of systemd journals from systemd-journal-upload: POST /upload, in the
 // export format of https://systemd.io/JOURNAL_EXPORT_FORMATS/.
 //
-// One request has everything that a machine has written since the last answered request, which may be millions of
-// entries. So it is read and stored in pieces. Entries that were stored already, because an answer was lost, are
-// left out. DESIGN.md of router/ingest explains how they are recognised.
+// A request has all entries since the last answered request, which may be millions. So it is read and stored in
+// pieces. Entries that were stored already, because an answer was lost, are left out. DESIGN.md of router/ingest
+// explains how they are recognised.
 //
 // Without a pipeline, an entry becomes a row with the columns of layout. With a pipeline, it becomes a record with
 // the same names and svc_timestamp.
@@ -22,7 +22,7 @@ import (
 	"cordwood/router/ingest/httpdoor"
 )
 
-// DefaultTable is the table for requests that name none.
+// DefaultTable is the table for requests that do not give one.
 const DefaultTable = "journald"
 
 // contentType is the content type of the export format.
@@ -31,12 +31,12 @@ const contentType = "application/vnd.fdo.journal"
 // Door answers requests of uploaders.
 type Door struct {
 	httpdoor.Door
-	// silence is how long no entry may arrive before the pending entries are stored. longest is how long the first
-	// entry of a piece may wait.
+	// silence is the time without a new entry after which the pending entries are stored. longest is the longest wait
+	// of the first entry of a piece.
 	silence, longest time.Duration
 }
 
-// New returns a Door. d.Defaults is the destination for requests that name none.
+// New returns a Door. d.Defaults is the destination for requests that do not give one.
 func New(d httpdoor.Door) *Door {
 	d.Protocol = ingest.Journald
 	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable})

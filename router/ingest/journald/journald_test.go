@@ -136,7 +136,7 @@ func TestPipeline(t *testing.T) {
 	}
 }
 
-// cursors returns how often each entry is stored.
+// cursors returns the number of times that each entry is stored.
 func cursors(st *ingesttest.Store) map[string]int {
 	out := map[string]int{}
 	for _, row := range st.Rows("public.journald") {
@@ -356,7 +356,7 @@ func TestLong(t *testing.T) {
 	}
 }
 
-// If memory for bodies is lacking, a request waits, and is refused with 503 in the end.
+// If memory for bodies is lacking, a request waits, and is finally refused with 503.
 func TestMemory(t *testing.T) {
 	d, st := newDoor(t)
 	held, err := d.Bodies.Hold(t.Context(), nil)
@@ -389,7 +389,8 @@ func TestExpect(t *testing.T) {
 		read        bool
 	}{{contentType, 202, true}, {"text/plain", 415, false}} {
 		body := &noted{r: bytes.NewReader([]byte(entriesOf(1, 20)))}
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, body) // chunked: its length is not known
+		// The request is chunked, because the length of its body is not known.
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, body)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -42,7 +42,7 @@ var layout = &pipeline.Layout{Columns: []schema.Column{
 const (
 	columnCursor = "cursor"
 	columnFields = "fields"
-	// fieldsAt is the index of that column.
+	// fieldsAt is the index of the column fields.
 	fieldsAt = 11
 )
 

@@ -7,7 +7,7 @@ import (
 	"cordwood/router/ingest"
 )
 
-// stored is how much of the entries of a source is stored already.
+// stored is the part of a source's entries that is stored already: none, some, or not known.
 type stored uint8
 
 const (
@@ -27,7 +27,7 @@ const maxSources = 1000
 func (u *upload) unstored(entries []*entry) ([]*entry, error) {
 	first, last := entries[0], entries[len(entries)-1]
 	if first.source == nil || u.target.Pipeline != "" {
-		return entries, nil // the columns that the pipeline makes are not known
+		return entries, nil // the columns that the pipeline creates are not known
 	}
 	source := string(first.source)
 	since, until := times(entries)

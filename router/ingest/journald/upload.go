@@ -34,7 +34,7 @@ type upload struct {
 	target httpdoor.Target
 	stream *body.Stream
 	piece  piece
-	found  map[string]stored // what is known about each source
+	found  map[string]stored // the stored part of each source
 	// pieces counts the stored pieces, and storing how long that took.
 	pieces  int
 	storing time.Duration
@@ -47,7 +47,7 @@ type upload struct {
 type piece struct {
 	entries []*entry
 	bytes   int
-	begun   time.Time
+	started time.Time
 	held    *body.Body // nil if no memory is reserved yet
 	holds   int
 }
@@ -151,13 +151,13 @@ func (u *upload) store(entries <-chan *entry) error {
 // add adds an entry to the piece. If the piece ends before or after the entry, it is stored.
 func (u *upload) add(e *entry) error {
 	p := &u.piece
-	if len(p.entries) > 0 && (!p.continues(e) || p.bytes+e.size() > pieceBytes || time.Since(p.begun) > u.door.longest) {
+	if len(p.entries) > 0 && (!p.continues(e) || p.bytes+e.size() > pieceBytes || time.Since(p.started) > u.door.longest) {
 		if err := u.flush(); err != nil {
 			return err
 		}
 	}
 	if len(p.entries) == 0 {
-		p.begun = time.Now()
+		p.started = time.Now()
 	}
 	p.entries, p.bytes = append(p.entries, e), p.bytes+e.size()
 	if p.bytes > p.holds {
@@ -215,7 +215,7 @@ func (u *upload) flush() error {
 		return err
 	}
 	b := u.call.Batch(u.target)
-	u.name(b, entries)
+	u.setKey(b, entries)
 	if b.OnReject == "" {
 		b.OnReject = ingest.StoreRejects // the answer cannot say which entries were refused
 	}
@@ -233,10 +233,9 @@ func (u *upload) flush() error {
 	return u.call.StorePart(b, p.held, int64(p.bytes)).Err
 }
 
-// name sets the key of a piece: the source, the numbers, and all cursors, because copies of a machine have the same
-// source. Without cursors, the key is derived from the request's key, if there is one, and the content of the
-// piece.
-func (u *upload) name(b *ingest.Batch, entries []*entry) {
+// setKey sets the key of a piece: the source, the numbers, and all cursors, because copies of a machine have the same
+// source. Without cursors, the key is derived from the request's key, if there is one, and the content of the piece.
+func (u *upload) setKey(b *ingest.Batch, entries []*entry) {
 	hash := sha256.New()
 	first, last := entries[0], entries[len(entries)-1]
 	cursors := first.source != nil // then all entries have one

@@ -1,9 +1,9 @@
 // Package jsonwalk reads JSON documents for doors whose protocol uses JSON with fixed field names. They read the
 // fields that they know and skip the others, in one pass and without a tree.
 //
-// The caller says for each value how to read it. A Walker belongs to one goroutine. Each method says whether its
-// result is valid until the next call for a text of the same kind, or as long as the document. Documents must be
-// valid UTF-8.
+// The caller chooses for each value how to read it. A Walker belongs to one goroutine. The comment of each method
+// states whether its result is valid until the next call for a text of the same kind, or as long as the document.
+// Documents must be valid UTF-8.
 package jsonwalk
 
 import (
@@ -64,7 +64,7 @@ func (w *Walker) Pos() int { return w.pos }
 // Since returns the document from an offset to the position, valid as long as the document.
 func (w *Walker) Since(from int) []byte { return w.src[from:w.pos:w.pos] }
 
-// Expect returns an error if the next value is not of the kind. want names the kind.
+// Expect returns an error if the next value is not of the kind. want is the name of the kind for the error.
 func (w *Walker) Expect(kind byte, want string) error {
 	if w.Kind() != kind {
 		return w.text.Unexpected(w.pos, want)

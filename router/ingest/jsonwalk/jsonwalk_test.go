@@ -10,7 +10,7 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// decode reads the value at the position as encoding/json does.
+// decode reads the value at the position and returns what encoding/json would.
 func decode(w *Walker) (any, error) {
 	switch w.Kind() {
 	case '{':
@@ -178,7 +178,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestValuesNested: malformed lines with unclosed brackets do not make the rest be read repeatedly.
+// TestValuesNested: after malformed lines with unclosed brackets, the rest is not read repeatedly.
 func TestValuesNested(t *testing.T) {
 	body := []byte(strings.Repeat("[[\n", 100) + strings.Repeat("{\"a\":\n", 100_000))
 	reads := 0

@@ -53,7 +53,7 @@ func readJSON(body []byte, each func(s *stream) error) error {
 		})
 	})
 	if err == nil && !w.AtEnd() {
-		err = errors.New("something follows the JSON object")
+		err = errors.New("there is text after the JSON object")
 	}
 	if err == nil && !found {
 		err = errStreams
@@ -137,7 +137,7 @@ func (e *entry) readJSON(w *jsonwalk.Walker) (good bool, err error) {
 			e.line, inPlace, err = w.String()
 			return err
 		case i == 2 && kind == '{':
-			if !inPlace { // the metadata contain strings too
+			if !inPlace { // the metadata contains strings too
 				e.line = append([]byte(nil), e.line...)
 			}
 			return readPairs(w, &e.metadata)

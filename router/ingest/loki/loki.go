@@ -6,7 +6,7 @@
 // for each label. With a pipeline, it becomes the record {"svc_timestamp": …, "loki_line": …, "loki_label_NAME": …,
 // "loki_metadata_NAME": …}.
 //
-// The package decodes, calls router/ingest, and answers. Package router/loki reads.
+// The package decodes, calls router/ingest, and answers. Package router/loki reads entries.
 package loki
 
 import (
@@ -28,7 +28,7 @@ import (
 	"cordwood/router/ingest/jsonwalk"
 )
 
-// DefaultTable is the table for requests that name none.
+// DefaultTable is the table for requests that do not give one.
 const DefaultTable = "loki_logs"
 
 // Door answers push requests. Its embedded Door must be set.
@@ -36,7 +36,7 @@ type Door struct {
 	httpdoor.Door
 }
 
-// New returns a Door. The defaults of d are the destination for requests that name none.
+// New returns a Door. The defaults of d are the destination for requests that do not give one.
 func New(d httpdoor.Door) *Door {
 	d.Protocol = ingest.Loki
 	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable})
@@ -87,7 +87,7 @@ func (d *Door) push(r *http.Request) (*ingest.Outcome, error) {
 		return nil, err
 	}
 	if !isJSON {
-		r.Header.Del("Content-Encoding") // the body is a snappy block, whatever the header says
+		r.Header.Del("Content-Encoding") // the body is a snappy block, independent of the header
 	}
 	call, target, err := d.Open(r)
 	if err != nil {
@@ -214,9 +214,9 @@ type push struct {
 	block        []byte // what body was decoded from, unless it is JSON
 	json         bool
 	labelsInJSON bool
-	// unreadable is how many streams had labels that could not be parsed.
+	// unreadable is the number of streams whose labels could not be parsed.
 	unreadable int
-	// repeated is how many names occurred more than once in the metadata or labels of an entry.
+	// repeated is the number of names that occurred more than once in the metadata or labels of an entry.
 	repeated int
 	// stream and at are the current stream and entry, for the rejects. bad is the text of a value that is not an
 	// entry.

@@ -185,7 +185,8 @@ func TestPipeline(t *testing.T) {
 	}
 }
 
-// Entries that can never be stored are left out, reported, and kept. If all entries are bad, the answer is 400.
+// Entries that can never be stored are left out, reported, and kept among the rejects. If all entries are bad, the
+// answer is 400.
 func TestBadEntries(t *testing.T) {
 	for _, c := range []struct {
 		name, body string

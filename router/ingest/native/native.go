@@ -30,8 +30,8 @@ const (
 	Text
 )
 
-// KindOf returns the kind named by a Content-Type header. If the header is missing or names another type, the error
-// has code InvalidArguments.
+// KindOf returns the kind for a Content-Type header. If the header is missing or has another type, the error has code
+// InvalidArguments.
 func KindOf(contentType string) (Kind, error) {
 	switch contentType { // the usual form
 	case "application/json":
@@ -100,7 +100,7 @@ var bom = []byte("\xef\xbb\xbf")
 func Read(body []byte, kind Kind, opt Options, run pipeline.Runner) error {
 	if len(body) > MaxBody {
 		return errs.New(errs.InvalidArguments,
-			"the body has %d bytes, at most %d can be read at once; send fewer records per request", len(body), MaxBody)
+			"the body has %d bytes: at most %d can be read at once; send fewer records per request", len(body), MaxBody)
 	}
 	body = bytes.TrimPrefix(body, bom)
 	s := &reader{body: body, opt: opt, run: run, valid: utf8.Valid(body)}

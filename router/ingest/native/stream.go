@@ -14,7 +14,7 @@ import (
 // element of an array.
 func (s *reader) json() error {
 	s.pad()
-	// Text that is not UTF-8 ends the stream, as if the body ended there.
+	// The stream ends before text that is not UTF-8, as if the body ended there.
 	limit, badUTF8 := len(s.body), math.MaxInt
 	if !s.valid {
 		badUTF8 = invalidAt(s.body)
@@ -126,8 +126,8 @@ func (s *reader) scalar(t jsonscan.Text, pos int) (int, error) {
 }
 
 // nextLine finds the line from which a stream can be read again after the value at pos failed. This requires that
-// each value is on its own line. It is assumed if the next line that is not blank starts like a record, or if there
-// is no further line and the failed value started a line after others.
+// each value is on a separate line. nextLine assumes it if the next line that is not blank starts like a record, or
+// if the failed value starts the last of several lines.
 func (s *reader) nextLine(pos int) (int, bool) {
 	if pos < 0 {
 		return 0, false
@@ -172,7 +172,7 @@ func (s *reader) restOfLine(pos int) []byte {
 	return rest
 }
 
-// validStream is stream for a line that may not be valid UTF-8.
+// validStream is like stream, for a line that may not be valid UTF-8.
 func (s *reader) validStream(pos, end int) (int, error) {
 	if !s.valid {
 		if line := s.body[pos:end]; !utf8.Valid(line) {

@@ -86,9 +86,9 @@ func (q *request) fill(to *pipeline.Direct) error {
 	})
 }
 
-// extractTo puts attributes into columns of their own, if the request asks for this.
+// extractTo puts attributes into separate columns, if the request asks for this.
 func (q *request) extractTo(to *pipeline.Direct, r *record) error {
-	q.look(r)
+	q.search(r)
 	for i, key := range q.extract {
 		if err := extract(to, key, q.found[i], r.scope.found[i], r.scope.foundResource[i]); err != nil {
 			return err
@@ -97,9 +97,9 @@ func (q *request) extractTo(to *pipeline.Direct, r *record) error {
 	return nil
 }
 
-// look finds the attributes that become columns, in the record, its scope and its resource. The attributes that
+// search finds the attributes that become columns, in the record, its scope and its resource. The attributes that
 // records share are searched once.
-func (q *request) look(r *record) {
+func (q *request) search(r *record) {
 	if len(q.extract) == 0 {
 		return
 	}

@@ -56,7 +56,7 @@ type GRPC struct {
 	door Door
 }
 
-// NewGRPC returns a handler for gRPC calls. d.Defaults is the destination for calls that name none.
+// NewGRPC returns a handler for gRPC calls. d.Defaults is the destination for calls that do not give one.
 func NewGRPC(d httpdoor.Door) *GRPC {
 	door := New(d)
 	door.Protocol = ingest.OTLPGRPC
@@ -134,7 +134,7 @@ func unframe(r *http.Request) error {
 	case prefix[0] == 0:
 	case prefix[0] != 1 || by == "" || by == "identity":
 		return errs.New(errs.InvalidArguments,
-			"the message is marked as compressed, but the call does not name the compression: set "+
+			"the message is marked as compressed, but the call does not give the compression: set "+
 				"%s", strings.ToLower(headerEncoding))
 	default:
 		r.Header.Set("Content-Encoding", by)

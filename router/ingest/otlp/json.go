@@ -40,7 +40,7 @@ func readJSON(body []byte, each func(r *record, err error) error) error {
 	case err != nil:
 		return err
 	case !w.AtEnd():
-		return errors.New("something follows the JSON object")
+		return errors.New("there is text after the JSON object")
 	case !found && count > 0:
 		return errNoLogs
 	}
@@ -139,7 +139,7 @@ func (r *reader) scopeLogsJSON(raw []byte) error {
 }
 
 // attributesJSON appends the attributes of the scope or the resource. bad is the reason why its records cannot be
-// stored. err means that the text is malformed.
+// stored. err is the error if the text is malformed.
 func (s *scope) attributesJSON(to []byte, w *jsonwalk.Walker) (out []byte, bad, err error) {
 	raw, err := w.Raw()
 	if err != nil {

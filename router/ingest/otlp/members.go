@@ -11,12 +11,12 @@ type members struct {
 
 func (m *members) empty() { m.keys, m.from = m.keys[:0], m.from[:0] }
 
-// note records a member that is about to be appended to the object.
+// note records a member before it is appended to the object.
 func (m *members) note(key, object []byte) {
 	m.keys, m.from = append(m.keys, key), append(m.from, len(object))
 }
 
-// fewKeys is the number of keys up to which all pairs are compared.
+// fewKeys is the largest number of keys for which all pairs are compared.
 const fewKeys = 24
 
 // again returns which members have a key that is repeated later, or nil if there is none.

@@ -81,8 +81,8 @@ func TestBadResource(t *testing.T) {
 	}
 }
 
-// TestExtractFromLargeResource: shared attributes are searched once for those that become columns. A body of 600
-// KB once took minutes.
+// TestExtractFromLargeResource: shared attributes are searched only once for those that become columns. Otherwise a
+// body of 600 KB takes minutes.
 func TestExtractFromLargeResource(t *testing.T) {
 	const records, keys = 100_000, 64
 	attributes := make([]*common.KeyValue, 0, 10_000)
@@ -109,7 +109,7 @@ func TestExtractFromLargeResource(t *testing.T) {
 		n := 0
 		err := in.each(func(r *record, err error) error {
 			n++
-			in.look(r)
+			in.search(r)
 			if found := r.scope.foundResource; len(found) != keys || string(found[keys-1]) != `"y"` {
 				t.Fatalf("%s: found %q", form, found)
 			}

@@ -28,7 +28,7 @@ import (
 	"cordwood/router/ingest/httpdoor"
 )
 
-// DefaultTable is the table for requests that name none.
+// DefaultTable is the table for requests that do not give one.
 const DefaultTable = "opentelemetry_logs"
 
 const (
@@ -41,7 +41,7 @@ type Door struct {
 	httpdoor.Door
 }
 
-// New returns a Door. d.Defaults is the destination for requests that name none.
+// New returns a Door. d.Defaults is the destination for requests that do not give one.
 func New(d httpdoor.Door) *Door {
 	d.Protocol = ingest.OTLP
 	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable})
@@ -89,7 +89,7 @@ func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 		contentType = typeJSON
 	}
 	if err != nil {
-		body = nil // the text is not UTF-8; the status alone must suffice
+		body = nil // the text is not UTF-8, so only the status is sent
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(httpStatus)
@@ -193,7 +193,7 @@ type request struct {
 	arrival   int64 // nanoseconds since 1970
 	current   *record
 	found     [][]byte // the attributes of a record that become columns
-	// repeated is how many keys occurred twice in attributes.
+	// repeated is the number of keys that occurred twice in attributes.
 	repeated int
 	json     bool
 }
@@ -230,7 +230,7 @@ func extractKeys(header string) ([]string, error) {
 	}
 	if len(keys) > maxExtract {
 		return nil, errs.New(errs.InvalidArguments,
-			"the header x-svc-log-extract-keys names %d keys, and at most %d are allowed", len(keys), maxExtract)
+			"the header x-svc-log-extract-keys lists %d keys: at most %d are allowed", len(keys), maxExtract)
 	}
 	return keys, nil
 }

@@ -164,7 +164,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// Bodies of all types as text, and times that are missing or cannot be stored.
+// Bodies of all types become text. Times may be missing, or not fit.
 func TestBodiesAndTimes(t *testing.T) {
 	q := export(&logs.LogRecord{Body: bin("hi")}, &logs.LogRecord{Body: number(7)}, &logs.LogRecord{},
 		&logs.LogRecord{TimeUnixNano: 1 << 63, Body: text("late")})
@@ -318,7 +318,7 @@ func FuzzProto(f *testing.F) {
 			return nil
 		})
 		if wantErr != nil || err != nil {
-			return // our reader reads no further than necessary, and accepts texts that are not UTF-8
+			return // the reader reads no further than necessary, and accepts texts that are not UTF-8
 		}
 		var all []string
 		for _, rl := range want.GetResourceLogs() {
@@ -373,8 +373,8 @@ func BenchmarkRead(b *testing.B) {
 
 func jsonValid(text []byte) bool { return json.Valid(text) }
 
-// TestRejectsAreWhole: a refused record is kept as a request with all data of the record. When the fault is
-// fixed, it becomes the row that it would have become.
+// TestRejectsAreWhole: a refused record is kept as a request with all data of the record. When the fault is fixed, it
+// becomes the same row as the original record would have.
 func TestRejectsAreWhole(t *testing.T) {
 	for contentType, body := range forms(t, export(whole())) {
 		d, want := door(t)

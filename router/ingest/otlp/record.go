@@ -25,8 +25,8 @@ type record struct {
 	spanID         []byte
 	raw            []byte // the original record
 	members        members
-	// repeated is how many keys occurred twice in the record's attributes, or in shared attributes that were read
-	// before it.
+	// repeated is the number of keys that occurred twice in the record's attributes, or in shared attributes that
+	// were read before it.
 	repeated int
 }
 

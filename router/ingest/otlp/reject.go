@@ -48,8 +48,8 @@ func inJSON(raw []byte, message proto.Message) []byte {
 	return out
 }
 
-// recordInJSON is inJSON for a record, whose ids are hexadecimal in OTLP's JSON. If the record cannot be read, its
-// bytes are kept.
+// recordInJSON is like inJSON, for a record, whose ids are hexadecimal in OTLP's JSON. If the record cannot be read,
+// its bytes are kept.
 func recordInJSON(raw []byte) []byte {
 	m := &logs.LogRecord{}
 	if proto.Unmarshal(raw, m) != nil {

@@ -20,17 +20,18 @@ type Field struct {
 	Bits   uint64
 }
 
-// IsBytes reports whether the field is that number, of bytes.
+// IsBytes reports whether the field has the number and contains bytes.
 func (f *Field) IsBytes(number protowire.Number) bool {
 	return f.Number == number && f.Kind == protowire.BytesType
 }
 
-// IsVarint reports whether the field is that number, a varint.
+// IsVarint reports whether the field has the number and contains a varint.
 func (f *Field) IsVarint(number protowire.Number) bool {
 	return f.Number == number && f.Kind == protowire.VarintType
 }
 
-// Next cuts the first field off a message. ok is false at its end, and if the error is ErrMalformed.
+// Next removes the first field from a message. ok is false at the end of the message, and if the error is
+// ErrMalformed.
 func Next(msg *[]byte, f *Field) (ok bool, err error) {
 	// Nearly all fields of logs have a tag of one byte, and lengths of one or two.
 	m := *msg
@@ -69,7 +70,7 @@ func Next(msg *[]byte, f *Field) (ok bool, err error) {
 	return anyField(msg, f)
 }
 
-// anyField is Next for all fields.
+// anyField is like Next, without the fast path.
 func anyField(msg *[]byte, f *Field) (ok bool, err error) {
 	if len(*msg) == 0 {
 		return false, nil

@@ -39,10 +39,10 @@ type Config struct {
 	Sender func(ctx context.Context, from Peer) (*access.Caller, error)
 	// Target is the destination of the records. The protocol's defaults apply to its empty fields.
 	Target httpdoor.Target
-	// OnTypeConflict is the table option on_type_conflict for tables that the records create: what happens to values
-	// that do not have the type of their column. The default value depends on the door.
+	// OnTypeConflict is the table option on_type_conflict for tables that the records create. It decides what happens
+	// to values that do not have the type of their column. The default value depends on the protocol.
 	OnTypeConflict string
-	// TLS has the TLS settings of Serve; nil means only listeners that return *tls.Conn use TLS.
+	// TLS has the TLS settings of Serve; nil means that only listeners that return *tls.Conn use TLS.
 	TLS *tls.Config
 	// MaxConnections limits the number of open connections. A further connection replaces the one that has been
 	// silent longest, if it has been silent for at least 30 s. Otherwise the new one is refused. The default value is
@@ -52,7 +52,7 @@ type Config struct {
 	Idle time.Duration
 	// Patience is how long a record may take to arrive, plus a second for each 16 KiB. The default value is 1 min.
 	Patience time.Duration
-	// Drain is how long Shutdown continues to read what clients have already sent. The default value is 1 s.
+	// Drain is how long Shutdown continues to read data that clients have already sent. The default value is 1 s.
 	Drain time.Duration
 	// A batch is stored when it has BatchBytes or BatchRecords, or after BatchDelay. The default values are 1 MiB,
 	// 10,000 and 200 ms.
@@ -71,7 +71,7 @@ type Config struct {
 	Registerer prometheus.Registerer
 }
 
-// Peer is the sender.
+// Peer is the sender of records.
 type Peer struct {
 	// Address is the zero Addr if the data comes from several senders.
 	Address netip.Addr
@@ -89,7 +89,8 @@ type Door struct {
 	// Stream reads the records of a connection until it ends. Its error is logged, unless the client or Shutdown ended
 	// the connection.
 	Stream func(c *Conn) error
-	// Forbidden tells a client that it may not send, before its connection is closed; nil means that nothing is sent.
+	// Forbidden informs a client that it may not send, before its connection is closed; nil means that nothing is
+	// sent.
 	Forbidden func(c *Conn)
 	// Packet returns the record in a datagram, which may be a part of the record, or nil if the record is incomplete
 	// or was dropped. The slices may be reused after the next call.
@@ -98,7 +99,8 @@ type Door struct {
 	Table func(r *Record) string
 	// Input returns records as the input for a pipeline, or as columns.
 	Input func(records []Record, pipelined bool) ingest.Input
-	// HalfClose is set if clients expect no answers, so they stop sending when the server closes its side.
+	// HalfClose is set if clients expect no answers. Then the server closes its side at Shutdown, so that they stop
+	// sending.
 	HalfClose bool
 }
 

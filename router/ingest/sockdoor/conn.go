@@ -21,12 +21,12 @@ type Conn struct {
 	nc    net.Conn
 	queue *queue
 
-	mu sync.Mutex // guards all below
-	// active is the time when the client last sent something. begun is the time when the current record began to
-	// arrive; zero if there is none.
-	active, begun time.Time
-	size          int       // bytes of the current record so far
-	until         time.Time // zero before Shutdown
+	mu sync.Mutex // guards the fields below
+	// active is the time when the client last sent something. started is the time when the current record began to
+	// arrive; it is zero if there is none.
+	active, started time.Time
+	size            int       // bytes of the current record so far
+	until           time.Time // the end of reading after Shutdown; zero before
 }
 
 func (c *Conn) lastActive() time.Time {
@@ -69,7 +69,7 @@ func (c *Conn) serve() {
 	}
 }
 
-// caller returns the caller for whom the records of a peer are stored, if that user may store any.
+// caller returns the caller for whom the records of a peer are stored, if that caller may store any.
 func (s *Server) caller(ctx context.Context, from Peer) (*access.Caller, error) {
 	caller, err := s.cfg.Sender(ctx, from)
 	if err != nil {
@@ -78,10 +78,10 @@ func (s *Server) caller(ctx context.Context, from Peer) (*access.Caller, error) 
 	return caller, caller.Require(access.Need{Privilege: access.Insert, Action: "ingest"})
 }
 
-// forbid logs and counts that a peer may not send.
+// forbid logs and counts n messages, or a connection, of a peer that may not send.
 func (s *Server) forbid(from Peer, err error, n int) {
 	s.Drop(Forbidden, n)
-	s.say("records of a sender are refused, because it may not store any", from.Address, "error", err)
+	s.say("records of a sender are refused, because it may not store rows", from.Address, "error", err)
 }
 
 // errDrained ends a connection after Shutdown.
@@ -94,10 +94,10 @@ func (c *Conn) Read(p []byte) (int, error) {
 	deadline := c.until
 	switch {
 	case !deadline.IsZero():
-	case c.begun.IsZero():
+	case c.started.IsZero():
 		deadline = c.active.Add(c.cfg.Idle)
 	default:
-		deadline = c.begun.Add(c.cfg.Patience + time.Duration(c.size/bytesPerSecond)*time.Second)
+		deadline = c.started.Add(c.cfg.Patience + time.Duration(c.size/bytesPerSecond)*time.Second)
 	}
 	_ = c.nc.SetReadDeadline(deadline)
 	c.mu.Unlock()
@@ -120,26 +120,26 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return c.nc.Write(p)
 }
 
-// Under sets how many bytes of an incomplete record have arrived; 0 if there is no incomplete record.
-func (c *Conn) Under(size int) {
+// SetPartial sets the number of bytes of an incomplete record that have arrived; 0 if there is no incomplete record.
+func (c *Conn) SetPartial(size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.size = size
 	switch {
 	case size == 0:
-		c.begun = time.Time{}
-	case c.begun.IsZero():
-		c.begun = c.active
+		c.started = time.Time{}
+	case c.started.IsZero():
+		c.started = c.active
 	}
 }
 
 func (c *Conn) unfinished() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.begun.IsZero()
+	return !c.started.IsZero()
 }
 
-// drain makes reads end when no more bytes have arrived for a while.
+// drain ends reads after no more bytes have arrived within the given time.
 func (c *Conn) drain(within time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,9 +166,9 @@ func (c *Conn) Add(records []Record) error {
 
 // Splitter finds records in a stream.
 type Splitter interface {
-	// Next returns the next record in data, and how many bytes the record takes with its framing, or 0 if the record
-	// is incomplete. If whole is set, no more bytes will arrive, or there is no room for more. Then Next returns what
-	// there is. A nil record is skipped.
+	// Next returns the next record in data, and the number of bytes of the record with its framing, or 0 if the
+	// record is incomplete. If whole is set, no more bytes will arrive, or there is no room for more. Then Next
+	// returns the incomplete record. A nil record is skipped.
 	Next(data []byte, whole bool) (n int, record []byte)
 }
 
@@ -221,7 +221,7 @@ func (c *Conn) Split(find Splitter, room int, take func([]Record) error) error {
 		if ended != nil {
 			return ended
 		}
-		c.Under(len(rest))
+		c.SetPartial(len(rest))
 		if full && (len(buf) < readBuffer || len(rest) == len(buf)) {
 			n := min(2*len(buf), max(room, readBuffer))
 			if n > readBuffer {

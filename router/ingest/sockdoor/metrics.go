@@ -7,10 +7,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Reason is the reason why received data is not stored, as metrics name it.
+// Reason is the reason why received data is not stored, in the labels of metrics.
 type Reason string
 
-// The reasons that all doors share. A door may have more.
+// The reasons that all protocols share. A protocol may have more.
 const (
 	// Rate: the sender exceeded its rate of datagrams.
 	Rate Reason = "rate"

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// socketBuffer is how many bytes of datagrams the kernel buffers.
+	// socketBuffer is the size of the kernel's buffer for datagrams, in bytes.
 	socketBuffer = 4 << 20
 	// maxDatagram is the largest possible datagram.
 	maxDatagram = 64 << 10
@@ -88,7 +88,7 @@ func (r *packets) take(from netip.AddrPort, data []byte) {
 	if len(data) == 0 {
 		return
 	}
-	if !r.may() {
+	if !r.allowed() {
 		s.DropFrom(from.Addr(), Forbidden)
 		return
 	}
@@ -102,8 +102,8 @@ func (r *packets) take(from netip.AddrPort, data []byte) {
 	}
 }
 
-// may reports whether datagrams may be stored.
-func (r *packets) may() bool {
+// allowed reports whether datagrams may be stored.
+func (r *packets) allowed() bool {
 	if r.queue != nil {
 		return true
 	}
@@ -133,7 +133,7 @@ type senders struct {
 	rate float64
 	now  func() time.Time
 
-	mu    sync.Mutex // guards all below
+	mu    sync.Mutex // guards the fields below
 	known map[netip.Addr]*sender
 }
 
@@ -142,7 +142,7 @@ type sender struct {
 	tokens  float64 // datagrams that it may send now
 	at      time.Time
 	dropped int
-	said    time.Time // when this was last logged
+	said    time.Time // when its drops were last logged
 }
 
 // maxSenders limits the number of senders that are remembered.
@@ -195,15 +195,15 @@ func (s *senders) pass(a netip.Addr, now time.Time) (name string, ok bool) {
 	return one.name, true
 }
 
-// dropped counts a dropped datagram of a sender. Once a minute, it returns how many were dropped since the last
-// time, and otherwise 0.
+// dropped counts a dropped datagram of a sender. Once a minute, it returns the number of datagrams that were dropped
+// since the last time, and otherwise 0.
 func (s *senders) dropped(a netip.Addr) int {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one := s.find(a, now)
 	one.dropped++
-	if now.Sub(one.said) < seldomEvery {
+	if now.Sub(one.said) < logEvery {
 		return 0
 	}
 	n := one.dropped

@@ -32,8 +32,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Senders get their rate back with time, and the senders of an IPv6 network share one rate. Their number is
-// bounded.
+// Senders get their rate back with time, and the senders of an IPv6 network share one rate. The number of remembered
+// senders is limited.
 func TestSenders(t *testing.T) {
 	now := time.Now()
 	s := newSenders(10, func() time.Time { return now })
@@ -71,7 +71,7 @@ func TestSenders(t *testing.T) {
 	}
 }
 
-// closed is a connection that can be closed, and nothing else.
+// closed is a connection that can only be closed.
 type closed struct{ net.Conn }
 
 func (closed) Close() error { return nil }

@@ -8,9 +8,9 @@ import (
 // queue fills batches with the records of one caller, from any number of connections.
 type queue struct {
 	s    *Server
-	from Peer // one of the peers that send as this caller
+	from Peer // one of the peers that send for this caller
 
-	mu        sync.Mutex // guards all below
+	mu        sync.Mutex // guards the fields below
 	filling   *batch     // nil if there is none
 	forbidden error      // the reason why no more records are accepted
 }
@@ -23,7 +23,7 @@ type batch struct {
 	timer   *time.Timer
 }
 
-// chunkBytes is how much memory a batch allocates at a time.
+// chunkBytes is the size of the pieces in which a batch allocates memory.
 const chunkBytes = 64 << 10
 
 var chunkPool = sync.Pool{New: func() any { return make([]byte, 0, chunkBytes) }}

@@ -19,7 +19,7 @@ type Server struct {
 	cfg     Config
 	door    Door
 	metrics *metrics
-	seldom  seldom
+	limiter logLimiter
 	senders senders
 	// silentLong is how long a connection must have been silent before a new connection may replace it.
 	silentLong time.Duration
@@ -32,8 +32,8 @@ type Server struct {
 	slots, storing chan struct{}
 	stores         sync.WaitGroup
 
-	mu sync.Mutex // guards all below
-	// closing is set if Shutdown was called, and draining that no more connections are accepted.
+	mu sync.Mutex // guards the fields below
+	// closing is set after Shutdown was called, and draining when no more connections are accepted.
 	closing, draining bool
 	sockets           map[io.Closer]struct{}
 	conns             map[*Conn]struct{}
@@ -57,7 +57,7 @@ func New(cfg Config, door Door) (*Server, error) {
 		return nil, fmt.Errorf("%s: %w", door.Protocol, err)
 	}
 	s := &Server{
-		cfg: cfg, door: door, metrics: m, seldom: seldom{now: cfg.Now}, senders: newSenders(cfg.Rate, cfg.Now),
+		cfg: cfg, door: door, metrics: m, limiter: logLimiter{now: cfg.Now}, senders: newSenders(cfg.Rate, cfg.Now),
 		silentLong: 30 * time.Second,
 		slots:      make(chan struct{}, cfg.MaxBatches), storing: make(chan struct{}, parallelStores),
 		sockets: map[io.Closer]struct{}{}, conns: map[*Conn]struct{}{}, queues: map[access.Sender]*queue{},
@@ -125,7 +125,7 @@ func (s *Server) accept(nc net.Conn) {
 	go func() {
 		defer s.serving.Done()
 		defer s.metrics.connections.Dec()
-		defer s.gone(c)
+		defer s.remove(c)
 		c.serve()
 	}()
 }
@@ -150,8 +150,8 @@ func (s *Server) roomFor(c *Conn) bool {
 	return true
 }
 
-// gone removes a connection from the list.
-func (s *Server) gone(c *Conn) {
+// remove removes a connection from the list.
+func (s *Server) remove(c *Conn) {
 	c.nc.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -239,11 +239,12 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// lastOnes is how long Shutdown continues to accept connections and datagrams that wait in the kernel, because
-// their data would be lost otherwise.
+// lastOnes is the time for which Shutdown continues to accept connections and datagrams that wait in the kernel.
+// Their data would be lost otherwise.
 const lastOnes = 50 * time.Millisecond
 
-// end makes the goroutine of a socket end and close the socket when nothing waits there any more.
+// end ends the goroutine of a socket when no connection or datagram waits there any more. The goroutine closes the
+// socket.
 func end(socket io.Closer) {
 	until := time.Now().Add(lastOnes)
 	var err error
@@ -286,28 +287,28 @@ func (c *Conn) Say(what string, args ...any) { c.say(what, c.Peer.Address, args.
 
 // say logs a warning, once a minute for each address and text.
 func (s *Server) say(what string, from netip.Addr, args ...any) {
-	if s.seldom.may(what + from.String()) {
+	if s.limiter.allow(what + from.String()) {
 		s.cfg.Logger.Warn(what, append([]any{"protocol", s.door.Protocol, "remote", from}, args...)...)
 	}
 }
 
-// seldom lets each text through once a minute.
-type seldom struct {
+// logLimiter allows each text once a minute.
+type logLimiter struct {
 	now  func() time.Time
 	mu   sync.Mutex // guards last
 	last map[string]time.Time
 }
 
 const (
-	seldomEvery = time.Minute
-	maxSeldom   = 1000
+	logEvery  = time.Minute
+	maxSeldom = 1000
 )
 
-func (s *seldom) may(text string) bool {
+func (s *logLimiter) allow(text string) bool {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if at, ok := s.last[text]; ok && now.Sub(at) < seldomEvery {
+	if at, ok := s.last[text]; ok && now.Sub(at) < logEvery {
 		return false
 	}
 	if len(s.last) >= maxSeldom || s.last == nil {

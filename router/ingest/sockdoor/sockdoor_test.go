@@ -29,7 +29,7 @@ import (
 
 const table = "public.lines"
 
-// lines is a protocol of lines. A line "boom" makes its whole batch fail for good.
+// lines is a protocol of lines. A line "boom" causes its whole batch to be refused permanently.
 type lines struct{}
 
 // Next implements sockdoor.Splitter.
@@ -162,8 +162,8 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// While rows cannot be stored, clients are not read: they cannot send more than the buffers hold, nothing is
-// lost, and everything is stored later.
+// While rows cannot be stored, the server does not read from clients. They can send only as much as the buffers hold,
+// and everything is stored later.
 func TestBackPressure(t *testing.T) {
 	s, f := server(t, func(c *sockdoor.Config) { c.BatchRecords, c.MaxBatches = 1000, 2 })
 	f.Store.Refuse(table, errs.New(errs.ShardNotReady, "no leader"))
@@ -222,7 +222,7 @@ func TestAllRefused(t *testing.T) {
 	socktest.Await(t, "all are refused", func() bool { return dropped(t, f, sockdoor.Refused) == 5000 })
 }
 
-// If an operator can fix the cause, the door waits.
+// If an operator can fix the cause, the server waits.
 func TestNoPipeline(t *testing.T) {
 	s, f := server(t, func(c *sockdoor.Config) { c.Target = httpdoor.Target{Pipeline: "p"} })
 	socktest.Send(t, socktest.TCP(t, s), "one\n")
@@ -231,7 +231,7 @@ func TestNoPipeline(t *testing.T) {
 	f.Rows(t, table, 1)
 }
 
-// A sender who may not write is disconnected, at once or when the right is lost.
+// A sender who may not write is disconnected, at once or when it loses the right.
 func TestForbidden(t *testing.T) {
 	var right atomic.Int32
 	s, f := server(t, func(c *sockdoor.Config) {
@@ -397,7 +397,7 @@ func certificate(t *testing.T) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// Over TLS, the function Sender gets the client's certificates. A connection without TLS is closed.
+// Over TLS, the function Sender receives the client's certificates. A connection without TLS is closed.
 func TestTLS(t *testing.T) {
 	cert := certificate(t)
 	roots := x509.NewCertPool()
@@ -474,7 +474,7 @@ func TestShutdownTakesWaiting(t *testing.T) {
 	f.Rows(t, table, 1)
 }
 
-// lateListener accepts the first connection once the server stops.
+// lateListener accepts the first connection after the server has begun to stop.
 type lateListener struct {
 	*net.TCPListener
 	once        sync.Once

@@ -60,8 +60,8 @@ func (c *Conn) Store(ctx context.Context, key string, records []Record) error {
 	return err
 }
 
-// storeAll stores records, separately for each table. held is set if their memory is counted already. With the error
-// of ctx it returns how many records were not stored.
+// storeAll stores records, separately for each table. held is set if their memory is counted already. If it returns
+// the error of ctx, it also returns the number of records that were not stored.
 func (q *queue) storeAll(ctx context.Context, key string, records []Record, held bool) (left int, err error) {
 	s := q.s
 	if s.door.Table == nil {
@@ -98,7 +98,7 @@ func newKey() string {
 // lose counts records that were not stored before the server stopped.
 func (q *queue) lose(n int) {
 	q.s.Drop(Stopped, n)
-	q.s.cfg.Logger.Error("messages are lost, because the server stops before they could be stored",
+	q.s.cfg.Logger.Error("messages are lost, because the server stopped before they could be stored",
 		"protocol", q.s.door.Protocol, "messages", n)
 }
 
@@ -111,14 +111,14 @@ type part struct {
 
 // storeIn stores records in a table and waits as long as necessary. If they are refused permanently, it finds the
 // records at fault and leaves them out. It returns an error if the sender may not store rows, or the error of ctx.
-// left is how many records were not stored.
+// left is the number of records that were not stored.
 func (q *queue) storeIn(ctx context.Context, table, key string, records []Record, held bool) (left int, err error) {
 	refusals := 0
 	for parts := []part{{key, records, held}}; len(parts) > 0; {
 		p := parts[len(parts)-1]
 		parts = parts[:len(parts)-1]
 		n := len(p.records)
-		err := q.patiently(ctx, table, &p)
+		err := q.keepTrying(ctx, table, &p)
 		switch {
 		case err == nil:
 			continue
@@ -153,20 +153,21 @@ func (q *queue) forbid(err error) {
 	q.forbidden = err
 }
 
-// patiently stores records. While they cannot be stored, it waits and tries again. Its error means that they can
+// keepTrying stores records. While they cannot be stored, it waits and tries again. Its error means that they can
 // never be stored, or that ctx has ended.
-func (q *queue) patiently(ctx context.Context, table string, p *part) error {
+func (q *queue) keepTrying(ctx context.Context, table string, p *part) error {
 	s := q.s
 	for wait := firstWait; ; wait = min(2*wait, maxWait) {
 		outcome, err := s.try(ctx, q.from, table, p)
 		if err == nil {
-			s.tell(q.from, table, outcome)
+			s.logRefused(q.from, table, outcome)
 			return nil
 		}
-		if ctx.Err() != nil || s.forGood(ctx, err) {
+		if ctx.Err() != nil || s.permanent(ctx, err) {
 			return err
 		}
-		s.say("rows cannot be stored yet: they are kept, and the clients are not read meanwhile", q.from.Address,
+		s.say("rows cannot be stored yet: they are kept, and no more data is read from clients until they are stored",
+			q.from.Address,
 			"table", table, "error", err)
 		timer := time.NewTimer(max(wait, min(errs.From(err).RetryAfter, maxWait)))
 		select {
@@ -178,8 +179,8 @@ func (q *queue) patiently(ctx context.Context, table string, p *part) error {
 	}
 }
 
-// tell logs that records were refused.
-func (s *Server) tell(from Peer, table string, out *ingest.Outcome) {
+// logRefused logs that records were refused.
+func (s *Server) logRefused(from Peer, table string, out *ingest.Outcome) {
 	if out.Skipped == 0 {
 		return
 	}
@@ -187,7 +188,7 @@ func (s *Server) tell(from Peer, table string, out *ingest.Outcome) {
 	if len(out.Reasons) > 0 {
 		why = out.Reasons[0].Error
 	}
-	s.say("some records could not be made rows", from.Address,
+	s.say("some records could not be converted to rows", from.Address,
 		"table", table, "records", out.Skipped, "kept", out.Kept, "first", why)
 }
 
@@ -223,7 +224,7 @@ func (s *Server) try(ctx context.Context, from Peer, table string, p *part) (*in
 	return out, out.Err
 }
 
-// memory is a batch's share of the memory for bodies. The records themselves take records bytes of it.
+// memory is a batch's share of the memory for bodies. The records themselves take the first records bytes of it.
 type memory struct {
 	held    *body.Body
 	records int64
@@ -256,9 +257,9 @@ func isForbidden(err error) bool {
 	return status == http.StatusUnauthorized || status == http.StatusForbidden
 }
 
-// forGood reports whether rows that were refused with err can never be stored. Errors that an operator can fix are
+// permanent reports whether rows that were refused with err can never be stored. Errors that an operator can fix are
 // not permanent, such as a missing pipeline or database.
-func (s *Server) forGood(ctx context.Context, err error) bool {
+func (s *Server) permanent(ctx context.Context, err error) bool {
 	if errors.Is(err, context.Canceled) {
 		return false
 	}

@@ -88,8 +88,7 @@ func (r *reading) allTimed() bool { return r.timed == len(r.events) }
 // maxTables limits the number of indexes of one request.
 const maxTables = 1000
 
-// orStore returns what happens to skipped events. The default is to keep them, because the answer cannot say which
-// they are.
+// orStore returns what happens to skipped events. The default is to keep them, because the answer cannot list them.
 func orStore(asked string) string {
 	if asked == "" {
 		return ingest.StoreRejects
@@ -233,7 +232,7 @@ func (d *Door) collect(r *http.Request, decode func(c *httpdoor.Call) ([]*ingest
 	var first string
 	for _, out := range c.Store(batches...) {
 		if out.Err != nil {
-			// A passing error takes precedence, because then the client resends the events.
+			// A temporary error takes precedence, because then the client resends the events.
 			if err == nil || passing(out.Err) && !passing(err) {
 				err = out.Err
 			}

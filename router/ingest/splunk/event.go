@@ -12,9 +12,9 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// event is one event of a request, as far as it must be parsed.
+// event has the parsed parts of one event of a request.
 type event struct {
-	// from and to are the bounds of its text in the body.
+	// from and to are the start and the end of its text in the body.
 	from, to int
 	nanos    int64
 	timed    bool
@@ -36,7 +36,7 @@ type reading struct {
 	tags   map[string]bool
 	// names are texts that events share.
 	names map[string]string
-	// reserve reserves memory, given the total.
+	// reserve reserves memory, given the total size.
 	reserve func(bytes int64) error
 }
 

@@ -24,7 +24,7 @@ func New(t testing.TB) (httpdoor.Door, *ingesttest.Store) {
 	return NewLarge(t, MaxBytes)
 }
 
-// NewLarge is New with bodies of at most maxBytes.
+// NewLarge is like New, with bodies of at most maxBytes.
 func NewLarge(t testing.TB, maxBytes int64) (httpdoor.Door, *ingesttest.Store) {
 	t.Helper()
 	s, st := ingesttest.New(t)
@@ -43,7 +43,7 @@ func Serve(h http.HandlerFunc, refuse func(http.ResponseWriter, *http.Request, *
 	return ServeAs(ingesttest.Caller(access.ReadWrite), h, refuse, r)
 }
 
-// ServeAs is Serve for a request of the caller.
+// ServeAs is like Serve, for a request of the caller.
 func ServeAs(caller *access.Caller, h http.HandlerFunc,
 	refuse func(http.ResponseWriter, *http.Request, *exchange.Refusal), r *http.Request,
 ) *httptest.ResponseRecorder {

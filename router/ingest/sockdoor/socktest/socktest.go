@@ -25,8 +25,8 @@ import (
 	"cordwood/router/ingest/sockdoor"
 )
 
-// patience is how long a test waits for an expected event.
-const patience = 30 * time.Second
+// maxWait is how long a test waits for an expected event.
+const maxWait = 30 * time.Second
 
 // Fixture has the parts of a door under test.
 type Fixture struct {
@@ -50,7 +50,7 @@ func New(t testing.TB, change ...func(*ingest.Config)) *Fixture {
 		Sender: func(context.Context, sockdoor.Peer) (*access.Caller, error) {
 			return ingesttest.Caller(access.WriteOnly), nil
 		},
-		BatchDelay: 2 * time.Millisecond, Drain: patience,
+		BatchDelay: 2 * time.Millisecond, Drain: maxWait,
 		Now:    func() time.Time { return ingesttest.Now },
 		Logger: slog.New(slog.NewTextHandler(f.Log, &slog.HandlerOptions{Level: slog.LevelDebug})), Registerer: f.Registry,
 	}
@@ -74,7 +74,7 @@ func TCP(t testing.TB, s Server) string {
 	return l.Addr().String()
 }
 
-// UDP is TCP for datagrams.
+// UDP is like TCP, for datagrams.
 func UDP(t testing.TB, s interface {
 	Server
 	ServePacket(p net.PacketConn) error
@@ -104,7 +104,7 @@ func serve(t testing.TB, s Server, run func() error) {
 // Stop stops a door, which then stores what it has read.
 func Stop(t testing.TB, s Server) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	defer cancel()
 	if err := s.Shutdown(ctx); err != nil {
 		t.Errorf("shutdown: %v", err)
@@ -119,7 +119,7 @@ func Dial(t testing.TB, network, address string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(maxWait)); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -147,18 +147,19 @@ func Await(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(time.Millisecond)
 	defer ticker.Stop()
-	end := time.NewTimer(patience)
+	end := time.NewTimer(maxWait)
 	defer end.Stop()
 	for !holds() {
 		select {
 		case <-ticker.C:
 		case <-end.C:
-			t.Fatalf("waited in vain: %s", what)
+			t.Fatalf("timed out waiting until %s", what)
 		}
 	}
 }
 
-// Diff returns how two lists of rows differ. Their order is ignored, because batches are stored concurrently.
+// Diff returns the differences between two lists of rows. Their order is ignored, because batches are stored
+// concurrently.
 func Diff(want, got []ingesttest.Row) string {
 	return cmp.Diff(want, got, cmpopts.SortSlices(func(a, b ingesttest.Row) bool { return fmt.Sprint(a) < fmt.Sprint(b) }))
 }
@@ -210,7 +211,7 @@ func (f *Fixture) Metric(t testing.TB, name string, values ...string) float64 {
 	return sum
 }
 
-// Log collects what was logged.
+// Log collects log output.
 type Log struct {
 	mu   sync.Mutex // guards text
 	text strings.Builder
