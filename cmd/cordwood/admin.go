@@ -27,7 +27,7 @@ The port needs no user. To move the replicas of a node to other nodes, use 'cord
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentPreRunE = cli.CheckEnvironment
-	cmd.PersistentFlags().String("admin", cli.EnvOr("CORDWOOD_ADMIN", "http://127.0.0.1:4002"),
+	cmd.PersistentFlags().String("admin", cli.Env("CORDWOOD_ADMIN", "http://127.0.0.1:4002"),
 		"`URL` of the administrator's port (environment: CORDWOOD_ADMIN)")
 	cmd.AddCommand(newAdminDrainCommand(), newAdminUndrainCommand(), newAdminLogLevelCommand())
 	return cmd
@@ -51,7 +51,7 @@ until it stops. 'cordwood admin undrain' makes it ready again.`,
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&wait, "wait", 5*time.Second, "how long load balancers get to notice, up to 10m")
+	cmd.Flags().DurationVar(&wait, "wait", 5*time.Second, "time for load balancers to notice, up to 10m")
 	return cmd
 }
 

@@ -110,7 +110,7 @@ func TestWhatCommandsSendAgain(t *testing.T) {
 				for _, key := range keys {
 					switch {
 					case (key != "") != (command.kind == "i"), key != keys[0]:
-						t.Errorf("%s: keys %q: what stores rows has one, the same each time", command.args, keys)
+						t.Errorf("%s: keys %q: a request that stores rows has a key, the same for each try", command.args, keys)
 					case strings.Contains(command.args, "mine") && key != "mine":
 						t.Errorf("%s: the key is %q", command.args, key)
 					}
@@ -120,7 +120,7 @@ func TestWhatCommandsSendAgain(t *testing.T) {
 	}
 }
 
-// TestTableNames checks that all commands parse table names alike.
+// TestTableNames checks that all commands parse table names in the same way.
 func TestTableNames(t *testing.T) {
 	var mu sync.Mutex
 	var seen string
@@ -166,12 +166,12 @@ func TestTableNames(t *testing.T) {
 				args[i] = strings.Replace(args[i], "TABLE", name, 1)
 			}
 			if code := run(append(args, "--server", s.URL), io.Discard); code != cli.ExitUsage && name != "" {
-				t.Errorf("%q: status %d, want a wrong usage", args, code)
+				t.Errorf("%q: status %d, want the status of a wrong usage", args, code)
 			}
 		}
 		args := strings.Fields(strings.Replace(command.args, "TABLE", "shop.app", 1))
 		if code := run(append(args, "--db", "other", "--server", s.URL), io.Discard); code != cli.ExitUsage {
-			t.Errorf("%q with another --db: status %d, want a wrong usage", args, code)
+			t.Errorf("%q with another --db: status %d, want the status of a wrong usage", args, code)
 		}
 	}
 }

@@ -43,8 +43,8 @@ var flagListers = map[string]lister{
 	"http-inflight-policy":    words("wait", "fail"),
 }
 
-// argumentListers list the arguments of commands, by their paths; the first list is for the first
-// argument, and the last one for all that follow.
+// argumentListers list the arguments of commands, by their paths; the first list is for the first argument, and the
+// last list for all further arguments.
 var argumentListers = map[string][]lister{
 	"admin log-level":    {words("debug", "info", "warn", "error"), words()},
 	"cluster cancel":     {ofServer(operationNames(true)), words()},
@@ -115,8 +115,8 @@ func flagText(cmd *cobra.Command, name string) string {
 	return ""
 }
 
-// completeArguments adds completion of arguments and flag values for the shell, whose scripts call
-// a hidden command. The values are those listed in help, and the names on the server of the flags.
+// completeArguments adds completion of arguments and flag values for the shell, whose scripts call a hidden command.
+// The values are those in the help texts, and the names on the server that the flags select.
 func completeArguments(root *cobra.Command) {
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
@@ -151,13 +151,13 @@ func completeFlag(cmd *cobra.Command, f *pflag.Flag) {
 	_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, args []string,
 		typed string,
 	) ([]string, cobra.ShellCompDirective) {
-		return offered(list(cmd, args), typed, cobra.ShellCompDirectiveNoFileComp)
+		return offer(list(cmd, args), typed, cobra.ShellCompDirectiveNoFileComp)
 	})
 }
 
-// offered returns the names with the typed prefix. After a name that ends in =, the value is typed
-// next.
-func offered(names []string, typed string, how cobra.ShellCompDirective) ([]string, cobra.ShellCompDirective) {
+// offer returns the names with the typed prefix. After a name that ends in =, the shell adds no space, because the
+// value follows.
+func offer(names []string, typed string, how cobra.ShellCompDirective) ([]string, cobra.ShellCompDirective) {
 	names = cli.Beginning(names, typed)
 	if slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, "=") }) {
 		how |= cobra.ShellCompDirectiveNoSpace
@@ -205,7 +205,7 @@ func argumentCompletion(cmd *cobra.Command) cobra.CompletionFunc {
 		if at > 0 && (strings.Contains(line, "FILE") || path == "pipeline diff") {
 			how = cobra.ShellCompDirectiveDefault
 		}
-		return offered(listers[at](cmd, args), typed, how)
+		return offer(listers[at](cmd, args), typed, how)
 	}
 }
 

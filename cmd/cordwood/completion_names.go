@@ -19,7 +19,7 @@ import (
 const (
 	// completionWait is the time that a shell waits for names from the server.
 	completionWait = time.Second
-	// maxCompletionAnswer is the number of bytes that are read of an answer.
+	// maxCompletionAnswer is the maximum number of bytes that are read from an answer.
 	maxCompletionAnswer = 4 << 20
 )
 
@@ -42,7 +42,7 @@ func asking(cmd *cobra.Command, ask func(ctx context.Context, c *client.Client) 
 	return names
 }
 
-// namesBy completes with the first column of a statement's rows.
+// namesBy returns the values in the first column of a statement's rows.
 func namesBy(cmd *cobra.Command, sql string) []string {
 	return asking(cmd, func(ctx context.Context, c *client.Client) ([]string, error) {
 		return cli.FirstColumn(ctx, c, sql)
@@ -109,7 +109,7 @@ func storedPipelines(ctx context.Context, c *client.Client, only string) ([]stor
 	return answer.Pipelines, nil
 }
 
-// pipelineNames returns the pipelines that records may be sent through.
+// pipelineNames returns the pipelines that a request may use.
 func pipelineNames(cmd *cobra.Command) []string {
 	return append([]string{"svc_identity"}, storedNames(cmd)...)
 }

@@ -139,7 +139,7 @@ func TestServeHelp(t *testing.T) {
 	cmd := newServeCommand()
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if config.GroupOf(f.Name) < 0 && f.Name != "help" {
-			t.Errorf("--%s is of no group: add it to config.Groups", f.Name)
+			t.Errorf("--%s is in no group: add it to config.Groups", f.Name)
 		}
 	})
 	stdout, _, err := execute(t, "", "serve", "--help")

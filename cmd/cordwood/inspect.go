@@ -31,7 +31,7 @@ import (
 func newInspectCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "inspect FILE…",
-		Short: "Print files that the server writes as text",
+		Short: "Print the server's files as text",
 		Long: `Print files that the server writes as text, without changing them. The content or the name of a file
 determines its kind:
 

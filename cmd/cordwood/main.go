@@ -79,6 +79,6 @@ func newRootCommand() *cobra.Command {
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
 	completeArguments(root)
-	cli.Settle(root)
+	cli.SetErrors(root)
 	return root
 }

@@ -51,7 +51,7 @@ folder away and start the node with an empty one.`,
 			switch {
 			case cfg.Group == "":
 				return cli.WrongUsage(errors.New(
-					"give what to recover: --group all, --group meta, --group shard/7, or --group node"))
+					"say what to recover: --group all, --group meta, --group shard/7, or --group node"))
 			case cfg.DataDir == "":
 				return cli.WrongUsage(errors.New("give the copy to continue with: --data-dir FOLDER of a stopped node"))
 			}

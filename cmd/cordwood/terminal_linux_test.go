@@ -30,7 +30,7 @@ type terminal struct {
 	keys *os.File
 
 	mu   sync.Mutex
-	seen bytes.Buffer // all that was printed since the last call of keep
+	seen bytes.Buffer // all output since the last call of keep
 	done chan error
 }
 

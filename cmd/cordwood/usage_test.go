@@ -147,7 +147,7 @@ func TestWrongUsage(t *testing.T) {
 		},
 		{
 			"recover",
-			`cordwood recover: give what to recover: --group all, --group meta, --group shard/7, or --group node (see ` +
+			`cordwood recover: say what to recover: --group all, --group meta, --group shard/7, or --group node (see ` +
 				`'cordwood recover --help')`,
 		},
 		{

@@ -63,7 +63,7 @@ With --bcrypt it is a bcrypt hash, with which clients of PostgreSQL can sign in 
 	return cmd
 }
 
-// hashed returns the hash of a password, as the list of users stores it.
+// hashed returns the hash of a password in the format of the list of users.
 func hashed(password string, useBcrypt bool) (string, error) {
 	if !useBcrypt {
 		keys, err := scram.New(password, scram.Iterations)

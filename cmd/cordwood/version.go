@@ -19,7 +19,7 @@ var (
 	buildDate    = ""
 )
 
-// version returns what this binary was built from.
+// version returns the version and the origin of this binary.
 func version() node.Version {
 	v := node.Version{
 		Version: buildVersion,
@@ -74,7 +74,7 @@ func newVersionCommand() *cobra.Command {
 // versionText returns what --version prints.
 func versionText(v node.Version) string {
 	branch := ""
-	if v.Branch != "" { // releases are built from a commit, whatever the branch
+	if v.Branch != "" { // releases have no branch, because they are built from a commit
 		branch = "branch   " + v.Branch + "\n"
 	}
 	return fmt.Sprintf("cordwood %s\ncommit   %s\ndate     %s\n%sbuilt by %s %s/%s\n",

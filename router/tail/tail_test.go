@@ -432,7 +432,7 @@ func TestTooMany(t *testing.T) {
 	first := r.get("table=t")
 	resp := r.get("table=t")
 	if text, _ := io.ReadAll(resp.Body); resp.StatusCode != 429 ||
-		!strings.HasPrefix(string(text), "6001 1 tail is open, which") {
+		!strings.HasPrefix(string(text), "6001 1 tail is open, and") {
 		t.Errorf("the second is answered %d %s", resp.StatusCode, text)
 	}
 	a, b := r.twoFeeds()

@@ -195,7 +195,7 @@ func TestReplaceIsOneStep(t *testing.T) {
 	stop.Store(true)
 	readers.Wait()
 	if err != nil || !strings.Contains(out, "2 tables were replaced") ||
-		!strings.Contains(out, "dropped, which earlier restores had left: ") || !strings.Contains(out, aside) {
+		!strings.Contains(out, "from earlier restores dropped: ") || !strings.Contains(out, aside) {
 		t.Errorf("restore after one that was killed: %v\n%s", err, out)
 	}
 	if n := r.count(t, "t"); n != replacedRows+1 {

@@ -71,7 +71,7 @@ func (f *repositoryFlags) add(cmd *cobra.Command) {
 		"`URL` of the S3 service (environment: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL; default: Amazon's)")
 	fs.StringVar(&f.s3.Region, "s3-region", "", "`REGION` of the bucket (environment: AWS_REGION, AWS_DEFAULT_REGION)")
 	fs.BoolVar(&f.s3.PathStyle, "s3-path-style", false,
-		"put the bucket into the path for Amazon too; for other services it always is")
+		"put the bucket into the path also for Amazon's S3, as for other services")
 	fs.StringVar(&f.s3.CAFile, "s3-ca-file", "",
 		"`FILE` of certificates that are trusted for the S3 service (PEM; environment: AWS_CA_BUNDLE)")
 	fs.StringVar(&f.tempDir, "temp-dir", "", "`FOLDER` for temporary files of transfers to or from a bucket (default: "+
@@ -123,7 +123,7 @@ type transferFlags struct {
 }
 
 func (f *transferFlags) add(cmd *cobra.Command) {
-	cmd.Flags().Var(&f.rate, "rate", "maximum bytes read per second, such as 50MiB; 0: no limit")
+	cmd.Flags().Var(&f.rate, "rate", "maximum bytes read per second, such as 50MiB; 0 means no limit")
 	cmd.Flags().IntVar(&f.parallel, "parallel", 4, "`NUMBER` of files that are transferred at the same time")
 }
 
@@ -197,8 +197,8 @@ func newCreateCommand(version string) *cobra.Command {
 	return cmd
 }
 
-// checkRepositoryName refuses a mistyped command: a bare word after 'cordwood backup' does not
-// create a new repository.
+// checkRepositoryName returns an error for a word after 'cordwood backup' that is neither a path nor an existing
+// repository, because it is probably a mistyped command.
 func checkRepositoryName(name string) error {
 	if strings.ContainsAny(name, "/\\.") {
 		return nil
@@ -250,7 +250,7 @@ func (c *creation) run(ctx context.Context, cmd *cobra.Command, location string)
 			made.Finished.Sub(made.Started).Seconds())
 	})
 	if err == nil && len(made.Damaged) > 0 {
-		err = fmt.Errorf("the backup was made without rows that are damaged in the cluster: %s: "+
+		err = fmt.Errorf("the backup lacks rows that are damaged in the cluster: %s: "+
 			"run 'cordwood doctor' on the nodes", shortList(made.Damaged))
 	}
 	return err
@@ -340,14 +340,13 @@ programs, are listed but do not count as errors.
 	}
 	repository.add(cmd)
 	transfer.add(cmd)
-	cmd.Flags().StringVar(&cfg.Backup, "backup", "", "verify only the backup with this `ID`; latest: the newest")
+	cmd.Flags().StringVar(&cfg.Backup, "backup", "", "verify only the backup with this `ID`; latest means the newest")
 	cmd.Flags().BoolVar(&cfg.Quick, "quick", false, "compare only names and sizes")
 	cmd.Flags().BoolVar(&cfg.Deep, "deep", false, "also read every row")
 	return cmd
 }
 
-// mendBackup returns advice on how to complete a repository, as far as the cluster still has the
-// missing data.
+// mendBackup returns advice on how to complete a repository with data that the cluster still has.
 func mendBackup(repository string, findings []backup.Finding) string {
 	var damaged, manifests []string
 	for _, f := range findings {
@@ -377,10 +376,10 @@ func mendBackup(repository string, findings []backup.Finding) string {
 		steps = append(steps, fmt.Sprintf("remove %s (%s)", which, remove))
 	}
 	steps = append(steps,
-		fmt.Sprintf("make a backup, which sends again what the cluster still has ('cordwood backup %s')", repository))
+		fmt.Sprintf("make a backup, which sends the missing data that the cluster still has ('cordwood backup %s')", repository))
 	advice := strings.Join(steps, ", then ")
 	if lost := incomplete(findings, manifests); len(lost) > 0 {
-		advice += fmt.Sprintf("; what is still missing after that is lost: other tables of these backups can be "+
+		advice += fmt.Sprintf("; data that is still missing after that is lost: other tables of these backups can be "+
 			"restored, or give the backups up ('cordwood backup delete %s %s')", repository,
 			strings.Join(lost[:min(len(lost), 10)], " "))
 	}

@@ -17,8 +17,8 @@ import (
 // statusEvery is the interval of progress lines when a long command does not run on a terminal.
 const statusEvery = 30 * time.Second
 
-// showProgress shows the progress of a command, once it takes longer than a moment, until stop is
-// called: on a terminal in place, elsewhere by a line from time to time.
+// showProgress shows the progress of a command that takes longer than a moment, until stop is called: on a terminal
+// in place, elsewhere by a line every statusEvery.
 func showProgress(out io.Writer, text func() string) (stop func()) {
 	f, isFile := out.(*os.File)
 	terminal := isFile && term.IsTerminal(int(f.Fd()))
@@ -67,7 +67,7 @@ func fitted(text string, width int) string {
 	return runewidth.Truncate(text, width-1, "…")
 }
 
-// noteLogger prints messages for operators as lines of text.
+// noteLogger returns a logger that prints messages for operators as lines of text.
 func noteLogger(out io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{
 		Level: slog.LevelWarn,

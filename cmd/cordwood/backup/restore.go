@@ -73,7 +73,7 @@ when they are replaced. The next run reuses or removes what an interrupted resto
 	fs.StringArrayVar(&cfg.Databases, "database", nil, "restore only this `DATABASE`; may be repeated")
 	fs.StringArrayVar(&cfg.Tables, "table", nil, "restore only this table, given as `[DATABASE.]TABLE`; may be repeated")
 	fs.BoolVar(&intoExisting, "into-existing", false, "restore into databases that have other tables")
-	fs.BoolVar(&replace, "replace", false, "replace tables of the same names, once all tables are restored")
+	fs.BoolVar(&replace, "replace", false, "replace tables of the same names after all tables are restored")
 	fs.BoolVar(&cfg.NoPipelines, "no-pipelines", false, "leave out the pipelines and the saved searches and views of "+
 		"users")
 	fs.BoolVar(&cfg.MetadataOnly, "metadata-only", false,
@@ -143,10 +143,10 @@ func printRestored(w io.Writer, result *backup.RestoreResult) {
 		fmt.Fprintf(w, "%s replaced\n", were(result.Replaced, "table"))
 	}
 	if n := len(result.Removed); n > 0 {
-		fmt.Fprintf(w, "%s dropped, which earlier restores had left: %s\n", were(n, "table"), shortList(result.Removed))
+		fmt.Fprintf(w, "%s from earlier restores dropped: %s\n", were(n, "table"), shortList(result.Removed))
 	}
 	if n := len(result.Leftovers); n > 0 {
-		fmt.Fprintf(w, "%s left by unfinished restores of other tables: run those again, or drop these tables: %s\n",
+		fmt.Fprintf(w, "%s left by unfinished restores of other tables: run those restores again, or drop these tables: %s\n",
 			were(n, "table"), shortList(result.Leftovers))
 	}
 	if result.Expired > 0 {

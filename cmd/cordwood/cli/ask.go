@@ -33,8 +33,8 @@ func CanAsk(cmd *cobra.Command) bool {
 	return cmd.InOrStdin() == io.Reader(os.Stdin) && isatty.IsTerminal(os.Stdin.Fd())
 }
 
-// Ask prints question on the terminal and returns the line that the user types. Without a terminal
-// it fails; the error contains instead, such as the flag that answers.
+// Ask prints question on the terminal and returns the line that the user types. Without a terminal it fails; the
+// error contains the text instead, such as the flag that gives the answer.
 func Ask(cmd *cobra.Command, question, instead string) (string, error) {
 	if !CanAsk(cmd) {
 		return "", WrongUsage(fmt.Errorf("there is no terminal to ask at: %s", instead))

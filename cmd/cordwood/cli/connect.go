@@ -16,7 +16,7 @@ const defaultServer = "http://127.0.0.1:4000"
 
 // AddClientFlags adds the flags --server and --user to a command and its subcommands.
 func AddClientFlags(cmd *cobra.Command) {
-	servers := &serverList{urls: splitServers(EnvOr("CORDWOOD_SERVER", defaultServer))}
+	servers := &serverList{urls: splitServers(Env("CORDWOOD_SERVER", defaultServer))}
 	cmd.PersistentFlags().Var(servers, "server", "`URL` of the server; several nodes of a cluster separated by commas or "+
 		"by repeating the flag: if one does not answer, the next one is used (environment: CORDWOOD_SERVER)")
 	cmd.PersistentFlags().String("user", os.Getenv("CORDWOOD_USER"), "`NAME:PASSWORD` (environment: CORDWOOD_USER)")
@@ -28,8 +28,8 @@ func AddClientFlags(cmd *cobra.Command) {
 	}
 }
 
-// CheckEnvironment refuses unknown environment variables with our prefix: with a mistyped
-// CORDWOOD_SERVER the command would connect to another server than intended.
+// CheckEnvironment returns an error if there are unknown environment variables that start with CORDWOOD_: with a
+// mistyped CORDWOOD_SERVER the command would connect to another server than intended.
 func CheckEnvironment(*cobra.Command, []string) error {
 	if err := config.CheckEnvironment(os.Environ()); err != nil {
 		return WrongUsage(err)
@@ -37,12 +37,12 @@ func CheckEnvironment(*cobra.Command, []string) error {
 	return nil
 }
 
-// EnvOr returns the environment variable name, or otherwise if it is not set or empty.
-func EnvOr(name, otherwise string) string {
+// Env returns the value of the environment variable name, or fallback if it is not set or empty.
+func Env(name, fallback string) string {
 	if v, ok := os.LookupEnv(name); ok && v != "" {
 		return v
 	}
-	return otherwise
+	return fallback
 }
 
 // serverList is the value of --server.

@@ -38,16 +38,16 @@ func ExitWith(status int) error { return silentError{status} }
 // IsSilent reports whether err was made by ExitWith.
 func IsSilent(err error) bool { return errors.As(err, new(silentError)) }
 
-// usageError marks an error in how the command was called.
+// usageError is an error in the arguments or flags of a command.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// WrongUsage marks err as an error in how the command was called: the status is ExitUsage, and the
-// message refers to the command's help.
+// WrongUsage marks err as an error in the arguments or flags of a command: the status is ExitUsage, and the message
+// refers to the command's help.
 func WrongUsage(err error) error { return usageError{err} }
 
-// linesError marks an error whose text keeps its lines.
+// linesError is an error that is printed with its line breaks.
 type linesError struct{ error }
 
 func (e linesError) Unwrap() error { return e.error }

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// otherFlags maps flags of other programs to ours. There are several if commands have different ones.
+// otherFlags maps flags of other programs to cordwood's flags. A flag has several if commands have different ones.
 var otherFlags = map[string]string{
 	"database": "db", "dbname": "db", "d": "db",
 	"host": "server", "url": "server", "addr": "server", "address": "server", "endpoint": "server", "H": "server",
@@ -31,8 +31,8 @@ var statements = map[string]bool{
 	"execute": true, "command": true, "query": true, "sql": true, "e": true, "c": true, "q": true,
 }
 
-// otherFlag returns the text after "there is no flag --NAME" if another program has this flag. It
-// contains our equivalent.
+// otherFlag returns the text after "there is no flag --NAME" if another program has this flag. It contains cordwood's
+// equivalent.
 func otherFlag(cmd *cobra.Command, name string) string {
 	output := cmd.Flag("output")
 	switch {

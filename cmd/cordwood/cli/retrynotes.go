@@ -16,11 +16,11 @@ type retryNotes struct {
 	note func(text string)
 	now  func() time.Time
 
-	mu   sync.Mutex // guards told
-	told map[string]time.Time
+	mu   sync.Mutex // guards the field below
+	last map[string]time.Time
 }
 
-// wholeEvery is how often a reason is written in full.
+// wholeEvery is the time after which a reason is written in full again.
 const wholeEvery = time.Minute
 
 // maxReasons is the maximum number of reasons that are remembered.
@@ -43,13 +43,13 @@ func (n *retryNotes) whole(reason string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := n.now()
-	if last, ok := n.told[reason]; ok && now.Sub(last) < wholeEvery {
+	if last, ok := n.last[reason]; ok && now.Sub(last) < wholeEvery {
 		return false
 	}
-	if n.told == nil || len(n.told) >= maxReasons {
-		n.told = map[string]time.Time{}
+	if n.last == nil || len(n.last) >= maxReasons {
+		n.last = map[string]time.Time{}
 	}
-	n.told[reason] = now
+	n.last[reason] = now
 	return true
 }
 

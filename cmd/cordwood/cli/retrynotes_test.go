@@ -37,7 +37,7 @@ func TestRetryNotes(t *testing.T) {
 	for i := range 10 * maxReasons {
 		n.tell(fmt.Errorf("server %d: gone", i), 0)
 	}
-	if len(n.told) > maxReasons {
-		t.Errorf("%d reasons are remembered", len(n.told))
+	if len(n.last) > maxReasons {
+		t.Errorf("%d reasons are remembered", len(n.last))
 	}
 }

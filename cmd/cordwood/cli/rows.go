@@ -131,7 +131,7 @@ func YamlNode(d *json.Decoder) (*yaml.Node, error) {
 		_, err := d.Token()
 		return node, err
 	case string:
-		node := &yaml.Node{} // quoted if some reader would not take it for a string
+		node := &yaml.Node{} // quoted if some reader would not parse it as a string
 		return node, node.Encode(t)
 	case json.Number:
 		if bytes.ContainsAny([]byte(t), ".eE") {

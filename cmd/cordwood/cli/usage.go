@@ -26,12 +26,12 @@ func Describe(cmd *cobra.Command, err error) string {
 	return cmd.CommandPath() + ": " + text
 }
 
-// Settle gives a command and all commands below it our errors for wrong arguments. Call it once,
-// after all commands are added.
-func Settle(cmd *cobra.Command) {
+// SetErrors gives a command and all commands below it cordwood's errors for wrong arguments. Call it once, after all
+// commands are added.
+func SetErrors(cmd *cobra.Command) {
 	switch {
 	case cmd.Name() == "completion" && cmd.HasSubCommands():
-		// cobra would print its help, and succeed, whatever the argument is.
+		// cobra would print its help and succeed with any argument.
 		cmd.Args, cmd.Example = cobra.NoArgs,
 			"  source <(cordwood completion bash)\n  cordwood completion zsh > ~/.zfunc/_cordwood"
 		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -48,7 +48,7 @@ func Settle(cmd *cobra.Command) {
 		}
 	}
 	for _, c := range cmd.Commands() {
-		Settle(c)
+		SetErrors(c)
 	}
 }
 
@@ -62,9 +62,8 @@ func helpFor(cmd *cobra.Command, args []string) error {
 	return c.Help()
 }
 
-// RefuseUnknownHelp makes --help after a command that does not exist print nothing, as in 'shard
-// new --help', for which cobra would print the help of 'shard'. The error that it returns is set
-// then.
+// RefuseUnknownHelp suppresses the help for --help after a command that does not exist, as in 'shard new --help', for
+// which cobra would print the help of 'shard'. In that case it sets the error to which it returns a pointer.
 func RefuseUnknownHelp(root *cobra.Command) *error {
 	wrong := new(error)
 	help := root.HelpFunc()
@@ -99,8 +98,8 @@ func argumentFault(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("want %s, got %s%s", arguments, Count(len(args), "argument"), quote)
 }
 
-// otherCommands maps names of commands in other programs to ours. There are several if groups have
-// different ones.
+// otherCommands maps names of commands in other programs to cordwood's. A name has several if groups have different
+// ones.
 var otherCommands = map[string]string{
 	"new": "add put", "create": "add put", "ls": "list", "rm": "drop remove delete", "delete": "drop remove",
 	"del": "delete drop remove", "remove": "drop delete", "describe": "show", "get": "show list", "info": "status",
@@ -135,8 +134,8 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return fmt.Errorf("there is no command %q: there are %s", name, strings.Join(names, ", "))
 }
 
-// innerCommands returns the commands below the subcommands of a command that have a name, in the
-// singular or plural: 'cordwood cluster operations' for 'cordwood operation'.
+// innerCommands returns the commands of the given name, in the singular or plural, below the subcommands of a
+// command: 'cordwood cluster operations' for 'cordwood operation'.
 func innerCommands(cmd *cobra.Command, name string) (paths []string) {
 	for _, c := range cmd.Commands() {
 		for _, inner := range c.Commands() {
@@ -158,7 +157,7 @@ func FlagFault(cmd *cobra.Command, err error) error {
 	var noValue *pflag.ValueRequiredError
 	var bad *pflag.InvalidValueError
 	if _, _, takesAny := strings.Cut(cmd.Use, " "); !takesAny && cmd.HasAvailableSubCommands() && cmd.Flags().NArg() > 0 {
-		// The flag belongs to the command that was meant.
+		// The flag belongs to the intended command.
 		return WrongUsage(unknownCommand(cmd, cmd.Flags().Arg(0)))
 	}
 	switch {

@@ -20,11 +20,10 @@ import (
 
 // Config configures a Client.
 type Config struct {
-	// Servers are the base URLs of servers of one cluster; without a scheme they are http. The
-	// first one is used first, and the next one if it does not answer.
+	// Servers are the base URLs of servers of one cluster; without a scheme they use http. If a server does not
+	// answer, the next one is used.
 	Servers []string
-	// Flag is the flag or variable that contained the address, for errors. The default value is
-	// --server.
+	// Flag is the flag or environment variable with the address, for errors. The default value is --server.
 	Flag string
 	// Serve is the command that starts such a server, for errors. The default value is cordwood
 	// serve.
@@ -87,8 +86,8 @@ func New(cfg Config) (*Client, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 64
-	// Bodies are passed on as they arrive: a body that the transport decompresses would look like
-	// the server's own.
+	// Bodies are passed on as they arrive: a body that the transport has decompressed would look like the original
+	// one.
 	transport.DisableCompression = true
 	if len(c.servers) > 1 {
 		// Do not wait long for a machine that is down before trying the next one.
@@ -98,7 +97,7 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// parseServer parses an address, with its own credentials or those given for all.
+// parseServer parses an address. user has the credentials for addresses that contain none.
 func parseServer(address, user string) (server, error) {
 	text := strings.TrimSpace(address)
 	if !strings.Contains(text, "://") {

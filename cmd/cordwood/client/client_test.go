@@ -121,11 +121,11 @@ func TestDoRetries(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s, asked := scripted(t, tt.script...)
 			var waits []time.Duration
-			told := 0
+			reported := 0
 			c := newClient(t, Config{
 				Servers:  []string{s.URL},
 				Attempts: 4,
-				OnRetry:  func(error, time.Duration) { told++ },
+				OnRetry:  func(error, time.Duration) { reported++ },
 			}, &waits)
 			resp, err := c.Do(context.Background(), Request{Method: http.MethodPost, Path: "/x", Body: []byte("abc")})
 			if err == nil {
@@ -134,8 +134,8 @@ func TestDoRetries(t *testing.T) {
 			if got := fmt.Sprint(err); err != nil && got != tt.err || err == nil && tt.err != "" {
 				t.Errorf("got %v", err)
 			}
-			if len(*asked) != tt.sent || len(waits) != tt.sent-1 || told != len(waits) {
-				t.Errorf("%d requests, %d waits, told of %d", len(*asked), len(waits), told)
+			if len(*asked) != tt.sent || len(waits) != tt.sent-1 || reported != len(waits) {
+				t.Errorf("%d requests, %d waits, %d reported", len(*asked), len(waits), reported)
 			}
 			for i, r := range *asked {
 				if body, _ := io.ReadAll(r.Body); string(body) != "abc" {
@@ -185,7 +185,7 @@ func TestDoRetriesWhatHasAKey(t *testing.T) {
 	}
 }
 
-// TestDoForever checks that Config.Forever waits for a server however long it is down.
+// TestDoForever checks that Config.Forever waits for a server for any time.
 func TestDoForever(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	s.Close()

@@ -36,8 +36,7 @@ const (
 	firstWait = 250 * time.Millisecond
 	// maxWait is the maximum wait before a retry, even if the server requests more.
 	maxWait = 30 * time.Second
-	// answerGrace is the time that an answer may exceed its limit: the server has to report the
-	// timeout.
+	// answerGrace is the additional time for an answer after its limit, so that the server can report the timeout.
 	answerGrace = 2 * time.Second
 )
 
@@ -47,14 +46,14 @@ const maxConnects = 5
 
 // Do sends a request and returns its answer, of status 2xx; the caller closes the body.
 //
-// It retries the request if the table rules allows that for its kind, up to the limits of
-// Config.Attempts or Request.Within: on the next server at once if one does not answer, else after
-// a wait. The server that answered is tried first from then on. MayBeDone interprets the error. An
-// answer with another status than 2xx is an *Error.
+// It retries the request if the table rules allows this for the kind of request, up to the limits of Config.Attempts
+// or Request.Within. If a server does not answer, it tries the next one at once; otherwise it waits first. The server
+// that answered is tried first from then on. An answer with a status other than 2xx becomes an *Error. MayBeDone
+// reports whether a request that failed may have been executed.
 func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
-	d := doing{c: c, r: r, kind: r.kind(), start: c.now(), pause: firstWait, server: int(c.current.Load())}
+	d := trial{c: c, r: r, kind: r.kind(), start: c.now(), pause: firstWait, server: int(c.current.Load())}
 	for {
-		resp, err := c.send(ctx, d.request(), d.server, d.patience())
+		resp, err := c.send(ctx, d.request(), d.server, d.answerWait())
 		if err == nil {
 			c.current.Store(int64(d.server))
 			return resp, nil
@@ -75,8 +74,8 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	}
 }
 
-// doing is a request that is being tried on the servers, round by round.
-type doing struct {
+// trial is a request that is being tried on the servers, round by round.
+type trial struct {
 	c      *Client
 	r      Request
 	kind   kind
@@ -89,14 +88,14 @@ type doing struct {
 	heard  bool
 	tries  int
 	pause  time.Duration
-	// unknown is set once a try may have had its effect.
+	// unknown is set after a try that may have had an effect.
 	unknown bool
 	// cause is the last failure other than the timeout.
 	cause error
 }
 
 // request returns the request of the next try.
-func (d *doing) request() Request {
+func (d *trial) request() Request {
 	r := d.r
 	if d.tries++; d.tries > 1 && d.limit() > 0 {
 		r.Header = r.Header.Clone()
@@ -109,12 +108,12 @@ func (d *doing) request() Request {
 }
 
 // limit returns the limit of all tries together; 0 means no limit.
-func (d *doing) limit() time.Duration { return cmp.Or(d.r.Limit, d.r.Within) }
+func (d *trial) limit() time.Duration { return cmp.Or(d.r.Limit, d.r.Within) }
 
-func (d *doing) left() time.Duration { return d.limit() - d.c.now().Sub(d.start) }
+func (d *trial) left() time.Duration { return d.limit() - d.c.now().Sub(d.start) }
 
-// patience returns the time that the next try waits for an answer; 0 means no limit.
-func (d *doing) patience() time.Duration {
+// answerWait returns the time that the next try waits for an answer; 0 means no limit.
+func (d *trial) answerWait() time.Duration {
 	if d.limit() == 0 || d.r.Limit == 0 && d.tries <= 1 {
 		return 0
 	}
@@ -122,7 +121,7 @@ func (d *doing) patience() time.Duration {
 }
 
 // failed records a failed try. It returns the pause before the next one, and whether there is one.
-func (d *doing) failed(err error) (wait time.Duration, again bool) {
+func (d *trial) failed(err error) (wait time.Duration, again bool) {
 	how := failureOf(err)
 	if d.kind == reading {
 		how.stored = false // a read stores nothing
@@ -155,7 +154,7 @@ func (d *doing) failed(err error) (wait time.Duration, again bool) {
 }
 
 // endRound records that all servers were tried, and returns the pause before the next round.
-func (d *doing) endRound(err error) (wait time.Duration) {
+func (d *trial) endRound(err error) (wait time.Duration) {
 	d.round++
 	d.silent++
 	if d.heard {
@@ -174,18 +173,18 @@ func (d *doing) endRound(err error) (wait time.Duration) {
 }
 
 // late reports whether a try after a wait would start too late.
-func (d *doing) late(wait time.Duration) bool {
+func (d *trial) late(wait time.Duration) bool {
 	return d.r.Within > 0 && d.c.now().Add(wait).Sub(d.start) >= d.r.Within
 }
 
-// forgotten reports whether servers may have forgotten the key of a request that may have had its
-// effect. With Config.Forever, it is retried nevertheless.
-func (d *doing) forgotten() bool {
+// forgotten reports whether servers may have forgotten the key of a request that may have had an effect. With
+// Config.Forever, it is retried nevertheless.
+func (d *trial) forgotten() bool {
 	return d.kind == keyed && d.unknown && !d.c.cfg.Forever && d.c.now().Sub(d.start) > keyMemory
 }
 
-// end returns the error of a request that is given up.
-func (d *doing) end(err error) error {
+// end returns the error of a request that is not tried again.
+func (d *trial) end(err error) error {
 	if timeUp(err) && d.cause != nil {
 		err = d.cause // it is the reason for the timeout
 	}
@@ -199,11 +198,11 @@ func (d *doing) end(err error) error {
 	return err
 }
 
-// errPatience is the error of a try that waited too long for an answer.
-var errPatience = fmt.Errorf("no answer came in time: %w", context.DeadlineExceeded)
+// errNoAnswer is the error of a try that waited too long for an answer.
+var errNoAnswer = fmt.Errorf("no answer arrived in time: %w", context.DeadlineExceeded)
 
 // send sends a request to one server.
-func (c *Client) send(ctx context.Context, r Request, server int, patience time.Duration) (*http.Response, error) {
+func (c *Client) send(ctx context.Context, r Request, server int, wait time.Duration) (*http.Response, error) {
 	s := c.servers[server]
 	target := s.base + r.Path
 	if len(r.Query) > 0 {
@@ -227,13 +226,13 @@ func (c *Client) send(ctx context.Context, r Request, server int, patience time.
 	if s.user != "" {
 		req.SetBasicAuth(s.user, s.password)
 	}
-	if patience > 0 {
-		timer := time.AfterFunc(patience, func() { cancel(errPatience) })
+	if wait > 0 {
+		timer := time.AfterFunc(wait, func() { cancel(errNoAnswer) })
 		defer timer.Stop()
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		if cause := context.Cause(ctx); errors.Is(cause, errPatience) {
+		if cause := context.Cause(ctx); errors.Is(cause, errNoAnswer) {
 			err = cause
 		}
 		cancel(nil)
@@ -255,7 +254,7 @@ func (c *Client) send(ctx context.Context, r Request, server int, patience time.
 	return nil, readError(resp)
 }
 
-// ending is the body of an answer; closing it ends the context.
+// ending is the body of an answer. Closing it ends the context of the request.
 type ending struct {
 	io.ReadCloser
 	cancel context.CancelCauseFunc
@@ -266,7 +265,7 @@ func (e ending) Close() error {
 	return e.ReadCloser.Close()
 }
 
-// endingConn is ending for a connection whose protocol was changed.
+// endingConn is ending for a connection that was upgraded to another protocol.
 type endingConn struct {
 	io.ReadWriteCloser
 	cancel context.CancelCauseFunc

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// maxErrorBody is the number of bytes that are read of an error's body.
+// maxErrorBody is the maximum number of bytes that are read from the body of an error.
 const maxErrorBody = 64 << 10
 
 // Error is an error answer.
@@ -28,7 +28,7 @@ type Error struct {
 	// Partial, such as "3/5", is the number of parts of a write that were stored although the whole
 	// failed; it is empty if none were.
 	Partial string
-	// Unknown means that rows may have been stored although the request failed.
+	// Unknown is set if rows may have been stored although the request failed.
 	Unknown bool
 	// retryAfter is the wait that the server requests, or 0.
 	retryAfter time.Duration
@@ -50,7 +50,7 @@ func (e *Error) Error() string {
 	if e.Msg != "" {
 		space := " "
 		if strings.Contains(e.Msg, "\n ") {
-			space = "\n" // put it after the last line of an excerpt, not in it
+			space = "\n" // put the status on a separate line after an excerpt
 		}
 		s = strings.TrimRight(e.Msg, "\n") + space + "(" + answer + ")"
 	}

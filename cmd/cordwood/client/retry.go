@@ -11,11 +11,11 @@ import (
 type kind int
 
 const (
-	// changing: it may be executed twice.
+	// changing requests may be executed twice.
 	changing kind = iota
-	// reading: no effect, since it changes nothing.
+	// reading requests change nothing, so there is no effect.
 	reading
-	// keyed: no effect, since the server recognises the request by its Idempotency-Key.
+	// keyed requests are recognised by their Idempotency-Key, so there is no effect.
 	keyed
 )
 
@@ -40,24 +40,24 @@ const keyMemory = 14 * time.Minute
 type failure struct {
 	// status is the status of the answer, or noConnection or noAnswer.
 	status int
-	// stored: the answer states that rows are or may be stored (X-Ingest-Partial, X-Svc-Outcome).
+	// stored is set if the answer states that rows are or may be stored (X-Ingest-Partial, X-Svc-Outcome).
 	stored bool
 }
 
 // Statuses for a missing answer.
 const (
-	// noConnection: the request was not sent.
+	// noConnection means that the request was not sent.
 	noConnection = -1
-	// noAnswer: the connection broke, or nothing was received, after the request was sent.
+	// noAnswer means that the connection failed, or nothing was received, after the request was sent.
 	noAnswer = -2
 )
 
 // rule lists the kinds of requests that may be retried after a failure.
 type rule struct {
 	changing, reading, keyed bool
-	// unknown: the request may have been executed.
+	// unknown is set if the request may have been executed.
 	unknown bool
-	// elsewhere: another server is tried at once, because this one does not answer.
+	// elsewhere is set if another server is tried at once, because this one does not answer.
 	elsewhere bool
 }
 
@@ -65,13 +65,13 @@ func (r rule) allows(k kind) bool {
 	return [...]bool{changing: r.changing, reading: r.reading, keyed: r.keyed}[k]
 }
 
-// rules decides about the retries of all commands. No request is retried after any other failure: the
-// server refused it, or has a fault that a retry does not cure.
+// rules decides about the retries of all commands. No request is retried after any other failure: the server refused
+// it, or has a fault that a retry does not avoid.
 var rules = map[failure]rule{
 	{status: noConnection}: {changing: true, reading: true, keyed: true, elsewhere: true},
 	{status: noAnswer}:     {reading: true, keyed: true, unknown: true, elsewhere: true},
 
-	// The time limit of the request has passed: a query would take as long again.
+	// The time limit of the request has passed. A repeated query would take as long.
 	{status: http.StatusRequestTimeout}:                {keyed: true, unknown: true},
 	{status: http.StatusRequestTimeout, stored: true}:  {keyed: true, unknown: true},
 	{status: http.StatusTooManyRequests}:               {changing: true, reading: true, keyed: true},
@@ -101,7 +101,7 @@ func failureOf(err error) failure {
 
 // timeUp reports whether a try failed because the time of the request was over.
 func timeUp(err error) bool {
-	return failureOf(err).status == http.StatusRequestTimeout || errors.Is(err, errPatience)
+	return failureOf(err).status == http.StatusRequestTimeout || errors.Is(err, errNoAnswer)
 }
 
 // unsentError means that no connection could be made, so that nothing was sent.

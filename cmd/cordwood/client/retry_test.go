@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// again lists, for each failure, which kinds of requests are retried: c changes something, r reads, k
-// has a key. The table is independent of the client's own, so that a mistake in one is noticed.
+// again lists the kinds of requests that are retried after each failure: c changes something, r reads, k has a key.
+// The table is independent of the client's table, so that a mistake in one is noticed.
 var again = map[string]string{
 	"no connection": "crk",
 	"no answer":     "rk",
@@ -96,7 +96,7 @@ func TestEveryFailure(t *testing.T) {
 			t.Errorf("%q was not tried", name)
 		}
 	}
-	if len(rules) != len(again)-5 { // the two headers are one row
+	if len(rules) != len(again)-5 { // the headers share rows
 		t.Errorf("the client has %d rules, this test knows %d", len(rules), len(again)-5)
 	}
 }

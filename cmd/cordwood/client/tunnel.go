@@ -24,9 +24,9 @@ const (
 // tunnelWindow is the flow-control window of a tunnel.
 const tunnelWindow = 8 << 20
 
-// Tunnel opens a connection for calls to the server's services, through its user port and as its
-// user. The first error, such as a wrong password, is returned at once; after that the connection
-// is reopened whenever it breaks.
+// Tunnel opens a connection for calls to the server's services, over the user port and with the client's credentials.
+// The first error, such as a wrong password, is returned at once; after that the connection is reopened whenever it
+// breaks.
 func (c *Client) Tunnel(ctx context.Context) (*grpc.ClientConn, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DisableCompression = true
@@ -52,7 +52,7 @@ func (c *Client) Tunnel(ctx context.Context) (*grpc.ClientConn, error) {
 				return upgraded.upgrade(ctx)
 			}
 		}),
-		grpc.WithTransportCredentials(insecure.NewCredentials()), // the tunnel has TLS if the server has
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // the tunnel has TLS if the server has it
 		grpc.WithInitialWindowSize(tunnelWindow), grpc.WithInitialConnWindowSize(2*tunnelWindow),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{
 			Time:                20 * time.Second,

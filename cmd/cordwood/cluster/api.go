@@ -1,8 +1,8 @@
 // Package cluster has the subcommands that show the cluster and change it: cluster, node, shard,
 // rebalance and table move.
 //
-// They use /v1/cluster of a server (api.go). Each change is a request for an operation, which the
-// cluster executes by itself; follow.go shows its progress.
+// They use /v1/cluster of a server (api.go). Each change is a request for an operation, which the cluster executes;
+// follow.go shows its progress.
 package cluster
 
 import (
@@ -32,9 +32,9 @@ func newAPI(cmd *cobra.Command, change ...func(*client.Config)) (*api, error) {
 	return &api{client: c}, err
 }
 
-// asIs makes a client that does not retry, for commands that show the present state: that a server
-// is not ready is an answer.
-func asIs(cfg *client.Config) { cfg.Attempts = 1 }
+// noRetries configures a client that does not retry, for commands that show the current state: they also show that a
+// server is not ready.
+func noRetries(cfg *client.Config) { cfg.Attempts = 1 }
 
 // maxAnswer is the maximum size of an answer, in bytes.
 const maxAnswer = 64 << 20
@@ -67,7 +67,7 @@ func (a *api) status(ctx context.Context) (*clusterapi.Status, error) {
 
 // askStatus requests the state of the cluster.
 func askStatus(cmd *cobra.Command) (*api, *clusterapi.Status, error) {
-	a, err := newAPI(cmd, asIs)
+	a, err := newAPI(cmd, noRetries)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -58,7 +58,7 @@ func testRoot() *cobra.Command {
 		cli.AddClientFlags(cmd)
 		root.AddCommand(cmd)
 	}
-	cli.Settle(root)
+	cli.SetErrors(root)
 	return root
 }
 

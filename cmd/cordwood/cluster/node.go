@@ -85,7 +85,7 @@ removed from the cluster. A node that answers must be stopped afterwards, and th
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !yes {
-				if err := cli.Confirm(cmd, fmt.Sprintf("move everything away from node %s for good?", args[0])); err != nil {
+				if err := cli.Confirm(cmd, fmt.Sprintf("move everything away from node %s permanently?", args[0])); err != nil {
 					return err
 				}
 			}

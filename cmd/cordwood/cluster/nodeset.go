@@ -53,13 +53,13 @@ func ordinal(node, row string) (int, bool) {
 	return n, ok && err == nil && n >= 0 && strconv.Itoa(n) == text
 }
 
-// scale decommissions the nodes of a set from the number `to` on, and makes the others active.
+// scale decommissions the nodes of a set with number `to` and higher, and makes the others active.
 func (a *api) scale(cmd *cobra.Command, row string, to int, force bool) error {
 	status, err := a.status(cmd.Context())
 	if err != nil {
 		return err
 	}
-	if err := knownRow(status, row); err != nil {
+	if err := checkKnown(status, row); err != nil {
 		return err
 	}
 	if err := roomFor(status, row, to); err != nil {
@@ -72,27 +72,27 @@ func (a *api) scale(cmd *cobra.Command, row string, to int, force bool) error {
 		return cmp.Compare(ny, nx)
 	})
 	out := cmd.OutOrStdout()
-	var begun []uint64
+	var started []uint64
 	for _, n := range nodes {
 		switch scaleStep(status, &n, row, to) {
-		case letBack:
+		case makeActive:
 			answer, err := a.request(cmd, &clusterapi.Request{Kind: "node-undrain", Node: n.ID})
 			if err != nil {
 				return fmt.Errorf("make node %s active again: %w", n.Name, err)
 			}
 			fmt.Fprintln(out, cmp.Or(answer.Message, fmt.Sprintf("node %s: its drain is being cancelled", n.Name)))
-		case leaveEmpty:
+		case reportEmpty:
 			fmt.Fprintf(out, "node %s is empty\n", n.Name)
-		case takeOut:
+		case startDecommission:
 			id, err := a.decommission(cmd, status, &n, force)
 			if err != nil {
-				return errors.Join(fmt.Errorf("decommission node %s: %w", n.Name, err), a.undo(cmd, begun))
+				return errors.Join(fmt.Errorf("decommission node %s: %w", n.Name, err), a.undo(cmd, started))
 			}
 			fmt.Fprintf(out, "operation %d: node-decommission %s\n", id, n.Name)
-			begun = append(begun, id)
+			started = append(started, id)
 		}
 	}
-	for _, id := range begun {
+	for _, id := range started {
 		if err := a.wait(cmd, id); err != nil {
 			return err
 		}
@@ -101,21 +101,21 @@ func (a *api) scale(cmd *cobra.Command, row string, to int, force bool) error {
 	return nil
 }
 
-// scaling is what scale does with a node.
-type scaling int
+// action is what scale does with a node.
+type action int
 
 const (
-	letBe      scaling = iota // leave it: it is not of the set, or is in the right state
-	letBack                   // make it active again
-	leaveEmpty                // it is empty, and may be stopped
-	takeOut                   // decommission it
+	doNothing         action = iota // it does not belong to the set, or is in the right state
+	makeActive                      // make it active again
+	reportEmpty                     // it is empty and may be stopped
+	startDecommission               // decommission it
 )
 
-// scaleStep returns what to do with a node if its set is to have `to` nodes.
-func scaleStep(status *clusterapi.Status, n *clusterapi.Node, row string, to int) scaling {
+// scaleStep returns the action for a node if its set is to have `to` nodes.
+func scaleStep(status *clusterapi.Status, n *clusterapi.Node, row string, to int) action {
 	number, ok := ordinal(n.Name, row)
 	if !ok {
-		return letBe
+		return doNothing
 	}
 	leaving, empty := n.State == "draining" || n.State == "drained", n.Replicas == 0 && n.Meta == ""
 	if number < to {
@@ -123,21 +123,20 @@ func scaleStep(status *clusterapi.Status, n *clusterapi.Node, row string, to int
 		// started.
 		emptied := n.State == "down" && empty && decommissioning(status, n) == 0
 		if leaving || emptied {
-			return letBack
+			return makeActive
 		}
-		return letBe
+		return doNothing
 	}
 	if empty && (n.State == "drained" || n.State == "down") {
 		// A decommission of a node that is down would remove it from the cluster, and it could not
 		// return with its data folder.
-		return leaveEmpty
+		return reportEmpty
 	}
-	return takeOut
+	return startDecommission
 }
 
-// knownRow returns an error if a set has no node. With a mistyped name, nodes with replicas would
-// be stopped.
-func knownRow(status *clusterapi.Status, row string) error {
+// checkKnown returns an error if a set has no node. With a mistyped name, nodes with replicas would be stopped.
+func checkKnown(status *clusterapi.Status, row string) error {
 	var names []string
 	for _, n := range status.Nodes {
 		if _, ok := ordinal(n.Name, row); ok {
@@ -205,7 +204,7 @@ func decommissioning(status *clusterapi.Status, n *clusterapi.Node) uint64 {
 	return 0
 }
 
-// undo cancels the operations that a command started before it failed.
+// undo cancels the operations that a command has started before its failure.
 func (a *api) undo(cmd *cobra.Command, ids []uint64) error {
 	var errs []error
 	for _, id := range ids {

@@ -58,7 +58,7 @@ func newOperationsCommand() *cobra.Command {
 			}
 			var how []func(*client.Config)
 			if !wait {
-				how = append(how, asIs)
+				how = append(how, noRetries)
 			}
 			a, err := newAPI(cmd, how...)
 			if err != nil {

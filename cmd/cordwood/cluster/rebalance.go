@@ -89,7 +89,7 @@ func nothingToDo(plan *clusterapi.Plan) bool {
 	return len(plan.Moves) == 0 && len(plan.Blocked) == 0 && !plan.Paused
 }
 
-// runningRebalance returns the running rebalance, or nil. The cluster starts one by itself, too.
+// runningRebalance returns the running rebalance, or nil. The cluster also starts rebalances itself.
 func (a *api) runningRebalance(ctx context.Context) (*clusterapi.Operation, error) {
 	all, err := a.operations(ctx)
 	for _, op := range all {

@@ -51,7 +51,7 @@ func TestRebalanceJoins(t *testing.T) {
 		running, begun = c.running, 0
 		out, errOut, status := runCluster(append(strings.Fields(c.args), "--server", s.URL)...)
 		if status != cli.ExitOK || begun != c.begun || !strings.Contains(out+errOut, c.want) {
-			t.Errorf("%s: status %d, begun %d, want %d\n%s%s\nwant %q", c.args, status, begun, c.begun, out, errOut, c.want)
+			t.Errorf("%s: status %d, started %d, want %d\n%s%s\nwant %q", c.args, status, begun, c.begun, out, errOut, c.want)
 		}
 	}
 }
@@ -63,7 +63,7 @@ func TestRebalanceOfNothing(t *testing.T) {
 		var answer any = map[string]any{"operations": []clusterapi.Operation{}}
 		switch {
 		case r.Method == http.MethodPost:
-			t.Error("a rebalance that nobody confirmed was begun")
+			t.Error("a rebalance that nobody confirmed was started")
 		case strings.HasSuffix(r.URL.Path, "/plan"):
 			answer = plan
 		}

@@ -55,16 +55,16 @@ them, use 'cordwood table move' or 'cordwood shard split-hot'.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if number < 1 {
-				return cli.WrongUsage(fmt.Errorf("--count %d: at least 1", number))
+				return cli.WrongUsage(fmt.Errorf("--count %d: want at least 1", number))
 			}
 			if replication < 0 {
-				return cli.WrongUsage(fmt.Errorf("--replication %d: at least 1, or 0 for the cluster's own", replication))
+				return cli.WrongUsage(fmt.Errorf("--replication %d: want at least 1, or 0 for the cluster's default", replication))
 			}
 			return begin(cmd, &clusterapi.Request{Kind: "shard-add", Count: number, Replicas: replication}, wait)
 		},
 	}
 	cmd.Flags().IntVar(&number, "count", 1, "number of `SHARDS`")
-	cmd.Flags().IntVar(&replication, "replication", 0, "`REPLICAS` of each; 0: the cluster's default")
+	cmd.Flags().IntVar(&replication, "replication", 0, "`REPLICAS` of each; 0 means the cluster's default")
 	waitFlag(cmd, &wait)
 	return cmd
 }
@@ -177,7 +177,7 @@ func newShardDropCommand() *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
 		Use:   "drop SHARD",
-		Short: "Give up the rows of a shard whose nodes are lost for good",
+		Short: "Give up the rows of a shard whose nodes are lost permanently",
 		Long: `Give up the rows of a shard whose nodes are lost for good, so that its tables can be written and
 read again: the shard is created again on other nodes, without rows. The command is refused while a
 replica answers. It shows what will be lost, and you confirm by typing the number of the shard, or

@@ -93,17 +93,17 @@ func tolerance(s *clusterapi.Status) string {
 	some := cli.Count(s.FailureTolerance, "node")
 	switch {
 	case s.FailureTolerance < 0:
-		return fmt.Sprintf("too much has failed already: %s does not work", s.LimitedBy)
+		return fmt.Sprintf("too many nodes have failed: %s does not work", s.LimitedBy)
 	case s.Health == "starting":
 		return "the first shards are being created: rows can be written once they are ready"
 	case s.Health == "unknown" && s.FailureTolerance > 0:
-		return fmt.Sprintf("as far as is known any %s may fail; %s", some, notHeard(s))
+		return fmt.Sprintf("any %s may fail, according to the known nodes; %s", some, describeSilent(s))
 	case s.Health == "unknown":
-		return fmt.Sprintf("as far as is known no node may fail: %s would stop; %s", s.LimitedBy, notHeard(s))
+		return fmt.Sprintf("no node may fail, according to the known nodes: %s would stop; %s", s.LimitedBy, describeSilent(s))
 	case s.FailureTolerance == 0:
 		return fmt.Sprintf("no node may fail: %s would stop", s.LimitedBy)
 	case s.Health == "broken":
-		return fmt.Sprintf("something does not work, see below; what works survives the failure of any %s", some)
+		return fmt.Sprintf("something does not work, see below; the rest survives the failure of any %s", some)
 	}
 	return fmt.Sprintf("any %s may fail", some)
 }
@@ -134,7 +134,7 @@ func printStatus(w io.Writer, s *clusterapi.Status, color cli.Palette) error {
 		return err
 	}
 	if n := len(s.Shards) - len(someShards(s.Shards)); n > 0 {
-		fmt.Fprintf(w, "and %d more, which are in order: 'cordwood shard list'\n", n)
+		fmt.Fprintf(w, "and %d more without problems: 'cordwood shard list'\n", n)
 	}
 	if len(s.RowsAside) > 0 {
 		fmt.Fprintf(w, "\nrows that cannot be written to segments\n")
@@ -144,7 +144,7 @@ func printStatus(w io.Writer, s *clusterapi.Status, color cli.Palette) error {
 		}
 	}
 	if len(s.Operations) == 0 {
-		fmt.Fprintf(w, "\nno operation runs\n")
+		fmt.Fprintf(w, "\nno operation is running\n")
 		return nil
 	}
 	fmt.Fprintf(w, "\nrunning operations\n")
@@ -152,8 +152,8 @@ func printStatus(w io.Writer, s *clusterapi.Status, color cli.Palette) error {
 	return t.Flush()
 }
 
-// notHeard describes the nodes that have not reported, and since when.
-func notHeard(s *clusterapi.Status) string {
+// describeSilent describes the nodes that have not reported, and the time since when.
+func describeSilent(s *clusterapi.Status) string {
 	since := 0.0
 	for _, n := range s.Nodes {
 		if slices.Contains(s.UnknownNodes, n.Name) || slices.Contains(s.UnknownNodes, n.ID) {

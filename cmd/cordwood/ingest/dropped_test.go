@@ -12,7 +12,7 @@ func TestAllRecordsSkipped(t *testing.T) {
 	for in, want := range map[string]string{
 		"skip\nskip\n": "nothing was stored: the server skipped 2 records",
 		"skip\nkeep\n": "", // the valid record is stored
-		"drop\n":       "", // dropped by the pipeline, which is no error
+		"drop\n":       "", // the pipeline drops it, which is not an error
 	} {
 		stdout, stderr, err := execute(t, in, "ingest", "--server", s.URL, "--table", "t", "--format", "text",
 			"--skip-error", "-")

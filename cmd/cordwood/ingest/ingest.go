@@ -181,7 +181,7 @@ func runIngest(cmd *cobra.Command, files []string, o *ingestOptions) error {
 	defer context.AfterFunc(signalled, func() {
 		stop() // a second signal ends the program at once
 		if job.live.Load() {
-			// The records of a pipe cannot be read again.
+			// The records of a pipe cannot be read again, so they are still sent.
 			time.AfterFunc(stopGrace, cancel)
 		} else {
 			cancel()
@@ -202,8 +202,8 @@ func runIngest(cmd *cobra.Command, files []string, o *ingestOptions) error {
 	return err
 }
 
-// hintList returns the value of the header x-svc-hints. The server only warns of an unknown option,
-// and creates the table without it; this refuses the option before anything is sent.
+// hintList returns the value of the header x-svc-hints. The server only warns of an unknown option, and creates the
+// table without it. hintList returns an error before anything is sent.
 func hintList(hints []string) (string, error) {
 	for _, hint := range hints {
 		key, value, ok := strings.Cut(hint, "=")

@@ -24,7 +24,7 @@ import (
 	"cordwood/cmd/cordwood/client"
 )
 
-// received is a batch as the server saw it.
+// received is a batch as the server received it.
 type received struct {
 	query, contentType, body string
 }
@@ -197,8 +197,7 @@ func TestIngestInParallelFromManyFiles(t *testing.T) {
 	}
 }
 
-// TestIngestManyFiles sends far more files than there are buffers: each file must return its last
-// buffer.
+// TestIngestManyFiles sends far more files than there are buffers: each file must release its last buffer.
 func TestIngestManyFiles(t *testing.T) {
 	var files, want []string
 	for i := range 50 {
@@ -399,7 +398,7 @@ func TestIngestRefusesGarbage(t *testing.T) {
 	}
 }
 
-// TestIngestNamesText ingests lines of text as JSON: nothing is sent, and the error names the format that fits.
+// TestIngestSuggestsText ingests lines of text as JSON: nothing is sent, and the error contains the right format.
 func TestIngestNamesText(t *testing.T) {
 	sent := 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -617,8 +616,8 @@ func TestProgressLine(t *testing.T) {
 	}
 }
 
-// TestIngestTellsOfCSV checks that the command warns that a CSV file is stored as lines of text, and
-// explains how to get columns.
+// TestIngestTellsOfCSV checks that the command warns that a CSV file is stored as lines of text, and explains how to
+// get columns.
 func TestIngestTellsOfCSV(t *testing.T) {
 	s, _ := ingestServer(t)
 	for _, tt := range []struct {

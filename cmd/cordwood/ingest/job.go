@@ -70,7 +70,7 @@ type piece struct {
 func (j *ingestJob) run(sending context.Context, files []string) error {
 	g, ctx := errgroup.WithContext(sending)
 	pieces := make(chan piece)
-	free := make(chan []byte, j.parallel+1) // as many buffers as can be in use
+	free := make(chan []byte, j.parallel+1) // one buffer for each batch that can be in use
 	for range j.parallel + 1 {
 		free <- nil
 	}
@@ -132,7 +132,7 @@ func checkFiles(files []string) error {
 	return nil
 }
 
-// read splits one file into batches. Every buffer that it takes from free goes to pieces or back.
+// read splits one file into batches. Every buffer that it takes from free goes to pieces or back to free.
 func (j *ingestJob) read(ctx context.Context, file string, pieces chan<- piece, free chan []byte) error {
 	in := j.stdin
 	if file != "-" {
@@ -270,8 +270,7 @@ func (e *locatedError) Error() string { return e.text }
 
 func (e *locatedError) Unwrap() error { return e.err }
 
-// where returns the line of the file that err is about if the server reports it, else the position
-// of the piece.
+// where returns the line of the file if the server's error has its number, else the position of the piece.
 func (p *piece) where(err error) string {
 	if m := lineIndex.FindStringSubmatch(err.Error()); m != nil && p.unit == "lines" {
 		if n, err := strconv.ParseInt(m[1], 10, 64); err == nil {

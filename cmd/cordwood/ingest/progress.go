@@ -16,7 +16,7 @@ import (
 	"cordwood/cmd/cordwood/cli"
 )
 
-// progress counts the bytes that were read and, on a terminal, shows them after a moment.
+// progress counts the bytes that were read and, on a terminal, shows the progress after a moment.
 type progress struct {
 	out      io.Writer
 	terminal bool
@@ -26,12 +26,12 @@ type progress struct {
 	quit chan struct{} // closed by stop
 	done chan struct{} // closed when the display has ended
 
-	mu      sync.Mutex // guards the rest, and keeps notes and the progress line apart
+	mu      sync.Mutex // guards the fields below, and the terminal
 	began   time.Time
-	shown   bool // a line is on the terminal
+	shown   bool // whether a line is on the terminal
 	file    string
 	rows    int64
-	columns func() int // of the terminal
+	columns func() int // the width of the terminal
 }
 
 func newProgress(out io.Writer, total int64) *progress {

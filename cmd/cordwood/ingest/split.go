@@ -222,7 +222,7 @@ type lineSplitter struct {
 	r    *bufio.Reader
 	live *stream
 	line int64  // lines that were returned
-	part []byte // start of a line whose end had not arrived when the last batch had to be sent
+	part []byte // the start of a line that was incomplete when the last batch had to be sent
 }
 
 func (s *lineSplitter) unit() string { return "lines" }
@@ -230,14 +230,14 @@ func (s *lineSplitter) unit() string { return "lines" }
 func (s *lineSplitter) Next(buf []byte, target int) (chunk, error) {
 	buf = append(buf[:0], s.part...)
 	s.part = s.part[:0]
-	first, whole := s.line+1, 0 // whole: where the last complete line ends
+	first, whole := s.line+1, 0 // whole is the end of the last complete line
 	defer s.live.end()
 	for whole < target {
 		var err error
 		buf, err = s.appendLine(buf, whole)
 		if errors.Is(err, errPause) {
 			s.part = append(s.part, buf[whole:]...)
-			break // there is a line: otherwise nothing would have waited
+			break // there is a line, because without one no batch waits
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
 			return chunk{}, err
@@ -299,7 +299,7 @@ func (s *valueSplitter) Next(buf []byte, target int) (chunk, error) {
 	for (len(buf) == 1 || len(buf) < target) && !s.live.late() {
 		found, err := s.seek()
 		if errors.Is(err, errPause) {
-			break // there is a value: otherwise nothing would have waited
+			break // there is a value, because without one no batch waits
 		}
 		if err != nil {
 			return chunk{}, fmt.Errorf("record %d: %w", s.value+1, err)
@@ -344,7 +344,7 @@ func (s *valueSplitter) seek() (bool, error) {
 				return false, s.notJSON()
 			}
 			if s.state != betweenValues {
-				s.state = afterValue // which it will be
+				s.state = afterValue // the state after the value
 			}
 			return true, nil
 		}
@@ -354,7 +354,7 @@ func (s *valueSplitter) seek() (bool, error) {
 	}
 }
 
-// ended returns the error for a file that cannot be read further; nil if it ended between values.
+// ended returns the error for a file that cannot be read further, or nil if it ended between values.
 func (s *valueSplitter) ended(err error) error {
 	if !errors.Is(err, io.EOF) {
 		return err

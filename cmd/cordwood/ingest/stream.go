@@ -27,12 +27,12 @@ type stream struct {
 	after  time.Duration
 	parts  <-chan []byte // read data; closed after failure was set
 	free   chan<- []byte
-	rest   []byte // of the part that is being returned
-	part   []byte // all of it
-	failed error  // why parts was closed
+	rest   []byte // the unread bytes of the current part
+	part   []byte // the current part
+	failed error  // the reason why parts was closed
 
 	timer   *time.Timer // nil unless a batch waits
-	expired bool        // the timer has expired but no batch could be ended then
+	expired bool        // the timer has expired, but no batch could be ended at that time
 }
 
 // newStream reads r until it ends, or, after ctx has ended or stop was closed, until the current
@@ -78,7 +78,7 @@ func newStream(ctx context.Context, stop <-chan struct{}, r io.Reader, done func
 	return s
 }
 
-// begin records that a batch has its first record: from now on it waits.
+// begin records that a batch has its first record. From then on the batch waits.
 func (s *stream) begin() {
 	if s != nil && s.timer == nil && !s.expired {
 		s.timer = time.NewTimer(s.after)

@@ -35,7 +35,7 @@ type dryRunOptions struct {
 	file, version string
 	format        string
 	records       int
-	whole         int // how many of the records that do not fail are shown whole
+	whole         int // the number of records that are shown in full although they do not fail
 	db, table     string
 	output        string
 }
@@ -99,7 +99,7 @@ func runDryRun(cmd *cobra.Command, args []string, o *dryRunOptions) error {
 	if first.more != "" {
 		how := "-n tries up to " + strconv.Itoa(maxDryRunRecords)
 		if o.records == maxDryRunRecords {
-			how = "a dry run takes no more"
+			how = "the maximum of a dry run"
 		}
 		tried := "first"
 		if o.records > 1 {
@@ -163,7 +163,7 @@ func (o *dryRunOptions) form(cmd *cobra.Command, args []string) (form map[string
 	case 1:
 		return form, args[0], nil
 	}
-	return nil, "", cli.WrongUsage(errors.New("with --file only the file of data follows"))
+	return nil, "", cli.WrongUsage(errors.New("with --file, give only the file of data"))
 }
 
 // try sends the request with the given number of records, and returns the answer and the server's
@@ -215,8 +215,8 @@ const maxCounted = 64 << 20
 type dryRunData struct {
 	data, contentType string
 	taken             int // number of these records
-	// more is the number of all records of the file, if these are not all: a number, or "more than"
-	// a number.
+	// more is the number of all records of the file, if the file has further records: a number, or "more than" a
+	// number.
 	more string
 }
 

@@ -89,8 +89,8 @@ type storedVersion struct {
 	Pipeline string `json:"pipeline"`
 }
 
-// one returns the only element of the list in an answer.
-func (a *api) one(ctx context.Context, r client.Request) (storedVersion, []string, error) {
+// requestOne returns the only element of the list in an answer.
+func (a *api) requestOne(ctx context.Context, r client.Request) (storedVersion, []string, error) {
 	var answer struct {
 		Pipelines []storedVersion `json:"pipelines"`
 		Warnings  []string        `json:"warnings"`
@@ -105,13 +105,13 @@ func (a *api) one(ctx context.Context, r client.Request) (storedVersion, []strin
 }
 
 func (a *api) get(ctx context.Context, name, version string) (storedVersion, error) {
-	p, _, err := a.one(ctx, client.Request{Method: http.MethodGet, Path: pathOf(name), Query: versionQuery(version)})
+	p, _, err := a.requestOne(ctx, client.Request{Method: http.MethodGet, Path: pathOf(name), Query: versionQuery(version)})
 	return p, err
 }
 
 // put stores a new version, and prints the server's warnings.
 func (a *api) put(cmd *cobra.Command, name string, source []byte) (storedVersion, error) {
-	p, warnings, err := a.one(cmd.Context(), client.Request{
+	p, warnings, err := a.requestOne(cmd.Context(), client.Request{
 		Method: http.MethodPost, Path: pathOf(name), Body: source,
 		Header: http.Header{"Content-Type": {"application/x-yaml"}},
 	})
@@ -119,7 +119,7 @@ func (a *api) put(cmd *cobra.Command, name string, source []byte) (storedVersion
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", warning)
 	}
 	if err != nil {
-		err = cli.SeveralLines(err) // it has excerpts of programs, and one mistake per line
+		err = cli.SeveralLines(err) // the error has excerpts of programs, and one mistake per line
 	}
 	return p, err
 }
@@ -324,11 +324,11 @@ becomes the newest. Tables stay unchanged.`,
 				}
 			}
 			if version == "" && !all {
-				return cli.WrongUsage(fmt.Errorf("give what to delete, VERSION or --all; %s has %s, the newest is %s",
+				return cli.WrongUsage(fmt.Errorf("give VERSION or --all; %s has %s, the newest is %s",
 					args[0], cli.Count(len(versions), "version"), versions[len(versions)-1]))
 			}
 			for _, v := range versions {
-				p, _, err := a.one(cmd.Context(), client.Request{
+				p, _, err := a.requestOne(cmd.Context(), client.Request{
 					Method: http.MethodDelete,
 					Path:   pathOf(args[0]),
 					Query:  url.Values{"version": {v}},

@@ -88,7 +88,7 @@ func TestFirstRecords(t *testing.T) {
 	}
 }
 
-// TestDryRunTellsTheRest checks that the output says so if a file has more records than are tried.
+// TestDryRunTellsTheRest checks that the output reports if a file has more records than are tried.
 func TestDryRunTellsTheRest(t *testing.T) {
 	server, _ := pipelineServer(t)
 	lines, broken := writeFile(t, "lines.txt", []byte(strings.Repeat("x\n\n", 3001))),
@@ -97,7 +97,7 @@ func TestDryRunTellsTheRest(t *testing.T) {
 		file, n string
 		want    string
 	}{
-		{lines, "100", "tried the first 100 of 3001 records; a dry run takes no more\n"},
+		{lines, "100", "tried the first 100 of 3001 records; the maximum of a dry run\n"},
 		{lines, "10", "tried the first 10 of 3001 records; -n tries up to 100\n"},
 		{lines, "3", "tried the first 3 of 3001 records; -n tries up to 100\n"},
 		{broken, "1", "tried the first of more than 2 records; -n tries up to 100\n"},
@@ -353,8 +353,8 @@ func TestPipelineCommands(t *testing.T) {
 		{args: "delete edge v1", want: "deleted edge, version v1\n"},
 		{args: "delete edge --all", want: "deleted edge, version v1\ndeleted edge, version v2\n"},
 		{args: "delete edge --version v9", fails: "no such version"},
-		{args: "delete edge", fails: "give what to delete"},
-		{args: "delete edge", fails: "give what to delete, VERSION or --all; edge has 2 versions, the newest is v2"},
+		{args: "delete edge", fails: "give VERSION or --all"},
+		{args: "delete edge", fails: "give VERSION or --all; edge has 2 versions, the newest is v2"},
 		{args: "delete nope", fails: "there is no pipeline nope: 'cordwood pipeline list'"},
 		{args: "delete egde", fails: "there is no pipeline egde: did you mean \"edge\"?"},
 		{args: "delete edge --all --version v1", fails: "exclude each other"},

@@ -65,7 +65,7 @@ record, because a rejected record has the time at which its request started.`,
 	f.StringVar(&o.kind, "kind", "", "only records that failed at this `STEP`: "+strings.Join(replay.Kinds(), ", "))
 	f.StringVar(&o.since, "since", "", "only records rejected at this `TIME` or later, in UTC")
 	f.StringVar(&o.until, "until", "", "only records rejected before this `TIME`, in UTC")
-	f.IntVar(&o.limit, "limit", 0, "maximum `NUMBER` of records, the oldest first; 0: all")
+	f.IntVar(&o.limit, "limit", 0, "maximum `NUMBER` of records, the oldest first; 0 means all")
 	f.StringVar(&o.to, "to", "", "`PIPELINE` to send them through; by default the one that rejected them")
 	f.StringVar(&o.toTable, "to-table", "", "`TABLE` to send them to; by default the one that they were meant for")
 	f.StringVar(&o.onReject, "on-reject", "drop", "`WHAT` to do with records that fail again: "+
@@ -87,7 +87,7 @@ func (o *replayOptions) request() *replay.Request {
 	}
 }
 
-// check refuses contradictory flags.
+// check returns an error for contradictory flags.
 func (o *replayOptions) check() error {
 	for _, c := range []struct {
 		flag  string
@@ -166,7 +166,7 @@ func runReplay(cmd *cobra.Command, o *replayOptions) error {
 	return err
 }
 
-// replay makes the server send records again. The result is valid even with an error.
+// replay requests that the server sends records again. The result is valid even with an error.
 func (a *api) replay(ctx context.Context, req *replay.Request) (end replay.End, err error) {
 	body, err := json.Marshal(req)
 	if err != nil {
@@ -299,8 +299,8 @@ func (a *api) countRejects(ctx context.Context, cmd *cobra.Command, o *replayOpt
 // maxRejectNames is the maximum number of names that hintAtNames requests.
 const maxRejectNames = 1000
 
-// hintAtNames prints a hint if no rejected record has the table, database or pipeline of the flags:
-// the name may be mistyped.
+// hintAtNames prints a hint if no rejected record has the table, database or pipeline of the flags. The name may be
+// mistyped.
 func (a *api) hintAtNames(ctx context.Context, cmd *cobra.Command, o *replayOptions) {
 	for _, c := range []struct{ flag, column, value string }{
 		{"db", "table_schema", o.db}, {"table", "table_name", o.table}, {"pipeline", "pipeline", o.pipeline},
@@ -322,7 +322,7 @@ func (a *api) hintAtNames(ctx context.Context, cmd *cobra.Command, o *replayOpti
 				hint += fmt.Sprintf("; to send records of those through %[1]s, use --to %[1]s", cli.ShellWord(c.value))
 			}
 		default:
-			hint += ", nor any other: servers store them with --on-reject store, or if a request sets on_reject=store"
+			hint += ", nor of any other: servers store rejects with --on-reject store, or if a request sets on_reject=store"
 		}
 		fmt.Fprintln(cmd.ErrOrStderr(), hint)
 	}

@@ -19,7 +19,7 @@ func reject(at, record string) string {
 		`"record":%q}`, at, record)
 }
 
-// TestReplay checks that the command makes the server send records again, and prints the result.
+// TestReplay checks that the command requests a replay from the server, and prints the result.
 func TestReplay(t *testing.T) {
 	const end = `{"done":6,"of":6,"stored":4,"rows":4,"failed":2,"before":1,"reasons":[{"reason":"bad","count":2}],` +
 		`"end":true,"until":"2024-07-04T08:31:03Z"}`

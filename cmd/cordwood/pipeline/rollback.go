@@ -38,7 +38,7 @@ text is checked as by 'cordwood pipeline put'.`,
 					return err
 				}
 				if len(versions) < 2 {
-					return fmt.Errorf("pipeline %s has only one version: there is nothing to go back to", name)
+					return fmt.Errorf("pipeline %s has only one version: there is no older one", name)
 				}
 				version = versions[len(versions)-2]
 			}

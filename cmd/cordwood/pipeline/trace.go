@@ -285,7 +285,7 @@ func (t *dryRunTable) print(out *strings.Builder) {
 	table := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 	for _, c := range t.Schema {
 		notes := c.Index
-		if c.Fulltext { // a server from before Index
+		if c.Fulltext { // an older server, without Index
 			notes = "fulltext"
 		}
 		if slices.Contains(t.New, c.Name) {

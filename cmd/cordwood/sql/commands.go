@@ -49,7 +49,7 @@ func init() {
 		{`\q`, "", "leave (also exit, quit, Ctrl-D)", func(*prompt, context.Context, string) error { return errLeave }, nil},
 		{`\?`, "", "this list", (*prompt).help, nil},
 		{
-			`\h`, "[STATEMENT]", `how statements are written, such as \h CREATE TABLE`, (*prompt).syntax,
+			`\h`, "[STATEMENT]", `show the syntax of a statement, such as \h CREATE TABLE`, (*prompt).syntax,
 			func(_ *completer, typed string) []string { return matchingWords(typed, syntaxNames()) },
 		},
 		{`\d`, "[TABLE]", "list the tables, or describe one", (*prompt).describe, tables},
@@ -296,8 +296,7 @@ func (p *prompt) terminal() io.Writer {
 	return p.session.out
 }
 
-// onTerminal prints rows on the terminal, whatever file \o uses, until the returned function is
-// called.
+// onTerminal prints rows on the terminal, even if \o has set a file, until the returned function is called.
 func (p *prompt) onTerminal() (end func()) {
 	out := p.session.out
 	p.session.out = p.terminal()

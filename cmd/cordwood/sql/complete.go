@@ -30,7 +30,7 @@ type catalogNames interface {
 	columns(db, table string) []string
 }
 
-// sqlKeywords are the keywords of statements; the ones that begin a statement come first.
+// sqlKeywords are the keywords of statements; those that begin a statement come first.
 var (
 	sqlVerbs = strings.Fields("SELECT WITH FROM SHOW DESCRIBE EXPLAIN CREATE ALTER DROP TRUNCATE INSERT DELETE KILL SET " +
 		"USE VALUES SUMMARIZE PIVOT UNPIVOT")
@@ -292,8 +292,8 @@ func quoteNames(names []string) []string {
 	return out
 }
 
-// matching returns the names that begin with the typed text: those in the same case, if there are
-// any, and otherwise in any case. The letters of a quoted name match without the quotes, too.
+// matching returns the names that begin with the typed text, in the same case if there are any, otherwise in any
+// case. The letters of a quoted name match without the quotes, too.
 func matching(typed string, names []string) []string {
 	var exact, folded []string
 	for _, name := range names {
@@ -376,9 +376,9 @@ func expandHome(path string) string {
 const (
 	// namesFresh is the time for which names of the server are cached.
 	namesFresh = 30 * time.Second
-	// namesWait is the time that the prompt waits for names.
+	// namesWait is the maximum time that the prompt waits for names.
 	namesWait = 400 * time.Millisecond
-	// namesAway is the time for which a server that did not answer in time is not asked again.
+	// namesAway is the time for which no names are requested from a server that did not answer in time.
 	namesAway = 10 * time.Second
 	// maxNamed is the maximum number of cached lists of names.
 	maxNamed = 100

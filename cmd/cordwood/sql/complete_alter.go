@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	// sqlTypes are the column types that are offered.
+	// sqlTypes are the column types that completion offers.
 	sqlTypes = strings.Fields("BIGINT BINARY BOOLEAN DATE DOUBLE FLOAT64 INT64 JSON STRING TIMESTAMP_MS TIMESTAMP_NS " +
 		"UINT64 VARCHAR")
 	indexKinds = []string{"FULLTEXT INDEX", "INVERTED INDEX", "SKIPPING INDEX"}
@@ -78,9 +78,9 @@ func changesOfColumn(typed, verb string, rest []statement.Token) (list []string,
 	return nil, false
 }
 
-// keepTyped prepares completions for the prompt. The prompt replaces the typed text by the
-// completions' common prefix, which depends on case: FROM and from_host have none, and FR would be
-// lost. It returns completions, and the text before them, with which nothing is lost.
+// keepTyped prepares completions for the prompt. The prompt replaces the typed text by the completions' common
+// prefix, which depends on case: FROM and from_host have none, so FR would be deleted. keepTyped returns completions,
+// and the text before them, with which no typed text is deleted.
 func keepTyped(head, typed string, list []string) (newHead string, kept []string) {
 	if len(list) < 2 || len(commonPrefix(list, false)) >= len(typed) {
 		return head, list
@@ -98,14 +98,14 @@ func keepTyped(head, typed string, list []string) (newHead string, kept []string
 		more = strings.ToUpper(more)
 	}
 	if shared = typed + more; commonPrefix(list, false) == "" {
-		return head + shared, list // shown unchanged
+		return head + shared, list // the list is shown unchanged
 	}
 	kept = make([]string, 0, len(list))
 	for _, name := range list {
 		if len(name) >= len(shared) && strings.EqualFold(name[:len(shared)], shared) {
 			kept = append(kept, shared+name[len(shared):])
 		} else {
-			kept = append(kept, shared) // it differs in its quotes
+			kept = append(kept, shared) // the typed text differs in its quotes
 		}
 	}
 	return head, kept

@@ -41,7 +41,7 @@ func options(typed string, tokens []statement.Token) []string {
 	return beginning("'"+strings.TrimPrefix(typed, "'"), list)
 }
 
-// optionsOf returns the options that a table or a database has.
+// optionsOf returns the options that a table or a database can have.
 func optionsOf(database bool) []string {
 	if database {
 		return []string{schema.OptionTTL}

@@ -128,7 +128,7 @@ func (h *history) save(entry string) error {
 	if err != nil {
 		return fmt.Errorf("saving the history: %w", err)
 	}
-	err = f.Chmod(0o600) // another program may have created it readable for others
+	err = f.Chmod(0o600) // another program may have created the file so that others can read it
 	if err == nil {
 		_, err = f.WriteString(entry + "\n")
 	}

@@ -91,7 +91,7 @@ type page struct {
 	s     *screen
 	held  bytes.Buffer // output that may still go to a pager
 	lines int          // lines of the screen that held needs
-	out   io.Writer    // where all output goes, once that is decided
+	out   io.Writer    // the destination of all output, after it is decided
 	pager io.WriteCloser
 	gone  bool // the user has left the pager
 }
@@ -127,9 +127,9 @@ func (p *page) Write(b []byte) (int, error) {
 }
 
 // errPagerLeft ends the output of a statement after the user has left the pager.
-var errPagerLeft = errors.New("the pager was left")
+var errPagerLeft = errors.New("the user closed the pager")
 
-// decide sends the held output, and all that follows, to the pager or to the terminal.
+// decide sends the held output, and all later output, to the pager or to the terminal.
 func (p *page) decide(long bool) {
 	p.out = p.s.out
 	if long {

@@ -106,7 +106,7 @@ func (p *prompt) loop(ctx context.Context) error {
 	}
 }
 
-// text returns the prompt: the database, or a mark that a statement or the shown quote continues.
+// text returns the prompt: the database, or a mark that shows that a statement or a quote continues.
 func (p *prompt) text() string {
 	if statement.IsBlank(p.pending) {
 		return p.session.db + "> "
@@ -137,7 +137,7 @@ func (p *prompt) line(ctx context.Context, line string) error {
 		}
 	}
 	p.typed += line + "\n"
-	if strings.TrimSpace(line) == `\r` { // even in a quote: otherwise only Ctrl-C could leave it
+	if strings.TrimSpace(line) == `\r` { // even in a quote, which otherwise only Ctrl-C ends
 		p.pending = ""
 		p.remember()
 		return nil
@@ -176,7 +176,7 @@ func (p *prompt) take(ctx context.Context, text string) bool {
 		}
 		p.pending = rest
 		if !statement.IsBlank(text) && !p.run(ctx, text) {
-			// The rest of the line may be a part of the statement that was not understood.
+			// The rest of the line may belong to the statement that failed.
 			if !statement.IsBlank(rest) {
 				fmt.Fprintln(p.session.errOut, "the rest of the line was not run")
 			}

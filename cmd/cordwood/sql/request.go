@@ -12,10 +12,9 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// sqlRequest makes the request for an SQL text, and determines whether it may be repeated:
-// statements that only read may be, and INSERT may be because it has a key, generated here unless
-// one is given. Other changes may have been made when their answer is lost, and are not repeated
-// then.
+// sqlRequest makes the request for an SQL text, and determines whether it may be repeated: statements that only read
+// may be, and INSERT may be repeated because it has a key, which is generated here unless one is given. Other
+// statements are not repeated after a lost answer, because they may have been executed.
 func sqlRequest(db, format, text, key string) client.Request {
 	r := client.Request{
 		Method: http.MethodPost, Path: "/v1/sql", Query: url.Values{"db": {db}, "format": {format}},
@@ -60,7 +59,7 @@ type readFlags struct {
 	allowPartial bool
 }
 
-// check refuses flags that do not match the others.
+// check returns an error if flags contradict each other.
 func (f *readFlags) check() error {
 	switch f.consistency {
 	case "", "linear", "any":
@@ -86,8 +85,8 @@ func (f *readFlags) set(query url.Values) {
 	}
 }
 
-// explainUnknown adds to the error of an INSERT that may have had its effect how to repeat it
-// without storing rows twice.
+// explainUnknown adds advice to the error of an INSERT that may have been executed: how to repeat it without storing
+// rows twice.
 func explainUnknown(err error, r *client.Request) error {
 	key := r.Header.Get("Idempotency-Key")
 	if key == "" {

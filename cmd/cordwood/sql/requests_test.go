@@ -33,8 +33,8 @@ func TestInsertOfUnknownOutcome(t *testing.T) {
 	}
 }
 
-// TestServers checks that the next server is used if one is unreachable, however the servers are
-// given.
+// TestServers checks that the next server is used if one is unreachable, whether the servers are given by flag or
+// environment.
 func TestServers(t *testing.T) {
 	s, asked := sqlServer(t)
 	for i, args := range [][]string{

@@ -38,7 +38,7 @@ func rowsFrom(body io.Reader) (format.Rows, error) {
 	return &arrowRows{r, noted}, nil
 }
 
-// notedReader records the error of reading, which the reader of the format replaces by its own.
+// notedReader records the error of reading, because the reader of the format returns another one.
 type notedReader struct {
 	r   io.Reader
 	err error
@@ -123,8 +123,8 @@ func (f *firstLine) Write(b []byte) (int, error) {
 	return f.w.Write(b)
 }
 
-// replayed has rows that can be read again, as long as keep is set: the rows of a table until its
-// width is known. The format limits them.
+// replayed has rows that can be read again while keep is set: the rows of a table until its width is known. The
+// format limits their number.
 type replayed struct {
 	format.Rows
 	keep    bool

@@ -250,7 +250,7 @@ func (s *sqlSession) run(ctx context.Context, text string) error {
 func (s *sqlSession) keepZone(text string) {
 	statements, err := statement.Parse(text)
 	if err != nil {
-		return // the statement is of a newer server
+		return // only a newer server knows the statement
 	}
 	for _, st := range statements {
 		if set, ok := st.(*statement.SetTimeZone); ok {

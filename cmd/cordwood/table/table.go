@@ -67,7 +67,7 @@ func (a *api) rows(ctx context.Context, statement string, fn func(row []byte) er
 	return a.run(ctx, statement, true, fn)
 }
 
-// change runs a statement that has no rows. It is not repeated if its outcome is unknown.
+// change runs a statement that returns no rows. It is not repeated if its outcome is unknown.
 func (a *api) change(ctx context.Context, statement string) error {
 	return a.run(ctx, statement, false, func([]byte) error { return nil })
 }
@@ -245,7 +245,7 @@ func newRenameCommand(db *string) *cobra.Command {
 				return err
 			}
 			if other != database {
-				return cli.WrongUsage(fmt.Errorf("the table stays in its database %s: %s is in another one", database, args[1]))
+				return cli.WrongUsage(fmt.Errorf("a renamed table stays in its database %s: %s is in another one", database, args[1]))
 			}
 			return changeTable(cmd, *db, args[0], "ALTER TABLE", "RENAME TO "+cli.Quoted(name), "renamed")
 		},

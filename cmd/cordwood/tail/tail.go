@@ -108,11 +108,11 @@ type follower struct {
 	again map[string]int
 }
 
-// overlap is how much further back than the last heartbeat stored rows are requested: rows are
-// written some time after the time that they have.
+// overlap is the time before the last heartbeat from which stored rows are requested, because rows are stored some
+// time after the time in their time column.
 const overlap = 30 * time.Second
 
-// run follows until ctx ends or the server returns an error that a retry cannot cure.
+// run follows until ctx ends or the server returns an error that a retry does not avoid.
 func (f *follower) run(ctx context.Context) error {
 	for {
 		err := f.follow(ctx)
@@ -142,7 +142,7 @@ type finalError struct {
 
 func (e *finalError) Error() string { return fmt.Sprintf("%s (code %d)", e.Msg, e.Code) }
 
-// followAgain reports whether reconnecting may help.
+// followAgain reports whether a new connection may succeed.
 func followAgain(err error) bool {
 	if final := (*finalError)(nil); errors.As(err, &final) {
 		switch final.Code {
@@ -159,7 +159,7 @@ func followAgain(err error) bool {
 
 // errSilence ends a connection on which the server stopped sending heartbeats, which are due every
 // 10 s.
-var errSilence = errors.New("the server sent nothing for a while, not even a sign of life")
+var errSilence = errors.New("the server sent nothing for a while, not even a heartbeat")
 
 // follow follows the table over one connection. It never returns nil.
 func (f *follower) follow(ctx context.Context) error {
@@ -202,9 +202,8 @@ func (f *follower) follow(ctx context.Context) error {
 	return err
 }
 
-// parseFinal returns the error that a line contains, or nil if the line is a row. A row with
-// columns of the same names has other columns too, or its code is not a number of the server's
-// errors.
+// parseFinal returns the error in the last line of a tail, or nil if the line is a row. Rows with columns error and
+// code are not mistaken for it: they have other columns too, or their code is not an error code.
 func parseFinal(line []byte) error {
 	if len(line) < 10 || string(line[:9]) != `{"error":` {
 		return nil

@@ -60,7 +60,7 @@ func TestTailFollowsAgain(t *testing.T) {
 		"{\"a\":3}\n{\"a\":4}\n\n{\"error\":\"x\",\"code\":\"a row\"}\n{\"error\":\"x\",\"code\":5,\"more\":1}\n"+dropped)
 	err := f.run(context.Background())
 	if final := (*finalError)(nil); !errors.As(err, &final) || final.Code != 4001 {
-		t.Fatalf("it ended with %v, want what the server said last", err)
+		t.Fatalf("it ended with %v, want the last error of the server", err)
 	}
 	want := "{\"a\":1}\n{\"a\":2}\n{\"a\":2}\n{\"a\":2}\n{\"a\":3}\n{\"a\":3}\n{\"a\":4}\n" +
 		"{\"error\":\"x\",\"code\":\"a row\"}\n{\"error\":\"x\",\"code\":5,\"more\":1}\n"

@@ -188,7 +188,7 @@ func (r *repl) loop() error {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		if !ended && r.goesOn(line) {
+		if !ended && r.isIncomplete(line) {
 			pending = line + "\n"
 			continue
 		}
@@ -202,8 +202,8 @@ func (r *repl) loop() error {
 // unexpectedEnd is the code of the error for a program that is incomplete.
 const unexpectedEnd = 204
 
-// goesOn reports whether a line is the beginning of an expression.
-func (r *repl) goesOn(line string) bool {
+// isIncomplete reports whether a line is only the beginning of an expression.
+func (r *repl) isIncomplete(line string) bool {
 	var d *vrl.Diagnostics
 	_, _, err := vrl.Compile(line, vrl.Options{})
 	return errors.As(err, &d) && len(d.List) > 0 && d.List[0].Code == unexpectedEnd
@@ -273,7 +273,7 @@ func (r *repl) eval(line string) {
 		fmt.Fprintf(r.out, "failed: %v\n", err)
 	default:
 		for _, w := range warnings {
-			if w.Code != 900 { // a prompt leaves results unused
+			if w.Code != 900 { // the warning about unused results does not apply at a prompt
 				fmt.Fprintln(r.out, w)
 			}
 		}

@@ -216,7 +216,7 @@ func TestParseFile(t *testing.T) {
 	wantBad := map[int]string{
 		5: "no user name before =", 6: "no = between user and password", 7: "more than one =",
 		8: `user carl: unknown mode "admin": use rw, ro or wo`, 9: `user dan: unknown mode "": use rw, ro or wo`,
-		10: "user ann is listed twice, this line replaces the earlier one", 11: "not UTF-8",
+		10: "user ann is listed twice: this line replaces the earlier one", 11: "not UTF-8",
 	}
 	if diff := cmp.Diff(wantBad, problems); diff != "" {
 		t.Error(diff)

@@ -21,7 +21,7 @@ func Root(commands ...*cobra.Command) *cobra.Command {
 		cli.AddClientFlags(cmd)
 		root.AddCommand(cmd)
 	}
-	cli.Settle(root)
+	cli.SetErrors(root)
 	return root
 }
 
