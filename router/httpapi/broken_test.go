@@ -49,7 +49,7 @@ func TestBodyThatBreaksOff(t *testing.T) {
 		}
 		text, _ := io.ReadAll(answer.Body)
 		if answer.StatusCode != 400 || !strings.Contains(string(text), `"code":1004`) ||
-			!strings.Contains(string(text), "broke off") {
+			!strings.Contains(string(text), "the connection failed") {
 			t.Errorf("%s: %s: %s", name, answer.Status, text)
 		}
 		_ = answer.Body.Close()

@@ -40,7 +40,7 @@ func TestNewTablesAreBounded(t *testing.T) {
 	}
 	w := f.ingest("", suffixes("c", 6), "Authorization", "rw")
 	text = checkError(t, w, 429, errs.RateLimited)
-	if !strings.Contains(text, "user rw made 20") || !strings.Contains(text, "--max-new-tables-per-minute") ||
+	if !strings.Contains(text, "user rw created 20") || !strings.Contains(text, "--max-new-tables-per-minute") ||
 		w.Header().Get("Retry-After") == "" {
 		t.Errorf("too many in a minute: %s, %v", text, w.Header())
 	}

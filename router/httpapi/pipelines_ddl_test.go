@@ -49,7 +49,7 @@ transform:
 		},
 		{
 			name: "version 2", text: "version: 2\n" + minimal + transform, query: "?table=web", sql: []string{create},
-			message: "more columns",
+			message: "the data may add columns",
 		},
 		{name: "no table", text: minimal + transform, query: "", fails: "table is required"},
 		{name: "an illegal table", text: minimal + transform, query: "?table=9", fails: "table name"},

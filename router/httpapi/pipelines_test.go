@@ -332,7 +332,7 @@ func TestIngestThroughStored(t *testing.T) {
 	}
 	w := f.call("POST", "/v1/ingest?table=web&pipeline_name=edge&custom_time_index=t;epoch;s",
 		`{"at":"2024-01-02T00:00:00"}`, "Content-Type", "application/json")
-	if want := "custom_time_index has no effect: the pipeline edge says which field is the time"; w.Header().
+	if want := "custom_time_index has no effect: the pipeline edge defines the field with the time"; w.Header().
 		Get("x-svc-warnings") != want {
 		t.Errorf("%d, warnings %q, want %q", w.Code, w.Header()["X-Svc-Warnings"], want)
 	}

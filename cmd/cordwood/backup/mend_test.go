@@ -33,7 +33,7 @@ func TestMendBackup(t *testing.T) {
 			"/mnt/b",
 			[]backup.Finding{lacks, {Kind: backup.Unused, Object: "data/c", Backups: []string{"other"}}},
 			[]string{
-				"what is still missing after that is lost", "give the backups up ('cordwood backup delete /mnt/b " + id + "')",
+				"data that is still missing after that is lost", "give the backups up ('cordwood backup delete /mnt/b " + id + "')",
 			},
 			"other'",
 		},

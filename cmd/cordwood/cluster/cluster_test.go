@@ -108,7 +108,7 @@ func TestClusterCommands(t *testing.T) {
 			"cluster status", done, 1,
 			[]string{
 				"cluster c1: broken", "critical: shard 2 is unavailable\n    → start node n2 again", "down 1m15s",
-				"public.t  2      n2    12    3.0 KiB  2026-11-23 04:05:06  index out of range …\n", "no operation runs",
+				"public.t  2      n2    12    3.0 KiB  2026-11-23 04:05:06  index out of range …\n", "no operation is running",
 			},
 			"GET /v1/cluster ",
 		},
@@ -156,7 +156,7 @@ func TestClusterCommands(t *testing.T) {
 		{"cluster pause shard", done, 2, []string{`"shard" cannot be paused: only rebalance can`}, ""},
 		{"shard move three --from a --to b", done, 2, []string{`"three" is not a shard`}, ""},
 		{"shard move 3 --from a", done, 2, []string{"--to NODE are needed"}, ""},
-		{"shard add --count 0", done, 2, []string{"--count 0: at least 1"}, ""},
+		{"shard add --count 0", done, 2, []string{"--count 0: want at least 1"}, ""},
 		{"table move app", done, 2, []string{"--to SHARD is needed"}, ""},
 		{"table move app --to a,b", done, 2, []string{`--to: "a" is not a shard: shards are numbered from 1`}, ""},
 		{
@@ -248,11 +248,11 @@ func TestStatusVerdicts(t *testing.T) {
 		{clusterapi.Status{Health: "starting"}, "c1: starting\nthe first shards are being created", cli.ExitOK},
 		{
 			clusterapi.Status{Health: "unknown", FailureTolerance: 1, UnknownNodes: []string{"n2"}},
-			"c1: unknown\nas far as is known any 1 node may fail; no report from n2 for 400ms, since", cli.ExitOK,
+			"c1: unknown\nany 1 node may fail, according to the known nodes; no report from n2 for 400ms, since", cli.ExitOK,
 		},
 		{
 			clusterapi.Status{Health: "unknown", LimitedBy: "shard 4", UnknownNodes: []string{"n2"}},
-			"c1: unknown\nas far as is known no node may fail: shard 4 would stop; no report", cli.ExitOK,
+			"c1: unknown\nno node may fail, according to the known nodes: shard 4 would stop; no report", cli.ExitOK,
 		},
 		{
 			clusterapi.Status{Health: "degraded", LimitedBy: "shard 4"},
@@ -260,7 +260,7 @@ func TestStatusVerdicts(t *testing.T) {
 		},
 		{
 			clusterapi.Status{Health: "broken", FailureTolerance: -1, LimitedBy: "shard 4"},
-			"c1: broken\ntoo much has failed already: shard 4 does not work\n", cli.ExitFailed,
+			"c1: broken\ntoo many nodes have failed: shard 4 does not work\n", cli.ExitFailed,
 		},
 	} {
 		c.status.ClusterID, c.status.Nodes = "c1", nodes
