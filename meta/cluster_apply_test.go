@@ -143,16 +143,16 @@ func TestApplyCluster(t *testing.T) {
 			{"node n1 marks=7x,8a", "cluster c1"},
 			{"node n1 marks=7x,8a", "cluster c1"},        // reported twice
 			{"node n1 marks=7x,8a,9a,10a", "cluster c1"}, // it did not get the answer
-			{"node n1 marks=7x,8b,9b,10b,11b", "1004 the data folder of node n1 is older than the cluster knows it: " +
+			{"node n1 marks=7x,8b,9b,10b,11b", "1004 the data folder of node n1 is older than its last state in the cluster: " +
 				"it has mark 7, and the cluster mark 10: …"},
-			{"node n1 marks=1a", "1004 the data folder of node n1 is older than the cluster knows it: it has mark 1, " +
+			{"node n1 marks=1a", "1004 the data folder of node n1 is older than its last state in the cluster: it has mark 1, " +
 				"and the cluster mark 10: …"},
 			{"node n1 marks=10b,11b", "1004 there are two copies of the data folder of node n1, which differ since " +
 				"mark 10, and the other one was used last: …"},
 			{"node n1 marks=11b,12b", "cluster c1"}, // the metadata is an older copy
 			{"node n1 marks=7x,8b readmit", "cluster c1"},
 			{"node n1 marks=12b,13b", "cluster c1"},
-			{"node n1 marks=8b", "1004 the data folder of node n1 is older than the cluster knows it: it has mark 8, " +
+			{"node n1 marks=8b", "1004 the data folder of node n1 is older than its last state in the cluster: it has mark 8, " +
 				"and the cluster mark 13: …"},
 			{"raise lost", ""},
 			{"node n1 marks=8b", "cluster c1"},

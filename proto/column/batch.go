@@ -28,15 +28,15 @@ type Header struct {
 	TableID       uint64
 	Epoch         uint32
 	SchemaVersion uint32
-	// Session and Seq identify the batch permanently: a shard appends a given pair once. For a
-	// request with a key they are a hash, see KeyedSession.
+	// Session and Seq identify the batch permanently: a shard appends a given pair once. For a request with a key
+	// they are a hash; see KeyedSession.
 	Session uint64
 	Seq     uint64
 	Rows    int
 	// Smallest and largest time index, in its unit. Encode sets them.
 	MinTime, MaxTime int64
-	// Protocol limits Encode to what programs of this protocol version can read; 0 means the newest
-	// version. Decode leaves it 0.
+	// Protocol limits Encode to methods that programs of this protocol version can read; 0 means the newest version.
+	// Decode leaves it 0.
 	Protocol uint32
 }
 

@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// accessLog returns rows as an nginx before a web shop logs them: twenty hosts, a few hundred paths
+// accessLog returns rows like the access log of an nginx in front of a web shop: twenty hosts, a few hundred paths
 // with ids, agents, skewed addresses, and a new request id in each row.
 func accessLog(rows int) *Builder {
 	r := rand.New(rand.NewPCG(7, 7))
@@ -54,8 +54,7 @@ func accessLog(rows int) *Builder {
 	return b
 }
 
-// rawSize returns the size of the rows' values without encoding: 8 bytes a number, and the bytes of
-// strings.
+// rawSize returns the size of the rows' values without encoding: 8 bytes for each number, and the bytes of strings.
 func rawSize(b *Builder) int64 {
 	n := 0
 	for _, c := range b.Cols() {

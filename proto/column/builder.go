@@ -19,7 +19,7 @@ type Builder struct {
 	rows int
 	free []*Col
 	idle []*Col // columns that OmitUnused left out
-	past int    // number of rows that Seal took
+	past int    // the number of rows that Seal removed
 }
 
 // Col is one column of a Builder. All byte strings of a column together must be below 4 GiB;
@@ -30,7 +30,7 @@ type Col struct {
 	first int // the row that added the column
 	n     int // number of rows written or filled so far
 	nulls int
-	// past is the number of rows that Seal took, and pastNulls the number of those without a value.
+	// past is the number of rows that Seal removed, and pastNulls the number of removed rows without a value.
 	past, pastNulls int
 	ints            integers
 	widening        widening
@@ -72,7 +72,7 @@ func (b *Builder) Restart() {
 	clear(b.idle)
 	b.idle, b.rows, b.past = b.idle[:0], 0, 0
 	for _, c := range b.cols {
-		if c.shed() {
+		if c.shareTexts() {
 			*c = Col{Column: c.Column}
 		}
 		*c = c.emptied()
@@ -96,7 +96,7 @@ func (b *Builder) OmitUnused() {
 
 // recycle keeps the memory of a column for Add.
 func (b *Builder) recycle(c *Col) {
-	if c.shed() || len(b.free) == maxFreeColumns {
+	if c.shareTexts() || len(b.free) == maxFreeColumns {
 		return
 	}
 	*c = c.emptied() // its name and origin may keep a request body alive
@@ -112,9 +112,9 @@ func (c *Col) emptied() Col {
 	}
 }
 
-// shed gives large memory of texts to other builders, and reports whether the column still has more
+// shareTexts makes large memory of texts available to other builders, and reports whether the column still has more
 // memory than may be kept.
-func (c *Col) shed() bool {
+func (c *Col) shareTexts() bool {
 	if n := cap(c.bytes); n > maxFreeBytes && n <= maxSharedBytes {
 		large := c.bytes[:0]
 		largeTexts.Put(&large)
@@ -175,8 +175,7 @@ func (b *Builder) DropRow() {
 	b.cols = kept
 }
 
-// Rewind removes the current row and all complete rows from the given one on, as DropRow removes
-// one row.
+// Rewind removes the current row, and all complete rows from the given one on, like DropRow.
 func (b *Builder) Rewind(rows int) {
 	b.DropRow()
 	kept := b.cols[:0]
@@ -258,7 +257,7 @@ func ones(words []uint64, n int) []uint64 {
 	return words
 }
 
-// mark makes row the column's last one and records that it has a value.
+// mark extends the column to the given row, and records that the row has a value.
 func (c *Col) mark(row int) {
 	c.n = row + 1
 	if c.nulls > 0 {
@@ -337,8 +336,7 @@ func (c *Col) Grow(n int) {
 // about the same size, but not more than may be kept.
 func withSlack(n, kept int) int { return max(n, min(n+n/8, kept)) }
 
-// SetPart does what SetBytes does for src[from:to]. Another 16 bytes of src after it must be
-// readable.
+// SetPart is like SetBytes, for src[from:to]. Another 16 bytes of src after it must be readable.
 func (c *Col) SetPart(row int, src []byte, from, to int) {
 	c.pad(row)
 	buf, n := c.bytes, to-from
@@ -359,7 +357,7 @@ func (c *Col) SetPart(row int, src []byte, from, to int) {
 	c.mark(row)
 }
 
-// SetString does what SetBytes does, for a string.
+// SetString is like SetBytes, for a string.
 func (c *Col) SetString(row int, v string) {
 	c.EndBytes(row, append(c.BeginBytes(row), v...))
 }
@@ -371,7 +369,7 @@ func (c *Col) BeginBytes(row int) []byte {
 	return c.bytes
 }
 
-// EndBytes ends what BeginBytes began. Not calling it leaves the column unchanged.
+// EndBytes completes a value that BeginBytes started. Without the call, the column stays unchanged.
 func (c *Col) EndBytes(row int, buf []byte) {
 	c.bytes = buf
 	c.ends = append(c.ends, uint32(len(buf)))

@@ -211,7 +211,7 @@ func TestLargeTextsAreShared(t *testing.T) {
 	}
 	for name, end := range map[string]func(*Builder){"reset": (*Builder).Reset, "restart": (*Builder).Restart} {
 		shared := false
-		for range 100 { // a pool may forget
+		for range 100 { // a pool may drop its content
 			var a, b Builder
 			first := text(&a)
 			first.SetString(0, "first")

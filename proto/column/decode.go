@@ -20,10 +20,10 @@ import (
 // the Go heap, and must then stay as long as the batch is used. With mem nil, Decode allocates. src
 // is not used after Decode returns.
 //
-// Decode never panics. It returns a *ErrCorrupt for bytes that no Encode wrote, and a
-// *ErrUnsupported for a newer format. When Decode returns no error, every access through the views
-// is in bounds, every number lies in the range of its column's type, booleans are 0 or 1, and
-// String and JSON values are the valid UTF-8 that Encode wrote, as far as the checksum can tell.
+// Decode never panics. It returns a *ErrCorrupt for bytes that no Encode wrote, and a *ErrUnsupported for a newer
+// format. When Decode returns no error, every access through the views is in bounds, every number lies in the range
+// of its column's type, booleans are 0 or 1, and String and JSON values are the valid UTF-8 that Encode wrote, unless
+// damage went undetected by the checksum.
 func Decode(src, mem []byte) (*Batch, error) {
 	if err := checkEnvelope(src); err != nil {
 		return nil, err
@@ -66,8 +66,7 @@ func Directory(columns int, mem []byte) []byte {
 	return mem[:columns*entrySize]
 }
 
-// openBody checks an inflated body and returns views of it. trusted means that the sections have
-// been checked before.
+// openBody checks an inflated body and returns views of it. trusted is set if the sections have been checked before.
 func openBody(h Header, columns int, body []byte, trusted bool) (*Batch, error) {
 	d := decoder{body: body, rows: h.Rows, at: columns * entrySize, trusted: trusted}
 	b := &Batch{Header: h, Mem: body, Cols: make([]View, columns)}
@@ -139,7 +138,7 @@ func inflatePacked(f frame, body []byte) error {
 type decoder struct {
 	body []byte
 	rows int
-	// trusted means that only the directory is checked.
+	// trusted is set if only the directory is checked.
 	trusted bool
 	// at is where the next section must start.
 	at int

@@ -29,15 +29,14 @@ func (b *Builder) Encode(dst []byte, h Header) []byte {
 	return b.EncodeRange(dst, h, 0, b.rows)
 }
 
-// EncodeRange does what Encode does, for the rows from ≤ i < to. After Finish, and until the next
-// change of b, ranges may be encoded concurrently.
+// EncodeRange is like Encode, for the rows from ≤ i < to. After Finish, and until the next change of b, ranges may be
+// encoded concurrently.
 func (b *Builder) EncodeRange(dst []byte, h Header, from, to int) []byte {
 	b.encodeRange(&dst, h, from, to).release()
 	return dst
 }
 
-// encodeRange does what EncodeRange does, and returns the encoder with the body. The caller must
-// release it.
+// encodeRange is like EncodeRange, and also returns the encoder with the body. The caller must release it.
 func (b *Builder) encodeRange(dst *[]byte, h Header, from, to int) *encoder {
 	if from < 0 || from > to || to > b.rows {
 		panic(fmt.Sprintf("column: encode rows %d to %d of a builder of %d rows", from, to, b.rows))
@@ -62,7 +61,7 @@ type encoder struct {
 	slots      []uint64 // hash table of the dictionary
 	words      []span   // entries of the dictionary
 	wide       []uint64 // values of the section that is being packed
-	older      bool     // do not use the methods of packing that need flagBits
+	older      bool     // whether the methods of packing that need flagBits are excluded
 	protocol   uint32   // of the header
 	// cut is the column whose section is stored as cuts of a client's text; nil: none. The offsets
 	// of its values are at cutOffsets in the body, and the text belongs after split bytes of packed.
@@ -208,8 +207,8 @@ func allNull(d *entry, nullSection int) {
 	}
 }
 
-// numbers encodes a column that is not of bytes, and returns its smallest and largest non-null
-// value. The column must have a value in the range, or no rows.
+// numbers encodes a column of numbers, and returns its smallest and largest non-null value. The column must have a
+// value in the range, or no rows.
 func (e *encoder) numbers(d *entry, c *Col, from, to int) (lo, hi int64) {
 	vals := c.fixed[from:to]
 	d.encoding = Fixed

@@ -156,7 +156,7 @@ func TestInvalidUTF8IsRepaired(t *testing.T) {
 		"€", "repeat \xff", "repeat \xff", "\ufffd",
 	}
 	for _, typ := range []schema.Type{schema.String, schema.JSON, schema.Binary} {
-		for _, times := range []int{1, 20} { // once: plain; often: with a dictionary
+		for _, times := range []int{1, 20} { // plain values, and a dictionary
 			var b Builder
 			c := b.Add(col(1, typ))
 			for row := range len(values) * times {

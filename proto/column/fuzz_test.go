@@ -43,7 +43,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		size, err := InflatedSize(src)
 		if err == nil && size > 1<<24 {
-			t.Skip("too large for a fuzzer's patience")
+			t.Skip("too large for fuzzing")
 		}
 		h, headerErr := DecodeHeader(src)
 		b, err := Decode(src, nil)

@@ -12,9 +12,8 @@ import (
 // Lent holds the uncompressed bodies of batches. The encoder of a batch lends them to a reader in
 // the same process, which copies them instead of decompressing the batch. A nil Lent is empty.
 //
-// The lender owns the memory of the bodies. They may be read only until the call to which they are
-// lent returns; then the lender releases them. A Lent contains no data from outside the process, so
-// it is trusted.
+// The lender owns the memory of the bodies. They may be read only until the call to which they are lent returns; then
+// the lender releases them. All data of a Lent comes from this process, so it is trusted.
 type Lent struct {
 	bodies []lentBody
 	bytes  int64

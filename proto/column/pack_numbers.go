@@ -63,7 +63,7 @@ func (u *unpacker) takeBits(src []byte, n int) ([]uint64, bool) {
 	return *u.numbers, true
 }
 
-// measure returns the largest number, and how many numbers differ from the previous one.
+// measure returns the largest number, and the number of values that differ from the previous one.
 func measure(values []uint64) (most uint64, changes int) {
 	if len(values) == 0 {
 		return 0, 0
@@ -175,8 +175,7 @@ func (e *encoder) packNumbers(out, section []byte, c candidate, validity []byte)
 		return out, line, false
 	}
 	if b == 8*width {
-		// This is the estimated size after compression. Rows without a value between others cost
-		// two or three bytes each time.
+		// The estimated sizes after compression. Each group of rows without a value costs two or three bytes.
 		left, packed := min(changes*(width+2), len(section)), changes*width
 		if validity == nil || left < packed+lineCost {
 			return out, line, false

@@ -22,9 +22,8 @@ type Values interface {
 // primary key are in one partition. Stored tables depend on the rule: readers and writers must
 // agree on it, and it cannot change.
 //
-// It uses the non-null tags in the order of their column ids, so a tag that is added later changes
-// nothing for rows without a value in it. For a row without tags it uses the time index. It may not
-// be used concurrently.
+// It uses the non-null tags in the order of their column ids, so adding a tag does not change the partition of rows
+// without a value in it. For a row without tags it uses the time index. It may not be used concurrently.
 type Partitioner struct {
 	n    int
 	tags []keyColumn

@@ -25,7 +25,7 @@ type Sealed struct {
 	types []schema.Type
 }
 
-// firstPlace is the id in Sealed.batch of the first column without an id.
+// firstPlace is the id that Sealed.batch uses for the first column without an id.
 const firstPlace = 1 << 31
 
 // Seal removes the complete rows from b and returns them encoded. The columns stay, pinned, for
@@ -115,7 +115,7 @@ func restamp(batch []byte, h Header) {
 	le.PutUint32(batch[offCRC:], checksum(batch))
 }
 
-// Builder returns the rows in a separate builder, with the present ids of the columns.
+// Builder returns the rows in a separate builder, with the current ids of the columns.
 func (s *Sealed) Builder() (*Builder, error) {
 	batch, err := Decode(s.batch, nil)
 	if err != nil {
@@ -140,10 +140,10 @@ func (s *Sealed) Builder() (*Builder, error) {
 // PastRows returns the number of rows that Seal has removed from the builder.
 func (b *Builder) PastRows() int { return b.past }
 
-// PastNulls returns how many of the rows that Seal removed have no value in the column.
+// PastNulls returns the number of rows without a value in the column that Seal has removed.
 func (c *Col) PastNulls() int { return c.pastNulls }
 
-// Below returns how many of the rows that Seal did not remove have an integer below limit.
+// Below returns the number of rows in the builder with an integer below limit.
 func (c *Col) Below(limit int64) (n int) {
 	for row, v := range c.fixed[:c.n] {
 		if int64(v) < limit && !c.IsNull(row) {

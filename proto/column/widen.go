@@ -33,12 +33,12 @@ func (i *integers) forget(row int) {
 
 // sealed returns the record after Seal has removed all rows of the column.
 func (i *integers) sealed(c *Col) integers {
-	c.look()
+	c.examine()
 	return integers{pastNegative: i.pastNegative || i.negative > 0, pastWide: i.pastWide || i.wide > 0}
 }
 
-// look examines new rows. Nulls are 0.
-func (c *Col) look() {
+// examine examines new rows. Nulls are 0.
+func (c *Col) examine() {
 	i := &c.ints
 	if c.Type != schema.Int64 && c.Type != schema.Uint64 || i.seen >= c.n {
 		return
@@ -68,14 +68,14 @@ func (c *Col) look() {
 // Negative reports whether an integer of an Int64 column is below 0, including rows that Seal
 // removed.
 func (c *Col) Negative() bool {
-	c.look()
+	c.examine()
 	return c.ints.pastNegative || c.ints.negative > 0
 }
 
 // Wide reports whether an integer of the column is beyond schema.MaxExact, so that a Float64 would
 // round it, including rows that Seal removed. Columns with types below 64 bits are never wide.
 func (c *Col) Wide() bool {
-	c.look()
+	c.examine()
 	return c.ints.pastWide || c.ints.wide > 0
 }
 
@@ -97,8 +97,7 @@ func (c *Col) Widen() {
 	c.Type = schema.Float64
 }
 
-// ToFloat does what Widen does, for a column without an unfinished row: all of its rows become
-// floats at once.
+// ToFloat is like Widen, for a column without an unfinished row: all of its rows become floats at once.
 func (c *Col) ToFloat() {
 	c.Widen()
 	c.settle()
@@ -107,7 +106,7 @@ func (c *Col) ToFloat() {
 // Narrow reverts Widen. The caller must then remove all rows that were written since Widen.
 func (c *Col) Narrow() {
 	w := c.widening
-	if w.pending == 0 { // the integers have become floats already
+	if w.pending == 0 { // the integers have already become floats
 		for row, v := range c.fixed {
 			c.fixed[row] = uint64(int64(math.Float64frombits(v)))
 		}

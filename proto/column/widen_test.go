@@ -71,7 +71,7 @@ func TestWiden(t *testing.T) {
 	end() // null
 	c.SetInt(2, -1<<53)
 	end()
-	for _, finish := range []bool{false, true} { // as for a record that becomes too large
+	for _, finish := range []bool{false, true} { // as after a record that is too large
 		c.Widen()
 		c.SetFloat(3, 0.5)
 		end()

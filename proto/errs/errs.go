@@ -1,6 +1,6 @@
-// Package errs defines the error kinds of the project: clients see a numeric code and an HTTP
-// status, and between roles errors are sent as a gRPC status. An error of this package may cross
-// any number of processes and arrives unchanged.
+// Package errs defines the error kinds of the project: Clients receive a numeric code and an HTTP status. Between
+// roles, errors are sent as a gRPC status. An error of this package may cross any number of processes and arrives
+// unchanged.
 package errs
 
 import (
@@ -15,7 +15,7 @@ import (
 // Code is the numeric code that clients see. The numbers are part of the API.
 type Code uint32
 
-// The codes, with the HTTP status that each one is answered with in codeTable.
+// The codes. codeTable has the HTTP status of each.
 const (
 	Success                   Code = 0
 	Unknown                   Code = 1000
@@ -63,21 +63,21 @@ const (
 type Reason string
 
 const (
-	// NotLeader means: nothing was appended; another replica leads.
+	// NotLeader means that nothing was appended, because another replica leads.
 	NotLeader Reason = "NOT_LEADER"
-	// Busy means: nothing was appended; try again after Error.RetryAfter.
+	// Busy means that nothing was appended. Try again after Error.RetryAfter.
 	Busy Reason = "BUSY"
-	// WrongEpoch means: nothing was appended; the table's writes belong elsewhere.
+	// WrongEpoch means that nothing was appended, because other shards accept the writes of the table.
 	WrongEpoch Reason = "WRONG_EPOCH"
-	// SchemaStale means: nothing was appended; the batch is older than the shard accepts.
+	// SchemaStale means that nothing was appended, because the schema of the batch is older than the shard accepts.
 	SchemaStale Reason = "SCHEMA_STALE"
-	// OutcomeUnknown means: try again only with the same batch ids.
+	// OutcomeUnknown means that rows may have been appended. Try again only with the same batch ids.
 	OutcomeUnknown Reason = "OUTCOME_UNKNOWN"
-	// BadBatch means: nothing was appended and a retry cannot help.
+	// BadBatch means that nothing was appended, and that a retry fails too.
 	BadBatch Reason = "BAD_BATCH"
-	// TableGone means: the table was dropped.
+	// TableGone means that the table was dropped.
 	TableGone Reason = "TABLE_GONE"
-	// ShardAway means: the read needs a shard that could not be reached. It fails on every node.
+	// ShardAway means that a read needs a shard that could not be reached. The read fails on every node.
 	ShardAway Reason = "SHARD_AWAY"
 )
 
@@ -117,7 +117,7 @@ func Wrap(code Code, err error, format string, args ...any) *Error {
 	return w
 }
 
-// WithStatus returns a copy of e that is answered with the given HTTP status.
+// WithStatus returns a copy of e with the given HTTP status.
 func (e *Error) WithStatus(status int) *Error {
 	c := *e
 	c.HTTPStatus = status
@@ -194,7 +194,7 @@ func (e *Error) ClientMessage() string {
 	return e.Msg
 }
 
-// Status returns the HTTP status that e is answered with.
+// Status returns the HTTP status of answers with e.
 func (e *Error) Status() int {
 	if e.HTTPStatus != 0 {
 		return e.HTTPStatus
@@ -202,7 +202,7 @@ func (e *Error) Status() int {
 	return e.Code.Status()
 }
 
-// Status returns the HTTP status that the code is answered with.
+// Status returns the HTTP status of answers with the code.
 func (c Code) Status() int {
 	switch c {
 	case Success:

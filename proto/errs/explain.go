@@ -16,12 +16,12 @@ type Explanation struct {
 type Retry string
 
 const (
-	// RetryNever means: the same request fails again.
+	// RetryNever means that the same request fails again.
 	RetryNever Retry = "no"
 	// RetryLater means that the cause is temporary. Retry-After is when to try again.
 	RetryLater Retry = "yes"
-	// RetryKeyed means: part of the request may have been carried out, so a write needs the
-	// same Idempotency-Key.
+	// RetryKeyed means that part of the request may have been carried out, so a repeated write needs the same
+	// Idempotency-Key.
 	RetryKeyed Retry = "yes, writes with the same `Idempotency-Key`"
 )
 

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// domain marks our ErrorInfo details.
+// domain is the domain of cordwood's ErrorInfo details.
 const domain = "cordwood"
 
 // ToGRPC turns err into an error that gRPC carries, with code, reason, HTTP status

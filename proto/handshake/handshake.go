@@ -1,7 +1,6 @@
-// Package handshake implements the common part of the first exchange on connections between nodes,
-// whatever the connection is for: names of up to 255 bytes, and an answer that chooses a protocol
-// version or refuses with a reason. The FORMAT.md pages of the packages that use it describe the
-// bytes.
+// Package handshake implements the common part of the first exchange on all connections between nodes: names of up to
+// 255 bytes, and an answer that chooses a protocol version or refuses with a reason. The FORMAT.md pages of the
+// packages that use it describe the bytes.
 package handshake
 
 import (
@@ -22,9 +21,8 @@ const (
 	MagicBytes = 4
 )
 
-// ErrRefused is the error for a connection that the other node refuses: it belongs to another
-// cluster, is another node than intended, or supports other versions. Trying again without a change
-// does not help.
+// ErrRefused is the error for a connection that the other node refuses: it belongs to another cluster, is not the
+// intended node, or supports other versions. Trying again without a change does not help.
 var ErrRefused = errors.New("the other node refused the connection")
 
 // AppendNames appends names, each after its length. They must not be longer than MaxName.

@@ -11,14 +11,14 @@ import (
 type Group struct {
 	nodes *Nodes
 
-	mu     sync.Mutex // guards the rest; not held across a call
+	mu     sync.Mutex // guards the fields below; not held during a call
 	leader string     // the node that last answered as leader, or was reported as leader; "" if not known
 	// lost is the time since which no node has answered as leader; zero if the last call found one.
 	lost time.Time
 	// found is closed when a node answers as leader again.
 	found chan struct{}
-	// scouted means that one of the waiting searches will look for the leader soon, so that the
-	// others need not.
+	// scouted is set if one of the waiting searches will look for the leader soon, so that the others can wait
+	// longer.
 	scouted bool
 }
 
@@ -101,8 +101,7 @@ func (g *Group) Leaderless() time.Duration {
 	return time.Since(g.lost)
 }
 
-// A group counts as ailing once it has had no leader for ailingAfter. After each ailingFor, one
-// caller is sent to test it.
+// A group counts as ailing after it has had no leader for ailingAfter. After each ailingFor, one caller tests it.
 const (
 	ailingAfter = time.Second
 	ailingFor   = 5 * time.Second
@@ -124,7 +123,7 @@ func (g *Group) Ailing() bool {
 	return since > ailingAfter
 }
 
-// scoutEvery is the maximum time between two attempts to find a leader for which searches wait.
+// scoutEvery is the maximum time between two attempts to find a leader while searches wait for it.
 const scoutEvery = 200 * time.Millisecond
 
 // await waits for about pause, or until another search has found the leader. One of the waiting

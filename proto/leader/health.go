@@ -79,7 +79,7 @@ type Health struct {
 	mu       sync.Mutex    // guards the rest
 	usual    time.Duration // a moving average of successful calls
 	failures int           // consecutive failures
-	until    time.Time     // until then it is called last
+	until    time.Time     // the time until which it is called last
 }
 
 // answered records a successful call and its duration.
@@ -108,8 +108,8 @@ func (h *Health) Silent() {
 	h.failures++
 }
 
-// avoided reports whether the node should be called after all others. When the time is over, one
-// caller tests the node; for others it is avoided a little longer.
+// avoided reports whether the node should be called after all others. When the time is over, one caller tests the
+// node; other callers avoid it a little longer.
 func (h *Health) avoided(now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -130,7 +130,7 @@ func (h *Health) Down(now time.Time) bool {
 	return h.failures > 0 && now.Before(h.until)
 }
 
-// TryTimeout returns the time limit of one call to the node, at most most.
+// TryTimeout returns the time limit of one call to the node. It is not above most.
 func (h *Health) TryTimeout(most time.Duration) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()

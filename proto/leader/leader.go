@@ -83,7 +83,7 @@ type Search struct {
 	Call func(ctx context.Context, node string, try Try) error
 	// Judge decides what to do after an error of Call. The default value is the function Judge.
 	Judge func(error) Verdict
-	// Repeat means that Call may be repeated although an earlier call may have had its effect.
+	// Repeat is set if Call may be repeated although an earlier call may have had its effect.
 	Repeat bool
 
 	// MinPause and MaxPause are the minimum and maximum pause between two rounds.
@@ -92,8 +92,8 @@ type Search struct {
 	MaxTries int
 	// BusyFor is how long a busy leader is called again; 0 means no limit.
 	BusyFor time.Duration
-	// GoOn reports, after a round in which no node led, whether another one should follow. The
-	// default value always returns true.
+	// GoOn reports, after a round in which no node led, whether another round should follow. The default value always
+	// returns true.
 	GoOn func(round int, so *Failure) bool
 	// Retrying is called after a failed call that will be repeated.
 	Retrying func(node string, so *Failure)
@@ -110,13 +110,13 @@ type Failure struct {
 	// Err is the error of the last call, and Verdict its meaning.
 	Err     error
 	Verdict Verdict
-	// Unknown means that a call may have had its effect.
+	// Unknown is set if a call may have had its effect.
 	Unknown bool
 	// Tries counts the calls, and rounds without a node to call.
 	Tries int
 	// Known is the number of nodes that Order last returned.
 	Known int
-	// OutOfTime means that the context ended, or would have ended in the next pause.
+	// OutOfTime is set if the context ended, or would have ended in the next pause.
 	OutOfTime bool
 }
 
@@ -210,7 +210,7 @@ func (r *run) note(err error) {
 	r.Err, r.Verdict = err, v
 }
 
-// spent reports whether all tries have been made.
+// spent reports whether the maximum number of tries is reached.
 func (r *run) spent() bool { return r.MaxTries > 0 && r.Tries >= r.MaxTries }
 
 // mayWait reports whether a busy leader is called again.

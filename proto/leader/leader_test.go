@@ -116,8 +116,8 @@ func TestHintsThatGoRoundEnd(t *testing.T) {
 	})
 }
 
-// TestStoppedLeader checks that a suspended leader costs the first search one timed-out call at the
-// end of each round, and later searches nothing, although followers still report it.
+// TestStoppedLeader checks that a suspended leader costs the first search one timed-out call at the end of each
+// round, but later searches no time, although followers still report it.
 func TestStoppedLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld("n1", "n2", "n3")
@@ -322,14 +322,13 @@ func TestPauses(t *testing.T) {
 	})
 }
 
-// TestAiling checks that a group without a leader is avoided, and that one caller tests it now and
-// then.
+// TestAiling checks that a group without a leader is avoided, and that one caller tests it after each ailingFor.
 func TestAiling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGroup(new(Nodes))
 		g.leaderless()
 		if g.Ailing() {
-			t.Error("ailing at once: an election takes as long")
+			t.Error("ailing at once, although an election takes as long")
 		}
 		time.Sleep(ailingAfter + time.Millisecond)
 		if !g.Ailing() || g.Leaderless() != ailingAfter+time.Millisecond {

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// pulseAfter is how long a stream waits for the next message before its node is asked whether
-	// it is alive. pulseWait is how long the node may take to answer.
+	// pulseAfter is the time that a stream waits for the next message before its node is asked whether it is alive.
+	// pulseWait is the time that the node has to answer.
 	pulseAfter = time.Second
 	pulseWait  = 2 * time.Second
 )
@@ -23,11 +23,10 @@ const (
 // errSilent is the error with which Watch ends a call.
 var errSilent = errs.New(errs.ShardUnreachable, "the node did not answer in time")
 
-// Watch makes a call to a node that may take as long as it needs while the node is alive, and
-// records in the node's health whether it answered. The node must send a first message within
-// patience; 0 means that there is no other node to call, so nothing is watched. The call reports
-// the first message with Pulse.Alive, and waits for messages with Pulse.Receive. The context of a
-// successful call lives until cancel.
+// Watch makes a call to a node that may take as long as it needs while the node is alive, and records in the node's
+// health whether it answered. The node must send a first message within the time patience; 0 means that there is no
+// other node to call, so the call is not watched. The call reports the first message with Pulse.Alive, and waits for
+// messages with Pulse.Receive. The context of a successful call lives until cancel.
 func (n *Nodes) Watch(
 	ctx context.Context, node string, conn grpc.ClientConnInterface, patience time.Duration,
 	call func(context.Context, *Pulse) error,
@@ -67,7 +66,7 @@ type Pulse struct {
 	cancel context.CancelCauseFunc // of the call
 	cause  func() error            // why the call was cancelled
 	first  *time.Timer             // ends the call if there is no first message; nil without a limit
-	// watched means that there is another node to call.
+	// watched is set if there is another node to call.
 	watched bool
 	// misses is the number of consecutive failures to answer that end the call: one while another
 	// node can be asked for all rows, and two after some rows have arrived.

@@ -4,13 +4,13 @@ import "cordwood/proto/errs"
 
 // Verdict is what to do after an error of a call.
 type Verdict struct {
-	// Retry means: call another node, or the same node after a pause.
+	// Retry is set if another node, or the same node after a pause, should be called.
 	Retry bool
-	// Same means that the node leads and needs time.
+	// Same is set if the node leads and needs time.
 	Same bool
-	// Unknown means that the call may have had its effect.
+	// Unknown is set if the call may have had its effect.
 	Unknown bool
-	// Settled means that no earlier call with an unknown outcome has had its effect or ever will.
+	// Settled is set if certainly no earlier call with an unknown outcome has had its effect or ever will.
 	Settled bool
 }
 

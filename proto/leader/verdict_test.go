@@ -7,8 +7,8 @@ import (
 	"cordwood/proto/errs"
 )
 
-// TestJudgeReasons checks for each reason how a router continues when a call to a shard fails with
-// it. A new reason must be added here and in Judge.
+// TestJudgeReasons checks for each reason how a router continues when a call to a shard fails with it. A new reason
+// must be added both here and in Judge.
 func TestJudgeReasons(t *testing.T) {
 	want := map[errs.Reason]Verdict{
 		errs.NotLeader:      {Retry: true},
@@ -18,7 +18,7 @@ func TestJudgeReasons(t *testing.T) {
 		errs.SchemaStale:    {},
 		errs.BadBatch:       {},
 		errs.TableGone:      {},
-		// Only for reads: a write judges it by its code.
+		// The reason is only for reads. A write judges the error by its code.
 		errs.ShardAway: {Retry: true, Unknown: true},
 	}
 	for _, reason := range errs.Reasons() {

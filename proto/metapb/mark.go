@@ -25,16 +25,16 @@ func (known *FolderMark) Refuses(mark *FolderMark, earlier []*FolderMark) bool {
 
 // RefusedFolder returns the text for a node's data folder that is refused, with what to do.
 func RefusedFolder(node string, first, known *FolderMark) string {
-	what := fmt.Sprintf("the data folder of node %s is older than the cluster knows it: it has mark %d, and the "+
-		"cluster mark %d", node, first.GetNumber(), known.GetNumber())
+	what := fmt.Sprintf("the data folder of node %s is older than its last state in the cluster: it has mark %d, and "+
+		"the cluster mark %d", node, first.GetNumber(), known.GetNumber())
 	if first.GetNumber() == known.GetNumber() {
 		what = fmt.Sprintf("there are two copies of the data folder of node %s, which differ since mark %d, and the "+
 			"other one was used last", node, known.GetNumber())
 	}
-	return what + ": a machine was set back to a snapshot, or the folder was restored or copied. Its replicas may " +
+	return what + ": a machine was reset to a snapshot, or the folder was restored or copied. Its replicas may " +
 		"lack rows and votes that they have given, and do not take part. " +
 		"Nothing was deleted. Start the newest copy of the folder if there is one. Else move the folder away, start " +
 		"the node with an empty one, and run 'cordwood node decommission " + node +
-		"': its replicas are made anew from the others. " +
+		"': its replicas are created again from the others. " +
 		"If the folder has the only replica of a shard, see 'cordwood recover --group node'"
 }

@@ -10,8 +10,7 @@ const (
 	// maxName is the maximum length of names that are compared, in bytes. Known names are not much
 	// longer.
 	maxName = 100
-	// maxKnown is the maximum number of names that are compared, so that an error costs no more
-	// than a query.
+	// maxKnown is the maximum number of names that are compared, so that an error takes no longer than a query.
 	maxKnown = 10_000
 	// minPrefix is the minimum length, in bytes, at which the beginning of a name counts as similar
 	// to it.
@@ -23,10 +22,10 @@ const (
 // Name returns the name among known that is most similar to text, or "" if none is similar. It
 // ignores case. Of names that are equally similar, the first is returned.
 //
-// The measure is the number of bytes that are inserted, deleted, replaced, or swapped with their
-// neighbour: one is allowed for two to four bytes of the longer name, two for five to seven, and so
-// on. Words with which both names begin or end do not count, so http-addr is not similar to
-// node-addr. The beginning of a name counts as one edit away from it, however much is missing.
+// The measure is the number of bytes that are inserted, deleted, replaced, or swapped with their neighbour: one is
+// allowed for two to four bytes of the longer name, two for five to seven, and so on. Words with which both names
+// begin or end do not count, so http-addr is not similar to node-addr. The beginning of a name counts as one edit
+// away from it, even if much is missing.
 func Name(text string, known []string) string {
 	if text == "" || len(text) > maxName {
 		return ""
@@ -37,7 +36,7 @@ func Name(text string, known []string) string {
 		if i == maxKnown {
 			break
 		}
-		if d, alike := away(text, strings.ToLower(name), limit); alike {
+		if d, alike := edits(text, strings.ToLower(name), limit); alike {
 			best, limit = name, d
 		}
 	}
@@ -57,7 +56,7 @@ func Names(text string, known []string, most int) []string {
 	var list []found
 	text = strings.ToLower(text)
 	for _, name := range known[:min(len(known), maxKnown)] {
-		if d, alike := away(text, strings.ToLower(name), maxName); alike {
+		if d, alike := edits(text, strings.ToLower(name), maxName); alike {
 			list = append(list, found{name, d})
 		}
 	}
@@ -71,9 +70,9 @@ func Names(text string, known []string, most int) []string {
 	return names
 }
 
-// away returns the number of edits between two names, and whether it is below limit and small
-// enough for similar names.
-func away(a, b string, limit int) (int, bool) {
+// edits returns the number of edits between two names, and whether it is below limit and small enough for similar
+// names.
+func edits(a, b string, limit int) (int, bool) {
 	whole, least := len(a), minPrefix
 	a, b = unlike(a, b)
 	if len(a) < whole {

@@ -137,7 +137,7 @@ func TestSetBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := n.TryStart(cluster.Generous(time.Minute)); err != nil {
-			if !strings.Contains(n.Log(), "is older than the cluster knows it") {
+			if !strings.Contains(n.Log(), "is older than its last state in the cluster") {
 				t.Fatal(err)
 			}
 			t.Logf("%s is refused, and starts with an empty folder", n.Name)

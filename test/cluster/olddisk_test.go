@@ -74,10 +74,10 @@ func TestFolderOfBefore(t *testing.T) {
 	last.Stop()
 	newest := putBack(t, last, old)
 	for range 3 {
-		refused(t, last, "is older than the cluster knows it", "Nothing was deleted", "start the node with an empty one")
+		refused(t, last, "is older than its last state in the cluster", "Nothing was deleted", "start the node with an empty one")
 	}
 	b.Start()
-	refused(t, last, "is older than the cluster knows it")
+	refused(t, last, "is older than its last state in the cluster")
 	if status, err := command(t, "cluster", "status", "--server", a.HTTP); err != nil ||
 		!strings.Contains(status, "was refused when it started: the data folder") {
 		t.Errorf("the status does not report that the node was refused: %v\n%s", err, status)
@@ -95,7 +95,7 @@ func TestFolderOfBefore(t *testing.T) {
 	// With an empty folder the node is a new one, and replaces the former one.
 	last.Stop()
 	putBack(t, last, old)
-	refused(t, last, "is older than the cluster knows it")
+	refused(t, last, "is older than its last state in the cluster")
 	if err := os.RemoveAll(last.Dir); err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestClonedFolder(t *testing.T) {
 	// The node is suspended, like a paused machine. An earlier copy must still be refused, and a current copy must
 	// replace the node.
 	last.Pause()
-	refused(t, clone, "is older than the cluster knows it")
+	refused(t, clone, "is older than its last state in the cluster")
 	clone.Keep(copyFolder(t, last))
 	clone.Start()
 	last.Continue()
@@ -148,7 +148,7 @@ func TestClonedFolder(t *testing.T) {
 		!strings.Contains(last.Log(), "another copy of this data folder is in use") {
 		t.Fatalf("the node that was cloned ended with %d:\n%s", code, last.Log())
 	}
-	refused(t, last, "is older than the cluster knows it")
+	refused(t, last, "is older than its last state in the cluster")
 	for i := range 5 {
 		if err := ingestKeyed(a, "t", i); err != nil {
 			t.Fatal(err)
@@ -180,7 +180,7 @@ func TestOldFolderLetIn(t *testing.T) {
 		last.Start()
 		last.Stop()
 		putBack(t, last, old)
-		refused(t, last, "is older than the cluster knows it", "cordwood recover --group node")
+		refused(t, last, "is older than its last state in the cluster", "cordwood recover --group node")
 		args := []string{"recover", "--group", "node", "--data-dir", last.Dir}
 		if _, err := command(t, args...); err == nil || !strings.Contains(err.Error(), "--accept-data-loss") {
 			t.Errorf("the folder was readmitted without --accept-data-loss: %v", err)

@@ -376,7 +376,8 @@ func mendBackup(repository string, findings []backup.Finding) string {
 		steps = append(steps, fmt.Sprintf("remove %s (%s)", which, remove))
 	}
 	steps = append(steps,
-		fmt.Sprintf("make a backup, which sends the missing data that the cluster still has ('cordwood backup %s')", repository))
+		fmt.Sprintf("make a backup, which sends the missing data that the cluster still has ('cordwood backup %s')",
+			repository))
 	advice := strings.Join(steps, ", then ")
 	if lost := incomplete(findings, manifests); len(lost) > 0 {
 		advice += fmt.Sprintf("; data that is still missing after that is lost: other tables of these backups can be "+

@@ -99,7 +99,8 @@ func tolerance(s *clusterapi.Status) string {
 	case s.Health == "unknown" && s.FailureTolerance > 0:
 		return fmt.Sprintf("any %s may fail, according to the known nodes; %s", some, describeSilent(s))
 	case s.Health == "unknown":
-		return fmt.Sprintf("no node may fail, according to the known nodes: %s would stop; %s", s.LimitedBy, describeSilent(s))
+		return fmt.Sprintf("no node may fail, according to the known nodes: %s would stop; %s", s.LimitedBy,
+			describeSilent(s))
 	case s.FailureTolerance == 0:
 		return fmt.Sprintf("no node may fail: %s would stop", s.LimitedBy)
 	case s.Health == "broken":

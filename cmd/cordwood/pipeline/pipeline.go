@@ -105,7 +105,9 @@ func (a *api) requestOne(ctx context.Context, r client.Request) (storedVersion, 
 }
 
 func (a *api) get(ctx context.Context, name, version string) (storedVersion, error) {
-	p, _, err := a.requestOne(ctx, client.Request{Method: http.MethodGet, Path: pathOf(name), Query: versionQuery(version)})
+	p, _, err := a.requestOne(ctx, client.Request{
+		Method: http.MethodGet, Path: pathOf(name), Query: versionQuery(version),
+	})
 	return p, err
 }
 

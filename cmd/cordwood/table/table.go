@@ -245,7 +245,8 @@ func newRenameCommand(db *string) *cobra.Command {
 				return err
 			}
 			if other != database {
-				return cli.WrongUsage(fmt.Errorf("a renamed table stays in its database %s: %s is in another one", database, args[1]))
+				return cli.WrongUsage(fmt.Errorf("a renamed table stays in its database %s: %s is in another one", database,
+					args[1]))
 			}
 			return changeTable(cmd, *db, args[0], "ALTER TABLE", "RENAME TO "+cli.Quoted(name), "renamed")
 		},

@@ -81,8 +81,8 @@ func readProgram(cmd *cobra.Command, name string) (string, error) {
 	}
 	b, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(name, " =(!") {
-		return "", cli.WrongUsage(fmt.Errorf("there is no file %q: if that is the program itself, 'cordwood vrl run' accepts "+
-			"it by --program, and other commands read it from standard input for -", name))
+		return "", cli.WrongUsage(fmt.Errorf("there is no file %q: if that is the program itself, 'cordwood vrl run' "+
+			"accepts it by --program, and other commands read it from standard input for -", name))
 	}
 	return string(b), err
 }
