@@ -89,7 +89,8 @@ func TestRefusedNodeIsTold(t *testing.T) {
 		}
 		return s.Nodes[1].Refused
 	}
-	if got := refused(); !strings.Contains(got, "older than its last state in the cluster: it has mark 4, and the cluster mark 5") {
+	if got := refused(); !strings.Contains(got,
+		"older than its last state in the cluster: it has mark 4, and the cluster mark 5") {
 		t.Errorf("the status says %q", got)
 	}
 	propose(t, m, "node n2 marks=5a,6a")

@@ -74,7 +74,8 @@ func TestFolderOfBefore(t *testing.T) {
 	last.Stop()
 	newest := putBack(t, last, old)
 	for range 3 {
-		refused(t, last, "is older than its last state in the cluster", "Nothing was deleted", "start the node with an empty one")
+		refused(t, last, "is older than its last state in the cluster", "Nothing was deleted",
+			"start the node with an empty one")
 	}
 	b.Start()
 	refused(t, last, "is older than its last state in the cluster")
