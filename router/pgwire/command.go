@@ -44,7 +44,7 @@ func init() { // not in the declaration: some handlers refer to handlers
 		"SET": runSet, "RESET": runReset, "SHOW": runShow, "DISCARD": runDiscard,
 		"BEGIN": runBegin, "START": runStart, "COMMIT": runCommit, "END": runCommit, "ROLLBACK": runRollback,
 		"ABORT": runRollback, "SAVEPOINT": runSavepoint, "RELEASE": runRelease,
-		"LISTEN": taken("LISTEN"), "UNLISTEN": taken("UNLISTEN"), "NOTIFY": taken("NOTIFY"), "USE": runUse,
+		"LISTEN": accepted("LISTEN"), "UNLISTEN": accepted("UNLISTEN"), "NOTIFY": accepted("NOTIFY"), "USE": runUse,
 		"DEALLOCATE": runDeallocate, "PREPARE": runPrepare, "EXECUTE": runExecute,
 		"DECLARE": runDeclare, "FETCH": runFetch, "MOVE": runMove, "CLOSE": runClose, "COPY": runCopy,
 		"CREATE": nil, "DROP": nil,
@@ -61,8 +61,8 @@ func init() { // not in the declaration: some handlers refer to handlers
 	}
 }
 
-// ours are the SHOW statements that package query runs.
-var ours = map[string]bool{
+// queryShows are the SHOW statements that package query runs.
+var queryShows = map[string]bool{
 	"DATABASES": true, "SCHEMAS": true, "TABLES": true, "CREATE": true, "COLUMNS": true, "FIELDS": true, "FULL": true,
 }
 
@@ -81,7 +81,7 @@ func newCommand(text string) *command {
 	s.at = 1
 	switch cmd.verb {
 	case "SHOW":
-		if !s.end() && ours[strings.ToUpper(s.toks[1].Value)] {
+		if !s.end() && queryShows[strings.ToUpper(s.toks[1].Value)] {
 			return cmd
 		}
 	case "CREATE", "DROP":
@@ -140,8 +140,8 @@ func refused(verb, why string) func(*conn, *scanner) (*outcome, error) {
 	}
 }
 
-// taken returns a handler that accepts a statement and does nothing.
-func taken(tag string) func(*conn, *scanner) (*outcome, error) {
+// accepted returns a handler that accepts a statement and does nothing.
+func accepted(tag string) func(*conn, *scanner) (*outcome, error) {
 	return func(*conn, *scanner) (*outcome, error) { return done(tag), nil }
 }
 

@@ -110,15 +110,15 @@ func textCursor(names []string, rows [][]any) *cursor {
 type oneBatch struct {
 	schema *arrow.Schema
 	rec    arrow.RecordBatch
-	taken  bool
+	read   bool
 }
 
 func (b *oneBatch) Schema() *arrow.Schema          { return b.schema }
 func (b *oneBatch) RecordBatch() arrow.RecordBatch { return b.rec }
 func (b *oneBatch) Err() error                     { return nil }
 func (b *oneBatch) Next() bool {
-	first := !b.taken
-	b.taken = true
+	first := !b.read
+	b.read = true
 	return first
 }
 

@@ -31,13 +31,13 @@ type session struct {
 	stored     bool // a statement of the transaction stored something
 	reading    bool // the transaction is READ ONLY
 	savepoints []string
-	told       map[string]bool // notices that were sent: each is sent once
+	noticed    map[string]bool // notices that were sent: each is sent once
 }
 
 func newSession(srv *Server, user string, readOnly bool) *session {
 	return &session{
 		srv: srv, user: user, readOnly: readOnly, values: map[string]string{}, local: map[string]string{},
-		start: map[string]string{}, reported: map[string]string{}, state: outside, told: map[string]bool{},
+		start: map[string]string{}, reported: map[string]string{}, state: outside, noticed: map[string]bool{},
 	}
 }
 
@@ -109,7 +109,7 @@ func (s *session) timeout() time.Duration {
 func (s *session) changed() (out [][2]string) {
 	for _, name := range reportedNames {
 		v := s.get(name)
-		if old, told := s.reported[name]; !told || old != v {
+		if old, known := s.reported[name]; !known || old != v {
 			s.reported[name] = v
 			out = append(out, [2]string{settings[name].name, v})
 		}

@@ -61,8 +61,8 @@ func (c *conn) set(s *scanner, name string, local, bare bool) (*outcome, error) 
 	if err != nil {
 		return nil, err
 	}
-	if canonical == "timezone" && !strings.EqualFold(val, "UTC") && !c.session.told["zone"] {
-		c.session.told["zone"] = true
+	if canonical == "timezone" && !strings.EqualFold(val, "UTC") && !c.session.noticed["zone"] {
+		c.session.noticed["zone"] = true
 		n := warning("01000", "times are in UTC, whatever the time zone of the session")
 		n.Severity = "NOTICE"
 		c.notice(n)

@@ -12,8 +12,8 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// made is the kind of the tokens that rules write.
-const made = statement.TokenKind(100)
+// written is the kind of tokens that rules write.
+const written = statement.TokenKind(100)
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
@@ -149,7 +149,7 @@ func (t castType) isReg() bool {
 
 // endsOperand reports whether an operand can end here.
 func (t tok) endsOperand() bool {
-	return t.closes() || t.isName() || t.kind == statement.TokenNumber || t.kind == statement.TokenText || t.kind == made
+	return t.closes() || t.isName() || t.kind == statement.TokenNumber || t.kind == statement.TokenText || t.kind == written
 }
 
 // castCall rewrites CAST(x AS type).
@@ -178,8 +178,8 @@ func (r *rewriter) castCall() bool {
 		inner[0].pre = ""
 		operand := inner
 		if len(inner) > 1 {
-			operand = append(append([]tok{{kind: made, text: "(", val: "(", at: first.at}}, inner...),
-				tok{kind: made, text: ")", val: ")", at: first.at})
+			operand = append(append([]tok{{kind: written, text: "(", val: "(", at: first.at}}, inner...),
+				tok{kind: written, text: ")", val: ")", at: first.at})
 		}
 		operand[0].pre = first.pre
 		r.write(operand, t, tok{at: first.at})
@@ -241,7 +241,7 @@ func (r *rewriter) write(operand []tok, t castType, at tok) {
 
 func (r *rewriter) pushCast(t castType, at int) {
 	r.push(tok{kind: statement.TokenSymbol, text: "::", val: "::", at: at})
-	r.push(tok{kind: made, text: t.text, val: t.text, at: at})
+	r.push(tok{kind: written, text: t.text, val: t.text, at: at})
 }
 
 // isMarker reports whether a text replaces the value of a parameter.
@@ -265,7 +265,7 @@ func (r *rewriter) operand() []tok {
 	i := len(r.out)
 	for i > 0 {
 		switch t := r.out[i-1]; {
-		case t.kind == made && i > 1 && r.out[i-2].sym("::"):
+		case t.kind == written && i > 1 && r.out[i-2].sym("::"):
 			i -= 2
 			continue
 		case t.closes():
@@ -278,7 +278,7 @@ func (r *rewriter) operand() []tok {
 				continue
 			}
 			return r.out[i:]
-		case t.isName() || t.kind == statement.TokenNumber || t.kind == statement.TokenText || t.kind == made:
+		case t.isName() || t.kind == statement.TokenNumber || t.kind == statement.TokenText || t.kind == written:
 			i--
 			for i > 1 && r.out[i-1].sym(".") && r.out[i-2].isName() {
 				i -= 2

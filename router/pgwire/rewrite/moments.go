@@ -40,7 +40,7 @@ func (r *rewriter) moment(first tok, literal string) {
 
 // isMoment reports whether a token was written by moment with a type.
 func isMoment(t tok) bool {
-	return t.kind == made && (strings.HasPrefix(t.text, "TIMESTAMP_NS '") || strings.HasPrefix(t.text, "TIMESTAMP '"))
+	return t.kind == written && (strings.HasPrefix(t.text, "TIMESTAMP_NS '") || strings.HasPrefix(t.text, "TIMESTAMP '"))
 }
 
 // compared reports whether an operand between the end of the output and the next token is an operand of a comparison.
@@ -97,5 +97,5 @@ func (r *rewriter) inList() bool {
 }
 
 func isLiteral(t tok) bool {
-	return slices.Contains([]statement.TokenKind{statement.TokenText, statement.TokenNumber, made}, t.kind)
+	return slices.Contains([]statement.TokenKind{statement.TokenText, statement.TokenNumber, written}, t.kind)
 }

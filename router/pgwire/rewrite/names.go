@@ -23,8 +23,8 @@ type Item struct {
 // Items returns the select list of a statement, or nil if it cannot be determined.
 func Items(text string) []Item { return itemsOf(tokens(text), 0) }
 
-// maxFigured is the maximum nesting depth to which the name of a column is searched.
-const maxFigured = 32
+// maxNameDepth is the maximum nesting depth to which the name of a column is searched.
+const maxNameDepth = 32
 
 func itemsOf(toks []tok, deep int) []Item {
 	begin := selectAt(toks)
@@ -114,7 +114,7 @@ func itemOf(toks []tok, deep int) Item {
 					toks = toks[:len(toks)-1]
 				}
 				item.Local, item.Null = isLocal(toks), isNull(toks)
-				_, item.Column, _ = figure(toks, deep)
+				_, item.Column, _ = nameOf(toks, deep)
 				return item
 			}
 		}
@@ -125,7 +125,7 @@ func itemOf(toks []tok, deep int) Item {
 		item.Star = true
 		return item
 	}
-	item.Name, item.Column, _ = figure(toks, deep)
+	item.Name, item.Column, _ = nameOf(toks, deep)
 	return item
 }
 
@@ -177,21 +177,21 @@ func isLocal(toks []tok) bool {
 // unknown is PostgreSQL's name for columns that have no other.
 const unknown = "?column?"
 
-// figure returns the name of an expression without an alias, its column if it is just one, and the strength of the
+// nameOf returns the name of an expression without an alias, its column if it is just one, and the strength of the
 // name.
-func figure(toks []tok, deep int) (name, column string, strength int) {
+func nameOf(toks []tok, deep int) (name, column string, strength int) {
 	n := len(toks)
-	if deep++; deep > maxFigured || n == 0 {
+	if deep++; deep > maxNameDepth || n == 0 {
 		return unknown, "", unnamed
 	}
 	if castAt := lastCast(toks); castAt >= 0 {
-		if inner, _, s := figure(toks[:castAt], deep); s == strong {
+		if inner, _, s := nameOf(toks[:castAt], deep); s == strong {
 			return inner, "", strong
 		}
 		return castName(toks[castAt+1:]), "", weak
 	}
 	if toks[0].isName() {
-		if name, column, strength := figureWord(toks, deep); strength != unnamed {
+		if name, column, strength := nameOfWord(toks, deep); strength != unnamed {
 			return name, column, strength
 		}
 	}
@@ -202,13 +202,13 @@ func figure(toks []tok, deep int) (name, column string, strength int) {
 			}
 			return unknown, "", unnamed
 		}
-		return figure(toks[1:n-1], deep)
+		return nameOf(toks[1:n-1], deep)
 	}
 	return unknown, "", unnamed
 }
 
-// figureWord does the same as figure for an expression that starts with a word.
-func figureWord(toks []tok, deep int) (name, column string, strength int) {
+// nameOfWord does the same as nameOf for an expression that starts with a word.
+func nameOfWord(toks []tok, deep int) (name, column string, strength int) {
 	n, k := len(toks), 1
 	for k+1 < n && toks[k].sym(".") && toks[k+1].isName() {
 		k += 2
@@ -220,12 +220,12 @@ func figureWord(toks []tok, deep int) (name, column string, strength int) {
 		if name := callName(toks[k-1]); name != "" {
 			return name, "", strong
 		}
-		return figureCast(toks[k+1:n-1], deep)
+		return nameOfCast(toks[k+1:n-1], deep)
 	case toks[k].sym("[") && toks[0].word("ARRAY"):
 		return "array", "", strong
 	case toks[0].word("CASE") && toks[n-1].word("END"):
 		if at := elseAt(toks); at > 0 {
-			if inner, _, s := figure(toks[at+1:n-1], deep); s == strong {
+			if inner, _, s := nameOf(toks[at+1:n-1], deep); s == strong {
 				return inner, "", strong
 			}
 		}
@@ -234,14 +234,14 @@ func figureWord(toks []tok, deep int) (name, column string, strength int) {
 	return unknown, "", unnamed
 }
 
-// figureCast returns the name of the expression in the brackets of CAST.
-func figureCast(toks []tok, deep int) (name, column string, strength int) {
+// nameOfCast returns the name of the expression in the brackets of CAST.
+func nameOfCast(toks []tok, deep int) (name, column string, strength int) {
 	for i := len(toks) - 1; i > 0; i-- {
 		switch t := toks[i]; {
 		case t.match < 0:
 			i += t.match
 		case t.word("AS"):
-			if inner, _, s := figure(toks[:i], deep); s == strong {
+			if inner, _, s := nameOf(toks[:i], deep); s == strong {
 				return inner, "", strong
 			}
 			return castName(toks[i+1:]), "", weak

@@ -85,8 +85,8 @@ type rewriter struct {
 	err  error
 	// tableoid is true if the statement contains the name tableoid.
 	tableoid bool
-	// depth is the nesting depth of rules, and made the number of bytes that rules have written.
-	depth, made int
+	// depth is the nesting depth of rules, and bytes the number of bytes that rules have written.
+	depth, bytes int
 	// steps counts the tokens that were read to find restrictions.
 	steps int
 	out   []tok
@@ -97,9 +97,9 @@ type rewriter struct {
 // The limits of rewriting: the nesting depth of rules, the bytes that rules write, and the length of the result. A rule
 // may write its operand more than once, so nested calls would grow exponentially.
 const (
-	maxDepth  = 200
-	maxMade   = 4 << 20
-	maxResult = 1 << 20
+	maxDepth   = 200
+	maxWritten = 4 << 20
+	maxResult  = 1 << 20
 )
 
 // tooComplex returns the error for a statement beyond these limits.
@@ -227,10 +227,10 @@ func (r *rewriter) raw(t tok, text string) {
 	if r.err != nil {
 		return
 	}
-	if r.made += len(text); r.made > maxMade {
+	if r.bytes += len(text); r.bytes > maxWritten {
 		r.err = tooComplex()
 	}
-	r.push(tok{kind: made, pre: t.pre, text: text, val: text, at: t.at})
+	r.push(tok{kind: written, pre: t.pre, text: text, val: text, at: t.at})
 }
 
 // rule applies the first rule that matches the next tokens.

@@ -15,8 +15,8 @@ type where struct {
 	outer *where
 }
 
-func (t tok) opens() bool  { return t.sym("(") || t.sym("[") || t.kind == made && t.text == "(" }
-func (t tok) closes() bool { return t.sym(")") || t.sym("]") || t.kind == made && t.text == ")" }
+func (t tok) opens() bool  { return t.sym("(") || t.sym("[") || t.kind == written && t.text == "(" }
+func (t tok) closes() bool { return t.sym(")") || t.sym("]") || t.kind == written && t.text == ")" }
 
 // here returns the position of the next token.
 func (r *rewriter) here() where {
