@@ -149,7 +149,8 @@ func (t castType) isReg() bool {
 
 // endsOperand reports whether an operand can end here.
 func (t tok) endsOperand() bool {
-	return t.closes() || t.isName() || t.kind == statement.TokenNumber || t.kind == statement.TokenText || t.kind == written
+	return t.closes() || t.isName() || t.kind == statement.TokenNumber || t.kind == statement.TokenText ||
+		t.kind == written
 }
 
 // castCall rewrites CAST(x AS type).
