@@ -104,7 +104,7 @@ func TestOperators(t *testing.T) {
 		"B or A": "[app:api] 0:30; [app:api env:prod] 0:3 1:4; [app:web] 0:10 1:20; [app:web env:dev] 0:5 1:6; " +
 			"[app:web env:prod] 0:1 1:2",
 		`label_replace(B, "x", "$1!", "app", "(.).*")`: "[app:api x:a!] 0:30; [app:web x:w!] 0:10 1:20",
-		`label_replace(B, "app", "", "app", ".*")`:     "error: duplicates",
+		`label_replace(B, "app", "", "app", ".*")`:     "error: two series with the same labels",
 	} {
 		text := strings.NewReplacer("A", `rate({s="a"}[1m])`, "B", `rate({s="b"}[1m])`).Replace(query)
 		e, err := logql.Parse(text)
