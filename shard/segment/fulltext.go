@@ -88,13 +88,10 @@ const maxTokenBuffer = 64 << 10
 // token adds a token. Tokens are collected so that their number determines the size of the filter.
 // If there are too many, they go into a filter of the maximum size at once.
 func (t *fulltext) token(token []byte) {
-	if h := tokenHash.Sum64(token); !t.tokens.met(h) {
-		t.put(h)
+	h := tokenHash.Sum64(token)
+	if t.tokens.met(h) {
+		return
 	}
-}
-
-// put adds the hash of a token.
-func (t *fulltext) put(h uint64) {
 	if t.filter != nil {
 		t.filter.Insert(h)
 		return

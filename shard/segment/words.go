@@ -33,15 +33,6 @@ func wordMask(x uint64) uint64 {
 // ASCII.
 func wordMask64(text []byte) (mask uint64, other bool) {
 	at, beyond := 0, uint64(0)
-	if len(text) >= 64 {
-		b := (*[64]byte)(text)
-		for ; at < 64; at += 16 { // two words at a time keep more units of the processor busy
-			x, y := binary.LittleEndian.Uint64(b[at:]), binary.LittleEndian.Uint64(b[at+8:])
-			mask |= (wordMask(x) | wordMask(y)<<8) << at
-			beyond |= x | y
-		}
-		return mask, beyond&highBits != 0
-	}
 	for ; at+8 <= len(text) && at < 64; at += 8 {
 		x := binary.LittleEndian.Uint64(text[at:])
 		mask |= wordMask(x) << (at & 63)
@@ -98,22 +89,17 @@ func (t *fulltext) word(data []byte, from, to int) {
 	if n := to - from; n <= 16 && from+16 <= len(data) {
 		b, m := (*[16]byte)(data[from:from+16]), &shortMasks[n]
 		w := shortWord{binary.LittleEndian.Uint64(b[:8]) & m[0], binary.LittleEndian.Uint64(b[8:]) & m[1]}
-		at := &t.known[(w[0]*0x9e3779b97f4a7c15^w[1]*0xc2b2ae3d27d4eb4f)>>(64-knownBits)]
+		at := &t.known[(w[0]*0x9e3779b97f4a7c15^w[1]*0xc2b2ae3d27d4eb4f)>>(64-recentBits)]
 		if at[0] == w[0] && at[1] == w[1] {
 			return
 		}
 		*at = w
-		run := data[from:to]
-		if upper := w.upper(); upper != (shortWord{}) && !t.analyzer.caseSensitive {
-			t.buf = append(t.buf[:0], make([]byte, 16)...)
-			binary.LittleEndian.PutUint64(t.buf, w[0]|upper[0]>>1)
-			binary.LittleEndian.PutUint64(t.buf[8:], w[1]|upper[1]>>1)
-			run = t.buf[:n]
-		}
-		t.put(tokenHash.Sum64(run))
-		return
 	}
-	run := data[from:to]
+	t.newWord(data[from:to])
+}
+
+// newWord adds a token that did not occur recently.
+func (t *fulltext) newWord(run []byte) {
 	if !t.analyzer.caseSensitive {
 		t.buf = appendLower(t.buf[:0], run)
 		run = t.buf
@@ -121,22 +107,11 @@ func (t *fulltext) word(data []byte, from, to int) {
 	t.token(run)
 }
 
-// upper returns bit 0x40 of each upper-case letter of a word. The codes of lower-case letters have
-// bit 0x20 too, and those of digits lack bit 0x40.
-func (w shortWord) upper() shortWord {
-	const letter = 0x40 * everyByte
-	return shortWord{w[0] & letter &^ (w[0] << 1), w[1] & letter &^ (w[1] << 1)}
-}
-
 // shortWord is a token of at most 16 bytes, padded with zeros.
 type shortWord [2]uint64
 
 // knownWords holds short tokens that were added recently, as they are in the text.
-type knownWords [1 << knownBits]shortWord
-
-// knownBits makes the table take 64 KiB. With fewer words, ids replace many words that occur again,
-// and hashing a word again costs more than a slower cache.
-const knownBits = 12
+type knownWords [1 << recentBits]shortWord
 
 // shortMasks holds, by n, a mask for the first n of sixteen bytes.
 var shortMasks = func() (masks [17][2]uint64) {
