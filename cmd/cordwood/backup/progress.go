@@ -18,7 +18,7 @@ import (
 const statusEvery = 30 * time.Second
 
 // showProgress shows the progress of a command that takes longer than a moment, until stop is called: on a terminal
-// in place, elsewhere by a line every statusEvery.
+// in one line that is overwritten, elsewhere in a new line every statusEvery.
 func showProgress(out io.Writer, text func() string) (stop func()) {
 	f, isFile := out.(*os.File)
 	terminal := isFile && term.IsTerminal(int(f.Fd()))

@@ -26,7 +26,7 @@ var otherFlags = map[string]string{
 // outputs are flags of other programs that correspond to values of --output.
 var outputs = map[string]bool{"json": true, "yaml": true, "csv": true, "ndjson": true, "table": true}
 
-// statements are flags of other programs whose values are arguments of 'cordwood sql'.
+// statements are flags of other programs with a statement as the value, which is the argument of 'cordwood sql'.
 var statements = map[string]bool{
 	"execute": true, "command": true, "query": true, "sql": true, "e": true, "c": true, "q": true,
 }

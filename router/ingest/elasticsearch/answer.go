@@ -268,7 +268,7 @@ const (
 const idLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 func newMadeIDs() *madeIDs {
-	m := &madeIDs{number: rand.Uint64()} //nolint:gosec // it is no secret
+	m := &madeIDs{number: rand.Uint64()} //nolint:gosec // it is not a secret
 	for i := range m.shared {
 		m.shared[i] = idLetters[rand.IntN(len(idLetters))] //nolint:gosec // as above
 	}

@@ -323,7 +323,8 @@ func timeout(text string) (time.Duration, error) {
 // replicas what was acknowledged.
 const defaultStaleness, minStaleness, maxStaleness = 10 * time.Second, 2 * time.Second, 24 * time.Hour
 
-// staleness parses how old rows may be; 0 means that everything that was acknowledged is shown.
+// staleness parses the maximum age of the state that is shown; 0 means that everything that was acknowledged is
+// shown.
 func staleness(consistency, most string) (time.Duration, error) {
 	switch consistency {
 	case "", "linear":
