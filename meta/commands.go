@@ -231,6 +231,13 @@ var commandRules = map[string]commandRule{
 			return applyTouchSaved(a.tx, a.cmd.GetTouchSaved(), a.now())
 		},
 	},
+	"change_access": {
+		needs:   always(metapb.ProtocolAccess),
+		prepare: func(c *metapb.Command) error { return prepareChangeAccess(c.GetChangeAccess()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyChangeAccess(a.tx, a.cmd.GetChangeAccess(), a.now(), a.c)
+		},
+	},
 	"restore_saved": {
 		needs:   always(metapb.ProtocolSaved),
 		prepare: func(c *metapb.Command) error { return prepareRestoreSaved(c.GetRestoreSaved()) },

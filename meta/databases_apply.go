@@ -94,6 +94,9 @@ func applyDropDatabase(tx *catalog.Tx, cmd *metapb.DropDatabase, now int64, c *c
 	if err := tx.Databases.Drop(cmd.Name); err != nil {
 		return nil, err
 	}
+	if err := dropGrantsIn(tx, cmd.Name, c); err != nil {
+		return nil, err
+	}
 	c.DroppedDatabases = []string{cmd.Name}
 	return &metapb.Result{DroppedTables: c.DroppedTables}, nil
 }

@@ -87,6 +87,7 @@ var gated = []struct {
 	{10, &metapb.Command{Op: &metapb.Command_DropSaved{DropSaved: &metapb.DropSaved{}}}},
 	{10, &metapb.Command{Op: &metapb.Command_TouchSaved{TouchSaved: &metapb.TouchSaved{}}}},
 	{10, &metapb.Command{Op: &metapb.Command_RestoreSaved{RestoreSaved: &metapb.RestoreSaved{}}}},
+	{13, &metapb.Command{Op: &metapb.Command_ChangeAccess{ChangeAccess: &metapb.ChangeAccess{}}}},
 	{2, &metapb.Command{Op: &metapb.Command_DropOperations{DropOperations: &metapb.DropOperations{}}}},
 }
 

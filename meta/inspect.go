@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
 
 	"cordwood/meta/catalog"
+	"cordwood/proto/metapb"
 )
 
 // Inspect prints the state in a file as text. The file must not be open in
@@ -32,7 +34,21 @@ func InspectCommand(w io.Writer, data []byte) {
 		_, _ = fmt.Fprintf(w, "  %v\n", err)
 		return
 	}
+	hideVerifiers(cmd)
 	_, _ = fmt.Fprintf(w, "  %s %s\n", stamp(cmd.TimeUnixNano), prototext.MarshalOptions{}.Format(cmd))
+}
+
+// hideVerifiers removes the verifiers of passwords from a command.
+func hideVerifiers(cmd *metapb.Command) {
+	const hidden = "…"
+	for _, c := range cmd.GetChangeAccess().GetChanges() {
+		if p := c.GetCreate().GetPrincipal(); p.GetVerifier() != "" {
+			p.Verifier = hidden
+		}
+		if a := c.GetAlter(); a.GetVerifier() != "" {
+			a.Verifier = proto.String(hidden)
+		}
+	}
 }
 
 // Check reads a state's file completely and compares it with its digest. It returns the index of

@@ -9,6 +9,7 @@ import (
 
 	"cordwood/meta/catalog"
 	"cordwood/proto/metapb"
+	"cordwood/proto/rights"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 )
@@ -20,7 +21,7 @@ func printState(w io.Writer, tx *catalog.Tx) error {
 	p.line("cluster %s of version %d, applied index %d of term %d, %d databases, %d tables", tx.ClusterID(),
 		tx.ClusterVersion(), index, term, tx.Databases.Count(), tx.Tables.Count())
 	for _, print := range []func(*printer, *catalog.Tx) error{
-		printSettings, printNodes, printShards, printRetired, printOperations, printPipelines, printSaved,
+		printSettings, printNodes, printShards, printRetired, printOperations, printPipelines, printSaved, printPrincipals,
 		printDatabases, printTables, printDropped,
 	} {
 		if err := print(p, tx); err != nil {
@@ -102,6 +103,23 @@ func printPipelines(p *printer, tx *catalog.Tx) error {
 		}
 	}
 	return nil
+}
+
+// printPrincipals omits the verifiers of passwords.
+func printPrincipals(p *printer, tx *catalog.Tx) error {
+	all, err := tx.Principals.All()
+	for _, one := range all {
+		state := ""
+		if one.Disabled {
+			state = ", disabled"
+		}
+		p.line("%s %s%s: roles %v", kindOfPrincipal(one.Role), one.Name, state, one.Roles)
+		for _, g := range one.Grants {
+			grant := rights.FromProto(g)
+			p.line("  %s on %s, granted by %s", grant.Privileges, grant.Target, g.GrantedBy)
+		}
+	}
+	return err
 }
 
 // printSaved omits the values, since they are private searches of users.

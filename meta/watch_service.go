@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"cordwood/meta/catalog"
 	"cordwood/proto/errs"
@@ -20,10 +21,24 @@ const (
 
 // Watch sends the whole state, in pieces, and then every change in log order. If a watch cannot
 // keep up, it is ended with an error and should be restarted.
-func (m *Meta) Watch(_ *metapb.WatchRequest, stream grpc.ServerStreamingServer[metapb.WatchResponse]) error {
+func (m *Meta) Watch(req *metapb.WatchRequest, stream grpc.ServerStreamingServer[metapb.WatchResponse]) error {
 	m.metrics.watches.Inc()
 	defer m.metrics.watches.Dec()
-	return errs.ToGRPC(m.machine.watch(stream.Context(), stream.Send))
+	send := stream.Send
+	if !req.GetAccess() {
+		send = func(r *metapb.WatchResponse) error { return stream.Send(withoutAccess(r)) }
+	}
+	return errs.ToGRPC(m.machine.watch(stream.Context(), send))
+}
+
+// withoutAccess returns r without users and roles, which have the verifiers of passwords.
+func withoutAccess(r *metapb.WatchResponse) *metapb.WatchResponse {
+	if len(r.Principals) == 0 && len(r.DroppedPrincipals) == 0 {
+		return r
+	}
+	r = proto.CloneOf(r)
+	r.Principals, r.DroppedPrincipals = nil, nil
+	return r
 }
 
 func (s *machine) watch(ctx context.Context, send func(*metapb.WatchResponse) error) error {
@@ -73,6 +88,9 @@ func (s *machine) sendState(ctx context.Context, send func(*metapb.WatchResponse
 		return 0, err
 	}
 	if err := s.sendPipelines(first.Index, send); err != nil {
+		return 0, err
+	}
+	if err := s.sendPrincipals(first.Index, send); err != nil {
 		return 0, err
 	}
 	return first.Index, s.sendTables(ctx, first.Index, send)
@@ -153,6 +171,34 @@ func (s *machine) sendTables(ctx context.Context, index uint64, send func(*metap
 		}
 	}
 	return nil
+}
+
+// sendPrincipals sends the users and roles in pieces.
+func (s *machine) sendPrincipals(index uint64, send func(*metapb.WatchResponse) error) error {
+	var all []*metapb.AccessPrincipal
+	err := s.catalog.View(func(tx *catalog.Tx) (err error) {
+		all, err = tx.Principals.All()
+		return err
+	})
+	if err != nil {
+		return errs.Wrap(errs.Internal, err, "watch the metadata")
+	}
+	piece := &metapb.WatchResponse{Index: index, Reset_: true, Partial: true}
+	size := 0
+	for _, p := range all {
+		piece.Principals = append(piece.Principals, p)
+		if size += proto.Size(p); size < pieceBytes {
+			continue
+		}
+		if err := send(piece); err != nil {
+			return err
+		}
+		piece, size = &metapb.WatchResponse{Index: index, Reset_: true, Partial: true}, 0
+	}
+	if len(piece.Principals) == 0 {
+		return nil
+	}
+	return send(piece)
 }
 
 // sendPipelines sends the list of versions of pipelines, without their texts.

@@ -65,7 +65,7 @@ func (n *membership) reportRefusal(ctx context.Context, reason error) error {
 	if old := (errOldFolder{}); !errors.As(reason, &old) {
 		return reason
 	}
-	n.openMetaClient()
+	n.openMetaClient(nil)
 	n.run("following the metadata", n.meta.Run)
 	ctx, cancel := context.WithTimeout(ctx, refusalPatience)
 	defer cancel()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 
+	"cordwood/router/access"
 	"cordwood/router/body"
 	"cordwood/router/pgwire"
 	"cordwood/router/query"
@@ -50,9 +51,9 @@ func (n *node) servePostgres(service *query.Service, bodies *body.Reader) error 
 		Node: n.data.nodeID, MaxConnections: n.cfg.PG.MaxConnections, MaxCursors: max(1, n.cfg.Query.MaxConcurrent/2),
 		Timeout: n.cfg.Query.Timeout, MaxTimeout: n.cfg.Query.MaxTimeout, Logger: n.log, Registerer: n.registry,
 		CancelElsewhere: n.sessions.cancelElsewhere,
-		HasDatabase: func(name string) bool {
+		HasDatabase: func(s access.Sender, name string) bool {
 			_, ok := n.meta.Database(name)
-			return ok
+			return ok && s.SeesDatabase(name)
 		},
 	}
 	if n.userList != nil { // a nil *Provider in the interface would not be nil

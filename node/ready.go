@@ -32,6 +32,8 @@ type readiness struct {
 	}
 	// alone means that this node is only a router, and no other node answers it.
 	alone atomic.Bool
+	// bootstrapping means that the first administrator is not created yet.
+	bootstrapping atomic.Bool
 }
 
 // wait records what the node waits for. An empty text means that the node serves.
@@ -71,6 +73,9 @@ func (n *readiness) unready() []string {
 	}
 	if n.alone.Load() {
 		out = append(out, "no other node answers this one, which has no rows itself")
+	}
+	if n.bootstrapping.Load() {
+		out = append(out, "the first administrator is not created yet (--bootstrap-admin)")
 	}
 	return out
 }

@@ -54,13 +54,18 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 	if err != nil {
 		return err
 	}
-	service, err := query.New(query.Config{
+	queries := query.Config{
 		Meta: client, Shards: shards, Writer: writer, Timeout: n.cfg.Query.Timeout, MaxTimeout: n.cfg.Query.MaxTimeout,
 		Running: n.cfg.Query.MaxConcurrent, RunningPerUser: n.cfg.Query.MaxConcurrentPerUser,
 		Waiting: n.cfg.Query.MaxWaiting, WaitingPerUser: n.cfg.Query.MaxWaitingPerUser, MaxWait: n.cfg.Query.MaxWait,
 		MaxColumns: n.cfg.Limits.MaxColumns, Writable: n.disk.writable, Logger: n.log, Registerer: n.registry,
 		Users: users.Names, Sessions: n.sessions.list,
-	})
+	}
+	if users != nil { // a nil provider in the interface would not be nil
+		queries.Accounts = users
+		n.keepUsers(users)
+	}
+	service, err := query.New(queries)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
+	"cordwood/router/httpapi/auth"
 	"cordwood/shard"
 	"cordwood/shard/compaction"
 	"cordwood/shard/install"
@@ -60,9 +61,14 @@ func (n *node) openMeta() error {
 	return nil
 }
 
-// openMetaClient opens the client of the metadata group. This node may be a member itself.
-func (n *membership) openMetaClient() {
-	n.meta = metaclient.New(metaclient.Config{Members: n.metaMembers, Dial: n.nodes.Dial, Logger: n.log})
+// openMetaClient opens the client of the metadata group. This node may be a member itself. If users is not nil, it gets
+// the users and roles of the metadata.
+func (n *membership) openMetaClient(users *auth.Provider) {
+	cfg := metaclient.Config{Members: n.metaMembers, Dial: n.nodes.Dial, Logger: n.log}
+	if users != nil {
+		cfg.OnAccess = users.Apply
+	}
+	n.meta = metaclient.New(cfg)
 }
 
 // metaMembers lists the nodes that may be members of the metadata group, this node first.

@@ -121,7 +121,7 @@ func (n *node) openRoles(ctx context.Context, users *auth.Provider, shares confi
 			return err
 		}
 	}
-	n.openMetaClient()
+	n.openMetaClient(n.userList)
 	n.shards = n.newShardClient()
 	n.openReach()
 	if n.cfg.Has(config.RoleShard) {
@@ -217,7 +217,7 @@ func (n *front) authenticator() (*auth.Provider, error) {
 	}
 	p, err := auth.Open(auth.Config{
 		Option: n.cfg.Users.Provider, UserFile: n.cfg.Users.File, Scram: n.cfg.PG.Addr != "",
-		Iterations: n.cfg.PG.ScramIterations, Logger: n.log,
+		Iterations: n.cfg.PG.ScramIterations, Logger: n.log, Stored: true,
 	})
 	if err != nil {
 		return nil, err

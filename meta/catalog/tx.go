@@ -21,6 +21,7 @@ type Tx struct {
 	Operations Operations
 	Proposals  Proposals
 	Saved      Saved
+	Principals Principals
 }
 
 func newTx(tx *bbolt.Tx) *Tx {
@@ -28,6 +29,7 @@ func newTx(tx *bbolt.Tx) *Tx {
 	return &Tx{
 		store: s, Databases: Databases{s}, Tables: Tables{s}, Pipelines: Pipelines{s}, Nodes: Nodes{s}, Shards: Shards{s},
 		Operations: Operations{s}, Proposals: Proposals{s}, Saved: Saved{s},
+		Principals: Principals{s},
 	}
 }
 

@@ -49,6 +49,10 @@ type Config struct {
 	// TryTimeout is the time limit of a call to one of several members. After it the next member is
 	// asked, with twice the time. The default value is 2 s.
 	TryTimeout time.Duration
+	// OnAccess, if not nil, is called with the users and roles that have changed, before the view shows the index of
+	// the change, and in the order of the log. whole says that they are all users and roles. It must not call the
+	// client.
+	OnAccess func(whole bool, principals []*metapb.AccessPrincipal, dropped []string)
 	// LostAfter is the time without an answer from a leader after which calls ask every member only
 	// once, and then fail. The default value is 5 s; tests on busy machines use more.
 	LostAfter time.Duration
@@ -73,7 +77,7 @@ func New(cfg Config) *Client {
 	if cfg.TryTimeout == 0 {
 		cfg.TryTimeout = 2 * time.Second
 	}
-	return &Client{cfg: cfg, members: newMembers(cfg), view: newView(), lease: newLease()}
+	return &Client{cfg: cfg, members: newMembers(cfg), view: newView(cfg.OnAccess), lease: newLease()}
 }
 
 // WaitReady waits until the view has been complete once.

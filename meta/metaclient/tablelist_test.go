@@ -16,7 +16,7 @@ import (
 // of a state that sorts, and earlier lists must stay unchanged.
 func TestTableLists(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	v := newView()
+	v := newView(nil)
 	index, nextID := uint64(0), uint64(0)
 	versions := map[uint64]uint32{}
 	live := map[uint64]*schemapb.Table{}

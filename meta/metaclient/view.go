@@ -38,6 +38,8 @@ type state struct {
 	operations map[uint64]*metapb.Operation
 	settings   *metapb.Settings
 	version    uint32
+
+	principals map[string]*metapb.AccessPrincipal // users and roles, until the state is shown
 }
 
 func newState() *state {
@@ -47,6 +49,7 @@ func newState() *state {
 		nodes: map[string]*metapb.Node{}, dropped: map[uint64]struct{}{},
 		pipelines:  map[string][]*metapb.PipelineVersion{},
 		operations: map[uint64]*metapb.Operation{}, settings: &metapb.Settings{},
+		principals: map[string]*metapb.AccessPrincipal{},
 	}
 }
 
@@ -74,6 +77,15 @@ func (s *state) add(r *metapb.WatchResponse) {
 	}
 	for _, p := range r.DroppedPipelines {
 		s.dropPipeline(p)
+	}
+	if s.principals == nil {
+		return
+	}
+	for _, p := range r.Principals {
+		s.principals[p.Name] = p
+	}
+	for _, name := range r.DroppedPrincipals {
+		delete(s.principals, name)
 	}
 }
 
@@ -138,6 +150,9 @@ type view struct {
 
 	filled   chan struct{} // closed when the state was complete once
 	fillOnce sync.Once
+
+	// onAccess is Config.OnAccess.
+	onAccess func(whole bool, principals []*metapb.AccessPrincipal, dropped []string)
 }
 
 // maxOwn is the maximum number of own results that are kept while the watch is broken. An earlier
@@ -150,14 +165,17 @@ type ownResult struct {
 	dropped []uint64
 }
 
-func newView() *view {
-	return &view{state: newState(), changed: make(chan struct{}), filled: make(chan struct{})}
+func newView(onAccess func(bool, []*metapb.AccessPrincipal, []string)) *view {
+	return &view{onAccess: onAccess, state: newState(), changed: make(chan struct{}), filled: make(chan struct{})}
 }
 
 // change applies a change of the watch.
 func (v *view) change(r *metapb.WatchResponse) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.onAccess != nil && len(r.Principals)+len(r.DroppedPrincipals) > 0 {
+		v.onAccess(false, r.Principals, r.DroppedPrincipals)
+	}
 	v.state.add(r)
 	v.forget()
 	v.wake()
@@ -182,6 +200,10 @@ func (v *view) replace(s *state) bool {
 			o.into(s)
 		}
 	}
+	if v.onAccess != nil {
+		v.onAccess(true, slices.Collect(maps.Values(s.principals)), nil)
+	}
+	s.principals = nil // the receiver has them
 	v.state = s
 	v.forget()
 	v.wake()

@@ -90,7 +90,7 @@ func TestViewMergesTwoSides(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			v := newView()
+			v := newView(nil)
 			for _, step := range test.steps {
 				step(v)
 			}
@@ -112,7 +112,7 @@ func TestViewMergesTwoSides(t *testing.T) {
 }
 
 func TestOwnResultsAreBounded(t *testing.T) {
-	v := newView()
+	v := newView(nil)
 	for i := range uint64(maxOwn + 10) {
 		v.merge(i+1, &metapb.Result{Tables: []*schemapb.Table{{Id: i + 1, Database: "d", Name: fmt.Sprint(i), Version: 1}}})
 	}
@@ -122,7 +122,7 @@ func TestOwnResultsAreBounded(t *testing.T) {
 }
 
 func TestDroppedIDsAreSorted(t *testing.T) {
-	v := newView()
+	v := newView(nil)
 	for _, ids := range [][]uint64{{5, 3}, {9}, {1}} {
 		v.change(&metapb.WatchResponse{Index: 1, DroppedTables: ids})
 		if got := v.droppedIDs(); !slices.IsSorted(got) {
@@ -135,7 +135,7 @@ func TestDroppedIDsAreSorted(t *testing.T) {
 }
 
 func BenchmarkTable(b *testing.B) {
-	v := newView()
+	v := newView(nil)
 	for i := range uint64(20_000) {
 		v.change(&metapb.WatchResponse{
 			Index: i, Tables: []*schemapb.Table{{Id: i + 1, Database: "d", Name: fmt.Sprint(i), Version: 1}},
@@ -154,7 +154,7 @@ func BenchmarkTable(b *testing.B) {
 // TestViewRetiredShards checks that a retired shard stays retired, even if an older message about
 // it comes late.
 func TestViewRetiredShards(t *testing.T) {
-	v := newView()
+	v := newView(nil)
 	state := newState()
 	state.add(&metapb.WatchResponse{
 		Index: 5, Shards: []*metapb.Shard{{Id: 1}, {Id: 2, Retiring: true}}, RetiredShards: []*metapb.Shard{{Id: 3}},

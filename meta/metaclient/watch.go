@@ -126,7 +126,7 @@ func (c *Client) follow(ctx context.Context, id string) (complete bool, err erro
 	}
 	slow := time.AfterFunc(pieceLimit, cancel)
 	defer slow.Stop()
-	stream, err := m.Watch(ctx, &metapb.WatchRequest{}, grpc.MaxCallRecvMsgSize(maxMessage))
+	stream, err := m.Watch(ctx, &metapb.WatchRequest{Access: c.cfg.OnAccess != nil}, grpc.MaxCallRecvMsgSize(maxMessage))
 	if err != nil {
 		c.members.redial(id)
 		return false, errs.FromGRPC(err)

@@ -70,8 +70,14 @@ type Cluster struct {
 
 // Users are the users of the ports for users.
 type Users struct {
-	// File is a file with lines user[:mode]=password. If it is empty, users need not authenticate.
+	// File has lines user[:mode]=password.
 	File string
+	// Auth is on or off. Empty means on if there is a source of users.
+	Auth string
+	// BootstrapAdmin is the name of the first administrator of the cluster, and BootstrapAdminPasswordFile a
+	// file with the password.
+	BootstrapAdmin             string
+	BootstrapAdminPasswordFile string
 	// Provider is another source of users, such as static_user_provider:file:PATH.
 	Provider string
 	// MetricsOpen serves /metrics on the ports for users without authentication. If users must authenticate, the
@@ -81,7 +87,15 @@ type Users struct {
 }
 
 // Known reports whether requests must authenticate.
-func (u *Users) Known() bool { return u.File != "" || u.Provider != "" }
+func (u *Users) Known() bool {
+	return u.Auth == AuthOn || u.Auth == "" && (u.File != "" || u.Provider != "" || u.BootstrapAdmin != "")
+}
+
+// The values of Users.Auth.
+const (
+	AuthOn  = "on"
+	AuthOff = "off"
+)
 
 // Ingest has the settings of ingestion.
 type Ingest struct {

@@ -43,8 +43,14 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.DurationVar(&c.Cluster.PartitionHotAfter, "partition-hot-after", 5*time.Minute,
 		"how long a table must receive more than --partition-hot-bytes before it gets another partition")
 	fs.StringVar(&c.Users.File, "user-file", "",
-		"`FILE` with users, in lines user[:rw|ro|wo]=password, read again on SIGHUP; without it, there is no "+
-			"authentication")
+		"`FILE` with users, in lines user[:rw|ro|wo]=password, read again on SIGHUP; "+
+			"they are known on this node only")
+	fs.StringVar(&c.Users.Auth, "auth", "", "whether users authenticate: on or off; by default they do if "+
+		"--user-file, --user-provider or --bootstrap-admin is set")
+	fs.StringVar(&c.Users.BootstrapAdmin, "bootstrap-admin", "", "`NAME` of a user to create with the role admin, "+
+		"unless the cluster has an administrator")
+	fs.StringVar(&c.Users.BootstrapAdminPasswordFile, "bootstrap-admin-password-file", "",
+		"`FILE` with the password of --bootstrap-admin, of at least 12 bytes")
 	fs.StringVar(&c.Users.Provider, "user-provider", "", "other source of users: static_user_provider:file:PATH, "+
 		"static_user_provider:cmd:u=p,…, watch_file_user_provider:PATH")
 	fs.StringVar(&c.HTTP.Addr, "http-addr", "127.0.0.1:4000", "address for users: ingestion and SQL")

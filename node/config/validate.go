@@ -15,6 +15,7 @@ import (
 
 	"cordwood/meta/catalog"
 	"cordwood/node/discovery"
+	"cordwood/proto/rights"
 	"cordwood/proto/schema"
 	"cordwood/router/httpapi/browser"
 	"cordwood/router/httpapi/peer"
@@ -269,6 +270,16 @@ func (c *Config) checkFounding(f *faults) {
 func (c *Config) checkUsers(f *faults) {
 	if c.Users.File != "" && c.Users.Provider != "" {
 		f.add("--user-file and --user-provider are both set: choose one")
+	}
+	switch {
+	case c.Users.Auth != "" && c.Users.Auth != AuthOn && c.Users.Auth != AuthOff:
+		f.add("--auth is %q: it must be on or off", c.Users.Auth)
+	case (c.Users.BootstrapAdmin == "") != (c.Users.BootstrapAdminPasswordFile == ""):
+		f.add("--bootstrap-admin and --bootstrap-admin-password-file are needed together")
+	case c.Users.BootstrapAdmin != "":
+		if err := rights.CheckName(c.Users.BootstrapAdmin); err != nil {
+			f.add("--bootstrap-admin: %s", err)
+		}
 	}
 	if !c.Users.MetricsOpen && !c.Users.Known() {
 		f.add("--metrics-open=false needs --user-file or --user-provider: without users, the server cannot know who may read")

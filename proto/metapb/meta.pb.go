@@ -252,7 +252,7 @@ func (x ModifyColumn_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ModifyColumn_Step.Descriptor instead.
 func (ModifyColumn_Step) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{23, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{33, 0}
 }
 
 type PlaceTable_Step int32
@@ -312,7 +312,7 @@ func (x PlaceTable_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PlaceTable_Step.Descriptor instead.
 func (PlaceTable_Step) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{59, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{69, 0}
 }
 
 type ChangeMembersRequest_Change int32
@@ -368,7 +368,7 @@ func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
 func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{86, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{96, 0}
 }
 
 type ListSessionsRequest struct {
@@ -830,6 +830,7 @@ type Command struct {
 	//	*Command_RetireShard
 	//	*Command_PutOperation
 	//	*Command_DropOperations
+	//	*Command_ChangeAccess
 	Op            isCommand_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1172,6 +1173,15 @@ func (x *Command) GetDropOperations() *DropOperations {
 	return nil
 }
 
+func (x *Command) GetChangeAccess() *ChangeAccess {
+	if x != nil {
+		if x, ok := x.Op.(*Command_ChangeAccess); ok {
+			return x.ChangeAccess
+		}
+	}
+	return nil
+}
+
 type isCommand_Op interface {
 	isCommand_Op()
 }
@@ -1300,6 +1310,10 @@ type Command_DropOperations struct {
 	DropOperations *DropOperations `protobuf:"bytes,61,opt,name=drop_operations,json=dropOperations,proto3,oneof"`
 }
 
+type Command_ChangeAccess struct {
+	ChangeAccess *ChangeAccess `protobuf:"bytes,70,opt,name=change_access,json=changeAccess,proto3,oneof"`
+}
+
 func (*Command_Bootstrap) isCommand_Op() {}
 
 func (*Command_RegisterNode) isCommand_Op() {}
@@ -1362,6 +1376,8 @@ func (*Command_PutOperation) isCommand_Op() {}
 
 func (*Command_DropOperations) isCommand_Op() {}
 
+func (*Command_ChangeAccess) isCommand_Op() {}
+
 // Result is the result of a command. A follower of the log, or a retry, gets the same one.
 type Result struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1384,7 +1400,9 @@ type Result struct {
 	// The operation that the command stored, as it is now.
 	Operation *Operation `protobuf:"bytes,10,opt,name=operation,proto3" json:"operation,omitempty"`
 	// What PutSaved or RestoreSaved stored, or what DropSaved removed.
-	Saved         *Saved `protobuf:"bytes,11,opt,name=saved,proto3" json:"saved,omitempty"`
+	Saved *Saved `protobuf:"bytes,11,opt,name=saved,proto3" json:"saved,omitempty"`
+	// How many users, roles and grants ChangeAccess changed.
+	AccessChanges uint32 `protobuf:"varint,12,opt,name=access_changes,json=accessChanges,proto3" json:"access_changes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1496,6 +1514,816 @@ func (x *Result) GetSaved() *Saved {
 	return nil
 }
 
+func (x *Result) GetAccessChanges() uint32 {
+	if x != nil {
+		return x.AccessChanges
+	}
+	return 0
+}
+
+// AccessGrant gives privileges on a target.
+type AccessGrant struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A rights.Kind.
+	Kind uint32 `protobuf:"varint,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// Patterns, which may end with a star.
+	Database string `protobuf:"bytes,2,opt,name=database,proto3" json:"database,omitempty"`
+	Name     string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// Sets of privileges (rights.Set). The second one is a part of the first one.
+	Privileges uint32 `protobuf:"varint,4,opt,name=privileges,proto3" json:"privileges,omitempty"`
+	Grantable  uint32 `protobuf:"varint,5,opt,name=grantable,proto3" json:"grantable,omitempty"`
+	// The user who granted it.
+	GrantedBy     string `protobuf:"bytes,6,opt,name=granted_by,json=grantedBy,proto3" json:"granted_by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccessGrant) Reset() {
+	*x = AccessGrant{}
+	mi := &file_metapb_meta_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccessGrant) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccessGrant) ProtoMessage() {}
+
+func (x *AccessGrant) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccessGrant.ProtoReflect.Descriptor instead.
+func (*AccessGrant) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *AccessGrant) GetKind() uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *AccessGrant) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *AccessGrant) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AccessGrant) GetPrivileges() uint32 {
+	if x != nil {
+		return x.Privileges
+	}
+	return 0
+}
+
+func (x *AccessGrant) GetGrantable() uint32 {
+	if x != nil {
+		return x.Grantable
+	}
+	return 0
+}
+
+func (x *AccessGrant) GetGrantedBy() string {
+	if x != nil {
+		return x.GrantedBy
+	}
+	return ""
+}
+
+// AccessPrincipal is a user or a role.
+type AccessPrincipal struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Name   string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Role   bool                   `protobuf:"varint,2,opt,name=role,proto3" json:"role,omitempty"`
+	Grants []*AccessGrant         `protobuf:"bytes,3,rep,name=grants,proto3" json:"grants,omitempty"`
+	// The roles that it has.
+	Roles []string `protobuf:"bytes,4,rep,name=roles,proto3" json:"roles,omitempty"`
+	// The SCRAM-SHA-256 verifier of the password, in the text form of PostgreSQL. Empty: the user cannot sign in by a
+	// password.
+	Verifier string `protobuf:"bytes,5,opt,name=verifier,proto3" json:"verifier,omitempty"`
+	// The index of the command that stored the verifier.
+	PasswordVersion uint64 `protobuf:"varint,6,opt,name=password_version,json=passwordVersion,proto3" json:"password_version,omitempty"`
+	Disabled        bool   `protobuf:"varint,7,opt,name=disabled,proto3" json:"disabled,omitempty"`
+	// The user cannot sign in from this time on. 0: there is no such time.
+	ValidUntilUnixNano int64 `protobuf:"varint,8,opt,name=valid_until_unix_nano,json=validUntilUnixNano,proto3" json:"valid_until_unix_nano,omitempty"`
+	CreatedUnixNano    int64 `protobuf:"varint,9,opt,name=created_unix_nano,json=createdUnixNano,proto3" json:"created_unix_nano,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *AccessPrincipal) Reset() {
+	*x = AccessPrincipal{}
+	mi := &file_metapb_meta_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccessPrincipal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccessPrincipal) ProtoMessage() {}
+
+func (x *AccessPrincipal) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccessPrincipal.ProtoReflect.Descriptor instead.
+func (*AccessPrincipal) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *AccessPrincipal) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AccessPrincipal) GetRole() bool {
+	if x != nil {
+		return x.Role
+	}
+	return false
+}
+
+func (x *AccessPrincipal) GetGrants() []*AccessGrant {
+	if x != nil {
+		return x.Grants
+	}
+	return nil
+}
+
+func (x *AccessPrincipal) GetRoles() []string {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+func (x *AccessPrincipal) GetVerifier() string {
+	if x != nil {
+		return x.Verifier
+	}
+	return ""
+}
+
+func (x *AccessPrincipal) GetPasswordVersion() uint64 {
+	if x != nil {
+		return x.PasswordVersion
+	}
+	return 0
+}
+
+func (x *AccessPrincipal) GetDisabled() bool {
+	if x != nil {
+		return x.Disabled
+	}
+	return false
+}
+
+func (x *AccessPrincipal) GetValidUntilUnixNano() int64 {
+	if x != nil {
+		return x.ValidUntilUnixNano
+	}
+	return 0
+}
+
+func (x *AccessPrincipal) GetCreatedUnixNano() int64 {
+	if x != nil {
+		return x.CreatedUnixNano
+	}
+	return 0
+}
+
+// AccessActor is who changed users, roles or grants.
+type AccessActor struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Principal string                 `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
+	Address   string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	RequestId string                 `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Without passwords.
+	Statement     string `protobuf:"bytes,4,opt,name=statement,proto3" json:"statement,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccessActor) Reset() {
+	*x = AccessActor{}
+	mi := &file_metapb_meta_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccessActor) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccessActor) ProtoMessage() {}
+
+func (x *AccessActor) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccessActor.ProtoReflect.Descriptor instead.
+func (*AccessActor) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *AccessActor) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
+}
+
+func (x *AccessActor) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *AccessActor) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *AccessActor) GetStatement() string {
+	if x != nil {
+		return x.Statement
+	}
+	return ""
+}
+
+// ChangeAccess changes users, roles and grants: all of them or nothing.
+type ChangeAccess struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Actor         *AccessActor           `protobuf:"bytes,1,opt,name=actor,proto3" json:"actor,omitempty"`
+	Changes       []*AccessChange        `protobuf:"bytes,2,rep,name=changes,proto3" json:"changes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeAccess) Reset() {
+	*x = ChangeAccess{}
+	mi := &file_metapb_meta_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeAccess) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeAccess) ProtoMessage() {}
+
+func (x *ChangeAccess) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeAccess.ProtoReflect.Descriptor instead.
+func (*ChangeAccess) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ChangeAccess) GetActor() *AccessActor {
+	if x != nil {
+		return x.Actor
+	}
+	return nil
+}
+
+func (x *ChangeAccess) GetChanges() []*AccessChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
+// AccessChange is one change.
+type AccessChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Change:
+	//
+	//	*AccessChange_Create
+	//	*AccessChange_Alter
+	//	*AccessChange_Drop
+	//	*AccessChange_Grant
+	//	*AccessChange_Revoke
+	//	*AccessChange_GrantRole
+	//	*AccessChange_RevokeRole
+	Change        isAccessChange_Change `protobuf_oneof:"change"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccessChange) Reset() {
+	*x = AccessChange{}
+	mi := &file_metapb_meta_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccessChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccessChange) ProtoMessage() {}
+
+func (x *AccessChange) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccessChange.ProtoReflect.Descriptor instead.
+func (*AccessChange) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *AccessChange) GetChange() isAccessChange_Change {
+	if x != nil {
+		return x.Change
+	}
+	return nil
+}
+
+func (x *AccessChange) GetCreate() *CreatePrincipal {
+	if x != nil {
+		if x, ok := x.Change.(*AccessChange_Create); ok {
+			return x.Create
+		}
+	}
+	return nil
+}
+
+func (x *AccessChange) GetAlter() *AlterUser {
+	if x != nil {
+		if x, ok := x.Change.(*AccessChange_Alter); ok {
+			return x.Alter
+		}
+	}
+	return nil
+}
+
+func (x *AccessChange) GetDrop() *DropPrincipal {
+	if x != nil {
+		if x, ok := x.Change.(*AccessChange_Drop); ok {
+			return x.Drop
+		}
+	}
+	return nil
+}
+
+func (x *AccessChange) GetGrant() *ChangeGrant {
+	if x != nil {
+		if x, ok := x.Change.(*AccessChange_Grant); ok {
+			return x.Grant
+		}
+	}
+	return nil
+}
+
+func (x *AccessChange) GetRevoke() *ChangeGrant {
+	if x != nil {
+		if x, ok := x.Change.(*AccessChange_Revoke); ok {
+			return x.Revoke
+		}
+	}
+	return nil
+}
+
+func (x *AccessChange) GetGrantRole() *ChangeRole {
+	if x != nil {
+		if x, ok := x.Change.(*AccessChange_GrantRole); ok {
+			return x.GrantRole
+		}
+	}
+	return nil
+}
+
+func (x *AccessChange) GetRevokeRole() *ChangeRole {
+	if x != nil {
+		if x, ok := x.Change.(*AccessChange_RevokeRole); ok {
+			return x.RevokeRole
+		}
+	}
+	return nil
+}
+
+type isAccessChange_Change interface {
+	isAccessChange_Change()
+}
+
+type AccessChange_Create struct {
+	Create *CreatePrincipal `protobuf:"bytes,1,opt,name=create,proto3,oneof"`
+}
+
+type AccessChange_Alter struct {
+	Alter *AlterUser `protobuf:"bytes,2,opt,name=alter,proto3,oneof"`
+}
+
+type AccessChange_Drop struct {
+	Drop *DropPrincipal `protobuf:"bytes,3,opt,name=drop,proto3,oneof"`
+}
+
+type AccessChange_Grant struct {
+	Grant *ChangeGrant `protobuf:"bytes,4,opt,name=grant,proto3,oneof"`
+}
+
+type AccessChange_Revoke struct {
+	Revoke *ChangeGrant `protobuf:"bytes,5,opt,name=revoke,proto3,oneof"`
+}
+
+type AccessChange_GrantRole struct {
+	GrantRole *ChangeRole `protobuf:"bytes,6,opt,name=grant_role,json=grantRole,proto3,oneof"`
+}
+
+type AccessChange_RevokeRole struct {
+	RevokeRole *ChangeRole `protobuf:"bytes,7,opt,name=revoke_role,json=revokeRole,proto3,oneof"`
+}
+
+func (*AccessChange_Create) isAccessChange_Change() {}
+
+func (*AccessChange_Alter) isAccessChange_Change() {}
+
+func (*AccessChange_Drop) isAccessChange_Change() {}
+
+func (*AccessChange_Grant) isAccessChange_Change() {}
+
+func (*AccessChange_Revoke) isAccessChange_Change() {}
+
+func (*AccessChange_GrantRole) isAccessChange_Change() {}
+
+func (*AccessChange_RevokeRole) isAccessChange_Change() {}
+
+type CreatePrincipal struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name, kind, and properties of a user.
+	Principal   *AccessPrincipal `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
+	IfNotExists bool             `protobuf:"varint,2,opt,name=if_not_exists,json=ifNotExists,proto3" json:"if_not_exists,omitempty"`
+	// Refuse the command if an enabled user is an administrator, and make the user one.
+	Bootstrap     bool `protobuf:"varint,3,opt,name=bootstrap,proto3" json:"bootstrap,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreatePrincipal) Reset() {
+	*x = CreatePrincipal{}
+	mi := &file_metapb_meta_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreatePrincipal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreatePrincipal) ProtoMessage() {}
+
+func (x *CreatePrincipal) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreatePrincipal.ProtoReflect.Descriptor instead.
+func (*CreatePrincipal) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *CreatePrincipal) GetPrincipal() *AccessPrincipal {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
+}
+
+func (x *CreatePrincipal) GetIfNotExists() bool {
+	if x != nil {
+		return x.IfNotExists
+	}
+	return false
+}
+
+func (x *CreatePrincipal) GetBootstrap() bool {
+	if x != nil {
+		return x.Bootstrap
+	}
+	return false
+}
+
+type AlterUser struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Name     string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Verifier *string                `protobuf:"bytes,2,opt,name=verifier,proto3,oneof" json:"verifier,omitempty"`
+	Disabled *bool                  `protobuf:"varint,3,opt,name=disabled,proto3,oneof" json:"disabled,omitempty"`
+	// 0: forever.
+	ValidUntilUnixNano *int64 `protobuf:"varint,4,opt,name=valid_until_unix_nano,json=validUntilUnixNano,proto3,oneof" json:"valid_until_unix_nano,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *AlterUser) Reset() {
+	*x = AlterUser{}
+	mi := &file_metapb_meta_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AlterUser) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AlterUser) ProtoMessage() {}
+
+func (x *AlterUser) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AlterUser.ProtoReflect.Descriptor instead.
+func (*AlterUser) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *AlterUser) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AlterUser) GetVerifier() string {
+	if x != nil && x.Verifier != nil {
+		return *x.Verifier
+	}
+	return ""
+}
+
+func (x *AlterUser) GetDisabled() bool {
+	if x != nil && x.Disabled != nil {
+		return *x.Disabled
+	}
+	return false
+}
+
+func (x *AlterUser) GetValidUntilUnixNano() int64 {
+	if x != nil && x.ValidUntilUnixNano != nil {
+		return *x.ValidUntilUnixNano
+	}
+	return 0
+}
+
+type DropPrincipal struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Role          bool                   `protobuf:"varint,2,opt,name=role,proto3" json:"role,omitempty"`
+	IfExists      bool                   `protobuf:"varint,3,opt,name=if_exists,json=ifExists,proto3" json:"if_exists,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DropPrincipal) Reset() {
+	*x = DropPrincipal{}
+	mi := &file_metapb_meta_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DropPrincipal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DropPrincipal) ProtoMessage() {}
+
+func (x *DropPrincipal) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DropPrincipal.ProtoReflect.Descriptor instead.
+func (*DropPrincipal) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *DropPrincipal) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DropPrincipal) GetRole() bool {
+	if x != nil {
+		return x.Role
+	}
+	return false
+}
+
+func (x *DropPrincipal) GetIfExists() bool {
+	if x != nil {
+		return x.IfExists
+	}
+	return false
+}
+
+type ChangeGrant struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The users and roles that get or lose it.
+	Principals []string     `protobuf:"bytes,1,rep,name=principals,proto3" json:"principals,omitempty"`
+	Grant      *AccessGrant `protobuf:"bytes,2,opt,name=grant,proto3" json:"grant,omitempty"`
+	// For a revocation: only the right to grant the privileges to others.
+	OptionOnly bool `protobuf:"varint,3,opt,name=option_only,json=optionOnly,proto3" json:"option_only,omitempty"`
+	// For a revocation: also the grants that were made by virtue of it.
+	Cascade       bool `protobuf:"varint,4,opt,name=cascade,proto3" json:"cascade,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeGrant) Reset() {
+	*x = ChangeGrant{}
+	mi := &file_metapb_meta_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeGrant) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeGrant) ProtoMessage() {}
+
+func (x *ChangeGrant) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeGrant.ProtoReflect.Descriptor instead.
+func (*ChangeGrant) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *ChangeGrant) GetPrincipals() []string {
+	if x != nil {
+		return x.Principals
+	}
+	return nil
+}
+
+func (x *ChangeGrant) GetGrant() *AccessGrant {
+	if x != nil {
+		return x.Grant
+	}
+	return nil
+}
+
+func (x *ChangeGrant) GetOptionOnly() bool {
+	if x != nil {
+		return x.OptionOnly
+	}
+	return false
+}
+
+func (x *ChangeGrant) GetCascade() bool {
+	if x != nil {
+		return x.Cascade
+	}
+	return false
+}
+
+type ChangeRole struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Roles         []string               `protobuf:"bytes,1,rep,name=roles,proto3" json:"roles,omitempty"`
+	Principals    []string               `protobuf:"bytes,2,rep,name=principals,proto3" json:"principals,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeRole) Reset() {
+	*x = ChangeRole{}
+	mi := &file_metapb_meta_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeRole) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeRole) ProtoMessage() {}
+
+func (x *ChangeRole) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeRole.ProtoReflect.Descriptor instead.
+func (*ChangeRole) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ChangeRole) GetRoles() []string {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+func (x *ChangeRole) GetPrincipals() []string {
+	if x != nil {
+		return x.Principals
+	}
+	return nil
+}
+
 // Bootstrap makes an empty group a cluster. A second one changes nothing and returns the cluster id
 // of the first one.
 type Bootstrap struct {
@@ -1514,7 +2342,7 @@ type Bootstrap struct {
 
 func (x *Bootstrap) Reset() {
 	*x = Bootstrap{}
-	mi := &file_metapb_meta_proto_msgTypes[9]
+	mi := &file_metapb_meta_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1526,7 +2354,7 @@ func (x *Bootstrap) String() string {
 func (*Bootstrap) ProtoMessage() {}
 
 func (x *Bootstrap) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[9]
+	mi := &file_metapb_meta_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1539,7 +2367,7 @@ func (x *Bootstrap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bootstrap.ProtoReflect.Descriptor instead.
 func (*Bootstrap) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{9}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Bootstrap) GetClusterId() string {
@@ -1591,7 +2419,7 @@ type RegisterNode struct {
 
 func (x *RegisterNode) Reset() {
 	*x = RegisterNode{}
-	mi := &file_metapb_meta_proto_msgTypes[10]
+	mi := &file_metapb_meta_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1603,7 +2431,7 @@ func (x *RegisterNode) String() string {
 func (*RegisterNode) ProtoMessage() {}
 
 func (x *RegisterNode) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[10]
+	mi := &file_metapb_meta_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1616,7 +2444,7 @@ func (x *RegisterNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterNode.ProtoReflect.Descriptor instead.
 func (*RegisterNode) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{10}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RegisterNode) GetNode() *Node {
@@ -1655,7 +2483,7 @@ type FolderMark struct {
 
 func (x *FolderMark) Reset() {
 	*x = FolderMark{}
-	mi := &file_metapb_meta_proto_msgTypes[11]
+	mi := &file_metapb_meta_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1667,7 +2495,7 @@ func (x *FolderMark) String() string {
 func (*FolderMark) ProtoMessage() {}
 
 func (x *FolderMark) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[11]
+	mi := &file_metapb_meta_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1680,7 +2508,7 @@ func (x *FolderMark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FolderMark.ProtoReflect.Descriptor instead.
 func (*FolderMark) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{11}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *FolderMark) GetNumber() uint64 {
@@ -1708,7 +2536,7 @@ type RegisterSession struct {
 
 func (x *RegisterSession) Reset() {
 	*x = RegisterSession{}
-	mi := &file_metapb_meta_proto_msgTypes[12]
+	mi := &file_metapb_meta_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1720,7 +2548,7 @@ func (x *RegisterSession) String() string {
 func (*RegisterSession) ProtoMessage() {}
 
 func (x *RegisterSession) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[12]
+	mi := &file_metapb_meta_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1733,7 +2561,7 @@ func (x *RegisterSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterSession.ProtoReflect.Descriptor instead.
 func (*RegisterSession) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{12}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RegisterSession) GetNodeId() string {
@@ -1754,7 +2582,7 @@ type CreateDatabase struct {
 
 func (x *CreateDatabase) Reset() {
 	*x = CreateDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[13]
+	mi := &file_metapb_meta_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1766,7 +2594,7 @@ func (x *CreateDatabase) String() string {
 func (*CreateDatabase) ProtoMessage() {}
 
 func (x *CreateDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[13]
+	mi := &file_metapb_meta_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1779,7 +2607,7 @@ func (x *CreateDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateDatabase.ProtoReflect.Descriptor instead.
 func (*CreateDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{13}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CreateDatabase) GetName() string {
@@ -1814,7 +2642,7 @@ type DropDatabase struct {
 
 func (x *DropDatabase) Reset() {
 	*x = DropDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[14]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1826,7 +2654,7 @@ func (x *DropDatabase) String() string {
 func (*DropDatabase) ProtoMessage() {}
 
 func (x *DropDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[14]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1839,7 +2667,7 @@ func (x *DropDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropDatabase.ProtoReflect.Descriptor instead.
 func (*DropDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{14}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DropDatabase) GetName() string {
@@ -1875,7 +2703,7 @@ type AlterDatabase struct {
 
 func (x *AlterDatabase) Reset() {
 	*x = AlterDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[15]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1887,7 +2715,7 @@ func (x *AlterDatabase) String() string {
 func (*AlterDatabase) ProtoMessage() {}
 
 func (x *AlterDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[15]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1900,7 +2728,7 @@ func (x *AlterDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterDatabase.ProtoReflect.Descriptor instead.
 func (*AlterDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{15}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AlterDatabase) GetName() string {
@@ -1937,7 +2765,7 @@ type EnsureSchema struct {
 
 func (x *EnsureSchema) Reset() {
 	*x = EnsureSchema{}
-	mi := &file_metapb_meta_proto_msgTypes[16]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1949,7 +2777,7 @@ func (x *EnsureSchema) String() string {
 func (*EnsureSchema) ProtoMessage() {}
 
 func (x *EnsureSchema) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[16]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1962,7 +2790,7 @@ func (x *EnsureSchema) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnsureSchema.ProtoReflect.Descriptor instead.
 func (*EnsureSchema) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{16}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *EnsureSchema) GetTables() []*TableDemand {
@@ -1991,7 +2819,7 @@ type ProposalPart struct {
 
 func (x *ProposalPart) Reset() {
 	*x = ProposalPart{}
-	mi := &file_metapb_meta_proto_msgTypes[17]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2003,7 +2831,7 @@ func (x *ProposalPart) String() string {
 func (*ProposalPart) ProtoMessage() {}
 
 func (x *ProposalPart) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[17]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2016,7 +2844,7 @@ func (x *ProposalPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProposalPart.ProtoReflect.Descriptor instead.
 func (*ProposalPart) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{17}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ProposalPart) GetId() []byte {
@@ -2052,7 +2880,7 @@ type TableDemand struct {
 
 func (x *TableDemand) Reset() {
 	*x = TableDemand{}
-	mi := &file_metapb_meta_proto_msgTypes[18]
+	mi := &file_metapb_meta_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2064,7 +2892,7 @@ func (x *TableDemand) String() string {
 func (*TableDemand) ProtoMessage() {}
 
 func (x *TableDemand) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[18]
+	mi := &file_metapb_meta_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2077,7 +2905,7 @@ func (x *TableDemand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableDemand.ProtoReflect.Descriptor instead.
 func (*TableDemand) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{18}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TableDemand) GetDatabase() string {
@@ -2136,7 +2964,7 @@ type Conflict struct {
 
 func (x *Conflict) Reset() {
 	*x = Conflict{}
-	mi := &file_metapb_meta_proto_msgTypes[19]
+	mi := &file_metapb_meta_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2148,7 +2976,7 @@ func (x *Conflict) String() string {
 func (*Conflict) ProtoMessage() {}
 
 func (x *Conflict) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[19]
+	mi := &file_metapb_meta_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2161,7 +2989,7 @@ func (x *Conflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Conflict.ProtoReflect.Descriptor instead.
 func (*Conflict) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{19}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Conflict) GetDatabase() string {
@@ -2210,7 +3038,7 @@ type CreateTable struct {
 
 func (x *CreateTable) Reset() {
 	*x = CreateTable{}
-	mi := &file_metapb_meta_proto_msgTypes[20]
+	mi := &file_metapb_meta_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2222,7 +3050,7 @@ func (x *CreateTable) String() string {
 func (*CreateTable) ProtoMessage() {}
 
 func (x *CreateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[20]
+	mi := &file_metapb_meta_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2235,7 +3063,7 @@ func (x *CreateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTable.ProtoReflect.Descriptor instead.
 func (*CreateTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{20}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CreateTable) GetTable() *schemapb.Table {
@@ -2274,7 +3102,7 @@ type AlterTable struct {
 
 func (x *AlterTable) Reset() {
 	*x = AlterTable{}
-	mi := &file_metapb_meta_proto_msgTypes[21]
+	mi := &file_metapb_meta_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2286,7 +3114,7 @@ func (x *AlterTable) String() string {
 func (*AlterTable) ProtoMessage() {}
 
 func (x *AlterTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[21]
+	mi := &file_metapb_meta_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2299,7 +3127,7 @@ func (x *AlterTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterTable.ProtoReflect.Descriptor instead.
 func (*AlterTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{21}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AlterTable) GetDatabase() string {
@@ -2474,7 +3302,7 @@ type RenameColumn struct {
 
 func (x *RenameColumn) Reset() {
 	*x = RenameColumn{}
-	mi := &file_metapb_meta_proto_msgTypes[22]
+	mi := &file_metapb_meta_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2486,7 +3314,7 @@ func (x *RenameColumn) String() string {
 func (*RenameColumn) ProtoMessage() {}
 
 func (x *RenameColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[22]
+	mi := &file_metapb_meta_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2499,7 +3327,7 @@ func (x *RenameColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameColumn.ProtoReflect.Descriptor instead.
 func (*RenameColumn) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RenameColumn) GetFrom() string {
@@ -2531,7 +3359,7 @@ type ModifyColumn struct {
 
 func (x *ModifyColumn) Reset() {
 	*x = ModifyColumn{}
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2543,7 +3371,7 @@ func (x *ModifyColumn) String() string {
 func (*ModifyColumn) ProtoMessage() {}
 
 func (x *ModifyColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2556,7 +3384,7 @@ func (x *ModifyColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyColumn.ProtoReflect.Descriptor instead.
 func (*ModifyColumn) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ModifyColumn) GetName() string {
@@ -2599,7 +3427,7 @@ type ModifyIndex struct {
 
 func (x *ModifyIndex) Reset() {
 	*x = ModifyIndex{}
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2611,7 +3439,7 @@ func (x *ModifyIndex) String() string {
 func (*ModifyIndex) ProtoMessage() {}
 
 func (x *ModifyIndex) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2624,7 +3452,7 @@ func (x *ModifyIndex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyIndex.ProtoReflect.Descriptor instead.
 func (*ModifyIndex) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ModifyIndex) GetName() string {
@@ -2650,7 +3478,7 @@ type SetOptions struct {
 
 func (x *SetOptions) Reset() {
 	*x = SetOptions{}
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2662,7 +3490,7 @@ func (x *SetOptions) String() string {
 func (*SetOptions) ProtoMessage() {}
 
 func (x *SetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2675,7 +3503,7 @@ func (x *SetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetOptions.ProtoReflect.Descriptor instead.
 func (*SetOptions) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SetOptions) GetOptions() map[string]string {
@@ -2694,7 +3522,7 @@ type UnsetOptions struct {
 
 func (x *UnsetOptions) Reset() {
 	*x = UnsetOptions{}
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2706,7 +3534,7 @@ func (x *UnsetOptions) String() string {
 func (*UnsetOptions) ProtoMessage() {}
 
 func (x *UnsetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2719,7 +3547,7 @@ func (x *UnsetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnsetOptions.ProtoReflect.Descriptor instead.
 func (*UnsetOptions) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *UnsetOptions) GetKeys() []string {
@@ -2740,7 +3568,7 @@ type DropTable struct {
 
 func (x *DropTable) Reset() {
 	*x = DropTable{}
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2752,7 +3580,7 @@ func (x *DropTable) String() string {
 func (*DropTable) ProtoMessage() {}
 
 func (x *DropTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2765,7 +3593,7 @@ func (x *DropTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTable.ProtoReflect.Descriptor instead.
 func (*DropTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DropTable) GetDatabase() string {
@@ -2800,7 +3628,7 @@ type TruncateTable struct {
 
 func (x *TruncateTable) Reset() {
 	*x = TruncateTable{}
-	mi := &file_metapb_meta_proto_msgTypes[28]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2812,7 +3640,7 @@ func (x *TruncateTable) String() string {
 func (*TruncateTable) ProtoMessage() {}
 
 func (x *TruncateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[28]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2825,7 +3653,7 @@ func (x *TruncateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TruncateTable.ProtoReflect.Descriptor instead.
 func (*TruncateTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *TruncateTable) GetDatabase() string {
@@ -2857,7 +3685,7 @@ type ReplaceTables struct {
 
 func (x *ReplaceTables) Reset() {
 	*x = ReplaceTables{}
-	mi := &file_metapb_meta_proto_msgTypes[29]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2869,7 +3697,7 @@ func (x *ReplaceTables) String() string {
 func (*ReplaceTables) ProtoMessage() {}
 
 func (x *ReplaceTables) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[29]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2882,7 +3710,7 @@ func (x *ReplaceTables) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceTables.ProtoReflect.Descriptor instead.
 func (*ReplaceTables) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ReplaceTables) GetBackupId() string {
@@ -2922,7 +3750,7 @@ type TableReplacement struct {
 
 func (x *TableReplacement) Reset() {
 	*x = TableReplacement{}
-	mi := &file_metapb_meta_proto_msgTypes[30]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2934,7 +3762,7 @@ func (x *TableReplacement) String() string {
 func (*TableReplacement) ProtoMessage() {}
 
 func (x *TableReplacement) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[30]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2947,7 +3775,7 @@ func (x *TableReplacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableReplacement.ProtoReflect.Descriptor instead.
 func (*TableReplacement) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TableReplacement) GetDatabase() string {
@@ -3005,7 +3833,7 @@ type PutPipeline struct {
 
 func (x *PutPipeline) Reset() {
 	*x = PutPipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[31]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3017,7 +3845,7 @@ func (x *PutPipeline) String() string {
 func (*PutPipeline) ProtoMessage() {}
 
 func (x *PutPipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[31]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3030,7 +3858,7 @@ func (x *PutPipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutPipeline.ProtoReflect.Descriptor instead.
 func (*PutPipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *PutPipeline) GetName() string {
@@ -3086,7 +3914,7 @@ type DeletePipeline struct {
 
 func (x *DeletePipeline) Reset() {
 	*x = DeletePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3098,7 +3926,7 @@ func (x *DeletePipeline) String() string {
 func (*DeletePipeline) ProtoMessage() {}
 
 func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3111,7 +3939,7 @@ func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletePipeline.ProtoReflect.Descriptor instead.
 func (*DeletePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *DeletePipeline) GetName() string {
@@ -3140,7 +3968,7 @@ type RestorePipeline struct {
 
 func (x *RestorePipeline) Reset() {
 	*x = RestorePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3152,7 +3980,7 @@ func (x *RestorePipeline) String() string {
 func (*RestorePipeline) ProtoMessage() {}
 
 func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3165,7 +3993,7 @@ func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestorePipeline.ProtoReflect.Descriptor instead.
 func (*RestorePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *RestorePipeline) GetPipeline() *PipelineVersion {
@@ -3201,7 +4029,7 @@ type PipelineVersion struct {
 
 func (x *PipelineVersion) Reset() {
 	*x = PipelineVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3213,7 +4041,7 @@ func (x *PipelineVersion) String() string {
 func (*PipelineVersion) ProtoMessage() {}
 
 func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3226,7 +4054,7 @@ func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PipelineVersion.ProtoReflect.Descriptor instead.
 func (*PipelineVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PipelineVersion) GetName() string {
@@ -3283,7 +4111,7 @@ type ReadPipelinesRequest struct {
 
 func (x *ReadPipelinesRequest) Reset() {
 	*x = ReadPipelinesRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3295,7 +4123,7 @@ func (x *ReadPipelinesRequest) String() string {
 func (*ReadPipelinesRequest) ProtoMessage() {}
 
 func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3308,7 +4136,7 @@ func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesRequest.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ReadPipelinesRequest) GetName() string {
@@ -3335,7 +4163,7 @@ type ReadPipelinesResponse struct {
 
 func (x *ReadPipelinesResponse) Reset() {
 	*x = ReadPipelinesResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3347,7 +4175,7 @@ func (x *ReadPipelinesResponse) String() string {
 func (*ReadPipelinesResponse) ProtoMessage() {}
 
 func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3360,7 +4188,7 @@ func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesResponse.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ReadPipelinesResponse) GetPipeline() *PipelineVersion {
@@ -3400,7 +4228,7 @@ type Saved struct {
 
 func (x *Saved) Reset() {
 	*x = Saved{}
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3412,7 +4240,7 @@ func (x *Saved) String() string {
 func (*Saved) ProtoMessage() {}
 
 func (x *Saved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3425,7 +4253,7 @@ func (x *Saved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Saved.ProtoReflect.Descriptor instead.
 func (*Saved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Saved) GetKind() string {
@@ -3502,7 +4330,7 @@ type PutSaved struct {
 
 func (x *PutSaved) Reset() {
 	*x = PutSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3514,7 +4342,7 @@ func (x *PutSaved) String() string {
 func (*PutSaved) ProtoMessage() {}
 
 func (x *PutSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3527,7 +4355,7 @@ func (x *PutSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutSaved.ProtoReflect.Descriptor instead.
 func (*PutSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *PutSaved) GetSaved() *Saved {
@@ -3572,7 +4400,7 @@ type DropSaved struct {
 
 func (x *DropSaved) Reset() {
 	*x = DropSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3584,7 +4412,7 @@ func (x *DropSaved) String() string {
 func (*DropSaved) ProtoMessage() {}
 
 func (x *DropSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3597,7 +4425,7 @@ func (x *DropSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropSaved.ProtoReflect.Descriptor instead.
 func (*DropSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *DropSaved) GetKind() string {
@@ -3646,7 +4474,7 @@ type TouchSaved struct {
 
 func (x *TouchSaved) Reset() {
 	*x = TouchSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3658,7 +4486,7 @@ func (x *TouchSaved) String() string {
 func (*TouchSaved) ProtoMessage() {}
 
 func (x *TouchSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3671,7 +4499,7 @@ func (x *TouchSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TouchSaved.ProtoReflect.Descriptor instead.
 func (*TouchSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *TouchSaved) GetKind() string {
@@ -3699,7 +4527,7 @@ type RestoreSaved struct {
 
 func (x *RestoreSaved) Reset() {
 	*x = RestoreSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3711,7 +4539,7 @@ func (x *RestoreSaved) String() string {
 func (*RestoreSaved) ProtoMessage() {}
 
 func (x *RestoreSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3724,7 +4552,7 @@ func (x *RestoreSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreSaved.ProtoReflect.Descriptor instead.
 func (*RestoreSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *RestoreSaved) GetSaved() *Saved {
@@ -3755,7 +4583,7 @@ type ReadSavedRequest struct {
 
 func (x *ReadSavedRequest) Reset() {
 	*x = ReadSavedRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3767,7 +4595,7 @@ func (x *ReadSavedRequest) String() string {
 func (*ReadSavedRequest) ProtoMessage() {}
 
 func (x *ReadSavedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3780,7 +4608,7 @@ func (x *ReadSavedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSavedRequest.ProtoReflect.Descriptor instead.
 func (*ReadSavedRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ReadSavedRequest) GetKind() string {
@@ -3814,7 +4642,7 @@ type ReadSavedResponse struct {
 
 func (x *ReadSavedResponse) Reset() {
 	*x = ReadSavedResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3826,7 +4654,7 @@ func (x *ReadSavedResponse) String() string {
 func (*ReadSavedResponse) ProtoMessage() {}
 
 func (x *ReadSavedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3839,7 +4667,7 @@ func (x *ReadSavedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSavedResponse.ProtoReflect.Descriptor instead.
 func (*ReadSavedResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ReadSavedResponse) GetSaved() *Saved {
@@ -3879,7 +4707,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3891,7 +4719,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3904,7 +4732,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Node) GetId() string {
@@ -4021,7 +4849,7 @@ type Shard struct {
 
 func (x *Shard) Reset() {
 	*x = Shard{}
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4033,7 +4861,7 @@ func (x *Shard) String() string {
 func (*Shard) ProtoMessage() {}
 
 func (x *Shard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4046,7 +4874,7 @@ func (x *Shard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shard.ProtoReflect.Descriptor instead.
 func (*Shard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Shard) GetId() uint32 {
@@ -4137,7 +4965,7 @@ type SetNodeState struct {
 
 func (x *SetNodeState) Reset() {
 	*x = SetNodeState{}
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4149,7 +4977,7 @@ func (x *SetNodeState) String() string {
 func (*SetNodeState) ProtoMessage() {}
 
 func (x *SetNodeState) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4162,7 +4990,7 @@ func (x *SetNodeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNodeState.ProtoReflect.Descriptor instead.
 func (*SetNodeState) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *SetNodeState) GetNodeId() string {
@@ -4189,7 +5017,7 @@ type RemoveNode struct {
 
 func (x *RemoveNode) Reset() {
 	*x = RemoveNode{}
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4201,7 +5029,7 @@ func (x *RemoveNode) String() string {
 func (*RemoveNode) ProtoMessage() {}
 
 func (x *RemoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4214,7 +5042,7 @@ func (x *RemoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNode.ProtoReflect.Descriptor instead.
 func (*RemoveNode) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *RemoveNode) GetNodeId() string {
@@ -4235,7 +5063,7 @@ type SetClusterVersion struct {
 
 func (x *SetClusterVersion) Reset() {
 	*x = SetClusterVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4247,7 +5075,7 @@ func (x *SetClusterVersion) String() string {
 func (*SetClusterVersion) ProtoMessage() {}
 
 func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4260,7 +5088,7 @@ func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetClusterVersion.ProtoReflect.Descriptor instead.
 func (*SetClusterVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *SetClusterVersion) GetVersion() uint32 {
@@ -4280,7 +5108,7 @@ type SetSettings struct {
 
 func (x *SetSettings) Reset() {
 	*x = SetSettings{}
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4292,7 +5120,7 @@ func (x *SetSettings) String() string {
 func (*SetSettings) ProtoMessage() {}
 
 func (x *SetSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4305,7 +5133,7 @@ func (x *SetSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettings.ProtoReflect.Descriptor instead.
 func (*SetSettings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *SetSettings) GetSettings() *Settings {
@@ -4330,7 +5158,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4342,7 +5170,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4355,7 +5183,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Settings) GetReplication() uint32 {
@@ -4393,7 +5221,7 @@ type CreateShard struct {
 
 func (x *CreateShard) Reset() {
 	*x = CreateShard{}
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4405,7 +5233,7 @@ func (x *CreateShard) String() string {
 func (*CreateShard) ProtoMessage() {}
 
 func (x *CreateShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4418,7 +5246,7 @@ func (x *CreateShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateShard.ProtoReflect.Descriptor instead.
 func (*CreateShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *CreateShard) GetReplicas() []string {
@@ -4464,7 +5292,7 @@ type ChangeShard struct {
 
 func (x *ChangeShard) Reset() {
 	*x = ChangeShard{}
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4476,7 +5304,7 @@ func (x *ChangeShard) String() string {
 func (*ChangeShard) ProtoMessage() {}
 
 func (x *ChangeShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4489,7 +5317,7 @@ func (x *ChangeShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeShard.ProtoReflect.Descriptor instead.
 func (*ChangeShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ChangeShard) GetShardId() uint32 {
@@ -4661,7 +5489,7 @@ type RetireShard struct {
 
 func (x *RetireShard) Reset() {
 	*x = RetireShard{}
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4673,7 +5501,7 @@ func (x *RetireShard) String() string {
 func (*RetireShard) ProtoMessage() {}
 
 func (x *RetireShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4686,7 +5514,7 @@ func (x *RetireShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetireShard.ProtoReflect.Descriptor instead.
 func (*RetireShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *RetireShard) GetShardId() uint32 {
@@ -4715,7 +5543,7 @@ type FoundShards struct {
 
 func (x *FoundShards) Reset() {
 	*x = FoundShards{}
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4727,7 +5555,7 @@ func (x *FoundShards) String() string {
 func (*FoundShards) ProtoMessage() {}
 
 func (x *FoundShards) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4740,7 +5568,7 @@ func (x *FoundShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundShards.ProtoReflect.Descriptor instead.
 func (*FoundShards) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *FoundShards) GetNodeId() string {
@@ -4767,7 +5595,7 @@ type FoundedShard struct {
 
 func (x *FoundedShard) Reset() {
 	*x = FoundedShard{}
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4779,7 +5607,7 @@ func (x *FoundedShard) String() string {
 func (*FoundedShard) ProtoMessage() {}
 
 func (x *FoundedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4792,7 +5620,7 @@ func (x *FoundedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundedShard.ProtoReflect.Descriptor instead.
 func (*FoundedShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *FoundedShard) GetId() uint32 {
@@ -4823,7 +5651,7 @@ type RaiseCounters struct {
 
 func (x *RaiseCounters) Reset() {
 	*x = RaiseCounters{}
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4835,7 +5663,7 @@ func (x *RaiseCounters) String() string {
 func (*RaiseCounters) ProtoMessage() {}
 
 func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4848,7 +5676,7 @@ func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseCounters.ProtoReflect.Descriptor instead.
 func (*RaiseCounters) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *RaiseCounters) GetRecovered() bool {
@@ -4876,7 +5704,7 @@ type MadeAnew struct {
 
 func (x *MadeAnew) Reset() {
 	*x = MadeAnew{}
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4888,7 +5716,7 @@ func (x *MadeAnew) String() string {
 func (*MadeAnew) ProtoMessage() {}
 
 func (x *MadeAnew) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4901,7 +5729,7 @@ func (x *MadeAnew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MadeAnew.ProtoReflect.Descriptor instead.
 func (*MadeAnew) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *MadeAnew) GetNodeIds() []string {
@@ -4923,7 +5751,7 @@ type Recovered struct {
 
 func (x *Recovered) Reset() {
 	*x = Recovered{}
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4935,7 +5763,7 @@ func (x *Recovered) String() string {
 func (*Recovered) ProtoMessage() {}
 
 func (x *Recovered) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4948,7 +5776,7 @@ func (x *Recovered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Recovered.ProtoReflect.Descriptor instead.
 func (*Recovered) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Recovered) GetNodeId() string {
@@ -4985,7 +5813,7 @@ type PlaceTable struct {
 
 func (x *PlaceTable) Reset() {
 	*x = PlaceTable{}
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4997,7 +5825,7 @@ func (x *PlaceTable) String() string {
 func (*PlaceTable) ProtoMessage() {}
 
 func (x *PlaceTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5010,7 +5838,7 @@ func (x *PlaceTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceTable.ProtoReflect.Descriptor instead.
 func (*PlaceTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *PlaceTable) GetTableId() uint64 {
@@ -5106,7 +5934,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5118,7 +5946,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5131,7 +5959,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Operation) GetId() uint64 {
@@ -5427,7 +6255,7 @@ type ShardAddProgress struct {
 
 func (x *ShardAddProgress) Reset() {
 	*x = ShardAddProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5439,7 +6267,7 @@ func (x *ShardAddProgress) String() string {
 func (*ShardAddProgress) ProtoMessage() {}
 
 func (x *ShardAddProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5452,7 +6280,7 @@ func (x *ShardAddProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardAddProgress.ProtoReflect.Descriptor instead.
 func (*ShardAddProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ShardAddProgress) GetCount() uint32 {
@@ -5508,7 +6336,7 @@ type ReplicasProgress struct {
 
 func (x *ReplicasProgress) Reset() {
 	*x = ReplicasProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5520,7 +6348,7 @@ func (x *ReplicasProgress) String() string {
 func (*ReplicasProgress) ProtoMessage() {}
 
 func (x *ReplicasProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5533,7 +6361,7 @@ func (x *ReplicasProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicasProgress.ProtoReflect.Descriptor instead.
 func (*ReplicasProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ReplicasProgress) GetUndo() string {
@@ -5615,7 +6443,7 @@ type ShardDropProgress struct {
 
 func (x *ShardDropProgress) Reset() {
 	*x = ShardDropProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5627,7 +6455,7 @@ func (x *ShardDropProgress) String() string {
 func (*ShardDropProgress) ProtoMessage() {}
 
 func (x *ShardDropProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5640,7 +6468,7 @@ func (x *ShardDropProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardDropProgress.ProtoReflect.Descriptor instead.
 func (*ShardDropProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ShardDropProgress) GetShardId() uint32 {
@@ -5681,7 +6509,7 @@ type ShardRemoveProgress struct {
 
 func (x *ShardRemoveProgress) Reset() {
 	*x = ShardRemoveProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5693,7 +6521,7 @@ func (x *ShardRemoveProgress) String() string {
 func (*ShardRemoveProgress) ProtoMessage() {}
 
 func (x *ShardRemoveProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5706,7 +6534,7 @@ func (x *ShardRemoveProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardRemoveProgress.ProtoReflect.Descriptor instead.
 func (*ShardRemoveProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ShardRemoveProgress) GetShardId() uint32 {
@@ -5760,7 +6588,7 @@ type TableProgress struct {
 
 func (x *TableProgress) Reset() {
 	*x = TableProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5772,7 +6600,7 @@ func (x *TableProgress) String() string {
 func (*TableProgress) ProtoMessage() {}
 
 func (x *TableProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5785,7 +6613,7 @@ func (x *TableProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableProgress.ProtoReflect.Descriptor instead.
 func (*TableProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *TableProgress) GetName() string {
@@ -5885,7 +6713,7 @@ type NodeProgress struct {
 
 func (x *NodeProgress) Reset() {
 	*x = NodeProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5897,7 +6725,7 @@ func (x *NodeProgress) String() string {
 func (*NodeProgress) ProtoMessage() {}
 
 func (x *NodeProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5910,7 +6738,7 @@ func (x *NodeProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeProgress.ProtoReflect.Descriptor instead.
 func (*NodeProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *NodeProgress) GetName() string {
@@ -5938,7 +6766,7 @@ type RebalanceProgress struct {
 
 func (x *RebalanceProgress) Reset() {
 	*x = RebalanceProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5950,7 +6778,7 @@ func (x *RebalanceProgress) String() string {
 func (*RebalanceProgress) ProtoMessage() {}
 
 func (x *RebalanceProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5963,7 +6791,7 @@ func (x *RebalanceProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RebalanceProgress.ProtoReflect.Descriptor instead.
 func (*RebalanceProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *RebalanceProgress) GetParts() uint32 {
@@ -5985,7 +6813,7 @@ type PutOperation struct {
 
 func (x *PutOperation) Reset() {
 	*x = PutOperation{}
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5997,7 +6825,7 @@ func (x *PutOperation) String() string {
 func (*PutOperation) ProtoMessage() {}
 
 func (x *PutOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6010,7 +6838,7 @@ func (x *PutOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOperation.ProtoReflect.Descriptor instead.
 func (*PutOperation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *PutOperation) GetOperation() *Operation {
@@ -6030,7 +6858,7 @@ type DropOperations struct {
 
 func (x *DropOperations) Reset() {
 	*x = DropOperations{}
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6042,7 +6870,7 @@ func (x *DropOperations) String() string {
 func (*DropOperations) ProtoMessage() {}
 
 func (x *DropOperations) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6055,7 +6883,7 @@ func (x *DropOperations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOperations.ProtoReflect.Descriptor instead.
 func (*DropOperations) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *DropOperations) GetKeep() uint32 {
@@ -6078,7 +6906,7 @@ type ReadIndexRequest struct {
 
 func (x *ReadIndexRequest) Reset() {
 	*x = ReadIndexRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6090,7 +6918,7 @@ func (x *ReadIndexRequest) String() string {
 func (*ReadIndexRequest) ProtoMessage() {}
 
 func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6103,7 +6931,7 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ReadIndexRequest) GetHolder() string {
@@ -6132,7 +6960,7 @@ type ReadIndexResponse struct {
 
 func (x *ReadIndexResponse) Reset() {
 	*x = ReadIndexResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6144,7 +6972,7 @@ func (x *ReadIndexResponse) String() string {
 func (*ReadIndexResponse) ProtoMessage() {}
 
 func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6157,7 +6985,7 @@ func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
 func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ReadIndexResponse) GetIndex() uint64 {
@@ -6191,7 +7019,7 @@ type ReachedRequest struct {
 
 func (x *ReachedRequest) Reset() {
 	*x = ReachedRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6203,7 +7031,7 @@ func (x *ReachedRequest) String() string {
 func (*ReachedRequest) ProtoMessage() {}
 
 func (x *ReachedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6216,7 +7044,7 @@ func (x *ReachedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachedRequest.ProtoReflect.Descriptor instead.
 func (*ReachedRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ReachedRequest) GetHolder() string {
@@ -6241,7 +7069,7 @@ type ReachedResponse struct {
 
 func (x *ReachedResponse) Reset() {
 	*x = ReachedResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6253,7 +7081,7 @@ func (x *ReachedResponse) String() string {
 func (*ReachedResponse) ProtoMessage() {}
 
 func (x *ReachedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6266,7 +7094,7 @@ func (x *ReachedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachedResponse.ProtoReflect.Descriptor instead.
 func (*ReachedResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{83}
 }
 
 // ReplicaReport is a node's report about one of its replicas.
@@ -6326,7 +7154,7 @@ type ReplicaReport struct {
 
 func (x *ReplicaReport) Reset() {
 	*x = ReplicaReport{}
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6338,7 +7166,7 @@ func (x *ReplicaReport) String() string {
 func (*ReplicaReport) ProtoMessage() {}
 
 func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6351,7 +7179,7 @@ func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaReport.ProtoReflect.Descriptor instead.
 func (*ReplicaReport) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ReplicaReport) GetShardId() uint32 {
@@ -6575,7 +7403,7 @@ type AsideRows struct {
 
 func (x *AsideRows) Reset() {
 	*x = AsideRows{}
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6587,7 +7415,7 @@ func (x *AsideRows) String() string {
 func (*AsideRows) ProtoMessage() {}
 
 func (x *AsideRows) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6600,7 +7428,7 @@ func (x *AsideRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsideRows.ProtoReflect.Descriptor instead.
 func (*AsideRows) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *AsideRows) GetTableId() uint64 {
@@ -6652,7 +7480,7 @@ type DamagedSegment struct {
 
 func (x *DamagedSegment) Reset() {
 	*x = DamagedSegment{}
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6664,7 +7492,7 @@ func (x *DamagedSegment) String() string {
 func (*DamagedSegment) ProtoMessage() {}
 
 func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6677,7 +7505,7 @@ func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DamagedSegment.ProtoReflect.Descriptor instead.
 func (*DamagedSegment) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *DamagedSegment) GetFile() string {
@@ -6713,7 +7541,7 @@ type TableIngest struct {
 
 func (x *TableIngest) Reset() {
 	*x = TableIngest{}
-	mi := &file_metapb_meta_proto_msgTypes[77]
+	mi := &file_metapb_meta_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6725,7 +7553,7 @@ func (x *TableIngest) String() string {
 func (*TableIngest) ProtoMessage() {}
 
 func (x *TableIngest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[77]
+	mi := &file_metapb_meta_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6738,7 +7566,7 @@ func (x *TableIngest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableIngest.ProtoReflect.Descriptor instead.
 func (*TableIngest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *TableIngest) GetTableId() uint64 {
@@ -6786,7 +7614,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[78]
+	mi := &file_metapb_meta_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6798,7 +7626,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[78]
+	mi := &file_metapb_meta_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6811,7 +7639,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ReportRequest) GetNodeId() string {
@@ -6941,7 +7769,7 @@ type Unreached struct {
 
 func (x *Unreached) Reset() {
 	*x = Unreached{}
-	mi := &file_metapb_meta_proto_msgTypes[79]
+	mi := &file_metapb_meta_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6953,7 +7781,7 @@ func (x *Unreached) String() string {
 func (*Unreached) ProtoMessage() {}
 
 func (x *Unreached) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[79]
+	mi := &file_metapb_meta_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6966,7 +7794,7 @@ func (x *Unreached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unreached.ProtoReflect.Descriptor instead.
 func (*Unreached) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *Unreached) GetNodeId() string {
@@ -7001,7 +7829,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[80]
+	mi := &file_metapb_meta_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7013,7 +7841,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[80]
+	mi := &file_metapb_meta_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7026,7 +7854,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *ReportResponse) GetSilent() []string {
@@ -7051,7 +7879,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[81]
+	mi := &file_metapb_meta_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7063,7 +7891,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[81]
+	mi := &file_metapb_meta_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7076,7 +7904,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{91}
 }
 
 type NodeStatus struct {
@@ -7097,7 +7925,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[82]
+	mi := &file_metapb_meta_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7109,7 +7937,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[82]
+	mi := &file_metapb_meta_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7122,7 +7950,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *NodeStatus) GetNode() *Node {
@@ -7188,7 +8016,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[83]
+	mi := &file_metapb_meta_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7200,7 +8028,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[83]
+	mi := &file_metapb_meta_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7213,7 +8041,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{83}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *StatusResponse) GetClusterId() string {
@@ -7330,7 +8158,7 @@ type ShardLed struct {
 
 func (x *ShardLed) Reset() {
 	*x = ShardLed{}
-	mi := &file_metapb_meta_proto_msgTypes[84]
+	mi := &file_metapb_meta_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7342,7 +8170,7 @@ func (x *ShardLed) String() string {
 func (*ShardLed) ProtoMessage() {}
 
 func (x *ShardLed) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[84]
+	mi := &file_metapb_meta_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7355,7 +8183,7 @@ func (x *ShardLed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLed.ProtoReflect.Descriptor instead.
 func (*ShardLed) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{84}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *ShardLed) GetShardId() uint32 {
@@ -7394,7 +8222,7 @@ type MemberStatus struct {
 
 func (x *MemberStatus) Reset() {
 	*x = MemberStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[85]
+	mi := &file_metapb_meta_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7406,7 +8234,7 @@ func (x *MemberStatus) String() string {
 func (*MemberStatus) ProtoMessage() {}
 
 func (x *MemberStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[85]
+	mi := &file_metapb_meta_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7419,7 +8247,7 @@ func (x *MemberStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
 func (*MemberStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{85}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *MemberStatus) GetNodeId() string {
@@ -7460,7 +8288,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[86]
+	mi := &file_metapb_meta_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7472,7 +8300,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[86]
+	mi := &file_metapb_meta_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7485,7 +8313,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{86}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *ChangeMembersRequest) GetNodeId() string {
@@ -7512,7 +8340,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[87]
+	mi := &file_metapb_meta_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7524,7 +8352,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[87]
+	mi := &file_metapb_meta_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7537,7 +8365,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{87}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *ChangeMembersResponse) GetAdvice() string {
@@ -7562,7 +8390,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[88]
+	mi := &file_metapb_meta_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7574,7 +8402,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[88]
+	mi := &file_metapb_meta_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7587,7 +8415,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{88}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *HelloRequest) GetClusterId() string {
@@ -7658,7 +8486,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[89]
+	mi := &file_metapb_meta_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7670,7 +8498,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[89]
+	mi := &file_metapb_meta_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7683,7 +8511,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{89}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *HelloResponse) GetClusterId() string {
@@ -7781,7 +8609,7 @@ type FoundRequest struct {
 
 func (x *FoundRequest) Reset() {
 	*x = FoundRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[90]
+	mi := &file_metapb_meta_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7793,7 +8621,7 @@ func (x *FoundRequest) String() string {
 func (*FoundRequest) ProtoMessage() {}
 
 func (x *FoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[90]
+	mi := &file_metapb_meta_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7806,7 +8634,7 @@ func (x *FoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
 func (*FoundRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{90}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *FoundRequest) GetClusterId() string {
@@ -7838,7 +8666,7 @@ type FoundResponse struct {
 
 func (x *FoundResponse) Reset() {
 	*x = FoundResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[91]
+	mi := &file_metapb_meta_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7850,7 +8678,7 @@ func (x *FoundResponse) String() string {
 func (*FoundResponse) ProtoMessage() {}
 
 func (x *FoundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[91]
+	mi := &file_metapb_meta_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7863,7 +8691,7 @@ func (x *FoundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
 func (*FoundResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{91}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{101}
 }
 
 type ReachRequest struct {
@@ -7876,7 +8704,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[92]
+	mi := &file_metapb_meta_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7888,7 +8716,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[92]
+	mi := &file_metapb_meta_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7901,7 +8729,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{92}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *ReachRequest) GetNodeId() string {
@@ -7927,7 +8755,7 @@ type ReachResponse struct {
 
 func (x *ReachResponse) Reset() {
 	*x = ReachResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[93]
+	mi := &file_metapb_meta_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7939,7 +8767,7 @@ func (x *ReachResponse) String() string {
 func (*ReachResponse) ProtoMessage() {}
 
 func (x *ReachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[93]
+	mi := &file_metapb_meta_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7952,7 +8780,7 @@ func (x *ReachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachResponse.ProtoReflect.Descriptor instead.
 func (*ReachResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{93}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *ReachResponse) GetReached() bool {
@@ -7993,7 +8821,7 @@ type EchoRequest struct {
 
 func (x *EchoRequest) Reset() {
 	*x = EchoRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[94]
+	mi := &file_metapb_meta_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8005,7 +8833,7 @@ func (x *EchoRequest) String() string {
 func (*EchoRequest) ProtoMessage() {}
 
 func (x *EchoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[94]
+	mi := &file_metapb_meta_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8018,7 +8846,7 @@ func (x *EchoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoRequest.ProtoReflect.Descriptor instead.
 func (*EchoRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{94}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *EchoRequest) GetNodeId() string {
@@ -8036,7 +8864,7 @@ type EchoResponse struct {
 
 func (x *EchoResponse) Reset() {
 	*x = EchoResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[95]
+	mi := &file_metapb_meta_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8048,7 +8876,7 @@ func (x *EchoResponse) String() string {
 func (*EchoResponse) ProtoMessage() {}
 
 func (x *EchoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[95]
+	mi := &file_metapb_meta_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8061,18 +8889,20 @@ func (x *EchoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoResponse.ProtoReflect.Descriptor instead.
 func (*EchoResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{95}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{105}
 }
 
 type WatchRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Send users, roles and grants too. Only routers request this.
+	Access        bool `protobuf:"varint,1,opt,name=access,proto3" json:"access,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[96]
+	mi := &file_metapb_meta_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8084,7 +8914,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[96]
+	mi := &file_metapb_meta_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8097,7 +8927,14 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{96}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{106}
+}
+
+func (x *WatchRequest) GetAccess() bool {
+	if x != nil {
+		return x.Access
+	}
+	return false
 }
 
 // WatchResponse contains changed objects. The first one of a stream has reset set and contains
@@ -8126,13 +8963,16 @@ type WatchResponse struct {
 	ClusterVersion    uint32       `protobuf:"varint,17,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"`
 	// Removed shards. After a reset: all that were ever removed.
 	RetiredShards []*Shard `protobuf:"bytes,18,rep,name=retired_shards,json=retiredShards,proto3" json:"retired_shards,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// New or changed users and roles, and the names of removed ones, if the request asked for them.
+	Principals        []*AccessPrincipal `protobuf:"bytes,19,rep,name=principals,proto3" json:"principals,omitempty"`
+	DroppedPrincipals []string           `protobuf:"bytes,20,rep,name=dropped_principals,json=droppedPrincipals,proto3" json:"dropped_principals,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[97]
+	mi := &file_metapb_meta_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8144,7 +8984,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[97]
+	mi := &file_metapb_meta_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8157,7 +8997,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{97}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -8286,6 +9126,20 @@ func (x *WatchResponse) GetRetiredShards() []*Shard {
 	return nil
 }
 
+func (x *WatchResponse) GetPrincipals() []*AccessPrincipal {
+	if x != nil {
+		return x.Principals
+	}
+	return nil
+}
+
+func (x *WatchResponse) GetDroppedPrincipals() []string {
+	if x != nil {
+		return x.DroppedPrincipals
+	}
+	return nil
+}
+
 var File_metapb_meta_proto protoreflect.FileDescriptor
 
 const file_metapb_meta_proto_rawDesc = "" +
@@ -8317,7 +9171,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\acommand\x18\x01 \x01(\v2\x16.cordwood.meta.CommandR\acommand\"V\n" +
 	"\x0fProposeResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12-\n" +
-	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\x8c\x11\n" +
+	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\xd0\x11\n" +
 	"\aCommand\x12$\n" +
 	"\x0etime_unix_nano\x18\x01 \x01(\x03R\ftimeUnixNano\x12\x1d\n" +
 	"\n" +
@@ -8360,8 +9214,9 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x0eraise_counters\x186 \x01(\v2\x1c.cordwood.meta.RaiseCountersH\x00R\rraiseCounters\x12?\n" +
 	"\fretire_shard\x187 \x01(\v2\x1a.cordwood.meta.RetireShardH\x00R\vretireShard\x12B\n" +
 	"\rput_operation\x18< \x01(\v2\x1b.cordwood.meta.PutOperationH\x00R\fputOperation\x12H\n" +
-	"\x0fdrop_operations\x18= \x01(\v2\x1d.cordwood.meta.DropOperationsH\x00R\x0edropOperationsB\x04\n" +
-	"\x02op\"\xe4\x03\n" +
+	"\x0fdrop_operations\x18= \x01(\v2\x1d.cordwood.meta.DropOperationsH\x00R\x0edropOperations\x12B\n" +
+	"\rchange_access\x18F \x01(\v2\x1b.cordwood.meta.ChangeAccessH\x00R\fchangeAccessB\x04\n" +
+	"\x02op\"\x8b\x04\n" +
 	"\x06Result\x12\x1d\n" +
 	"\n" +
 	"error_code\x18\x01 \x01(\rR\terrorCode\x12#\n" +
@@ -8377,7 +9232,78 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x05shard\x18\t \x01(\v2\x14.cordwood.meta.ShardR\x05shard\x126\n" +
 	"\toperation\x18\n" +
 	" \x01(\v2\x18.cordwood.meta.OperationR\toperation\x12*\n" +
-	"\x05saved\x18\v \x01(\v2\x14.cordwood.meta.SavedR\x05saved\"\xa6\x01\n" +
+	"\x05saved\x18\v \x01(\v2\x14.cordwood.meta.SavedR\x05saved\x12%\n" +
+	"\x0eaccess_changes\x18\f \x01(\rR\raccessChanges\"\xae\x01\n" +
+	"\vAccessGrant\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x1a\n" +
+	"\bdatabase\x18\x02 \x01(\tR\bdatabase\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1e\n" +
+	"\n" +
+	"privileges\x18\x04 \x01(\rR\n" +
+	"privileges\x12\x1c\n" +
+	"\tgrantable\x18\x05 \x01(\rR\tgrantable\x12\x1d\n" +
+	"\n" +
+	"granted_by\x18\x06 \x01(\tR\tgrantedBy\"\xc5\x02\n" +
+	"\x0fAccessPrincipal\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04role\x18\x02 \x01(\bR\x04role\x122\n" +
+	"\x06grants\x18\x03 \x03(\v2\x1a.cordwood.meta.AccessGrantR\x06grants\x12\x14\n" +
+	"\x05roles\x18\x04 \x03(\tR\x05roles\x12\x1a\n" +
+	"\bverifier\x18\x05 \x01(\tR\bverifier\x12)\n" +
+	"\x10password_version\x18\x06 \x01(\x04R\x0fpasswordVersion\x12\x1a\n" +
+	"\bdisabled\x18\a \x01(\bR\bdisabled\x121\n" +
+	"\x15valid_until_unix_nano\x18\b \x01(\x03R\x12validUntilUnixNano\x12*\n" +
+	"\x11created_unix_nano\x18\t \x01(\x03R\x0fcreatedUnixNano\"\x82\x01\n" +
+	"\vAccessActor\x12\x1c\n" +
+	"\tprincipal\x18\x01 \x01(\tR\tprincipal\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\x12\x1c\n" +
+	"\tstatement\x18\x04 \x01(\tR\tstatement\"w\n" +
+	"\fChangeAccess\x120\n" +
+	"\x05actor\x18\x01 \x01(\v2\x1a.cordwood.meta.AccessActorR\x05actor\x125\n" +
+	"\achanges\x18\x02 \x03(\v2\x1b.cordwood.meta.AccessChangeR\achanges\"\x9c\x03\n" +
+	"\fAccessChange\x128\n" +
+	"\x06create\x18\x01 \x01(\v2\x1e.cordwood.meta.CreatePrincipalH\x00R\x06create\x120\n" +
+	"\x05alter\x18\x02 \x01(\v2\x18.cordwood.meta.AlterUserH\x00R\x05alter\x122\n" +
+	"\x04drop\x18\x03 \x01(\v2\x1c.cordwood.meta.DropPrincipalH\x00R\x04drop\x122\n" +
+	"\x05grant\x18\x04 \x01(\v2\x1a.cordwood.meta.ChangeGrantH\x00R\x05grant\x124\n" +
+	"\x06revoke\x18\x05 \x01(\v2\x1a.cordwood.meta.ChangeGrantH\x00R\x06revoke\x12:\n" +
+	"\n" +
+	"grant_role\x18\x06 \x01(\v2\x19.cordwood.meta.ChangeRoleH\x00R\tgrantRole\x12<\n" +
+	"\vrevoke_role\x18\a \x01(\v2\x19.cordwood.meta.ChangeRoleH\x00R\n" +
+	"revokeRoleB\b\n" +
+	"\x06change\"\x91\x01\n" +
+	"\x0fCreatePrincipal\x12<\n" +
+	"\tprincipal\x18\x01 \x01(\v2\x1e.cordwood.meta.AccessPrincipalR\tprincipal\x12\"\n" +
+	"\rif_not_exists\x18\x02 \x01(\bR\vifNotExists\x12\x1c\n" +
+	"\tbootstrap\x18\x03 \x01(\bR\tbootstrap\"\xcd\x01\n" +
+	"\tAlterUser\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1f\n" +
+	"\bverifier\x18\x02 \x01(\tH\x00R\bverifier\x88\x01\x01\x12\x1f\n" +
+	"\bdisabled\x18\x03 \x01(\bH\x01R\bdisabled\x88\x01\x01\x126\n" +
+	"\x15valid_until_unix_nano\x18\x04 \x01(\x03H\x02R\x12validUntilUnixNano\x88\x01\x01B\v\n" +
+	"\t_verifierB\v\n" +
+	"\t_disabledB\x18\n" +
+	"\x16_valid_until_unix_nano\"T\n" +
+	"\rDropPrincipal\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04role\x18\x02 \x01(\bR\x04role\x12\x1b\n" +
+	"\tif_exists\x18\x03 \x01(\bR\bifExists\"\x9a\x01\n" +
+	"\vChangeGrant\x12\x1e\n" +
+	"\n" +
+	"principals\x18\x01 \x03(\tR\n" +
+	"principals\x120\n" +
+	"\x05grant\x18\x02 \x01(\v2\x1a.cordwood.meta.AccessGrantR\x05grant\x12\x1f\n" +
+	"\voption_only\x18\x03 \x01(\bR\n" +
+	"optionOnly\x12\x18\n" +
+	"\acascade\x18\x04 \x01(\bR\acascade\"B\n" +
+	"\n" +
+	"ChangeRole\x12\x14\n" +
+	"\x05roles\x18\x01 \x03(\tR\x05roles\x12\x1e\n" +
+	"\n" +
+	"principals\x18\x02 \x03(\tR\n" +
+	"principals\"\xa6\x01\n" +
 	"\tBootstrap\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x16\n" +
@@ -8922,8 +9848,9 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\vunreachable\x18\x04 \x01(\bR\vunreachable\"&\n" +
 	"\vEchoRequest\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\"\x0e\n" +
-	"\fEchoResponse\"\x0e\n" +
-	"\fWatchRequest\"\xbe\x06\n" +
+	"\fEchoResponse\"&\n" +
+	"\fWatchRequest\x12\x16\n" +
+	"\x06access\x18\x01 \x01(\bR\x06access\"\xad\a\n" +
 	"\rWatchResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x14\n" +
 	"\x05reset\x18\x02 \x01(\bR\x05reset\x12\x18\n" +
@@ -8946,7 +9873,11 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\rdropped_nodes\x18\x0f \x03(\tR\fdroppedNodes\x123\n" +
 	"\bsettings\x18\x10 \x01(\v2\x17.cordwood.meta.SettingsR\bsettings\x12'\n" +
 	"\x0fcluster_version\x18\x11 \x01(\rR\x0eclusterVersion\x12;\n" +
-	"\x0eretired_shards\x18\x12 \x03(\v2\x14.cordwood.meta.ShardR\rretiredShards*k\n" +
+	"\x0eretired_shards\x18\x12 \x03(\v2\x14.cordwood.meta.ShardR\rretiredShards\x12>\n" +
+	"\n" +
+	"principals\x18\x13 \x03(\v2\x1e.cordwood.meta.AccessPrincipalR\n" +
+	"principals\x12-\n" +
+	"\x12dropped_principals\x18\x14 \x03(\tR\x11droppedPrincipals*k\n" +
 	"\tNodeState\x12\x1a\n" +
 	"\x16NODE_STATE_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rNODE_STATE_UP\x10\x01\x12\x17\n" +
@@ -8999,7 +9930,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 }
 
 var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 104)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 114)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
@@ -9016,255 +9947,279 @@ var file_metapb_meta_proto_goTypes = []any{
 	(*ProposeResponse)(nil),          // 12: cordwood.meta.ProposeResponse
 	(*Command)(nil),                  // 13: cordwood.meta.Command
 	(*Result)(nil),                   // 14: cordwood.meta.Result
-	(*Bootstrap)(nil),                // 15: cordwood.meta.Bootstrap
-	(*RegisterNode)(nil),             // 16: cordwood.meta.RegisterNode
-	(*FolderMark)(nil),               // 17: cordwood.meta.FolderMark
-	(*RegisterSession)(nil),          // 18: cordwood.meta.RegisterSession
-	(*CreateDatabase)(nil),           // 19: cordwood.meta.CreateDatabase
-	(*DropDatabase)(nil),             // 20: cordwood.meta.DropDatabase
-	(*AlterDatabase)(nil),            // 21: cordwood.meta.AlterDatabase
-	(*EnsureSchema)(nil),             // 22: cordwood.meta.EnsureSchema
-	(*ProposalPart)(nil),             // 23: cordwood.meta.ProposalPart
-	(*TableDemand)(nil),              // 24: cordwood.meta.TableDemand
-	(*Conflict)(nil),                 // 25: cordwood.meta.Conflict
-	(*CreateTable)(nil),              // 26: cordwood.meta.CreateTable
-	(*AlterTable)(nil),               // 27: cordwood.meta.AlterTable
-	(*RenameColumn)(nil),             // 28: cordwood.meta.RenameColumn
-	(*ModifyColumn)(nil),             // 29: cordwood.meta.ModifyColumn
-	(*ModifyIndex)(nil),              // 30: cordwood.meta.ModifyIndex
-	(*SetOptions)(nil),               // 31: cordwood.meta.SetOptions
-	(*UnsetOptions)(nil),             // 32: cordwood.meta.UnsetOptions
-	(*DropTable)(nil),                // 33: cordwood.meta.DropTable
-	(*TruncateTable)(nil),            // 34: cordwood.meta.TruncateTable
-	(*ReplaceTables)(nil),            // 35: cordwood.meta.ReplaceTables
-	(*TableReplacement)(nil),         // 36: cordwood.meta.TableReplacement
-	(*PutPipeline)(nil),              // 37: cordwood.meta.PutPipeline
-	(*DeletePipeline)(nil),           // 38: cordwood.meta.DeletePipeline
-	(*RestorePipeline)(nil),          // 39: cordwood.meta.RestorePipeline
-	(*PipelineVersion)(nil),          // 40: cordwood.meta.PipelineVersion
-	(*ReadPipelinesRequest)(nil),     // 41: cordwood.meta.ReadPipelinesRequest
-	(*ReadPipelinesResponse)(nil),    // 42: cordwood.meta.ReadPipelinesResponse
-	(*Saved)(nil),                    // 43: cordwood.meta.Saved
-	(*PutSaved)(nil),                 // 44: cordwood.meta.PutSaved
-	(*DropSaved)(nil),                // 45: cordwood.meta.DropSaved
-	(*TouchSaved)(nil),               // 46: cordwood.meta.TouchSaved
-	(*RestoreSaved)(nil),             // 47: cordwood.meta.RestoreSaved
-	(*ReadSavedRequest)(nil),         // 48: cordwood.meta.ReadSavedRequest
-	(*ReadSavedResponse)(nil),        // 49: cordwood.meta.ReadSavedResponse
-	(*Node)(nil),                     // 50: cordwood.meta.Node
-	(*Shard)(nil),                    // 51: cordwood.meta.Shard
-	(*SetNodeState)(nil),             // 52: cordwood.meta.SetNodeState
-	(*RemoveNode)(nil),               // 53: cordwood.meta.RemoveNode
-	(*SetClusterVersion)(nil),        // 54: cordwood.meta.SetClusterVersion
-	(*SetSettings)(nil),              // 55: cordwood.meta.SetSettings
-	(*Settings)(nil),                 // 56: cordwood.meta.Settings
-	(*CreateShard)(nil),              // 57: cordwood.meta.CreateShard
-	(*ChangeShard)(nil),              // 58: cordwood.meta.ChangeShard
-	(*RetireShard)(nil),              // 59: cordwood.meta.RetireShard
-	(*FoundShards)(nil),              // 60: cordwood.meta.FoundShards
-	(*FoundedShard)(nil),             // 61: cordwood.meta.FoundedShard
-	(*RaiseCounters)(nil),            // 62: cordwood.meta.RaiseCounters
-	(*MadeAnew)(nil),                 // 63: cordwood.meta.MadeAnew
-	(*Recovered)(nil),                // 64: cordwood.meta.Recovered
-	(*PlaceTable)(nil),               // 65: cordwood.meta.PlaceTable
-	(*Operation)(nil),                // 66: cordwood.meta.Operation
-	(*ShardAddProgress)(nil),         // 67: cordwood.meta.ShardAddProgress
-	(*ReplicasProgress)(nil),         // 68: cordwood.meta.ReplicasProgress
-	(*ShardDropProgress)(nil),        // 69: cordwood.meta.ShardDropProgress
-	(*ShardRemoveProgress)(nil),      // 70: cordwood.meta.ShardRemoveProgress
-	(*TableProgress)(nil),            // 71: cordwood.meta.TableProgress
-	(*NodeProgress)(nil),             // 72: cordwood.meta.NodeProgress
-	(*RebalanceProgress)(nil),        // 73: cordwood.meta.RebalanceProgress
-	(*PutOperation)(nil),             // 74: cordwood.meta.PutOperation
-	(*DropOperations)(nil),           // 75: cordwood.meta.DropOperations
-	(*ReadIndexRequest)(nil),         // 76: cordwood.meta.ReadIndexRequest
-	(*ReadIndexResponse)(nil),        // 77: cordwood.meta.ReadIndexResponse
-	(*ReachedRequest)(nil),           // 78: cordwood.meta.ReachedRequest
-	(*ReachedResponse)(nil),          // 79: cordwood.meta.ReachedResponse
-	(*ReplicaReport)(nil),            // 80: cordwood.meta.ReplicaReport
-	(*AsideRows)(nil),                // 81: cordwood.meta.AsideRows
-	(*DamagedSegment)(nil),           // 82: cordwood.meta.DamagedSegment
-	(*TableIngest)(nil),              // 83: cordwood.meta.TableIngest
-	(*ReportRequest)(nil),            // 84: cordwood.meta.ReportRequest
-	(*Unreached)(nil),                // 85: cordwood.meta.Unreached
-	(*ReportResponse)(nil),           // 86: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 87: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 88: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 89: cordwood.meta.StatusResponse
-	(*ShardLed)(nil),                 // 90: cordwood.meta.ShardLed
-	(*MemberStatus)(nil),             // 91: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 92: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 93: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 94: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 95: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 96: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 97: cordwood.meta.FoundResponse
-	(*ReachRequest)(nil),             // 98: cordwood.meta.ReachRequest
-	(*ReachResponse)(nil),            // 99: cordwood.meta.ReachResponse
-	(*EchoRequest)(nil),              // 100: cordwood.meta.EchoRequest
-	(*EchoResponse)(nil),             // 101: cordwood.meta.EchoResponse
-	(*WatchRequest)(nil),             // 102: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 103: cordwood.meta.WatchResponse
-	nil,                              // 104: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 105: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 106: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 107: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 108: cordwood.meta.Operation.NotesEntry
-	nil,                              // 109: cordwood.meta.TableProgress.CopiersEntry
-	(*schemapb.Table)(nil),           // 110: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 111: cordwood.schema.Column
-	(schemapb.Type)(0),               // 112: cordwood.schema.Type
-	(*schemapb.Index)(nil),           // 113: cordwood.schema.Index
-	(*schemapb.Database)(nil),        // 114: cordwood.schema.Database
+	(*AccessGrant)(nil),              // 15: cordwood.meta.AccessGrant
+	(*AccessPrincipal)(nil),          // 16: cordwood.meta.AccessPrincipal
+	(*AccessActor)(nil),              // 17: cordwood.meta.AccessActor
+	(*ChangeAccess)(nil),             // 18: cordwood.meta.ChangeAccess
+	(*AccessChange)(nil),             // 19: cordwood.meta.AccessChange
+	(*CreatePrincipal)(nil),          // 20: cordwood.meta.CreatePrincipal
+	(*AlterUser)(nil),                // 21: cordwood.meta.AlterUser
+	(*DropPrincipal)(nil),            // 22: cordwood.meta.DropPrincipal
+	(*ChangeGrant)(nil),              // 23: cordwood.meta.ChangeGrant
+	(*ChangeRole)(nil),               // 24: cordwood.meta.ChangeRole
+	(*Bootstrap)(nil),                // 25: cordwood.meta.Bootstrap
+	(*RegisterNode)(nil),             // 26: cordwood.meta.RegisterNode
+	(*FolderMark)(nil),               // 27: cordwood.meta.FolderMark
+	(*RegisterSession)(nil),          // 28: cordwood.meta.RegisterSession
+	(*CreateDatabase)(nil),           // 29: cordwood.meta.CreateDatabase
+	(*DropDatabase)(nil),             // 30: cordwood.meta.DropDatabase
+	(*AlterDatabase)(nil),            // 31: cordwood.meta.AlterDatabase
+	(*EnsureSchema)(nil),             // 32: cordwood.meta.EnsureSchema
+	(*ProposalPart)(nil),             // 33: cordwood.meta.ProposalPart
+	(*TableDemand)(nil),              // 34: cordwood.meta.TableDemand
+	(*Conflict)(nil),                 // 35: cordwood.meta.Conflict
+	(*CreateTable)(nil),              // 36: cordwood.meta.CreateTable
+	(*AlterTable)(nil),               // 37: cordwood.meta.AlterTable
+	(*RenameColumn)(nil),             // 38: cordwood.meta.RenameColumn
+	(*ModifyColumn)(nil),             // 39: cordwood.meta.ModifyColumn
+	(*ModifyIndex)(nil),              // 40: cordwood.meta.ModifyIndex
+	(*SetOptions)(nil),               // 41: cordwood.meta.SetOptions
+	(*UnsetOptions)(nil),             // 42: cordwood.meta.UnsetOptions
+	(*DropTable)(nil),                // 43: cordwood.meta.DropTable
+	(*TruncateTable)(nil),            // 44: cordwood.meta.TruncateTable
+	(*ReplaceTables)(nil),            // 45: cordwood.meta.ReplaceTables
+	(*TableReplacement)(nil),         // 46: cordwood.meta.TableReplacement
+	(*PutPipeline)(nil),              // 47: cordwood.meta.PutPipeline
+	(*DeletePipeline)(nil),           // 48: cordwood.meta.DeletePipeline
+	(*RestorePipeline)(nil),          // 49: cordwood.meta.RestorePipeline
+	(*PipelineVersion)(nil),          // 50: cordwood.meta.PipelineVersion
+	(*ReadPipelinesRequest)(nil),     // 51: cordwood.meta.ReadPipelinesRequest
+	(*ReadPipelinesResponse)(nil),    // 52: cordwood.meta.ReadPipelinesResponse
+	(*Saved)(nil),                    // 53: cordwood.meta.Saved
+	(*PutSaved)(nil),                 // 54: cordwood.meta.PutSaved
+	(*DropSaved)(nil),                // 55: cordwood.meta.DropSaved
+	(*TouchSaved)(nil),               // 56: cordwood.meta.TouchSaved
+	(*RestoreSaved)(nil),             // 57: cordwood.meta.RestoreSaved
+	(*ReadSavedRequest)(nil),         // 58: cordwood.meta.ReadSavedRequest
+	(*ReadSavedResponse)(nil),        // 59: cordwood.meta.ReadSavedResponse
+	(*Node)(nil),                     // 60: cordwood.meta.Node
+	(*Shard)(nil),                    // 61: cordwood.meta.Shard
+	(*SetNodeState)(nil),             // 62: cordwood.meta.SetNodeState
+	(*RemoveNode)(nil),               // 63: cordwood.meta.RemoveNode
+	(*SetClusterVersion)(nil),        // 64: cordwood.meta.SetClusterVersion
+	(*SetSettings)(nil),              // 65: cordwood.meta.SetSettings
+	(*Settings)(nil),                 // 66: cordwood.meta.Settings
+	(*CreateShard)(nil),              // 67: cordwood.meta.CreateShard
+	(*ChangeShard)(nil),              // 68: cordwood.meta.ChangeShard
+	(*RetireShard)(nil),              // 69: cordwood.meta.RetireShard
+	(*FoundShards)(nil),              // 70: cordwood.meta.FoundShards
+	(*FoundedShard)(nil),             // 71: cordwood.meta.FoundedShard
+	(*RaiseCounters)(nil),            // 72: cordwood.meta.RaiseCounters
+	(*MadeAnew)(nil),                 // 73: cordwood.meta.MadeAnew
+	(*Recovered)(nil),                // 74: cordwood.meta.Recovered
+	(*PlaceTable)(nil),               // 75: cordwood.meta.PlaceTable
+	(*Operation)(nil),                // 76: cordwood.meta.Operation
+	(*ShardAddProgress)(nil),         // 77: cordwood.meta.ShardAddProgress
+	(*ReplicasProgress)(nil),         // 78: cordwood.meta.ReplicasProgress
+	(*ShardDropProgress)(nil),        // 79: cordwood.meta.ShardDropProgress
+	(*ShardRemoveProgress)(nil),      // 80: cordwood.meta.ShardRemoveProgress
+	(*TableProgress)(nil),            // 81: cordwood.meta.TableProgress
+	(*NodeProgress)(nil),             // 82: cordwood.meta.NodeProgress
+	(*RebalanceProgress)(nil),        // 83: cordwood.meta.RebalanceProgress
+	(*PutOperation)(nil),             // 84: cordwood.meta.PutOperation
+	(*DropOperations)(nil),           // 85: cordwood.meta.DropOperations
+	(*ReadIndexRequest)(nil),         // 86: cordwood.meta.ReadIndexRequest
+	(*ReadIndexResponse)(nil),        // 87: cordwood.meta.ReadIndexResponse
+	(*ReachedRequest)(nil),           // 88: cordwood.meta.ReachedRequest
+	(*ReachedResponse)(nil),          // 89: cordwood.meta.ReachedResponse
+	(*ReplicaReport)(nil),            // 90: cordwood.meta.ReplicaReport
+	(*AsideRows)(nil),                // 91: cordwood.meta.AsideRows
+	(*DamagedSegment)(nil),           // 92: cordwood.meta.DamagedSegment
+	(*TableIngest)(nil),              // 93: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 94: cordwood.meta.ReportRequest
+	(*Unreached)(nil),                // 95: cordwood.meta.Unreached
+	(*ReportResponse)(nil),           // 96: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 97: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 98: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 99: cordwood.meta.StatusResponse
+	(*ShardLed)(nil),                 // 100: cordwood.meta.ShardLed
+	(*MemberStatus)(nil),             // 101: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 102: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 103: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 104: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 105: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 106: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 107: cordwood.meta.FoundResponse
+	(*ReachRequest)(nil),             // 108: cordwood.meta.ReachRequest
+	(*ReachResponse)(nil),            // 109: cordwood.meta.ReachResponse
+	(*EchoRequest)(nil),              // 110: cordwood.meta.EchoRequest
+	(*EchoResponse)(nil),             // 111: cordwood.meta.EchoResponse
+	(*WatchRequest)(nil),             // 112: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 113: cordwood.meta.WatchResponse
+	nil,                              // 114: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 115: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 116: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 117: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 118: cordwood.meta.Operation.NotesEntry
+	nil,                              // 119: cordwood.meta.TableProgress.CopiersEntry
+	(*schemapb.Table)(nil),           // 120: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 121: cordwood.schema.Column
+	(schemapb.Type)(0),               // 122: cordwood.schema.Type
+	(*schemapb.Index)(nil),           // 123: cordwood.schema.Index
+	(*schemapb.Database)(nil),        // 124: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	8,   // 0: cordwood.meta.ListSessionsResponse.sessions:type_name -> cordwood.meta.ClientSession
 	13,  // 1: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
 	14,  // 2: cordwood.meta.ProposeResponse.result:type_name -> cordwood.meta.Result
-	15,  // 3: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
-	16,  // 4: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
-	18,  // 5: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
-	52,  // 6: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
-	53,  // 7: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
-	54,  // 8: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
-	55,  // 9: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
-	19,  // 10: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
-	20,  // 11: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
-	21,  // 12: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
-	22,  // 13: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
-	26,  // 14: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
-	27,  // 15: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
-	33,  // 16: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
-	34,  // 17: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
-	35,  // 18: cordwood.meta.Command.replace_tables:type_name -> cordwood.meta.ReplaceTables
-	37,  // 19: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
-	38,  // 20: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
-	39,  // 21: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
-	44,  // 22: cordwood.meta.Command.put_saved:type_name -> cordwood.meta.PutSaved
-	45,  // 23: cordwood.meta.Command.drop_saved:type_name -> cordwood.meta.DropSaved
-	46,  // 24: cordwood.meta.Command.touch_saved:type_name -> cordwood.meta.TouchSaved
-	47,  // 25: cordwood.meta.Command.restore_saved:type_name -> cordwood.meta.RestoreSaved
-	57,  // 26: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
-	58,  // 27: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
-	65,  // 28: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
-	60,  // 29: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
-	62,  // 30: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
-	59,  // 31: cordwood.meta.Command.retire_shard:type_name -> cordwood.meta.RetireShard
-	74,  // 32: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
-	75,  // 33: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
-	25,  // 34: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	110, // 35: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
-	40,  // 36: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
-	51,  // 37: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
-	66,  // 38: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
-	43,  // 39: cordwood.meta.Result.saved:type_name -> cordwood.meta.Saved
-	50,  // 40: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	17,  // 41: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
-	104, // 42: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	105, // 43: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
-	24,  // 44: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
-	23,  // 45: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	111, // 46: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	106, // 47: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	111, // 48: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	111, // 49: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	110, // 50: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	111, // 51: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
-	31,  // 52: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
-	32,  // 53: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	28,  // 54: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
-	29,  // 55: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
-	30,  // 56: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
-	112, // 57: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
-	3,   // 58: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
-	113, // 59: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
-	107, // 60: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
-	36,  // 61: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
-	40,  // 62: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
-	40,  // 63: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
-	43,  // 64: cordwood.meta.PutSaved.saved:type_name -> cordwood.meta.Saved
-	43,  // 65: cordwood.meta.RestoreSaved.saved:type_name -> cordwood.meta.Saved
-	43,  // 66: cordwood.meta.ReadSavedResponse.saved:type_name -> cordwood.meta.Saved
-	0,   // 67: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
-	17,  // 68: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
-	0,   // 69: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
-	56,  // 70: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
-	64,  // 71: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
-	63,  // 72: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
-	61,  // 73: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
-	4,   // 74: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
-	1,   // 75: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	108, // 76: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
-	67,  // 77: cordwood.meta.Operation.shard_add:type_name -> cordwood.meta.ShardAddProgress
-	68,  // 78: cordwood.meta.Operation.replicas:type_name -> cordwood.meta.ReplicasProgress
-	69,  // 79: cordwood.meta.Operation.shard_drop:type_name -> cordwood.meta.ShardDropProgress
-	71,  // 80: cordwood.meta.Operation.table:type_name -> cordwood.meta.TableProgress
-	72,  // 81: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
-	73,  // 82: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
-	70,  // 83: cordwood.meta.Operation.shard_remove:type_name -> cordwood.meta.ShardRemoveProgress
-	109, // 84: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
-	66,  // 85: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
-	83,  // 86: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
-	82,  // 87: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
-	81,  // 88: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
-	80,  // 89: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	85,  // 90: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
-	2,   // 91: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
-	50,  // 92: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	84,  // 93: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
-	56,  // 94: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	91,  // 95: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	88,  // 96: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
-	51,  // 97: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
-	66,  // 98: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	90,  // 99: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
-	51,  // 100: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
-	5,   // 101: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	50,  // 102: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	114, // 103: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	110, // 104: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	50,  // 105: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	51,  // 106: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	40,  // 107: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	40,  // 108: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	66,  // 109: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	56,  // 110: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	51,  // 111: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
-	11,  // 112: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	102, // 113: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	41,  // 114: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	48,  // 115: cordwood.meta.Meta.ReadSaved:input_type -> cordwood.meta.ReadSavedRequest
-	76,  // 116: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	78,  // 117: cordwood.meta.Meta.Reached:input_type -> cordwood.meta.ReachedRequest
-	84,  // 118: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	87,  // 119: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	92,  // 120: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	94,  // 121: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	96,  // 122: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	98,  // 123: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
-	100, // 124: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
-	6,   // 125: cordwood.meta.Sessions.ListSessions:input_type -> cordwood.meta.ListSessionsRequest
-	9,   // 126: cordwood.meta.Sessions.CancelStatement:input_type -> cordwood.meta.CancelStatementRequest
-	12,  // 127: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	103, // 128: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	42,  // 129: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	49,  // 130: cordwood.meta.Meta.ReadSaved:output_type -> cordwood.meta.ReadSavedResponse
-	77,  // 131: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	79,  // 132: cordwood.meta.Meta.Reached:output_type -> cordwood.meta.ReachedResponse
-	86,  // 133: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	89,  // 134: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	93,  // 135: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	95,  // 136: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	97,  // 137: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	99,  // 138: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
-	101, // 139: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
-	7,   // 140: cordwood.meta.Sessions.ListSessions:output_type -> cordwood.meta.ListSessionsResponse
-	10,  // 141: cordwood.meta.Sessions.CancelStatement:output_type -> cordwood.meta.CancelStatementResponse
-	127, // [127:142] is the sub-list for method output_type
-	112, // [112:127] is the sub-list for method input_type
-	112, // [112:112] is the sub-list for extension type_name
-	112, // [112:112] is the sub-list for extension extendee
-	0,   // [0:112] is the sub-list for field type_name
+	25,  // 3: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
+	26,  // 4: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
+	28,  // 5: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
+	62,  // 6: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
+	63,  // 7: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
+	64,  // 8: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
+	65,  // 9: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
+	29,  // 10: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
+	30,  // 11: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
+	31,  // 12: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
+	32,  // 13: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
+	36,  // 14: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
+	37,  // 15: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
+	43,  // 16: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
+	44,  // 17: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
+	45,  // 18: cordwood.meta.Command.replace_tables:type_name -> cordwood.meta.ReplaceTables
+	47,  // 19: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
+	48,  // 20: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
+	49,  // 21: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
+	54,  // 22: cordwood.meta.Command.put_saved:type_name -> cordwood.meta.PutSaved
+	55,  // 23: cordwood.meta.Command.drop_saved:type_name -> cordwood.meta.DropSaved
+	56,  // 24: cordwood.meta.Command.touch_saved:type_name -> cordwood.meta.TouchSaved
+	57,  // 25: cordwood.meta.Command.restore_saved:type_name -> cordwood.meta.RestoreSaved
+	67,  // 26: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
+	68,  // 27: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
+	75,  // 28: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
+	70,  // 29: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
+	72,  // 30: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
+	69,  // 31: cordwood.meta.Command.retire_shard:type_name -> cordwood.meta.RetireShard
+	84,  // 32: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
+	85,  // 33: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
+	18,  // 34: cordwood.meta.Command.change_access:type_name -> cordwood.meta.ChangeAccess
+	35,  // 35: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
+	120, // 36: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	50,  // 37: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
+	61,  // 38: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
+	76,  // 39: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
+	53,  // 40: cordwood.meta.Result.saved:type_name -> cordwood.meta.Saved
+	15,  // 41: cordwood.meta.AccessPrincipal.grants:type_name -> cordwood.meta.AccessGrant
+	17,  // 42: cordwood.meta.ChangeAccess.actor:type_name -> cordwood.meta.AccessActor
+	19,  // 43: cordwood.meta.ChangeAccess.changes:type_name -> cordwood.meta.AccessChange
+	20,  // 44: cordwood.meta.AccessChange.create:type_name -> cordwood.meta.CreatePrincipal
+	21,  // 45: cordwood.meta.AccessChange.alter:type_name -> cordwood.meta.AlterUser
+	22,  // 46: cordwood.meta.AccessChange.drop:type_name -> cordwood.meta.DropPrincipal
+	23,  // 47: cordwood.meta.AccessChange.grant:type_name -> cordwood.meta.ChangeGrant
+	23,  // 48: cordwood.meta.AccessChange.revoke:type_name -> cordwood.meta.ChangeGrant
+	24,  // 49: cordwood.meta.AccessChange.grant_role:type_name -> cordwood.meta.ChangeRole
+	24,  // 50: cordwood.meta.AccessChange.revoke_role:type_name -> cordwood.meta.ChangeRole
+	16,  // 51: cordwood.meta.CreatePrincipal.principal:type_name -> cordwood.meta.AccessPrincipal
+	15,  // 52: cordwood.meta.ChangeGrant.grant:type_name -> cordwood.meta.AccessGrant
+	60,  // 53: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
+	27,  // 54: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
+	114, // 55: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	115, // 56: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	34,  // 57: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
+	33,  // 58: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
+	121, // 59: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	116, // 60: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	121, // 61: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	121, // 62: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	120, // 63: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	121, // 64: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	41,  // 65: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
+	42,  // 66: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
+	38,  // 67: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
+	39,  // 68: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
+	40,  // 69: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
+	122, // 70: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
+	3,   // 71: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
+	123, // 72: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
+	117, // 73: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	46,  // 74: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
+	50,  // 75: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
+	50,  // 76: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
+	53,  // 77: cordwood.meta.PutSaved.saved:type_name -> cordwood.meta.Saved
+	53,  // 78: cordwood.meta.RestoreSaved.saved:type_name -> cordwood.meta.Saved
+	53,  // 79: cordwood.meta.ReadSavedResponse.saved:type_name -> cordwood.meta.Saved
+	0,   // 80: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
+	27,  // 81: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
+	0,   // 82: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
+	66,  // 83: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
+	74,  // 84: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
+	73,  // 85: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
+	71,  // 86: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
+	4,   // 87: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
+	1,   // 88: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
+	118, // 89: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	77,  // 90: cordwood.meta.Operation.shard_add:type_name -> cordwood.meta.ShardAddProgress
+	78,  // 91: cordwood.meta.Operation.replicas:type_name -> cordwood.meta.ReplicasProgress
+	79,  // 92: cordwood.meta.Operation.shard_drop:type_name -> cordwood.meta.ShardDropProgress
+	81,  // 93: cordwood.meta.Operation.table:type_name -> cordwood.meta.TableProgress
+	82,  // 94: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
+	83,  // 95: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
+	80,  // 96: cordwood.meta.Operation.shard_remove:type_name -> cordwood.meta.ShardRemoveProgress
+	119, // 97: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
+	76,  // 98: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
+	93,  // 99: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	92,  // 100: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
+	91,  // 101: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
+	90,  // 102: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	95,  // 103: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
+	2,   // 104: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
+	60,  // 105: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	94,  // 106: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	66,  // 107: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	101, // 108: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	98,  // 109: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	61,  // 110: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	76,  // 111: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	100, // 112: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
+	61,  // 113: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
+	5,   // 114: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	60,  // 115: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	124, // 116: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	120, // 117: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	60,  // 118: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	61,  // 119: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	50,  // 120: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	50,  // 121: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	76,  // 122: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	66,  // 123: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	61,  // 124: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
+	16,  // 125: cordwood.meta.WatchResponse.principals:type_name -> cordwood.meta.AccessPrincipal
+	11,  // 126: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	112, // 127: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	51,  // 128: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	58,  // 129: cordwood.meta.Meta.ReadSaved:input_type -> cordwood.meta.ReadSavedRequest
+	86,  // 130: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	88,  // 131: cordwood.meta.Meta.Reached:input_type -> cordwood.meta.ReachedRequest
+	94,  // 132: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	97,  // 133: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	102, // 134: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	104, // 135: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	106, // 136: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	108, // 137: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
+	110, // 138: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
+	6,   // 139: cordwood.meta.Sessions.ListSessions:input_type -> cordwood.meta.ListSessionsRequest
+	9,   // 140: cordwood.meta.Sessions.CancelStatement:input_type -> cordwood.meta.CancelStatementRequest
+	12,  // 141: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	113, // 142: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	52,  // 143: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	59,  // 144: cordwood.meta.Meta.ReadSaved:output_type -> cordwood.meta.ReadSavedResponse
+	87,  // 145: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	89,  // 146: cordwood.meta.Meta.Reached:output_type -> cordwood.meta.ReachedResponse
+	96,  // 147: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	99,  // 148: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	103, // 149: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	105, // 150: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	107, // 151: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	109, // 152: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
+	111, // 153: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
+	7,   // 154: cordwood.meta.Sessions.ListSessions:output_type -> cordwood.meta.ListSessionsResponse
+	10,  // 155: cordwood.meta.Sessions.CancelStatement:output_type -> cordwood.meta.CancelStatementResponse
+	141, // [141:156] is the sub-list for method output_type
+	126, // [126:141] is the sub-list for method input_type
+	126, // [126:126] is the sub-list for extension type_name
+	126, // [126:126] is the sub-list for extension extendee
+	0,   // [0:126] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -9304,8 +10259,19 @@ func file_metapb_meta_proto_init() {
 		(*Command_RetireShard)(nil),
 		(*Command_PutOperation)(nil),
 		(*Command_DropOperations)(nil),
+		(*Command_ChangeAccess)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[21].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[13].OneofWrappers = []any{
+		(*AccessChange_Create)(nil),
+		(*AccessChange_Alter)(nil),
+		(*AccessChange_Drop)(nil),
+		(*AccessChange_Grant)(nil),
+		(*AccessChange_Revoke)(nil),
+		(*AccessChange_GrantRole)(nil),
+		(*AccessChange_RevokeRole)(nil),
+	}
+	file_metapb_meta_proto_msgTypes[15].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[31].OneofWrappers = []any{
 		(*AlterTable_AddColumn)(nil),
 		(*AlterTable_DropColumn)(nil),
 		(*AlterTable_SetOptions)(nil),
@@ -9316,9 +10282,9 @@ func file_metapb_meta_proto_init() {
 		(*AlterTable_ModifyIndex)(nil),
 		(*AlterTable_RestoreComplete)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[31].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[42].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[52].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[41].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[52].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[62].OneofWrappers = []any{
 		(*ChangeShard_AddLearner)(nil),
 		(*ChangeShard_Promote)(nil),
 		(*ChangeShard_Remove)(nil),
@@ -9328,7 +10294,7 @@ func file_metapb_meta_proto_init() {
 		(*ChangeShard_MadeAnew)(nil),
 		(*ChangeShard_Retiring)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[60].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[70].OneofWrappers = []any{
 		(*Operation_ShardAdd)(nil),
 		(*Operation_Replicas)(nil),
 		(*Operation_ShardDrop)(nil),
@@ -9343,7 +10309,7 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   104,
+			NumMessages:   114,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

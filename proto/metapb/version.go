@@ -22,11 +22,12 @@ package metapb
 //	10 notes and authors of versions of pipelines; saved values of users
 //	11 leases for the metadata: a change is acknowledged when all holders of a lease have it
 //	12 column batches that contain a block which a client compressed; the table option loki_labels
+//	13 users, roles and grants
 const (
 	// MinProtocol is the oldest version that this program supports.
 	MinProtocol = 1
 	// MaxProtocol is the newest version that this program supports.
-	MaxProtocol = 12
+	MaxProtocol = 13
 	// ProtocolCluster is the version that added clusters of several nodes.
 	ProtocolCluster = 2
 	// ProtocolAnew is the first version in which shards may be created again when their rows are
@@ -75,4 +76,6 @@ const (
 	ProtocolCuts = 12
 	// ProtocolLokiLabels is the version that added the table option loki_labels.
 	ProtocolLokiLabels = 12
+	// ProtocolAccess is the version that added users, roles and grants.
+	ProtocolAccess = 13
 )

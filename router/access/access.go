@@ -15,8 +15,11 @@ package access
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/rights"
+	"cordwood/proto/schema"
 )
 
 // Privilege is what a caller must be allowed to do.
@@ -30,25 +33,35 @@ const (
 	Open
 	// SignedIn allows any user. The handler checks further privileges itself.
 	SignedIn
+	// Query allows statements that read. Each table that they read needs Select.
+	Query
 	Select
 	Insert
+	// IngestCreate allows ingestion to create a table, and Create allows statements to do so.
+	IngestCreate
 	Create
 	Alter
 	Drop
 	Delete
+	PipelineUse
+	// PipelineTry allows dry runs and lists of pipelines. They use only the pipelines that the user may read.
+	PipelineTry
 	PipelineRead
 	PipelineWrite
 	Monitor
 	Operate
 	Backup
 	Restore
+	// ManageAccess allows to manage users, roles and grants.
+	ManageAccess
 	// Nobody allows no user, because only nodes do this.
 	Nobody
 )
 
 var privilegeNames = [...]string{
-	"undeclared", "open", "signed-in", "select", "insert", "create", "alter", "drop", "delete",
-	"pipeline-read", "pipeline-write", "monitor", "operate", "backup", "restore", "nobody",
+	"undeclared", "open", "signed-in", "query", "select", "insert", "ingest-create", "create", "alter", "drop", "delete",
+	"pipeline-use", "pipeline-try", "pipeline-read", "pipeline-write", "monitor", "operate", "backup", "restore",
+	"manage-access", "nobody",
 }
 
 // String returns the privilege as the description of the API writes it.
@@ -71,22 +84,27 @@ const (
 // String returns the right as the file of users writes it.
 func (r Right) String() string { return [...]string{"none", "rw", "ro", "wo"}[r] }
 
-// rights lists the rights that give each privilege, in the order in which a message
+// allowing lists the rights that give each privilege, in the order in which a message
 // recommends them.
-var rights = map[Privilege][]Right{
+var allowing = map[Privilege][]Right{
 	SignedIn:      {ReadWrite, ReadOnly, WriteOnly},
+	Query:         {ReadOnly, ReadWrite},
 	Select:        {ReadOnly, ReadWrite},
 	Insert:        {WriteOnly, ReadWrite},
+	IngestCreate:  {WriteOnly, ReadWrite},
 	Create:        {ReadWrite},
 	Alter:         {ReadWrite},
 	Drop:          {ReadWrite},
 	Delete:        {ReadWrite},
+	PipelineUse:   {WriteOnly, ReadWrite},
+	PipelineTry:   {ReadOnly, ReadWrite},
 	PipelineRead:  {ReadOnly, ReadWrite},
 	PipelineWrite: {ReadWrite},
 	Monitor:       {ReadOnly, ReadWrite},
 	Operate:       {ReadWrite},
 	Backup:        {ReadOnly, ReadWrite},
 	Restore:       {ReadWrite},
+	ManageAccess:  {ReadWrite},
 }
 
 // ObjectKind is the kind of an object.
@@ -101,6 +119,7 @@ const (
 	Operation ObjectKind = "operation"
 	Cluster   ObjectKind = "cluster"
 	Node      ObjectKind = "node"
+	Principal ObjectKind = "user"
 )
 
 // Object is the thing that an action concerns. Fields that do not apply are empty.
@@ -129,8 +148,11 @@ type Need struct {
 // Sender is the user who sends a request. A Sender does not change: if a user's right changes, later requests have
 // another Sender.
 type Sender struct {
-	User  string
+	User string
+	// Right is the right of a user in the list of users. If Grants is set, it does not matter.
 	Right Right
+	// Grants are the grants of a user in the metadata. They are replaced when they change.
+	Grants *rights.Index
 	// Proof is how the sender proved their identity: password, session, or none if authentication is off.
 	Proof string
 	// Version distinguishes the user's credentials from earlier ones. Only the source of the list of users compares
@@ -144,17 +166,72 @@ const DefaultUser = "svc"
 // Everybody returns the sender of all requests if authentication is off.
 func Everybody() Sender { return Sender{User: DefaultUser, Right: ReadWrite, Proof: "none"} }
 
-// May reports whether the sender may do n. There are no rights for single tables, so the object does not matter.
+// May reports whether the sender may do n. Rights of the list of users apply to all objects. With grants, a
+// privilege on tables is needed on the object: on the table, on all tables of the database, or, if n has no object, on
+// at least one table.
 func (s Sender) May(n Need) bool {
-	if n.Privilege == Open {
+	switch {
+	case n.Privilege == Open:
 		return true
+	case s.Grants != nil:
+		return granted(s.Grants, &n)
 	}
-	for _, r := range rights[n.Privilege] {
+	for _, r := range allowing[n.Privilege] {
 		if r == s.Right {
 			return true
 		}
 	}
 	return false
+}
+
+// bits has the privilege in grants for each privilege that can be granted.
+var bits = [...]rights.Set{
+	Select: rights.Select, Insert: rights.Insert, IngestCreate: rights.Create, Create: rights.Create,
+	Alter: rights.Alter, Drop: rights.Drop, Delete: rights.Delete,
+	PipelineUse: rights.Use, PipelineRead: rights.Read, PipelineWrite: rights.Write,
+	Monitor: rights.Monitor, Operate: rights.Operate, Backup: rights.Backup, Restore: rights.Restore,
+	ManageAccess: rights.Access, Nobody: 0,
+}
+
+// granted reports whether grants allow n.
+func granted(x *rights.Index, n *Need) bool {
+	switch n.Privilege {
+	case SignedIn, Query, PipelineTry:
+		return true
+	case Undeclared, Nobody:
+		return false
+	}
+	bit, o := bits[n.Privilege], &n.Object
+	switch {
+	case bit&rights.OfCluster != 0:
+		return x.OnCluster()&bit != 0
+	case bit&rights.OfPipelines != 0:
+		if o.Name == "" {
+			return x.OnAnyPipeline()&bit != 0
+		}
+		return x.OnPipeline(o.Name)&bit != 0
+	case o.Kind == Database && n.Privilege == Create:
+		return x.OnAllTables()&bit != 0
+	case o.Kind == Database:
+		return x.OnDatabase(o.Database)&bit != 0
+	case o.Name == "":
+		return x.OnAnyTable()&bit != 0
+	case schema.ReservedDatabase(o.Database):
+		// Grants know the server's own tables by their names in lower case.
+		return x.OnTable(strings.ToLower(o.Database), strings.ToLower(o.Name))&bit != 0
+	}
+	return x.OnTable(o.Database, o.Name)&bit != 0
+}
+
+// Sees reports whether a table may exist for the sender: whether they have any privilege on it. For others, it
+// does not exist.
+func (s Sender) Sees(database, table string) bool {
+	return s.Grants == nil || s.Grants.OnTable(database, table) != 0
+}
+
+// SeesDatabase reports whether a database may exist for the sender. The default database exists for all.
+func (s Sender) SeesDatabase(name string) bool {
+	return s.Grants == nil || name == schema.DefaultDatabase || s.Grants.InDatabase(name) != 0
 }
 
 // Require returns an error of code PermissionDenied (403) if the sender may not do n. The text says which right
@@ -163,8 +240,11 @@ func (s Sender) Require(n Need) error {
 	if s.May(n) {
 		return nil
 	}
+	if s.Grants != nil {
+		return s.missingGrant(n)
+	}
 	const refused = "User is not authorized to perform this action"
-	enough := rights[n.Privilege]
+	enough := allowing[n.Privilege]
 	if len(enough) == 0 {
 		return errs.New(errs.PermissionDenied, "%s: no user may %s", refused, n.describe())
 	}
@@ -184,15 +264,48 @@ func (s Sender) Require(n Need) error {
 		refused, s.User, has, n.describe(), recommended)
 }
 
+// missingGrant returns the error for a sender without a grant. Its text has the statement that would give it.
+func (s Sender) missingGrant(n Need) error {
+	var bit rights.Set
+	if int(n.Privilege) < len(bits) {
+		bit = bits[n.Privilege]
+	}
+	if bit == 0 {
+		return errs.New(errs.PermissionDenied, "%s may not %s: it is not allowed to any user", s.User, n.describe())
+	}
+	o := n.Object
+	target := rights.Target{Kind: rights.Tables, Database: o.Database, Name: o.Name}
+	switch {
+	case bit&rights.OfCluster != 0:
+		target = rights.Target{Kind: rights.Cluster}
+	case bit&rights.OfPipelines != 0:
+		target = rights.Target{Kind: rights.Pipelines, Name: cmp.Or(o.Name, "…")}
+	case o.Kind == Database && n.Privilege == Create:
+		target.Database, target.Name = "*", "*"
+	case o.Kind == Database:
+		target.Name = "*"
+	case o.Name == "":
+		return errs.New(errs.PermissionDenied, "%s may not %s: %s has %s on no table; an administrator can grant it",
+			s.User, n.describe(), s.User, bit)
+	}
+	return errs.New(errs.PermissionDenied, "%s may not %s; an administrator can allow it: GRANT %s ON %s TO %s",
+		s.User, n.describe(), bit, cutText(target.String()), rights.QuoteName(s.User))
+}
+
+// cutText shortens a text for a message.
+func cutText(s string) string {
+	const most = 200
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}
+
 // describe returns the action with its object, for a message.
 func (n Need) describe() string {
 	what := cmp.Or(n.Action, n.Privilege.String())
 	if o := n.Object.String(); o != "" {
-		const most = 200
-		if len(o) > most {
-			o = o[:most] + "…"
-		}
-		what += fmt.Sprintf(" %s", o)
+		what += fmt.Sprintf(" %s", cutText(o))
 	}
 	return what
 }

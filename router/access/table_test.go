@@ -61,7 +61,8 @@ func TestCommandsHaveRows(t *testing.T) {
 // TestRights: each privilege is given to the rights in the documentation, and to no others.
 func TestRights(t *testing.T) {
 	want := map[Privilege]string{
-		Undeclared: "", Open: "none rw ro wo", SignedIn: "rw ro wo", Select: "rw ro", Insert: "rw wo", Create: "rw",
+		Undeclared: "", Open: "none rw ro wo", SignedIn: "rw ro wo", Query: "rw ro", Select: "rw ro", Insert: "rw wo",
+		IngestCreate: "rw wo", Create: "rw", PipelineUse: "rw wo", PipelineTry: "rw ro", ManageAccess: "rw",
 		Alter: "rw", Drop: "rw",
 		Delete: "rw", PipelineRead: "rw ro", PipelineWrite: "rw", Monitor: "rw ro", Operate: "rw", Backup: "rw ro",
 		Restore: "rw", Nobody: "",

@@ -73,8 +73,8 @@ func (l *Log) Record(ctx context.Context, c Change) {
 	o := c.Need.Object
 	l.log.InfoContext(ctx, "change", "principal", c.By.User, "auth", c.By.Proof, "address", address,
 		"action", c.Need.Action, "object_kind", string(o.Kind), "database", o.Database, "object", o.Name,
-		"statement", withoutSecrets(cut(c.Statement, maxStatement)), "outcome", outcome, "code", int(errs.CodeOf(c.Err)),
-		"message", withoutSecrets(cut(message, maxMessage)), "request_id", c.By.RequestID)
+		"statement", WithoutSecrets(cut(c.Statement, maxStatement)), "outcome", outcome, "code", int(errs.CodeOf(c.Err)),
+		"message", WithoutSecrets(cut(message, maxMessage)), "request_id", c.By.RequestID)
 }
 
 // cut shortens a text to at most most bytes, without splitting a character.
@@ -90,5 +90,5 @@ func cut(text string, most int) string {
 var secret = regexp.MustCompile(
 	`(?is)\b(password|old|secret|token|access_key|secret_key)(['"]?\s*=?\s*)'(?:[^']|'')*(?:'|$)`)
 
-// withoutSecrets replaces the secrets in a statement.
-func withoutSecrets(text string) string { return secret.ReplaceAllString(text, "$1$2'…'") }
+// WithoutSecrets replaces the secrets in a statement.
+func WithoutSecrets(text string) string { return secret.ReplaceAllString(text, "$1$2'…'") }

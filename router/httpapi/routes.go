@@ -129,7 +129,7 @@ func (h *handlers) routes(cfg *Config) []route {
 	}
 	if cfg.SQL != nil && cfg.Pipelines != nil {
 		routes = append(routes, route{
-			methods: post, path: "/v1/rejects/replay", needs: access.PipelineWrite, action: "replay rejects",
+			methods: post, path: "/v1/rejects/replay", needs: access.Delete, action: "replay rejects",
 			handler: h.replays.ServeHTTP, endless: true,
 		})
 	}
@@ -175,7 +175,7 @@ func pipelineRoutes(h *pipelineapi.Handlers, dryRun *dryrun.Handler) []route {
 		{
 			methods: post,
 			path:    "/v1/pipelines/_dryrun",
-			needs:   access.PipelineRead,
+			needs:   access.PipelineTry,
 			action:  "dry run",
 			params:  params.DryRun,
 			handler: dryRun.ServeHTTP,
@@ -183,7 +183,7 @@ func pipelineRoutes(h *pipelineapi.Handlers, dryRun *dryrun.Handler) []route {
 		{
 			methods: post,
 			path:    "/v1/events/pipelines/dryrun",
-			needs:   access.PipelineRead,
+			needs:   access.PipelineTry,
 			action:  "dry run",
 			params:  params.DryRun,
 			handler: dryRun.ServeHTTP,
@@ -191,13 +191,13 @@ func pipelineRoutes(h *pipelineapi.Handlers, dryRun *dryrun.Handler) []route {
 		{
 			methods: post,
 			path:    "/v1/events/pipelines/_dryrun",
-			needs:   access.PipelineRead,
+			needs:   access.PipelineTry,
 			action:  "dry run",
 			params:  params.DryRun,
 			handler: dryRun.ServeHTTP,
 		},
 		{
-			methods: get, path: "/v1/pipelines", needs: access.PipelineRead, action: "read pipeline",
+			methods: get, path: "/v1/pipelines", needs: access.PipelineTry, action: "read pipeline",
 			object: access.Pipeline, params: params.ListPipelines, handler: exchange.Manage(h.List),
 		},
 		{

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/rights"
 	"cordwood/proto/schema"
 	"cordwood/router/access"
 )
@@ -36,16 +37,28 @@ const (
 // a disk is full, or the table's shards are busy. It is called before the body is read, so that such requests take
 // no memory. If Wait is set, it waits for busy shards.
 func (s *Service) Admit(ctx context.Context, a *Arrival) error {
-	if err := a.Caller.Require(need(a.Database, a.Table)); err != nil {
+	named, err := permitNamed(a)
+	if err != nil {
 		return s.Failed(a.Protocol, StageParameters, err)
 	}
 	if err := s.cfg.Writable(); err != nil {
 		return s.Failed(a.Protocol, StageDisk, err)
 	}
-	if a.Table == "" {
+	if a.Table == "" || !named {
 		return nil
 	}
 	return s.awaitRoom(ctx, a.Protocol, a.Wait, []*Batch{{Database: a.Database, Table: a.Table}})
+}
+
+// permitNamed returns an error if the sender may store no rows of the request. named says that they may store rows in
+// the table that the request names. Otherwise the pipeline may choose other tables of the database.
+func permitNamed(a *Arrival) (named bool, err error) {
+	n := need(a.Database, a.Table)
+	if a.Table == "" || a.Caller.Grants == nil || a.Caller.May(n) ||
+		a.Caller.Grants.InDatabase(a.Database)&rights.Insert == 0 {
+		return true, a.Caller.Require(n)
+	}
+	return false, a.Caller.Require(need("", ""))
 }
 
 // AdmitAll returns an error if batches of a request would be refused because the shards of their tables are busy.
@@ -93,6 +106,16 @@ func need(database, table string) access.Need {
 		n.Object = access.Object{Kind: access.Table, Database: database, Name: table}
 	}
 	return n
+}
+
+// permitTable returns an error if the sender may not store rows in a table or, if it does not exist, may not create it.
+func permitTable(caller *access.Caller, database, table string, exists bool) error {
+	n := need(database, table)
+	if err := caller.Require(n); err != nil || exists {
+		return err
+	}
+	n.Privilege, n.Action = access.IngestCreate, "create table"
+	return caller.Require(n)
 }
 
 // waiting counts the requests that wait for busy shards.
@@ -148,9 +171,14 @@ func Writable(catalog Catalog, database string) error {
 		return errs.New(errs.InvalidArguments, "database %s belongs to the server and cannot be written to", database)
 	}
 	if _, ok := catalog.Database(database); !ok {
-		return errs.New(errs.DatabaseNotFound, "Failed to find database %s; create it with CREATE DATABASE", database)
+		return DatabaseNotFound(database)
 	}
 	return nil
+}
+
+// DatabaseNotFound returns the error for a database that does not exist.
+func DatabaseNotFound(name string) error {
+	return errs.New(errs.DatabaseNotFound, "Failed to find database %s; create it with CREATE DATABASE", name)
 }
 
 // cutText shortens a client's text for a message.

@@ -46,16 +46,53 @@ func NewPipelines(meta StoredPipelines, opt pipeline.Options, reg prometheus.Reg
 
 // knownPipelines returns the names that an error may suggest. Only users who may read pipelines see stored ones.
 func knownPipelines(ctx context.Context, meta StoredPipelines) []string {
-	known := []string{pipeline.IdentityName}
-	if !access.From(ctx).May(access.Need{Privilege: access.PipelineRead, Action: "read names"}) {
-		return known
-	}
+	known, caller := []string{pipeline.IdentityName}, access.From(ctx)
 	for _, p := range meta.Pipelines() {
-		if known[len(known)-1] != p.Name {
+		if known[len(known)-1] != p.Name && caller.May(MayRead(p.Name)) {
 			known = append(known, p.Name)
 		}
 	}
 	return known
+}
+
+// MayRead returns the need for reading a pipeline.
+func MayRead(name string) access.Need {
+	return access.Need{
+		Privilege: access.PipelineRead, Action: "read pipeline", Object: access.Object{Kind: access.Pipeline, Name: name},
+	}
+}
+
+// hidden returns the error of Find for a pipeline that does not exist.
+func (p *Pipelines) hidden(ctx context.Context, name, version string, hasVersion bool) error {
+	if !hasVersion {
+		return p.NotFound(ctx, name, "latest")
+	}
+	at, err := pipelines.ParseVersion(version)
+	if err != nil {
+		return err
+	}
+	return p.NotFound(ctx, name, pipelines.FormatVersion(at))
+}
+
+// ReadLookup is Lookup for a sender who must be allowed to read the pipelines.
+func (p *Pipelines) ReadLookup(ctx context.Context) pipeline.Lookup {
+	find, caller := p.Lookup(ctx), access.From(ctx)
+	return func(name, version string) (*pipeline.Pipeline, error) {
+		if !caller.May(MayRead(name)) {
+			return nil, p.hidden(ctx, name, version, version != "")
+		}
+		return find(name, version)
+	}
+}
+
+// FindReadable is Find for a sender who must be allowed to read the pipeline.
+func (p *Pipelines) FindReadable(ctx context.Context, name, version string,
+	hasVersion bool,
+) (*pipeline.Pipeline, int64, error) {
+	if !access.From(ctx).May(MayRead(name)) {
+		return nil, 0, p.hidden(ctx, name, version, hasVersion)
+	}
+	return p.Find(ctx, name, version, hasVersion)
 }
 
 // NotFound returns the error for a pipeline that does not exist. A nil *Pipelines has no pipelines.

@@ -14,6 +14,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/tracing"
 	"cordwood/proto/words"
+	"cordwood/router/access"
 	"cordwood/router/ingest/native"
 	"cordwood/router/pipeline"
 	"cordwood/router/pipelines"
@@ -65,8 +66,10 @@ func (s *Service) store(ctx context.Context, q *Request, b *Batch, m Memory) Out
 	}
 	s.setKey(q, b)
 	if _, direct := b.Input.(Columns); !direct && b.Pipeline != IdentityPipeline {
-		var err error
-		b.compiled, b.version, err = s.cfg.Pipelines.Find(ctx, b.Pipeline, b.Version, b.HasVersion)
+		err := s.permitPipeline(ctx, q.Caller, b)
+		if err == nil {
+			b.compiled, b.version, err = s.cfg.Pipelines.Find(ctx, b.Pipeline, b.Version, b.HasVersion)
+		}
 		if err != nil {
 			return Outcome{Err: s.Failed(q.Protocol, StagePipeline, err)}
 		}
@@ -97,6 +100,15 @@ func (s *Service) store(ctx context.Context, q *Request, b *Batch, m Memory) Out
 		}
 		return out
 	}
+}
+
+// permitPipeline returns an error if the sender may not use the batch's pipeline.
+func (s *Service) permitPipeline(ctx context.Context, caller *access.Caller, b *Batch) error {
+	o := access.Object{Kind: access.Pipeline, Name: b.Pipeline}
+	if g := caller.Grants; g != nil && g.OnPipeline(b.Pipeline) == 0 {
+		return s.cfg.Pipelines.hidden(ctx, b.Pipeline, b.Version, b.HasVersion)
+	}
+	return caller.Require(access.Need{Privilege: access.PipelineUse, Action: "use pipeline", Object: o})
 }
 
 // busy reports whether nothing was stored because the server is busy.
@@ -177,6 +189,9 @@ func (j *job) open(ctx context.Context) (run, error) {
 		DatabaseTTL: DatabaseTTL(s.cfg.Catalog, b.Database),
 		Tags:        b.Tags, JSON: b.JSON, Hints: b.Hints, AutoCreate: !s.cfg.NoAutoCreate, Now: s.cfg.Now,
 		NoClientVariables: s.cfg.NoClientVariables,
+	}
+	if caller := j.q.Caller; caller.Grants != nil {
+		q.Permit = func(table string, exists bool) error { return permitTable(caller, b.Database, table, exists) }
 	}
 	j.opt = native.Options{SkipError: b.SkipError, IgnoreErrors: b.IgnoreErrors, OnRepair: func() { j.repaired++ }}
 	if b.Each {
@@ -302,7 +317,7 @@ func (j *job) permit(ctx context.Context, out *pipeline.Output) error {
 			continue
 		}
 		last = t.Table
-		if err := j.q.Caller.Require(need(t.Database, t.Table)); err != nil {
+		if err := permitTable(j.q.Caller, t.Database, t.Table, t.Existing != nil || t.NoCreate); err != nil {
 			return s.Failed(protocol, StageWrite, err)
 		}
 	}

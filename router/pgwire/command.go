@@ -55,7 +55,6 @@ func init() { // not in the declaration: some handlers refer to handlers
 		"COMMENT": "set the option comment of the table by ALTER TABLE … SET",
 		"UPDATE":  "rows of a log are not changed in place", "MERGE": "rows of a log are not changed in place",
 		"DO": "there are no procedures", "CALL": "there are no procedures",
-		"GRANT": "rights are in the list of users", "REVOKE": "rights are in the list of users",
 	} {
 		handlers[verb] = refused(verb, why)
 	}
@@ -64,6 +63,7 @@ func init() { // not in the declaration: some handlers refer to handlers
 // queryShows are the SHOW statements that package query runs.
 var queryShows = map[string]bool{
 	"DATABASES": true, "SCHEMAS": true, "TABLES": true, "CREATE": true, "COLUMNS": true, "FIELDS": true, "FULL": true,
+	"USERS": true, "ROLES": true, "GRANTS": true,
 }
 
 // newCommand returns the command for a text with at most one statement.
@@ -125,8 +125,8 @@ func (cmd *command) definition(s *scanner) {
 			"TYPE", "DOMAIN", "SEQUENCE", "TRIGGER", "POLICY", "PUBLICATION", "SUBSCRIPTION", "PROCEDURE", "AGGREGATE") != "":
 		what := strings.ToUpper(s.toks[s.at-1].Value)
 		cmd.session = refused(verb+" "+what, orElse(kindsRefused[what], "cordwood has no objects of this kind"))
-	case s.acceptAny("USER", "ROLE", "GROUP") != "":
-		cmd.session = refused(verb+" "+strings.ToUpper(s.toks[s.at-1].Value), "users are in the list of users")
+	case s.accept("GROUP"):
+		cmd.session = refused(verb+" GROUP", "use "+verb+" ROLE")
 	}
 }
 
@@ -168,6 +168,14 @@ func tagOf(st statement.Statement, verb string) string {
 		return "TRUNCATE TABLE"
 	case *statement.Kill:
 		return "KILL %d"
+	case *statement.CreateUser, *statement.CreateRole:
+		return "CREATE ROLE"
+	case *statement.AlterUser:
+		return "ALTER ROLE"
+	case *statement.DropPrincipal:
+		return "DROP ROLE"
+	case *statement.Grant, *statement.GrantRole:
+		return verb
 	}
 	switch verb {
 	case "EXPLAIN":

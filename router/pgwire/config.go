@@ -32,23 +32,25 @@ import (
 type Service interface {
 	Execute(ctx context.Context, req query.Request, each func(context.Context, query.Result) error) error
 	Describe(ctx context.Context, sql string, req query.Request, types []string) (*query.Description, error)
-	// Catalog returns the data from which PostgreSQL's catalog is built.
-	Catalog(catalog, user string) *pgcatalog.Source
-	// Table returns a table that the caller of ctx may see.
-	Table(ctx context.Context, database, name string) (*schema.Table, error)
+	// Catalog returns the data from which PostgreSQL's catalog is built for the caller in ctx.
+	Catalog(ctx context.Context, catalog, user string) *pgcatalog.Source
+	// Target returns a table that the caller in ctx may insert rows into.
+	Target(ctx context.Context, database, name string) (*schema.Table, error)
 }
 
 // Users checks who may sign in. *auth.Provider implements it.
 type Users interface {
 	Challenge(name string, from netip.Addr) (*auth.Challenge, error)
 	Begin(s access.Sender, end func(error)) access.Work
+	// Current returns the sender with the rights that the user has now.
+	Current(s access.Sender) access.Sender
 }
 
 // Config has the parts and settings of a Server. Service and HasDatabase must be set; the settings have defaults.
 type Config struct {
 	Service Service
-	// HasDatabase reports whether a database exists.
-	HasDatabase func(name string) bool
+	// HasDatabase reports whether a database exists for a user.
+	HasDatabase func(s access.Sender, name string) bool
 	// Users authenticates clients. If it is nil, everyone may do everything.
 	Users Users
 	// TLS has the settings for connections that request TLS. If it is nil, TLS is not offered.

@@ -350,12 +350,20 @@ func (c *conn) report() {
 	}
 }
 
+// currentSender returns the client's user with the rights that the user has now.
+func (c *conn) currentSender() access.Sender {
+	if c.srv.cfg.Users == nil {
+		return c.sender
+	}
+	return c.srv.cfg.Users.Current(c.sender)
+}
+
 // caller returns a context with the caller of a statement.
 func (c *conn) caller(ctx context.Context, end func(error)) (context.Context, func()) {
-	caller := &access.Caller{Sender: c.sender, Address: c.address}
+	caller := &access.Caller{Sender: c.currentSender(), Address: c.address}
 	done := func() {}
 	if c.srv.cfg.Users != nil {
-		caller.Work = c.srv.cfg.Users.Begin(c.sender, end)
+		caller.Work = c.srv.cfg.Users.Begin(caller.Sender, end)
 		done = caller.Work.End
 	}
 	return access.With(ctx, caller), done

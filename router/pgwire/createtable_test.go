@@ -41,7 +41,7 @@ func TestTimeIndexIsChosen(t *testing.T) {
 // TestStateOfDefinitions checks that the words of an error about a table's definition do not decide its SQLSTATE.
 func TestStateOfDefinitions(t *testing.T) {
 	c := &conn{srv: start(t).Server}
-	c.session = newSession(c.srv, "ann", false)
+	c.session = newSession(c.srv, "ann", false, func(string) bool { return true })
 	c.session.startIn("public", "public")
 	err := errs.New(errs.InvalidArguments, "CREATE TABLE d: a table needs a time index; add TIME INDEX (column) for one "+
 		"of its TIMESTAMP columns")

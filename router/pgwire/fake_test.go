@@ -125,7 +125,10 @@ func (s *fakeService) Describe(_ context.Context, sql string, _ query.Request,
 	return d, nil
 }
 
-func (s *fakeService) Table(_ context.Context, database, name string) (*schema.Table, error) {
+func (s *fakeService) Target(ctx context.Context, database, name string) (*schema.Table, error) {
+	if err := access.From(ctx).Require(access.Need{Privilege: access.Insert}); err != nil {
+		return nil, err
+	}
 	if name != "logs" {
 		return nil, errs.New(errs.TableNotFound, "table %s.%s does not exist", database, name)
 	}
@@ -138,7 +141,7 @@ func (s *fakeService) Table(_ context.Context, database, name string) (*schema.T
 	return t.Index(), nil
 }
 
-func (s *fakeService) Catalog(catalog, user string) *pgcatalog.Source {
+func (s *fakeService) Catalog(_ context.Context, catalog, user string) *pgcatalog.Source {
 	return &pgcatalog.Source{
 		Catalog: catalog, User: user, Databases: []string{"public", "shop"},
 		Tables: func(string) []*schema.Table { return nil },
@@ -216,8 +219,9 @@ func start(t testing.TB, change ...func(*Config)) *fixture {
 	t.Helper()
 	f := &fixture{service: &fakeService{waiting: make(chan struct{}, 100)}}
 	cfg := Config{
-		Service: f.service, HasDatabase: func(name string) bool { return name == "public" || name == "shop" },
-		Version: "1.2.3", Node: "node-1",
+		Service:     f.service,
+		HasDatabase: func(_ access.Sender, name string) bool { return name == "public" || name == "shop" },
+		Version:     "1.2.3", Node: "node-1",
 	}
 	for _, c := range change {
 		c(&cfg)

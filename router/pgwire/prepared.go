@@ -271,7 +271,7 @@ func (c *conn) describe(p *prepared, text string) (*query.Description, error) {
 func (c *conn) describeInsert(p *prepared, st *statement.Insert) error {
 	ctx, end := c.caller(context.Background(), func(error) {})
 	defer end()
-	t, err := c.srv.cfg.Service.Table(ctx, orElse(st.Name.Database, c.session.schema()), st.Name.Table)
+	t, err := c.srv.cfg.Service.Target(ctx, orElse(st.Name.Database, c.session.schema()), st.Name.Table)
 	if err != nil {
 		return asError(err, nil)
 	}
@@ -305,7 +305,7 @@ func (c *conn) readBytes(st *statement.Insert) error {
 			}
 			if t == nil {
 				ctx, end := c.caller(context.Background(), func(error) {})
-				found, err := c.srv.cfg.Service.Table(ctx, orElse(st.Name.Database, c.session.schema()), st.Name.Table)
+				found, err := c.srv.cfg.Service.Target(ctx, orElse(st.Name.Database, c.session.schema()), st.Name.Table)
 				end()
 				if err != nil {
 					return nil // the INSERT itself reports it

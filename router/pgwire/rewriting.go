@@ -1,6 +1,7 @@
 package pgwire
 
 import (
+	"context"
 	"errors"
 	"regexp"
 	"strings"
@@ -30,7 +31,11 @@ func (c *conn) rewriteSession() *rewrite.Session {
 		path = []string{schema.DefaultDatabase}
 	}
 	// A statement may use many names: the results of look-ups are kept while it is rewritten.
-	source := sync.OnceValue(func() *pgcatalog.Source { return c.srv.cfg.Service.Catalog(s.database, s.user) })
+	source := sync.OnceValue(func() *pgcatalog.Source {
+		ctx, end := c.caller(context.Background(), func(error) {})
+		defer end()
+		return c.srv.cfg.Service.Catalog(ctx, s.database, s.user)
+	})
 	tables := map[string]map[string]int64{}
 	find := func(database, name string) (int64, bool) {
 		if tables[database] == nil {

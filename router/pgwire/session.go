@@ -21,6 +21,8 @@ type session struct {
 	user     string
 	database string // the database that the client connected to: PostgreSQL's catalog
 	readOnly bool   // the user may not write
+	// hasDatabase reports whether a database exists for the user.
+	hasDatabase func(name string) bool
 
 	// values are the settings by name in lower case. local are those until the transaction ends, before are the values
 	// at its start, and start are the values that RESET restores.
@@ -34,9 +36,10 @@ type session struct {
 	noticed    map[string]bool // notices that were sent: each is sent once
 }
 
-func newSession(srv *Server, user string, readOnly bool) *session {
+func newSession(srv *Server, user string, readOnly bool, hasDatabase func(name string) bool) *session {
 	return &session{
-		srv: srv, user: user, readOnly: readOnly, values: map[string]string{}, local: map[string]string{},
+		hasDatabase: hasDatabase,
+		srv:         srv, user: user, readOnly: readOnly, values: map[string]string{}, local: map[string]string{},
 		start: map[string]string{}, reported: map[string]string{}, state: outside, noticed: map[string]bool{},
 	}
 }
@@ -73,7 +76,7 @@ func (s *session) databases() (found []string) {
 		if name == "$user" {
 			name = s.user
 		}
-		if s.srv.cfg.HasDatabase(name) || schema.ReservedDatabase(name) {
+		if s.hasDatabase(name) || schema.ReservedDatabase(name) {
 			found = append(found, name)
 		}
 	}

@@ -146,7 +146,7 @@ func runUse(c *conn, s *scanner) (*outcome, error) {
 	if !ok || !s.end() {
 		return nil, s.syntaxError()
 	}
-	if !c.srv.cfg.HasDatabase(name) {
+	if !c.session.hasDatabase(name) {
 		return nil, failure("3F000", "database %q does not exist", excerpt(name))
 	}
 	c.session.values["search_path"] = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`

@@ -154,7 +154,10 @@ func saslInitial(body []byte) (mechanism string, data []byte, err error) {
 func (c *conn) begin(params map[string]string) error {
 	user := params["user"]
 	c.user = user
-	c.session = newSession(c.srv, user, !c.sender.May(access.Need{Privilege: access.Insert}))
+	readOnly := c.sender.Grants == nil && !c.sender.May(access.Need{Privilege: access.Insert})
+	c.session = newSession(c.srv, user, readOnly, func(name string) bool {
+		return c.srv.cfg.HasDatabase(c.currentSender(), name)
+	})
 	if err := c.chooseDatabase(params["database"], user); err != nil {
 		return err
 	}
@@ -183,7 +186,7 @@ func (c *conn) begin(params map[string]string) error {
 
 // chooseDatabase sets the default database. Clients without a database send the name of the user.
 func (c *conn) chooseDatabase(name, user string) error {
-	has := c.srv.cfg.HasDatabase
+	has := c.session.hasDatabase
 	switch {
 	case name != "" && (has(name) || schema.ReservedDatabase(name)):
 		c.session.startIn(name, name)

@@ -71,7 +71,13 @@ func (s *sink) destFor(suffix []byte, opts *optionSet) (*dest, error) {
 			d.existing = t
 		}
 	}
-	if d.existing == nil && len(suffix) > 0 { // the request's own table is counted elsewhere
+	if s.req.Permit != nil {
+		if err := s.req.Permit(table, d.existing != nil); err != nil {
+			// Messages must not describe the table.
+			d.existing, d.err = nil, WithKind(SkipPermission, err)
+		}
+	}
+	if d.existing == nil && d.err == nil && len(suffix) > 0 { // the request's own table is counted elsewhere
 		if err := s.top().newTable(table); err != nil {
 			return nil, err
 		}

@@ -102,6 +102,9 @@ type Request struct {
 	NewColumns *NewColumns
 	// MaxNewTables limits the number of tables that the request creates by suffixes; 0 means no limit.
 	MaxNewTables int
+	// Permit, if not nil, returns an error if the sender may not store rows in a table, which exists or not. Records
+	// for such a table fail.
+	Permit func(table string, exists bool) error
 	// DatabaseTTL is the database's ttl for tables without their own.
 	DatabaseTTL string
 	// TimestampColumn is the name of the time index if TimeIndex is nil; "" means DefaultTimestampColumn.

@@ -10,21 +10,22 @@ type SkipKind uint8
 
 // The kinds, in the order in which a record passes the steps.
 const (
-	SkipOther     SkipKind = iota
-	SkipParse              // the text is malformed, or the record is not an object
-	SkipProcessor          // a processor refused it
-	SkipTransform          // a value cannot be converted to the type in the pipeline
-	SkipTimeIndex          // the time index is missing or unreadable
-	SkipOption             // the value of a variable is not valid for the table option
-	SkipTable              // the table or a column would have an illegal name
-	SkipType               // a value does not fit the column's type, or must not be null
-	SkipLimit              // the table would have too many columns
+	SkipOther      SkipKind = iota
+	SkipParse               // the text is malformed, or the record is not an object
+	SkipProcessor           // a processor refused it
+	SkipTransform           // a value cannot be converted to the type in the pipeline
+	SkipTimeIndex           // the time index is missing or unreadable
+	SkipOption              // the value of a variable is not valid for the table option
+	SkipTable               // the table or a column would have an illegal name
+	SkipType                // a value does not fit the column's type, or must not be null
+	SkipLimit               // the table would have too many columns
+	SkipPermission          // the sender may not store rows in the table
 	skipKinds
 )
 
 var skipNames = [skipKinds]string{
 	"other", "parse", "processor", "transform", "time_index", "option", "table", "type",
-	"limit",
+	"limit", "permission",
 }
 
 // String returns the name of the kind in metrics and in svc_private.rejects.

@@ -54,7 +54,7 @@ func (r *identity) rewarm() bool {
 	same := d.table == r.req.Table && d.opts == r.base && d.heat == r.warmth() && r.req.Catalog != nil
 	if same {
 		t, ok := r.req.Catalog.Table(r.req.Database, r.req.Table)
-		same = ok && t == d.existing
+		same = ok && t == d.existing && (r.req.Permit == nil || r.req.Permit(d.table, true) == nil)
 	}
 	if !same {
 		d.rows.Reset()

@@ -6,20 +6,52 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
+	"cordwood/router/access"
 	"cordwood/router/query/statement"
 )
 
 // alterTable changes a table.
 func (s *Service) alterTable(ctx context.Context, st *statement.AlterTable, req *Request) (res Result, err error) {
-	res.Warnings = s.definer.alterTableWarnings(st, req.Database)
+	d := s.definer.of(ctx)
+	if st.RenameTo != "" {
+		if err := permitRename(access.From(ctx), st, req.Database); err != nil {
+			return res, err
+		}
+	}
+	res.Warnings = d.alterTableWarnings(st, req.Database)
 	if st.Modify != nil && st.Modify.Type != "" {
 		return res, s.modifyType(ctx, st, req.Database)
 	}
-	cmd, err := s.definer.alterTable(st, req.Database)
+	cmd, err := d.alterTable(st, req.Database)
 	if err != nil {
 		return res, err
 	}
 	return res, s.propose(ctx, cmd)
+}
+
+// permitRename returns an error if the caller may not give a table another name. That needs DROP on the old name and
+// CREATE on the new one, and the caller must not gain a privilege on the rows.
+func permitRename(caller *access.Caller, st *statement.AlterTable, database string) error {
+	from := objectOf(st, database)
+	from.Kind = access.Table
+	to := from
+	to.Name = st.RenameTo
+	for _, need := range []access.Need{
+		{Privilege: access.Drop, Action: "rename table", Object: from},
+		{Privilege: access.Create, Action: "rename a table to", Object: to},
+	} {
+		if err := caller.Require(need); err != nil {
+			return err
+		}
+	}
+	if g := caller.Grants; g != nil {
+		more := g.OnTable(to.Database, to.Name) &^ g.OnTable(from.Database, from.Name)
+		if more != 0 {
+			return errs.New(errs.PermissionDenied, "%s may not rename table %s to %s: %s would gain %s on its rows", caller.User,
+				from, to, caller.User, more)
+		}
+	}
+	return nil
 }
 
 // alterTable returns the command of ALTER TABLE, but not of MODIFY COLUMN with a type.
@@ -186,9 +218,10 @@ func changeable(key string) error {
 	return nil
 }
 
+// columnNotFound returns the error for a column that does not exist.
 func columnNotFound(t *schema.Table, name string) error { return findNoColumn(t, name, true) }
 
-// findNoColumn is columnNotFound, with suggestions if the sender may get them.
+// findNoColumn is columnNotFound, with suggestions if the caller may get them.
 func findNoColumn(t *schema.Table, name string, suggest bool) error {
 	var names []string
 	if suggest {

@@ -12,8 +12,8 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// Tables returns the tables of a database, with the same rules as Table. In a database of the server, these are
-// the tables with stored rows.
+// Tables returns the tables of a database that the caller in ctx may read, with the same rules as Table. In a database
+// of the server, these are the tables with stored rows.
 func (s *Service) Tables(ctx context.Context, database string) ([]*schema.Table, error) {
 	caller := access.From(ctx)
 	if err := caller.Require(access.Need{Privilege: access.Select, Action: "list tables"}); err != nil {
@@ -22,10 +22,11 @@ func (s *Service) Tables(ctx context.Context, database string) ([]*schema.Table,
 	if _, err := s.names.fresh(ctx, oldIsFine); err != nil {
 		return nil, err
 	}
-	if err := s.names.findDatabase(database, mayReadNames(caller)); err != nil {
+	names := s.names.of(ctx)
+	if err := names.checkDatabase(database); err != nil {
 		return nil, err
 	}
-	return s.names.meta.Tables(database), nil
+	return names.tables(database, false), nil
 }
 
 // CheckCondition returns an error if a client's condition is not a condition on the columns of a single table.

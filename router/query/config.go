@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,6 +15,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
+	"cordwood/router/access"
 	"cordwood/router/pipeline"
 	"cordwood/router/write"
 )
@@ -56,6 +58,16 @@ type Shards interface {
 	KillQuery(ctx context.Context, req *shardpb.KillQueryRequest) (killed int, err error)
 }
 
+// Accounts is the part of the list of users that a Service needs. *auth.Provider implements it.
+type Accounts interface {
+	// Listed reports whether a user comes from the list of users of this router.
+	Listed(name string) bool
+	// Principals lists the users and roles of the metadata by name.
+	Principals() []*metapb.AccessPrincipal
+	// Check checks a password.
+	Check(ctx context.Context, user, password string, from netip.Addr) (access.Sender, error)
+}
+
 // Writer is the write path, for INSERT and DELETE.
 type Writer interface {
 	Write(ctx context.Context, out *pipeline.Output) (write.Result, error)
@@ -69,6 +81,8 @@ type Config struct {
 	Meta   Meta
 	Shards Shards
 	Writer Writer
+	// Accounts has the users and roles; nil: users are not authenticated.
+	Accounts Accounts
 
 	// Users returns the names of all users. By default there are none.
 	Users func() []string

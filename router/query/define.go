@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"strconv"
 
 	"cordwood/proto/errs"
@@ -13,6 +14,12 @@ import (
 type definer struct {
 	names
 	maxColumns int
+}
+
+// of returns a definer for the caller in ctx.
+func (d definer) of(ctx context.Context) definer {
+	d.names = d.names.of(ctx)
+	return d
 }
 
 func (d definer) createDatabase(st *statement.CreateDatabase, _ string) (*metapb.Command, error) {

@@ -29,9 +29,13 @@ const (
 // It deletes the rows that exist when it begins. A row with one of these identities that is written while it runs
 // is either deleted or kept, depending on the order of the writes.
 func (s *Service) delete(ctx context.Context, st *statement.Delete, req *Request) (Result, error) {
-	database := req.Database
-	t, err := s.names.writable(st.Name, database)
+	database, names := req.Database, s.names.of(ctx)
+	t, err := names.writable(st.Name, database)
 	if err != nil {
+		return Result{}, err
+	}
+	// The number of deleted rows shows what they contain.
+	if err := access.From(ctx).Require(reads(t.Database, t.Name)); err != nil {
 		return Result{}, err
 	}
 	switch {
@@ -41,7 +45,7 @@ func (s *Service) delete(ctx context.Context, st *statement.Delete, req *Request
 				"or DROP TABLE", t.Database, t.Name)
 	case statement.HasQuery(st.Where):
 		return Result{}, noQuery(t)
-	case s.names.ttl(t).Instant:
+	case names.ttl(t).Instant:
 		return Result{}, nil
 	}
 	leave, err := s.reader.gate.Enter(ctx, access.From(ctx).Share())
@@ -60,7 +64,7 @@ func (s *Service) delete(ctx context.Context, st *statement.Delete, req *Request
 		return Result{}, noQuery(t)
 	}
 	stream, _, err := s.reader.follow(ctx, req, func() (r *stream, _ []string, err error) {
-		if t, err = s.names.writable(st.Name, database); err == nil {
+		if t, err = names.writable(st.Name, database); err == nil {
 			r, err = s.reader.deletable(ctx, t, st.Where, req, req.behind != nil)
 		}
 		return r, nil, err

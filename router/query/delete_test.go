@@ -14,6 +14,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
+	"cordwood/router/access"
 	"cordwood/router/pipeline"
 	"cordwood/router/query/statement"
 	"cordwood/router/write"
@@ -107,7 +108,8 @@ func TestDeleteInPieces(t *testing.T) {
 	w := mergingWorld(t, 100_000)
 	p := &pieces{}
 	w.cfg.Writer = p
-	d, err := w.delete(t.Context(), parseDelete(t, "DELETE FROM m WHERE true"), &Request{Database: "public"})
+	ctx := by("ann", access.ReadWrite)
+	d, err := w.delete(ctx, parseDelete(t, "DELETE FROM m WHERE true"), &Request{Database: "public"})
 	if err != nil || d.AffectedRows != 100_000 || len(p.rows) != 4 {
 		t.Fatalf("%d rows in pieces %v, %v", d.AffectedRows, p.rows, err)
 	}

@@ -28,7 +28,7 @@ type AnswerColumn struct {
 // Describe describes a SELECT, which may have parameters $1, $2 and so on, for the caller in ctx. types are the
 // engine's types of parameters. Empty ones are inferred from the statement, if possible.
 func (s *Service) Describe(ctx context.Context, sql string, req Request, types []string) (*Description, error) {
-	if err := access.From(ctx).Require(access.Need{Privilege: access.Select, Action: "describe a query"}); err != nil {
+	if err := access.From(ctx).Require(access.Need{Privilege: access.Query, Action: "describe a query"}); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
@@ -43,6 +43,7 @@ func (s *Service) Describe(ctx context.Context, sql string, req Request, types [
 
 // describe binds a SELECT over its tables without rows.
 func (r *reader) describe(ctx context.Context, sql string, req *Request, types []string) (*Description, error) {
+	r = r.of(ctx)
 	caller := access.From(ctx)
 	leave, err := r.gate.Enter(ctx, caller.Share())
 	if err != nil {

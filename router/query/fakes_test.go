@@ -345,7 +345,9 @@ func newWorld(t *testing.T, change ...func(*Config)) *world {
 	for _, table := range w.meta.tables {
 		table.Index()
 	}
-	cfg := Config{Meta: w.meta, Shards: w.shards, Writer: w.writer, Now: func() time.Time { return now }}
+	cfg := Config{
+		Meta: w.meta, Shards: w.shards, Writer: w.writer, Now: func() time.Time { return now }, Accounts: &fakeUsers{},
+	}
 	for _, c := range change {
 		c(&cfg)
 	}

@@ -26,9 +26,9 @@ func (s *Service) insert(ctx context.Context, st *statement.Insert, req *Request
 	if err := s.cfg.Writable(); err != nil {
 		return Result{}, errs.Wrap(errs.StorageUnavailable, err, "INSERT INTO %s", st.Name)
 	}
-	suggest := mayReadNames(access.From(ctx))
+	names, caller := s.names.of(ctx), access.From(ctx)
 	for round := 1; ; round++ {
-		t, err := s.names.findWritable(st.Name, req.Database, suggest)
+		t, err := names.writable(st.Name, req.Database)
 		if err != nil {
 			return Result{}, err
 		}
@@ -36,11 +36,11 @@ func (s *Service) insert(ctx context.Context, st *statement.Insert, req *Request
 		if err != nil {
 			return Result{}, err
 		}
-		rows, changed, err := insertRows(t, st, now, suggest)
+		rows, changed, err := insertRows(t, st, now, caller.May(reads(t.Database, t.Name)))
 		if err != nil {
 			return Result{}, errs.Wrap(errs.InvalidArguments, err, "INSERT INTO %s.%s", t.Database, t.Name)
 		}
-		ttl := s.names.ttl(t)
+		ttl := names.ttl(t)
 		if ttl.Instant {
 			return Result{}, nil // such a table discards its rows
 		}

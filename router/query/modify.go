@@ -50,7 +50,7 @@ func modifiedIndex(t *schema.Table, m *statement.ModifyColumn) (*metapb.ModifyIn
 // modifyType changes a column to a wider type. If the metadata does not know that all its integers fit, all rows
 // are checked. catalog.ModifyColumn explains why none is missed.
 func (s *Service) modifyType(ctx context.Context, st *statement.AlterTable, database string) error {
-	t, err := s.names.writable(st.Name, database)
+	t, err := s.names.of(ctx).writable(st.Name, database)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func New(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	n := names{cfg.Meta, cfg.Now}
+	n := names{meta: cfg.Meta, now: cfg.Now}
 	s := &Service{
 		cfg: cfg, changes: audit.New(cfg.Logger), names: n, definer: definer{n, cfg.MaxColumns},
 		reader: &reader{
@@ -115,13 +115,33 @@ type Result struct {
 	Warnings []string
 }
 
-// Table returns a client's table after all changes that other nodes have acknowledged, as far as this node can read
-// them. If the table or database does not exist, it returns the same error as a statement.
+// Table returns a table that the caller in ctx may read, after all changes that other nodes have acknowledged, as
+// far as this node can read them. If the table or database does not exist, or the caller may not read it, it returns
+// the same error as a statement.
 func (s *Service) Table(ctx context.Context, database, name string) (*schema.Table, error) {
 	if _, err := s.names.fresh(ctx, oldIsFine); err != nil {
 		return nil, err
 	}
-	return s.names.findTable(database, name, mayReadNames(access.From(ctx)))
+	return s.names.of(ctx).readable(database, name)
+}
+
+// Target is Table for a table that the caller in ctx may insert rows into.
+func (s *Service) Target(ctx context.Context, database, name string) (*schema.Table, error) {
+	if _, err := s.names.fresh(ctx, oldIsFine); err != nil {
+		return nil, err
+	}
+	if err := access.From(ctx).Require(access.Need{
+		Privilege: access.Insert, Action: "insert",
+		Object: access.Object{Kind: access.Table, Database: database, Name: name},
+	}); err != nil {
+		return nil, err
+	}
+	return s.names.of(ctx).table(database, name)
+}
+
+// HasDatabase reports whether a database exists for the caller in ctx.
+func (s *Service) HasDatabase(ctx context.Context, name string) bool {
+	return s.names.of(ctx).checkDatabase(name) == nil
 }
 
 // Execute runs the statements in order for the caller in ctx (package access), and passes each result to each. It
@@ -146,7 +166,7 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 		req.Database = schema.DefaultDatabase
 	}
 	if len(req.Statements) == 0 {
-		return s.names.findDatabase(req.Database, mayReadNames(access.From(ctx)))
+		return s.names.of(ctx).checkDatabase(req.Database)
 	}
 	// If the caller lacks a right for any statement, none of them runs.
 	caller := access.From(ctx)
@@ -195,7 +215,7 @@ func (s *Service) run(ctx context.Context, k kind, st statement.Statement, req *
 		}
 	}
 	if req.statement == 0 {
-		if err := s.names.findDatabase(req.Database, mayReadNames(access.From(ctx))); err != nil {
+		if err := s.names.of(ctx).checkDatabase(req.Database); err != nil {
 			return err
 		}
 	}

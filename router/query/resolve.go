@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"math"
 	"slices"
 	"strings"
@@ -20,68 +21,87 @@ type names struct {
 	meta Meta
 	// now is the clock for the expiry of rows.
 	now func() time.Time
+	// caller is the caller for whom names are found; nil: nobody.
+	caller *access.Caller
 }
 
-// mayReadNames reports whether errors may suggest names that are not in the statement. A user who may only write
-// must not learn names.
-func mayReadNames(caller *access.Caller) bool {
-	return caller.May(access.Need{Privilege: access.Select, Action: "read names"})
+// of returns names for the caller in ctx.
+func (n names) of(ctx context.Context) names {
+	n.caller = access.From(ctx)
+	return n
 }
 
-// checkDatabase requires the database to exist.
-func (n names) checkDatabase(name string) error { return n.findDatabase(name, true) }
+// by returns the caller. Without one, nothing may be read.
+func (n names) by() *access.Caller {
+	if n.caller == nil {
+		return access.From(context.Background())
+	}
+	return n.caller
+}
 
-// findDatabase is checkDatabase, with suggestions if the sender may get them.
-func (n names) findDatabase(name string, suggest bool) error {
-	if _, ok := n.meta.Database(name); ok || schema.ReservedDatabase(name) {
+// reads returns the need of a statement that reads a table.
+func reads(database, name string) access.Need {
+	return access.Need{
+		Privilege: access.Select, Action: "select",
+		Object: access.Object{Kind: access.Table, Database: database, Name: name},
+	}
+}
+
+// checkDatabase requires the database to exist. To a caller without any privilege in it, it does not.
+func (n names) checkDatabase(name string) error {
+	caller := n.by()
+	if _, ok := n.meta.Database(name); ok && caller.SeesDatabase(name) || schema.ReservedDatabase(name) {
 		return nil
 	}
 	var known []string
-	if suggest {
+	if caller.May(access.Need{Privilege: access.Select, Action: "read names"}) {
 		known = append(known, schema.InformationDatabase, schema.PrivateDatabase)
 		for _, d := range n.meta.Databases() {
-			known = append(known, d.Name)
+			if caller.SeesDatabase(d.Name) {
+				known = append(known, d.Name)
+			}
 		}
 	}
 	return errs.New(errs.DatabaseNotFound, "database %q does not exist%s", name, didYouMean(name, known))
 }
 
-// table finds a table of a client's.
+// table finds a table of a client's. To a caller without any privilege on it, it does not exist. Errors suggest only
+// tables that the caller may read.
 func (n names) table(database, name string) (*schema.Table, error) {
-	return n.findTable(database, name, true)
-}
-
-// findTable is table, with suggestions if the sender may get them.
-func (n names) findTable(database, name string, suggest bool) (*schema.Table, error) {
-	if t, ok := n.meta.Table(database, name); ok {
+	caller := n.by()
+	if t, ok := n.meta.Table(database, name); ok && caller.Sees(database, name) {
 		return t, nil
 	}
-	if err := n.findDatabase(database, suggest); err != nil {
+	if err := n.checkDatabase(database); err != nil {
 		return nil, err
 	}
 	var known []string
-	if suggest {
-		for _, t := range n.meta.Tables(database) {
+	for _, t := range n.meta.Tables(database) {
+		if caller.May(reads(database, t.Name)) {
 			known = append(known, t.Name)
 		}
 	}
 	return nil, errs.New(errs.TableNotFound, "table %s.%s does not exist%s", database, name, didYouMean(name, known))
 }
 
-// writable is table for a statement that changes it. System tables are refused.
-func (n names) writable(name statement.Name, database string) (*schema.Table, error) {
-	return n.findWritable(name, database, true)
+// readable finds a table that the caller may read.
+func (n names) readable(database, name string) (*schema.Table, error) {
+	t, err := n.table(database, name)
+	if err != nil {
+		return nil, err
+	}
+	return t, n.by().Require(reads(t.Database, t.Name))
 }
 
-// findWritable is writable, with suggestions if the sender may get them.
-func (n names) findWritable(name statement.Name, database string, suggest bool) (*schema.Table, error) {
+// writable is table for a statement that changes it. System tables are refused. The caller's rights were checked.
+func (n names) writable(name statement.Name, database string) (*schema.Table, error) {
 	if name.Database != "" {
 		database = name.Database
 	}
 	if schema.ReservedDatabase(database) {
 		return nil, reserved(database)
 	}
-	return n.findTable(database, name.Table, suggest)
+	return n.table(database, name.Table)
 }
 
 func reserved(database string) error {
@@ -100,11 +120,11 @@ func didYouMean(name string, candidates []string) string {
 	return `; did you mean "` + like + `"?`
 }
 
-// databaseNames returns all databases in order, including the server's own.
+// databaseNames returns the databases that the caller sees, in order, including the server's own.
 func (n names) databaseNames() []string {
 	list := []string{schema.InformationDatabase, schema.PrivateDatabase}
 	for _, d := range n.meta.Databases() {
-		if !schema.ReservedDatabase(d.Name) {
+		if !schema.ReservedDatabase(d.Name) && n.by().SeesDatabase(d.Name) {
 			list = append(list, d.Name)
 		}
 	}
@@ -132,6 +152,22 @@ func (n names) databaseTTL(name string) string {
 		return d.Options[schema.OptionTTL]
 	}
 	return ""
+}
+
+// tables returns the tables of a database that the caller may read or, if seen is set, on which the caller has any
+// privilege. The list must not be changed.
+func (n names) tables(database string, seen bool) []*schema.Table {
+	all, caller := n.meta.Tables(database), n.by()
+	if caller.Grants == nil {
+		return all
+	}
+	var out []*schema.Table
+	for _, t := range all {
+		if seen && caller.Sees(database, t.Name) || !seen && caller.May(reads(database, t.Name)) {
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 // queryTable describes a table for a request to a shard node, with all shards that may have rows of it, also from

@@ -20,7 +20,7 @@ func NewID() string {
 }
 
 // others is the right to see and end the queries of other users.
-var others = access.Row{Privilege: access.Drop, Action: "see and end the queries of others"}
+var others = access.Row{Privilege: access.Operate, Action: "see and end the queries of others"}
 
 // queriesOf returns the share whose queries a caller may see and end; empty means all queries.
 func queriesOf(ctx context.Context) (share string, err error) {
@@ -37,7 +37,7 @@ func queriesOf(ctx context.Context) (share string, err error) {
 
 // queriesTable is svc_private.queries: the queries that run, and the parts that nodes run for queries of other nodes.
 var queriesTable = &systemTable{
-	id: 9, database: schema.PrivateDatabase, name: "queries",
+	id: 9, database: schema.PrivateDatabase, name: "queries", needs: access.Query,
 	columns: []schema.Column{
 		text("query_id"), text("node_id"), text("role"), text("requested_by"), moment("started_at"), text("phase"),
 		number("parts"), number("parts_done"), number("bytes"), text("query"),
@@ -115,7 +115,7 @@ func describeQuery(ctx context.Context, s *Service, st statement.Statement, req 
 // definition returns the definition of a table that a statement reads.
 func (r *reader) definition(name *shardpb.TableName) (*schema.Table, error) {
 	if t, ok := r.internalTable(name.Database, name.Name); ok {
-		return t, nil
+		return t, r.by().Require(reads(t.Database, t.Name))
 	}
 	if schema.ReservedDatabase(name.Database) {
 		t, err := findSystemTable(name.Database, name.Name)
@@ -124,5 +124,5 @@ func (r *reader) definition(name *shardpb.TableName) (*schema.Table, error) {
 		}
 		return t.schema(), nil
 	}
-	return r.table(name.Database, name.Name)
+	return r.readable(name.Database, name.Name)
 }

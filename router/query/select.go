@@ -23,9 +23,17 @@ type reader struct {
 	clients
 }
 
+// of returns a reader for the caller in ctx.
+func (r *reader) of(ctx context.Context) *reader {
+	mine := *r
+	mine.names = r.names.of(ctx)
+	return &mine
+}
+
 // query has the engine of a shard node run the statement.
 func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, each resultFunc) (err error) {
 	_, span := tracing.Start(ctx, "wait for a turn")
+	r = r.of(ctx)
 	caller := access.From(ctx)
 	leave, err := r.gate.Enter(ctx, caller.Share())
 	span.End(err)
@@ -140,6 +148,9 @@ func (r *reader) queryTables(ctx context.Context, sql string, req *Request,
 		t, internal := r.internalTable(name.Database, name.Name)
 		if schema.ReservedDatabase(name.Database) && !internal {
 			t, err := findSystemTable(name.Database, name.Name)
+			if err == nil {
+				err = t.permit(r.by())
+			}
 			if err != nil {
 				return nil, nil, err
 			}
@@ -157,9 +168,11 @@ func (r *reader) queryTables(ctx context.Context, sql string, req *Request,
 		}
 		if !internal {
 			var err error
-			if t, err = r.table(name.Database, name.Name); err != nil {
+			if t, err = r.readable(name.Database, name.Name); err != nil {
 				return nil, nil, err
 			}
+		} else if err := r.by().Require(reads(t.Database, t.Name)); err != nil {
+			return nil, nil, err
 		}
 		if len(t.Placement) == 0 {
 			return nil, nil, errs.New(errs.TableUnavailable, "table %s.%s has no shard yet; try again", t.Database, t.Name)

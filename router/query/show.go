@@ -56,7 +56,7 @@ func (d describer) showTables(st *statement.ShowTables, database string) (array.
 	if schema.ReservedDatabase(database) {
 		addInternal(database, d.meta.Tables(schema.PrivateDatabase), add)
 	} else {
-		tables := d.meta.Tables(database)
+		tables := d.tables(database, true)
 		if st.Like == nil { // each table is a row: a page costs its rows
 			n := min(skip, uint64(len(tables)))
 			tables, skip = tables[n:], skip-n
@@ -113,7 +113,7 @@ func (d describer) showCreateTable(st *statement.ShowCreateTable, database strin
 	}
 	if !internal {
 		var err error
-		if t, err = d.table(database, st.Name.Table); err != nil {
+		if t, err = d.readable(database, st.Name.Table); err != nil {
 			return nil, err
 		}
 	}
@@ -158,7 +158,7 @@ func (d describer) describe(st *statement.Describe, database string) (array.Reco
 		}
 		columns = t.schema().Columns
 	} else {
-		t, err := d.table(database, st.Name.Table)
+		t, err := d.readable(database, st.Name.Table)
 		if err != nil {
 			return nil, err
 		}

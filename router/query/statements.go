@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"reflect"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 
@@ -38,7 +39,7 @@ type resultFunc = func(ctx context.Context, res Result) error
 // rows of ingestion.
 var kinds = map[reflect.Type]kind{
 	of[*statement.Query](): {
-		access.Row{Privilege: access.Select, Action: "select"}, oldIsFine, false, runQuery,
+		access.Row{Privilege: access.Query, Action: "select"}, oldIsFine, false, runQuery,
 	},
 	of[*statement.Insert](): {
 		access.Row{
@@ -54,26 +55,51 @@ var kinds = map[reflect.Type]kind{
 	},
 
 	of[*statement.ShowDatabases](): {
-		reads("show databases", access.NoObject), freshSoon, false, show(describer.showDatabases),
+		describes("show databases", access.NoObject), freshSoon, false, show(describer.showDatabases),
 	},
 	of[*statement.ShowTables](): {
-		reads("show tables", access.Database), freshSoon, false, show(describer.showTables),
+		describes("show tables", access.Database), freshSoon, false, show(describer.showTables),
 	},
 	of[*statement.ShowCreateDatabase](): {
-		reads("show create database", access.Database), freshSoon, false, show(describer.showCreateDatabase),
+		describes("show create database", access.Database), freshSoon, false, show(describer.showCreateDatabase),
 	},
 	of[*statement.ShowCreateTable](): {
-		reads("show create table", access.Table), freshSoon, false, show(describer.showCreateTable),
+		describes("show create table", access.Table), freshSoon, false, show(describer.showCreateTable),
 	},
 	of[*statement.Describe](): {
-		reads("describe table", access.Table), freshSoon, false, show(describer.describe),
+		describes("describe table", access.Table), freshSoon, false, show(describer.describe),
 	},
 
 	of[*statement.DescribeQuery](): {
-		access.Row{Privilege: access.Select, Action: "describe a query"}, oldIsFine, false, describeQuery,
+		access.Row{Privilege: access.Query, Action: "describe a query"}, oldIsFine, false, describeQuery,
 	},
 	of[*statement.Kill](): {
-		access.Row{Privilege: access.Select, Action: "end a query"}, oldIsFine, false, change((*Service).kill),
+		access.Row{Privilege: access.Query, Action: "end a query"}, oldIsFine, false, change((*Service).kill),
+	},
+
+	of[*statement.CreateUser](): {
+		logged(access.ManageAccess, "create user", access.Principal), freshAtLast, false, change((*Service).createUser),
+	},
+	of[*statement.AlterUser](): {
+		logged(access.SignedIn, "alter user", access.Principal), freshAtLast, false, change((*Service).alterUser),
+	},
+	of[*statement.CreateRole](): {
+		logged(access.ManageAccess, "create role", access.Principal), freshAtLast, false, change((*Service).createRole),
+	},
+	of[*statement.DropPrincipal](): {
+		logged(access.ManageAccess, "drop user", access.Principal), freshAtLast, false, change((*Service).dropPrincipal),
+	},
+	of[*statement.Grant](): {
+		logged(access.SignedIn, "grant", access.Principal), freshAtLast, false, change((*Service).grant),
+	},
+	of[*statement.GrantRole](): {
+		logged(access.ManageAccess, "grant role", access.Principal), freshAtLast, false, change((*Service).grantRole),
+	},
+	of[*statement.ShowPrincipals](): {
+		access.Row{Privilege: access.ManageAccess, Action: "show users"}, freshSoon, false, showPrincipals,
+	},
+	of[*statement.ShowGrants](): {
+		access.Row{Privilege: access.SignedIn, Action: "show grants"}, freshSoon, false, showGrants,
 	},
 
 	of[*statement.CreateDatabase](): {
@@ -105,9 +131,10 @@ var kinds = map[reflect.Type]kind{
 // of returns the type of a statement.
 func of[S statement.Statement]() reflect.Type { return reflect.TypeFor[S]() }
 
-// reads returns the right of a statement that describes an object.
-func reads(action string, object access.ObjectKind) access.Row {
-	return access.Row{Privilege: access.Select, Action: action, Object: object}
+// describes returns the right of a statement that describes objects. The function of the statement shows only what
+// the caller may see.
+func describes(action string, object access.ObjectKind) access.Row {
+	return access.Row{Privilege: access.Query, Action: action, Object: object}
 }
 
 // logged returns the right for a statement that changes an object. It is logged.
@@ -155,6 +182,18 @@ func objectOf(st statement.Statement, database string) access.Object {
 		return table(st.Name)
 	case *statement.Insert:
 		return table(st.Name)
+	case *statement.CreateUser:
+		return access.Object{Name: st.Name}
+	case *statement.AlterUser:
+		return access.Object{Name: st.Name}
+	case *statement.CreateRole:
+		return access.Object{Name: st.Name}
+	case *statement.DropPrincipal:
+		return access.Object{Name: st.Name}
+	case *statement.Grant:
+		return access.Object{Name: strings.Join(st.Names, ", ")}
+	case *statement.GrantRole:
+		return access.Object{Name: strings.Join(st.Names, ", ")}
 	}
 	return access.Object{}
 }
@@ -177,7 +216,7 @@ func setTimeZone(ctx context.Context, _ *Service, st statement.Statement, req *R
 // show returns the handler of a statement that describes something from the metadata.
 func show[S statement.Statement](rowsOf func(d describer, st S, database string) (array.RecordReader, error)) handler {
 	return func(ctx context.Context, s *Service, st statement.Statement, req *Request, each resultFunc) error {
-		rows, err := rowsOf(describer{s.names}, st.(S), req.Database)
+		rows, err := rowsOf(describer{s.names.of(ctx)}, st.(S), req.Database)
 		if err != nil {
 			return err
 		}
@@ -196,10 +235,11 @@ func define[S statement.Statement](
 		database string) []string,
 ) handler {
 	return change(func(s *Service, ctx context.Context, st S, req *Request) (res Result, err error) {
+		d := s.definer.of(ctx)
 		if warnings != nil {
-			res.Warnings = warnings(s.definer, st, req.Database)
+			res.Warnings = warnings(d, st, req.Database)
 		}
-		cmd, err := command(s.definer, st, req.Database)
+		cmd, err := command(d, st, req.Database)
 		if err != nil {
 			return res, err
 		}

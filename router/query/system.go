@@ -11,6 +11,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
+	"cordwood/router/access"
 	"cordwood/router/query/statement"
 )
 
@@ -21,6 +22,8 @@ type systemTable struct {
 	database, name string
 	columns        []schema.Column
 	rows           func(f *facts, w *rowWriter) error
+	// needs is the privilege for reading it. If it is Query, its rows are only those that the caller may see.
+	needs access.Privilege
 	// stats is how much it needs to know from the shards.
 	stats statsNeed
 }
@@ -29,6 +32,13 @@ type systemTable struct {
 var systemTables = []*systemTable{
 	schemataTable, tablesTable, columnsTable,
 	nodesTable, shardsTable, segmentsTable, pipelinesTable, operationsTable, queriesTable, sessionsTable,
+}
+
+// permit returns an error if the caller may not read the table.
+func (t *systemTable) permit(caller *access.Caller) error {
+	return caller.Require(access.Need{
+		Privilege: t.needs, Action: "read", Object: access.Object{Kind: access.Table, Database: t.database, Name: t.name},
+	})
 }
 
 // findSystemTable finds a system table. Its name is not case-sensitive.
@@ -224,17 +234,20 @@ const (
 
 func (f *facts) meta() Meta { return f.names.meta }
 
-// databases returns the databases of clients that the statement may show.
+// databases returns the databases of clients that the statement may show to the caller.
 func (f *facts) databases() []*schemapb.Database {
 	return slices.DeleteFunc(slices.Clone(f.meta().Databases()),
-		func(d *schemapb.Database) bool { return !f.filter.Schema.Fits(d.Name) })
+		func(d *schemapb.Database) bool {
+			return !f.filter.Schema.Fits(d.Name) || !f.names.by().SeesDatabase(d.Name)
+		})
 }
 
-// tables returns the tables of a database that the statement may show, by name.
-func (f *facts) tables(database string) []*schema.Table {
+// tables returns the tables of a database that the statement may show to the caller, by name. If seen is not set, these
+// are the tables that the caller may read, and otherwise also tables on which the caller has another privilege.
+func (f *facts) tables(database string, seen bool) []*schema.Table {
 	names, named := f.filter.Table.Names()
 	if !named {
-		all := f.meta().Tables(database)
+		all := f.names.tables(database, seen)
 		if f.filter.Table == nil {
 			return all
 		}
@@ -242,7 +255,8 @@ func (f *facts) tables(database string) []*schema.Table {
 	}
 	var out []*schema.Table
 	for _, name := range names {
-		if t, ok := f.meta().Table(database, name); ok {
+		t, ok := f.meta().Table(database, name)
+		if caller := f.names.by(); ok && (seen && caller.Sees(database, name) || caller.May(reads(database, name))) {
 			out = append(out, t)
 		}
 	}
@@ -263,7 +277,7 @@ func (f *facts) shardStats(need statsNeed) ([]*shardpb.ShardStats, error) {
 	req := &shardpb.StatsRequest{Segments: need == statsSegments, NoTables: need == statsTotals}
 	if f.filter.Table != nil && need > statsTotals {
 		for _, d := range f.databases() {
-			for _, t := range f.tables(d.Name) {
+			for _, t := range f.tables(d.Name, true) {
 				req.TableIds = append(req.TableIds, t.ID)
 			}
 		}

@@ -1,6 +1,8 @@
 package query
 
 import (
+	"context"
+
 	"cordwood/proto/schema"
 	"cordwood/router/access"
 	"cordwood/router/query/pgcatalog"
@@ -10,7 +12,7 @@ import (
 var catalogTables = func() map[string]*systemTable {
 	m := map[string]*systemTable{}
 	for i, t := range pgcatalog.Tables {
-		st := &systemTable{id: 1000 + uint64(i), database: schema.CatalogDatabase, name: t.Name}
+		st := &systemTable{id: 1000 + uint64(i), database: schema.CatalogDatabase, name: t.Name, needs: access.Query}
 		for _, c := range t.Columns {
 			st.columns = append(st.columns, schema.Column{Name: c.Name, Type: c.Stored()})
 		}
@@ -52,7 +54,7 @@ func (f *facts) addClients(s *pgcatalog.Source, table string) (err error) {
 // catalogSource returns the data for the rows of the catalog.
 func (f *facts) catalogSource() *pgcatalog.Source {
 	s := &pgcatalog.Source{
-		Catalog: f.catalog, User: access.From(f.ctx).User, Databases: f.names.databaseNames(), Tables: f.meta().Tables,
+		Catalog: f.catalog, User: access.From(f.ctx).User, Databases: f.names.databaseNames(), Tables: f.names.readableTables,
 		Sizes: func() (map[uint64]pgcatalog.Size, error) {
 			sizes, err := f.sizes()
 			out := make(map[uint64]pgcatalog.Size, len(sizes))
@@ -68,12 +70,16 @@ func (f *facts) catalogSource() *pgcatalog.Source {
 	return s
 }
 
-// Catalog returns the data for PostgreSQL's catalog for the caller of a session. catalog is the client's name for
-// the database that it is connected to.
-func (s *Service) Catalog(catalog, user string) *pgcatalog.Source {
-	f := &facts{names: s.names, shards: s.reader.shards, system: systemTables, catalog: catalog}
+// readableTables returns the tables of a database that the caller may read.
+func (n names) readableTables(database string) []*schema.Table { return n.tables(database, false) }
+
+// Catalog returns the data for PostgreSQL's catalog for the caller in ctx. catalog is the client's name for the
+// database that it is connected to.
+func (s *Service) Catalog(ctx context.Context, catalog, user string) *pgcatalog.Source {
+	names := s.names.of(ctx)
+	f := &facts{names: names, shards: s.reader.shards, system: systemTables, catalog: catalog}
 	out := &pgcatalog.Source{
-		Catalog: catalog, User: user, Databases: s.names.databaseNames(), Tables: s.names.meta.Tables,
+		Catalog: catalog, User: user, Databases: names.databaseNames(), Tables: names.readableTables,
 	}
 	for _, t := range f.system {
 		out.System = append(out.System, t.schema())

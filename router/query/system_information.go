@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"cordwood/proto/schema"
+	"cordwood/router/access"
 )
 
 // catalogName is the name of the only catalog.
@@ -17,7 +18,7 @@ const engineName = "mito"
 
 // schemataTable is information_schema.schemata.
 var schemataTable = &systemTable{
-	id: 1, database: schema.InformationDatabase, name: "schemata",
+	id: 1, database: schema.InformationDatabase, needs: access.Query, name: "schemata",
 	columns: []schema.Column{
 		text("catalog_name"), text("schema_name"), text("ttl"), text("options"),
 		moment("create_time"),
@@ -57,7 +58,7 @@ func (f *facts) sizes() (map[uint64]size, error) {
 
 // tablesTable is information_schema.tables.
 var tablesTable = &systemTable{
-	id: 2, database: schema.InformationDatabase, name: "tables", stats: statsTables,
+	id: 2, database: schema.InformationDatabase, needs: access.Query, name: "tables", stats: statsTables,
 	columns: []schema.Column{
 		text("table_catalog"), text("table_schema"), text("table_name"), text("table_type"), count("table_id"),
 		text("engine"),
@@ -74,7 +75,7 @@ var tablesTable = &systemTable{
 		}
 		withOptions := w.uses("options")
 		for _, d := range f.databases() {
-			for _, t := range f.tables(d.Name) {
+			for _, t := range f.tables(d.Name, true) {
 				options := ""
 				if withOptions {
 					options = optionsText(t.Options)
@@ -99,7 +100,7 @@ var tablesTable = &systemTable{
 
 // columnsTable is information_schema.columns.
 var columnsTable = &systemTable{
-	id: 3, database: schema.InformationDatabase, name: "columns",
+	id: 3, database: schema.InformationDatabase, needs: access.Query, name: "columns",
 	columns: []schema.Column{
 		text("table_catalog"), text("table_schema"), text("table_name"), text("column_name"), number("ordinal_position"),
 		text("column_default"), text("is_nullable"), text("data_type"), text("column_type"), text("column_key"),
@@ -107,7 +108,7 @@ var columnsTable = &systemTable{
 	},
 	rows: func(f *facts, w *rowWriter) error {
 		for _, d := range f.databases() {
-			for _, t := range f.tables(d.Name) {
+			for _, t := range f.tables(d.Name, false) {
 				addColumns(w, f.catalog, t)
 			}
 		}

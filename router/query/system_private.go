@@ -9,12 +9,13 @@ import (
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
+	"cordwood/router/access"
 )
 
 // nodesTable is svc_private.cluster_nodes. Values that only the leader of the metadata group knows are null if
 // there is no leader.
 var nodesTable = &systemTable{
-	id: 4, database: schema.PrivateDatabase, name: "cluster_nodes",
+	id: 4, database: schema.PrivateDatabase, name: "cluster_nodes", needs: access.Monitor,
 	columns: []schema.Column{
 		text("node_id"), text("name"), text("roles"), text("rpc_addr"), text("http_addr"), text("version"),
 		moment("registered_at"),
@@ -90,7 +91,7 @@ func memberRole(m *metapb.MemberStatus, leader string) string {
 
 // shardsTable is svc_private.shards, with a row for each shard.
 var shardsTable = &systemTable{
-	id: 5, database: schema.PrivateDatabase, name: "shards",
+	id: 5, database: schema.PrivateDatabase, name: "shards", needs: access.Monitor,
 	columns: []schema.Column{
 		number("shard_id"), number("incarnation"), text("replicas"), text("leader"), text("state"), count("term"),
 		count("applied_index"), count("flushed_index"), count("lag"), number("tables"), number("rows"), number("bytes"),
@@ -136,7 +137,7 @@ var shardsTable = &systemTable{
 
 // segmentsTable is svc_private.segments. Its times come from the time index.
 var segmentsTable = &systemTable{
-	id: 6, database: schema.PrivateDatabase, name: "segments", stats: statsSegments,
+	id: 6, database: schema.PrivateDatabase, name: "segments", needs: access.Monitor, stats: statsSegments,
 	columns: []schema.Column{
 		text("table_schema"), text("table_name"), count("table_id"), number("shard_id"), text("file"), number("rows"),
 		number("bytes"),
@@ -173,7 +174,7 @@ var segmentsTable = &systemTable{
 // operationsTable is svc_private.operations: the operations of the cluster, the background work of the shards of
 // each node, and the operations that ended last.
 var operationsTable = &systemTable{
-	id: 8, database: schema.PrivateDatabase, name: "operations",
+	id: 8, database: schema.PrivateDatabase, name: "operations", needs: access.Monitor,
 	columns: []schema.Column{
 		number("shard_id"), number("operation_id"), text("kind"), text("state"), text("detail"),
 		moment("started_at"), moment("ended_at"), number("done_bytes"), number("total_bytes"), text("error"),
@@ -231,10 +232,16 @@ func addClusterOperation(w *rowWriter, op *metapb.Operation) {
 
 // pipelinesTable is svc_private.pipelines, with a row for each version. All databases share them.
 var pipelinesTable = &systemTable{
-	id: 7, database: schema.PrivateDatabase, name: "pipelines",
+	id: 7, database: schema.PrivateDatabase, name: "pipelines", needs: access.Query,
 	columns: []schema.Column{text("name"), text("schema"), text("content_type"), text("pipeline"), moment("created_at")},
 	rows: func(f *facts, w *rowWriter) error {
+		caller := f.names.by()
 		return f.meta().EachPipelineText(f.ctx, func(p *metapb.PipelineVersion, source []byte) error {
+			if !caller.May(access.Need{
+				Privilege: access.PipelineRead, Object: access.Object{Kind: access.Pipeline, Name: p.Name},
+			}) {
+				return nil
+			}
 			w.add(p.Name, "", p.ContentType, string(source), p.Version)
 			return nil
 		})

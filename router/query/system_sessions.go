@@ -6,6 +6,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
+	"cordwood/router/access"
 )
 
 // clients has what the server knows about users and the sessions of PostgreSQL clients.
@@ -17,7 +18,7 @@ type clients struct {
 // sessionsTable is svc_private.pg_sessions: the sessions of PostgreSQL clients on all nodes. Users see their own, and
 // those of others if they may see the queries of others.
 var sessionsTable = &systemTable{
-	id: 10, database: schema.PrivateDatabase, name: "pg_sessions",
+	id: 10, database: schema.PrivateDatabase, name: "pg_sessions", needs: access.Query,
 	columns: []schema.Column{
 		text("node"), number("pid"), text("principal"), text("address"), text("application_name"), text("database"),
 		moment("since"), text("state"), text("query_id"),

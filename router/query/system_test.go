@@ -10,6 +10,7 @@ import (
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
+	"cordwood/router/access"
 )
 
 // TestSystemTables decodes the batches for the engine.
@@ -101,8 +102,9 @@ NULL 5 node-drain running "" 1 NULL 0 0 NULL cluster b "" 0 NULL ann
 // listed. If no node reports sizes, this is an error.
 func TestSystemTablesWithANodeDown(t *testing.T) {
 	w := newWorld(t)
+	reader := w.reader.of(by("ann", access.ReadWrite))
 	ask := func() ([]string, error) {
-		_, missing, err := w.reader.queryTables(t.Context(), "SELECT * FROM svc_private.shards", &Request{},
+		_, missing, err := reader.queryTables(t.Context(), "SELECT * FROM svc_private.shards", &Request{},
 			[]*shardpb.TableName{{Database: "svc_private", Name: "shards"}})
 		return missing, err
 	}
@@ -120,7 +122,7 @@ func TestSystemTablesWithANodeDown(t *testing.T) {
 	if missing, err := ask(); err != nil || len(missing) != 2 {
 		t.Errorf("nobody answers: missing %v, error %v", missing, err)
 	}
-	_, _, err := w.reader.queryTables(t.Context(), "SELECT * FROM information_schema.tables", &Request{},
+	_, _, err := reader.queryTables(t.Context(), "SELECT * FROM information_schema.tables", &Request{},
 		[]*shardpb.TableName{
 			{Database: "information_schema", Name: "tables"},
 		})

@@ -143,7 +143,7 @@ func wantsEvents(accept []string) bool {
 
 // requests finds the table and creates the request for each of its shards.
 func (h *Handler) requests(ctx context.Context, in *input) (*schema.Table, []*shardpb.TailRequest, error) {
-	t, err := h.table(in)
+	t, err := h.table(access.From(ctx), in)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -195,30 +195,41 @@ func (in *input) condition(t *schema.Table) (string, error) {
 	return "(" + found + ") AND (" + in.where + "\n)", nil
 }
 
-// table finds the table. Stored tables of the server, such as svc_private.rejects, can be followed. System tables
-// that are computed for each query cannot.
-func (h *Handler) table(in *input) (*schema.Table, error) {
+// tails returns the need for following a table.
+func tails(database, name string) access.Need {
+	return access.Need{
+		Privilege: access.Select, Action: "tail", Object: access.Object{Kind: access.Table, Database: database, Name: name},
+	}
+}
+
+// table finds the table, which the caller must be allowed to read. Stored tables of the server, such as
+// svc_private.rejects, can be followed. System tables that are computed for each query cannot.
+func (h *Handler) table(caller *access.Caller, in *input) (*schema.Table, error) {
 	if schema.ReservedDatabase(in.database) {
 		if t, ok := h.cfg.Meta.Table(strings.ToLower(in.database), in.table); ok {
-			return t, nil
+			return t, caller.Require(tails(t.Database, t.Name))
 		}
 		return nil, errs.New(errs.Unsupported,
 			"%s.%s cannot be followed: a system table is computed when it is read; use /v1/sql", in.database, in.table)
 	}
-	if t, ok := h.cfg.Meta.Table(in.database, in.table); ok {
-		return t, nil
+	if t, ok := h.cfg.Meta.Table(in.database, in.table); ok && caller.Sees(in.database, in.table) {
+		return t, caller.Require(tails(t.Database, t.Name))
 	}
-	if _, ok := h.cfg.Meta.Database(in.database); !ok {
+	if _, ok := h.cfg.Meta.Database(in.database); !ok || !caller.SeesDatabase(in.database) {
 		var known []string
 		for _, d := range h.cfg.Meta.Databases() {
-			known = append(known, d.Name)
+			if caller.SeesDatabase(d.Name) {
+				known = append(known, d.Name)
+			}
 		}
 		return nil, errs.New(errs.DatabaseNotFound, "database %q does not exist%s", in.database,
 			nearest.DidYouMean("; ", in.database, known))
 	}
 	var known []string
 	for _, t := range h.cfg.Meta.Tables(in.database) {
-		known = append(known, t.Name)
+		if caller.May(tails(in.database, t.Name)) {
+			known = append(known, t.Name)
+		}
 	}
 	return nil, errs.New(errs.TableNotFound, "table %s.%s does not exist%s", in.database, in.table,
 		nearest.DidYouMean("; ", in.table, known))

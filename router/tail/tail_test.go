@@ -204,7 +204,10 @@ func newRig(t *testing.T, change func(*Config)) *rig {
 	if r.h, err = New(cfg); err != nil {
 		t.Fatal(err)
 	}
-	r.server = httptest.NewServer(r.h)
+	r.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		caller := &access.Caller{Sender: access.Everybody()}
+		r.h.ServeHTTP(w, req.WithContext(access.With(req.Context(), caller)))
+	}))
 	t.Cleanup(func() { r.h.Close(); r.server.Close() })
 	return r
 }
@@ -381,7 +384,7 @@ func TestLostRight(t *testing.T) {
 		cancels := make(chan context.CancelCauseFunc, 1)
 		inner := r.h
 		r.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			ctx, cancel := context.WithCancelCause(req.Context())
+			ctx, cancel := context.WithCancelCause(access.With(req.Context(), &access.Caller{Sender: access.Everybody()}))
 			cancels <- cancel
 			inner.ServeHTTP(w, req.WithContext(ctx))
 		})

@@ -21,6 +21,8 @@ func TestAuthMatrix(t *testing.T) {
 		"select":         {"query", "admin"},
 		"pipeline-read":  {"query", "admin"},
 		"pipeline-write": {"admin"},
+		"pipeline-try":   {"query", "admin"},
+		"delete":         {"admin"},
 		"monitor":        {"query", "admin"},
 		"operate":        {"admin"},
 		"backup":         {"query", "admin"},

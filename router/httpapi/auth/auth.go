@@ -37,8 +37,11 @@ import (
 	"cordwood/router/httpapi/params"
 )
 
-// Config has the location of the list of users. Exactly one of Option and UserFile must be set.
+// Config has the location of the list of users. At most one of Option and UserFile may be set, and one of them must be
+// set unless Stored is.
 type Config struct {
+	// Stored says that the metadata have users, too. Provider.Apply passes them.
+	Stored bool
 	// Option is the option text of a user provider.
 	Option string
 	// UserFile is a file with users. Reload reads it again.
@@ -61,6 +64,7 @@ type Provider struct {
 	watch *watcher // nil if file is not watched
 
 	users atomic.Pointer[userList]
+	lists lists
 	work  openWork
 
 	now        func() time.Time
@@ -88,8 +92,12 @@ func Open(cfg Config) (*Provider, error) {
 	if p.log == nil {
 		p.log = slog.Default()
 	}
-	if (cfg.Option == "") == (cfg.UserFile == "") {
+	p.users.Store(&userList{})
+	switch {
+	case cfg.Option != "" && cfg.UserFile != "", cfg.Option == "" && cfg.UserFile == "" && !cfg.Stored:
 		return nil, fmt.Errorf("auth: set either a user provider or a user file")
+	case cfg.Option == "" && cfg.UserFile == "":
+		return p, nil
 	}
 	if cfg.UserFile != "" {
 		p.file, p.reread = cfg.UserFile, true
@@ -161,7 +169,8 @@ func (p *Provider) load() error {
 // publish puts a list into effect, and ends work that it no longer allows. A user whose stored password has not
 // changed keeps the version of the credentials.
 func (p *Provider) publish(users *userList) {
-	before := p.users.Load()
+	p.lists.mu.Lock()
+	before := p.lists.listed
 	for name, u := range users.byName {
 		if before != nil {
 			if b, ok := before.byName[name]; ok && b.stored == u.stored {
@@ -173,7 +182,9 @@ func (p *Provider) publish(users *userList) {
 		u.sender.Version = p.versions
 	}
 	p.makeKeys(users)
-	p.users.Store(users)
+	p.lists.listed = users
+	p.merge()
+	p.lists.mu.Unlock()
 	p.recheck()
 }
 
@@ -188,8 +199,15 @@ func (p *Provider) Reload() error {
 	if err := p.load(); err != nil {
 		return err
 	}
-	p.log.Info("users reloaded", "file", p.file, "users", len(p.users.Load().byName))
+	p.log.Info("users reloaded", "file", p.file, "users", p.listedUsers())
 	return nil
+}
+
+// listedUsers counts the users of the file or option.
+func (p *Provider) listedUsers() int {
+	p.lists.mu.Lock()
+	defer p.lists.mu.Unlock()
+	return len(p.lists.listed.byName)
 }
 
 // Run follows the watched file until ctx ends, and then returns nil.
@@ -255,10 +273,14 @@ func (p *Provider) Check(ctx context.Context, user, password string, from netip.
 	if strings.TrimSpace(user) == "" || password == "" {
 		return access.Sender{}, refuse(errs.InvalidArguments, "Invalid authorization header: blank user name or password")
 	}
-	u, found := p.users.Load().byName[user]
+	users := p.users.Load()
+	u, found := users.byName[user]
 	var match bool
 	var err error
 	switch {
+	case !found && users.stored:
+		// The check of a user that does not exist takes as long as that of another one.
+		_, err = p.checkSlow(ctx, p.unknownUser(user), password, from)
 	case found && u.password.slow():
 		match, err = p.checkSlow(ctx, u, password, from)
 	case found:
@@ -273,11 +295,16 @@ func (p *Provider) Check(ctx context.Context, user, password string, from netip.
 		return u.sender, nil
 	}
 	p.countFailure(user, from)
-	if !found {
+	if !found && !users.stored {
 		return access.Sender{}, refuse(errs.UserNotFound, "User not found, username: "+shorten(user))
 	}
 	return access.Sender{}, refuse(errs.UserPasswordMismatch, "Username and password does not match, username: "+
 		shorten(user))
+}
+
+// unknownUser returns a user that no password matches.
+func (p *Provider) unknownUser(name string) *user {
+	return &user{sender: access.Sender{User: name}, password: scrammed(p.nobody(name))}
 }
 
 // checkFast reports whether the password is right. While too many sign-ins have failed, it accepts the password

@@ -29,6 +29,8 @@ type user struct {
 // userList is a list of users. It does not change after publish.
 type userList struct {
 	byName map[string]*user
+	// stored is set if the metadata have users.
+	stored bool
 }
 
 // badLine is a line that was ignored. Its text is not stored, because it may contain a password.

@@ -23,8 +23,13 @@ type Work struct {
 	end    func(error)
 
 	needs []access.Need
-	lost  error // why it was ended
+	// many is set if the work has more needs than are kept. Then any change of the sender's grants ends it.
+	many bool
+	lost error // why it was ended
 }
+
+// maxNeeds bounds the needs of one work.
+const maxNeeds = 1000
 
 // Begin starts work for s, which Authenticate returned. When s may no longer do the work, end is called once with the
 // reason. It may be called at any time, even before Begin has returned, and must not block. If end is nil, the work
@@ -56,8 +61,15 @@ func (w *Work) Require(n access.Need) error {
 	if err := w.p.users.Load().checkCurrent(w.sender, n); err != nil {
 		return err
 	}
-	// Rights are the same for all objects, so one need for each privilege is enough.
-	if !slices.ContainsFunc(w.needs, func(have access.Need) bool { return have.Privilege == n.Privilege }) {
+	// The rights of the list of users are the same for all objects, so one need for each privilege is enough.
+	same := func(have access.Need) bool {
+		return have.Privilege == n.Privilege && (w.sender.Grants == nil || have.Object == n.Object)
+	}
+	switch {
+	case slices.ContainsFunc(w.needs, same):
+	case len(w.needs) >= maxNeeds:
+		w.many = true
+	default:
 		w.needs = append(w.needs, n)
 	}
 	return nil
@@ -80,6 +92,9 @@ func (p *Provider) recheck() {
 		for i := 0; err == nil && i < len(w.needs); i++ {
 			err = users.checkCurrent(w.sender, w.needs[i])
 		}
+		if now := users.now(w.sender); err == nil && w.many && now.Grants != w.sender.Grants {
+			err = errs.New(errs.AccessDenied, "the grants of %s were changed", shorten(w.sender.User))
+		}
 		if err != nil {
 			w.lost = err
 			delete(p.work.all, w)
@@ -96,17 +111,32 @@ func (p *Provider) recheck() {
 	}
 }
 
+// now returns s with the rights that the user has according to this list.
+func (l *userList) now(s access.Sender) access.Sender {
+	if u, found := l.byName[s.User]; found && u.sender.Version == s.Version {
+		s.Right, s.Grants = u.sender.Right, u.sender.Grants
+	}
+	return s
+}
+
+// Current returns s with the rights that the user has now.
+func (p *Provider) Current(s access.Sender) access.Sender { return p.users.Load().now(s) }
+
 // checkCurrent returns an error if the current list of users does not allow n to s, who may have signed in with an
 // earlier list.
 func (l *userList) checkCurrent(s access.Sender, n access.Need) error {
 	u, found := l.byName[s.User]
 	switch {
 	case !found:
-		return refuse(errs.UserPasswordMismatch, "the user "+shorten(s.User)+" was removed from the list of users")
+		return refuse(errs.UserPasswordMismatch, "the user "+shorten(s.User)+" was removed, was disabled or has expired")
 	case u.sender.Version != s.Version:
 		return refuse(errs.UserPasswordMismatch, "the password of "+shorten(s.User)+" was changed: sign in with the new one")
 	case !u.sender.May(n):
-		return errs.New(errs.AccessDenied, "the right %s was withdrawn from %s", n.Privilege, shorten(s.User))
+		what := n.Privilege.String()
+		if o := n.Object.String(); o != "" && u.sender.Grants != nil {
+			what += " on " + shorten(o)
+		}
+		return errs.New(errs.AccessDenied, "the right %s was withdrawn from %s", what, shorten(s.User))
 	}
 	return nil
 }

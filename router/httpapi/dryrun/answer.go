@@ -171,7 +171,7 @@ func (h *Handler) refusal(d *request, table string, noCreate bool) error {
 	if !d.real || !noCreate {
 		return nil
 	}
-	if _, exists := h.cfg.Catalog.Table(d.options.Database, table); exists {
+	if _, exists := d.catalog.Table(d.options.Database, table); exists {
 		return nil
 	}
 	if h.cfg.NoAutoCreate {

@@ -74,7 +74,8 @@ type request struct {
 	data        []byte
 	kind        native.Kind
 	options     pipeline.Request
-	real        bool // whether records are compared with existing tables
+	real        bool             // whether records are compared with existing tables
+	catalog     pipeline.Catalog // the existing tables, if real is set
 	trace       bool
 	wanted      []int // the records whose steps are described; nil means the first ones
 	traced      []pipeline.RecordTrace
@@ -194,7 +195,7 @@ func (h *Handler) run(r *http.Request, d *request) (*output, []*tableResult, err
 		q.Trace = func(t pipeline.RecordTrace) { d.traced = append(d.traced, t) }
 		q.TraceSteps, q.TraceBytes = d.describes, maxTraceBytes
 	}
-	runner, err := ingest.Runner(d.pipeline, &q, h.cfg.Compiled.Lookup(r.Context()))
+	runner, err := ingest.Runner(d.pipeline, &q, h.cfg.Compiled.ReadLookup(r.Context()))
 	if err != nil {
 		return nil, nil, failed(err)
 	}

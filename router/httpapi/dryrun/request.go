@@ -13,6 +13,7 @@ import (
 	"cordwood/proto/nearest"
 	"cordwood/proto/schema"
 	"cordwood/proto/words"
+	"cordwood/router/access"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/httpapi/pipelineapi"
 	"cordwood/router/ingest"
@@ -70,7 +71,7 @@ func (h *Handler) readRequest(r *http.Request, query params.Values, body []byte)
 	if named.source == nil {
 		d.name = named.pipeline
 	}
-	return d, h.setTarget(d, named.database, named.table)
+	return d, h.setTarget(r, d, named.database, named.table)
 }
 
 // names has the names of the pipeline and the table in a request's headers, query string or form.
@@ -241,12 +242,12 @@ func (h *Handler) findPipeline(r *http.Request, n *names) (*pipeline.Pipeline, e
 	case n.pipeline == ingest.IdentityPipeline:
 		return nil, nil
 	}
-	p, _, err := h.cfg.Compiled.Find(r.Context(), n.pipeline, n.version, n.hasVersion)
+	p, _, err := h.cfg.Compiled.FindReadable(r.Context(), n.pipeline, n.version, n.hasVersion)
 	return p, err
 }
 
 // setTarget sets the tables with which the records are compared.
-func (h *Handler) setTarget(d *request, database, table string) error {
+func (h *Handler) setTarget(r *http.Request, d *request, database, table string) error {
 	q := &d.options
 	q.Database, q.Table, q.Catalog, q.Pipeline = database, defaultTable, noTables{}, d.name
 	q.DatabaseTTL = ingest.DatabaseTTL(h.cfg.Catalog, database)
@@ -256,8 +257,28 @@ func (h *Handler) setTarget(d *request, database, table string) error {
 	if err := schema.CheckTableName(table); err != nil {
 		return err
 	}
-	q.Table, q.Catalog, q.AutoCreate, d.real = table, h.cfg.Catalog, !h.cfg.NoAutoCreate, true
+	caller := access.From(r.Context())
+	if !caller.SeesDatabase(database) {
+		return ingest.DatabaseNotFound(database)
+	}
+	q.Table, q.Catalog, q.AutoCreate, d.real = table, readable{h.cfg.Catalog, caller}, !h.cfg.NoAutoCreate, true
+	d.catalog = q.Catalog
 	return ingest.Writable(h.cfg.Catalog, database)
+}
+
+// readable is a catalog of the tables that the sender may read. Others do not exist.
+type readable struct {
+	pipeline.Catalog
+	caller *access.Caller
+}
+
+func (c readable) Table(database, name string) (*schema.Table, bool) {
+	if !c.caller.May(access.Need{
+		Privilege: access.Select, Object: access.Object{Kind: access.Table, Database: database, Name: name},
+	}) {
+		return nil, false
+	}
+	return c.Catalog.Table(database, name)
 }
 
 // noTables is an empty catalog, for a dry run without a table.

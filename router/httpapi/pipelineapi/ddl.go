@@ -13,7 +13,7 @@ import (
 )
 
 // DDL answers with the statement that creates the table for a pipeline.
-func (h *Handlers) DDL(_ *exchange.Exchange, r *http.Request) ([]byte, error) {
+func (h *Handlers) DDL(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	name, err := pathName(r)
 	if err != nil {
 		return nil, err
@@ -45,16 +45,16 @@ func (h *Handlers) DDL(_ *exchange.Exchange, r *http.Request) ([]byte, error) {
 	}
 	t := &schema.Table{Name: table, Columns: columns, Options: map[string]string{schema.OptionAppendMode: "true"}}
 	out := exchange.AppendJSONString([]byte(`"sql":{"sql":`), schema.CreateTableSQL(t))
-	if message := h.ddlMessage(params.Database(r.Header, query), table, p); message != "" {
+	if message := h.ddlMessage(x, params.Database(r.Header, query), table, p); message != "" {
 		out = exchange.AppendJSONString(append(out, `,"message":`...), message)
 	}
 	return append(out, '}'), nil
 }
 
 // ddlMessage describes how the tables that the pipeline creates may differ from the statement.
-func (h *Handlers) ddlMessage(database, table string, p *pipeline.Pipeline) string {
+func (h *Handlers) ddlMessage(x *exchange.Exchange, database, table string, p *pipeline.Pipeline) string {
 	var parts []string
-	if _, ok := h.Catalog.Table(database, table); ok {
+	if _, ok := h.Catalog.Table(database, table); ok && x.Caller.Sees(database, table) {
 		parts = append(parts, "Table "+table+" already exists in database "+database+": the statement would change nothing.")
 	}
 	if p.HasDispatcher() {

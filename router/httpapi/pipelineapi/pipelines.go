@@ -137,7 +137,7 @@ func (h *Handlers) Put(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	h.Compiled.Add(name, version, compiled, source)
 	x.Message = "version " + pipelines.FormatVersion(version)
 	out := append(appendVersion([]byte(`"pipelines":[`), name, version), "}]"...)
-	return h.appendWarnings(out, name, compiled), nil
+	return h.appendWarnings(x, out, name, compiled), nil
 }
 
 // Compile compiles a text that a client sent. The error has code InvalidArguments.
@@ -158,10 +158,11 @@ func Compile(source []byte, options pipeline.Options) (*pipeline.Pipeline, error
 
 // appendWarnings appends the member warnings, if there are any: the warnings of the compiler, and a warning for each
 // pipeline that the dispatcher uses but that does not exist. It may be uploaded later.
-func (h *Handlers) appendWarnings(out []byte, name string, p *pipeline.Pipeline) []byte {
+func (h *Handlers) appendWarnings(x *exchange.Exchange, out []byte, name string, p *pipeline.Pipeline) []byte {
 	warnings := slices.Clone(p.Warnings())
 	for _, target := range p.Targets() {
-		if _, ok := h.Store.Pipeline(target); ok || target == ingest.IdentityPipeline || target == name {
+		_, ok := h.Store.Pipeline(target)
+		if ok && x.Caller.May(ingest.MayRead(target)) || target == ingest.IdentityPipeline || target == name {
 			continue
 		}
 		warnings = append(warnings, "the dispatcher sends records to the pipeline "+target+
@@ -257,9 +258,9 @@ func (h *Handlers) Delete(x *exchange.Exchange, r *http.Request) ([]byte, error)
 	return append(appendVersion([]byte(`"pipelines":[`), name, version), "}]"...), nil
 }
 
-// List lists the pipelines, each with its newest version and all versions, the newest first. The query parameter
-// name selects one pipeline.
-func (h *Handlers) List(_ *exchange.Exchange, r *http.Request) ([]byte, error) {
+// List lists the pipelines that the sender may read, each with its newest version and all versions, the newest first.
+// The query parameter name selects one pipeline.
+func (h *Handlers) List(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	query, err := params.ParseOnce(r.URL.RawQuery, "name")
 	if err != nil {
 		return nil, err
@@ -276,7 +277,7 @@ func (h *Handlers) List(_ *exchange.Exchange, r *http.Request) ([]byte, error) {
 		}
 		versions := all[:n]
 		all = all[n:]
-		if only != "" && versions[0].Name != only {
+		if only != "" && versions[0].Name != only || !x.Caller.May(ingest.MayRead(versions[0].Name)) {
 			continue
 		}
 		if !first {

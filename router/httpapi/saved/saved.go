@@ -57,7 +57,7 @@ func owner(x *exchange.Exchange) (name string, alone bool) {
 
 // mayManage reports whether the caller may change values that other users have shared.
 func mayManage(x *exchange.Exchange) bool {
-	return x.Caller.May(access.Need{Privilege: access.PipelineWrite})
+	return x.Caller.May(access.Need{Privilege: access.ManageAccess})
 }
 
 // pathNames returns the kind and the name in the path.

@@ -163,10 +163,12 @@ func (s *Server) remove(c *Conn) {
 func (s *Server) queueFor(caller *access.Caller, from Peer) *queue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	q, ok := s.queues[caller.Sender]
+	key := caller.Sender
+	key.Grants = nil // they are replaced when they change
+	q, ok := s.queues[key]
 	if !ok {
 		q = &queue{s: s, from: from}
-		s.queues[caller.Sender] = q
+		s.queues[key] = q
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()

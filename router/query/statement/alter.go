@@ -95,8 +95,11 @@ func (p *parser) alter() Statement {
 	if p.accept("DATABASE") || p.accept("SCHEMA") {
 		return p.alterDatabase()
 	}
+	if p.accept("USER") {
+		return p.alterUser()
+	}
 	if !p.accept("TABLE") {
-		p.refuseObject("ALTER", "TABLE or DATABASE")
+		p.refuseObject("ALTER", "TABLE, DATABASE or USER")
 		return nil
 	}
 	s := &AlterTable{Name: p.tableName()}

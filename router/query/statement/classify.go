@@ -30,7 +30,7 @@ var refusedWords = func() map[string]string {
 		session: "SET RESET PREPARE EXECUTE DEALLOCATE",
 		txn:     "BEGIN START COMMIT ROLLBACK ABORT END SAVEPOINT RELEASE LOCK",
 		change:  "UPDATE MERGE REPLACE UPSERT",
-		none:    "GRANT REVOKE COMMENT REINDEX ANALYZE REFRESH DECLARE FETCH",
+		none:    "COMMENT REINDEX ANALYZE REFRESH DECLARE FETCH",
 	} {
 		for _, w := range strings.Fields(words) {
 			m[w] = w + " is not available: " + reason
@@ -83,6 +83,8 @@ func (p *parser) statement(at piece) Statement {
 		return p.delete(at)
 	case "KILL":
 		return p.kill()
+	case "GRANT", "REVOKE":
+		return p.grant(kw == "REVOKE")
 	}
 	p.stop(syntaxError(p.src, first.from,
 		"expected a statement such as SELECT, SHOW, DESCRIBE, CREATE, ALTER, DROP, TRUNCATE, INSERT or DELETE %s",
@@ -159,8 +161,14 @@ func (p *parser) show() Statement {
 		return s
 	case p.accept("COLUMNS") || p.accept("FIELDS"):
 		return p.showColumns()
+	case !full && p.accept("USERS"):
+		return p.showPrincipals(false)
+	case !full && p.accept("ROLES"):
+		return p.showPrincipals(true)
+	case !full && p.accept("GRANTS"):
+		return p.showGrants()
 	}
-	p.expected("DATABASES, TABLES, COLUMNS, CREATE TABLE or CREATE DATABASE")
+	p.expected("DATABASES, TABLES, COLUMNS, USERS, ROLES, GRANTS, CREATE TABLE or CREATE DATABASE")
 	return nil
 }
 

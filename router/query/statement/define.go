@@ -18,7 +18,7 @@ func (p *parser) refuseObject(verb, wanted string) {
 	if p.tok.kind == word {
 		switch strings.ToUpper(p.tok.val) {
 		case "VIEW", "SEQUENCE", "FUNCTION", "MACRO", "TYPE", "TRIGGER", "SECRET", "PERSISTENT",
-			"TEMP", "TEMPORARY", "OR", "EXTERNAL", "MATERIALIZED", "RECURSIVE", "ROLE", "USER", "FLOW", "SERVER",
+			"TEMP", "TEMPORARY", "OR", "EXTERNAL", "MATERIALIZED", "RECURSIVE", "FLOW", "SERVER",
 			"EXTENSION", "AGGREGATE", "PROCEDURE":
 			p.refuse("%s %s is not available; there are only databases and tables", verb, strings.ToUpper(p.tok.val))
 			return
@@ -39,8 +39,12 @@ func (p *parser) create() Statement {
 		return s
 	case p.accept("TABLE"):
 		return p.createTable()
+	case p.accept("USER"):
+		return p.createUser()
+	case p.accept("ROLE"):
+		return p.createRole()
 	}
-	p.refuseObject("CREATE", "TABLE or DATABASE")
+	p.refuseObject("CREATE", "TABLE, DATABASE, USER or ROLE")
 	return nil
 }
 
@@ -88,7 +92,12 @@ func (p *parser) drop() Statement {
 		p.done()
 		return s
 	}
-	p.refuseObject("DROP", "TABLE or DATABASE")
+	if p.tok.is("USER") || p.tok.is("ROLE") {
+		role := p.tok.is("ROLE")
+		p.advance()
+		return p.dropPrincipal(role)
+	}
+	p.refuseObject("DROP", "TABLE, DATABASE, USER or ROLE")
 	return nil
 }
 

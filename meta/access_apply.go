@@ -1,0 +1,406 @@
+package meta
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"cordwood/meta/catalog"
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/rights"
+)
+
+// After the log: users, roles and grants.
+
+// principals is the state of all users and roles while a command changes it. Nothing is written before all changes
+// have been made.
+type principals struct {
+	byName  map[string]*metapb.AccessPrincipal
+	before  map[string]*metapb.AccessPrincipal
+	touched map[string]bool
+	index   uint64 // of the command
+	now     int64
+	changes uint32
+}
+
+// applyChangeAccess makes all changes of a command, or none.
+func applyChangeAccess(tx *catalog.Tx, cmd *metapb.ChangeAccess, now int64, c *change) (*metapb.Result, error) {
+	all, err := tx.Principals.All()
+	if err != nil {
+		return nil, err
+	}
+	s := &principals{
+		byName: map[string]*metapb.AccessPrincipal{}, touched: map[string]bool{}, index: c.Index, now: now,
+	}
+	for _, p := range all {
+		s.byName[p.Name] = p
+	}
+	s.before = maps.Clone(s.byName)
+	for _, one := range cmd.Changes {
+		if err := s.apply(one, cmd.GetActor().GetPrincipal()); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	return &metapb.Result{AccessChanges: s.changes}, s.write(tx, c)
+}
+
+func (s *principals) apply(c *metapb.AccessChange, actor string) error {
+	switch c := c.GetChange().(type) {
+	case *metapb.AccessChange_Create:
+		return s.create(c.Create)
+	case *metapb.AccessChange_Alter:
+		return s.alter(c.Alter)
+	case *metapb.AccessChange_Drop:
+		return s.drop(c.Drop)
+	case *metapb.AccessChange_Grant:
+		return s.grant(c.Grant, actor)
+	case *metapb.AccessChange_Revoke:
+		return s.revoke(c.Revoke)
+	case *metapb.AccessChange_GrantRole:
+		return s.eachMember(c.GrantRole, func(p *metapb.AccessPrincipal, role string) {
+			if !slices.Contains(p.Roles, role) {
+				p.Roles = append(p.Roles, role)
+				s.changes++
+			}
+		})
+	case *metapb.AccessChange_RevokeRole:
+		return s.eachMember(c.RevokeRole, func(p *metapb.AccessPrincipal, role string) {
+			if i := slices.Index(p.Roles, role); i >= 0 {
+				p.Roles = slices.Delete(p.Roles, i, i+1)
+				s.changes++
+			}
+		})
+	}
+	return errs.New(errs.InvalidArguments, "Change access: a change is empty")
+}
+
+// edit returns a copy of a user or role that may be changed.
+func (s *principals) edit(name string) (*metapb.AccessPrincipal, error) {
+	p := s.byName[name]
+	switch {
+	case rights.IsBuiltIn(name):
+		return nil, errs.New(errs.InvalidArguments, "The role %s is built in and cannot be changed", name)
+	case p == nil:
+		return nil, errs.New(errs.InvalidArguments, "There is no user or role %q", name)
+	case !s.touched[name]:
+		p = proto.CloneOf(p)
+		s.byName[name], s.touched[name] = p, true
+	}
+	return p, nil
+}
+
+func (s *principals) find(name string) *metapb.AccessPrincipal { return s.byName[name] }
+
+func kindOfPrincipal(role bool) string {
+	if role {
+		return "role"
+	}
+	return "user"
+}
+
+func (s *principals) create(c *metapb.CreatePrincipal) error {
+	p := c.Principal
+	if c.Bootstrap && s.administrators(s.byName) > 0 {
+		return errs.New(errs.IllegalState, "There is an administrator already: ask one to create the user %s", p.Name)
+	}
+	if had := s.byName[p.Name]; had != nil {
+		if c.IfNotExists && had.Role == p.Role {
+			return nil
+		}
+		return errs.New(errs.InvalidArguments, "There is a %s %q already", kindOfPrincipal(had.Role), p.Name)
+	}
+	p = proto.CloneOf(p)
+	p.CreatedUnixNano = s.now
+	if p.Verifier != "" {
+		p.PasswordVersion = s.index
+	}
+	if c.Bootstrap {
+		p.Roles = []string{rights.AdminRole}
+	}
+	s.byName[p.Name], s.touched[p.Name] = p, true
+	s.changes++
+	return nil
+}
+
+func (s *principals) alter(c *metapb.AlterUser) error {
+	p, err := s.edit(c.Name)
+	if err != nil {
+		return err
+	}
+	if p.Role {
+		return errs.New(errs.InvalidArguments, "%q is a role, and not a user", c.Name)
+	}
+	if c.Verifier != nil {
+		p.Verifier, p.PasswordVersion = *c.Verifier, s.index
+	}
+	if c.Disabled != nil {
+		p.Disabled = *c.Disabled
+	}
+	if c.ValidUntilUnixNano != nil {
+		p.ValidUntilUnixNano = *c.ValidUntilUnixNano
+	}
+	s.changes++
+	return nil
+}
+
+func (s *principals) drop(c *metapb.DropPrincipal) error {
+	p := s.byName[c.Name]
+	switch {
+	case rights.IsBuiltIn(c.Name):
+		return errs.New(errs.InvalidArguments, "The role %s is built in and cannot be changed", c.Name)
+	case p == nil && c.IfExists:
+		return nil
+	case p == nil:
+		return errs.New(errs.InvalidArguments, "There is no %s %q", kindOfPrincipal(c.Role), c.Name)
+	case p.Role != c.Role:
+		return errs.New(errs.InvalidArguments, "%q is a %s: use DROP %s", c.Name, kindOfPrincipal(p.Role),
+			strings.ToUpper(kindOfPrincipal(p.Role)))
+	}
+	if p.Role {
+		for _, name := range slices.Sorted(maps.Keys(s.byName)) {
+			if slices.Contains(s.byName[name].Roles, c.Name) {
+				member, err := s.edit(name)
+				if err != nil {
+					return err
+				}
+				member.Roles = slices.DeleteFunc(member.Roles, func(r string) bool { return r == c.Name })
+			}
+		}
+	}
+	delete(s.byName, c.Name)
+	s.touched[c.Name] = true
+	s.changes++
+	return nil
+}
+
+// grant adds privileges to the grant of the same target that the same user made, or makes one.
+func (s *principals) grant(c *metapb.ChangeGrant, actor string) error {
+	for _, name := range c.Principals {
+		p, err := s.edit(name)
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(p.Grants, func(g *metapb.AccessGrant) bool {
+			return g.GrantedBy == actor && g.Kind == c.Grant.Kind && g.Database == c.Grant.Database && g.Name == c.Grant.Name
+		})
+		if at < 0 {
+			g := proto.CloneOf(c.Grant)
+			g.GrantedBy = actor
+			p.Grants = append(p.Grants, g)
+		} else {
+			p.Grants[at].Privileges |= c.Grant.Privileges
+			p.Grants[at].Grantable |= c.Grant.Grantable
+		}
+		s.changes++
+	}
+	return nil
+}
+
+// revoke takes privileges on a target from all grants that the target covers. A part of a wider grant cannot be
+// taken.
+func (s *principals) revoke(c *metapb.ChangeGrant) error {
+	from := rights.FromProto(c.Grant)
+	for _, name := range c.Principals {
+		p, err := s.edit(name)
+		if err != nil {
+			return err
+		}
+		for _, g := range p.Grants {
+			if !from.Covers(rights.FromProto(g).Target) {
+				continue
+			}
+			if g.Grantable&c.Grant.Privileges != 0 || !c.OptionOnly && g.Privileges&c.Grant.Privileges != 0 {
+				s.changes++
+			}
+			g.Grantable &^= c.Grant.Privileges
+			if !c.OptionOnly {
+				g.Privileges &^= c.Grant.Privileges
+			}
+		}
+		p.Grants = slices.DeleteFunc(p.Grants, func(g *metapb.AccessGrant) bool { return g.Privileges == 0 })
+		for _, g := range p.Grants {
+			wide := rights.FromProto(g)
+			if wide.Target != from.Target && wide.Covers(from.Target) && !c.OptionOnly && wide.Privileges&from.Privileges != 0 {
+				return errs.New(errs.InvalidArguments, "%s has %s on %s: a part of a grant cannot be revoked; revoke all of it, "+
+					"and grant what should remain", name, wide.Privileges, wide.Target)
+			}
+		}
+	}
+	return s.dependents(c.Cascade)
+}
+
+// dependents removes grants whose makers may not make them any more. If there are any and cascade is not set, it
+// refuses the command. It concerns only grants of users and roles that the command has changed.
+func (s *principals) dependents(cascade bool) error {
+	for {
+		name, lost := s.dependent()
+		if lost == nil {
+			return nil
+		}
+		if !cascade {
+			return errs.New(errs.InvalidArguments, "%s has granted %s on %s to %s by virtue of this: use CASCADE to revoke "+
+				"that too", lost.GrantedBy, rights.Set(lost.Privileges), rights.FromProto(lost).Target, name)
+		}
+		p, err := s.edit(name)
+		if err != nil {
+			return err
+		}
+		p.Grants = slices.DeleteFunc(p.Grants, func(g *metapb.AccessGrant) bool { return proto.Equal(g, lost) })
+		s.changes++
+	}
+}
+
+// dependent returns a grant whose maker could make it before the command, and cannot now.
+func (s *principals) dependent() (name string, lost *metapb.AccessGrant) {
+	type pair struct{ before, now *rights.Index }
+	makers := map[string]pair{}
+	for _, name := range slices.Sorted(maps.Keys(s.byName)) {
+		for _, g := range s.byName[name].Grants {
+			maker, before := s.byName[g.GrantedBy], s.before[g.GrantedBy]
+			if maker == nil || before == nil { // grants outlive their makers
+				continue
+			}
+			m, ok := makers[g.GrantedBy]
+			if !ok {
+				m.now = rights.IndexOf(maker, s.find)
+				m.before = rights.IndexOf(before, func(name string) *metapb.AccessPrincipal { return s.before[name] })
+				makers[g.GrantedBy] = m
+			}
+			made := rights.FromProto(g)
+			if m.before.MayGrant(made.Privileges, made.Target) && !m.now.MayGrant(made.Privileges, made.Target) {
+				return name, g
+			}
+		}
+	}
+	return "", nil
+}
+
+// eachMember calls f for each pair of a role and a user or role.
+func (s *principals) eachMember(c *metapb.ChangeRole, f func(p *metapb.AccessPrincipal, role string)) error {
+	for _, role := range c.Roles {
+		if r := s.byName[role]; !rights.IsBuiltIn(role) && (r == nil || !r.Role) {
+			return errs.New(errs.InvalidArguments, "There is no role %q", role)
+		}
+		for _, name := range c.Principals {
+			p, err := s.edit(name)
+			if err != nil {
+				return err
+			}
+			f(p, role)
+		}
+	}
+	return nil
+}
+
+// depth returns the length of the longest chain of roles of p; more than rights.MaxRoleDepth if it is too long or a
+// cycle.
+func (s *principals) depth(p *metapb.AccessPrincipal, above int) int {
+	if above > rights.MaxRoleDepth {
+		return above
+	}
+	deepest := above
+	for _, name := range p.GetRoles() {
+		deepest = max(deepest, s.depth(s.byName[name], above+1))
+		if deepest > rights.MaxRoleDepth {
+			break
+		}
+	}
+	return deepest
+}
+
+// administrators counts the enabled users with the role admin.
+func (s *principals) administrators(all map[string]*metapb.AccessPrincipal) int {
+	n := 0
+	for _, p := range all {
+		if p.Role || p.Disabled || p.ValidUntilUnixNano != 0 && p.ValidUntilUnixNano <= s.now {
+			continue
+		}
+		roles, _ := rights.Flatten(p, func(name string) *metapb.AccessPrincipal { return all[name] })
+		if slices.Contains(roles, rights.AdminRole) {
+			n++
+		}
+	}
+	return n
+}
+
+// check checks the state after all changes.
+func (s *principals) check() error {
+	users, roles, grants := 0, 0, 0
+	for name, p := range s.byName {
+		if p.Role {
+			roles++
+		} else {
+			users++
+		}
+		grants += len(p.Grants)
+		if !s.touched[name] {
+			continue
+		}
+		switch {
+		case len(p.Grants) > catalog.MaxGrantsOfPrincipal || len(p.Roles) > catalog.MaxMembershipsOfOne:
+			return errs.New(errs.InvalidArguments, "%s would have more than %d grants or roles, the maximum", name,
+				catalog.MaxGrantsOfPrincipal)
+		case s.depth(p, 0) > rights.MaxRoleDepth:
+			return errs.New(errs.InvalidArguments, "The roles of %s would form a cycle, or a chain of more than %d", name,
+				rights.MaxRoleDepth)
+		}
+	}
+	switch {
+	case users > catalog.MaxUsers || roles > catalog.MaxRoles || grants > catalog.MaxGrants:
+		return errs.New(errs.InvalidArguments, "There would be %d users, %d roles and %d grants; at most %d, %d and %d are "+
+			"allowed", users, roles, grants, catalog.MaxUsers, catalog.MaxRoles, catalog.MaxGrants)
+	case s.administrators(s.before) > 0 && s.administrators(s.byName) == 0:
+		return errs.New(errs.InvalidArguments, "This would leave no enabled administrator: grant the role %s to another "+
+			"user first", rights.AdminRole)
+	}
+	return nil
+}
+
+// write stores what was changed.
+func (s *principals) write(tx *catalog.Tx, c *change) error {
+	for _, name := range slices.Sorted(maps.Keys(s.touched)) {
+		p, old := s.byName[name], s.before[name]
+		switch {
+		case p == nil && old == nil:
+		case p == nil:
+			if err := tx.Principals.Delete(old); err != nil {
+				return err
+			}
+			c.DroppedPrincipals = append(c.DroppedPrincipals, name)
+		case !proto.Equal(p, old):
+			if err := tx.Principals.Put(p); err != nil {
+				return err
+			}
+			c.Principals = append(c.Principals, p)
+		}
+	}
+	return nil
+}
+
+// dropGrantsIn removes the grants on a database that is dropped, unless their pattern of databases has a wildcard.
+func dropGrantsIn(tx *catalog.Tx, database string, c *change) error {
+	all, err := tx.Principals.All()
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		n := len(p.Grants)
+		p.Grants = slices.DeleteFunc(p.Grants, func(g *metapb.AccessGrant) bool {
+			return rights.Kind(g.Kind) == rights.Tables && g.Database == database
+		})
+		if len(p.Grants) == n {
+			continue
+		}
+		if err := tx.Principals.Put(p); err != nil {
+			return err
+		}
+		c.Principals = append(c.Principals, p)
+	}
+	return nil
+}

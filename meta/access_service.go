@@ -1,0 +1,81 @@
+package meta
+
+import (
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/rights"
+)
+
+// Before the log: users, roles and grants. Routers check whether a sender may make the changes.
+
+const (
+	// maxAccessChanges bounds the changes of one command.
+	maxAccessChanges = 1000
+	// maxVerifier bounds the length of a verifier in bytes.
+	maxVerifier = 1 << 10
+)
+
+// prepareChangeAccess refuses changes that can be refused without the state.
+func prepareChangeAccess(cmd *metapb.ChangeAccess) error {
+	if n := len(cmd.GetChanges()); n == 0 || n > maxAccessChanges {
+		return errs.New(errs.InvalidArguments, "Change access: %d changes; 1 to %d are possible in one command", n,
+			maxAccessChanges)
+	}
+	if cmd.GetActor().GetPrincipal() == "" {
+		return errs.New(errs.InvalidArguments, "Change access: the command does not name its user")
+	}
+	for _, c := range cmd.Changes {
+		if err := checkAccessChange(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkAccessChange(c *metapb.AccessChange) error {
+	switch c := c.GetChange().(type) {
+	case *metapb.AccessChange_Create:
+		p := c.Create.GetPrincipal()
+		if len(p.GetVerifier()) > maxVerifier || p.GetRole() && p.GetVerifier() != "" {
+			return errs.New(errs.InvalidArguments, "Create %s: the password is not valid", p.GetName())
+		}
+		if len(p.GetGrants())+len(p.GetRoles()) > 0 {
+			return errs.New(errs.InvalidArguments, "Create %s: grants are separate changes", p.GetName())
+		}
+		return rights.CheckName(p.GetName())
+	case *metapb.AccessChange_Alter:
+		if len(c.Alter.GetVerifier()) > maxVerifier {
+			return errs.New(errs.InvalidArguments, "Alter user %s: the password is not valid", c.Alter.GetName())
+		}
+		return nil
+	case *metapb.AccessChange_Drop:
+		return nil
+	case *metapb.AccessChange_Grant:
+		return checkChangeGrant(c.Grant)
+	case *metapb.AccessChange_Revoke:
+		return checkChangeGrant(c.Revoke)
+	case *metapb.AccessChange_GrantRole:
+		return checkChangeRole(c.GrantRole)
+	case *metapb.AccessChange_RevokeRole:
+		return checkChangeRole(c.RevokeRole)
+	}
+	return errs.New(errs.InvalidArguments, "Change access: a change is empty")
+}
+
+func checkChangeGrant(c *metapb.ChangeGrant) error {
+	if len(c.GetPrincipals()) == 0 {
+		return errs.New(errs.InvalidArguments, "Change access: a grant names no user")
+	}
+	g := rights.FromProto(c.GetGrant())
+	if g.Grantable&^g.Privileges != 0 {
+		return errs.New(errs.InvalidArguments, "Change access: grantable privileges that are not granted")
+	}
+	return g.Check(g.Privileges)
+}
+
+func checkChangeRole(c *metapb.ChangeRole) error {
+	if len(c.GetPrincipals()) == 0 || len(c.GetRoles()) == 0 {
+		return errs.New(errs.InvalidArguments, "Change access: a role or a user is missing")
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/router/access/scram"
+	"cordwood/router/httpapi/auth"
+)
+
+// renewUsers is how often a router that knows users of the metadata makes sure that it holds a lease. While it does,
+// a change of users is acknowledged only after this router applies it.
+const renewUsers = 200 * time.Millisecond
+
+// keepUsers keeps the users of the metadata current, and creates the first administrator.
+func (n *node) keepUsers(users *auth.Provider) {
+	n.run("following the users of the metadata", func(ctx context.Context) error {
+		tick := time.NewTicker(renewUsers)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+			}
+			if users.HasStored() {
+				// Without the metadata group, the last known users stay in use.
+				_ = n.meta.Acknowledged(ctx)
+			}
+		}
+	})
+	if n.cfg.Users.BootstrapAdmin != "" {
+		n.bootstrapping.Store(true)
+		n.run("creating the first administrator", n.bootstrapAdmin)
+	}
+}
+
+// minAdminPassword is the minimum length of the first administrator's password in bytes.
+const minAdminPassword = 12
+
+// readAdminPassword returns the verifier of the password in the file.
+func readAdminPassword(file string) (string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("--bootstrap-admin-password-file: %w", err)
+	}
+	password := strings.TrimRight(string(text), "\r\n")
+	if scram.IsText(password) {
+		keys, err := scram.Parse(password)
+		return keys.String(), err
+	}
+	if len(password) < minAdminPassword {
+		return "", fmt.Errorf("--bootstrap-admin-password-file %s: a password has at least %d bytes", file, minAdminPassword)
+	}
+	keys, err := scram.New(password, scram.Iterations)
+	return keys.String(), err
+}
+
+// bootstrapAdmin creates the first administrator, unless there is one. It tries again while the metadata group cannot
+// be reached or is too old.
+func (n *node) bootstrapAdmin(ctx context.Context) error {
+	name := n.cfg.Users.BootstrapAdmin
+	verifier, err := readAdminPassword(n.cfg.Users.BootstrapAdminPasswordFile)
+	if err != nil {
+		return err
+	}
+	for {
+		_, err := n.meta.Propose(ctx, &metapb.Command{TimeUnixNano: time.Now().UnixNano(), Op: &metapb.Command_ChangeAccess{
+			ChangeAccess: &metapb.ChangeAccess{
+				Actor: &metapb.AccessActor{Principal: name, Statement: "--bootstrap-admin"},
+				Changes: []*metapb.AccessChange{{Change: &metapb.AccessChange_Create{Create: &metapb.CreatePrincipal{
+					Principal: &metapb.AccessPrincipal{Name: name, Verifier: verifier}, Bootstrap: true,
+				}}}},
+			},
+		}})
+		switch errs.CodeOf(err) {
+		case errs.Success:
+			n.bootstrapping.Store(false)
+			n.log.Info("created the first administrator", "user", name)
+			<-ctx.Done()
+			return nil
+		case errs.IllegalState, errs.InvalidArguments:
+			n.bootstrapping.Store(false)
+			n.log.Info("the first administrator is not created", "user", name, "reason", err)
+			<-ctx.Done()
+			return nil
+		}
+		n.log.Warn("the first administrator cannot be created yet", "user", name, "error", err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Second):
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package auth
+
+import (
+	"crypto/sha256"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"cordwood/proto/metapb"
+	"cordwood/proto/rights"
+	"cordwood/router/access"
+	"cordwood/router/access/scram"
+)
+
+// lists has the sources of the list of users: the user file or option, and the users in the metadata. A name in the
+// former hides the same name in the latter.
+type lists struct {
+	mu sync.Mutex // guards the fields below, and the order of published lists
+	// listed are the users of the file or option; nil: there is none.
+	listed *userList
+	// principals are all users and roles of the metadata, and stored the users among them who may sign in.
+	principals map[string]*metapb.AccessPrincipal
+	stored     map[string]*storedUser
+	// expiry publishes the list again when the next user expires; nil: no user expires.
+	expiry *time.Timer
+}
+
+// storedUser is a user in the metadata.
+type storedUser struct {
+	*user
+	until time.Time // zero: forever
+}
+
+// Apply changes the users and roles of the metadata. whole says that principals are all of them. Calls must not
+// overlap. When it returns, the change applies to all requests, and work that it does not allow has been ended.
+func (p *Provider) Apply(whole bool, principals []*metapb.AccessPrincipal, dropped []string) {
+	l := &p.lists
+	l.mu.Lock()
+	if whole || l.principals == nil {
+		l.principals, l.stored = map[string]*metapb.AccessPrincipal{}, map[string]*storedUser{}
+	}
+	roles := whole
+	for _, name := range dropped {
+		roles = roles || l.principals[name].GetRole()
+		delete(l.principals, name)
+		delete(l.stored, name)
+	}
+	for _, one := range principals {
+		roles = roles || one.Role
+		l.principals[one.Name] = one
+	}
+	if roles { // any user may have them
+		principals = slices.Collect(maps.Values(l.principals))
+	}
+	for _, one := range principals {
+		if !one.Role {
+			l.stored[one.Name] = l.storedUser(one)
+		}
+	}
+	p.merge()
+	l.mu.Unlock()
+	p.recheck()
+}
+
+// storedUser returns the user for a principal. mu must be held.
+func (l *lists) storedUser(one *metapb.AccessPrincipal) *storedUser {
+	const stored = 1 << 63 // versions of stored users differ from those of listed ones
+	u := &storedUser{user: &user{
+		sender: access.Sender{
+			User: one.Name, Proof: "password", Version: stored | one.PasswordVersion,
+			Grants: rights.IndexOf(one, func(name string) *metapb.AccessPrincipal { return l.principals[name] }),
+		},
+		stored: sha256.Sum256([]byte(one.Verifier)), goodAt: &atomic.Int64{},
+	}}
+	if one.ValidUntilUnixNano != 0 {
+		u.until = time.Unix(0, one.ValidUntilUnixNano)
+	}
+	if keys, err := scram.Parse(one.Verifier); err == nil && !one.Disabled {
+		u.password, u.keys = scrammed(keys), &keys
+	}
+	return u
+}
+
+// merge publishes the list of the users who may sign in now. mu must be held.
+func (p *Provider) merge() {
+	l := &p.lists
+	out := &userList{byName: map[string]*user{}, stored: len(l.stored) > 0}
+	now, next := p.now(), time.Time{}
+	for name, u := range l.stored {
+		if u.password == nil || !u.until.IsZero() && !now.Before(u.until) {
+			continue // disabled, without a password, or expired
+		}
+		out.byName[name] = u.user
+		if !u.until.IsZero() && (next.IsZero() || u.until.Before(next)) {
+			next = u.until
+		}
+	}
+	if l.listed != nil {
+		maps.Copy(out.byName, l.listed.byName)
+	}
+	p.users.Store(out)
+	if l.expiry != nil {
+		l.expiry.Stop()
+		l.expiry = nil
+	}
+	if !next.IsZero() {
+		l.expiry = time.AfterFunc(next.Sub(now), func() {
+			l.mu.Lock()
+			p.merge()
+			l.mu.Unlock()
+			p.recheck()
+		})
+	}
+}
+
+// Listed reports whether a user comes from the user file or option of this router.
+func (p *Provider) Listed(name string) bool {
+	if p == nil {
+		return false
+	}
+	p.lists.mu.Lock()
+	defer p.lists.mu.Unlock()
+	return p.lists.listed != nil && p.lists.listed.byName[name] != nil
+}
+
+// Principals lists the users and roles of the metadata by name. They must not be changed.
+func (p *Provider) Principals() []*metapb.AccessPrincipal {
+	p.lists.mu.Lock()
+	defer p.lists.mu.Unlock()
+	names := slices.Sorted(maps.Keys(p.lists.principals))
+	out := make([]*metapb.AccessPrincipal, len(names))
+	for i, name := range names {
+		out[i] = p.lists.principals[name]
+	}
+	return out
+}
+
+// HasStored reports whether the metadata have users.
+func (p *Provider) HasStored() bool { return p.users.Load().stored }

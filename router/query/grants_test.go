@@ -1,0 +1,218 @@
+package query
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/rights"
+	"cordwood/proto/shardpb"
+	"cordwood/router/access"
+	"cordwood/router/query/statement"
+)
+
+// with returns a context for a user with grants.
+func with(grants ...rights.Grant) context.Context {
+	return access.With(context.Background(), &access.Caller{
+		Sender: access.Sender{User: "ann", Grants: rights.NewIndex(grants, nil), Proof: "password"},
+	})
+}
+
+func on(privileges rights.Set, database, name string) rights.Grant {
+	return rights.Grant{
+		Target: rights.Target{Kind: rights.Tables, Database: database, Name: name}, Privileges: privileges,
+	}
+}
+
+// TestStatementsWithGrants runs each kind of statement with no grant, with the grant that it needs, and with all
+// others on the same object. Writing is refused with the grant in the message, and reading as if nothing existed.
+func TestStatementsWithGrants(t *testing.T) {
+	cluster := func(s rights.Set) rights.Grant {
+		return rights.Grant{Target: rights.Target{Kind: rights.Cluster}, Privileges: s}
+	}
+	needs := map[string]struct {
+		grant  rights.Grant
+		others rights.Grant
+		// code is the code for a user without grants; 0: the statement is allowed to anybody.
+		code errs.Code
+	}{
+		"Query": {}, "ShowDatabases": {}, "ShowTables": {}, "SetTimeZone": {}, "DescribeQuery": {},
+		"ShowCreateTable": {
+			on(rights.Select, "public", "logs"), on(rights.OfTables&^rights.Select, "public", "*"),
+			errs.TableNotFound,
+		},
+		"Describe": {
+			on(rights.Select, "public", "logs"), on(rights.OfTables&^rights.Select, "public", "*"),
+			errs.TableNotFound,
+		},
+		"ShowCreateDatabase": {
+			on(rights.Drop, "shop", "orders"), on(rights.OfTables, "other", "*"),
+			errs.DatabaseNotFound,
+		},
+		"CreateDatabase": {on(rights.Create, "*", "*"), on(rights.OfTables, "d", "*"), errs.PermissionDenied},
+		"AlterDatabase":  {on(rights.Alter, "shop", "*"), on(rights.Alter, "shop", "orders"), errs.PermissionDenied},
+		"DropDatabase":   {on(rights.Drop, "sh*", "*"), on(rights.Drop, "shop", "o*"), errs.PermissionDenied},
+		"CreateTable": {
+			on(rights.Create, "public", "n"), on(rights.OfTables&^rights.Create, "*", "*"),
+			errs.PermissionDenied,
+		},
+		"AlterTable": {
+			on(rights.Alter, "public", "logs"), on(rights.OfTables&^rights.Alter, "*", "*"),
+			errs.PermissionDenied,
+		},
+		"DropTable": {on(rights.Drop, "public", "logs"), on(rights.OfTables&^rights.Drop, "*", "*"), errs.PermissionDenied},
+		"TruncateTable": {
+			on(rights.Delete, "public", "logs"), on(rights.OfTables&^rights.Delete, "*", "*"),
+			errs.PermissionDenied,
+		},
+		"Insert": {
+			on(rights.Insert, "public", "logs"), on(rights.OfTables&^rights.Insert, "*", "*"),
+			errs.PermissionDenied,
+		},
+		"Delete": {
+			on(rights.Delete|rights.Select, "public", "logs"), on(rights.OfTables&^rights.Select, "*", "*"),
+			errs.PermissionDenied,
+		},
+		"CreateUser":     {cluster(rights.Access), cluster(rights.OfCluster &^ rights.Access), errs.PermissionDenied},
+		"AlterUser":      {cluster(rights.Access), cluster(rights.OfCluster &^ rights.Access), errs.PermissionDenied},
+		"CreateRole":     {cluster(rights.Access), cluster(rights.OfCluster &^ rights.Access), errs.PermissionDenied},
+		"DropPrincipal":  {cluster(rights.Access), cluster(rights.OfCluster &^ rights.Access), errs.PermissionDenied},
+		"GrantRole":      {cluster(rights.Access), cluster(rights.OfCluster &^ rights.Access), errs.PermissionDenied},
+		"Grant":          {cluster(rights.Access), on(rights.OfTables, "*", "*"), errs.PermissionDenied},
+		"ShowPrincipals": {cluster(rights.Access), cluster(rights.OfCluster &^ rights.Access), errs.PermissionDenied},
+		"ShowGrants":     {},
+		"Kill":           {cluster(rights.Operate), cluster(rights.OfCluster &^ rights.Operate), errs.InvalidArguments},
+	}
+	for kind, text := range everyKind {
+		n, ok := needs[kind]
+		if !ok {
+			t.Errorf("%s has no row", kind)
+			continue
+		}
+		run := func(ctx context.Context) (error, bool) {
+			w := newWorld(t)
+			_, err := w.run(ctx, text)
+			return err, len(w.meta.proposed) > 0 || w.writer.rounds > 0
+		}
+		if err, changed := run(with()); errs.CodeOf(err) != n.code && n.code != 0 || changed {
+			t.Errorf("%s without grants: %v", kind, err)
+		} else if n.code == 0 && errs.CodeOf(err) == errs.PermissionDenied {
+			t.Errorf("%s without grants: %v", kind, err)
+		} else if n.code == errs.PermissionDenied && kind != "Grant" && !strings.Contains(err.Error(), "ON ") {
+			t.Errorf("%s without grants: %v", kind, err)
+		}
+		if n.code == 0 || kind == "Kill" {
+			continue
+		}
+		if err, changed := run(with(n.others)); err == nil || changed {
+			t.Errorf("%s with %s on %s: %v", kind, n.others.Privileges, n.others.Target, err)
+		}
+		if err, _ := run(with(n.grant)); errs.CodeOf(err) == errs.PermissionDenied || errs.CodeOf(err) == n.code {
+			t.Errorf("%s with %s on %s: %v", kind, n.grant.Privileges, n.grant.Target, err)
+		}
+	}
+}
+
+// TestForbiddenIsMissing: a table without privileges answers like one that does not exist, in each place of a SELECT.
+func TestForbiddenIsMissing(t *testing.T) {
+	ctx := with(on(rights.Select, "public", "metrics"), on(rights.Insert, "shop", "orders"))
+	for _, sql := range []string{
+		"SELECT * FROM %s", "EXPLAIN SELECT * FROM %s", "DESCRIBE SELECT * FROM %s", "DESCRIBE %s", "SHOW CREATE TABLE %s",
+		"SHOW COLUMNS FROM %s", "WITH a AS (SELECT 1) SELECT * FROM %s", "SELECT (SELECT count(*) FROM %s)",
+	} {
+		w := newWorld(t)
+		run := func(database, table string) (string, error) {
+			w.shards.reads = []*shardpb.TableName{{Database: database, Name: table}}
+			return w.run(ctx, strings.ReplaceAll(sql, "%s", database+"."+table))
+		}
+		forbidden, err1 := run("public", "logs")
+		missing, err2 := run("public", "gone")
+		if err1 == nil || err2 == nil || errs.CodeOf(err1) != errs.TableNotFound || forbidden != missing ||
+			strings.ReplaceAll(err1.Error(), "logs", "gone") != err2.Error() {
+			t.Errorf("%s:\n%v\n%v", sql, err1, err2)
+		}
+		if _, err := run("shop", "orders"); errs.CodeOf(err) != errs.PermissionDenied ||
+			!strings.Contains(err.Error(), "GRANT SELECT ON shop.orders TO ann") {
+			t.Errorf("%s with another privilege: %v", sql, err)
+		}
+	}
+}
+
+// TestListsAreFiltered: lists and suggestions have only objects that the caller may see.
+func TestListsAreFiltered(t *testing.T) {
+	w := newWorld(t)
+	for _, tt := range []struct {
+		sql          string
+		grants       []rights.Grant
+		has, hasNone []string
+	}{
+		{"SHOW TABLES", nil, nil, []string{"logs"}},
+		{"SHOW TABLES", []rights.Grant{on(rights.Insert, "public", "l*")}, []string{"logs"}, nil},
+		{"SHOW DATABASES", nil, []string{"public", "information_schema"}, []string{"shop"}},
+		{"SHOW DATABASES", []rights.Grant{on(rights.Insert, "shop", "x")}, []string{"shop"}, nil},
+		{"SHOW TABLES FROM shop", []rights.Grant{on(rights.Select, "shop", "x")}, nil, []string{"orders"}},
+	} {
+		got, err := w.run(with(tt.grants...), tt.sql)
+		if err != nil {
+			t.Errorf("%s: %v", tt.sql, err)
+		}
+		for _, name := range tt.has {
+			if !strings.Contains(got, name) {
+				t.Errorf("%s: no %s in %s", tt.sql, name, got)
+			}
+		}
+		for _, name := range tt.hasNone {
+			if strings.Contains(got, name) {
+				t.Errorf("%s: %s in %s", tt.sql, name, got)
+			}
+		}
+	}
+	if _, err := w.run(with(), "DESCRIBE log"); err == nil || strings.Contains(err.Error(), "did you mean") {
+		t.Error(err)
+	}
+}
+
+// TestSystemTablesDeclareNeeds: each system table says who may read it, and refuses others.
+func TestSystemTablesDeclareNeeds(t *testing.T) {
+	for _, st := range systemTables {
+		if st.needs == access.Undeclared {
+			t.Errorf("%s.%s does not say who may read it", st.database, st.name)
+		}
+		err := st.permit(access.From(with()))
+		if open := st.needs == access.Query; open != (err == nil) {
+			t.Errorf("%s.%s: %v", st.database, st.name, err)
+		}
+	}
+	for name, st := range catalogTables {
+		if st.needs == access.Undeclared {
+			t.Errorf("pg_catalog.%s does not say who may read it", name)
+		}
+	}
+}
+
+// TestRename: a new name needs rights on both names, and gives the caller no privilege on the rows.
+func TestRename(t *testing.T) {
+	parsed, err := statement.Parse("ALTER TABLE logs RENAME TO mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := parsed[0].(*statement.AlterTable)
+	old, later := rights.Alter|rights.Drop, rights.Create
+	for _, tt := range []struct {
+		on, to rights.Set
+		may    bool
+	}{
+		{old, later, false},
+		{old | later, later, true},
+		{rights.OfTables, rights.OfTables, true},
+		{rights.Alter | later, later, false},
+		{old | later, rights.Select | later, false},
+		{old, 0, false},
+	} {
+		caller := access.From(with(on(tt.on, "public", "logs"), on(tt.to, "public", "mine")))
+		if err := permitRename(caller, st, "public"); tt.may != (err == nil) {
+			t.Errorf("%s, %s: %v", tt.on, tt.to, err)
+		}
+	}
+}

@@ -1,0 +1,431 @@
+package query
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/rights"
+	"cordwood/router/access"
+	"cordwood/router/access/scram"
+	"cordwood/router/audit"
+	"cordwood/router/query/statement"
+)
+
+// Statements about users, roles and grants. The sender's authority is checked here; the metadata group checks what
+// depends on its state.
+
+// minPassword is the minimum length of a password in bytes.
+const minPassword = 12
+
+// manager makes the changes of one statement.
+type manager struct {
+	s      *Service
+	caller *access.Caller
+	all    map[string]*metapb.AccessPrincipal
+}
+
+// manage returns a manager for the caller in ctx.
+func (s *Service) manage(ctx context.Context) (*manager, error) {
+	if s.cfg.Accounts == nil {
+		return nil, errs.New(errs.Unsupported, "this server does not authenticate its users: start it with --auth=on, or "+
+			"with --user-file")
+	}
+	m := &manager{s: s, caller: access.From(ctx), all: map[string]*metapb.AccessPrincipal{}}
+	for _, p := range s.cfg.Accounts.Principals() {
+		m.all[p.Name] = p
+	}
+	return m, nil
+}
+
+func (m *manager) find(name string) *metapb.AccessPrincipal { return m.all[name] }
+
+// admin reports whether the caller may do everything.
+func (m *manager) admin() bool {
+	if g := m.caller.Grants; g != nil {
+		return g.Admin()
+	}
+	return m.caller.Right == access.ReadWrite
+}
+
+// mayGrant returns an error if the caller may not grant privileges on a target.
+func (m *manager) mayGrant(privileges rights.Set, t rights.Target) error {
+	if m.admin() || m.caller.Grants != nil && m.caller.Grants.MayGrant(privileges, t) {
+		return nil
+	}
+	return errs.New(errs.PermissionDenied, "%s may not grant or revoke %s on %s: that needs the same privileges WITH "+
+		"GRANT OPTION, or the privilege ACCESS", m.caller.User, privileges, t)
+}
+
+// mayChange returns an error if the caller may not change a user or role, because it has more privileges than the
+// caller may grant, or because it comes from the list of users of this router.
+func (m *manager) mayChange(name string) error {
+	if m.s.cfg.Accounts.Listed(name) {
+		return errs.New(errs.InvalidArguments, "%s comes from the list of users of this router (--user-file or "+
+			"--user-provider): change it there", name)
+	}
+	p := m.all[name]
+	if p == nil || m.admin() {
+		return nil
+	}
+	return m.mayGive(name, rights.IndexOf(p, m.find))
+}
+
+// mayGive returns an error if the caller may not grant everything in an index.
+func (m *manager) mayGive(name string, x *rights.Index) error {
+	if x.Admin() && !m.admin() {
+		return errs.New(errs.PermissionDenied, "%s may do everything, so only an administrator can change or grant it", name)
+	}
+	for _, g := range x.Grants() {
+		if err := m.mayGrant(g.Privileges, g.Target); err != nil {
+			return errs.Wrap(errs.PermissionDenied, err, "%s has %s on %s", name, g.Privileges, g.Target)
+		}
+	}
+	return nil
+}
+
+// propose sends changes as one command.
+func (m *manager) propose(ctx context.Context, req *Request, changes ...*metapb.AccessChange) (Result, error) {
+	actor := &metapb.AccessActor{Principal: m.caller.User, RequestId: m.caller.RequestID}
+	if m.caller.Address.IsValid() {
+		actor.Address = m.caller.Address.String()
+	}
+	if req.statement < len(req.Texts) {
+		actor.Statement = audit.WithoutSecrets(req.Texts[req.statement])
+	}
+	result, err := m.s.cfg.Meta.Propose(ctx, &metapb.Command{
+		TimeUnixNano: m.s.cfg.Now().UnixNano(),
+		Op: &metapb.Command_ChangeAccess{
+			ChangeAccess: &metapb.ChangeAccess{Actor: actor, Changes: changes},
+		},
+	})
+	return Result{AffectedRows: int64(result.GetAccessChanges())}, err
+}
+
+// verifier returns the stored form of a password. The password may be given in this form.
+func verifier(password string) (string, error) {
+	if scram.IsText(password) {
+		keys, err := scram.Parse(password)
+		if err != nil {
+			return "", errs.New(errs.InvalidArguments, "PASSWORD: %s", err)
+		}
+		return keys.String(), nil
+	}
+	if len(password) < minPassword {
+		return "", errs.New(errs.InvalidArguments, "PASSWORD: a password has at least %d bytes", minPassword)
+	}
+	keys, err := scram.New(password, scram.Iterations)
+	if err != nil {
+		return "", errs.Wrap(errs.Internal, err, "PASSWORD")
+	}
+	return keys.String(), nil
+}
+
+// validUntil parses a time, in UTC if it has no zone. An empty text is 0, which means forever.
+func validUntil(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05", time.DateOnly} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at.UnixNano(), nil
+		}
+	}
+	return 0, errs.New(errs.InvalidArguments, "VALID UNTIL %.60q: write a time such as '2027-01-31' or "+
+		"'2027-01-31T12:00:00Z'", text)
+}
+
+func (s *Service) createUser(ctx context.Context, st *statement.CreateUser, req *Request) (Result, error) {
+	m, err := s.manage(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := m.mayChange(st.Name); err != nil {
+		return Result{}, err
+	}
+	p := &metapb.AccessPrincipal{Name: st.Name}
+	if st.Password != nil {
+		if p.Verifier, err = verifier(*st.Password); err != nil {
+			return Result{}, err
+		}
+	}
+	if st.ValidUntil != nil {
+		if p.ValidUntilUnixNano, err = validUntil(*st.ValidUntil); err != nil {
+			return Result{}, err
+		}
+	}
+	p.Disabled = st.Disabled != nil && *st.Disabled
+	return m.propose(ctx, req, &metapb.AccessChange{Change: &metapb.AccessChange_Create{
+		Create: &metapb.CreatePrincipal{Principal: p, IfNotExists: st.IfNotExists},
+	}})
+}
+
+func (s *Service) alterUser(ctx context.Context, st *statement.AlterUser, req *Request) (Result, error) {
+	m, err := s.manage(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	a := &metapb.AlterUser{Name: st.Name, Disabled: st.Disabled}
+	if st.Own {
+		a.Name = m.caller.User
+		if _, err := s.cfg.Accounts.Check(ctx, a.Name, st.Old, m.caller.Address); err != nil {
+			return Result{}, errs.New(errs.PermissionDenied, "the present password is wrong").
+				WithRetryAfter(errs.From(err).RetryAfter)
+		}
+		if s.cfg.Accounts.Listed(a.Name) {
+			return Result{}, m.mayChange(a.Name)
+		}
+	} else {
+		if err := m.caller.Require(access.Need{
+			Privilege: access.ManageAccess, Action: "alter user", Object: access.Object{Name: st.Name},
+		}); err != nil {
+			return Result{}, err
+		}
+		if err := m.mayChange(st.Name); err != nil {
+			return Result{}, err
+		}
+	}
+	if st.Password != nil {
+		text, err := verifier(*st.Password)
+		if err != nil {
+			return Result{}, err
+		}
+		a.Verifier = &text
+	}
+	if st.ValidUntil != nil {
+		until, err := validUntil(*st.ValidUntil)
+		if err != nil {
+			return Result{}, err
+		}
+		a.ValidUntilUnixNano = &until
+	}
+	return m.propose(ctx, req, &metapb.AccessChange{Change: &metapb.AccessChange_Alter{Alter: a}})
+}
+
+func (s *Service) createRole(ctx context.Context, st *statement.CreateRole, req *Request) (Result, error) {
+	m, err := s.manage(ctx)
+	if err == nil {
+		err = m.mayChange(st.Name)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	return m.propose(ctx, req, &metapb.AccessChange{Change: &metapb.AccessChange_Create{
+		Create: &metapb.CreatePrincipal{
+			Principal: &metapb.AccessPrincipal{Name: st.Name, Role: true}, IfNotExists: st.IfNotExists,
+		},
+	}})
+}
+
+func (s *Service) dropPrincipal(ctx context.Context, st *statement.DropPrincipal, req *Request) (Result, error) {
+	m, err := s.manage(ctx)
+	if err == nil {
+		err = m.mayChange(st.Name)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	return m.propose(ctx, req, &metapb.AccessChange{Change: &metapb.AccessChange_Drop{
+		Drop: &metapb.DropPrincipal{Name: st.Name, Role: st.Role, IfExists: st.IfExists},
+	}})
+}
+
+func (s *Service) grant(ctx context.Context, st *statement.Grant, req *Request) (Result, error) {
+	m, err := s.manage(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	for _, name := range st.Names {
+		if s.cfg.Accounts.Listed(name) {
+			return Result{}, m.mayChange(name)
+		}
+	}
+	var changes []*metapb.AccessChange
+	for _, t := range st.Targets {
+		if t.Kind == rights.Tables && t.Database == "" {
+			t.Database = req.Database
+		}
+		privileges := st.Privileges
+		if privileges == 0 {
+			privileges = t.Kind.All()
+			if t.Kind == rights.Tables && t.Database == rights.PrivateDatabase {
+				privileges = rights.Select
+			}
+		}
+		if err := t.Check(privileges); err != nil {
+			return Result{}, err
+		}
+		if err := m.mayGrant(privileges, t); err != nil {
+			return Result{}, err
+		}
+		g := &metapb.AccessGrant{
+			Kind: uint32(t.Kind), Database: t.Database, Name: t.Name, Privileges: uint32(privileges),
+		}
+		if st.Option && !st.Revoke {
+			g.Grantable = g.Privileges
+		}
+		c := &metapb.ChangeGrant{
+			Principals: st.Names, Grant: g, OptionOnly: st.Revoke && st.Option, Cascade: st.Cascade,
+		}
+		if st.Revoke {
+			changes = append(changes, &metapb.AccessChange{Change: &metapb.AccessChange_Revoke{Revoke: c}})
+		} else {
+			changes = append(changes, &metapb.AccessChange{Change: &metapb.AccessChange_Grant{Grant: c}})
+		}
+	}
+	return m.propose(ctx, req, changes...)
+}
+
+func (s *Service) grantRole(ctx context.Context, st *statement.GrantRole, req *Request) (Result, error) {
+	m, err := s.manage(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	for _, name := range st.Names {
+		if err := m.mayChange(name); err != nil {
+			return Result{}, err
+		}
+	}
+	for _, role := range st.Roles {
+		x := rights.NewIndex(nil, []string{role})
+		if p := m.all[role]; p != nil {
+			x = rights.IndexOf(p, m.find)
+		}
+		if err := m.mayGive(role, x); err != nil {
+			return Result{}, err
+		}
+	}
+	c := &metapb.ChangeRole{Roles: st.Roles, Principals: st.Names}
+	change := &metapb.AccessChange{Change: &metapb.AccessChange_GrantRole{GrantRole: c}}
+	if st.Revoke {
+		change.Change = &metapb.AccessChange_RevokeRole{RevokeRole: c}
+	}
+	return m.propose(ctx, req, change)
+}
+
+// showPrincipals lists the users or roles of the metadata.
+func showPrincipals(ctx context.Context, s *Service, st statement.Statement, req *Request, each resultFunc) error {
+	show := st.(*statement.ShowPrincipals)
+	m, err := s.manage(ctx)
+	if err != nil {
+		return err
+	}
+	head := []string{"User", "Roles", "State", "Valid until", "Created"}
+	var rows [][]string
+	if show.Role {
+		head = []string{"Role", "Roles", "State"}
+		for _, name := range rights.BuiltInRoles() {
+			if like(show.Like, name) {
+				rows = append(rows, []string{name, "", "built in"})
+			}
+		}
+	}
+	for _, p := range s.cfg.Accounts.Principals() {
+		if p.Role != show.Role || !like(show.Like, p.Name) {
+			continue
+		}
+		row := []string{p.Name, strings.Join(p.Roles, ", "), m.state(p)}
+		if !p.Role {
+			row = append(row, dateOf(p.ValidUntilUnixNano), dateOf(p.CreatedUnixNano))
+		}
+		rows = append(rows, row)
+	}
+	out := textRows(head, page(rows, show.Page))
+	defer out.Release()
+	if req.Limited {
+		return each(ctx, Result{Rows: &limited{Rows: out, left: req.Limit}})
+	}
+	return each(ctx, Result{Rows: out})
+}
+
+// state describes whether a user may sign in.
+func (m *manager) state(p *metapb.AccessPrincipal) string {
+	switch {
+	case p.Role:
+		return ""
+	case m.s.cfg.Accounts.Listed(p.Name):
+		return "hidden by the list of users of this router"
+	case p.Disabled:
+		return "disabled"
+	case p.ValidUntilUnixNano != 0 && p.ValidUntilUnixNano <= m.s.cfg.Now().UnixNano():
+		return "expired"
+	case p.Verifier == "":
+		return "no password"
+	}
+	return "enabled"
+}
+
+func dateOf(nanos int64) string {
+	if nanos == 0 {
+		return ""
+	}
+	return time.Unix(0, nanos).UTC().Format(time.RFC3339)
+}
+
+// showGrants lists the grants and roles of a user or role as statements.
+func showGrants(ctx context.Context, s *Service, st statement.Statement, req *Request, each resultFunc) error {
+	m, err := s.manage(ctx)
+	if err != nil {
+		return err
+	}
+	name := st.(*statement.ShowGrants).Name
+	if name != "" && name != m.caller.User {
+		if err := m.caller.Require(access.Need{
+			Privilege: access.ManageAccess, Action: "show the grants of", Object: access.Object{Name: name},
+		}); err != nil {
+			return err
+		}
+	} else {
+		name = m.caller.User
+	}
+	rows, err := m.grantsOf(name)
+	if err != nil {
+		return err
+	}
+	out := textRows([]string{"Grants"}, rows)
+	defer out.Release()
+	if req.Limited {
+		return each(ctx, Result{Rows: &limited{Rows: out, left: req.Limit}})
+	}
+	return each(ctx, Result{Rows: out})
+}
+
+// listedRoles are the roles that correspond to the rights in the list of users.
+var listedRoles = map[access.Right]string{
+	access.ReadWrite: rights.AdminRole, access.ReadOnly: rights.ReaderRole, access.WriteOnly: rights.WriterRole,
+}
+
+func (m *manager) grantsOf(name string) (rows [][]string, err error) {
+	to := " TO " + rights.QuoteName(name)
+	p := m.all[name]
+	if name == m.caller.User && m.caller.Grants == nil {
+		return [][]string{{"GRANT " + listedRoles[m.caller.Right] + to}}, nil
+	}
+	if p == nil && rights.IsBuiltIn(name) {
+		for _, g := range rights.NewIndex(nil, []string{name}).Grants() {
+			rows = append(rows, []string{"GRANT " + g.Privileges.String() + " ON " + g.Target.String() + to})
+		}
+		return rows, nil
+	}
+	if p == nil {
+		return nil, errs.New(errs.InvalidArguments, "there is no user or role %q in the metadata", name)
+	}
+	for _, role := range slices.Sorted(slices.Values(p.Roles)) {
+		rows = append(rows, []string{"GRANT " + rights.QuoteName(role) + to})
+	}
+	for _, stored := range p.Grants {
+		g := rights.FromProto(stored)
+		for _, part := range []struct {
+			set    rights.Set
+			option string
+		}{{g.Privileges &^ g.Grantable, ""}, {g.Grantable, " WITH GRANT OPTION"}} {
+			if part.set != 0 {
+				rows = append(rows, []string{"GRANT " + part.set.String() + " ON " + g.Target.String() + to + part.option})
+			}
+		}
+	}
+	return rows, nil
+}

@@ -1,0 +1,116 @@
+package query
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/rights"
+	"cordwood/router/access"
+)
+
+// fakeUsers has the listed user file and the users of the metadata ann, boss and the role team.
+type fakeUsers struct{ principals []*metapb.AccessPrincipal }
+
+func (*fakeUsers) Listed(name string) bool { return name == "file" }
+
+func (u *fakeUsers) Principals() []*metapb.AccessPrincipal {
+	if u.principals != nil {
+		return u.principals
+	}
+	return []*metapb.AccessPrincipal{
+		{Name: "ann"}, {Name: "boss", Roles: []string{rights.AdminRole}}, {Name: "bob"}, {Name: "team", Role: true},
+	}
+}
+
+func (*fakeUsers) Check(_ context.Context, user, password string, _ netip.Addr) (access.Sender, error) {
+	if password != "old" {
+		return access.Sender{}, errs.New(errs.UserPasswordMismatch, "wrong")
+	}
+	return access.Sender{User: user}, nil
+}
+
+// TestWhoMayManage: nobody grants more than they hold, and only an administrator changes one.
+func TestWhoMayManage(t *testing.T) {
+	grantable := on(rights.Select, "public", "*")
+	grantable.Grantable = rights.Select
+	team := with(grantable)
+	keeper := with(rights.Grant{Target: rights.Target{Kind: rights.Cluster}, Privileges: rights.Access})
+	for _, tt := range []struct {
+		who  context.Context
+		sql  string
+		code errs.Code
+	}{
+		{team, "GRANT SELECT ON logs TO bob", 0},
+		{team, "REVOKE SELECT ON logs FROM bob", 0},
+		{team, "GRANT SELECT ON public.* TO bob WITH GRANT OPTION", 0},
+		{team, "GRANT SELECT ON shop.* TO bob", errs.PermissionDenied},
+		{team, "GRANT INSERT ON logs TO bob", errs.PermissionDenied},
+		{team, "GRANT ALL ON logs TO bob", errs.PermissionDenied},
+		{team, "GRANT team TO bob", errs.PermissionDenied},
+		{team, "SHOW GRANTS FOR bob", errs.PermissionDenied},
+		{team, "CREATE USER x", errs.PermissionDenied},
+		{keeper, "GRANT ALL ON *.* TO bob", 0},
+		{keeper, "GRANT team TO bob", 0},
+		{keeper, "GRANT operator TO bob", errs.PermissionDenied},
+		{keeper, "GRANT admin TO bob", errs.PermissionDenied},
+		{keeper, "GRANT OPERATE ON CLUSTER TO bob", errs.PermissionDenied},
+		{keeper, "ALTER USER boss PASSWORD 'another password'", errs.PermissionDenied},
+		{keeper, "DROP USER boss", errs.PermissionDenied},
+		{keeper, "ALTER USER bob DISABLED", 0},
+		{keeper, "REVOKE admin FROM boss", errs.PermissionDenied},
+		{by("root", access.ReadWrite), "GRANT admin TO bob", 0},
+		{by("root", access.ReadWrite), "DROP USER boss", 0},
+		{by("root", access.ReadWrite), "DROP USER file", errs.InvalidArguments},
+		{by("root", access.ReadWrite), "GRANT SELECT ON logs TO file", errs.InvalidArguments},
+		{by("root", access.ReadWrite), "CREATE USER x PASSWORD 'short'", errs.InvalidArguments},
+		{by("root", access.ReadWrite), "CREATE USER x VALID UNTIL 'tomorrow'", errs.InvalidArguments},
+		{team, "ALTER USER CURRENT_USER PASSWORD 'another password' OLD 'old'", 0},
+		{team, "ALTER USER CURRENT_USER PASSWORD 'another password' OLD 'wrong'", errs.PermissionDenied},
+	} {
+		w := newWorld(t)
+		_, err := w.run(tt.who, tt.sql)
+		if errs.CodeOf(err) != tt.code || (err == nil) != (len(w.meta.proposed) == 1) {
+			t.Errorf("%s: %v, %d commands", tt.sql, err, len(w.meta.proposed))
+		}
+	}
+}
+
+// TestCommandOfUser: a command has the verifier of the password and never the password, also in the actor's statement.
+func TestCommandOfUser(t *testing.T) {
+	w := newWorld(t)
+	const sql = "CREATE USER IF NOT EXISTS x PASSWORD 'correct horse' VALID UNTIL '2030-01-01'"
+	if _, err := w.run(by("root", access.ReadWrite), sql, func(r *Request) { r.Texts = []string{sql} }); err != nil {
+		t.Fatal(err)
+	}
+	cmd := w.meta.proposed[0].GetChangeAccess()
+	p := cmd.Changes[0].GetCreate().GetPrincipal()
+	if !strings.HasPrefix(p.Verifier, "SCRAM-SHA-256$15000:") || p.ValidUntilUnixNano == 0 ||
+		strings.Contains(cmd.String(), "correct horse") || cmd.Actor.Principal != "root" {
+		t.Error(cmd)
+	}
+}
+
+// TestShowGrants: grants are shown as statements that would make them.
+func TestShowGrants(t *testing.T) {
+	users := &fakeUsers{principals: []*metapb.AccessPrincipal{{
+		Name: "ann", Roles: []string{"team"}, Grants: []*metapb.AccessGrant{
+			{Kind: uint32(rights.Tables), Database: "app", Name: "l*", Privileges: 3, Grantable: 1},
+			{Kind: uint32(rights.Cluster), Privileges: uint32(rights.OfCluster)},
+		},
+	}}}
+	w := newWorld(t, func(c *Config) { c.Accounts = users })
+	got, err := w.run(with(), "SHOW GRANTS")
+	want := []string{
+		"GRANT team TO ann", "GRANT INSERT ON app.l* TO ann\n", "GRANT SELECT ON app.l* TO ann WITH GRANT OPTION",
+		"GRANT ALL ON CLUSTER TO ann",
+	}
+	for _, line := range want {
+		if err != nil || !strings.Contains(got, line) {
+			t.Errorf("%s is missing: %s, %v", line, got, err)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package statement
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cordwood/proto/rights"
+)
+
+func tables(database, name string) rights.Target {
+	return rights.Target{Kind: rights.Tables, Database: database, Name: name}
+}
+
+func TestParseAccess(t *testing.T) {
+	yes, no, p, until, forever := true, false, "it's", "2030-01-01", ""
+	for sql, want := range map[string]Statement{
+		"CREATE USER IF NOT EXISTS ann PASSWORD 'it''s' VALID UNTIL '2030-01-01' DISABLED": &CreateUser{
+			Name: "ann", IfNotExists: true, UserOptions: UserOptions{Password: &p, ValidUntil: &until, Disabled: &yes},
+		},
+		`create user "a@b" with password 'it''s'`: &CreateUser{Name: "a@b", UserOptions: UserOptions{Password: &p}},
+		"ALTER USER ann ENABLED VALID FOREVER": &AlterUser{
+			Name: "ann", UserOptions: UserOptions{Disabled: &no, ValidUntil: &forever},
+		},
+		"ALTER USER CURRENT_USER PASSWORD 'it''s' OLD 'x'": &AlterUser{
+			Own: true, Old: "x", UserOptions: UserOptions{Password: &p},
+		},
+		"CREATE ROLE team":           &CreateRole{Name: "team"},
+		"DROP ROLE IF EXISTS team":   &DropPrincipal{Name: "team", Role: true, IfExists: true},
+		"DROP USER ann":              &DropPrincipal{Name: "ann"},
+		"GRANT reader, team TO a, b": &GrantRole{Roles: []string{"reader", "team"}, Names: []string{"a", "b"}},
+		"REVOKE team FROM a":         &GrantRole{Revoke: true, Roles: []string{"team"}, Names: []string{"a"}},
+		"GRANT SELECT, insert ON logs, app.logs_*, *.*, TABLE app.t, DATABASE team_* TO ann WITH GRANT OPTION": &Grant{
+			Privileges: rights.Select | rights.Insert, Option: true, Names: []string{"ann"},
+			Targets: []rights.Target{
+				tables("", "logs"), tables("app", "logs_*"), tables("*", "*"), tables("app", "t"), tables("team_*", "*"),
+			},
+		},
+		"GRANT ALL PRIVILEGES ON PIPELINE nginx*, CLUSTER TO ann": &Grant{
+			Names:   []string{"ann"},
+			Targets: []rights.Target{{Kind: rights.Pipelines, Name: "nginx*"}, {Kind: rights.Cluster}},
+		},
+		"REVOKE GRANT OPTION FOR USE ON PIPELINE p FROM ann CASCADE": &Grant{
+			Revoke: true, Option: true, Cascade: true, Privileges: rights.Use, Names: []string{"ann"},
+			Targets: []rights.Target{{Kind: rights.Pipelines, Name: "p"}},
+		},
+		// Names that are also keywords.
+		"GRANT SELECT ON cluster.x TO ann": &Grant{
+			Privileges: rights.Select, Names: []string{"ann"}, Targets: []rights.Target{tables("cluster", "x")},
+		},
+		"GRANT SELECT ON pipeline TO ann": &Grant{
+			Privileges: rights.Select, Names: []string{"ann"}, Targets: []rights.Target{tables("", "pipeline")},
+		},
+		"SHOW USERS LIKE 'a%' LIMIT 2": &ShowPrincipals{
+			Like: func() *string { s := "a%"; return &s }(), Page: Page{Limit: 2, Limited: true},
+		},
+		"SHOW ROLES":          &ShowPrincipals{Role: true},
+		"SHOW GRANTS":         &ShowGrants{},
+		"SHOW GRANTS FOR ann": &ShowGrants{Name: "ann"},
+	} {
+		got, err := Parse(sql)
+		if err != nil {
+			t.Errorf("%s: %v", sql, err)
+			continue
+		}
+		if diff := cmp.Diff(want, got[0]); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", sql, diff)
+		}
+	}
+	for _, sql := range []string{
+		"CREATE USER", "CREATE USER a PASSWORD", "CREATE USER a PASSWORD 'x' PASSWORD 'y'", "CREATE USER a PASSWORD e'x'",
+		"CREATE USER a PASSWORD $$x$$", "ALTER USER a", "ALTER USER CURRENT_USER PASSWORD 'x'", "GRANT SELECT ON t",
+		"GRANT SELECT TO ann", "GRANT FLY ON t TO ann", "GRANT SELECT (c) ON t TO ann", "GRANT SELECT ON t * TO ann",
+		"REVOKE team TO ann", "GRANT team TO ann WITH GRANT OPTION", "SHOW GRANTS FOR", "DROP USER a, b",
+		"GRANT SELECT ON a.b.c TO ann", "GRANT ALL ON t TO ann CASCADE",
+	} {
+		if got, err := Parse(sql); err == nil {
+			t.Errorf("%s is parsed as %#v", sql, got[0])
+		}
+	}
+}
