@@ -239,29 +239,34 @@ func (s *principals) revoke(c *metapb.ChangeGrant) error {
 // refuses the command. It concerns only grants of users and roles that the command has changed.
 func (s *principals) dependents(cascade bool) error {
 	for {
-		name, lost := s.dependent()
-		if lost == nil {
+		lost := s.dependent()
+		if len(lost) == 0 {
 			return nil
 		}
-		if !cascade {
-			return errs.New(errs.InvalidArguments, "%s has granted %s on %s to %s by virtue of this: use CASCADE to revoke "+
-				"that too", lost.GrantedBy, rights.Set(lost.Privileges), rights.FromProto(lost).Target, name)
+		for _, name := range slices.Sorted(maps.Keys(lost)) {
+			if g := s.byName[name].Grants[lost[name][0]]; !cascade {
+				return errs.New(errs.InvalidArguments, "%s has granted %s on %s to %s by virtue of this: use CASCADE to revoke "+
+					"that too", g.GrantedBy, rights.Set(g.Privileges), rights.FromProto(g).Target, name)
+			}
+			p, err := s.edit(name)
+			if err != nil {
+				return err
+			}
+			for _, at := range slices.Backward(lost[name]) {
+				p.Grants = slices.Delete(p.Grants, at, at+1)
+				s.changes++
+			}
 		}
-		p, err := s.edit(name)
-		if err != nil {
-			return err
-		}
-		p.Grants = slices.DeleteFunc(p.Grants, func(g *metapb.AccessGrant) bool { return proto.Equal(g, lost) })
-		s.changes++
 	}
 }
 
-// dependent returns a grant whose maker could make it before the command, and cannot now.
-func (s *principals) dependent() (name string, lost *metapb.AccessGrant) {
+// dependent returns the positions of the grants, by their holder, whose maker could make them before the command, and
+// cannot now.
+func (s *principals) dependent() map[string][]int {
 	type pair struct{ before, now *rights.Index }
-	makers := map[string]pair{}
-	for _, name := range slices.Sorted(maps.Keys(s.byName)) {
-		for _, g := range s.byName[name].Grants {
+	makers, out := map[string]pair{}, map[string][]int{}
+	for name, p := range s.byName {
+		for at, g := range p.Grants {
 			maker, before := s.byName[g.GrantedBy], s.before[g.GrantedBy]
 			if maker == nil || before == nil { // grants outlive their makers
 				continue
@@ -274,11 +279,11 @@ func (s *principals) dependent() (name string, lost *metapb.AccessGrant) {
 			}
 			made := rights.FromProto(g)
 			if m.before.MayGrant(made.Privileges, made.Target) && !m.now.MayGrant(made.Privileges, made.Target) {
-				return name, g
+				out[name] = append(out[name], at)
 			}
 		}
 	}
-	return "", nil
+	return out
 }
 
 // eachMember calls f for each pair of a role and a user or role.
@@ -298,31 +303,46 @@ func (s *principals) eachMember(c *metapb.ChangeRole, f func(p *metapb.AccessPri
 	return nil
 }
 
-// depth returns the length of the longest chain of roles of p; more than rights.MaxRoleDepth if it is too long or a
-// cycle.
-func (s *principals) depth(p *metapb.AccessPrincipal, above int) int {
-	if above > rights.MaxRoleDepth {
-		return above
-	}
-	deepest := above
-	for _, name := range p.GetRoles() {
-		deepest = max(deepest, s.depth(s.byName[name], above+1))
-		if deepest > rights.MaxRoleDepth {
-			break
+// heights returns the length of the longest chain of roles below each user and role, which is 0 without roles. In a
+// cycle, it is more than rights.MaxRoleDepth.
+func (s *principals) heights() map[string]int {
+	out := make(map[string]int, len(s.byName))
+	var height func(name string) int
+	height = func(name string) int {
+		h, known := out[name]
+		if known {
+			return h
 		}
+		out[name] = rights.MaxRoleDepth + 1 // for a role that has itself
+		for _, role := range s.byName[name].GetRoles() {
+			h = max(h, 1+height(role))
+		}
+		out[name] = h
+		return h
 	}
-	return deepest
+	for name := range s.byName {
+		height(name)
+	}
+	return out
 }
 
 // administrators counts the enabled users with the role admin.
 func (s *principals) administrators(all map[string]*metapb.AccessPrincipal) int {
+	admin := map[string]bool{rights.AdminRole: true} // by name of a role that was looked at
+	var isAdmin func(name string) bool
+	isAdmin = func(name string) bool {
+		is, known := admin[name]
+		if !known {
+			admin[name] = false // for a role that has itself
+			is = slices.ContainsFunc(all[name].GetRoles(), isAdmin)
+			admin[name] = is
+		}
+		return is
+	}
 	n := 0
 	for _, p := range all {
-		if p.Role || p.Disabled || p.ValidUntilUnixNano != 0 && p.ValidUntilUnixNano <= s.now {
-			continue
-		}
-		roles, _ := rights.Flatten(p, func(name string) *metapb.AccessPrincipal { return all[name] })
-		if slices.Contains(roles, rights.AdminRole) {
+		if !p.Role && !p.Disabled && (p.ValidUntilUnixNano == 0 || p.ValidUntilUnixNano > s.now) &&
+			slices.ContainsFunc(p.Roles, isAdmin) {
 			n++
 		}
 	}
@@ -331,22 +351,21 @@ func (s *principals) administrators(all map[string]*metapb.AccessPrincipal) int 
 
 // check checks the state after all changes.
 func (s *principals) check() error {
-	users, roles, grants := 0, 0, 0
-	for name, p := range s.byName {
+	users, roles, grants, size := 0, 0, 0, 0
+	heights := s.heights()
+	for _, name := range slices.Sorted(maps.Keys(s.byName)) {
+		p := s.byName[name]
 		if p.Role {
 			roles++
 		} else {
 			users++
 		}
-		grants += len(p.Grants)
-		if !s.touched[name] {
-			continue
-		}
+		grants, size = grants+len(p.Grants), size+proto.Size(p)
 		switch {
-		case len(p.Grants) > catalog.MaxGrantsOfPrincipal || len(p.Roles) > catalog.MaxMembershipsOfOne:
-			return errs.New(errs.InvalidArguments, "%s would have more than %d grants or roles, the maximum", name,
-				catalog.MaxGrantsOfPrincipal)
-		case s.depth(p, 0) > rights.MaxRoleDepth:
+		case len(p.Grants) > catalog.MaxGrantsOfPrincipal || len(p.Roles) > catalog.MaxRolesOfPrincipal:
+			return errs.New(errs.InvalidArguments, "%s would have %d grants and %d roles; at most %d and %d are allowed", name,
+				len(p.Grants), len(p.Roles), catalog.MaxGrantsOfPrincipal, catalog.MaxRolesOfPrincipal)
+		case heights[name] > rights.MaxRoleDepth:
 			return errs.New(errs.InvalidArguments, "The roles of %s would form a cycle, or a chain of more than %d", name,
 				rights.MaxRoleDepth)
 		}
@@ -355,6 +374,9 @@ func (s *principals) check() error {
 	case users > catalog.MaxUsers || roles > catalog.MaxRoles || grants > catalog.MaxGrants:
 		return errs.New(errs.InvalidArguments, "There would be %d users, %d roles and %d grants; at most %d, %d and %d are "+
 			"allowed", users, roles, grants, catalog.MaxUsers, catalog.MaxRoles, catalog.MaxGrants)
+	case size > catalog.MaxPrincipalBytes:
+		return errs.New(errs.InvalidArguments, "The users, roles and grants would have %d bytes; at most %d are allowed",
+			size, catalog.MaxPrincipalBytes)
 	case s.administrators(s.before) > 0 && s.administrators(s.byName) == 0:
 		return errs.New(errs.InvalidArguments, "This would leave no enabled administrator: grant the role %s to another "+
 			"user first", rights.AdminRole)

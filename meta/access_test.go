@@ -1,6 +1,7 @@
 package meta
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -137,6 +138,43 @@ func TestChangeAccess(t *testing.T) {
 				last && !strings.Contains(result.ErrorMessage, tt.fault) {
 				t.Errorf("%s, step %d: %d %s", tt.name, i, result.ErrorCode, result.ErrorMessage)
 			}
+		}
+	}
+}
+
+// TestRolesOfRoles checks that a state in which each role has many roles, which have the same roles, is changed without
+// following each chain.
+func TestRolesOfRoles(t *testing.T) {
+	const width = 50
+	name := func(level, i int) string { return fmt.Sprintf("r%d_%d", level, i) }
+	changes := []*metapb.AccessChange{bootstrap("a")}
+	for level := range rights.MaxRoleDepth {
+		var here, below []string
+		for i := range width {
+			changes = append(changes, createOne(name(level, i), true))
+			here, below = append(here, name(level, i)), append(below, name(level-1, i))
+		}
+		if level > 0 {
+			changes = append(changes, &metapb.AccessChange{Change: &metapb.AccessChange_GrantRole{
+				GrantRole: &metapb.ChangeRole{Roles: below, Principals: here},
+			}})
+		}
+	}
+	r := newRunner(t)
+	r.do("bootstrap c1 shards=1")
+	top := name(rights.MaxRoleDepth-1, 0)
+	for i, tt := range []struct {
+		changes []*metapb.AccessChange
+		fault   string
+	}{
+		{changes, ""},
+		{[]*metapb.AccessChange{roleTo(top, "a"), dropOne(name(0, 0), true)}, ""},
+		// The chain that becomes too long is that of a, which the change does not name.
+		{[]*metapb.AccessChange{createOne("x", true), roleTo("x", name(0, 1))}, "The roles of a would form"},
+	} {
+		result := r.proposed(accessCommand("a", tt.changes...), int64(i+1))
+		if (result.ErrorCode != 0) != (tt.fault != "") || !strings.Contains(result.ErrorMessage, tt.fault) {
+			t.Errorf("step %d: %d %s", i, result.ErrorCode, result.ErrorMessage)
 		}
 	}
 }

@@ -10,7 +10,8 @@ const (
 	MaxRoles             = 1_000
 	MaxGrants            = 100_000
 	MaxGrantsOfPrincipal = 1_000
-	MaxMembershipsOfOne  = 1_000
+	MaxRolesOfPrincipal  = 100
+	MaxPrincipalBytes    = 32 << 20 // of all of them
 )
 
 // Part of the format.

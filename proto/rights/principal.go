@@ -1,10 +1,6 @@
 package rights
 
-import (
-	"slices"
-
-	"cordwood/proto/metapb"
-)
+import "cordwood/proto/metapb"
 
 // MaxRoleDepth is the maximum length of a chain of roles that have each other.
 const MaxRoleDepth = 8
@@ -26,13 +22,14 @@ func Flatten(p *metapb.AccessPrincipal, find func(name string) *metapb.AccessPri
 		}
 	}
 	add(p)
-	next := p.GetRoles()
+	seen, next := map[string]bool{}, p.GetRoles()
 	for depth := 0; len(next) > 0 && depth <= MaxRoleDepth; depth++ {
 		var deeper []string
 		for _, name := range next {
-			if slices.Contains(roles, name) {
+			if seen[name] {
 				continue
 			}
+			seen[name] = true
 			role := find(name)
 			if role == nil && !IsBuiltIn(name) {
 				continue
