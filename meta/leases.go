@@ -170,8 +170,9 @@ func (m *Meta) awaitLeases(ctx context.Context, index uint64) error {
 	}
 }
 
-// leased records a lease for the holder, and reports whether the answer may grant it. The only
-// voter grants none: asking it costs little, and its changes need not wait.
+// leased records a lease for the holder, and reports whether the answer may grant it. If
+// the group has only one voter, it grants no leases: asking it is cheap, and without leases its
+// changes never wait for a holder.
 func (m *Meta) leased(req *metapb.ReadIndexRequest) bool {
 	m.noticeTerm()
 	if req.GetHolder() == "" || len(req.GetHolder()) > maxIDLen || m.replica.SoleVoter() || !m.replica.IsLeader() ||

@@ -13,13 +13,14 @@ import (
 	"cordwood/shard/rules"
 )
 
-// Group commit. A write passes four goroutines:
+// Group commit. A write passes through four goroutines:
 //
 //	caller        checks the batches, decodes them into the active memtable's memory (precheck),
 //	              queues the write and waits (writeLogged)
 //	commit loop   takes the waiting writes, up to Config.GroupBytes, as a group
 //	proposer      one for each group: makes an entry of it, proposes the entry, answers the callers
-//	apply         the replica's: decides about each write, links its batches, returns the outcomes
+//	apply         the replica's goroutine: accepts or refuses each write, links its batches, returns
+//	              the outcomes
 //
 // No write waits for a group to fill up: a group consists of the writes that arrived while the
 // previous entries were in flight. An idle shard commits a single write at once; a busy one pays

@@ -83,7 +83,7 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 		"127.0.0.1:5432; none: off")
 	fs.IntVar(&c.PG.MaxConnections, "pg-max-connections", 200, "connections of PostgreSQL clients at a time; one address "+
 		"may have half of them")
-	fs.IntVar(&c.PG.ScramIterations, "scram-iterations", 15_000, "iterations of the keys with which users whose "+
+	fs.IntVar(&c.PG.ScramIterations, "scram-iterations", 15_000, "SCRAM iterations when users whose "+
 		"passwords are stored in plain text sign in to --pg-addr, 4096 to 1000000: more of them make passwords harder "+
 		"to guess and sign-ins slower; 15000 take the client and the start of the server about 2.4 ms each")
 	fs.StringVar(&c.RPC.Addr, "rpc-addr", "127.0.0.1:4001", "address for nodes: gRPC and raft on one port")

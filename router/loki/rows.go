@@ -39,14 +39,16 @@ func selected(t *translate.Table) string {
 func entries(t *translate.Table, rec arrow.RecordBatch, each func(*lines.Entry) error) error {
 	times, ok := rec.Column(0).(*array.Timestamp)
 	if !ok {
-		return errs.New(errs.Internal, "read entries: the time has type %s", rec.Column(0).DataType())
+		return errs.New(errs.Internal, "read entries: the time has type %s, which is not a timestamp",
+			rec.Column(0).DataType())
 	}
 	texts := make([]func(int) string, rec.NumCols())
 	for i := 1; i < len(texts); i++ {
 		column := rec.Column(i)
 		read := format.Text(column)
 		if read == nil && column.DataType().ID() != arrow.NULL {
-			return errs.New(errs.Internal, "read entries: column %d has type %s", i, column.DataType())
+			return errs.New(errs.Internal, "read entries: column %d has type %s, which cannot be converted to text", i,
+				column.DataType())
 		}
 		texts[i] = func(row int) string {
 			if read == nil || format.IsNull(column, row) {

@@ -260,7 +260,7 @@ func change[S statement.Statement](do func(s *Service, ctx context.Context, st S
 	}
 }
 
-// propose sends a command through the metadata log, unless it is nil.
+// propose sends cmd through the metadata log. It does nothing if cmd is nil.
 func (s *Service) propose(ctx context.Context, cmd *metapb.Command) error {
 	if cmd == nil {
 		return nil

@@ -45,7 +45,7 @@ const (
 	// promoteLag is the number of entries that a learner may lack when it is promoted. After the
 	// promotion the group may have to wait for them.
 	promoteLag = 1000
-	// promoteSilence is the maximum time since the learner's last answer when it is promoted.
+	// A learner is promoted only if its last answer is at most promoteSilence old.
 	promoteSilence = 2 * time.Second
 )
 

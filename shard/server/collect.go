@@ -34,7 +34,7 @@ func (s *server) rowsFor(ctx context.Context, req *shardpb.QueryRequest, progres
 ) (ipc []byte, missing []string, err error) {
 	q, ok := progress.(*runningQuery)
 	if !ok {
-		return nil, nil, errs.New(errs.Unexpected, "query: a subquery of a query that is not listed")
+		return nil, nil, errs.New(errs.Unexpected, "run a subquery: its query is not in the list of running queries")
 	}
 	var out collected
 	err = s.query(ctx, q, req, &out)

@@ -13,7 +13,7 @@ import (
 // epoch. "h" means that the rows were handed over, and "c" that the table is closed.
 func TestPlacementFaults(t *testing.T) {
 	for history, want := range map[string]string{
-		"":           "it has no place",
+		"":           "it has no placement",
 		"1":          "",
 		"1 2 3":      "",
 		"1 2c":       "", // a handoff is about to be finished

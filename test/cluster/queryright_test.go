@@ -54,7 +54,7 @@ func TestRightLostOverNodes(t *testing.T) {
 	}{
 		{
 			"aggregate", "SELECT max(" + slowly + ") FROM spread", "ann", "ann:wo=pw\n", 3, 403, 7005,
-			"the right select was withdrawn from ann",
+			"the right query was withdrawn from ann",
 		},
 		{
 			"several", "SELECT max(" + slowly + ") FROM spread UNION ALL SELECT min(" + slowly + ") FROM spread",
@@ -66,7 +66,7 @@ func TestRightLostOverNodes(t *testing.T) {
 		},
 		{
 			"hauled", "SELECT max(" + slowly + ") FROM spread WHERE random() < 2", "zoe", "zoe:wo=pw\n", 0, 403, 7005,
-			"the right select was withdrawn from zoe",
+			"the right query was withdrawn from zoe",
 		},
 	} {
 		t.Run(st.name, func(t *testing.T) {

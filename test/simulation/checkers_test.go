@@ -140,7 +140,7 @@ func TestMonotonic(t *testing.T) {
 		{"back in epoch", at(2, one, two), at(2, one), "epoch"},
 		{"a gap", at(1, one), at(2, one, three), "epoch 3 follows epoch 1"},
 		{"an overlap", at(1, one), at(2, one, two, two), "epoch 2 follows epoch 2"},
-		{"history was changed", at(1, one), at(2, &schemapb.Placement{Epoch: 1, ShardId: 2}, two), "epoch 1 was of shards"},
+		{"history was changed", at(1, one), at(2, &schemapb.Placement{Epoch: 1, ShardId: 2}, two), "epoch 1 had shards"},
 	} {
 		if got := follows(test.before, test.now); test.want == "" && got != "" || !strings.Contains(got, test.want) {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
@@ -153,7 +153,7 @@ func TestMonotonic(t *testing.T) {
 	if len(w.violations) > 0 {
 		t.Errorf("reads that do not go back: %q", w.violations)
 	}
-	if w.read("a", 1, "n2", 9); len(w.violations) != 1 || !strings.Contains(w.violations[0], "goes back") {
+	if w.read("a", 1, "n2", 9); len(w.violations) != 1 || !strings.Contains(w.violations[0], "has seen entry 10") {
 		t.Errorf("a read that goes back: %q", w.violations)
 	}
 }

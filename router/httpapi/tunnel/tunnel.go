@@ -65,7 +65,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // connection is a connection whose first bytes may have been read already. It is closed when its user loses the
-// right.
+// right to use the tunnel.
 type connection struct {
 	net.Conn
 	r    *bufio.Reader

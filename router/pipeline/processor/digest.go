@@ -219,7 +219,7 @@ func removeBetween(b []byte, kind func(rune) mark) []byte {
 	return b[:to]
 }
 
-// removeUUIDs searches for the first - of each.
+// removeUUIDs removes UUIDs. It finds each one by its first hyphen.
 func removeUUIDs(b []byte) []byte {
 	to, done := 0, 0 // b[done:] has not been read yet
 	for i := 8; i+28 <= len(b); i++ {

@@ -55,8 +55,8 @@ func KindNames() []string {
 	return names
 }
 
-// ownFieldsOnly has the processors that only change fields named in their options: the fields of their lists and
-// those that they declare. Other processors may change any field.
+// ownFieldsOnly contains the processors that change only fields named in their options: those in their field lists,
+// and those that they declare as targets. Other processors may change any field.
 var ownFieldsOnly = map[string]bool{
 	"csv": true, "date": true, "decolorize": true, "digest": true, "dissect": true, "epoch": true,
 	"filter": true, "gsub": true, "letter": true, "regex": true, "urlencoding": true,

@@ -34,7 +34,7 @@ type Meter struct {
 	ended func() error
 	slice int   // steps that may be used before the next check
 	left  int64 // steps of the request that are not in slice
-	bound bool  // whether left is a limit
+	bound bool  // set if the steps of the request are limited; otherwise left is not used
 	err   error
 }
 

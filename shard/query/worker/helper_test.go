@@ -200,7 +200,7 @@ func mustAsk(t testing.TB, w *Worker, sql string, tables ...query.Table) []strin
 	return rows
 }
 
-// deadline returns a context that no test should need to the end.
+// deadline returns a context with a timeout that no test should reach.
 func deadline(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	t.Cleanup(cancel)

@@ -226,11 +226,11 @@ func (w *Wire) tooMuch(req *raft.AppendEntriesRequest) error {
 	return w.cfg.Crowded()
 }
 
-// hold handles an append for which this member has no memory. The leader gets an error and repeats
-// the append with pauses, as if the member were down. Raft gets the append without its entries,
-// because it contains the commit index of the present entries, and this member must be able to
-// apply and flush those. The commit index is limited to the entry that the append continues, since
-// the log after it may differ from the leader's.
+// hold handles an append whose entries do not fit into this member's free memory. The leader gets an
+// error and repeats the append with pauses, as if the member were down. Raft still gets the append,
+// without its entries: it also carries the commit index, which this member needs to apply and flush
+// the entries that it already has. The commit index is limited to the entry that the append
+// continues, since the log after it may differ from the leader's.
 func (w *Wire) hold(rpc raft.RPC, req *raft.AppendEntriesRequest, why error) {
 	empty := *req
 	empty.Entries = nil

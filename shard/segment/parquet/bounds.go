@@ -47,7 +47,7 @@ func (b *bounds) ordered(v uint64) uint64 {
 	return v | sign
 }
 
-// numbers adds numbers.
+// numbers extends the bounds to include the values.
 func (b *bounds) numbers(values []uint64) {
 	if len(values) == 0 || b.barred {
 		return

@@ -79,12 +79,11 @@ func cipherParams(name, doc string) []fn.Param {
 	return []fn.Param{
 		{Name: name, Doc: doc, Kind: kind.String},
 		{Name: "algorithm", Doc: "The algorithm, with its mode and padding.", Kind: kind.String, Enum: algorithmEnum()},
-		{Name: "key", Doc: "The secret key, of the algorithm's length.", Kind: kind.String},
+		{Name: "key", Doc: "The secret key, of the length that the algorithm requires.", Kind: kind.String},
 		{
 			Name: "iv",
-			Doc: "The initialization vector or nonce, of the algorithm's length. For each text encrypted with one key it " +
-				"must be " +
-				"another one.",
+			Doc: "The initialization vector or nonce, of the length that the algorithm requires. Never use the same " +
+				"one twice with the same key.",
 			Kind: kind.String,
 		},
 	}
