@@ -70,12 +70,16 @@ func (s *principals) apply(c *metapb.AccessChange, actor string) error {
 			}
 		})
 	case *metapb.AccessChange_RevokeRole:
-		return s.eachMember(c.RevokeRole, func(p *metapb.AccessPrincipal, role string) {
+		err := s.eachMember(c.RevokeRole, func(p *metapb.AccessPrincipal, role string) {
 			if i := slices.Index(p.Roles, role); i >= 0 {
 				p.Roles = slices.Delete(p.Roles, i, i+1)
 				s.changes++
 			}
 		})
+		if err != nil {
+			return err
+		}
+		return s.dependents(true)
 	}
 	return errs.New(errs.InvalidArguments, "Change access: a change is empty")
 }
@@ -95,8 +99,6 @@ func (s *principals) edit(name string) (*metapb.AccessPrincipal, error) {
 	return p, nil
 }
 
-func (s *principals) find(name string) *metapb.AccessPrincipal { return s.byName[name] }
-
 func kindOfPrincipal(role bool) string {
 	if role {
 		return "role"
@@ -106,7 +108,7 @@ func kindOfPrincipal(role bool) string {
 
 func (s *principals) create(c *metapb.CreatePrincipal) error {
 	p := c.Principal
-	if c.Bootstrap && s.administrators(s.byName) > 0 {
+	if c.Bootstrap && administrators(s.byName) > 0 {
 		return errs.New(errs.IllegalState, "There is an administrator already: ask one to create the user %s", p.Name)
 	}
 	if had := s.byName[p.Name]; had != nil {
@@ -176,6 +178,9 @@ func (s *principals) drop(c *metapb.DropPrincipal) error {
 	delete(s.byName, c.Name)
 	s.touched[c.Name] = true
 	s.changes++
+	if p.Role {
+		return s.dependents(true)
+	}
 	return nil
 }
 
@@ -236,54 +241,93 @@ func (s *principals) revoke(c *metapb.ChangeGrant) error {
 }
 
 // dependents removes grants whose makers may not make them any more. If there are any and cascade is not set, it
-// refuses the command. It concerns only grants of users and roles that the command has changed.
+// refuses the command. It concerns only grants that were valid before the command.
 func (s *principals) dependents(cascade bool) error {
-	for {
-		lost := s.dependent()
+	before, now := supported(s.before), supported(s.byName)
+	for _, name := range slices.Sorted(maps.Keys(s.byName)) {
+		var lost []*metapb.AccessGrant
+		for _, g := range s.byName[name].Grants {
+			k := keyOfGrant(name, g)
+			if !now[k] && before[k] {
+				lost = append(lost, g)
+			}
+		}
 		if len(lost) == 0 {
-			return nil
+			continue
 		}
-		for _, name := range slices.Sorted(maps.Keys(lost)) {
-			if g := s.byName[name].Grants[lost[name][0]]; !cascade {
-				return errs.New(errs.InvalidArguments, "%s has granted %s on %s to %s by virtue of this: use CASCADE to revoke "+
-					"that too", g.GrantedBy, rights.Set(g.Privileges), rights.FromProto(g).Target, name)
-			}
-			p, err := s.edit(name)
-			if err != nil {
-				return err
-			}
-			for _, at := range slices.Backward(lost[name]) {
-				p.Grants = slices.Delete(p.Grants, at, at+1)
-				s.changes++
-			}
+		if g := lost[0]; !cascade {
+			return errs.New(errs.InvalidArguments, "%s has granted %s on %s to %s by virtue of this: use CASCADE to revoke "+
+				"that too", g.GrantedBy, rights.Set(g.Privileges), rights.FromProto(g).Target, name)
 		}
+		p, err := s.edit(name)
+		if err != nil {
+			return err
+		}
+		n := len(p.Grants)
+		p.Grants = slices.DeleteFunc(p.Grants, func(g *metapb.AccessGrant) bool {
+			k := keyOfGrant(name, g)
+			return !now[k] && before[k]
+		})
+		s.changes += uint32(n - len(p.Grants))
 	}
+	return nil
 }
 
-// dependent returns the positions of the grants, by their holder, whose maker could make them before the command, and
-// cannot now.
-func (s *principals) dependent() map[string][]int {
-	type pair struct{ before, now *rights.Index }
-	makers, out := map[string]pair{}, map[string][]int{}
-	for name, p := range s.byName {
-		for at, g := range p.Grants {
-			maker, before := s.byName[g.GrantedBy], s.before[g.GrantedBy]
-			if maker == nil || before == nil { // grants outlive their makers
-				continue
-			}
-			m, ok := makers[g.GrantedBy]
-			if !ok {
-				m.now = rights.IndexOf(maker, s.find)
-				m.before = rights.IndexOf(before, func(name string) *metapb.AccessPrincipal { return s.before[name] })
-				makers[g.GrantedBy] = m
-			}
-			made := rights.FromProto(g)
-			if m.before.MayGrant(made.Privileges, made.Target) && !m.now.MayGrant(made.Privileges, made.Target) {
-				out[name] = append(out[name], at)
+// grantKey identifies a grant: a holder has one grant of a target by each maker.
+type grantKey struct {
+	holder, maker string
+	target        rights.Target
+}
+
+func keyOfGrant(holder string, g *metapb.AccessGrant) grantKey {
+	return grantKey{holder, g.GrantedBy, rights.FromProto(g).Target}
+}
+
+// supported returns the grants whose makers may make them by other supported grants, and not only by themselves or in a
+// circle. Grants outlive makers that are not stored, such as the users of a file.
+func supported(all map[string]*metapb.AccessPrincipal) map[grantKey]bool {
+	out := map[grantKey]bool{}
+	for more := true; more; {
+		more = false
+		makers := map[string]*rights.Index{}
+		for name, p := range all {
+			for _, g := range p.Grants {
+				k := keyOfGrant(name, g)
+				if out[k] {
+					continue
+				}
+				if all[g.GrantedBy] != nil {
+					x := makers[g.GrantedBy]
+					if x == nil {
+						x = indexBy(all, g.GrantedBy, out)
+						makers[g.GrantedBy] = x
+					}
+					if made := rights.FromProto(g); !x.MayGrant(made.Privileges, made.Target) {
+						continue
+					}
+				}
+				out[k], more = true, true
 			}
 		}
 	}
 	return out
+}
+
+// indexBy returns the index of a user or role by its roles and by the grants that are supported.
+func indexBy(all map[string]*metapb.AccessPrincipal, name string, supported map[grantKey]bool) *rights.Index {
+	only := func(name string) *metapb.AccessPrincipal {
+		p := all[name]
+		if p == nil {
+			return nil
+		}
+		return &metapb.AccessPrincipal{
+			Name: name, Role: p.Role, Roles: p.Roles,
+			Grants: slices.DeleteFunc(slices.Clone(p.Grants), func(g *metapb.AccessGrant) bool {
+				return !supported[keyOfGrant(name, g)]
+			}),
+		}
+	}
+	return rights.IndexOf(only(name), only)
 }
 
 // eachMember calls f for each pair of a role and a user or role.
@@ -326,8 +370,8 @@ func (s *principals) heights() map[string]int {
 	return out
 }
 
-// administrators counts the enabled users with the role admin.
-func (s *principals) administrators(all map[string]*metapb.AccessPrincipal) int {
+// administrators counts the users with the role admin who can sign in, now and later.
+func administrators(all map[string]*metapb.AccessPrincipal) int {
 	admin := map[string]bool{rights.AdminRole: true} // by name of a role that was looked at
 	var isAdmin func(name string) bool
 	isAdmin = func(name string) bool {
@@ -341,8 +385,7 @@ func (s *principals) administrators(all map[string]*metapb.AccessPrincipal) int 
 	}
 	n := 0
 	for _, p := range all {
-		if !p.Role && !p.Disabled && (p.ValidUntilUnixNano == 0 || p.ValidUntilUnixNano > s.now) &&
-			slices.ContainsFunc(p.Roles, isAdmin) {
+		if !p.Role && !p.Disabled && p.Verifier != "" && p.ValidUntilUnixNano == 0 && slices.ContainsFunc(p.Roles, isAdmin) {
 			n++
 		}
 	}
@@ -377,9 +420,9 @@ func (s *principals) check() error {
 	case size > catalog.MaxPrincipalBytes:
 		return errs.New(errs.InvalidArguments, "The users, roles and grants would have %d bytes; at most %d are allowed",
 			size, catalog.MaxPrincipalBytes)
-	case s.administrators(s.before) > 0 && s.administrators(s.byName) == 0:
-		return errs.New(errs.InvalidArguments, "This would leave no enabled administrator: grant the role %s to another "+
-			"user first", rights.AdminRole)
+	case administrators(s.before) > 0 && administrators(s.byName) == 0:
+		return errs.New(errs.InvalidArguments, "This would leave no administrator who can sign in: first grant the role %s "+
+			"to another user who is enabled, has a password, and does not expire", rights.AdminRole)
 	}
 	return nil
 }

@@ -2,11 +2,13 @@ package meta
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
 
+	"cordwood/meta/catalog"
 	"cordwood/proto/metapb"
 	"cordwood/proto/rights"
 )
@@ -18,10 +20,35 @@ func accessCommand(actor string, changes ...*metapb.AccessChange) *metapb.Comman
 	}}}
 }
 
+// createOne creates a role, or a user with a password.
 func createOne(name string, role bool) *metapb.AccessChange {
-	return &metapb.AccessChange{Change: &metapb.AccessChange_Create{Create: &metapb.CreatePrincipal{
-		Principal: &metapb.AccessPrincipal{Name: name, Role: role},
-	}}}
+	p := &metapb.AccessPrincipal{Name: name, Role: role}
+	if !role {
+		p.Verifier = "v"
+	}
+	return &metapb.AccessChange{Change: &metapb.AccessChange_Create{Create: &metapb.CreatePrincipal{Principal: p}}}
+}
+
+func createWithoutPassword(name string) *metapb.AccessChange {
+	c := createOne(name, false)
+	c.GetCreate().Principal.Verifier = ""
+	return c
+}
+
+func expire(name string) *metapb.AccessChange {
+	return &metapb.AccessChange{Change: &metapb.AccessChange_Alter{
+		Alter: &metapb.AlterUser{Name: name, ValidUntilUnixNano: proto.Int64(1 << 60)},
+	}}
+}
+
+func roleFrom(role string, names ...string) *metapb.AccessChange {
+	return &metapb.AccessChange{Change: &metapb.AccessChange_RevokeRole{
+		RevokeRole: &metapb.ChangeRole{Roles: []string{role}, Principals: names},
+	}}
+}
+
+func onCluster(privileges rights.Set) *metapb.AccessGrant {
+	return &metapb.AccessGrant{Kind: uint32(rights.Cluster), Privileges: uint32(privileges)}
 }
 
 func accessGrant(privileges, grantable rights.Set, database, name string) *metapb.AccessGrant {
@@ -89,11 +116,18 @@ func TestChangeAccess(t *testing.T) {
 		}, ""},
 		{"the last administrator is disabled", []*metapb.Command{
 			accessCommand("a", bootstrap("a")), accessCommand("r", disable("a")),
-		}, "no enabled administrator"},
+		}, "no administrator who can sign in"},
 		{"the last administrator is dropped", []*metapb.Command{
 			accessCommand("a", bootstrap("a"), createOne("b", false), roleTo(rights.AdminRole, "b")),
 			accessCommand("r", dropOne("a", false)), accessCommand("r", dropOne("b", false)),
-		}, "no enabled administrator"},
+		}, "no administrator who can sign in"},
+		{"the last administrator who can sign in", []*metapb.Command{
+			accessCommand("a", bootstrap("a"), createWithoutPassword("b"), roleTo(rights.AdminRole, "b")),
+			accessCommand("a", disable("a")),
+		}, "no administrator who can sign in"},
+		{"the last administrator expires", []*metapb.Command{
+			accessCommand("a", bootstrap("a")), accessCommand("a", expire("a")),
+		}, "no administrator who can sign in"},
 		{"two first administrators", []*metapb.Command{
 			accessCommand("a", bootstrap("a")), accessCommand("b", bootstrap("b")),
 		}, "There is an administrator already"},
@@ -177,4 +211,78 @@ func TestRolesOfRoles(t *testing.T) {
 			t.Errorf("step %d: %d %s", i, result.ErrorCode, result.ErrorMessage)
 		}
 	}
+}
+
+// TestDependentGrants checks that grants end with the authority of their makers. A grant by oneself, and grants in a
+// circle, are no authority.
+func TestDependentGrants(t *testing.T) {
+	all := accessGrant(rights.Select, rights.Select, "d", "*")
+	for name, tt := range map[string]struct {
+		grants []*metapb.Command
+		revoke *metapb.AccessChange
+		left   string // of the users a, b and c: the number of their grants
+	}{
+		"a grant to oneself": {[]*metapb.Command{
+			accessCommand("file", grantTo(onCluster(rights.Access), "a")), accessCommand("a", grantTo(all, "a")),
+		}, revokeFrom(onCluster(rights.Access), true, "a"), "000"},
+		"a circle": {[]*metapb.Command{
+			accessCommand("file", grantTo(onCluster(rights.Access), "a")), accessCommand("a", grantTo(all, "b")),
+			accessCommand("b", grantTo(all, "a")),
+		}, revokeFrom(onCluster(rights.Access), true, "a"), "000"},
+		"a chain": {[]*metapb.Command{
+			accessCommand("file", grantTo(all, "a")), accessCommand("a", grantTo(all, "b")),
+			accessCommand("b", grantTo(all, "c")),
+		}, revokeFrom(all, true, "a"), "000"},
+		"two makers": {[]*metapb.Command{
+			accessCommand("file", grantTo(all, "a", "c")), accessCommand("a", grantTo(all, "b")),
+			accessCommand("c", grantTo(all, "b")),
+		}, revokeFrom(all, true, "a"), "011"},
+		"a role is revoked": {[]*metapb.Command{
+			accessCommand("file", createOne("r", true), grantTo(all, "r"), roleTo("r", "a")),
+			accessCommand("a", grantTo(all, "b")),
+		}, roleFrom("r", "a"), "000"},
+		"a role is dropped": {[]*metapb.Command{
+			accessCommand("file", createOne("r", true), grantTo(all, "r"), roleTo("r", "a")),
+			accessCommand("a", grantTo(all, "b")),
+		}, dropOne("r", true), "000"},
+		"the maker is dropped": {[]*metapb.Command{
+			accessCommand("file", grantTo(all, "a")), accessCommand("a", grantTo(all, "b")),
+		}, dropOne("a", false), "010"},
+	} {
+		r := newRunner(t)
+		r.do("bootstrap c1 shards=1")
+		steps := append([]*metapb.Command{
+			accessCommand("file", createOne("a", false), createOne("b", false), createOne("c", false)),
+		}, tt.grants...)
+		for i, cmd := range append(steps, accessCommand("file", tt.revoke)) {
+			if result := r.proposed(cmd, int64(i+1)); result.ErrorCode != 0 {
+				t.Errorf("%s, step %d: %s", name, i, result.ErrorMessage)
+			}
+		}
+		left := ""
+		for _, user := range []string{"a", "b", "c"} {
+			left += strconv.Itoa(r.grantsOf(user))
+		}
+		if left != tt.left {
+			t.Errorf("%s: a, b and c have %s grants, want %s", name, left, tt.left)
+		}
+	}
+}
+
+// grantsOf returns the number of grants of a user, or 0 if there is none.
+func (r *runner) grantsOf(user string) (n int) {
+	r.t.Helper()
+	err := r.machine.catalog.View(func(tx *catalog.Tx) error {
+		all, err := tx.Principals.All()
+		for _, p := range all {
+			if p.Name == user {
+				n = len(p.Grants)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return n
 }

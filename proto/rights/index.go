@@ -229,6 +229,16 @@ func (x *Index) MayGrant(privileges Set, t Target) bool {
 	if x.cluster&Access != 0 {
 		missing &= ReservedToAdmin()
 	}
+	return x.granted(missing, t)
+}
+
+// MayDelegate reports whether the holder may grant all of the privileges on the target without the privilege ACCESS.
+func (x *Index) MayDelegate(privileges Set, t Target) bool {
+	return x.admin || x.granted(privileges, t)
+}
+
+// granted reports whether the holder has all of the privileges on the target with the grant option.
+func (x *Index) granted(missing Set, t Target) bool {
 	for _, g := range x.grants {
 		if missing&g.Grantable != 0 && g.Covers(t) {
 			missing &^= g.Grantable

@@ -96,6 +96,30 @@ func TestPipelineNeedsGrant(t *testing.T) {
 	}
 }
 
+// TestDispatchNeedsGrant: a dispatcher sends records only to pipelines that the sender may use.
+func TestDispatchNeedsGrant(t *testing.T) {
+	const plain = "processors: [{vrl: {source: .}}]\ntransform: [{field: a, type: int32}]"
+	for _, tt := range []struct {
+		pattern string
+		stored  bool
+	}{{"over*", false}, {"*", true}} {
+		s, st := ingesttest.New(t)
+		st.Put("mine", plain)
+		st.Put("over", "dispatcher: {field: a, rules: [{value: 1, table_suffix: _x, pipeline: mine}]}")
+		grant := rights.Grant{Target: rights.Target{Kind: rights.Pipelines, Name: tt.pattern}, Privileges: rights.Use}
+		out := s.Store(t.Context(), &ingest.Request{
+			Protocol: ingest.Native, Caller: holder(grant, tables(rights.OfTables, "*")),
+			Batches: []*ingest.Batch{{
+				Database: "public", Table: "logs", Pipeline: "over",
+				Input: ingest.Body{Data: []byte(`{"a":1}`), Kind: native.JSON},
+			}},
+		})[0]
+		if (out.Err == nil) != tt.stored || !tt.stored && !strings.Contains(out.Err.Error(), "Pipeline not found") {
+			t.Errorf("USE on %s: %v", tt.pattern, out.Err)
+		}
+	}
+}
+
 // BenchmarkRights measures the check of a sender with 1,000 grants before rows are stored.
 func BenchmarkRights(b *testing.B) {
 	var grants []rights.Grant

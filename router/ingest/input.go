@@ -50,7 +50,7 @@ func (j *job) openRecords(ctx context.Context, read func(pipeline.Runner) error)
 	if j.b.Replayed != nil {
 		j.b.Replayed.watch(q, j.kept != nil)
 	}
-	runner, err := Runner(j.b.compiled, q, j.s.cfg.Pipelines.Lookup(ctx))
+	runner, err := Runner(j.b.compiled, q, j.s.lookup(ctx, j.q.Caller))
 	if err != nil {
 		return nil, err
 	}

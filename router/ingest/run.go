@@ -66,7 +66,7 @@ func (s *Service) store(ctx context.Context, q *Request, b *Batch, m Memory) Out
 	}
 	s.setKey(q, b)
 	if _, direct := b.Input.(Columns); !direct && b.Pipeline != IdentityPipeline {
-		err := s.permitPipeline(ctx, q.Caller, b)
+		err := s.permitPipeline(ctx, q.Caller, b.Pipeline, b.Version, b.HasVersion)
 		if err == nil {
 			b.compiled, b.version, err = s.cfg.Pipelines.Find(ctx, b.Pipeline, b.Version, b.HasVersion)
 		}
@@ -102,13 +102,27 @@ func (s *Service) store(ctx context.Context, q *Request, b *Batch, m Memory) Out
 	}
 }
 
-// permitPipeline returns an error if the sender may not use the batch's pipeline.
-func (s *Service) permitPipeline(ctx context.Context, caller *access.Caller, b *Batch) error {
-	o := access.Object{Kind: access.Pipeline, Name: b.Pipeline}
-	if g := caller.Grants; g != nil && g.OnPipeline(b.Pipeline) == 0 {
-		return s.cfg.Pipelines.hidden(ctx, b.Pipeline, b.Version, b.HasVersion)
+// permitPipeline returns an error if the sender may not use a pipeline.
+func (s *Service) permitPipeline(ctx context.Context, caller *access.Caller, name, version string,
+	hasVersion bool,
+) error {
+	if g := caller.Grants; g != nil && g.OnPipeline(name) == 0 {
+		return s.cfg.Pipelines.hidden(ctx, name, version, hasVersion)
 	}
-	return caller.Require(access.Need{Privilege: access.PipelineUse, Action: "use pipeline", Object: o})
+	return caller.Require(access.Need{
+		Privilege: access.PipelineUse, Action: "use pipeline", Object: access.Object{Kind: access.Pipeline, Name: name},
+	})
+}
+
+// lookup returns a function that finds the pipelines to which a dispatcher sends the sender's records.
+func (s *Service) lookup(ctx context.Context, caller *access.Caller) pipeline.Lookup {
+	find := s.cfg.Pipelines.Lookup(ctx)
+	return func(name, version string) (*pipeline.Pipeline, error) {
+		if err := s.permitPipeline(ctx, caller, name, version, version != ""); err != nil {
+			return nil, err
+		}
+		return find(name, version)
+	}
 }
 
 // busy reports whether nothing was stored because the server is busy.

@@ -261,6 +261,13 @@ func (s *Service) grant(ctx context.Context, st *statement.Grant, req *Request) 
 		if err := m.mayGrant(privileges, t); err != nil {
 			return Result{}, err
 		}
+		if !m.admin() && !m.caller.Grants.MayDelegate(privileges, t) {
+			for _, name := range st.Names { // with ACCESS alone, only users and roles without reserved privileges
+				if err := m.mayChange(name); err != nil {
+					return Result{}, err
+				}
+			}
+		}
 		g := &metapb.AccessGrant{
 			Kind: uint32(t.Kind), Database: t.Database, Name: t.Name, Privileges: uint32(privileges),
 		}

@@ -60,6 +60,8 @@ func TestWhoMayManage(t *testing.T) {
 		{keeper, "GRANT OPERATE ON CLUSTER TO bob", errs.PermissionDenied},
 		{keeper, "ALTER USER boss PASSWORD 'another password'", errs.PermissionDenied},
 		{keeper, "DROP USER boss", errs.PermissionDenied},
+		{keeper, "GRANT SELECT ON logs TO boss", errs.PermissionDenied},
+		{keeper, "REVOKE SELECT ON logs FROM bob, boss", errs.PermissionDenied},
 		{keeper, "ALTER USER bob DISABLED", 0},
 		{keeper, "REVOKE admin FROM boss", errs.PermissionDenied},
 		{by("root", access.ReadWrite), "GRANT admin TO bob", 0},

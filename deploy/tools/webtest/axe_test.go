@@ -28,6 +28,8 @@ func TestAxe(t *testing.T) {
 			} {
 				b.theme(look.theme)
 				b.do(chromedp.EmulateViewport(look.width, 844))
+				// A button that was just enabled has its final colours after a transition.
+				b.until(`document.getAnimations().every((a) => a.effect.getTiming().iterations === Infinity)`)
 				found, err := chromedp.Run(b.ctx, chromedp.Evaluate[[]string](`axe.run({resultTypes: ['violations']`+look.rules+
 					`}).then((r) => r.violations.map((v) => v.id + ': ' + v.help + ' ' + v.nodes.slice(0, 3).map((n) => n.html +
 					' ' + n.failureSummary).join(' | ')))`, chromedp.EvalAwaitPromise))
