@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -85,14 +86,19 @@ func start(t *testing.T, args ...string) *server {
 	}
 }
 
+// freeAddress returns an address with a free port. The kernel does not give ports below 32768 to outgoing connections,
+// of which the browser makes many, so that none takes the port before the server listens on it.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		addr := fmt.Sprintf("127.0.0.1:%d", 15_000+rand.IntN(15_000))
+		if l, err := net.Listen("tcp", addr); err == nil {
+			_ = l.Close()
+			return addr
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no free port was found")
+	return ""
 }
 
 // ingest stores rows in a table, by their field ts in milliseconds.
