@@ -18,6 +18,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
+	"cordwood/router/access"
 	"cordwood/router/explore/rows"
 	"cordwood/router/query/format"
 	"cordwood/router/vrl/value"
@@ -104,9 +105,9 @@ func (s *session) followMore(ctx context.Context, req *shardpb.TailRequest) erro
 	return s.copy(r, func() {})
 }
 
-// followTable watches the metadata. If the table is renamed, the last message uses the new name. If other shards
-// start to take rows of the table, it follows them too; all rows in them are new. first are the requests with which
-// the tail began.
+// followTable watches the metadata. If the table is renamed, the tail continues if its user may read the new name,
+// which the last message then uses. If other shards start to take rows of the table, it follows them too; all rows in
+// them are new. first are the requests with which the tail began.
 func (s *session) followTable(ctx context.Context, wg *sync.WaitGroup, first []*shardpb.TailRequest) {
 	followed := map[uint32]bool{}
 	for _, req := range first {
@@ -116,6 +117,12 @@ func (s *session) followTable(ctx context.Context, wg *sync.WaitGroup, first []*
 		changed := s.h.cfg.Meta.Changed()
 		if t, ok := s.h.cfg.Meta.TableByID(s.tableID); ok {
 			if name := schema.FormatTableName(t.Database, t.Name); name != s.table.Load() {
+				if access.From(ctx).Require(tails(t.Database, t.Name)) != nil {
+					// Its error contains the new name, which the user may not see.
+					s.cancel(errs.New(errs.AccessDenied, "table %s was renamed, and its new name needs a right to read it",
+						s.table.Load()))
+					return
+				}
 				s.table.Store(name)
 			}
 			for _, shard := range t.Shards() {

@@ -22,6 +22,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/rights"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
@@ -156,6 +157,28 @@ func TestRenamed(t *testing.T) {
 	rest, err := io.ReadAll(in)
 	if err != nil || !strings.HasSuffix(string(rest),
 		`{"error":"table public.better was dropped or truncated","code":4001}`+"\n") {
+		t.Errorf("%s, %v", rest, err)
+	}
+}
+
+// TestRenamedToHiddenName renames a table that is followed to a name on which the user has no right.
+func TestRenamedToHiddenName(t *testing.T) {
+	meta := &renaming{renamed: make(chan struct{}), seen: make(chan struct{})}
+	r := newRig(t, func(c *Config) { c.Meta = meta })
+	target := rights.Target{Kind: rights.Tables, Database: "public", Name: "t"}
+	index := rights.NewIndex([]rights.Grant{{Target: target, Privileges: rights.Select}}, nil)
+	caller := &access.Caller{Sender: access.Sender{User: "ann", Proof: "password", Grants: index}}
+	r.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		r.h.ServeHTTP(w, req.WithContext(access.With(req.Context(), caller)))
+	})
+	resp := r.get("table=t")
+	a, b := r.twoFeeds()
+	close(meta.renamed)
+	<-a.closed
+	<-b.closed
+	rest, err := io.ReadAll(resp.Body)
+	if err != nil || !strings.HasSuffix(string(rest),
+		`{"error":"table public.t was renamed, and its new name needs a right to read it","code":7005}`+"\n") {
 		t.Errorf("%s, %v", rest, err)
 	}
 }
