@@ -40,25 +40,17 @@ func (n *node) keepUsers(users *auth.Provider) {
 	}
 }
 
-// minAdminPassword is the minimum length of the first administrator's password in bytes.
-const minAdminPassword = 12
-
 // readAdminPassword returns the verifier of the password in the file.
 func readAdminPassword(file string) (string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return "", fmt.Errorf("--bootstrap-admin-password-file: %w", err)
 	}
-	password := strings.TrimRight(string(text), "\r\n")
-	if scram.IsText(password) {
-		keys, err := scram.Parse(password)
-		return keys.String(), err
+	keys, err := scram.ForUser(strings.TrimRight(string(text), "\r\n"))
+	if err != nil {
+		return "", fmt.Errorf("--bootstrap-admin-password-file %s: %w", file, err)
 	}
-	if len(password) < minAdminPassword {
-		return "", fmt.Errorf("--bootstrap-admin-password-file %s: a password has at least %d bytes", file, minAdminPassword)
-	}
-	keys, err := scram.New(password, scram.Iterations)
-	return keys.String(), err
+	return keys.String(), nil
 }
 
 // bootstrapAdmin creates the first administrator, unless there is one. It tries again while the metadata group cannot

@@ -18,9 +18,6 @@ import (
 // Statements about users, roles and grants. The sender's authority is checked here; the metadata group checks what
 // depends on its state.
 
-// minPassword is the minimum length of a password in bytes.
-const minPassword = 12
-
 // manager makes the changes of one statement.
 type manager struct {
 	s      *Service
@@ -107,19 +104,9 @@ func (m *manager) propose(ctx context.Context, req *Request, changes ...*metapb.
 
 // verifier returns the stored form of a password. The password may be given in this form.
 func verifier(password string) (string, error) {
-	if scram.IsText(password) {
-		keys, err := scram.Parse(password)
-		if err != nil {
-			return "", errs.New(errs.InvalidArguments, "PASSWORD: %s", err)
-		}
-		return keys.String(), nil
-	}
-	if len(password) < minPassword {
-		return "", errs.New(errs.InvalidArguments, "PASSWORD: a password has at least %d bytes", minPassword)
-	}
-	keys, err := scram.New(password, scram.Iterations)
+	keys, err := scram.ForUser(password)
 	if err != nil {
-		return "", errs.Wrap(errs.Internal, err, "PASSWORD")
+		return "", errs.New(errs.InvalidArguments, "PASSWORD: %s", err)
 	}
 	return keys.String(), nil
 }

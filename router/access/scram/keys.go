@@ -22,6 +22,8 @@ import (
 const (
 	// Iterations is the usual number of PBKDF2 iterations for new keys. They take about 2.4 ms.
 	Iterations = 15_000
+	// MinPassword is the minimum length of a password of a stored user in bytes.
+	MinPassword = 12
 	// MinIterations is the smallest number of iterations that RFC 7677 allows.
 	MinIterations = 4096
 	// MaxIterations is the largest number of iterations that Parse accepts.
@@ -45,6 +47,17 @@ func New(password string, iterations int) (Keys, error) {
 	salt := make([]byte, saltBytes)
 	_, _ = rand.Read(salt) // never fails
 	return Derive(Prepare(password), salt, iterations)
+}
+
+// ForUser returns the keys of a stored user's password. The password may also be given as the text of keys.
+func ForUser(password string) (Keys, error) {
+	switch {
+	case IsText(password):
+		return Parse(password)
+	case len(password) < MinPassword:
+		return Keys{}, fmt.Errorf("a password has at least %d bytes", MinPassword)
+	}
+	return New(password, Iterations)
 }
 
 // Derive returns the keys of a password, which is used unchanged.
