@@ -8,6 +8,18 @@ import (
 	"cordwood/shard/query"
 )
 
+// splitOfLogs returns how a statement over the table logs is split.
+func splitOfLogs(t *testing.T, e *Engine, p *placed, sql string) *query.Split {
+	t.Helper()
+	s, err := e.Split(t.Context(), &query.Request{
+		SQL: sql, Database: "public", Tables: []query.Table{{Database: "public", Name: "logs", Schema: p.all.Schema}},
+	})
+	if err != nil {
+		t.Fatalf("%.60s: %v", sql, err)
+	}
+	return s
+}
+
 // TestRepeatedExpressions checks that a statement is not split if the expressions of its inner queries would be copied
 // too often: each level of the second statement doubles its expression.
 func TestRepeatedExpressions(t *testing.T) {
@@ -22,12 +34,8 @@ func TestRepeatedExpressions(t *testing.T) {
 		nested(30, "n"):     "",
 		nested(30, "n + n"): "the expressions of its inner query are used too often",
 	} {
-		s, err := e.Split(t.Context(), &query.Request{
-			SQL: sql, Database: "public", Tables: []query.Table{{Database: "public", Name: "logs", Schema: p.all.Schema}},
-		})
-		if err != nil {
-			t.Errorf("%.60s: %v", sql, err)
-		} else if s.Reason != reason {
+		s := splitOfLogs(t, e, p, sql)
+		if s.Reason != reason {
 			t.Errorf("%.60s: the reason is %q, want %q", sql, s.Reason, reason)
 		}
 	}
@@ -47,13 +55,8 @@ func TestLongSubqueries(t *testing.T) {
 		10:      "",
 		200_000: "it is too long to find its subqueries in expressions",
 	} {
-		s, err := e.Split(t.Context(), &query.Request{
-			SQL: nested(length), Database: "public",
-			Tables: []query.Table{{Database: "public", Name: "logs", Schema: p.all.Schema}},
-		})
-		if err != nil {
-			t.Errorf("length %d: %v", length, err)
-		} else if s.Reason != reason {
+		s := splitOfLogs(t, e, p, nested(length))
+		if s.Reason != reason {
 			t.Errorf("length %d: the reason is %q, want %q", length, s.Reason, reason)
 		}
 	}
@@ -69,13 +72,8 @@ func TestManyBlocks(t *testing.T) {
 		for i := range list {
 			list[i] = "(SELECT count(*) AS n FROM logs)"
 		}
-		s, err := e.Split(t.Context(), &query.Request{
-			SQL: strings.Join(list, " UNION ALL "), Database: "public",
-			Tables: []query.Table{{Database: "public", Name: "logs", Schema: p.all.Schema}},
-		})
-		if err != nil {
-			t.Errorf("%d queries: %v", n, err)
-		} else if (s.Reason == "") != split {
+		s := splitOfLogs(t, e, p, strings.Join(list, " UNION ALL "))
+		if (s.Reason == "") != split {
 			t.Errorf("%d queries: the reason is %q", n, s.Reason)
 		}
 	}

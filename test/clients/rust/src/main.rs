@@ -174,62 +174,42 @@ fn missing(marks: &[u64], response: &Value) -> Vec<u64> {
         .collect()
 }
 
-async fn elasticsearch(address: String, marks: Range<u64>, pause: Duration) -> Result<()> {
-    use elasticsearch::{http::transport::Transport, BulkParts, Elasticsearch};
-    let client = Elasticsearch::new(Transport::single_node(&format!("http://{address}"))?);
-    for chunk in marks.collect::<Vec<_>>().chunks(100) {
-        let mut left = chunk.to_vec();
-        while !left.is_empty() {
-            let body: Vec<_> = documents(&left)
-                .into_iter()
-                .map(elasticsearch::http::request::JsonBody::new)
-                .collect();
-            match client
-                .bulk(BulkParts::Index("shop"))
-                .body(body)
-                .send()
-                .await
-            {
-                Ok(response) => left = missing(&left, &response.json().await.unwrap_or_default()),
-                Err(error) => eprintln!("again: {error}"),
+/// bulk defines a function that sends documents with a crate and its client: both crates have the same interface.
+macro_rules! bulk {
+    ($name:ident, $client:ident) => {
+        async fn $name(address: String, marks: Range<u64>, pause: Duration) -> Result<()> {
+            use $name::{http::transport::Transport, BulkParts};
+            let client = $name::$client::new(Transport::single_node(&format!("http://{address}"))?);
+            for chunk in marks.collect::<Vec<_>>().chunks(100) {
+                let mut left = chunk.to_vec();
+                while !left.is_empty() {
+                    let body: Vec<_> = documents(&left)
+                        .into_iter()
+                        .map($name::http::request::JsonBody::new)
+                        .collect();
+                    match client
+                        .bulk(BulkParts::Index("shop"))
+                        .body(body)
+                        .send()
+                        .await
+                    {
+                        Ok(response) => {
+                            left = missing(&left, &response.json().await.unwrap_or_default())
+                        }
+                        Err(error) => eprintln!("again: {error}"),
+                    }
+                    tokio::time::sleep(if left.is_empty() {
+                        pause * 5
+                    } else {
+                        Duration::from_millis(300)
+                    })
+                    .await;
+                }
             }
-            tokio::time::sleep(if left.is_empty() {
-                pause * 5
-            } else {
-                Duration::from_millis(300)
-            })
-            .await;
+            Ok(())
         }
-    }
-    Ok(())
+    };
 }
 
-async fn opensearch(address: String, marks: Range<u64>, pause: Duration) -> Result<()> {
-    use opensearch::{http::transport::Transport, BulkParts, OpenSearch};
-    let client = OpenSearch::new(Transport::single_node(&format!("http://{address}"))?);
-    for chunk in marks.collect::<Vec<_>>().chunks(100) {
-        let mut left = chunk.to_vec();
-        while !left.is_empty() {
-            let body: Vec<_> = documents(&left)
-                .into_iter()
-                .map(opensearch::http::request::JsonBody::new)
-                .collect();
-            match client
-                .bulk(BulkParts::Index("shop"))
-                .body(body)
-                .send()
-                .await
-            {
-                Ok(response) => left = missing(&left, &response.json().await.unwrap_or_default()),
-                Err(error) => eprintln!("again: {error}"),
-            }
-            tokio::time::sleep(if left.is_empty() {
-                pause * 5
-            } else {
-                Duration::from_millis(300)
-            })
-            .await;
-        }
-    }
-    Ok(())
-}
+bulk!(elasticsearch, Elasticsearch);
+bulk!(opensearch, OpenSearch);
