@@ -1,1 +1,1 @@
-import"./chunk-5L5VEZS6.js";
+import"./chunk-T76BZHZH.js";

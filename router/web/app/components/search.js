@@ -1,6 +1,6 @@
 // The search text: a textarea over a coloured copy of its text, with completion of fields and values.
 
-import { html, useEffect, useRef, useState } from '../../vendor/core.js';
+import { html, useEffect, useLayoutEffect, useRef, useState } from '../../vendor/core.js';
 import { formatCount } from '../lib/format.js';
 import { completionAt } from '../lib/complete.js';
 import { parseSearch } from '../lib/search.js';
@@ -25,7 +25,8 @@ export function SearchBox({ text, onText, onRun, fault, fields, valuesOf, histor
   const wrong = fault ? byteSpan(text, fault) : parsed.fault;
   const turn = useRef(0);
   const undo = useRef(createUndo(text)).current;
-  useEffect(() => undo.note(text), [text]);
+  // Not later than the text is shown: a key that undoes may follow at once.
+  useLayoutEffect(() => undo.note(text), [text]);
 
   useEffect(() => {
     const element = area.current;
