@@ -1,1 +1,1 @@
-import"./chunk-T76BZHZH.js";
+import"./chunk-QHAANIUV.js";
