@@ -1,1 +1,1 @@
-import"./chunk-QHAANIUV.js";
+import"./chunk-BMQDIJ6X.js";

@@ -174,10 +174,10 @@ class Parser extends Reader {
     const word = this.src.slice(from, end);
     const i = word.search(/[:=]/);
     if (i > 0 && namesField(word, i, this.src.slice(end))) {
-      this.at = from + i;
+      this.moveTo(from + i);
       return this.condition(word.slice(0, i), from);
     }
-    this.at = end;
+    this.moveTo(end);
     const form = otherOperator(word);
     if (form) throw new SearchError(from, end, form + asText);
     this.token(from, end, 'word');

@@ -21,12 +21,18 @@ export const space = /[ \t\n\v\f\r\u00a0\u3000]/;
 
 /** Reader moves through a search text and collects its tokens. */
 export class Reader {
+  at = 0;
+  /** @type {Token[]} */
+  tokens = [];
+
   /** @param {string} src */
   constructor(src) {
     this.src = src;
-    this.at = 0;
-    /** @type {Token[]} */
-    this.tokens = [];
+  }
+
+  /** @param {number} at */
+  moveTo(at) {
+    this.at = at;
   }
 
   skipSpace() {
