@@ -184,6 +184,26 @@ func TestPhone(t *testing.T) {
 	}
 }
 
+// TestPanesFillTheWindow checks at the widths of a phone, a tablet and a desktop that the panes of each page fill the
+// window from its left to its right edge.
+func TestPanesFillTheWindow(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(100)...)
+	for path, last := range map[string]string{
+		"explore?t=app": "section.list", "tail?t=app": "section.list", "tables": ".panes.two > :first-child",
+	} {
+		b := open(t, s.url+"/dashboard/"+path)
+		for _, width := range []int64{390, 900, 1440} {
+			b.do(chromedp.EmulateViewport(width, 844))
+			b.until(`innerWidth === ` + fmt.Sprint(width) + ` && document.querySelector('` + last + `')
+				&& innerWidth - document.querySelector('` + last + `').getBoundingClientRect().right < 2`)
+			if !strings.HasPrefix(path, "explore") || width < 761 { // in Explore, the fields are to the left of the rows
+				b.until(`document.querySelector('` + last + `').getBoundingClientRect().left < 2`)
+			}
+		}
+	}
+}
+
 // TestOtherSites checks that requests of pages of other sites are refused, and that --ui=false turns
 // the page off.
 func TestOtherSites(t *testing.T) {

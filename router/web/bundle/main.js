@@ -1,1 +1,1 @@
-import"./chunk-BMQDIJ6X.js";
+import"./chunk-QR3ZF7ZA.js";

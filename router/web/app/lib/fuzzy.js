@@ -1,7 +1,7 @@
 // Finds names by some of their letters, in order.
 
 /**
- * How well a name matches the typed text: higher is better; null: it does not match. Letters at the begin of a word count more,
+ * How well a name matches the typed text: higher is better; null: it does not match. Letters at the start of a word count more,
  * and so do letters that follow each other.
  * @param {string} name
  * @param {string} typed in lower case

@@ -14,13 +14,13 @@ export function SettingsPage({ stores }) {
     document.title = 'Settings · cordwood';
   }, []);
   const session = signIn.session.value;
-  return html`<div class="scrolled settings"><div class="state"><h1>Settings</h1><span class="quiet">This browser keeps the choices in the first part.</span></div>
+  return html`<div class="scrolled settings"><div class="state"><h1>Settings</h1><span class="quiet">The choices in the first part are stored in this browser.</span></div>
     <section aria-label="This browser"><h2 class="head">This browser</h2>
-      <${Choice} label="Theme" value=${prefs.theme} choices=${{ system: 'As the system has it', light: 'Light', dark: 'Dark' }} />
+      <${Choice} label="Theme" value=${prefs.theme} choices=${{ system: 'System', light: 'Light', dark: 'Dark' }} />
       <${Choice} label="Times" value=${prefs.zone} choices=${zones()} ui="zone" />
       <${Choice} label="Height of rows" value=${prefs.density} choices=${{ dense: 'Dense, 20 px', normal: 'Normal, 24 px', comfortable: 'Comfortable, 28 px' }} />
-      <${Choice} label="Single keys" value=${prefs.singleKeys} choices=${{ on: 'On', off: 'Off: only keys with Ctrl act' }} />
-      <label class="setting"><span>Table at the begin</span><select data-ui="first-table" value=${prefs.table.value} onChange=${(/** @type {Event} */ e) => (prefs.table.value = /** @type {HTMLSelectElement} */ (e.currentTarget).value)}><option value="">the one with the most rows</option>${stores.tables.all.value.filter((t) => t.db === 'public').map((t) => html`<option value=${t.name}>${t.name}</option>`)}</select></label>
+      <${Choice} label="Single keys" value=${prefs.singleKeys} choices=${{ on: 'On', off: 'Off: only keys with Ctrl' }} />
+      <label class="setting"><span>First table</span><select data-ui="first-table" value=${prefs.table.value} onChange=${(/** @type {Event} */ e) => (prefs.table.value = /** @type {HTMLSelectElement} */ (e.currentTarget).value)}><option value="">the one with the most rows</option>${stores.tables.all.value.filter((t) => t.db === 'public').map((t) => html`<option value=${t.name}>${t.name}</option>`)}</select></label>
       <${TableRoles} stores=${stores} />
       <div class="setting"><span>Searches</span><span>${prefs.history.value.length} kept <button class="text go" onClick=${() => (prefs.history.value = [])}>Forget them</button></span></div>
     </section>
