@@ -1,6 +1,7 @@
 package meta
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -24,19 +25,25 @@ type principals struct {
 	index   uint64 // of the command
 	now     int64
 	changes uint32
+
+	tx     *catalog.Tx
+	tokens *tokens
 }
 
 // applyChangeAccess makes all changes of a command, or none.
 func applyChangeAccess(tx *catalog.Tx, cmd *metapb.ChangeAccess, now int64, c *change) (*metapb.Result, error) {
-	all, err := tx.Principals.All()
-	if err != nil {
-		return nil, err
-	}
 	s := &principals{
 		byName: map[string]*metapb.AccessPrincipal{}, touched: map[string]bool{}, index: c.Index, now: now,
+		tx: tx, tokens: newTokens(tx),
 	}
-	for _, p := range all {
-		s.byName[p.Name] = p
+	if !onlyTokens(cmd) {
+		all, err := tx.Principals.All()
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range all {
+			s.byName[p.Name] = p
+		}
 	}
 	s.before = maps.Clone(s.byName)
 	for _, one := range cmd.Changes {
@@ -47,7 +54,30 @@ func applyChangeAccess(tx *catalog.Tx, cmd *metapb.ChangeAccess, now int64, c *c
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	return &metapb.Result{AccessChanges: s.changes}, s.write(tx, c)
+	if err := s.tokens.check(); err != nil {
+		return nil, err
+	}
+	if err := s.write(tx, c); err != nil {
+		return nil, err
+	}
+	return &metapb.Result{AccessChanges: s.changes}, s.tokens.write(c)
+}
+
+// onlyTokens reports whether a command changes only tokens. Then the users and roles need not be read.
+func onlyTokens(cmd *metapb.ChangeAccess) bool {
+	return !slices.ContainsFunc(cmd.Changes, func(c *metapb.AccessChange) bool { return !isTokenChange(c) })
+}
+
+func isTokenChange(c *metapb.AccessChange) bool {
+	return c.GetCreateToken() != nil || c.GetAlterToken() != nil || c.GetDropToken() != nil
+}
+
+// user returns a user or role as it is after the changes so far, or nil.
+func (s *principals) user(name string) (*metapb.AccessPrincipal, error) {
+	if p := s.byName[name]; p != nil || s.touched[name] {
+		return p, nil
+	}
+	return s.tx.Principals.Get(name)
 }
 
 func (s *principals) apply(c *metapb.AccessChange, actor string) error {
@@ -80,6 +110,18 @@ func (s *principals) apply(c *metapb.AccessChange, actor string) error {
 			return err
 		}
 		return s.dependents(true)
+	case *metapb.AccessChange_CreateToken:
+		s.changes++
+		return s.tokens.create(c.CreateToken, actor, s.now, s.user)
+	case *metapb.AccessChange_AlterToken:
+		s.changes++
+		return s.tokens.alter(c.AlterToken)
+	case *metapb.AccessChange_DropToken:
+		dropped, err := s.tokens.drop(c.DropToken)
+		if dropped {
+			s.changes++
+		}
+		return err
 	}
 	return errs.New(errs.InvalidArguments, "Change access: a change is empty")
 }
@@ -181,7 +223,7 @@ func (s *principals) drop(c *metapb.DropPrincipal) error {
 	if p.Role {
 		return s.dependents(true)
 	}
-	return nil
+	return s.tokens.dropUser(c.Name)
 }
 
 // grant adds privileges to the grant of the same target that the same user made, or makes one.
@@ -406,8 +448,8 @@ func (s *principals) check() error {
 		grants, size = grants+len(p.Grants), size+proto.Size(p)
 		switch {
 		case len(p.Grants) > catalog.MaxGrantsOfPrincipal || len(p.Roles) > catalog.MaxRolesOfPrincipal:
-			return errs.New(errs.InvalidArguments, "%s would have %d grants and %d roles; at most %d and %d are allowed", name,
-				len(p.Grants), len(p.Roles), catalog.MaxGrantsOfPrincipal, catalog.MaxRolesOfPrincipal)
+			return errs.New(errs.InvalidArguments, "%s would have %d grants%s and %d roles; at most %d and %d are allowed", name,
+				len(p.Grants), mostGranted(p), len(p.Roles), catalog.MaxGrantsOfPrincipal, catalog.MaxRolesOfPrincipal)
 		case heights[name] > rights.MaxRoleDepth:
 			return errs.New(errs.InvalidArguments, "The roles of %s would form a cycle, or a chain of more than %d", name,
 				rights.MaxRoleDepth)
@@ -425,6 +467,24 @@ func (s *principals) check() error {
 			"to another user who is enabled, has a password, and does not expire", rights.AdminRole)
 	}
 	return nil
+}
+
+// mostGranted says who made most of the grants of a user or role, for a message.
+func mostGranted(p *metapb.AccessPrincipal) string {
+	by := map[string]int{}
+	for _, g := range p.Grants {
+		by[g.GrantedBy]++
+	}
+	most := ""
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		if most == "" || by[name] > by[most] {
+			most = name
+		}
+	}
+	if most == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%d of them granted by %s)", by[most], most)
 }
 
 // write stores what was changed.

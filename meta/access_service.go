@@ -59,7 +59,7 @@ func checkAccessChange(c *metapb.AccessChange) error {
 	case *metapb.AccessChange_RevokeRole:
 		return checkChangeRole(c.RevokeRole)
 	}
-	return errs.New(errs.InvalidArguments, "Change access: a change is empty")
+	return checkTokenChange(c)
 }
 
 func checkChangeGrant(c *metapb.ChangeGrant) error {

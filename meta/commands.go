@@ -232,10 +232,17 @@ var commandRules = map[string]commandRule{
 		},
 	},
 	"change_access": {
-		needs:   always(metapb.ProtocolAccess),
+		needs:   needsOfAccess,
 		prepare: func(c *metapb.Command) error { return prepareChangeAccess(c.GetChangeAccess()) },
 		apply: func(a *applying) (*metapb.Result, error) {
 			return applyChangeAccess(a.tx, a.cmd.GetChangeAccess(), a.now(), a.c)
+		},
+	},
+	"touch_tokens": {
+		needs:   always(metapb.ProtocolTokens),
+		prepare: func(c *metapb.Command) error { return prepareTouchTokens(c.GetTouchTokens()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyTouchTokens(a.tx, a.cmd.GetTouchTokens(), a.c)
 		},
 	},
 	"restore_saved": {

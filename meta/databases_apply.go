@@ -97,6 +97,9 @@ func applyDropDatabase(tx *catalog.Tx, cmd *metapb.DropDatabase, now int64, c *c
 	if err := dropGrantsIn(tx, cmd.Name, c); err != nil {
 		return nil, err
 	}
+	if err := dropTokensIn(tx, cmd.Name, c); err != nil {
+		return nil, err
+	}
 	c.DroppedDatabases = []string{cmd.Name}
 	return &metapb.Result{DroppedTables: c.DroppedTables}, nil
 }

@@ -38,7 +38,7 @@ func InspectCommand(w io.Writer, data []byte) {
 	_, _ = fmt.Fprintf(w, "  %s %s\n", stamp(cmd.TimeUnixNano), prototext.MarshalOptions{}.Format(cmd))
 }
 
-// hideVerifiers removes the verifiers of passwords from a command.
+// hideVerifiers removes the verifiers of passwords and the hashes of tokens from a command.
 func hideVerifiers(cmd *metapb.Command) {
 	const hidden = "…"
 	for _, c := range cmd.GetChangeAccess().GetChanges() {
@@ -47,6 +47,12 @@ func hideVerifiers(cmd *metapb.Command) {
 		}
 		if a := c.GetAlter(); a.GetVerifier() != "" {
 			a.Verifier = proto.String(hidden)
+		}
+		if t := c.GetCreateToken().GetToken(); t != nil {
+			t.Hash = []byte(hidden)
+		}
+		if a := c.GetAlterToken(); a.GetHash() != nil {
+			a.Hash = []byte(hidden)
 		}
 	}
 }

@@ -22,6 +22,7 @@ func printState(w io.Writer, tx *catalog.Tx) error {
 		tx.ClusterVersion(), index, term, tx.Databases.Count(), tx.Tables.Count())
 	for _, print := range []func(*printer, *catalog.Tx) error{
 		printSettings, printNodes, printShards, printRetired, printOperations, printPipelines, printSaved, printPrincipals,
+		printTokens,
 		printDatabases, printTables, printDropped,
 	} {
 		if err := print(p, tx); err != nil {
@@ -117,6 +118,20 @@ func printPrincipals(p *printer, tx *catalog.Tx) error {
 		for _, g := range one.Grants {
 			grant := rights.FromProto(g)
 			p.line("  %s on %s, granted by %s", grant.Privileges, grant.Target, g.GrantedBy)
+		}
+	}
+	return err
+}
+
+// printTokens omits the hashes.
+func printTokens(p *printer, tx *catalog.Tx) error {
+	all, err := tx.Tokens.All()
+	for _, one := range all {
+		p.line("token %s id=%s user=%q ingest-only=%t by=%s expires=%s from=%v", one.Name, one.Id, one.User, one.IngestOnly,
+			one.CreatedBy, stamp(one.ExpiresUnixNano), one.From)
+		for _, g := range one.Grants {
+			grant := rights.FromProto(g)
+			p.line("  %s on %s", grant.Privileges, grant.Target)
 		}
 	}
 	return err

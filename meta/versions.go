@@ -1,6 +1,10 @@
 package meta
 
-import "cordwood/proto/metapb"
+import (
+	"slices"
+
+	"cordwood/proto/metapb"
+)
 
 // This file determines which version of the cluster a command needs if its kind alone does not
 // determine it: a command of an old kind may have new fields that older programs do not know.
@@ -8,6 +12,13 @@ import "cordwood/proto/metapb"
 // always returns a rule for commands that all need one version.
 func always(version uint32) func(*metapb.Command) uint32 {
 	return func(*metapb.Command) uint32 { return version }
+}
+
+func needsOfAccess(cmd *metapb.Command) uint32 {
+	if slices.ContainsFunc(cmd.GetChangeAccess().GetChanges(), isTokenChange) {
+		return metapb.ProtocolTokens
+	}
+	return metapb.ProtocolAccess
 }
 
 func needsOfNode(cmd *metapb.Command) uint32 {

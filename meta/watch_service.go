@@ -31,13 +31,13 @@ func (m *Meta) Watch(req *metapb.WatchRequest, stream grpc.ServerStreamingServer
 	return errs.ToGRPC(m.machine.watch(stream.Context(), send))
 }
 
-// withoutAccess returns r without users and roles, which have the verifiers of passwords.
+// withoutAccess returns r without users, roles and tokens, which have the verifiers of passwords and hashes.
 func withoutAccess(r *metapb.WatchResponse) *metapb.WatchResponse {
-	if len(r.Principals) == 0 && len(r.DroppedPrincipals) == 0 {
+	if len(r.Principals)+len(r.DroppedPrincipals)+len(r.Tokens)+len(r.DroppedTokens) == 0 {
 		return r
 	}
 	r = proto.CloneOf(r)
-	r.Principals, r.DroppedPrincipals = nil, nil
+	r.Principals, r.DroppedPrincipals, r.Tokens, r.DroppedTokens = nil, nil, nil, nil
 	return r
 }
 
@@ -173,11 +173,14 @@ func (s *machine) sendTables(ctx context.Context, index uint64, send func(*metap
 	return nil
 }
 
-// sendPrincipals sends the users and roles in pieces.
+// sendPrincipals sends the users, roles and tokens in pieces.
 func (s *machine) sendPrincipals(index uint64, send func(*metapb.WatchResponse) error) error {
 	var all []*metapb.AccessPrincipal
+	var tokens []*metapb.AccessToken
 	err := s.catalog.View(func(tx *catalog.Tx) (err error) {
-		all, err = tx.Principals.All()
+		if all, err = tx.Principals.All(); err == nil {
+			tokens, err = tx.Tokens.All()
+		}
 		return err
 	})
 	if err != nil {
@@ -185,17 +188,28 @@ func (s *machine) sendPrincipals(index uint64, send func(*metapb.WatchResponse) 
 	}
 	piece := &metapb.WatchResponse{Index: index, Reset_: true, Partial: true}
 	size := 0
+	// full sends the piece if it is large enough.
+	full := func(more proto.Message) error {
+		if size += proto.Size(more); size < pieceBytes {
+			return nil
+		}
+		done := piece
+		piece, size = &metapb.WatchResponse{Index: index, Reset_: true, Partial: true}, 0
+		return send(done)
+	}
 	for _, p := range all {
 		piece.Principals = append(piece.Principals, p)
-		if size += proto.Size(p); size < pieceBytes {
-			continue
-		}
-		if err := send(piece); err != nil {
+		if err := full(p); err != nil {
 			return err
 		}
-		piece, size = &metapb.WatchResponse{Index: index, Reset_: true, Partial: true}, 0
 	}
-	if len(piece.Principals) == 0 {
+	for _, one := range tokens {
+		piece.Tokens = append(piece.Tokens, one)
+		if err := full(one); err != nil {
+			return err
+		}
+	}
+	if size == 0 {
 		return nil
 	}
 	return send(piece)

@@ -22,6 +22,7 @@ type Tx struct {
 	Proposals  Proposals
 	Saved      Saved
 	Principals Principals
+	Tokens     Tokens
 }
 
 func newTx(tx *bbolt.Tx) *Tx {
@@ -29,7 +30,7 @@ func newTx(tx *bbolt.Tx) *Tx {
 	return &Tx{
 		store: s, Databases: Databases{s}, Tables: Tables{s}, Pipelines: Pipelines{s}, Nodes: Nodes{s}, Shards: Shards{s},
 		Operations: Operations{s}, Proposals: Proposals{s}, Saved: Saved{s},
-		Principals: Principals{s},
+		Principals: Principals{s}, Tokens: Tokens{s},
 	}
 }
 

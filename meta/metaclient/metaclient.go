@@ -31,6 +31,17 @@ const maxMessage = 64 << 20
 // viewTimeout is how long Propose waits for the watch.
 const viewTimeout = 2 * time.Second
 
+// AccessChanges are changes of users, roles and tokens.
+type AccessChanges struct {
+	// Whole says that all users, roles and tokens are listed.
+	Whole      bool
+	Principals []*metapb.AccessPrincipal
+	// Dropped are the names of removed users and roles, and DroppedTokens the ids of removed tokens.
+	Dropped       []string
+	Tokens        []*metapb.AccessToken
+	DroppedTokens []string
+}
+
 // Config configures a client.
 type Config struct {
 	// Members returns the ids of the nodes that may be members of the metadata group, in the order
@@ -49,10 +60,9 @@ type Config struct {
 	// TryTimeout is the time limit of a call to one of several members. After it the next member is
 	// asked, with twice the time. The default value is 2 s.
 	TryTimeout time.Duration
-	// OnAccess, if not nil, is called with the users and roles that have changed, before the view shows the index of
-	// the change, and in the order of the log. whole says that they are all users and roles. It must not call the
-	// client.
-	OnAccess func(whole bool, principals []*metapb.AccessPrincipal, dropped []string)
+	// OnAccess, if not nil, is called with the users, roles and tokens that have changed, before the view shows the
+	// index of the change, and in the order of the log. It must not call the client.
+	OnAccess func(AccessChanges)
 	// LostAfter is the time without an answer from a leader after which calls ask every member only
 	// once, and then fail. The default value is 5 s; tests on busy machines use more.
 	LostAfter time.Duration

@@ -39,7 +39,9 @@ type state struct {
 	settings   *metapb.Settings
 	version    uint32
 
-	principals map[string]*metapb.AccessPrincipal // users and roles, until the state is shown
+	// principals are the users and roles, and tokens the tokens by id, until the state is shown.
+	principals map[string]*metapb.AccessPrincipal
+	tokens     map[string]*metapb.AccessToken
 }
 
 func newState() *state {
@@ -49,7 +51,7 @@ func newState() *state {
 		nodes: map[string]*metapb.Node{}, dropped: map[uint64]struct{}{},
 		pipelines:  map[string][]*metapb.PipelineVersion{},
 		operations: map[uint64]*metapb.Operation{}, settings: &metapb.Settings{},
-		principals: map[string]*metapb.AccessPrincipal{},
+		principals: map[string]*metapb.AccessPrincipal{}, tokens: map[string]*metapb.AccessToken{},
 	}
 }
 
@@ -86,6 +88,12 @@ func (s *state) add(r *metapb.WatchResponse) {
 	}
 	for _, name := range r.DroppedPrincipals {
 		delete(s.principals, name)
+	}
+	for _, one := range r.Tokens {
+		s.tokens[one.Id] = one
+	}
+	for _, id := range r.DroppedTokens {
+		delete(s.tokens, id)
 	}
 }
 
@@ -152,7 +160,7 @@ type view struct {
 	fillOnce sync.Once
 
 	// onAccess is Config.OnAccess.
-	onAccess func(whole bool, principals []*metapb.AccessPrincipal, dropped []string)
+	onAccess func(AccessChanges)
 }
 
 // maxOwn is the maximum number of own results that are kept while the watch is broken. An earlier
@@ -165,7 +173,7 @@ type ownResult struct {
 	dropped []uint64
 }
 
-func newView(onAccess func(bool, []*metapb.AccessPrincipal, []string)) *view {
+func newView(onAccess func(AccessChanges)) *view {
 	return &view{onAccess: onAccess, state: newState(), changed: make(chan struct{}), filled: make(chan struct{})}
 }
 
@@ -173,8 +181,10 @@ func newView(onAccess func(bool, []*metapb.AccessPrincipal, []string)) *view {
 func (v *view) change(r *metapb.WatchResponse) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.onAccess != nil && len(r.Principals)+len(r.DroppedPrincipals) > 0 {
-		v.onAccess(false, r.Principals, r.DroppedPrincipals)
+	if v.onAccess != nil && len(r.Principals)+len(r.DroppedPrincipals)+len(r.Tokens)+len(r.DroppedTokens) > 0 {
+		v.onAccess(AccessChanges{
+			Principals: r.Principals, Dropped: r.DroppedPrincipals, Tokens: r.Tokens, DroppedTokens: r.DroppedTokens,
+		})
 	}
 	v.state.add(r)
 	v.forget()
@@ -201,9 +211,11 @@ func (v *view) replace(s *state) bool {
 		}
 	}
 	if v.onAccess != nil {
-		v.onAccess(true, slices.Collect(maps.Values(s.principals)), nil)
+		v.onAccess(AccessChanges{
+			Whole: true, Principals: slices.Collect(maps.Values(s.principals)), Tokens: slices.Collect(maps.Values(s.tokens)),
+		})
 	}
-	s.principals = nil // the receiver has them
+	s.principals, s.tokens = nil, nil // the receiver has them
 	v.state = s
 	v.forget()
 	v.wake()

@@ -252,7 +252,7 @@ func (x ModifyColumn_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ModifyColumn_Step.Descriptor instead.
 func (ModifyColumn_Step) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{33, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{39, 0}
 }
 
 type PlaceTable_Step int32
@@ -312,7 +312,7 @@ func (x PlaceTable_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PlaceTable_Step.Descriptor instead.
 func (PlaceTable_Step) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{69, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{75, 0}
 }
 
 type ChangeMembersRequest_Change int32
@@ -368,7 +368,7 @@ func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
 func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{96, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{102, 0}
 }
 
 type ListSessionsRequest struct {
@@ -831,6 +831,7 @@ type Command struct {
 	//	*Command_PutOperation
 	//	*Command_DropOperations
 	//	*Command_ChangeAccess
+	//	*Command_TouchTokens
 	Op            isCommand_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1182,6 +1183,15 @@ func (x *Command) GetChangeAccess() *ChangeAccess {
 	return nil
 }
 
+func (x *Command) GetTouchTokens() *TouchTokens {
+	if x != nil {
+		if x, ok := x.Op.(*Command_TouchTokens); ok {
+			return x.TouchTokens
+		}
+	}
+	return nil
+}
+
 type isCommand_Op interface {
 	isCommand_Op()
 }
@@ -1314,6 +1324,10 @@ type Command_ChangeAccess struct {
 	ChangeAccess *ChangeAccess `protobuf:"bytes,70,opt,name=change_access,json=changeAccess,proto3,oneof"`
 }
 
+type Command_TouchTokens struct {
+	TouchTokens *TouchTokens `protobuf:"bytes,71,opt,name=touch_tokens,json=touchTokens,proto3,oneof"`
+}
+
 func (*Command_Bootstrap) isCommand_Op() {}
 
 func (*Command_RegisterNode) isCommand_Op() {}
@@ -1377,6 +1391,8 @@ func (*Command_PutOperation) isCommand_Op() {}
 func (*Command_DropOperations) isCommand_Op() {}
 
 func (*Command_ChangeAccess) isCommand_Op() {}
+
+func (*Command_TouchTokens) isCommand_Op() {}
 
 // Result is the result of a command. A follower of the log, or a retry, gets the same one.
 type Result struct {
@@ -1859,6 +1875,9 @@ type AccessChange struct {
 	//	*AccessChange_Revoke
 	//	*AccessChange_GrantRole
 	//	*AccessChange_RevokeRole
+	//	*AccessChange_CreateToken
+	//	*AccessChange_AlterToken
+	//	*AccessChange_DropToken
 	Change        isAccessChange_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1964,6 +1983,33 @@ func (x *AccessChange) GetRevokeRole() *ChangeRole {
 	return nil
 }
 
+func (x *AccessChange) GetCreateToken() *CreateToken {
+	if x != nil {
+		if x, ok := x.Change.(*AccessChange_CreateToken); ok {
+			return x.CreateToken
+		}
+	}
+	return nil
+}
+
+func (x *AccessChange) GetAlterToken() *AlterToken {
+	if x != nil {
+		if x, ok := x.Change.(*AccessChange_AlterToken); ok {
+			return x.AlterToken
+		}
+	}
+	return nil
+}
+
+func (x *AccessChange) GetDropToken() *DropToken {
+	if x != nil {
+		if x, ok := x.Change.(*AccessChange_DropToken); ok {
+			return x.DropToken
+		}
+	}
+	return nil
+}
+
 type isAccessChange_Change interface {
 	isAccessChange_Change()
 }
@@ -1996,6 +2042,18 @@ type AccessChange_RevokeRole struct {
 	RevokeRole *ChangeRole `protobuf:"bytes,7,opt,name=revoke_role,json=revokeRole,proto3,oneof"`
 }
 
+type AccessChange_CreateToken struct {
+	CreateToken *CreateToken `protobuf:"bytes,8,opt,name=create_token,json=createToken,proto3,oneof"`
+}
+
+type AccessChange_AlterToken struct {
+	AlterToken *AlterToken `protobuf:"bytes,9,opt,name=alter_token,json=alterToken,proto3,oneof"`
+}
+
+type AccessChange_DropToken struct {
+	DropToken *DropToken `protobuf:"bytes,10,opt,name=drop_token,json=dropToken,proto3,oneof"`
+}
+
 func (*AccessChange_Create) isAccessChange_Change() {}
 
 func (*AccessChange_Alter) isAccessChange_Change() {}
@@ -2009,6 +2067,12 @@ func (*AccessChange_Revoke) isAccessChange_Change() {}
 func (*AccessChange_GrantRole) isAccessChange_Change() {}
 
 func (*AccessChange_RevokeRole) isAccessChange_Change() {}
+
+func (*AccessChange_CreateToken) isAccessChange_Change() {}
+
+func (*AccessChange_AlterToken) isAccessChange_Change() {}
+
+func (*AccessChange_DropToken) isAccessChange_Change() {}
 
 type CreatePrincipal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2324,6 +2388,503 @@ func (x *ChangeRole) GetPrincipals() []string {
 	return nil
 }
 
+// AccessToken is the secret of a program, with the rights that it gives. The secret itself is not stored.
+type AccessToken struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The id, which is a part of the secret.
+	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// The SHA-256 hash of the secret.
+	Hash []byte `protobuf:"bytes,3,opt,name=hash,proto3" json:"hash,omitempty"`
+	// The hash of the secret before the last rotation, and until when it is accepted.
+	OldHash          []byte `protobuf:"bytes,4,opt,name=old_hash,json=oldHash,proto3" json:"old_hash,omitempty"`
+	OldUntilUnixNano int64  `protobuf:"varint,5,opt,name=old_until_unix_nano,json=oldUntilUnixNano,proto3" json:"old_until_unix_nano,omitempty"`
+	// The rights, unless the token has a user.
+	Grants []*AccessGrant `protobuf:"bytes,6,rep,name=grants,proto3" json:"grants,omitempty"`
+	// Only ingestion, INSERT and COPY FROM are allowed.
+	IngestOnly bool `protobuf:"varint,7,opt,name=ingest_only,json=ingestOnly,proto3" json:"ingest_only,omitempty"`
+	// The token has the rights of this user, and ends with the user.
+	User string `protobuf:"bytes,8,opt,name=user,proto3" json:"user,omitempty"`
+	// The address ranges from which it is accepted. Empty: from everywhere.
+	From            []string `protobuf:"bytes,9,rep,name=from,proto3" json:"from,omitempty"`
+	Note            string   `protobuf:"bytes,10,opt,name=note,proto3" json:"note,omitempty"`
+	CreatedBy       string   `protobuf:"bytes,11,opt,name=created_by,json=createdBy,proto3" json:"created_by,omitempty"`
+	CreatedUnixNano int64    `protobuf:"varint,12,opt,name=created_unix_nano,json=createdUnixNano,proto3" json:"created_unix_nano,omitempty"`
+	// The token is refused from this time on. 0: there is no such time.
+	ExpiresUnixNano int64 `protobuf:"varint,13,opt,name=expires_unix_nano,json=expiresUnixNano,proto3" json:"expires_unix_nano,omitempty"`
+	// When it was last used, in whole hours, and by which address. 0: it was not used, or nobody has reported it.
+	UsedUnixNano  int64  `protobuf:"varint,14,opt,name=used_unix_nano,json=usedUnixNano,proto3" json:"used_unix_nano,omitempty"`
+	UsedAddress   string `protobuf:"bytes,15,opt,name=used_address,json=usedAddress,proto3" json:"used_address,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccessToken) Reset() {
+	*x = AccessToken{}
+	mi := &file_metapb_meta_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccessToken) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccessToken) ProtoMessage() {}
+
+func (x *AccessToken) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccessToken.ProtoReflect.Descriptor instead.
+func (*AccessToken) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *AccessToken) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AccessToken) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *AccessToken) GetHash() []byte {
+	if x != nil {
+		return x.Hash
+	}
+	return nil
+}
+
+func (x *AccessToken) GetOldHash() []byte {
+	if x != nil {
+		return x.OldHash
+	}
+	return nil
+}
+
+func (x *AccessToken) GetOldUntilUnixNano() int64 {
+	if x != nil {
+		return x.OldUntilUnixNano
+	}
+	return 0
+}
+
+func (x *AccessToken) GetGrants() []*AccessGrant {
+	if x != nil {
+		return x.Grants
+	}
+	return nil
+}
+
+func (x *AccessToken) GetIngestOnly() bool {
+	if x != nil {
+		return x.IngestOnly
+	}
+	return false
+}
+
+func (x *AccessToken) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *AccessToken) GetFrom() []string {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *AccessToken) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+func (x *AccessToken) GetCreatedBy() string {
+	if x != nil {
+		return x.CreatedBy
+	}
+	return ""
+}
+
+func (x *AccessToken) GetCreatedUnixNano() int64 {
+	if x != nil {
+		return x.CreatedUnixNano
+	}
+	return 0
+}
+
+func (x *AccessToken) GetExpiresUnixNano() int64 {
+	if x != nil {
+		return x.ExpiresUnixNano
+	}
+	return 0
+}
+
+func (x *AccessToken) GetUsedUnixNano() int64 {
+	if x != nil {
+		return x.UsedUnixNano
+	}
+	return 0
+}
+
+func (x *AccessToken) GetUsedAddress() string {
+	if x != nil {
+		return x.UsedAddress
+	}
+	return ""
+}
+
+type CreateToken struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Token *AccessToken           `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
+	// The maximum number of tokens that its creator may have created. 0: there is no limit.
+	MostOfCreator uint32 `protobuf:"varint,2,opt,name=most_of_creator,json=mostOfCreator,proto3" json:"most_of_creator,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateToken) Reset() {
+	*x = CreateToken{}
+	mi := &file_metapb_meta_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateToken) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateToken) ProtoMessage() {}
+
+func (x *CreateToken) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateToken.ProtoReflect.Descriptor instead.
+func (*CreateToken) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *CreateToken) GetToken() *AccessToken {
+	if x != nil {
+		return x.Token
+	}
+	return nil
+}
+
+func (x *CreateToken) GetMostOfCreator() uint32 {
+	if x != nil {
+		return x.MostOfCreator
+	}
+	return 0
+}
+
+type AlterToken struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The id that the token has, so that another token with the same name is not changed.
+	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// The hash of a new secret. The old one is accepted until the given time.
+	Hash             []byte `protobuf:"bytes,3,opt,name=hash,proto3,oneof" json:"hash,omitempty"`
+	OldUntilUnixNano int64  `protobuf:"varint,4,opt,name=old_until_unix_nano,json=oldUntilUnixNano,proto3" json:"old_until_unix_nano,omitempty"`
+	// 0: never.
+	ExpiresUnixNano *int64  `protobuf:"varint,5,opt,name=expires_unix_nano,json=expiresUnixNano,proto3,oneof" json:"expires_unix_nano,omitempty"`
+	Note            *string `protobuf:"bytes,6,opt,name=note,proto3,oneof" json:"note,omitempty"`
+	// Replace the address ranges.
+	SetFrom       bool     `protobuf:"varint,7,opt,name=set_from,json=setFrom,proto3" json:"set_from,omitempty"`
+	From          []string `protobuf:"bytes,8,rep,name=from,proto3" json:"from,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AlterToken) Reset() {
+	*x = AlterToken{}
+	mi := &file_metapb_meta_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AlterToken) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AlterToken) ProtoMessage() {}
+
+func (x *AlterToken) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AlterToken.ProtoReflect.Descriptor instead.
+func (*AlterToken) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *AlterToken) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AlterToken) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *AlterToken) GetHash() []byte {
+	if x != nil {
+		return x.Hash
+	}
+	return nil
+}
+
+func (x *AlterToken) GetOldUntilUnixNano() int64 {
+	if x != nil {
+		return x.OldUntilUnixNano
+	}
+	return 0
+}
+
+func (x *AlterToken) GetExpiresUnixNano() int64 {
+	if x != nil && x.ExpiresUnixNano != nil {
+		return *x.ExpiresUnixNano
+	}
+	return 0
+}
+
+func (x *AlterToken) GetNote() string {
+	if x != nil && x.Note != nil {
+		return *x.Note
+	}
+	return ""
+}
+
+func (x *AlterToken) GetSetFrom() bool {
+	if x != nil {
+		return x.SetFrom
+	}
+	return false
+}
+
+func (x *AlterToken) GetFrom() []string {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+type DropToken struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The id that the token has. Empty: any.
+	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	IfExists      bool   `protobuf:"varint,3,opt,name=if_exists,json=ifExists,proto3" json:"if_exists,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DropToken) Reset() {
+	*x = DropToken{}
+	mi := &file_metapb_meta_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DropToken) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DropToken) ProtoMessage() {}
+
+func (x *DropToken) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DropToken.ProtoReflect.Descriptor instead.
+func (*DropToken) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *DropToken) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DropToken) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *DropToken) GetIfExists() bool {
+	if x != nil {
+		return x.IfExists
+	}
+	return false
+}
+
+// TouchTokens records when tokens were last used. Unknown ids are ignored.
+type TouchTokens struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Uses          []*TokenUse            `protobuf:"bytes,1,rep,name=uses,proto3" json:"uses,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TouchTokens) Reset() {
+	*x = TouchTokens{}
+	mi := &file_metapb_meta_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TouchTokens) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TouchTokens) ProtoMessage() {}
+
+func (x *TouchTokens) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TouchTokens.ProtoReflect.Descriptor instead.
+func (*TouchTokens) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *TouchTokens) GetUses() []*TokenUse {
+	if x != nil {
+		return x.Uses
+	}
+	return nil
+}
+
+type TokenUse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	UsedUnixNano  int64                  `protobuf:"varint,3,opt,name=used_unix_nano,json=usedUnixNano,proto3" json:"used_unix_nano,omitempty"`
+	Address       string                 `protobuf:"bytes,4,opt,name=address,proto3" json:"address,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TokenUse) Reset() {
+	*x = TokenUse{}
+	mi := &file_metapb_meta_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TokenUse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TokenUse) ProtoMessage() {}
+
+func (x *TokenUse) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TokenUse.ProtoReflect.Descriptor instead.
+func (*TokenUse) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *TokenUse) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TokenUse) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *TokenUse) GetUsedUnixNano() int64 {
+	if x != nil {
+		return x.UsedUnixNano
+	}
+	return 0
+}
+
+func (x *TokenUse) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
 // Bootstrap makes an empty group a cluster. A second one changes nothing and returns the cluster id
 // of the first one.
 type Bootstrap struct {
@@ -2342,7 +2903,7 @@ type Bootstrap struct {
 
 func (x *Bootstrap) Reset() {
 	*x = Bootstrap{}
-	mi := &file_metapb_meta_proto_msgTypes[19]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2354,7 +2915,7 @@ func (x *Bootstrap) String() string {
 func (*Bootstrap) ProtoMessage() {}
 
 func (x *Bootstrap) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[19]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2367,7 +2928,7 @@ func (x *Bootstrap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bootstrap.ProtoReflect.Descriptor instead.
 func (*Bootstrap) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{19}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Bootstrap) GetClusterId() string {
@@ -2419,7 +2980,7 @@ type RegisterNode struct {
 
 func (x *RegisterNode) Reset() {
 	*x = RegisterNode{}
-	mi := &file_metapb_meta_proto_msgTypes[20]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2431,7 +2992,7 @@ func (x *RegisterNode) String() string {
 func (*RegisterNode) ProtoMessage() {}
 
 func (x *RegisterNode) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[20]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2444,7 +3005,7 @@ func (x *RegisterNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterNode.ProtoReflect.Descriptor instead.
 func (*RegisterNode) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{20}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RegisterNode) GetNode() *Node {
@@ -2483,7 +3044,7 @@ type FolderMark struct {
 
 func (x *FolderMark) Reset() {
 	*x = FolderMark{}
-	mi := &file_metapb_meta_proto_msgTypes[21]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2495,7 +3056,7 @@ func (x *FolderMark) String() string {
 func (*FolderMark) ProtoMessage() {}
 
 func (x *FolderMark) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[21]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2508,7 +3069,7 @@ func (x *FolderMark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FolderMark.ProtoReflect.Descriptor instead.
 func (*FolderMark) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{21}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *FolderMark) GetNumber() uint64 {
@@ -2536,7 +3097,7 @@ type RegisterSession struct {
 
 func (x *RegisterSession) Reset() {
 	*x = RegisterSession{}
-	mi := &file_metapb_meta_proto_msgTypes[22]
+	mi := &file_metapb_meta_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2548,7 +3109,7 @@ func (x *RegisterSession) String() string {
 func (*RegisterSession) ProtoMessage() {}
 
 func (x *RegisterSession) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[22]
+	mi := &file_metapb_meta_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2561,7 +3122,7 @@ func (x *RegisterSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterSession.ProtoReflect.Descriptor instead.
 func (*RegisterSession) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RegisterSession) GetNodeId() string {
@@ -2582,7 +3143,7 @@ type CreateDatabase struct {
 
 func (x *CreateDatabase) Reset() {
 	*x = CreateDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2594,7 +3155,7 @@ func (x *CreateDatabase) String() string {
 func (*CreateDatabase) ProtoMessage() {}
 
 func (x *CreateDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2607,7 +3168,7 @@ func (x *CreateDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateDatabase.ProtoReflect.Descriptor instead.
 func (*CreateDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CreateDatabase) GetName() string {
@@ -2642,7 +3203,7 @@ type DropDatabase struct {
 
 func (x *DropDatabase) Reset() {
 	*x = DropDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2654,7 +3215,7 @@ func (x *DropDatabase) String() string {
 func (*DropDatabase) ProtoMessage() {}
 
 func (x *DropDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2667,7 +3228,7 @@ func (x *DropDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropDatabase.ProtoReflect.Descriptor instead.
 func (*DropDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *DropDatabase) GetName() string {
@@ -2703,7 +3264,7 @@ type AlterDatabase struct {
 
 func (x *AlterDatabase) Reset() {
 	*x = AlterDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2715,7 +3276,7 @@ func (x *AlterDatabase) String() string {
 func (*AlterDatabase) ProtoMessage() {}
 
 func (x *AlterDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2728,7 +3289,7 @@ func (x *AlterDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterDatabase.ProtoReflect.Descriptor instead.
 func (*AlterDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AlterDatabase) GetName() string {
@@ -2765,7 +3326,7 @@ type EnsureSchema struct {
 
 func (x *EnsureSchema) Reset() {
 	*x = EnsureSchema{}
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2777,7 +3338,7 @@ func (x *EnsureSchema) String() string {
 func (*EnsureSchema) ProtoMessage() {}
 
 func (x *EnsureSchema) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2790,7 +3351,7 @@ func (x *EnsureSchema) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnsureSchema.ProtoReflect.Descriptor instead.
 func (*EnsureSchema) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *EnsureSchema) GetTables() []*TableDemand {
@@ -2819,7 +3380,7 @@ type ProposalPart struct {
 
 func (x *ProposalPart) Reset() {
 	*x = ProposalPart{}
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2831,7 +3392,7 @@ func (x *ProposalPart) String() string {
 func (*ProposalPart) ProtoMessage() {}
 
 func (x *ProposalPart) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2844,7 +3405,7 @@ func (x *ProposalPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProposalPart.ProtoReflect.Descriptor instead.
 func (*ProposalPart) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ProposalPart) GetId() []byte {
@@ -2880,7 +3441,7 @@ type TableDemand struct {
 
 func (x *TableDemand) Reset() {
 	*x = TableDemand{}
-	mi := &file_metapb_meta_proto_msgTypes[28]
+	mi := &file_metapb_meta_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2892,7 +3453,7 @@ func (x *TableDemand) String() string {
 func (*TableDemand) ProtoMessage() {}
 
 func (x *TableDemand) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[28]
+	mi := &file_metapb_meta_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2905,7 +3466,7 @@ func (x *TableDemand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableDemand.ProtoReflect.Descriptor instead.
 func (*TableDemand) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TableDemand) GetDatabase() string {
@@ -2964,7 +3525,7 @@ type Conflict struct {
 
 func (x *Conflict) Reset() {
 	*x = Conflict{}
-	mi := &file_metapb_meta_proto_msgTypes[29]
+	mi := &file_metapb_meta_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2976,7 +3537,7 @@ func (x *Conflict) String() string {
 func (*Conflict) ProtoMessage() {}
 
 func (x *Conflict) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[29]
+	mi := &file_metapb_meta_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2989,7 +3550,7 @@ func (x *Conflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Conflict.ProtoReflect.Descriptor instead.
 func (*Conflict) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Conflict) GetDatabase() string {
@@ -3038,7 +3599,7 @@ type CreateTable struct {
 
 func (x *CreateTable) Reset() {
 	*x = CreateTable{}
-	mi := &file_metapb_meta_proto_msgTypes[30]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3050,7 +3611,7 @@ func (x *CreateTable) String() string {
 func (*CreateTable) ProtoMessage() {}
 
 func (x *CreateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[30]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3063,7 +3624,7 @@ func (x *CreateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTable.ProtoReflect.Descriptor instead.
 func (*CreateTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CreateTable) GetTable() *schemapb.Table {
@@ -3102,7 +3663,7 @@ type AlterTable struct {
 
 func (x *AlterTable) Reset() {
 	*x = AlterTable{}
-	mi := &file_metapb_meta_proto_msgTypes[31]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3114,7 +3675,7 @@ func (x *AlterTable) String() string {
 func (*AlterTable) ProtoMessage() {}
 
 func (x *AlterTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[31]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3127,7 +3688,7 @@ func (x *AlterTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterTable.ProtoReflect.Descriptor instead.
 func (*AlterTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AlterTable) GetDatabase() string {
@@ -3302,7 +3863,7 @@ type RenameColumn struct {
 
 func (x *RenameColumn) Reset() {
 	*x = RenameColumn{}
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3314,7 +3875,7 @@ func (x *RenameColumn) String() string {
 func (*RenameColumn) ProtoMessage() {}
 
 func (x *RenameColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3327,7 +3888,7 @@ func (x *RenameColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameColumn.ProtoReflect.Descriptor instead.
 func (*RenameColumn) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *RenameColumn) GetFrom() string {
@@ -3359,7 +3920,7 @@ type ModifyColumn struct {
 
 func (x *ModifyColumn) Reset() {
 	*x = ModifyColumn{}
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3371,7 +3932,7 @@ func (x *ModifyColumn) String() string {
 func (*ModifyColumn) ProtoMessage() {}
 
 func (x *ModifyColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3384,7 +3945,7 @@ func (x *ModifyColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyColumn.ProtoReflect.Descriptor instead.
 func (*ModifyColumn) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ModifyColumn) GetName() string {
@@ -3427,7 +3988,7 @@ type ModifyIndex struct {
 
 func (x *ModifyIndex) Reset() {
 	*x = ModifyIndex{}
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3439,7 +4000,7 @@ func (x *ModifyIndex) String() string {
 func (*ModifyIndex) ProtoMessage() {}
 
 func (x *ModifyIndex) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3452,7 +4013,7 @@ func (x *ModifyIndex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyIndex.ProtoReflect.Descriptor instead.
 func (*ModifyIndex) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ModifyIndex) GetName() string {
@@ -3478,7 +4039,7 @@ type SetOptions struct {
 
 func (x *SetOptions) Reset() {
 	*x = SetOptions{}
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3490,7 +4051,7 @@ func (x *SetOptions) String() string {
 func (*SetOptions) ProtoMessage() {}
 
 func (x *SetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3503,7 +4064,7 @@ func (x *SetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetOptions.ProtoReflect.Descriptor instead.
 func (*SetOptions) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SetOptions) GetOptions() map[string]string {
@@ -3522,7 +4083,7 @@ type UnsetOptions struct {
 
 func (x *UnsetOptions) Reset() {
 	*x = UnsetOptions{}
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3534,7 +4095,7 @@ func (x *UnsetOptions) String() string {
 func (*UnsetOptions) ProtoMessage() {}
 
 func (x *UnsetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3547,7 +4108,7 @@ func (x *UnsetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnsetOptions.ProtoReflect.Descriptor instead.
 func (*UnsetOptions) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *UnsetOptions) GetKeys() []string {
@@ -3568,7 +4129,7 @@ type DropTable struct {
 
 func (x *DropTable) Reset() {
 	*x = DropTable{}
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3580,7 +4141,7 @@ func (x *DropTable) String() string {
 func (*DropTable) ProtoMessage() {}
 
 func (x *DropTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3593,7 +4154,7 @@ func (x *DropTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTable.ProtoReflect.Descriptor instead.
 func (*DropTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *DropTable) GetDatabase() string {
@@ -3628,7 +4189,7 @@ type TruncateTable struct {
 
 func (x *TruncateTable) Reset() {
 	*x = TruncateTable{}
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3640,7 +4201,7 @@ func (x *TruncateTable) String() string {
 func (*TruncateTable) ProtoMessage() {}
 
 func (x *TruncateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3653,7 +4214,7 @@ func (x *TruncateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TruncateTable.ProtoReflect.Descriptor instead.
 func (*TruncateTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *TruncateTable) GetDatabase() string {
@@ -3685,7 +4246,7 @@ type ReplaceTables struct {
 
 func (x *ReplaceTables) Reset() {
 	*x = ReplaceTables{}
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3697,7 +4258,7 @@ func (x *ReplaceTables) String() string {
 func (*ReplaceTables) ProtoMessage() {}
 
 func (x *ReplaceTables) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3710,7 +4271,7 @@ func (x *ReplaceTables) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceTables.ProtoReflect.Descriptor instead.
 func (*ReplaceTables) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ReplaceTables) GetBackupId() string {
@@ -3750,7 +4311,7 @@ type TableReplacement struct {
 
 func (x *TableReplacement) Reset() {
 	*x = TableReplacement{}
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3762,7 +4323,7 @@ func (x *TableReplacement) String() string {
 func (*TableReplacement) ProtoMessage() {}
 
 func (x *TableReplacement) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3775,7 +4336,7 @@ func (x *TableReplacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableReplacement.ProtoReflect.Descriptor instead.
 func (*TableReplacement) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *TableReplacement) GetDatabase() string {
@@ -3833,7 +4394,7 @@ type PutPipeline struct {
 
 func (x *PutPipeline) Reset() {
 	*x = PutPipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3845,7 +4406,7 @@ func (x *PutPipeline) String() string {
 func (*PutPipeline) ProtoMessage() {}
 
 func (x *PutPipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3858,7 +4419,7 @@ func (x *PutPipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutPipeline.ProtoReflect.Descriptor instead.
 func (*PutPipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PutPipeline) GetName() string {
@@ -3914,7 +4475,7 @@ type DeletePipeline struct {
 
 func (x *DeletePipeline) Reset() {
 	*x = DeletePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3926,7 +4487,7 @@ func (x *DeletePipeline) String() string {
 func (*DeletePipeline) ProtoMessage() {}
 
 func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3939,7 +4500,7 @@ func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletePipeline.ProtoReflect.Descriptor instead.
 func (*DeletePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DeletePipeline) GetName() string {
@@ -3968,7 +4529,7 @@ type RestorePipeline struct {
 
 func (x *RestorePipeline) Reset() {
 	*x = RestorePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3980,7 +4541,7 @@ func (x *RestorePipeline) String() string {
 func (*RestorePipeline) ProtoMessage() {}
 
 func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3993,7 +4554,7 @@ func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestorePipeline.ProtoReflect.Descriptor instead.
 func (*RestorePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *RestorePipeline) GetPipeline() *PipelineVersion {
@@ -4029,7 +4590,7 @@ type PipelineVersion struct {
 
 func (x *PipelineVersion) Reset() {
 	*x = PipelineVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4041,7 +4602,7 @@ func (x *PipelineVersion) String() string {
 func (*PipelineVersion) ProtoMessage() {}
 
 func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4054,7 +4615,7 @@ func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PipelineVersion.ProtoReflect.Descriptor instead.
 func (*PipelineVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *PipelineVersion) GetName() string {
@@ -4111,7 +4672,7 @@ type ReadPipelinesRequest struct {
 
 func (x *ReadPipelinesRequest) Reset() {
 	*x = ReadPipelinesRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4123,7 +4684,7 @@ func (x *ReadPipelinesRequest) String() string {
 func (*ReadPipelinesRequest) ProtoMessage() {}
 
 func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4136,7 +4697,7 @@ func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesRequest.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ReadPipelinesRequest) GetName() string {
@@ -4163,7 +4724,7 @@ type ReadPipelinesResponse struct {
 
 func (x *ReadPipelinesResponse) Reset() {
 	*x = ReadPipelinesResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4175,7 +4736,7 @@ func (x *ReadPipelinesResponse) String() string {
 func (*ReadPipelinesResponse) ProtoMessage() {}
 
 func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4188,7 +4749,7 @@ func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesResponse.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ReadPipelinesResponse) GetPipeline() *PipelineVersion {
@@ -4228,7 +4789,7 @@ type Saved struct {
 
 func (x *Saved) Reset() {
 	*x = Saved{}
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4240,7 +4801,7 @@ func (x *Saved) String() string {
 func (*Saved) ProtoMessage() {}
 
 func (x *Saved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4253,7 +4814,7 @@ func (x *Saved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Saved.ProtoReflect.Descriptor instead.
 func (*Saved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Saved) GetKind() string {
@@ -4330,7 +4891,7 @@ type PutSaved struct {
 
 func (x *PutSaved) Reset() {
 	*x = PutSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4342,7 +4903,7 @@ func (x *PutSaved) String() string {
 func (*PutSaved) ProtoMessage() {}
 
 func (x *PutSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4355,7 +4916,7 @@ func (x *PutSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutSaved.ProtoReflect.Descriptor instead.
 func (*PutSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *PutSaved) GetSaved() *Saved {
@@ -4400,7 +4961,7 @@ type DropSaved struct {
 
 func (x *DropSaved) Reset() {
 	*x = DropSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4412,7 +4973,7 @@ func (x *DropSaved) String() string {
 func (*DropSaved) ProtoMessage() {}
 
 func (x *DropSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4425,7 +4986,7 @@ func (x *DropSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropSaved.ProtoReflect.Descriptor instead.
 func (*DropSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *DropSaved) GetKind() string {
@@ -4474,7 +5035,7 @@ type TouchSaved struct {
 
 func (x *TouchSaved) Reset() {
 	*x = TouchSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4486,7 +5047,7 @@ func (x *TouchSaved) String() string {
 func (*TouchSaved) ProtoMessage() {}
 
 func (x *TouchSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4499,7 +5060,7 @@ func (x *TouchSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TouchSaved.ProtoReflect.Descriptor instead.
 func (*TouchSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *TouchSaved) GetKind() string {
@@ -4527,7 +5088,7 @@ type RestoreSaved struct {
 
 func (x *RestoreSaved) Reset() {
 	*x = RestoreSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4539,7 +5100,7 @@ func (x *RestoreSaved) String() string {
 func (*RestoreSaved) ProtoMessage() {}
 
 func (x *RestoreSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4552,7 +5113,7 @@ func (x *RestoreSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreSaved.ProtoReflect.Descriptor instead.
 func (*RestoreSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *RestoreSaved) GetSaved() *Saved {
@@ -4583,7 +5144,7 @@ type ReadSavedRequest struct {
 
 func (x *ReadSavedRequest) Reset() {
 	*x = ReadSavedRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4595,7 +5156,7 @@ func (x *ReadSavedRequest) String() string {
 func (*ReadSavedRequest) ProtoMessage() {}
 
 func (x *ReadSavedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4608,7 +5169,7 @@ func (x *ReadSavedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSavedRequest.ProtoReflect.Descriptor instead.
 func (*ReadSavedRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ReadSavedRequest) GetKind() string {
@@ -4642,7 +5203,7 @@ type ReadSavedResponse struct {
 
 func (x *ReadSavedResponse) Reset() {
 	*x = ReadSavedResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4654,7 +5215,7 @@ func (x *ReadSavedResponse) String() string {
 func (*ReadSavedResponse) ProtoMessage() {}
 
 func (x *ReadSavedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4667,7 +5228,7 @@ func (x *ReadSavedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSavedResponse.ProtoReflect.Descriptor instead.
 func (*ReadSavedResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ReadSavedResponse) GetSaved() *Saved {
@@ -4707,7 +5268,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4719,7 +5280,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4732,7 +5293,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Node) GetId() string {
@@ -4849,7 +5410,7 @@ type Shard struct {
 
 func (x *Shard) Reset() {
 	*x = Shard{}
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4861,7 +5422,7 @@ func (x *Shard) String() string {
 func (*Shard) ProtoMessage() {}
 
 func (x *Shard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4874,7 +5435,7 @@ func (x *Shard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shard.ProtoReflect.Descriptor instead.
 func (*Shard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Shard) GetId() uint32 {
@@ -4965,7 +5526,7 @@ type SetNodeState struct {
 
 func (x *SetNodeState) Reset() {
 	*x = SetNodeState{}
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4977,7 +5538,7 @@ func (x *SetNodeState) String() string {
 func (*SetNodeState) ProtoMessage() {}
 
 func (x *SetNodeState) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4990,7 +5551,7 @@ func (x *SetNodeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNodeState.ProtoReflect.Descriptor instead.
 func (*SetNodeState) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *SetNodeState) GetNodeId() string {
@@ -5017,7 +5578,7 @@ type RemoveNode struct {
 
 func (x *RemoveNode) Reset() {
 	*x = RemoveNode{}
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5029,7 +5590,7 @@ func (x *RemoveNode) String() string {
 func (*RemoveNode) ProtoMessage() {}
 
 func (x *RemoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5042,7 +5603,7 @@ func (x *RemoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNode.ProtoReflect.Descriptor instead.
 func (*RemoveNode) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *RemoveNode) GetNodeId() string {
@@ -5063,7 +5624,7 @@ type SetClusterVersion struct {
 
 func (x *SetClusterVersion) Reset() {
 	*x = SetClusterVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5075,7 +5636,7 @@ func (x *SetClusterVersion) String() string {
 func (*SetClusterVersion) ProtoMessage() {}
 
 func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5088,7 +5649,7 @@ func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetClusterVersion.ProtoReflect.Descriptor instead.
 func (*SetClusterVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *SetClusterVersion) GetVersion() uint32 {
@@ -5108,7 +5669,7 @@ type SetSettings struct {
 
 func (x *SetSettings) Reset() {
 	*x = SetSettings{}
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5120,7 +5681,7 @@ func (x *SetSettings) String() string {
 func (*SetSettings) ProtoMessage() {}
 
 func (x *SetSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5133,7 +5694,7 @@ func (x *SetSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettings.ProtoReflect.Descriptor instead.
 func (*SetSettings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *SetSettings) GetSettings() *Settings {
@@ -5158,7 +5719,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5170,7 +5731,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5183,7 +5744,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Settings) GetReplication() uint32 {
@@ -5221,7 +5782,7 @@ type CreateShard struct {
 
 func (x *CreateShard) Reset() {
 	*x = CreateShard{}
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5233,7 +5794,7 @@ func (x *CreateShard) String() string {
 func (*CreateShard) ProtoMessage() {}
 
 func (x *CreateShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5246,7 +5807,7 @@ func (x *CreateShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateShard.ProtoReflect.Descriptor instead.
 func (*CreateShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *CreateShard) GetReplicas() []string {
@@ -5292,7 +5853,7 @@ type ChangeShard struct {
 
 func (x *ChangeShard) Reset() {
 	*x = ChangeShard{}
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5304,7 +5865,7 @@ func (x *ChangeShard) String() string {
 func (*ChangeShard) ProtoMessage() {}
 
 func (x *ChangeShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5317,7 +5878,7 @@ func (x *ChangeShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeShard.ProtoReflect.Descriptor instead.
 func (*ChangeShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ChangeShard) GetShardId() uint32 {
@@ -5489,7 +6050,7 @@ type RetireShard struct {
 
 func (x *RetireShard) Reset() {
 	*x = RetireShard{}
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5501,7 +6062,7 @@ func (x *RetireShard) String() string {
 func (*RetireShard) ProtoMessage() {}
 
 func (x *RetireShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5514,7 +6075,7 @@ func (x *RetireShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetireShard.ProtoReflect.Descriptor instead.
 func (*RetireShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *RetireShard) GetShardId() uint32 {
@@ -5543,7 +6104,7 @@ type FoundShards struct {
 
 func (x *FoundShards) Reset() {
 	*x = FoundShards{}
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5555,7 +6116,7 @@ func (x *FoundShards) String() string {
 func (*FoundShards) ProtoMessage() {}
 
 func (x *FoundShards) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5568,7 +6129,7 @@ func (x *FoundShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundShards.ProtoReflect.Descriptor instead.
 func (*FoundShards) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *FoundShards) GetNodeId() string {
@@ -5595,7 +6156,7 @@ type FoundedShard struct {
 
 func (x *FoundedShard) Reset() {
 	*x = FoundedShard{}
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5607,7 +6168,7 @@ func (x *FoundedShard) String() string {
 func (*FoundedShard) ProtoMessage() {}
 
 func (x *FoundedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5620,7 +6181,7 @@ func (x *FoundedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundedShard.ProtoReflect.Descriptor instead.
 func (*FoundedShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *FoundedShard) GetId() uint32 {
@@ -5651,7 +6212,7 @@ type RaiseCounters struct {
 
 func (x *RaiseCounters) Reset() {
 	*x = RaiseCounters{}
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5663,7 +6224,7 @@ func (x *RaiseCounters) String() string {
 func (*RaiseCounters) ProtoMessage() {}
 
 func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5676,7 +6237,7 @@ func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseCounters.ProtoReflect.Descriptor instead.
 func (*RaiseCounters) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *RaiseCounters) GetRecovered() bool {
@@ -5704,7 +6265,7 @@ type MadeAnew struct {
 
 func (x *MadeAnew) Reset() {
 	*x = MadeAnew{}
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5716,7 +6277,7 @@ func (x *MadeAnew) String() string {
 func (*MadeAnew) ProtoMessage() {}
 
 func (x *MadeAnew) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5729,7 +6290,7 @@ func (x *MadeAnew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MadeAnew.ProtoReflect.Descriptor instead.
 func (*MadeAnew) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *MadeAnew) GetNodeIds() []string {
@@ -5751,7 +6312,7 @@ type Recovered struct {
 
 func (x *Recovered) Reset() {
 	*x = Recovered{}
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5763,7 +6324,7 @@ func (x *Recovered) String() string {
 func (*Recovered) ProtoMessage() {}
 
 func (x *Recovered) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5776,7 +6337,7 @@ func (x *Recovered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Recovered.ProtoReflect.Descriptor instead.
 func (*Recovered) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Recovered) GetNodeId() string {
@@ -5813,7 +6374,7 @@ type PlaceTable struct {
 
 func (x *PlaceTable) Reset() {
 	*x = PlaceTable{}
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5825,7 +6386,7 @@ func (x *PlaceTable) String() string {
 func (*PlaceTable) ProtoMessage() {}
 
 func (x *PlaceTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5838,7 +6399,7 @@ func (x *PlaceTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceTable.ProtoReflect.Descriptor instead.
 func (*PlaceTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *PlaceTable) GetTableId() uint64 {
@@ -5934,7 +6495,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5946,7 +6507,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5959,7 +6520,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Operation) GetId() uint64 {
@@ -6255,7 +6816,7 @@ type ShardAddProgress struct {
 
 func (x *ShardAddProgress) Reset() {
 	*x = ShardAddProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6267,7 +6828,7 @@ func (x *ShardAddProgress) String() string {
 func (*ShardAddProgress) ProtoMessage() {}
 
 func (x *ShardAddProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6280,7 +6841,7 @@ func (x *ShardAddProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardAddProgress.ProtoReflect.Descriptor instead.
 func (*ShardAddProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ShardAddProgress) GetCount() uint32 {
@@ -6336,7 +6897,7 @@ type ReplicasProgress struct {
 
 func (x *ReplicasProgress) Reset() {
 	*x = ReplicasProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6348,7 +6909,7 @@ func (x *ReplicasProgress) String() string {
 func (*ReplicasProgress) ProtoMessage() {}
 
 func (x *ReplicasProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6361,7 +6922,7 @@ func (x *ReplicasProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicasProgress.ProtoReflect.Descriptor instead.
 func (*ReplicasProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ReplicasProgress) GetUndo() string {
@@ -6443,7 +7004,7 @@ type ShardDropProgress struct {
 
 func (x *ShardDropProgress) Reset() {
 	*x = ShardDropProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6455,7 +7016,7 @@ func (x *ShardDropProgress) String() string {
 func (*ShardDropProgress) ProtoMessage() {}
 
 func (x *ShardDropProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6468,7 +7029,7 @@ func (x *ShardDropProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardDropProgress.ProtoReflect.Descriptor instead.
 func (*ShardDropProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ShardDropProgress) GetShardId() uint32 {
@@ -6509,7 +7070,7 @@ type ShardRemoveProgress struct {
 
 func (x *ShardRemoveProgress) Reset() {
 	*x = ShardRemoveProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6521,7 +7082,7 @@ func (x *ShardRemoveProgress) String() string {
 func (*ShardRemoveProgress) ProtoMessage() {}
 
 func (x *ShardRemoveProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6534,7 +7095,7 @@ func (x *ShardRemoveProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardRemoveProgress.ProtoReflect.Descriptor instead.
 func (*ShardRemoveProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ShardRemoveProgress) GetShardId() uint32 {
@@ -6588,7 +7149,7 @@ type TableProgress struct {
 
 func (x *TableProgress) Reset() {
 	*x = TableProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6600,7 +7161,7 @@ func (x *TableProgress) String() string {
 func (*TableProgress) ProtoMessage() {}
 
 func (x *TableProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6613,7 +7174,7 @@ func (x *TableProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableProgress.ProtoReflect.Descriptor instead.
 func (*TableProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *TableProgress) GetName() string {
@@ -6713,7 +7274,7 @@ type NodeProgress struct {
 
 func (x *NodeProgress) Reset() {
 	*x = NodeProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6725,7 +7286,7 @@ func (x *NodeProgress) String() string {
 func (*NodeProgress) ProtoMessage() {}
 
 func (x *NodeProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6738,7 +7299,7 @@ func (x *NodeProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeProgress.ProtoReflect.Descriptor instead.
 func (*NodeProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *NodeProgress) GetName() string {
@@ -6766,7 +7327,7 @@ type RebalanceProgress struct {
 
 func (x *RebalanceProgress) Reset() {
 	*x = RebalanceProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[77]
+	mi := &file_metapb_meta_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6778,7 +7339,7 @@ func (x *RebalanceProgress) String() string {
 func (*RebalanceProgress) ProtoMessage() {}
 
 func (x *RebalanceProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[77]
+	mi := &file_metapb_meta_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6791,7 +7352,7 @@ func (x *RebalanceProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RebalanceProgress.ProtoReflect.Descriptor instead.
 func (*RebalanceProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *RebalanceProgress) GetParts() uint32 {
@@ -6813,7 +7374,7 @@ type PutOperation struct {
 
 func (x *PutOperation) Reset() {
 	*x = PutOperation{}
-	mi := &file_metapb_meta_proto_msgTypes[78]
+	mi := &file_metapb_meta_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6825,7 +7386,7 @@ func (x *PutOperation) String() string {
 func (*PutOperation) ProtoMessage() {}
 
 func (x *PutOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[78]
+	mi := &file_metapb_meta_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6838,7 +7399,7 @@ func (x *PutOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOperation.ProtoReflect.Descriptor instead.
 func (*PutOperation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *PutOperation) GetOperation() *Operation {
@@ -6858,7 +7419,7 @@ type DropOperations struct {
 
 func (x *DropOperations) Reset() {
 	*x = DropOperations{}
-	mi := &file_metapb_meta_proto_msgTypes[79]
+	mi := &file_metapb_meta_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6870,7 +7431,7 @@ func (x *DropOperations) String() string {
 func (*DropOperations) ProtoMessage() {}
 
 func (x *DropOperations) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[79]
+	mi := &file_metapb_meta_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6883,7 +7444,7 @@ func (x *DropOperations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOperations.ProtoReflect.Descriptor instead.
 func (*DropOperations) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *DropOperations) GetKeep() uint32 {
@@ -6906,7 +7467,7 @@ type ReadIndexRequest struct {
 
 func (x *ReadIndexRequest) Reset() {
 	*x = ReadIndexRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[80]
+	mi := &file_metapb_meta_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6918,7 +7479,7 @@ func (x *ReadIndexRequest) String() string {
 func (*ReadIndexRequest) ProtoMessage() {}
 
 func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[80]
+	mi := &file_metapb_meta_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6931,7 +7492,7 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ReadIndexRequest) GetHolder() string {
@@ -6960,7 +7521,7 @@ type ReadIndexResponse struct {
 
 func (x *ReadIndexResponse) Reset() {
 	*x = ReadIndexResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[81]
+	mi := &file_metapb_meta_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6972,7 +7533,7 @@ func (x *ReadIndexResponse) String() string {
 func (*ReadIndexResponse) ProtoMessage() {}
 
 func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[81]
+	mi := &file_metapb_meta_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6985,7 +7546,7 @@ func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
 func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ReadIndexResponse) GetIndex() uint64 {
@@ -7019,7 +7580,7 @@ type ReachedRequest struct {
 
 func (x *ReachedRequest) Reset() {
 	*x = ReachedRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[82]
+	mi := &file_metapb_meta_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7031,7 +7592,7 @@ func (x *ReachedRequest) String() string {
 func (*ReachedRequest) ProtoMessage() {}
 
 func (x *ReachedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[82]
+	mi := &file_metapb_meta_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7044,7 +7605,7 @@ func (x *ReachedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachedRequest.ProtoReflect.Descriptor instead.
 func (*ReachedRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ReachedRequest) GetHolder() string {
@@ -7069,7 +7630,7 @@ type ReachedResponse struct {
 
 func (x *ReachedResponse) Reset() {
 	*x = ReachedResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[83]
+	mi := &file_metapb_meta_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7081,7 +7642,7 @@ func (x *ReachedResponse) String() string {
 func (*ReachedResponse) ProtoMessage() {}
 
 func (x *ReachedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[83]
+	mi := &file_metapb_meta_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7094,7 +7655,7 @@ func (x *ReachedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachedResponse.ProtoReflect.Descriptor instead.
 func (*ReachedResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{83}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{89}
 }
 
 // ReplicaReport is a node's report about one of its replicas.
@@ -7154,7 +7715,7 @@ type ReplicaReport struct {
 
 func (x *ReplicaReport) Reset() {
 	*x = ReplicaReport{}
-	mi := &file_metapb_meta_proto_msgTypes[84]
+	mi := &file_metapb_meta_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7166,7 +7727,7 @@ func (x *ReplicaReport) String() string {
 func (*ReplicaReport) ProtoMessage() {}
 
 func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[84]
+	mi := &file_metapb_meta_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7179,7 +7740,7 @@ func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaReport.ProtoReflect.Descriptor instead.
 func (*ReplicaReport) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{84}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *ReplicaReport) GetShardId() uint32 {
@@ -7403,7 +7964,7 @@ type AsideRows struct {
 
 func (x *AsideRows) Reset() {
 	*x = AsideRows{}
-	mi := &file_metapb_meta_proto_msgTypes[85]
+	mi := &file_metapb_meta_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7415,7 +7976,7 @@ func (x *AsideRows) String() string {
 func (*AsideRows) ProtoMessage() {}
 
 func (x *AsideRows) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[85]
+	mi := &file_metapb_meta_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7428,7 +7989,7 @@ func (x *AsideRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsideRows.ProtoReflect.Descriptor instead.
 func (*AsideRows) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{85}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *AsideRows) GetTableId() uint64 {
@@ -7480,7 +8041,7 @@ type DamagedSegment struct {
 
 func (x *DamagedSegment) Reset() {
 	*x = DamagedSegment{}
-	mi := &file_metapb_meta_proto_msgTypes[86]
+	mi := &file_metapb_meta_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7492,7 +8053,7 @@ func (x *DamagedSegment) String() string {
 func (*DamagedSegment) ProtoMessage() {}
 
 func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[86]
+	mi := &file_metapb_meta_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7505,7 +8066,7 @@ func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DamagedSegment.ProtoReflect.Descriptor instead.
 func (*DamagedSegment) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{86}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *DamagedSegment) GetFile() string {
@@ -7541,7 +8102,7 @@ type TableIngest struct {
 
 func (x *TableIngest) Reset() {
 	*x = TableIngest{}
-	mi := &file_metapb_meta_proto_msgTypes[87]
+	mi := &file_metapb_meta_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7553,7 +8114,7 @@ func (x *TableIngest) String() string {
 func (*TableIngest) ProtoMessage() {}
 
 func (x *TableIngest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[87]
+	mi := &file_metapb_meta_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7566,7 +8127,7 @@ func (x *TableIngest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableIngest.ProtoReflect.Descriptor instead.
 func (*TableIngest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{87}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *TableIngest) GetTableId() uint64 {
@@ -7614,7 +8175,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[88]
+	mi := &file_metapb_meta_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7626,7 +8187,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[88]
+	mi := &file_metapb_meta_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7639,7 +8200,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{88}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *ReportRequest) GetNodeId() string {
@@ -7769,7 +8330,7 @@ type Unreached struct {
 
 func (x *Unreached) Reset() {
 	*x = Unreached{}
-	mi := &file_metapb_meta_proto_msgTypes[89]
+	mi := &file_metapb_meta_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7781,7 +8342,7 @@ func (x *Unreached) String() string {
 func (*Unreached) ProtoMessage() {}
 
 func (x *Unreached) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[89]
+	mi := &file_metapb_meta_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7794,7 +8355,7 @@ func (x *Unreached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unreached.ProtoReflect.Descriptor instead.
 func (*Unreached) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{89}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *Unreached) GetNodeId() string {
@@ -7829,7 +8390,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[90]
+	mi := &file_metapb_meta_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7841,7 +8402,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[90]
+	mi := &file_metapb_meta_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7854,7 +8415,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{90}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *ReportResponse) GetSilent() []string {
@@ -7879,7 +8440,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[91]
+	mi := &file_metapb_meta_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7891,7 +8452,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[91]
+	mi := &file_metapb_meta_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7904,7 +8465,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{91}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{97}
 }
 
 type NodeStatus struct {
@@ -7925,7 +8486,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[92]
+	mi := &file_metapb_meta_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7937,7 +8498,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[92]
+	mi := &file_metapb_meta_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7950,7 +8511,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{92}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *NodeStatus) GetNode() *Node {
@@ -8016,7 +8577,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[93]
+	mi := &file_metapb_meta_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8028,7 +8589,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[93]
+	mi := &file_metapb_meta_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8041,7 +8602,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{93}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *StatusResponse) GetClusterId() string {
@@ -8158,7 +8719,7 @@ type ShardLed struct {
 
 func (x *ShardLed) Reset() {
 	*x = ShardLed{}
-	mi := &file_metapb_meta_proto_msgTypes[94]
+	mi := &file_metapb_meta_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8170,7 +8731,7 @@ func (x *ShardLed) String() string {
 func (*ShardLed) ProtoMessage() {}
 
 func (x *ShardLed) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[94]
+	mi := &file_metapb_meta_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8183,7 +8744,7 @@ func (x *ShardLed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLed.ProtoReflect.Descriptor instead.
 func (*ShardLed) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{94}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *ShardLed) GetShardId() uint32 {
@@ -8222,7 +8783,7 @@ type MemberStatus struct {
 
 func (x *MemberStatus) Reset() {
 	*x = MemberStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[95]
+	mi := &file_metapb_meta_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8234,7 +8795,7 @@ func (x *MemberStatus) String() string {
 func (*MemberStatus) ProtoMessage() {}
 
 func (x *MemberStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[95]
+	mi := &file_metapb_meta_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8247,7 +8808,7 @@ func (x *MemberStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
 func (*MemberStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{95}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *MemberStatus) GetNodeId() string {
@@ -8288,7 +8849,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[96]
+	mi := &file_metapb_meta_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8300,7 +8861,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[96]
+	mi := &file_metapb_meta_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8313,7 +8874,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{96}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *ChangeMembersRequest) GetNodeId() string {
@@ -8340,7 +8901,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[97]
+	mi := &file_metapb_meta_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8352,7 +8913,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[97]
+	mi := &file_metapb_meta_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8365,7 +8926,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{97}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *ChangeMembersResponse) GetAdvice() string {
@@ -8390,7 +8951,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[98]
+	mi := &file_metapb_meta_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8402,7 +8963,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[98]
+	mi := &file_metapb_meta_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8415,7 +8976,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{98}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *HelloRequest) GetClusterId() string {
@@ -8486,7 +9047,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[99]
+	mi := &file_metapb_meta_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8498,7 +9059,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[99]
+	mi := &file_metapb_meta_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8511,7 +9072,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{99}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *HelloResponse) GetClusterId() string {
@@ -8609,7 +9170,7 @@ type FoundRequest struct {
 
 func (x *FoundRequest) Reset() {
 	*x = FoundRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[100]
+	mi := &file_metapb_meta_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8621,7 +9182,7 @@ func (x *FoundRequest) String() string {
 func (*FoundRequest) ProtoMessage() {}
 
 func (x *FoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[100]
+	mi := &file_metapb_meta_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8634,7 +9195,7 @@ func (x *FoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
 func (*FoundRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{100}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *FoundRequest) GetClusterId() string {
@@ -8666,7 +9227,7 @@ type FoundResponse struct {
 
 func (x *FoundResponse) Reset() {
 	*x = FoundResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[101]
+	mi := &file_metapb_meta_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8678,7 +9239,7 @@ func (x *FoundResponse) String() string {
 func (*FoundResponse) ProtoMessage() {}
 
 func (x *FoundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[101]
+	mi := &file_metapb_meta_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8691,7 +9252,7 @@ func (x *FoundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
 func (*FoundResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{101}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{107}
 }
 
 type ReachRequest struct {
@@ -8704,7 +9265,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[102]
+	mi := &file_metapb_meta_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8716,7 +9277,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[102]
+	mi := &file_metapb_meta_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8729,7 +9290,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{102}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *ReachRequest) GetNodeId() string {
@@ -8755,7 +9316,7 @@ type ReachResponse struct {
 
 func (x *ReachResponse) Reset() {
 	*x = ReachResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[103]
+	mi := &file_metapb_meta_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8767,7 +9328,7 @@ func (x *ReachResponse) String() string {
 func (*ReachResponse) ProtoMessage() {}
 
 func (x *ReachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[103]
+	mi := &file_metapb_meta_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8780,7 +9341,7 @@ func (x *ReachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachResponse.ProtoReflect.Descriptor instead.
 func (*ReachResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{103}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *ReachResponse) GetReached() bool {
@@ -8821,7 +9382,7 @@ type EchoRequest struct {
 
 func (x *EchoRequest) Reset() {
 	*x = EchoRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[104]
+	mi := &file_metapb_meta_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8833,7 +9394,7 @@ func (x *EchoRequest) String() string {
 func (*EchoRequest) ProtoMessage() {}
 
 func (x *EchoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[104]
+	mi := &file_metapb_meta_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8846,7 +9407,7 @@ func (x *EchoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoRequest.ProtoReflect.Descriptor instead.
 func (*EchoRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{104}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *EchoRequest) GetNodeId() string {
@@ -8864,7 +9425,7 @@ type EchoResponse struct {
 
 func (x *EchoResponse) Reset() {
 	*x = EchoResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[105]
+	mi := &file_metapb_meta_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8876,7 +9437,7 @@ func (x *EchoResponse) String() string {
 func (*EchoResponse) ProtoMessage() {}
 
 func (x *EchoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[105]
+	mi := &file_metapb_meta_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8889,7 +9450,7 @@ func (x *EchoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoResponse.ProtoReflect.Descriptor instead.
 func (*EchoResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{105}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{111}
 }
 
 type WatchRequest struct {
@@ -8902,7 +9463,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[106]
+	mi := &file_metapb_meta_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8914,7 +9475,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[106]
+	mi := &file_metapb_meta_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8927,7 +9488,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{106}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *WatchRequest) GetAccess() bool {
@@ -8966,13 +9527,16 @@ type WatchResponse struct {
 	// New or changed users and roles, and the names of removed ones, if the request asked for them.
 	Principals        []*AccessPrincipal `protobuf:"bytes,19,rep,name=principals,proto3" json:"principals,omitempty"`
 	DroppedPrincipals []string           `protobuf:"bytes,20,rep,name=dropped_principals,json=droppedPrincipals,proto3" json:"dropped_principals,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// New or changed tokens, and the ids of removed ones, if the request asked for users.
+	Tokens        []*AccessToken `protobuf:"bytes,21,rep,name=tokens,proto3" json:"tokens,omitempty"`
+	DroppedTokens []string       `protobuf:"bytes,22,rep,name=dropped_tokens,json=droppedTokens,proto3" json:"dropped_tokens,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[107]
+	mi := &file_metapb_meta_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8984,7 +9548,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[107]
+	mi := &file_metapb_meta_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8997,7 +9561,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{107}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -9140,6 +9704,20 @@ func (x *WatchResponse) GetDroppedPrincipals() []string {
 	return nil
 }
 
+func (x *WatchResponse) GetTokens() []*AccessToken {
+	if x != nil {
+		return x.Tokens
+	}
+	return nil
+}
+
+func (x *WatchResponse) GetDroppedTokens() []string {
+	if x != nil {
+		return x.DroppedTokens
+	}
+	return nil
+}
+
 var File_metapb_meta_proto protoreflect.FileDescriptor
 
 const file_metapb_meta_proto_rawDesc = "" +
@@ -9171,7 +9749,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\acommand\x18\x01 \x01(\v2\x16.cordwood.meta.CommandR\acommand\"V\n" +
 	"\x0fProposeResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12-\n" +
-	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\xd0\x11\n" +
+	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\x91\x12\n" +
 	"\aCommand\x12$\n" +
 	"\x0etime_unix_nano\x18\x01 \x01(\x03R\ftimeUnixNano\x12\x1d\n" +
 	"\n" +
@@ -9215,7 +9793,8 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\fretire_shard\x187 \x01(\v2\x1a.cordwood.meta.RetireShardH\x00R\vretireShard\x12B\n" +
 	"\rput_operation\x18< \x01(\v2\x1b.cordwood.meta.PutOperationH\x00R\fputOperation\x12H\n" +
 	"\x0fdrop_operations\x18= \x01(\v2\x1d.cordwood.meta.DropOperationsH\x00R\x0edropOperations\x12B\n" +
-	"\rchange_access\x18F \x01(\v2\x1b.cordwood.meta.ChangeAccessH\x00R\fchangeAccessB\x04\n" +
+	"\rchange_access\x18F \x01(\v2\x1b.cordwood.meta.ChangeAccessH\x00R\fchangeAccess\x12?\n" +
+	"\ftouch_tokens\x18G \x01(\v2\x1a.cordwood.meta.TouchTokensH\x00R\vtouchTokensB\x04\n" +
 	"\x02op\"\x8b\x04\n" +
 	"\x06Result\x12\x1d\n" +
 	"\n" +
@@ -9262,7 +9841,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\tstatement\x18\x04 \x01(\tR\tstatement\"w\n" +
 	"\fChangeAccess\x120\n" +
 	"\x05actor\x18\x01 \x01(\v2\x1a.cordwood.meta.AccessActorR\x05actor\x125\n" +
-	"\achanges\x18\x02 \x03(\v2\x1b.cordwood.meta.AccessChangeR\achanges\"\x9c\x03\n" +
+	"\achanges\x18\x02 \x03(\v2\x1b.cordwood.meta.AccessChangeR\achanges\"\xd6\x04\n" +
 	"\fAccessChange\x128\n" +
 	"\x06create\x18\x01 \x01(\v2\x1e.cordwood.meta.CreatePrincipalH\x00R\x06create\x120\n" +
 	"\x05alter\x18\x02 \x01(\v2\x18.cordwood.meta.AlterUserH\x00R\x05alter\x122\n" +
@@ -9272,7 +9851,13 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\n" +
 	"grant_role\x18\x06 \x01(\v2\x19.cordwood.meta.ChangeRoleH\x00R\tgrantRole\x12<\n" +
 	"\vrevoke_role\x18\a \x01(\v2\x19.cordwood.meta.ChangeRoleH\x00R\n" +
-	"revokeRoleB\b\n" +
+	"revokeRole\x12?\n" +
+	"\fcreate_token\x18\b \x01(\v2\x1a.cordwood.meta.CreateTokenH\x00R\vcreateToken\x12<\n" +
+	"\valter_token\x18\t \x01(\v2\x19.cordwood.meta.AlterTokenH\x00R\n" +
+	"alterToken\x129\n" +
+	"\n" +
+	"drop_token\x18\n" +
+	" \x01(\v2\x18.cordwood.meta.DropTokenH\x00R\tdropTokenB\b\n" +
 	"\x06change\"\x91\x01\n" +
 	"\x0fCreatePrincipal\x12<\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1e.cordwood.meta.AccessPrincipalR\tprincipal\x12\"\n" +
@@ -9303,7 +9888,53 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x05roles\x18\x01 \x03(\tR\x05roles\x12\x1e\n" +
 	"\n" +
 	"principals\x18\x02 \x03(\tR\n" +
-	"principals\"\xa6\x01\n" +
+	"principals\"\xe0\x03\n" +
+	"\vAccessToken\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x12\n" +
+	"\x04hash\x18\x03 \x01(\fR\x04hash\x12\x19\n" +
+	"\bold_hash\x18\x04 \x01(\fR\aoldHash\x12-\n" +
+	"\x13old_until_unix_nano\x18\x05 \x01(\x03R\x10oldUntilUnixNano\x122\n" +
+	"\x06grants\x18\x06 \x03(\v2\x1a.cordwood.meta.AccessGrantR\x06grants\x12\x1f\n" +
+	"\vingest_only\x18\a \x01(\bR\n" +
+	"ingestOnly\x12\x12\n" +
+	"\x04user\x18\b \x01(\tR\x04user\x12\x12\n" +
+	"\x04from\x18\t \x03(\tR\x04from\x12\x12\n" +
+	"\x04note\x18\n" +
+	" \x01(\tR\x04note\x12\x1d\n" +
+	"\n" +
+	"created_by\x18\v \x01(\tR\tcreatedBy\x12*\n" +
+	"\x11created_unix_nano\x18\f \x01(\x03R\x0fcreatedUnixNano\x12*\n" +
+	"\x11expires_unix_nano\x18\r \x01(\x03R\x0fexpiresUnixNano\x12$\n" +
+	"\x0eused_unix_nano\x18\x0e \x01(\x03R\fusedUnixNano\x12!\n" +
+	"\fused_address\x18\x0f \x01(\tR\vusedAddress\"g\n" +
+	"\vCreateToken\x120\n" +
+	"\x05token\x18\x01 \x01(\v2\x1a.cordwood.meta.AccessTokenR\x05token\x12&\n" +
+	"\x0fmost_of_creator\x18\x02 \x01(\rR\rmostOfCreator\"\x99\x02\n" +
+	"\n" +
+	"AlterToken\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x17\n" +
+	"\x04hash\x18\x03 \x01(\fH\x00R\x04hash\x88\x01\x01\x12-\n" +
+	"\x13old_until_unix_nano\x18\x04 \x01(\x03R\x10oldUntilUnixNano\x12/\n" +
+	"\x11expires_unix_nano\x18\x05 \x01(\x03H\x01R\x0fexpiresUnixNano\x88\x01\x01\x12\x17\n" +
+	"\x04note\x18\x06 \x01(\tH\x02R\x04note\x88\x01\x01\x12\x19\n" +
+	"\bset_from\x18\a \x01(\bR\asetFrom\x12\x12\n" +
+	"\x04from\x18\b \x03(\tR\x04fromB\a\n" +
+	"\x05_hashB\x14\n" +
+	"\x12_expires_unix_nanoB\a\n" +
+	"\x05_note\"L\n" +
+	"\tDropToken\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x1b\n" +
+	"\tif_exists\x18\x03 \x01(\bR\bifExists\":\n" +
+	"\vTouchTokens\x12+\n" +
+	"\x04uses\x18\x01 \x03(\v2\x17.cordwood.meta.TokenUseR\x04uses\"n\n" +
+	"\bTokenUse\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12$\n" +
+	"\x0eused_unix_nano\x18\x03 \x01(\x03R\fusedUnixNano\x12\x18\n" +
+	"\aaddress\x18\x04 \x01(\tR\aaddress\"\xa6\x01\n" +
 	"\tBootstrap\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x16\n" +
@@ -9850,7 +10481,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\"\x0e\n" +
 	"\fEchoResponse\"&\n" +
 	"\fWatchRequest\x12\x16\n" +
-	"\x06access\x18\x01 \x01(\bR\x06access\"\xad\a\n" +
+	"\x06access\x18\x01 \x01(\bR\x06access\"\x88\b\n" +
 	"\rWatchResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x14\n" +
 	"\x05reset\x18\x02 \x01(\bR\x05reset\x12\x18\n" +
@@ -9877,7 +10508,9 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\n" +
 	"principals\x18\x13 \x03(\v2\x1e.cordwood.meta.AccessPrincipalR\n" +
 	"principals\x12-\n" +
-	"\x12dropped_principals\x18\x14 \x03(\tR\x11droppedPrincipals*k\n" +
+	"\x12dropped_principals\x18\x14 \x03(\tR\x11droppedPrincipals\x122\n" +
+	"\x06tokens\x18\x15 \x03(\v2\x1a.cordwood.meta.AccessTokenR\x06tokens\x12%\n" +
+	"\x0edropped_tokens\x18\x16 \x03(\tR\rdroppedTokens*k\n" +
 	"\tNodeState\x12\x1a\n" +
 	"\x16NODE_STATE_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rNODE_STATE_UP\x10\x01\x12\x17\n" +
@@ -9930,7 +10563,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 }
 
 var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 114)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 120)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
@@ -9957,269 +10590,283 @@ var file_metapb_meta_proto_goTypes = []any{
 	(*DropPrincipal)(nil),            // 22: cordwood.meta.DropPrincipal
 	(*ChangeGrant)(nil),              // 23: cordwood.meta.ChangeGrant
 	(*ChangeRole)(nil),               // 24: cordwood.meta.ChangeRole
-	(*Bootstrap)(nil),                // 25: cordwood.meta.Bootstrap
-	(*RegisterNode)(nil),             // 26: cordwood.meta.RegisterNode
-	(*FolderMark)(nil),               // 27: cordwood.meta.FolderMark
-	(*RegisterSession)(nil),          // 28: cordwood.meta.RegisterSession
-	(*CreateDatabase)(nil),           // 29: cordwood.meta.CreateDatabase
-	(*DropDatabase)(nil),             // 30: cordwood.meta.DropDatabase
-	(*AlterDatabase)(nil),            // 31: cordwood.meta.AlterDatabase
-	(*EnsureSchema)(nil),             // 32: cordwood.meta.EnsureSchema
-	(*ProposalPart)(nil),             // 33: cordwood.meta.ProposalPart
-	(*TableDemand)(nil),              // 34: cordwood.meta.TableDemand
-	(*Conflict)(nil),                 // 35: cordwood.meta.Conflict
-	(*CreateTable)(nil),              // 36: cordwood.meta.CreateTable
-	(*AlterTable)(nil),               // 37: cordwood.meta.AlterTable
-	(*RenameColumn)(nil),             // 38: cordwood.meta.RenameColumn
-	(*ModifyColumn)(nil),             // 39: cordwood.meta.ModifyColumn
-	(*ModifyIndex)(nil),              // 40: cordwood.meta.ModifyIndex
-	(*SetOptions)(nil),               // 41: cordwood.meta.SetOptions
-	(*UnsetOptions)(nil),             // 42: cordwood.meta.UnsetOptions
-	(*DropTable)(nil),                // 43: cordwood.meta.DropTable
-	(*TruncateTable)(nil),            // 44: cordwood.meta.TruncateTable
-	(*ReplaceTables)(nil),            // 45: cordwood.meta.ReplaceTables
-	(*TableReplacement)(nil),         // 46: cordwood.meta.TableReplacement
-	(*PutPipeline)(nil),              // 47: cordwood.meta.PutPipeline
-	(*DeletePipeline)(nil),           // 48: cordwood.meta.DeletePipeline
-	(*RestorePipeline)(nil),          // 49: cordwood.meta.RestorePipeline
-	(*PipelineVersion)(nil),          // 50: cordwood.meta.PipelineVersion
-	(*ReadPipelinesRequest)(nil),     // 51: cordwood.meta.ReadPipelinesRequest
-	(*ReadPipelinesResponse)(nil),    // 52: cordwood.meta.ReadPipelinesResponse
-	(*Saved)(nil),                    // 53: cordwood.meta.Saved
-	(*PutSaved)(nil),                 // 54: cordwood.meta.PutSaved
-	(*DropSaved)(nil),                // 55: cordwood.meta.DropSaved
-	(*TouchSaved)(nil),               // 56: cordwood.meta.TouchSaved
-	(*RestoreSaved)(nil),             // 57: cordwood.meta.RestoreSaved
-	(*ReadSavedRequest)(nil),         // 58: cordwood.meta.ReadSavedRequest
-	(*ReadSavedResponse)(nil),        // 59: cordwood.meta.ReadSavedResponse
-	(*Node)(nil),                     // 60: cordwood.meta.Node
-	(*Shard)(nil),                    // 61: cordwood.meta.Shard
-	(*SetNodeState)(nil),             // 62: cordwood.meta.SetNodeState
-	(*RemoveNode)(nil),               // 63: cordwood.meta.RemoveNode
-	(*SetClusterVersion)(nil),        // 64: cordwood.meta.SetClusterVersion
-	(*SetSettings)(nil),              // 65: cordwood.meta.SetSettings
-	(*Settings)(nil),                 // 66: cordwood.meta.Settings
-	(*CreateShard)(nil),              // 67: cordwood.meta.CreateShard
-	(*ChangeShard)(nil),              // 68: cordwood.meta.ChangeShard
-	(*RetireShard)(nil),              // 69: cordwood.meta.RetireShard
-	(*FoundShards)(nil),              // 70: cordwood.meta.FoundShards
-	(*FoundedShard)(nil),             // 71: cordwood.meta.FoundedShard
-	(*RaiseCounters)(nil),            // 72: cordwood.meta.RaiseCounters
-	(*MadeAnew)(nil),                 // 73: cordwood.meta.MadeAnew
-	(*Recovered)(nil),                // 74: cordwood.meta.Recovered
-	(*PlaceTable)(nil),               // 75: cordwood.meta.PlaceTable
-	(*Operation)(nil),                // 76: cordwood.meta.Operation
-	(*ShardAddProgress)(nil),         // 77: cordwood.meta.ShardAddProgress
-	(*ReplicasProgress)(nil),         // 78: cordwood.meta.ReplicasProgress
-	(*ShardDropProgress)(nil),        // 79: cordwood.meta.ShardDropProgress
-	(*ShardRemoveProgress)(nil),      // 80: cordwood.meta.ShardRemoveProgress
-	(*TableProgress)(nil),            // 81: cordwood.meta.TableProgress
-	(*NodeProgress)(nil),             // 82: cordwood.meta.NodeProgress
-	(*RebalanceProgress)(nil),        // 83: cordwood.meta.RebalanceProgress
-	(*PutOperation)(nil),             // 84: cordwood.meta.PutOperation
-	(*DropOperations)(nil),           // 85: cordwood.meta.DropOperations
-	(*ReadIndexRequest)(nil),         // 86: cordwood.meta.ReadIndexRequest
-	(*ReadIndexResponse)(nil),        // 87: cordwood.meta.ReadIndexResponse
-	(*ReachedRequest)(nil),           // 88: cordwood.meta.ReachedRequest
-	(*ReachedResponse)(nil),          // 89: cordwood.meta.ReachedResponse
-	(*ReplicaReport)(nil),            // 90: cordwood.meta.ReplicaReport
-	(*AsideRows)(nil),                // 91: cordwood.meta.AsideRows
-	(*DamagedSegment)(nil),           // 92: cordwood.meta.DamagedSegment
-	(*TableIngest)(nil),              // 93: cordwood.meta.TableIngest
-	(*ReportRequest)(nil),            // 94: cordwood.meta.ReportRequest
-	(*Unreached)(nil),                // 95: cordwood.meta.Unreached
-	(*ReportResponse)(nil),           // 96: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 97: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 98: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 99: cordwood.meta.StatusResponse
-	(*ShardLed)(nil),                 // 100: cordwood.meta.ShardLed
-	(*MemberStatus)(nil),             // 101: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 102: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 103: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 104: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 105: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 106: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 107: cordwood.meta.FoundResponse
-	(*ReachRequest)(nil),             // 108: cordwood.meta.ReachRequest
-	(*ReachResponse)(nil),            // 109: cordwood.meta.ReachResponse
-	(*EchoRequest)(nil),              // 110: cordwood.meta.EchoRequest
-	(*EchoResponse)(nil),             // 111: cordwood.meta.EchoResponse
-	(*WatchRequest)(nil),             // 112: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 113: cordwood.meta.WatchResponse
-	nil,                              // 114: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 115: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 116: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 117: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 118: cordwood.meta.Operation.NotesEntry
-	nil,                              // 119: cordwood.meta.TableProgress.CopiersEntry
-	(*schemapb.Table)(nil),           // 120: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 121: cordwood.schema.Column
-	(schemapb.Type)(0),               // 122: cordwood.schema.Type
-	(*schemapb.Index)(nil),           // 123: cordwood.schema.Index
-	(*schemapb.Database)(nil),        // 124: cordwood.schema.Database
+	(*AccessToken)(nil),              // 25: cordwood.meta.AccessToken
+	(*CreateToken)(nil),              // 26: cordwood.meta.CreateToken
+	(*AlterToken)(nil),               // 27: cordwood.meta.AlterToken
+	(*DropToken)(nil),                // 28: cordwood.meta.DropToken
+	(*TouchTokens)(nil),              // 29: cordwood.meta.TouchTokens
+	(*TokenUse)(nil),                 // 30: cordwood.meta.TokenUse
+	(*Bootstrap)(nil),                // 31: cordwood.meta.Bootstrap
+	(*RegisterNode)(nil),             // 32: cordwood.meta.RegisterNode
+	(*FolderMark)(nil),               // 33: cordwood.meta.FolderMark
+	(*RegisterSession)(nil),          // 34: cordwood.meta.RegisterSession
+	(*CreateDatabase)(nil),           // 35: cordwood.meta.CreateDatabase
+	(*DropDatabase)(nil),             // 36: cordwood.meta.DropDatabase
+	(*AlterDatabase)(nil),            // 37: cordwood.meta.AlterDatabase
+	(*EnsureSchema)(nil),             // 38: cordwood.meta.EnsureSchema
+	(*ProposalPart)(nil),             // 39: cordwood.meta.ProposalPart
+	(*TableDemand)(nil),              // 40: cordwood.meta.TableDemand
+	(*Conflict)(nil),                 // 41: cordwood.meta.Conflict
+	(*CreateTable)(nil),              // 42: cordwood.meta.CreateTable
+	(*AlterTable)(nil),               // 43: cordwood.meta.AlterTable
+	(*RenameColumn)(nil),             // 44: cordwood.meta.RenameColumn
+	(*ModifyColumn)(nil),             // 45: cordwood.meta.ModifyColumn
+	(*ModifyIndex)(nil),              // 46: cordwood.meta.ModifyIndex
+	(*SetOptions)(nil),               // 47: cordwood.meta.SetOptions
+	(*UnsetOptions)(nil),             // 48: cordwood.meta.UnsetOptions
+	(*DropTable)(nil),                // 49: cordwood.meta.DropTable
+	(*TruncateTable)(nil),            // 50: cordwood.meta.TruncateTable
+	(*ReplaceTables)(nil),            // 51: cordwood.meta.ReplaceTables
+	(*TableReplacement)(nil),         // 52: cordwood.meta.TableReplacement
+	(*PutPipeline)(nil),              // 53: cordwood.meta.PutPipeline
+	(*DeletePipeline)(nil),           // 54: cordwood.meta.DeletePipeline
+	(*RestorePipeline)(nil),          // 55: cordwood.meta.RestorePipeline
+	(*PipelineVersion)(nil),          // 56: cordwood.meta.PipelineVersion
+	(*ReadPipelinesRequest)(nil),     // 57: cordwood.meta.ReadPipelinesRequest
+	(*ReadPipelinesResponse)(nil),    // 58: cordwood.meta.ReadPipelinesResponse
+	(*Saved)(nil),                    // 59: cordwood.meta.Saved
+	(*PutSaved)(nil),                 // 60: cordwood.meta.PutSaved
+	(*DropSaved)(nil),                // 61: cordwood.meta.DropSaved
+	(*TouchSaved)(nil),               // 62: cordwood.meta.TouchSaved
+	(*RestoreSaved)(nil),             // 63: cordwood.meta.RestoreSaved
+	(*ReadSavedRequest)(nil),         // 64: cordwood.meta.ReadSavedRequest
+	(*ReadSavedResponse)(nil),        // 65: cordwood.meta.ReadSavedResponse
+	(*Node)(nil),                     // 66: cordwood.meta.Node
+	(*Shard)(nil),                    // 67: cordwood.meta.Shard
+	(*SetNodeState)(nil),             // 68: cordwood.meta.SetNodeState
+	(*RemoveNode)(nil),               // 69: cordwood.meta.RemoveNode
+	(*SetClusterVersion)(nil),        // 70: cordwood.meta.SetClusterVersion
+	(*SetSettings)(nil),              // 71: cordwood.meta.SetSettings
+	(*Settings)(nil),                 // 72: cordwood.meta.Settings
+	(*CreateShard)(nil),              // 73: cordwood.meta.CreateShard
+	(*ChangeShard)(nil),              // 74: cordwood.meta.ChangeShard
+	(*RetireShard)(nil),              // 75: cordwood.meta.RetireShard
+	(*FoundShards)(nil),              // 76: cordwood.meta.FoundShards
+	(*FoundedShard)(nil),             // 77: cordwood.meta.FoundedShard
+	(*RaiseCounters)(nil),            // 78: cordwood.meta.RaiseCounters
+	(*MadeAnew)(nil),                 // 79: cordwood.meta.MadeAnew
+	(*Recovered)(nil),                // 80: cordwood.meta.Recovered
+	(*PlaceTable)(nil),               // 81: cordwood.meta.PlaceTable
+	(*Operation)(nil),                // 82: cordwood.meta.Operation
+	(*ShardAddProgress)(nil),         // 83: cordwood.meta.ShardAddProgress
+	(*ReplicasProgress)(nil),         // 84: cordwood.meta.ReplicasProgress
+	(*ShardDropProgress)(nil),        // 85: cordwood.meta.ShardDropProgress
+	(*ShardRemoveProgress)(nil),      // 86: cordwood.meta.ShardRemoveProgress
+	(*TableProgress)(nil),            // 87: cordwood.meta.TableProgress
+	(*NodeProgress)(nil),             // 88: cordwood.meta.NodeProgress
+	(*RebalanceProgress)(nil),        // 89: cordwood.meta.RebalanceProgress
+	(*PutOperation)(nil),             // 90: cordwood.meta.PutOperation
+	(*DropOperations)(nil),           // 91: cordwood.meta.DropOperations
+	(*ReadIndexRequest)(nil),         // 92: cordwood.meta.ReadIndexRequest
+	(*ReadIndexResponse)(nil),        // 93: cordwood.meta.ReadIndexResponse
+	(*ReachedRequest)(nil),           // 94: cordwood.meta.ReachedRequest
+	(*ReachedResponse)(nil),          // 95: cordwood.meta.ReachedResponse
+	(*ReplicaReport)(nil),            // 96: cordwood.meta.ReplicaReport
+	(*AsideRows)(nil),                // 97: cordwood.meta.AsideRows
+	(*DamagedSegment)(nil),           // 98: cordwood.meta.DamagedSegment
+	(*TableIngest)(nil),              // 99: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 100: cordwood.meta.ReportRequest
+	(*Unreached)(nil),                // 101: cordwood.meta.Unreached
+	(*ReportResponse)(nil),           // 102: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 103: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 104: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 105: cordwood.meta.StatusResponse
+	(*ShardLed)(nil),                 // 106: cordwood.meta.ShardLed
+	(*MemberStatus)(nil),             // 107: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 108: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 109: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 110: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 111: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 112: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 113: cordwood.meta.FoundResponse
+	(*ReachRequest)(nil),             // 114: cordwood.meta.ReachRequest
+	(*ReachResponse)(nil),            // 115: cordwood.meta.ReachResponse
+	(*EchoRequest)(nil),              // 116: cordwood.meta.EchoRequest
+	(*EchoResponse)(nil),             // 117: cordwood.meta.EchoResponse
+	(*WatchRequest)(nil),             // 118: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 119: cordwood.meta.WatchResponse
+	nil,                              // 120: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 121: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 122: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 123: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 124: cordwood.meta.Operation.NotesEntry
+	nil,                              // 125: cordwood.meta.TableProgress.CopiersEntry
+	(*schemapb.Table)(nil),           // 126: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 127: cordwood.schema.Column
+	(schemapb.Type)(0),               // 128: cordwood.schema.Type
+	(*schemapb.Index)(nil),           // 129: cordwood.schema.Index
+	(*schemapb.Database)(nil),        // 130: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	8,   // 0: cordwood.meta.ListSessionsResponse.sessions:type_name -> cordwood.meta.ClientSession
 	13,  // 1: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
 	14,  // 2: cordwood.meta.ProposeResponse.result:type_name -> cordwood.meta.Result
-	25,  // 3: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
-	26,  // 4: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
-	28,  // 5: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
-	62,  // 6: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
-	63,  // 7: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
-	64,  // 8: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
-	65,  // 9: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
-	29,  // 10: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
-	30,  // 11: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
-	31,  // 12: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
-	32,  // 13: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
-	36,  // 14: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
-	37,  // 15: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
-	43,  // 16: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
-	44,  // 17: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
-	45,  // 18: cordwood.meta.Command.replace_tables:type_name -> cordwood.meta.ReplaceTables
-	47,  // 19: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
-	48,  // 20: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
-	49,  // 21: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
-	54,  // 22: cordwood.meta.Command.put_saved:type_name -> cordwood.meta.PutSaved
-	55,  // 23: cordwood.meta.Command.drop_saved:type_name -> cordwood.meta.DropSaved
-	56,  // 24: cordwood.meta.Command.touch_saved:type_name -> cordwood.meta.TouchSaved
-	57,  // 25: cordwood.meta.Command.restore_saved:type_name -> cordwood.meta.RestoreSaved
-	67,  // 26: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
-	68,  // 27: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
-	75,  // 28: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
-	70,  // 29: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
-	72,  // 30: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
-	69,  // 31: cordwood.meta.Command.retire_shard:type_name -> cordwood.meta.RetireShard
-	84,  // 32: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
-	85,  // 33: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
+	31,  // 3: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
+	32,  // 4: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
+	34,  // 5: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
+	68,  // 6: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
+	69,  // 7: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
+	70,  // 8: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
+	71,  // 9: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
+	35,  // 10: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
+	36,  // 11: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
+	37,  // 12: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
+	38,  // 13: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
+	42,  // 14: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
+	43,  // 15: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
+	49,  // 16: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
+	50,  // 17: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
+	51,  // 18: cordwood.meta.Command.replace_tables:type_name -> cordwood.meta.ReplaceTables
+	53,  // 19: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
+	54,  // 20: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
+	55,  // 21: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
+	60,  // 22: cordwood.meta.Command.put_saved:type_name -> cordwood.meta.PutSaved
+	61,  // 23: cordwood.meta.Command.drop_saved:type_name -> cordwood.meta.DropSaved
+	62,  // 24: cordwood.meta.Command.touch_saved:type_name -> cordwood.meta.TouchSaved
+	63,  // 25: cordwood.meta.Command.restore_saved:type_name -> cordwood.meta.RestoreSaved
+	73,  // 26: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
+	74,  // 27: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
+	81,  // 28: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
+	76,  // 29: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
+	78,  // 30: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
+	75,  // 31: cordwood.meta.Command.retire_shard:type_name -> cordwood.meta.RetireShard
+	90,  // 32: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
+	91,  // 33: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
 	18,  // 34: cordwood.meta.Command.change_access:type_name -> cordwood.meta.ChangeAccess
-	35,  // 35: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	120, // 36: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
-	50,  // 37: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
-	61,  // 38: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
-	76,  // 39: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
-	53,  // 40: cordwood.meta.Result.saved:type_name -> cordwood.meta.Saved
-	15,  // 41: cordwood.meta.AccessPrincipal.grants:type_name -> cordwood.meta.AccessGrant
-	17,  // 42: cordwood.meta.ChangeAccess.actor:type_name -> cordwood.meta.AccessActor
-	19,  // 43: cordwood.meta.ChangeAccess.changes:type_name -> cordwood.meta.AccessChange
-	20,  // 44: cordwood.meta.AccessChange.create:type_name -> cordwood.meta.CreatePrincipal
-	21,  // 45: cordwood.meta.AccessChange.alter:type_name -> cordwood.meta.AlterUser
-	22,  // 46: cordwood.meta.AccessChange.drop:type_name -> cordwood.meta.DropPrincipal
-	23,  // 47: cordwood.meta.AccessChange.grant:type_name -> cordwood.meta.ChangeGrant
-	23,  // 48: cordwood.meta.AccessChange.revoke:type_name -> cordwood.meta.ChangeGrant
-	24,  // 49: cordwood.meta.AccessChange.grant_role:type_name -> cordwood.meta.ChangeRole
-	24,  // 50: cordwood.meta.AccessChange.revoke_role:type_name -> cordwood.meta.ChangeRole
-	16,  // 51: cordwood.meta.CreatePrincipal.principal:type_name -> cordwood.meta.AccessPrincipal
-	15,  // 52: cordwood.meta.ChangeGrant.grant:type_name -> cordwood.meta.AccessGrant
-	60,  // 53: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	27,  // 54: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
-	114, // 55: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	115, // 56: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
-	34,  // 57: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
-	33,  // 58: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	121, // 59: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	116, // 60: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	121, // 61: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	121, // 62: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	120, // 63: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	121, // 64: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
-	41,  // 65: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
-	42,  // 66: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	38,  // 67: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
-	39,  // 68: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
-	40,  // 69: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
-	122, // 70: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
-	3,   // 71: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
-	123, // 72: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
-	117, // 73: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
-	46,  // 74: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
-	50,  // 75: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
-	50,  // 76: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
-	53,  // 77: cordwood.meta.PutSaved.saved:type_name -> cordwood.meta.Saved
-	53,  // 78: cordwood.meta.RestoreSaved.saved:type_name -> cordwood.meta.Saved
-	53,  // 79: cordwood.meta.ReadSavedResponse.saved:type_name -> cordwood.meta.Saved
-	0,   // 80: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
-	27,  // 81: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
-	0,   // 82: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
-	66,  // 83: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
-	74,  // 84: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
-	73,  // 85: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
-	71,  // 86: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
-	4,   // 87: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
-	1,   // 88: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	118, // 89: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
-	77,  // 90: cordwood.meta.Operation.shard_add:type_name -> cordwood.meta.ShardAddProgress
-	78,  // 91: cordwood.meta.Operation.replicas:type_name -> cordwood.meta.ReplicasProgress
-	79,  // 92: cordwood.meta.Operation.shard_drop:type_name -> cordwood.meta.ShardDropProgress
-	81,  // 93: cordwood.meta.Operation.table:type_name -> cordwood.meta.TableProgress
-	82,  // 94: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
-	83,  // 95: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
-	80,  // 96: cordwood.meta.Operation.shard_remove:type_name -> cordwood.meta.ShardRemoveProgress
-	119, // 97: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
-	76,  // 98: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
-	93,  // 99: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
-	92,  // 100: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
-	91,  // 101: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
-	90,  // 102: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	95,  // 103: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
-	2,   // 104: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
-	60,  // 105: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	94,  // 106: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
-	66,  // 107: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	101, // 108: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	98,  // 109: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
-	61,  // 110: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
-	76,  // 111: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	100, // 112: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
-	61,  // 113: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
-	5,   // 114: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	60,  // 115: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	124, // 116: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	120, // 117: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	60,  // 118: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	61,  // 119: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	50,  // 120: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	50,  // 121: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	76,  // 122: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	66,  // 123: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	61,  // 124: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
-	16,  // 125: cordwood.meta.WatchResponse.principals:type_name -> cordwood.meta.AccessPrincipal
-	11,  // 126: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	112, // 127: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	51,  // 128: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	58,  // 129: cordwood.meta.Meta.ReadSaved:input_type -> cordwood.meta.ReadSavedRequest
-	86,  // 130: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	88,  // 131: cordwood.meta.Meta.Reached:input_type -> cordwood.meta.ReachedRequest
-	94,  // 132: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	97,  // 133: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	102, // 134: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	104, // 135: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	106, // 136: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	108, // 137: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
-	110, // 138: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
-	6,   // 139: cordwood.meta.Sessions.ListSessions:input_type -> cordwood.meta.ListSessionsRequest
-	9,   // 140: cordwood.meta.Sessions.CancelStatement:input_type -> cordwood.meta.CancelStatementRequest
-	12,  // 141: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	113, // 142: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	52,  // 143: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	59,  // 144: cordwood.meta.Meta.ReadSaved:output_type -> cordwood.meta.ReadSavedResponse
-	87,  // 145: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	89,  // 146: cordwood.meta.Meta.Reached:output_type -> cordwood.meta.ReachedResponse
-	96,  // 147: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	99,  // 148: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	103, // 149: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	105, // 150: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	107, // 151: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	109, // 152: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
-	111, // 153: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
-	7,   // 154: cordwood.meta.Sessions.ListSessions:output_type -> cordwood.meta.ListSessionsResponse
-	10,  // 155: cordwood.meta.Sessions.CancelStatement:output_type -> cordwood.meta.CancelStatementResponse
-	141, // [141:156] is the sub-list for method output_type
-	126, // [126:141] is the sub-list for method input_type
-	126, // [126:126] is the sub-list for extension type_name
-	126, // [126:126] is the sub-list for extension extendee
-	0,   // [0:126] is the sub-list for field type_name
+	29,  // 35: cordwood.meta.Command.touch_tokens:type_name -> cordwood.meta.TouchTokens
+	41,  // 36: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
+	126, // 37: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	56,  // 38: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
+	67,  // 39: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
+	82,  // 40: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
+	59,  // 41: cordwood.meta.Result.saved:type_name -> cordwood.meta.Saved
+	15,  // 42: cordwood.meta.AccessPrincipal.grants:type_name -> cordwood.meta.AccessGrant
+	17,  // 43: cordwood.meta.ChangeAccess.actor:type_name -> cordwood.meta.AccessActor
+	19,  // 44: cordwood.meta.ChangeAccess.changes:type_name -> cordwood.meta.AccessChange
+	20,  // 45: cordwood.meta.AccessChange.create:type_name -> cordwood.meta.CreatePrincipal
+	21,  // 46: cordwood.meta.AccessChange.alter:type_name -> cordwood.meta.AlterUser
+	22,  // 47: cordwood.meta.AccessChange.drop:type_name -> cordwood.meta.DropPrincipal
+	23,  // 48: cordwood.meta.AccessChange.grant:type_name -> cordwood.meta.ChangeGrant
+	23,  // 49: cordwood.meta.AccessChange.revoke:type_name -> cordwood.meta.ChangeGrant
+	24,  // 50: cordwood.meta.AccessChange.grant_role:type_name -> cordwood.meta.ChangeRole
+	24,  // 51: cordwood.meta.AccessChange.revoke_role:type_name -> cordwood.meta.ChangeRole
+	26,  // 52: cordwood.meta.AccessChange.create_token:type_name -> cordwood.meta.CreateToken
+	27,  // 53: cordwood.meta.AccessChange.alter_token:type_name -> cordwood.meta.AlterToken
+	28,  // 54: cordwood.meta.AccessChange.drop_token:type_name -> cordwood.meta.DropToken
+	16,  // 55: cordwood.meta.CreatePrincipal.principal:type_name -> cordwood.meta.AccessPrincipal
+	15,  // 56: cordwood.meta.ChangeGrant.grant:type_name -> cordwood.meta.AccessGrant
+	15,  // 57: cordwood.meta.AccessToken.grants:type_name -> cordwood.meta.AccessGrant
+	25,  // 58: cordwood.meta.CreateToken.token:type_name -> cordwood.meta.AccessToken
+	30,  // 59: cordwood.meta.TouchTokens.uses:type_name -> cordwood.meta.TokenUse
+	66,  // 60: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
+	33,  // 61: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
+	120, // 62: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	121, // 63: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	40,  // 64: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
+	39,  // 65: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
+	127, // 66: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	122, // 67: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	127, // 68: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	127, // 69: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	126, // 70: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	127, // 71: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	47,  // 72: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
+	48,  // 73: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
+	44,  // 74: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
+	45,  // 75: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
+	46,  // 76: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
+	128, // 77: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
+	3,   // 78: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
+	129, // 79: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
+	123, // 80: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	52,  // 81: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
+	56,  // 82: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
+	56,  // 83: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
+	59,  // 84: cordwood.meta.PutSaved.saved:type_name -> cordwood.meta.Saved
+	59,  // 85: cordwood.meta.RestoreSaved.saved:type_name -> cordwood.meta.Saved
+	59,  // 86: cordwood.meta.ReadSavedResponse.saved:type_name -> cordwood.meta.Saved
+	0,   // 87: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
+	33,  // 88: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
+	0,   // 89: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
+	72,  // 90: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
+	80,  // 91: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
+	79,  // 92: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
+	77,  // 93: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
+	4,   // 94: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
+	1,   // 95: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
+	124, // 96: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	83,  // 97: cordwood.meta.Operation.shard_add:type_name -> cordwood.meta.ShardAddProgress
+	84,  // 98: cordwood.meta.Operation.replicas:type_name -> cordwood.meta.ReplicasProgress
+	85,  // 99: cordwood.meta.Operation.shard_drop:type_name -> cordwood.meta.ShardDropProgress
+	87,  // 100: cordwood.meta.Operation.table:type_name -> cordwood.meta.TableProgress
+	88,  // 101: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
+	89,  // 102: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
+	86,  // 103: cordwood.meta.Operation.shard_remove:type_name -> cordwood.meta.ShardRemoveProgress
+	125, // 104: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
+	82,  // 105: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
+	99,  // 106: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	98,  // 107: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
+	97,  // 108: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
+	96,  // 109: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	101, // 110: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
+	2,   // 111: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
+	66,  // 112: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	100, // 113: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	72,  // 114: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	107, // 115: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	104, // 116: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	67,  // 117: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	82,  // 118: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	106, // 119: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
+	67,  // 120: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
+	5,   // 121: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	66,  // 122: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	130, // 123: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	126, // 124: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	66,  // 125: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	67,  // 126: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	56,  // 127: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	56,  // 128: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	82,  // 129: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	72,  // 130: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	67,  // 131: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
+	16,  // 132: cordwood.meta.WatchResponse.principals:type_name -> cordwood.meta.AccessPrincipal
+	25,  // 133: cordwood.meta.WatchResponse.tokens:type_name -> cordwood.meta.AccessToken
+	11,  // 134: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	118, // 135: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	57,  // 136: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	64,  // 137: cordwood.meta.Meta.ReadSaved:input_type -> cordwood.meta.ReadSavedRequest
+	92,  // 138: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	94,  // 139: cordwood.meta.Meta.Reached:input_type -> cordwood.meta.ReachedRequest
+	100, // 140: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	103, // 141: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	108, // 142: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	110, // 143: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	112, // 144: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	114, // 145: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
+	116, // 146: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
+	6,   // 147: cordwood.meta.Sessions.ListSessions:input_type -> cordwood.meta.ListSessionsRequest
+	9,   // 148: cordwood.meta.Sessions.CancelStatement:input_type -> cordwood.meta.CancelStatementRequest
+	12,  // 149: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	119, // 150: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	58,  // 151: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	65,  // 152: cordwood.meta.Meta.ReadSaved:output_type -> cordwood.meta.ReadSavedResponse
+	93,  // 153: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	95,  // 154: cordwood.meta.Meta.Reached:output_type -> cordwood.meta.ReachedResponse
+	102, // 155: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	105, // 156: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	109, // 157: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	111, // 158: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	113, // 159: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	115, // 160: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
+	117, // 161: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
+	7,   // 162: cordwood.meta.Sessions.ListSessions:output_type -> cordwood.meta.ListSessionsResponse
+	10,  // 163: cordwood.meta.Sessions.CancelStatement:output_type -> cordwood.meta.CancelStatementResponse
+	149, // [149:164] is the sub-list for method output_type
+	134, // [134:149] is the sub-list for method input_type
+	134, // [134:134] is the sub-list for extension type_name
+	134, // [134:134] is the sub-list for extension extendee
+	0,   // [0:134] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -10260,6 +10907,7 @@ func file_metapb_meta_proto_init() {
 		(*Command_PutOperation)(nil),
 		(*Command_DropOperations)(nil),
 		(*Command_ChangeAccess)(nil),
+		(*Command_TouchTokens)(nil),
 	}
 	file_metapb_meta_proto_msgTypes[13].OneofWrappers = []any{
 		(*AccessChange_Create)(nil),
@@ -10269,9 +10917,13 @@ func file_metapb_meta_proto_init() {
 		(*AccessChange_Revoke)(nil),
 		(*AccessChange_GrantRole)(nil),
 		(*AccessChange_RevokeRole)(nil),
+		(*AccessChange_CreateToken)(nil),
+		(*AccessChange_AlterToken)(nil),
+		(*AccessChange_DropToken)(nil),
 	}
 	file_metapb_meta_proto_msgTypes[15].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[31].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[21].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[37].OneofWrappers = []any{
 		(*AlterTable_AddColumn)(nil),
 		(*AlterTable_DropColumn)(nil),
 		(*AlterTable_SetOptions)(nil),
@@ -10282,9 +10934,9 @@ func file_metapb_meta_proto_init() {
 		(*AlterTable_ModifyIndex)(nil),
 		(*AlterTable_RestoreComplete)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[41].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[52].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[62].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[47].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[58].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[68].OneofWrappers = []any{
 		(*ChangeShard_AddLearner)(nil),
 		(*ChangeShard_Promote)(nil),
 		(*ChangeShard_Remove)(nil),
@@ -10294,7 +10946,7 @@ func file_metapb_meta_proto_init() {
 		(*ChangeShard_MadeAnew)(nil),
 		(*ChangeShard_Retiring)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[70].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[76].OneofWrappers = []any{
 		(*Operation_ShardAdd)(nil),
 		(*Operation_Replicas)(nil),
 		(*Operation_ShardDrop)(nil),
@@ -10309,7 +10961,7 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   114,
+			NumMessages:   120,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

@@ -23,11 +23,12 @@ package metapb
 //	11 leases for the metadata: a change is acknowledged when all holders of a lease have it
 //	12 column batches that contain a block which a client compressed; the table option loki_labels
 //	13 users, roles and grants
+//	14 tokens
 const (
 	// MinProtocol is the oldest version that this program supports.
 	MinProtocol = 1
 	// MaxProtocol is the newest version that this program supports.
-	MaxProtocol = 13
+	MaxProtocol = 14
 	// ProtocolCluster is the version that added clusters of several nodes.
 	ProtocolCluster = 2
 	// ProtocolAnew is the first version in which shards may be created again when their rows are
@@ -78,4 +79,6 @@ const (
 	ProtocolLokiLabels = 12
 	// ProtocolAccess is the version that added users, roles and grants.
 	ProtocolAccess = 13
+	// ProtocolTokens is the version that added tokens.
+	ProtocolTokens = 14
 )

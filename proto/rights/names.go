@@ -55,12 +55,24 @@ func CheckName(s string) error {
 		s == "public":
 		return errs.New(errs.InvalidArguments, "the name %q is reserved: choose another one", s)
 	}
+	return checkSigns("a user or role", s)
+}
+
+// CheckTokenName returns an error if s cannot be the name of a token.
+func CheckTokenName(s string) error {
+	if s == "" || len(s) > maxName {
+		return errs.New(errs.InvalidArguments, "the name of a token has 1 to %d bytes, and %.100q has %d", maxName, s, len(s))
+	}
+	return checkSigns("a token", s)
+}
+
+func checkSigns(what, s string) error {
 	for i, c := range []byte(s) {
 		word := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 		later := c >= '0' && c <= '9' || c == '.' || c == '@' || c == '-' || c == ':'
 		if !word && (i == 0 || !later) {
-			return errs.New(errs.InvalidArguments, "%q is not the name of a user or role: it starts with a letter or _, "+
-				"followed by letters, digits, and the signs _ . @ - :", s)
+			return errs.New(errs.InvalidArguments, "%q is not the name of %s: it starts with a letter or _, "+
+				"followed by letters, digits, and the signs _ . @ - :", s, what)
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"cordwood/meta/metaclient"
 	"cordwood/proto/metapb"
 	"cordwood/proto/rights"
 	"cordwood/router/access"
@@ -33,16 +34,17 @@ type storedUser struct {
 	until time.Time // zero: forever
 }
 
-// Apply changes the users and roles of the metadata. whole says that principals are all of them. Calls must not
-// overlap. When it returns, the change applies to all requests, and work that it does not allow has been ended.
-func (p *Provider) Apply(whole bool, principals []*metapb.AccessPrincipal, dropped []string) {
+// Apply changes the users, roles and tokens of the metadata. Calls must not overlap. When it returns, the change
+// applies to all requests, and work that it does not allow has been ended.
+func (p *Provider) Apply(c metaclient.AccessChanges) {
+	whole, principals := c.Whole, c.Principals
 	l := &p.lists
 	l.mu.Lock()
 	if whole || l.principals == nil {
 		l.principals, l.stored = map[string]*metapb.AccessPrincipal{}, map[string]*storedUser{}
 	}
 	roles := whole
-	for _, name := range dropped {
+	for _, name := range c.Dropped {
 		roles = roles || l.principals[name].GetRole()
 		delete(l.principals, name)
 		delete(l.stored, name)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"cordwood/meta/metaclient"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/proto/rights"
@@ -16,6 +17,11 @@ import (
 )
 
 var here = netip.MustParseAddr("192.0.2.1")
+
+// apply changes users and roles.
+func apply(p *Provider, whole bool, principals []*metapb.AccessPrincipal, dropped []string) {
+	p.Apply(metaclient.AccessChanges{Whole: whole, Principals: principals, Dropped: dropped})
+}
 
 // principal returns a user of the metadata.
 func principal(
@@ -58,7 +64,7 @@ func TestStoredUsers(t *testing.T) {
 	}
 	ann := principal(t, "ann", "password of ann", 7, selectOn("a"))
 	role := &metapb.AccessPrincipal{Name: "team", Role: true, Grants: []*metapb.AccessGrant{selectOn("b")}}
-	p.Apply(true, []*metapb.AccessPrincipal{ann, role}, nil)
+	apply(p, true, []*metapb.AccessPrincipal{ann, role}, nil)
 	s, err := p.Check(t.Context(), "ann", "password of ann", here)
 	if err != nil || !s.May(reading("a")) || s.May(reading("b")) {
 		t.Fatalf("%v, %v", s, err)
@@ -72,20 +78,20 @@ func TestStoredUsers(t *testing.T) {
 	with := &metapb.AccessPrincipal{
 		Name: "ann", Verifier: ann.Verifier, PasswordVersion: 7, Grants: ann.Grants, Roles: []string{"team"},
 	}
-	p.Apply(false, []*metapb.AccessPrincipal{with}, nil)
+	apply(p, false, []*metapb.AccessPrincipal{with}, nil)
 	if now := p.Current(s); !now.May(reading("b")) || now.Version != s.Version {
 		t.Errorf("%v", now)
 	}
 	changed := &metapb.AccessPrincipal{Name: "team", Role: true, Grants: []*metapb.AccessGrant{selectOn("c")}}
-	p.Apply(false, []*metapb.AccessPrincipal{changed}, nil)
+	apply(p, false, []*metapb.AccessPrincipal{changed}, nil)
 	if now := p.Current(s); now.May(reading("b")) || !now.May(reading("c")) {
 		t.Errorf("after a change of the role: %v", now)
 	}
-	p.Apply(false, nil, []string{"team"})
+	apply(p, false, nil, []string{"team"})
 	if now := p.Current(s); now.May(reading("c")) {
 		t.Errorf("after the role was dropped: %v", now)
 	}
-	p.Apply(true, nil, nil)
+	apply(p, true, nil, nil)
 	if _, err := p.Check(t.Context(), "ann", "password of ann", here); err == nil {
 		t.Error("a user that is gone signs in")
 	}
@@ -104,28 +110,28 @@ func TestWorkEndsWithGrant(t *testing.T) {
 	}{
 		{"another grant", func(p *Provider, u *metapb.AccessPrincipal) {
 			u.Grants = u.Grants[:1]
-			p.Apply(false, []*metapb.AccessPrincipal{u}, nil)
+			apply(p, false, []*metapb.AccessPrincipal{u}, nil)
 		}, 0},
 		{"its grant", func(p *Provider, u *metapb.AccessPrincipal) {
 			u.Grants = u.Grants[1:]
-			p.Apply(false, []*metapb.AccessPrincipal{u}, nil)
+			apply(p, false, []*metapb.AccessPrincipal{u}, nil)
 		}, errs.AccessDenied},
 		{"disabled", func(p *Provider, u *metapb.AccessPrincipal) {
 			u.Disabled = true
-			p.Apply(false, []*metapb.AccessPrincipal{u}, nil)
+			apply(p, false, []*metapb.AccessPrincipal{u}, nil)
 		}, errs.UserPasswordMismatch},
 		{
-			"dropped", func(p *Provider, _ *metapb.AccessPrincipal) { p.Apply(false, nil, []string{"ann"}) },
+			"dropped", func(p *Provider, _ *metapb.AccessPrincipal) { apply(p, false, nil, []string{"ann"}) },
 			errs.UserPasswordMismatch,
 		},
 		{"another password", func(p *Provider, u *metapb.AccessPrincipal) {
 			u.PasswordVersion++
-			p.Apply(false, []*metapb.AccessPrincipal{u}, nil)
+			apply(p, false, []*metapb.AccessPrincipal{u}, nil)
 		}, errs.UserPasswordMismatch},
 	} {
 		p := openStored(t)
 		u := ann(t)
-		p.Apply(true, []*metapb.AccessPrincipal{u}, nil)
+		apply(p, true, []*metapb.AccessPrincipal{u}, nil)
 		s, err := p.Check(t.Context(), "ann", "password of ann", here)
 		if err != nil {
 			t.Fatal(err)
@@ -164,7 +170,7 @@ func TestListHidesStoredUsers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Apply(true, []*metapb.AccessPrincipal{principal(t, "ann", "of the metadata", 1)}, nil)
+	apply(p, true, []*metapb.AccessPrincipal{principal(t, "ann", "of the metadata", 1)}, nil)
 	if s, err := p.Check(t.Context(), "ann", "of the file", here); err != nil || s.Right != access.ReadOnly {
 		t.Errorf("%v, %v", s, err)
 	}
@@ -187,7 +193,7 @@ func TestStoredUserExpires(t *testing.T) {
 	p := openStored(t)
 	u := principal(t, "ann", "password of ann", 1)
 	u.ValidUntilUnixNano = time.Now().Add(300 * time.Millisecond).UnixNano()
-	p.Apply(true, []*metapb.AccessPrincipal{u}, nil)
+	apply(p, true, []*metapb.AccessPrincipal{u}, nil)
 	s, err := p.Check(context.Background(), "ann", "password of ann", here)
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +211,7 @@ func TestStoredUserExpires(t *testing.T) {
 // TestStoredUserByScram: the verifier of the metadata serves SCRAM.
 func TestStoredUserByScram(t *testing.T) {
 	p := openStored(t)
-	p.Apply(true, []*metapb.AccessPrincipal{principal(t, "ann", "password of ann", 1)}, nil)
+	apply(p, true, []*metapb.AccessPrincipal{principal(t, "ann", "password of ann", 1)}, nil)
 	c, err := p.Challenge("ann", here)
 	if err != nil || !c.Keys.Matches("password of ann") {
 		t.Fatalf("%v", err)
