@@ -24,7 +24,7 @@ func TestRowsAllAlike(t *testing.T) {
 	}
 	data := b.Encode(nil, head(1, 1, 1))
 	if size, err := column.InflatedSize(data); err != nil || size > 1000 {
-		t.Fatalf("%d rows that are alike have %d bytes: %v", rows, size, err)
+		t.Fatalf("%d equal rows have %d bytes: %v", rows, size, err)
 	}
 	index := s.mustPut(data)
 	for deadline := time.Now().Add(30 * time.Second); s.store.Tables.Flushed.Load() < index; time.Sleep(time.Millisecond) {

@@ -21,7 +21,7 @@ func TestQueue(t *testing.T) {
 		t.Errorf("an empty queue refuses a large write: %v", err)
 	}
 	if err := q.push(p(1)); err == nil || !strings.Contains(err.Error(), "1 writes of 5000 bytes wait") {
-		t.Errorf("over its bytes: %v", err)
+		t.Errorf("over the limit of bytes: %v", err)
 	}
 	if got := q.pop(10); len(got) != 1 || got[0] != big {
 		t.Error("a write above the group's size is not alone")
@@ -33,7 +33,7 @@ func TestQueue(t *testing.T) {
 		}
 	}
 	if err := q.push(p(1)); err == nil {
-		t.Error("over its length")
+		t.Error("over the limit of writes")
 	}
 	if !q.remove(list[1]) || q.remove(list[1]) || q.remove(big) {
 		t.Error("remove")

@@ -19,13 +19,13 @@ import (
 type heldEngine struct {
 	*engine.Engine
 	mu sync.Mutex // guards hold
-	// hold, if not nil, is called before Query. If it returns errGoOn, the query continues;
-	// otherwise its result is the result of Query.
+	// hold, if not nil, is called before Query. If it returns errContinue, the query continues; otherwise its
+	// result is the result of Query.
 	hold func(ctx context.Context, sql string) error
 }
 
-// errGoOn lets a query continue.
-var errGoOn = errors.New("go on")
+// errContinue lets a query continue.
+var errContinue = errors.New("go on")
 
 func (e *heldEngine) holdQueries(hold func(ctx context.Context, sql string) error) {
 	e.mu.Lock()
@@ -38,7 +38,7 @@ func (e *heldEngine) Query(ctx context.Context, req *query.Request, emit func([]
 	hold := e.hold
 	e.mu.Unlock()
 	if hold != nil {
-		if err := hold(ctx, req.SQL); !errors.Is(err, errGoOn) {
+		if err := hold(ctx, req.SQL); !errors.Is(err, errContinue) {
 			return err
 		}
 	}
@@ -90,7 +90,7 @@ func TestCancelEndsAllParts(t *testing.T) {
 		}
 		cancel()
 		if names := collect(ended, 3); len(names) != 3 {
-			t.Errorf("%s: work ended on %v", sql, names)
+			t.Errorf("%s: queries ended on %v", sql, names)
 		}
 		if err := <-failed; err == nil {
 			t.Errorf("%s: a query that was cancelled has an answer", sql)
@@ -117,7 +117,7 @@ func TestFailedPartEndsTheOthers(t *testing.T) {
 	collect(began, 2)
 	close(fail)
 	if names := collect(ended, 2); !names["a"] || !names["c"] {
-		t.Errorf("work ended on %v, want a and c", names)
+		t.Errorf("queries ended on %v, want a and c", names)
 	}
 	if err := <-failed; errs.CodeOf(err) != errs.RuntimeResourcesExhausted {
 		t.Errorf("the query ends with %v", err)
@@ -142,7 +142,7 @@ func TestFirstRowsEndTheSearchOnAllNodes(t *testing.T) {
 		stopped := make(chan error, 1)
 		c.nodes["c"].engine.holdQueries(func(ctx context.Context, sql string) error {
 			if strings.Contains(sql, test.bound) {
-				return errGoOn
+				return errContinue
 			}
 			<-ctx.Done()
 			stopped <- context.Cause(ctx)
@@ -220,10 +220,10 @@ func TestKillEndsAllParts(t *testing.T) {
 		killed <- n
 	}()
 	if names := collect(ended, 3); len(names) != 3 {
-		t.Errorf("work ended on %v", names)
+		t.Errorf("queries ended on %v", names)
 	}
 	if err := <-failed; errs.CodeOf(err) != errs.Cancelled || !strings.Contains(err.Error(), "killed by user ann") {
-		t.Errorf("the client gets: %v", err)
+		t.Errorf("the client got %v", err)
 	}
 	if n := <-killed; n < 1 || n > 4 {
 		t.Errorf("%d calls were ended", n)

@@ -133,7 +133,7 @@ func TestFaults(t *testing.T) {
 			}
 			for _, name := range s.files("segments") {
 				if strings.HasSuffix(name, ".tmp") {
-					t.Errorf("operation %d, power cut %t: %s was left", n, power, name)
+					t.Errorf("operation %d, power cut %t: the file %s was left", n, power, name)
 				}
 			}
 			s.crash()

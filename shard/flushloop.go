@@ -69,7 +69,7 @@ func (sd *schedule) wakeFlusher() { sd.wakeFlusherFor("") }
 func (sd *schedule) wakeFlusherFor(reason string) {
 	select {
 	case sd.wake <- reason:
-	default: // it is awake already
+	default: // it will run anyway
 	}
 }
 

@@ -449,6 +449,6 @@ func TestOutdatedTable(t *testing.T) {
 		if _, _, err := c.ask(req(true)); errs.ReasonOf(err) != errs.SchemaStale || errs.From(err).Status() != 503 {
 			t.Fatalf("shard %d knows that the table was moved: %v", id, err)
 		}
-		known(false, "a router that has read the metadata is not asked for more")
+		known(false, "the error of a router that has read the metadata asks for nothing more")
 	}
 }

@@ -47,8 +47,8 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// TestHandOverAppend writes and moves a table in append mode that has many equal rows, and compares
-// it with a list: each row is there exactly once. Half of the tables merged rows before.
+// TestHandOverAppend writes and moves a table in append mode that has many equal rows, and compares it with a list:
+// the table must have each row exactly once. Half of the tables merged rows before.
 func TestHandOverAppend(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"append", "last_row"} {

@@ -76,7 +76,7 @@ func TestOldDisk(t *testing.T) {
 			select {
 			case err = <-failed:
 			case <-wait(t).Done():
-				t.Fatal("it goes on")
+				t.Fatal("the replica did not stop")
 			}
 			if !strings.Contains(err.Error(), "went back in time") {
 				t.Errorf("the replica stopped because of %v", err)

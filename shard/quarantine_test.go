@@ -191,7 +191,7 @@ func TestVerify(t *testing.T) {
 	}
 	s.flush()
 	if names := s.files("segments"); len(names) != 1 {
-		t.Errorf("after the table was dropped, %q are left", names)
+		t.Errorf("after the table was dropped, the files %q are left", names)
 	}
 }
 

@@ -164,7 +164,7 @@ func TestTailEnds(t *testing.T) {
 			}
 			waiting := o.store.Status.TailBytes()
 			if waiting != 0 {
-				t.Errorf("%d bytes still wait for nobody", waiting)
+				t.Errorf("%d bytes still wait, although no tail is left", waiting)
 			}
 			slow.Close()
 			slow.Close()

@@ -36,9 +36,9 @@ func (p *pending) takeUnlogged() (batches [][]byte, of *pending) {
 // appendUnlogged appends batches of tables with the option skip_wal to memory only. A crash before
 // the next flush loses these rows, and nothing else.
 //
-// It is like Apply, but between two calls of Apply, under the lock. It changes only the
-// memtable and the sessions of unlogged batches. A freeze takes both together, so a row is in
-// segments if and only if its batch is in the manifest.
+// It does the work of Apply, but between two calls of Apply and under the lock. It changes only the memtable and
+// the sessions of unlogged batches. A freeze takes both together, so a row is in segments if and only if its batch
+// is in the manifest.
 func (wr *writer) appendUnlogged(batches [][]byte, p *pending) (index uint64, need []uint64, err error) {
 	if !wr.replica.IsLeader() {
 		return 0, nil, errs.New(errs.ShardNotReady, "shard %d: write: node %s does not lead it; send the write to the "+

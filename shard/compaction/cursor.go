@@ -53,7 +53,7 @@ func (r *run) open() error {
 			c.waits, c.from = true, in.Meta.MinTime
 			continue
 		}
-		if err := r.begins(c); err != nil {
+		if err := r.openChecked(c); err != nil {
 			return err
 		}
 		if err := r.load(c); err != nil {
@@ -63,10 +63,9 @@ func (r *run) open() error {
 	return nil
 }
 
-// begins opens an input after checking the whole file. Copied row groups are not checked again, and
-// filters and indexes are never read. The file is removed afterwards, so damage could not be found
-// later.
-func (r *run) begins(c *cursor) (err error) {
+// openChecked opens an input after checking the whole file. Copied row groups are not checked again, and filters
+// and indexes are never read. The file is removed afterwards, so damage could not be found later.
+func (r *run) openChecked(c *cursor) (err error) {
 	if err := segment.Check(r.job.Config.FS, filepath.Dir(c.in.Path), c.meta, true); err != nil {
 		return err
 	}
@@ -90,7 +89,7 @@ func (c *cursor) close() error {
 func (r *run) advance(c, second *cursor, t *Table, list []*cursor, o *output) error {
 	if c.next == nil {
 		if c.r == nil {
-			if err := r.begins(c); err != nil {
+			if err := r.openChecked(c); err != nil {
 				return err
 			}
 		}

@@ -118,8 +118,8 @@ func stale(segments []Segment) (picked []Segment) {
 	return picked
 }
 
-// longest returns run if it may be merged, and otherwise a half of it that may be, or a half of a
-// half, and so on, or nil if there is none. Two of the segments may be the only obstacle.
+// longest returns the run if it may be merged. Otherwise it returns a half of the run that may be merged, or a half
+// of a half, and so on, or nil if there is none: often only one pair of neighbours prevents the merge.
 func longest(run []Segment, allowed func([]Segment) bool) []Segment {
 	if allowed(run) {
 		return run

@@ -57,9 +57,9 @@ func TestPick(t *testing.T) {
 		{"large ones stay", list(repeat(20, 160)...), during, yes, ""},
 		{"large ones stay when the day is over", list(repeat(20, 160)...), after, yes, ""},
 		{"two that would fit in one stay, too", list(repeat(20, 124)...), after, yes, ""},
-		{"a large one parts neighbours", list(1, 1, 1, 1, 300, 1, 1, 1, 1), during, yes, ""},
+		{"a large one separates neighbours", list(1, 1, 1, 1, 300, 1, 1, 1, 1), during, yes, ""},
 		{"the rest of a day", list(20, 1, 1), after, yes, "2 3"},
-		{"the rest of a day, alike", list(20, 20, 1, 3), after, yes, "1 2 3 4"},
+		{"the rest of a day, segments of equal sizes", list(20, 20, 1, 3), after, yes, "1 2 3 4"},
 		{
 			"the rest of a day to which rows are still added",
 			change(list(20, 20, 1, 3), func(l []Segment) { l[3].Flushed = after.Add(-9 * time.Minute) }), after, yes, "",
@@ -101,7 +101,7 @@ func TestPick(t *testing.T) {
 			yes, "1",
 		},
 		{
-			"none dead of one that may be cut",
+			"no row group dead of one that may be cut",
 			change(list(900, 100), func(l []Segment) { l[0].Droppable, l[0].Cut = true, true }), during, yes, "",
 		},
 		{

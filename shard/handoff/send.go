@@ -151,7 +151,7 @@ func (t *target) send(ctx context.Context, def *copyDef, data []byte) error {
 		Order:    func() []string { return t.group.Order(t.of.nodesOf(t.shard)) },
 		None:     errors.New("no node is known to hold it"),
 		Call:     func(ctx context.Context, node string, _ leader.Try) error { return t.call(ctx, node, req, def) },
-		Judge:    j.of,
+		Judge:    j.classify,
 		Repeat:   true, // the shard drops batches that it already has
 		MinPause: minPause, MaxPause: maxPause,
 		GoOn:     func(_ int, so *leader.Failure) bool { t.noteWait(so.Err); return true },
@@ -179,8 +179,8 @@ type verdicts struct {
 	tooLate bool      // whether the shard may have forgotten the batch since then
 }
 
-// of classifies the error of a call.
-func (j *verdicts) of(err error) leader.Verdict {
+// classify returns whether a call that failed with an error is repeated.
+func (j *verdicts) classify(err error) leader.Verdict {
 	switch errs.ReasonOf(err) {
 	case errs.TableGone, errs.WrongEpoch, errs.SchemaStale, errs.BadBatch:
 		return leader.Verdict{}

@@ -115,7 +115,7 @@ func TestSend(t *testing.T) {
 			}, "a a", "",
 		},
 		{
-			"refuses for good", []string{"a", "b"}, map[string][]answer{
+			"refuses permanently", []string{"a", "b"}, map[string][]answer{
 				"a": {refused(errs.TableNotFound, errs.TableGone, "")}, "b": {taken},
 			}, "a", "the shard refuses it",
 		},
@@ -168,19 +168,19 @@ func TestVerdictForgotten(t *testing.T) {
 	j := verdicts{now: func() time.Time { return now }}
 	unknown := errs.New(errs.ShardUnreachable, "broke").WithReason(errs.OutcomeUnknown)
 	away := errs.New(errs.ShardNotReady, "away").WithReason(errs.NotLeader)
-	if v := j.of(away); !v.Retry || v.Unknown {
+	if v := j.classify(away); !v.Retry || v.Unknown {
 		t.Errorf("before it was sent: %+v", v)
 	}
 	now = now.Add(time.Hour)
-	if v := j.of(unknown); !v.Retry || !v.Unknown {
+	if v := j.classify(unknown); !v.Retry || !v.Unknown {
 		t.Errorf("first unknown outcome: %+v", v)
 	}
 	now = now.Add(unknownFor)
-	if v := j.of(away); !v.Retry {
+	if v := j.classify(away); !v.Retry {
 		t.Errorf("while the shard remembers it: %+v", v)
 	}
 	now = now.Add(time.Second)
-	if v := j.of(away); v.Retry || !j.tooLate {
+	if v := j.classify(away); v.Retry || !j.tooLate {
 		t.Errorf("once the shard may have forgotten it: %+v", v)
 	}
 }

@@ -47,7 +47,7 @@ func (n *Installer) fetchState(ctx context.Context, from string) error {
 	if old, err := in.state(); err != nil {
 		return err
 	} else if old != nil {
-		if err := in.unname(old); err != nil {
+		if err := in.restoreNames(old); err != nil {
 			return err
 		}
 	}

@@ -154,9 +154,9 @@ func (in folder) clear() error {
 	return in.fs.SyncDir(in.dir)
 }
 
-// unname renames the files of a complete state back to the names that they had during the fetch,
-// because a newer state will replace it, and may use some of the same files.
-func (in folder) unname(st *manifest.State) error {
+// restoreNames renames the files of a complete state back to the names that they had during the fetch, because a
+// newer state will replace it, and may use some of the same files.
+func (in folder) restoreNames(st *manifest.State) error {
 	if err := in.fs.Remove(in.path(stateFileName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -249,8 +249,8 @@ func (in folder) keep(wanted map[string]bool) error {
 	return nil
 }
 
-// leftover reports whether clear would remove anything.
-func (in folder) leftover() bool {
+// hasFiles reports whether clear would remove anything.
+func (in folder) hasFiles() bool {
 	names, err := in.names()
 	if err != nil {
 		return false

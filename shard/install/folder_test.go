@@ -8,9 +8,9 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// TestFetchGoesOn checks that the next attempt continues with the received part of a file, whenever
-// the previous one ended, and that it ignores bytes beyond the file's size.
-func TestFetchGoesOn(t *testing.T) {
+// TestFetchContinues checks that the next attempt continues with the received part of a file, whenever the previous
+// one ended, and that it ignores bytes beyond the file's size.
+func TestFetchContinues(t *testing.T) {
 	t.Parallel()
 	const path = "in/f.fetched"
 	for _, test := range []struct {

@@ -69,7 +69,7 @@ func (n *Installer) Clear() {
 func (n *Installer) Forget(caughtUp func() bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.job != nil || !n.folder.leftover() || !caughtUp() {
+	if n.job != nil || !n.folder.hasFiles() || !caughtUp() {
 		return
 	}
 	if err := n.folder.clear(); err != nil {

@@ -18,7 +18,7 @@ import (
 	"cordwood/shard/vfs"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestGolden reads files of every released version, and of an imagined future one.
 func TestGolden(t *testing.T) {

@@ -157,7 +157,7 @@ func TestCutInParts(t *testing.T) {
 		}
 		equal(t, what, want, got)
 		if end := f.edits[len(f.edits)-1]; end.offset+end.size+f.torn != int64(len(b)) {
-			t.Errorf("%s: %d bytes are torn behind %d of %d", what, f.torn, end.offset+end.size, len(b))
+			t.Errorf("%s: %d bytes of an unfinished edit after %d of %d", what, f.torn, end.offset+end.size, len(b))
 		}
 	}
 	complete := func(n int) (s *State) {

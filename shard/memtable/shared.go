@@ -14,8 +14,8 @@ const (
 	// sharedSize is the size of the file, which has pages only where chunks are in use. Chunks
 	// beyond it are private memory of the process.
 	sharedSize = 1 << 38
-	// populateFrom is the size from which the pages of a chunk that will be written are allocated
-	// at once. That costs less than a page fault for each.
+	// populateFrom is the size from which the pages of a chunk are allocated at once, if the chunk will be written
+	// soon. This costs less than a page fault for each page.
 	populateFrom = mediumChunk + 1
 )
 

@@ -81,8 +81,8 @@ func compare(typ schema.Type, v *column.View, i int, w *column.View, j int) int 
 	return cmp.Compare(v.Int(i), w.Int(j))
 }
 
-// ordered maps a number to an unsigned number with the order of files: by the total order of the
-// bits, so that NaNs have a place.
+// ordered maps a number to an unsigned number that sorts in the order of files. This is the total order of the
+// bits, so NaNs also have a place.
 func ordered(f float64) uint64 {
 	const sign = 1 << 63
 	bits := math.Float64bits(f)

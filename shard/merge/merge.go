@@ -1,7 +1,6 @@
-// Package merge implements the rule by which rows of one identity become one, over column batches.
-// A flush applies it to the rows of a memtable, and a compaction to the rows of segments. The query
-// engine does the same in SQL. Package query describes the rule at Merge and
-// schema.DeletedColumnID.
+// Package merge implements the rule by which rows of one identity become one, over column batches. A flush applies
+// it to the rows of a memtable, and a compaction to the rows of segments. The query engine does the same in SQL.
+// The comments of query.Merge and schema.DeletedColumnID describe the rule.
 //
 // It reads no files and does not sort: rows come in the order of a segment, so rows of one identity
 // are neighbours, the latest last. Its functions keep no state and may be called concurrently.

@@ -12,7 +12,7 @@ import (
 // answer without them would be wrong but look correct.
 func DamagedError(t *Table, s *Segment) error {
 	return errs.New(errs.TableUnavailable,
-		"table %s.%s: %d rows%s are missing: segment %s is damaged (%s); restore the file and start again, ask for another "+
+		"table %s.%s: %d rows%s are missing: segment %s is damaged (%s); restore the file and start again, query another "+
 			"range of time, ask for what there is with allow_partial=true, or give the rows up with 'cordwood doctor --forget'",
 		t.Database, t.Name, s.Rows, timesOf(t, s), filepath.Base(s.Path), s.Damaged)
 }

@@ -146,7 +146,7 @@ type Table struct {
 	Eras Eras
 }
 
-// Merge is a merge mode: what happens to the rows of one identity.
+// Merge is a merge mode: it defines what happens to the rows of one identity.
 type Merge uint8
 
 const (
@@ -192,8 +192,7 @@ type Era struct {
 // Eras are the eras of a table, the oldest first.
 type Eras []Era
 
-// Segment returns the merge mode of a segment's rows. now is the mode of rows that belong to no
-// era.
+// Segment returns the merge mode of a segment's rows. now is the merge mode of rows that belong to no era.
 func (e Eras) Segment(order uint64, now Merge) Merge {
 	for i := range e {
 		if order < e[i].Before {

@@ -41,13 +41,13 @@ type Split struct {
 	// Blocks are the parts of a statement of kind several. Each is split by itself. Table and Worker are then empty, and
 	// Final runs over the results of all.
 	Blocks []Block
-	// Moment is the text that replaces now() in Worker and Final, so that all nodes use the same
-	// time. It is empty if now() does not occur.
+	// Moment is the text that replaces now() in Worker and Final, so that all nodes use the same time. It is empty
+	// if now() does not occur.
 	Moment string
-	// Lasting means that the result depends only on the statement and the columns of its table: At
-	// returns it for another time.
+	// Lasting means that the result depends only on the statement and the columns of its table. At then returns the
+	// result for another time.
 	Lasting bool
-	// Counts means that Worker only returns the number of rows of the table, in a column CountColumn.
+	// Counts means that Worker returns only the number of rows of the table, in the column CountColumn.
 	Counts bool
 	// Combine, if not nil, describes how to compute the answer without Final.
 	Combine *Combine
@@ -58,8 +58,8 @@ type Split struct {
 	Hashed *Hashed
 	// Newest, if not nil, describes how to compute the answer without Final.
 	Newest *Newest
-	// First are the subqueries in expressions, which have to be run first. Request.Values are then their answers. Without
-	// these, the split statement has one null in place of each.
+	// First are the subqueries in expressions that have to be run first. Their answers become Request.Values. As
+	// long as Request.Values is nil, the split statement has one null in place of each subquery.
 	First []First
 	// Explain is the beginning of the statement: EXPLAIN with its options, or nothing. It is set in
 	// any case.
@@ -96,7 +96,7 @@ type First struct {
 	Exists bool
 }
 
-// Values are the values that a First returned.
+// Values are the values that a subquery of Split.First returned.
 type Values struct {
 	// Texts are the values that are not null, each once, as texts that can be cast to the type.
 	Texts []string
@@ -106,9 +106,8 @@ type Values struct {
 	Exists bool
 }
 
-// Best describes how to split a statement for the groups with the largest counts: each node may
-// return only its groups with the largest counts, and the answer is the same if these prove that no
-// other group can be in it.
+// Best describes a smaller way to split a statement for the groups with the largest counts. Each node returns only
+// its groups with the largest counts. The answer is complete if these prove that no other group can be in it.
 type Best struct {
 	// Worker returns the Rows groups of a node with the largest counts, in descending order.
 	Worker string
@@ -158,7 +157,7 @@ func (n *Newest) Compare(a, b arrow.Timestamp) int {
 	return cmp.Compare(a, b)
 }
 
-// CountColumn is the name of the column of Split.Worker if Split.Counts.
+// CountColumn is the name of the only column that Split.Worker returns if Split.Counts is set.
 const CountColumn = "__a0"
 
 // How is how the values of a group from several nodes or segments are combined.

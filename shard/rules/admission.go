@@ -87,7 +87,7 @@ func (a *Admission) Admit(h *column.Header) (Verdict, error) {
 			return NeedsTable, nil
 		case h.Epoch < w.Epoch || !w.Takes(a.ShardID):
 			return Refused, errs.New(errs.RequestOutdated,
-				"shard %d: table %q: the batch is of epoch %d, its writes go to %s since epoch %d",
+				"shard %d: table %q: the batch has epoch %d; writes of the table go to %s since epoch %d",
 				a.ShardID, d.Name, h.Epoch, w, w.Epoch).WithReason(errs.WrongEpoch)
 		}
 	}

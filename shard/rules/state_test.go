@@ -18,7 +18,7 @@ import (
 	"cordwood/shard/shardtest"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestSessionModel compares sessions with a set, also after storing them in the manifest and
 // loading them.

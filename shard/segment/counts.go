@@ -50,8 +50,8 @@ func (f *Filters) Entries(r io.ReaderAt, group int, c Column) (int, error) {
 	return p.chunk.Entries()
 }
 
-// CountsOf counts the values of a column in some rows of a row group. The runs must ascend and not
-// overlap. It fails as Rows does, and if there are more than most values.
+// CountsOf counts the values of a column in some rows of a row group. The runs must ascend and not overlap. It
+// returns the errors of Rows, and an error if there are more than most different values.
 func (f *Filters) CountsOf(r io.ReaderAt, group int, c Column, runs []Run, most int) ([]Count, error) {
 	t := &tally{numbers: map[int64]int64{}, texts: map[string]int64{}, most: most}
 	for _, run := range runs {

@@ -78,7 +78,7 @@ func TestFlippedBits(t *testing.T) {
 		rows, err := readRows(dir, &m)
 		corrupt := (*ErrCorrupt)(nil)
 		if err == nil && !slices.Equal(rows, wantRows) || err != nil && !errors.As(err, &corrupt) {
-			t.Errorf("byte %d of %d: a reader gets other rows, or %v", i, len(sound), err)
+			t.Errorf("byte %d of %d: a reader returns other rows, or the error is %v", i, len(sound), err)
 		}
 		if corrupt != nil && (corrupt.File != path || corrupt.Want == "" || corrupt.Got == "") {
 			t.Errorf("byte %d of %d: the error does not say which part is damaged: %v", i, len(sound), err)

@@ -145,9 +145,9 @@ func filterTokens(f bloom.SplitBlockFilter) int {
 	return int(float64(len(f)) * math.Log1p(-float64(set)/float64(all)) / math.Log1p(-1.0/32))
 }
 
-// folded returns the filter that the tokens of f would have made with fewer blocks. It halves the
-// number of blocks as often as at least blocks of them are left. A token's block is the number of
-// blocks times a part of its hash, rounded down, so halving joins two neighbours.
+// folded returns the filter that the tokens of f would have made with fewer blocks. It halves the number of blocks
+// as long as at least the given number remains. A token's block is the number of blocks times a part of its hash,
+// rounded down, so halving joins two neighbours.
 func folded(f bloom.SplitBlockFilter, blocks int) bloom.SplitBlockFilter {
 	if len(f)/2 < blocks {
 		return f

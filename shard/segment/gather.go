@@ -134,7 +134,7 @@ func (g *gathered) validity(v *column.View, row, n int) bool {
 	return true
 }
 
-// setBits sets the bits from up to to.
+// setBits sets the bits [from, to).
 func setBits(bitmap []uint64, from, to int) {
 	for from < to {
 		n := min(64-from&63, to-from)

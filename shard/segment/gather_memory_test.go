@@ -44,7 +44,7 @@ func TestLongTextsAreGatheredInPlace(t *testing.T) {
 	binary.LittleEndian.PutUint32(v.Offsets[4*rows:], rows*size)
 	file()
 	if unsafe.SliceData(g.Data) != data {
-		t.Error("texts that are a little longer need other memory")
+		t.Error("slightly longer texts are gathered in new memory")
 	}
 	if got := g.footprint(); got > before+before/8 || got > 2*rows*size {
 		t.Errorf("%d bytes of memory, %d after the first file, for %d bytes of texts", got, before, rows*size)

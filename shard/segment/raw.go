@@ -59,7 +59,7 @@ func WriteRaw(cfg Config, raw *Raw) (m Meta, err error) {
 	m = Meta{ID: cfg.NextID(), TableID: raw.TableID, Raw: true}
 	m.Order = m.ID
 	if len(raw.Batches) == 0 {
-		m.MinTime, m.MaxTime = math.MaxInt64, math.MaxInt64 // earlier rows with these bounds never expire
+		m.MinTime, m.MaxTime = math.MaxInt64, math.MaxInt64 // rows with these bounds never expire
 	}
 	for i, b := range raw.Batches {
 		if i == 0 {

@@ -32,7 +32,7 @@ func TestLargeAnswers(t *testing.T) {
 		a.end()
 		a.end()
 		if got := get(); got != during {
-			t.Errorf("with one left: %d, want %d", got, during)
+			t.Errorf("with one large answer left: %d, want %d", got, during)
 		}
 		b.end()
 		small.end()

@@ -10,9 +10,9 @@ import (
 	"cordwood/shard/server/distribute"
 )
 
-// shardByShard divides a part of a query into one request for each shard if its table merges rows
-// and has several shards on this node: all rows of an identity are in one shard, and only within a
-// shard do rows have an order. Otherwise it returns nil.
+// shardByShard divides a part of a query into one request for each shard if its table merges rows and has several
+// shards on this node. All rows of an identity are in one shard, and only within a shard do rows have an order.
+// Otherwise it returns nil.
 func shardByShard(req *shardpb.QueryRequest) []*shardpb.QueryRequest {
 	if !req.Part || len(req.Tables) != 1 {
 		return nil

@@ -433,12 +433,12 @@ func TestQueryNodes(t *testing.T) {
 		{"only inline", []*shardpb.QueryTable{inline}, false, []string{"z", "a"}, 0},
 		{"one", []*shardpb.QueryTable{table(1), inline}, false, []string{"a", "b"}, 0},
 		{"two", []*shardpb.QueryTable{table(1), table(2)}, false, []string{"a", "b", "c"}, 0},
-		{"most lie on one", []*shardpb.QueryTable{table(1), table(3), table(4)}, false, []string{"c", "a", "b"}, 0},
+		{"most on one node", []*shardpb.QueryTable{table(1), table(3), table(4)}, false, []string{"c", "a", "b"}, 0},
 		{"of one table", []*shardpb.QueryTable{table(1, 3, 4)}, false, []string{"c", "a", "b"}, 0},
 		{"unknown", []*shardpb.QueryTable{table(7)}, false, nil, errs.ShardUnreachable},
-		{"unknown, and left out", []*shardpb.QueryTable{out}, false, []string{"a", "b"}, 0},
+		{"unknown, and required", []*shardpb.QueryTable{out}, false, []string{"a", "b"}, 0},
 		{"unknown, and may be missing", []*shardpb.QueryTable{table(7)}, true, []string{"z", "a"}, 0},
-		{"others may do without", []*shardpb.QueryTable{table(3)}, true, []string{"c", "z", "a"}, 0},
+		{"it may be missing for others", []*shardpb.QueryTable{table(3)}, true, []string{"c", "z", "a"}, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -481,7 +481,7 @@ func TestReadsGoRoundADeadNode(t *testing.T) {
 	}
 	stats, err := cl.Stats(t.Context(), &shardpb.StatsRequest{})
 	if len(stats) != 1 || errs.CodeOf(err) != errs.ShardUnreachable {
-		t.Fatalf("a node that is away must be an error beside what the others say: %v %v", stats, err)
+		t.Fatalf("a node that does not answer must cause an error, and the others must answer: %v %v", stats, err)
 	}
 	c.order = []string{"n1"}
 	if stats, err = cl.Stats(t.Context(), &shardpb.StatsRequest{Segments: true}); len(stats) != 1 || err != nil {

@@ -94,8 +94,8 @@ const (
 	lostDay  = "20060102"
 )
 
-// sweep handles files that the manifest does not list: it removes unfinished ones, and moves the
-// others to lost+found.
+// sweep handles files that the manifest does not list: it removes unfinished files, and moves the others to
+// lost+found.
 func (sf *SegmentFiles) sweep(st *manifest.State) error {
 	live := make(map[string]bool, len(st.Segments))
 	for i := range st.Segments {

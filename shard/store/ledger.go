@@ -123,7 +123,7 @@ func (lg *Ledger) commitPendingLocked() error {
 		}
 		if err := lg.manifest.Commit(u.edit); err != nil {
 			lg.broken = true
-			u.edit.Swept = false // if this edit is on disk nevertheless, the segments that it removed must be listed as garbage
+			u.edit.Swept = false // if this edit is on disk after all, the segments that it removed must be listed as garbage
 			return err
 		}
 		lg.pending = lg.pending[1:]

@@ -36,7 +36,7 @@ var alikeStatements = []string{
 		"ORDER BY m",
 	"SELECT (SELECT count(*) FROM t WHERE ts > '%[1]s'), 1",
 	"SELECT DISTINCT date_trunc('minute', ts) AS m FROM t ORDER BY m LIMIT 3",
-	// The time index is used in other ways.
+	// The following statements use the time index in other ways, so bounds do not answer them.
 	"SELECT date_trunc('minute', ts) AS ts, count(*) FROM t GROUP BY ALL ORDER BY 1",
 	"SELECT date_trunc('minute', ts) AS ts, count(*) FROM t GROUP BY ts ORDER BY 1, 2",
 	"SELECT count(*), min(ts), max(ts) FROM t WHERE ts > '%[1]s'",

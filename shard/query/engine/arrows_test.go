@@ -13,7 +13,7 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// amended returns a text in the form that DuckDB's parser gets.
+// amended returns the text of a statement as DuckDB's parser receives it.
 func amended(t *testing.T, in *duck.Instance, text string) string {
 	t.Helper()
 	var last string

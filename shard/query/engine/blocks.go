@@ -119,7 +119,7 @@ func (r *run) block(s blockSpan) (out *query.Split, err error) {
 	if sql.IsBroken(err) {
 		return nil, err
 	}
-	if err != nil || len(st.Tables) != 1 { // a name may be of a query of WITH
+	if err != nil || len(st.Tables) != 1 { // a name may refer to a query of WITH
 		return nil, split.SeveralTables()
 	}
 	request := *r.request
@@ -132,7 +132,7 @@ func (r *run) block(s blockSpan) (out *query.Split, err error) {
 	case err != nil:
 		return nil, err
 	case len(out.First) > 0 || out.Kind == "rows" && !s.operand:
-		return nil, split.SeveralTables() // fetching the columns that the statement needs is no more
+		return nil, split.SeveralTables() // the partial results would be the rows themselves
 	}
 	return out, nil
 }

@@ -17,7 +17,7 @@ func (r *run) answerByParts() (done bool, err error) {
 	if r.engine.parts == nil || r.request.Part || r.st.Explain != "" || len(r.Plans) != 1 || !r.large() {
 		return false, nil
 	}
-	s, err := r.taken()
+	s, err := r.splitIfRepeated()
 	if err != nil || s == nil {
 		return false, err
 	}
@@ -27,7 +27,7 @@ func (r *run) answerByParts() (done bool, err error) {
 	}
 	request := *r.request
 	request.SQL, request.Part, request.Limit, request.Note = s.Worker, true, 0, ""
-	out := limited{most: 2 * maxFound}
+	out := limited{most: 2 * maxKeptBytes}
 	w := &run{ctx: r.ctx, engine: r.engine, in: r.in, st: st, request: &request, emit: out.write}
 	defer w.close()
 	if err := w.plan(); err != nil {
@@ -95,9 +95,9 @@ func (r *run) large() bool {
 	return rows >= r.engine.settings.MinByParts
 }
 
-// taken returns the split statement if the statement is repeated and groups or aggregates rows.
-// Otherwise it returns nil.
-func (r *run) taken() (*query.Split, error) {
+// splitIfRepeated returns the split statement if the statement is repeated and groups or aggregates rows. Otherwise
+// it returns nil.
+func (r *run) splitIfRepeated() (*query.Split, error) {
 	key := splitKey(r.st, r.request)
 	kept := r.engine.splits.get(key)
 	if kept == nil {
@@ -127,8 +127,9 @@ func (r *run) taken() (*query.Split, error) {
 // dated matches a literal that begins with a date.
 var dated = regexp.MustCompile(`'\d{4}-\d\d-\d\d[^']*'`)
 
-// withoutTimes returns a statement with the same text for every literal that begins with a date. A statement about the
-// last days, with other times than a minute ago, is a repeated one: most of its partial results are the same.
+// withoutTimes returns the statement with the same text in place of every literal that begins with a date. So a
+// statement about the last days, sent again a minute later with other times, is a repeated one: most of its partial
+// results are the same.
 func withoutTimes(text string) string { return dated.ReplaceAllLiteralString(text, "'date'") }
 
 // worker returns the checked statement for nodes. It comes from the cache if it was used recently.

@@ -61,8 +61,8 @@ func TestCounted(t *testing.T) {
 				"SELECT count(DISTINCT %[1]s) FROM t WHERE %[1]s IS NOT NULL", "SELECT %[1]s AS v, count(*) AS n FROM t WHERE " +
 					"%[1]s IS NULL OR %[1]s <> '4' GROUP BY v HAVING count(*) > 3 ORDER BY n DESC, v LIMIT 3",
 				"SELECT count(*) FILTER (WHERE %[1]s IS NULL) FROM t x",
-				// Conditions on the time that all rows meet, that the rows of some row groups or
-				// files meet, or that no row meets; times in buckets.
+				// The conditions on the time are met by all rows, by the rows of some row groups or files, or by no
+				// row. Other statements put the times in buckets.
 				"SELECT %[1]s, count(*) FROM t WHERE ts > '1970-1-1' AND ts < now() - INTERVAL 1 DAY GROUP BY %[1]s ORDER BY ALL",
 				"SELECT %[1]s, count(*) FROM t WHERE ts > '1970-01-01 01:00:00' GROUP BY %[1]s ORDER BY ALL",
 				"SELECT %[1]s, count(*) FROM t WHERE ts BETWEEN make_timestamp(1500000000) AND '1970-01-01 02:30:00' GROUP BY " +
@@ -94,7 +94,7 @@ func TestCounted(t *testing.T) {
 				for range 3 * (seed % 2) { // from the second time on, rows that are only counted have a weight
 					kept, err := ask(keeping, sql, out)
 					if err != nil || strings.Contains(sql, "ORDER BY") && !slices.Equal(kept.rows, want.rows) {
-						t.Errorf("seed %d, %s: with what is kept %v, want %v (%v)", seed, sql, kept, want.rows, err)
+						t.Errorf("seed %d, %s: with kept partial results %v, want %v (%v)", seed, sql, kept, want.rows, err)
 					}
 				}
 			}

@@ -105,12 +105,12 @@ func (d *describer) describe() ([]duck.Column, error) {
 	if err := d.infer(); err != nil {
 		return nil, err
 	}
-	// DuckDB treats a || NULL as a number, so values are not null at first. It may calculate with
-	// them, which null allows.
+	// At first no value is null, because DuckDB would treat a || NULL as a number. In the second attempt all values
+	// are null, because DuckDB may calculate with the values of the first one.
 	if columns, err := d.columnsWith("CAST('' AS VARCHAR)", standIn); err == nil {
 		return columns, nil
 	}
-	// A parameter of unknown type is mostly a text. DuckDB has no '5' + 1, however.
+	// Most parameters of unknown type are texts. But DuckDB cannot add a text and a number, as in '5' + 1.
 	columns, err := d.columnsWith("CAST(NULL AS VARCHAR)", nullOf)
 	if sql.IsBinding(err) {
 		if columns, err := d.columnsWith("NULL", nullOf); err == nil {

@@ -89,7 +89,7 @@ func TestDirectConditions(t *testing.T) {
 			got, err := ask(e, sql, tab)
 			want, wantErr := ask(plain, sql, tab)
 			if (err == nil) != (wantErr == nil) {
-				t.Errorf("seed %d, %s: error %v, from the engine %v", seed, c, err, wantErr)
+				t.Errorf("seed %d, %s: error %v without DuckDB, and %v with it", seed, c, err, wantErr)
 			}
 			if err != nil || wantErr != nil {
 				refused++
@@ -105,7 +105,8 @@ func TestDirectConditions(t *testing.T) {
 			}
 		}
 		if directly := e.direct.Load() - before; directly < 200 {
-			t.Errorf("seed %d: %d of %d conditions were evaluated here, %d fail", seed, directly, len(conditions), refused)
+			t.Errorf("seed %d: %d of %d conditions were evaluated without DuckDB, and %d failed",
+				seed, directly, len(conditions), refused)
 		}
 	}
 }
@@ -152,11 +153,11 @@ func TestDirectRows(t *testing.T) {
 			}
 		}
 		if directly := e.direct.Load() - before; (directly < 10) != (seed >= 2) {
-			t.Errorf("seed %d, merge %d: %d statements were answered without the engine", seed, tab.Merge, directly)
+			t.Errorf("seed %d, merge %d: %d statements were answered without DuckDB", seed, tab.Merge, directly)
 		}
 	}
 	if plain.direct.Load() > 0 {
-		t.Error("the other engine was not asked")
+		t.Error("the engine with all executors was not used")
 	}
 }
 
@@ -170,7 +171,7 @@ func compareDirect(t *testing.T, e, plain *Engine, tab query.Table, sql, all, or
 	want, wantErr := ask(plain, sql, tab)
 	if err != nil || wantErr != nil {
 		if err == nil || wantErr == nil || err.Error() != wantErr.Error() {
-			t.Errorf("%s: error %v, from the engine %v", sql, err, wantErr)
+			t.Errorf("%s: error %v without DuckDB, and %v with it", sql, err, wantErr)
 		}
 		return
 	}
@@ -204,7 +205,7 @@ func compareDirect(t *testing.T, e, plain *Engine, tab query.Table, sql, all, or
 	}
 	for _, row := range got.rows {
 		if have[row]--; have[row] < 0 {
-			t.Errorf("%s: row %s is not in the table so often", sql, row)
+			t.Errorf("%s: row %s occurs more often than in the table", sql, row)
 			return
 		}
 	}

@@ -28,12 +28,12 @@ import (
 // statement whose rows are all on this node is split as for several nodes, and answered in the same
 // way (byparts.go).
 
-// maxFound limits the size of the partial results of all segments together, and of the partial
+// maxKeptBytes limits the size of the partial results of all segments together, and of the partial
 // result of the rest of the table.
-const maxFound = 32 << 20
+const maxKeptBytes = 32 << 20
 
-// errFound stops the computation of partial results that exceed maxFound.
-var errFound = errors.New("the partial results of segments are too large to be kept")
+// errTooLargeToKeep stops the computation of partial results that exceed maxKeptBytes.
+var errTooLargeToKeep = errors.New("the partial results of segments are too large to be kept")
 
 // keptParts is a statement for nodes with its kept partial results.
 type keptParts struct {
@@ -58,7 +58,7 @@ func (r *run) keepable() *keptParts {
 	p := r.Plans[0]
 	of := &split.Statement{
 		Root: r.st.tree, SQL: r.st.SQL, Database: p.View.Database, Table: p.View.Name, Columns: p.View.Names,
-		Now: r.now, Sets: func() ([]any, error) { return nil, errFound },
+		Now: r.now, Sets: func() ([]any, error) { return nil, errTooLargeToKeep },
 	}
 	if c := p.View.Schema.TimeIndex(); c != nil {
 		of.Time = c.Name
@@ -131,8 +131,8 @@ func (r *run) answerFromKept() (done bool, err error) {
 		return false, nil
 	}
 	if again && len(unknown) > 0 {
-		switch err := r.find(k, unknown); {
-		case errors.Is(err, errFound):
+		switch err := r.computeMissing(k, unknown); {
+		case errors.Is(err, errTooLargeToKeep):
 			r.engine.parts.TooLarge(k.key, r.now)
 			return false, nil
 		case sql.IsBroken(err) || r.ctx.Err() != nil:
@@ -153,7 +153,7 @@ func (r *run) answerFromKept() (done bool, err error) {
 		if sql.IsBroken(err) || r.ctx.Err() != nil {
 			return false, err
 		}
-		return false, nil // the run over the whole table reports the fault
+		return false, nil // the run over the whole table reports the error
 	}
 	return true, r.send(ipc)
 }
@@ -171,14 +171,13 @@ func (r *run) tooMany(k *keptParts, segments []*query.Segment) bool {
 	})
 }
 
-// find computes and keeps the partial results of segments that have none, separately for each
-// segment.
-func (r *run) find(k *keptParts, segments []*query.Segment) error {
+// computeMissing computes and keeps the partial results of segments that have none, separately for each segment.
+func (r *run) computeMissing(k *keptParts, segments []*query.Segment) error {
 	st, err := r.parseWorker(k.text)
 	if err != nil {
 		return err
 	}
-	out := limited{most: min(maxFound, (len(segments)+1)*partial.MaxBytes)}
+	out := limited{most: min(maxKeptBytes, (len(segments)+1)*partial.MaxBytes)}
 	f := &run{ctx: r.ctx, engine: r.engine, in: r.in, st: st, request: r.request, emit: out.write}
 	defer f.close()
 	f.now = r.now
@@ -210,7 +209,7 @@ type limited struct {
 
 func (l *limited) write(ipc []byte) error {
 	if l.buf.Len()+len(ipc) > l.most {
-		return errFound
+		return errTooLargeToKeep
 	}
 	l.buf.Write(ipc)
 	return nil
@@ -268,7 +267,7 @@ func (k *keptParts) keep(c *partial.Cache, rec arrow.RecordBatch, paths []string
 		large = !c.Put(k.keyOf(seg), part) || large
 	}
 	if large {
-		return errFound
+		return errTooLargeToKeep
 	}
 	return nil
 }
@@ -315,10 +314,10 @@ func (r *run) joinKept(k *keptParts) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// restOf returns the partials of the parts without kept partials, as an Arrow IPC stream. If the
-// statement only counts, rows that need not be read are one row with their number.
+// restOf returns the partials of the parts without kept partials, as an Arrow IPC stream. If the statement only
+// counts, one row with a number represents the rows that need not be read.
 func (r *run) restOf(k *keptParts) ([]byte, error) {
-	rest := limited{most: maxFound}
+	rest := limited{most: maxKeptBytes}
 	text := k.WeightedText()
 	if text == "" || r.Plans[0].View.Merges() {
 		emit := r.emit

@@ -154,9 +154,9 @@ func TestKeptRandom(t *testing.T) {
 		}
 	}
 	known := e.parts.Stats().Hits
-	t.Logf("%d statements, of %d segments the partials were known", asked, known)
+	t.Logf("%d statements; the partials of %d segments were kept", asked, known)
 	if known < int64(asked)/4 {
-		t.Errorf("of %d segments only were the partials known, in %d statements", known, asked)
+		t.Errorf("the partials of only %d segments were kept, in %d statements", known, asked)
 	}
 }
 
@@ -165,7 +165,7 @@ func (k *keptTable) compare(e, plain *Engine, sql string, sorted bool, seed uint
 	k.t.Helper()
 	want, err := ask(plain, sql, k.Table)
 	if err != nil {
-		k.t.Fatalf("seed %d: %s: without what is kept: %v", seed, sql, err)
+		k.t.Fatalf("seed %d: %s: without kept partials: %v", seed, sql, err)
 	}
 	got, err := ask(e, sql, k.Table)
 	if err != nil {
@@ -375,7 +375,7 @@ func TestKeptKeys(t *testing.T) {
 			}
 		}
 		if e.parts.Stats().Hits == before {
-			t.Error("nothing was known")
+			t.Error("no partial result was kept")
 		}
 	}
 	seg := fileOf(t, dir, 0, columns, []any{1, 1}, []any{2, 5})

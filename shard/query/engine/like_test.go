@@ -61,7 +61,7 @@ func TestLikeAsTheEngine(t *testing.T) {
 			(VALUES %s) v(a, b, c) WHERE (%s) IS DISTINCT FROM (%s) AND ?::VARCHAR = ''`, rows, ours, engines)
 		wrong, err := s.QueryText(sql, "")
 		if err != nil || wrong != "" {
-			t.Errorf("%s: %v, and is not as the engine's over\n%s", form, err, wrong)
+			t.Errorf("%s: %v; the answer differs from DuckDB's over\n%s", form, err, wrong)
 		}
 	}
 	for _, f := range forms {

@@ -17,8 +17,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// search is a model of the search in Go: the literal occurs in the text, and if it begins or ends
-// with a letter or digit, no letter or digit is next to it there.
+// searchModel is a model of the search in Go: the literal occurs in the text, and if it begins or ends with a
+// letter or digit, no letter or digit is next to it there.
 func searchModel(text, literal string, a sql.Analyzer) bool {
 	fold := func(s string) []rune {
 		out := []rune(s)

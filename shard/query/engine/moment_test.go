@@ -11,9 +11,9 @@ import (
 	"cordwood/shard/query"
 )
 
-// TestMomentsAtTheBorder compares conditions on times with the engine's own answers, for rows at
-// exactly the time of the condition and a unit before and after it. If the type of the column can
-// hold that time, whole rows are answered without the engine.
+// TestMomentsAtTheBorder compares conditions on times with DuckDB's own answers, for rows at exactly the time of
+// the condition and a unit before and after it. If the type of the column can hold that time, whole rows are
+// answered without the engine.
 func TestMomentsAtTheBorder(t *testing.T) {
 	t.Parallel()
 	e, plain, keeping := openEngine(t, "/"), openEngine(t, "/"), openKeeping(t, "/")
@@ -49,7 +49,7 @@ func TestMomentsAtTheBorder(t *testing.T) {
 				}
 				exact := len(fraction) <= digits && !strings.Contains(text, "T")
 				if exact && strings.Trim(op, "=") != "" && op != "<>" && e.direct.Load() == before {
-					t.Errorf("%s, %s: the engine was needed", unit, where)
+					t.Errorf("%s, %s: DuckDB was needed", unit, where)
 				}
 				for _, sql := range []string{
 					"SELECT count(*) FROM t WHERE %s", "SELECT status, count(*) FROM t WHERE %s GROUP BY status ORDER BY status",

@@ -184,7 +184,7 @@ func TestNeed(t *testing.T) {
 	}
 	if _, err := ask(e, "SELECT d FROM t", tab); err == nil ||
 		!strings.Contains(err.Error(), `"a"`) && !strings.Contains(err.Error(), `"b"`) {
-		t.Errorf("a name that is no column: %v, want the columns that there are", err)
+		t.Errorf("a name that is no column: %v, want the existing columns", err)
 	}
 }
 

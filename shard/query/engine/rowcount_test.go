@@ -40,9 +40,9 @@ func TestRowCounts(t *testing.T) {
 	damaged.Segments = slices.Clone(whole.Segments)
 	damaged.Segments[0].Damaged = "cut short"
 	for _, c := range []struct {
-		sql  string
-		tab  query.Table
-		tell bool // the parts determine the number
+		sql       string
+		tab       query.Table
+		fromParts bool // the parts determine the number
 	}{
 		{"SELECT count(*) FROM logs", whole, true},
 		{"SELECT count(*) AS c, count(*) FROM logs AS l", whole, true},
@@ -89,8 +89,8 @@ func TestRowCounts(t *testing.T) {
 			if diff := same(got, want, true); diff != "" {
 				t.Error(diff)
 			}
-			if tell := e.direct.Load() > before; tell != c.tell {
-				t.Errorf("the parts told: %v", tell)
+			if fromParts := e.direct.Load() > before; fromParts != c.fromParts {
+				t.Errorf("answered from the parts: %v", fromParts)
 			}
 		})
 	}

@@ -16,9 +16,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// sharedWith writes a file of three tables. The second, with id 1, has the rows of a batch. The
-// other two have rows that would match the tests' queries if they were taken for rows of the second
-// table.
+// sharedWith writes a file of three tables. The second, with id 1, has the rows of a batch. The other two have rows
+// that would match the tests' queries if they were mistaken for rows of the second table.
 func sharedWith(t testing.TB, columns []schema.Column, groupRows int, b *column.Batch) query.Segment {
 	t.Helper()
 	tab := table("t", columns)
@@ -256,13 +255,13 @@ func TestRowsOfSegments(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("single rows were read for %d statements, for %d from shared files among others; "+
-		"with a file set aside %d were refused, %d answered", lent, lentShared, refused, answered)
+	t.Logf("%d statements read single rows, %d of them also from shared files; "+
+		"with a quarantined file %d were refused and %d answered", lent, lentShared, refused, answered)
 	if lent < 20 || lentShared < 5 {
-		t.Errorf("single rows were read for %d statements, for %d from shared files among others", lent, lentShared)
+		t.Errorf("only %d statements read single rows, only %d of them from shared files", lent, lentShared)
 	}
 	if refused < 5 || answered < 5 {
-		t.Errorf("with a file set aside %d statements were refused, %d were answered", refused, answered)
+		t.Errorf("with a quarantined file only %d statements were refused, only %d answered", refused, answered)
 	}
 }
 
@@ -313,6 +312,6 @@ func TestAnotherFile(t *testing.T) {
 		}
 	}
 	if e.direct.Load() != 24 || e.PageCache().Hits == 0 {
-		t.Errorf("%d statements answered without the engine, %+v", e.direct.Load(), e.PageCache())
+		t.Errorf("%d statements answered without DuckDB, %+v", e.direct.Load(), e.PageCache())
 	}
 }

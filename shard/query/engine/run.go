@@ -82,7 +82,7 @@ type run struct {
 	now time.Time
 	// session is the connection on which the statement runs. It is nil until it is needed.
 	session *duck.Session
-	// sources belong to the statement's references to tables.
+	// sources are what the statement's references to tables read, in the order of the references.
 	sources  []*plan.Source
 	shadowed map[string]string
 	// times are the edits that convert integers to times.
@@ -251,7 +251,7 @@ func (r *run) answerNewest() (done bool, err error) {
 			if sql.IsBroken(err) || r.ctx.Err() != nil {
 				return false, err
 			}
-			return false, nil // the run over all rows reports the fault
+			return false, nil // the run over all rows reports the error
 		}
 		if r.rows < want {
 			continue

@@ -329,7 +329,7 @@ func TestConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
-// TestNothingStays checks that nothing of a query stays in the database, however it ended.
+// TestNothingLeft checks that nothing of a query stays in the database, however it ended.
 func TestNothingLeft(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)

@@ -84,7 +84,7 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 // unsplit converts the reason why a statement was not split to a Split, or returns nil for other
 // errors.
 func unsplit(err error, explain string) *query.Split {
-	h := (*split.Hauled)(nil)
+	h := (*split.NotSplit)(nil)
 	if !errors.As(err, &h) {
 		return nil
 	}

@@ -117,7 +117,7 @@ func (p *placed) splitAnswer(t *testing.T, e *Engine, sql string) (a *answer, re
 	}
 	if s.Reason != "" {
 		if !slices.Contains(query.SplitCauses, s.Cause) {
-			t.Errorf("%s: the cause %q is not one of those that are listed", sql, s.Cause)
+			t.Errorf("%s: the cause %q is not in query.SplitCauses", sql, s.Cause)
 		}
 		return nil, s.Reason, nil
 	}
@@ -363,7 +363,7 @@ func TestOtherHashes(t *testing.T) {
 	}
 	other := strings.Replace(s.Worker, "hash('cordwood'", "hash('another engine'", 1)
 	if other == s.Worker {
-		t.Fatalf("nodes do not tell how they hash: %s", s.Worker)
+		t.Fatalf("the partial results have no probe of the hash function: %s", s.Worker)
 	}
 	var streams [][]byte
 	for _, worker := range []string{s.Worker, s.Worker, other} {

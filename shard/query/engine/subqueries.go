@@ -22,7 +22,7 @@ const (
 	maxParsed = 1 << 20
 )
 
-// subquery is a query in an expression, with the places where it stands in the text.
+// subquery is a query in an expression, with its positions in the text.
 type subquery struct {
 	query.First
 	spans []sql.Span
@@ -90,8 +90,8 @@ type parsed struct {
 	root       sql.Node
 }
 
-// queriesInParentheses parses the queries that are in parentheses in the statement's text. It leaves out what is only a
-// query by its first word.
+// queriesInParentheses parses the queries that are in parentheses in the statement's text. It skips texts that
+// begin like a query but are none.
 func (r *run) queriesInParentheses() (out []parsed, err error) {
 	length := 0
 	for _, span := range sql.Queries(r.st.SQL) {

@@ -349,7 +349,7 @@ func checkHostile(t *testing.T, s *sweeper, sql string) {
 	case err != nil:
 		t.Errorf("%s: %v", sql, err)
 	case r.Code.Masked():
-		t.Errorf("%s: code %d, which tells the client nothing: %s", sql, r.Code, r.Text)
+		t.Errorf("%s: code %d, which is no reason for a client: %s", sql, r.Code, r.Text)
 	}
 }
 

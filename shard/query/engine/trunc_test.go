@@ -74,6 +74,6 @@ func TestDateTrunc(t *testing.T) {
 	}
 	if got := mustQuery(t, e, "EXPLAIN SELECT n FROM t WHERE date_trunc('minute', ts) = '2026-01-01'",
 		tab); !strings.Contains(got[1], "cordwood_trunc") {
-		t.Errorf("ours is not called: %s", got[1])
+		t.Errorf("our date_trunc is not called: %s", got[1])
 	}
 }

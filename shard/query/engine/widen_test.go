@@ -10,8 +10,8 @@ import (
 	"cordwood/shard/query"
 )
 
-// widenings are pairs of types of which the first widens to the second, with values of the first
-// type, and the bounds within which they keep their value.
+// widenings are pairs of types: the first type widens to the second. They have values of the first type, and the
+// bounds within which these keep their value.
 func widenings() map[[2]schema.Type][]any {
 	small := []any{nil, 0, 1, 2, 3, 5, 7, 100, 127}
 	signed := append(slices.Clone(small), -1, -2, -128)
@@ -182,7 +182,7 @@ func TestWidened(t *testing.T) {
 	}
 }
 
-// rowsBut returns the rows that others does not have.
+// rowsBut returns the rows that are not in others.
 func rowsBut(rows, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(rows), func(row string) bool { return slices.Contains(others, row) })
 }

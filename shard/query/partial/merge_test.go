@@ -159,7 +159,7 @@ func TestCache(t *testing.T) {
 		}
 	}
 	if _, ok := c.Get(key(0)); ok {
-		t.Error("the bound was not kept")
+		t.Error("the cache exceeds its bound")
 	}
 	if _, ok := c.Get(key(2)); !ok {
 		t.Error("the last one is gone")
@@ -178,18 +178,18 @@ func TestCache(t *testing.T) {
 	}
 	c.TooLarge("x", now)
 	if !c.IsTooLarge("x") || c.IsTooLarge("y") {
-		t.Error("what is too large is not known")
+		t.Error("TooLarge was not recorded")
 	}
 	for _, a := range []struct {
 		after time.Duration
 		want  bool
 	}{{time.Second, false}, {again - time.Second, false}, {again + time.Second, false}, {again + 2*time.Second, true}} {
 		if got := c.Asked("x", now.Add(a.after)); got != a.want {
-			t.Errorf("too large, asked after %s: %v", a.after, got)
+			t.Errorf("IsTooLarge after %s: %v", a.after, got)
 		}
 	}
 	if c.IsTooLarge("x") {
-		t.Error("what was too large stays so for ever")
+		t.Error("IsTooLarge remains true for ever")
 	}
 	if none := New(0); none != nil || none.Stats() != (Stats{}) {
 		t.Error("a cache of nothing keeps something")

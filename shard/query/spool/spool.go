@@ -174,7 +174,7 @@ func (s *Spool) widen(from *arrow.Schema) (changed bool) {
 	return changed
 }
 
-// arrowTypes are the types to which others widen.
+// arrowTypes are the Arrow types of the column types that other types widen to.
 var arrowTypes = map[arrow.Type]schema.Type{
 	arrow.INT16: schema.Int16, arrow.INT32: schema.Int32, arrow.INT64: schema.Int64,
 	arrow.UINT16: schema.Uint16, arrow.UINT32: schema.Uint32, arrow.UINT64: schema.Uint64, arrow.FLOAT64: schema.Float64,

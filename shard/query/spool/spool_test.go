@@ -117,7 +117,7 @@ func TestSpoolRefuses(t *testing.T) {
 		t.Error("rows without a time")
 	}
 	if _, err := d.New(table, []uint32{1, 9}); err == nil {
-		t.Error("a column that the table has not")
+		t.Error("a column that the table lacks")
 	}
 	s, err := d.New(table, []uint32{1, 3})
 	if err != nil {

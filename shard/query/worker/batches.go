@@ -11,9 +11,9 @@ import (
 // bytes.
 const keptViews = 256 << 10
 
-// batchKey is the position of a batch in the shared file, and its header. That does not identify
-// the batch: memory is reused, and if an idempotency key is used again after it has expired, the
-// new batch has the session and sequence number of the earlier one.
+// batchKey is the position of a batch in the shared file, and its header. Both together do not identify the batch.
+// Memory is reused, and if an idempotency key is used again after it has expired, the new batch has the session and
+// sequence number of the earlier one.
 type batchKey struct {
 	header       column.Header
 	offset, size uint64

@@ -16,9 +16,9 @@ const (
 	cachedBytes = 16 << 10
 )
 
-// cache keeps results of the child about recently used statements, so that the child is not asked
-// again. The tables that a statement refers to, and how it is split, depend only on the parts of
-// the key. A cache is safe for concurrent use.
+// cache keeps results of the child about recently used statements, so that the child need not compute them again.
+// The tables that a statement refers to, and how it is split, depend only on the parts of the key. A cache is safe
+// for concurrent use.
 type cache[V any] struct {
 	mu   sync.Mutex // guards kept
 	kept *lru.Cache[string, *V]

@@ -12,9 +12,9 @@ import (
 	"cordwood/proto/schema"
 )
 
-// A codec writes and reads values of one type. It is derived from the type by reflection, so that
-// no field can be forgotten. Every exported field is sent, in the order of declaration. newCodec
-// refuses a type that has anything else.
+// A codec writes and reads values of one type. It is derived from the type by reflection, so that no field can be
+// forgotten. Every exported field is sent, in the order of declaration. newCodec refuses a type with unexported
+// fields.
 type codec struct {
 	put  func(*encoder, reflect.Value)
 	take func(*decoder, reflect.Value) // faults go to decoder.fail

@@ -86,7 +86,7 @@ func roundTrip[T any](t *testing.T, v T) T {
 		t.Fatal(err)
 	}
 	if len(d.pending) != len(e.bodies) {
-		t.Fatalf("%d batches were sent, %d are awaited", len(e.bodies), len(d.pending))
+		t.Fatalf("%d batches were sent, %d are expected", len(e.bodies), len(d.pending))
 	}
 	for i := range d.pending {
 		if err := d.pending[i].open(e.bodies[i]); err != nil {
@@ -182,7 +182,7 @@ func TestBatches(t *testing.T) {
 	first, b1 := batch(1, 10)
 	c.put(first, b1)
 	if second, b2 := batch(2, 10); c.get(second, 10, nil) != nil {
-		t.Error("another batch at the same place is taken for the first")
+		t.Error("another batch at the same place is mistaken for the first")
 	} else {
 		c.put(second, b2)
 	}

@@ -102,7 +102,7 @@ type exchange struct {
 	// share is the user of the request. leave returns its slot among the running requests.
 	share string
 	leave func()
-	// locate is the method Locate of Config.Memory.
+	// locate is Config.Memory.Locate.
 	locate func([]byte) (int64, bool)
 
 	query *query.Request
@@ -249,7 +249,7 @@ func (x *exchange) gone() {
 	x.c.p.done(true)
 }
 
-// blame records that the process ended because of this request, or possibly because of another one.
+// blame records that the process ended because of this request, or may have ended because of it.
 func (x *exchange) blame() {
 	x.blamed = true
 	p := x.c.p
@@ -434,7 +434,7 @@ func (x *exchange) interrupted(err error) error {
 	return errStuck
 }
 
-// stop asks the child to stop. What it still sends is discarded.
+// stop asks the child to stop. Any data that the child still sends is discarded.
 func (x *exchange) stop(reason byte) error {
 	x.stopped = true
 	x.until = time.Now().Add(x.c.p.w.cfg.Grace)

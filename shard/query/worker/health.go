@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// leastFree is the part of Config.hardLimit that a process must have left after a query failed
-	// for lack of memory. DuckDB's own limit leaves a third.
+	// leastFree is the part of Config.hardLimit that must be left to a process after a query failed for lack of
+	// memory. DuckDB's own limit leaves a third.
 	leastFree = 4
 	// probeWait is how long probeSQL may take on a healthy process.
 	probeWait = time.Second
@@ -21,10 +21,10 @@ const (
 // probeSQL needs a parse, a plan and some threads, but little time and memory.
 const probeSQL = "SELECT count(*), max(i::VARCHAR) FROM range(10000) r(i)"
 
-// examine checks a process after a query of it failed for lack of memory, and has it replaced if
-// other queries would fail too, because memory that the process has freed may stay counted in
-// unusable pieces. It reports whether the process is replaced. The user of the query is then
-// watched, but not blamed, because the memory of others may not have been freed either.
+// examine checks a process after a query of it failed for lack of memory, and replaces it if other queries would
+// fail too: memory that the process has freed may still count as used, in pieces that are too small. It reports
+// whether the process is replaced. The user of the query is then watched, but not blamed, because the memory of
+// others may not have been freed either.
 //
 // A process that could not write a temporary file is replaced as well: DuckDB then treats the space
 // in the file as used, and the file keeps its size.
@@ -80,8 +80,8 @@ func (w *Worker) probe(p *process) error {
 	return err
 }
 
-// exhaust has the process replaced because its memory or its room for temporary files is used up.
-// Its other queries may continue for Config.Drain.
+// exhaust replaces the process because its memory or its room for temporary files is used up. Its other queries may
+// continue for Config.Drain.
 func (p *process) exhaust(share string, facts ...any) {
 	p.w.replace(p)
 	p.mu.Lock()

@@ -55,7 +55,7 @@ func TestExhaustedDrain(t *testing.T) {
 	}
 	mustAsk(t, w, "SELECT 1")
 	if w.suspects.count.Load() != 0 {
-		t.Error("a statement is blamed for it")
+		t.Error("a statement is suspected because of it")
 	}
 }
 

@@ -27,7 +27,7 @@ type lastSlice struct {
 	from, to int
 }
 
-// encoders is a pool. Encoders keep their buffers unless these are unusually large.
+// encoders is a pool of encoders. Encoders keep their buffers unless these are unusually large.
 var encoders = sync.Pool{New: func() any { return &encoder{} }}
 
 const keptEncoder = 1 << 20

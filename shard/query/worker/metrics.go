@@ -62,7 +62,7 @@ func newMetrics(reg prometheus.Registerer, w *Worker) (*metrics, error) {
 	gauge := func(name, help string, f func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, f)
 	}
-	// held returns the total size of a cache over all processes.
+	// held returns the total number of bytes in a cache over all processes.
 	held := func(bytes func(p *process) int64) func() float64 {
 		return func() float64 {
 			var sum int64

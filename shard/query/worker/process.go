@@ -265,7 +265,7 @@ func (p *process) notReady(err error) error {
 	return fmt.Errorf("it ended before it was ready, or did not answer%s (%w)", p.output.excerpt(), err)
 }
 
-// settle marks the process as ready for queries, or records in err why it takes none.
+// settle marks the process as ready for queries, or records in err why it cannot take any.
 func (p *process) settle(err error) {
 	p.mu.Lock()
 	p.err = err
@@ -411,8 +411,7 @@ func (p *process) end() {
 	<-p.ended
 }
 
-// why returns the reason of the end. It is empty if the process was asked to end. p.mu must be
-// held.
+// why returns the reason for the end. It is empty if the process was asked to end. p.mu must be held.
 func (p *process) why(wasReady bool) string {
 	switch {
 	case p.ending:

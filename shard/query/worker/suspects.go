@@ -14,16 +14,15 @@ import (
 const (
 	// maxSuspects is the maximum number of remembered statements that ran when a process ended.
 	maxSuspects = 256
-	// refuseAt is how many such ends cause a statement to be refused. refuseFor is how long it is
-	// refused after the last end.
+	// refuseAt is the number of such ends after which a statement is refused. refuseFor is how long it is refused
+	// after the last end.
 	refuseAt  = 2
 	refuseFor = 5 * time.Minute
 )
 
-// suspects records the statements that ran when a process ended; one of them was probably the
-// cause. Clients repeat failed statements, so a statement that crashes the process, and with it the
-// queries of others, would do so again and again. A statement that was answered is no longer
-// suspect. It is safe for concurrent use.
+// suspects records the statements that ran when a process ended; one of them was probably the cause. Clients repeat
+// failed statements, so a statement that crashes the process, and ends the queries of others with it, would do this
+// again and again. A statement that was answered is no longer suspect. It is safe for concurrent use.
 type suspects struct {
 	now func() time.Time
 	// count is the number of remembered statements, so that check is cheap as long as it is 0.

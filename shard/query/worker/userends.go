@@ -14,10 +14,10 @@ import (
 // maxUserRecords is the maximum number of users with a record.
 const maxUserRecords = 1024
 
-// userEnds records the users whose queries ran when a process crashed or had to be killed. If a process only ever had
-// queries of one user, this user caused the end. If it had queries of several users, the cause is unknown, and each
-// of them is watched: while others have queries, too, the queries of a watched user run in a separate process, so
-// that the next end shows the cause. It is safe for concurrent use.
+// userEnds records the users whose queries ran when a process crashed or had to be killed. If a process only ever
+// had queries of one user, this user caused the end. If it had queries of several users, the cause is unknown, and
+// each of them is watched: while other users also have queries, the queries of a watched user run in a separate
+// process, so that the next end shows the cause. It is safe for concurrent use.
 type userEnds struct {
 	now func() time.Time
 	// most is the number of process ends within window that a user may cause. After more, the user's queries are
@@ -53,7 +53,7 @@ func newUserEnds(cfg Config, refusals prometheus.Counter) *userEnds {
 	}
 }
 
-// recordQuery records that a user sent a query, and reports whether no other user has for a while.
+// recordQuery records that a user sent a query. It reports whether no other user has sent one for a while.
 func (o *userEnds) recordQuery(share string) (alone bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

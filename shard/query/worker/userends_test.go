@@ -165,7 +165,7 @@ func TestAlone(t *testing.T) {
 		w.mu.Lock()
 		for i := range w.apart {
 			if w.apart[i].owner != "" {
-				t.Error("there is a process apart")
+				t.Error("a separate process was started")
 			}
 		}
 		w.mu.Unlock()

@@ -81,7 +81,7 @@ func TestAnalyze(t *testing.T) {
 }
 
 // TestSplitsAreKept checks that the child is asked once for a statement, and again after its table has changed, for
-// another limit, database and time zone, and after an error; and that a caller may change what it gets.
+// another limit, database and time zone, and after an error; and that a caller may change the result.
 func TestSplitsAreKept(t *testing.T) {
 	w := openWorker(t)
 	req := func(change func(*query.Request)) *query.Request {
@@ -104,7 +104,7 @@ func TestSplitsAreKept(t *testing.T) {
 		func(r *query.Request) { r.Tables[0].Schema.ID++ },
 	} {
 		if w.splits.get(splitKey(req(change))) != nil {
-			t.Errorf("request %d is known before it was asked", i)
+			t.Errorf("request %d is cached before its first use", i)
 		}
 		first, err := w.Split(deadline(t), req(change))
 		if err != nil || first.Reason != "" {
@@ -264,7 +264,7 @@ func TestCancel(t *testing.T) {
 	_, err := ask(ctx, w, "SELECT sum(a.range * b.range) FROM range(1000000000) a, range(100000) b")
 	wantError(t, err, errs.QueryTimeout)
 	if currentPID(w) != pid {
-		t.Error("a query that stopped when told cost the process")
+		t.Error("the process ended although its query stopped when it was told to")
 	}
 	cancelled, cancel := context.WithCancel(deadline(t))
 	cancel()
@@ -366,7 +366,7 @@ func TestSlowReader(t *testing.T) {
 		t.Errorf("slow query: %v", err)
 	}
 	if currentPID(w) != pid {
-		t.Error("a slow client cost the process")
+		t.Error("the process ended because of a slow client")
 	}
 }
 
@@ -628,7 +628,7 @@ func TestValidate(t *testing.T) {
 	err := Config{MemoryLimit: 1, Threads: -1, TempLimit: -1, Nice: 20, Grace: -1}.Validate()
 	for _, word := range []string{"memory limit", "threads", "temporary space", "niceness", "waiting times"} {
 		if err == nil || !strings.Contains(err.Error(), word) {
-			t.Errorf("%v does not speak of %s", err, word)
+			t.Errorf("%v does not mention %s", err, word)
 		}
 	}
 }

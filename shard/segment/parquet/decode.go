@@ -330,7 +330,7 @@ func decodeLevels(bitmap []uint64, src []byte, rows int) ([]uint64, int, error) 
 	return bitmap, ones, nil
 }
 
-// setBits sets the bits from up to to.
+// setBits sets the bits [from, to).
 func setBits(bitmap []uint64, from, to int) {
 	for from < to {
 		n := min(64-from&63, to-from)

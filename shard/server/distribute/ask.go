@@ -146,7 +146,7 @@ func (d *Statement) giveBack(bytes int) {
 	d.nodes.partials.Add(-int64(bytes))
 }
 
-// ofPart adds the shards of a part to an error about a node that cannot be reached.
+// ofPart adds the shards of the part to an error about a node that cannot be reached.
 func (d *Statement) ofPart(ctx context.Context, p *part, err error) error {
 	if ctx.Err() != nil || !Away(err) {
 		return err
@@ -182,7 +182,7 @@ func (c *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// within counts bytes of this query, and of all queries. It returns an error if they exceed a limit.
+// within counts bytes of this query and of all queries. It returns an error if they exceed a limit.
 func within(n int, sum, all *atomic.Int64) error {
 	switch sum, all := sum.Add(int64(n)), all.Add(int64(n)); {
 	case sum > maxPartials:

@@ -110,7 +110,7 @@ func TestBestGroupsProveTheAnswer(t *testing.T) {
 		}
 		proved++
 		if want, got := first(whole, b.First), first(sent, b.First); !slices.Equal(want, got) {
-			t.Fatalf("seed %d: %v are taken for certain where %v are right", seed, got, want)
+			t.Fatalf("seed %d: the groups %v count as certain, but the answer is %v", seed, got, want)
 		}
 	}
 	if proved < rounds/10 || proved > rounds*9/10 {
@@ -131,9 +131,9 @@ func TestGroupsWithoutUniqueTexts(t *testing.T) {
 	}
 	b := &query.Best{Rows: 5, Groups: 1, Count: 1, First: 1}
 	if provesBest([][]byte{out.Bytes()}, b) {
-		t.Error("groups of doubles are taken for known")
+		t.Error("the answer counts as certain, although the groups are doubles")
 	}
 	if provesBest([][]byte{[]byte("no stream")}, b) {
-		t.Error("a stream that cannot be read proves something")
+		t.Error("the answer counts as certain, although a stream cannot be read")
 	}
 }

@@ -22,7 +22,7 @@ const blocksAtATime = 4
 func (d *Statement) divideBlocks() {
 	for i, b := range d.split.Blocks {
 		if same := slices.Index(d.split.Blocks[:i], b); same >= 0 {
-			d.blocks = append(d.blocks, d.blocks[same]) // its nodes are asked once
+			d.blocks = append(d.blocks, d.blocks[same]) // equal blocks ask their nodes once
 			continue
 		}
 		of := &Statement{

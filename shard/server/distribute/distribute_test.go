@@ -14,13 +14,13 @@ func TestLargePartials(t *testing.T) {
 	l := newRecent()
 	l.add("SELECT 1")
 	if !l.has("SELECT 1") || l.has("SELECT 2") {
-		t.Error("the wrong statement is remembered")
+		t.Error("another statement counts as large")
 	}
 	d := &Statement{nodes: &Nodes{large: l}, req: &shardpb.QueryRequest{Sql: "SELECT 3"}, bytes: &atomic.Int64{}}
 	d.bytes.Store(maxPartials)
 	if _, err := (&bounded{strings.NewReader("x"), d.bytes, &d.nodes.partials}).Read(make([]byte, 1)); err == nil {
-		t.Fatal("more than the bound is read")
-	} else if done, err := d.instead(t.Context(), err); done || err != nil || !l.has("SELECT 3") {
+		t.Fatal("more bytes than the limit were read")
+	} else if done, err := d.fetchInstead(t.Context(), err); done || err != nil || !l.has("SELECT 3") {
 		t.Errorf("the rows are not fetched: %v %v", done, err)
 	}
 }

@@ -147,7 +147,7 @@ func TestCancelAsks(t *testing.T) {
 		t.Error(err)
 	}
 	if took := time.Since(at); took > 100*time.Millisecond {
-		t.Errorf("the query went on for %s", took)
+		t.Errorf("the query continued for %s", took)
 	}
 }
 

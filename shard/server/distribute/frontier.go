@@ -70,8 +70,8 @@ func (f *frontier) addTimes(s *sorted) {
 	close(f.known)
 }
 
-// again waits until a node that has not answered should get a new request: a bound is known, and
-// waiting has taken twice as long as finding the bound. It returns false if ctx ends before that.
+// again waits until a node that has not answered should get a new request. That is the case once a bound is known
+// and the wait has taken twice as long as it took to find the bound. It returns false if ctx ends before.
 func (f *frontier) again(ctx context.Context) bool {
 	if f == nil {
 		return false

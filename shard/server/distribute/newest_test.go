@@ -118,6 +118,6 @@ func TestRowsThatAreNotMerged(t *testing.T) {
 		t.Errorf("rows sorted by no time: %v", err)
 	}
 	if err := merged([]byte("nothing")); err == nil {
-		t.Error("a stream that cannot be read is merged")
+		t.Error("a stream that cannot be read was merged")
 	}
 }

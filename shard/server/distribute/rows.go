@@ -32,7 +32,7 @@ func (d *Statement) passOn(ctx context.Context) (done bool, err error) {
 			d.progress.Answered()
 		}
 		if err != nil && !d.sent && len(d.missing) == 0 {
-			return d.instead(ctx, err)
+			return d.fetchInstead(ctx, err)
 		}
 		if err != nil {
 			return true, err

@@ -31,7 +31,7 @@ func (d *Statement) Run(ctx context.Context, out Answer) (done bool, err error) 
 	if d.split.Explain == "" || analyzes(d.split.Explain) {
 		begin := time.Now()
 		if err := d.askBlocks(ctx); err != nil {
-			return d.instead(ctx, err)
+			return d.fetchInstead(ctx, err)
 		}
 		d.asked = time.Since(begin)
 	}
@@ -44,10 +44,10 @@ func (d *Statement) Run(ctx context.Context, out Answer) (done bool, err error) 
 	return d.finish(ctx)
 }
 
-// instead decides whether err ends the query (done), or whether rows are fetched instead. They are
+// fetchInstead decides whether err ends the query (done), or whether rows are fetched instead. They are
 // fetched if the partial results are too large. They are also fetched if the statement has an
 // error, so that the error refers to the client's own text.
-func (d *Statement) instead(ctx context.Context, err error) (done bool, _ error) {
+func (d *Statement) fetchInstead(ctx context.Context, err error) (done bool, _ error) {
 	if ctx.Err() == nil && errors.Is(err, errTooLarge) {
 		d.nodes.large.add(d.req.Sql)
 	}
@@ -90,7 +90,7 @@ func (d *Statement) finish(ctx context.Context) (done bool, err error) {
 		Limit:  d.req.Limit, Partials: partials, Note: d.Note(),
 	}, d.send)
 	if err != nil && !d.sent && len(d.missing) == 0 {
-		return d.instead(ctx, err)
+		return d.fetchInstead(ctx, err)
 	}
 	return true, err
 }

@@ -15,7 +15,7 @@ import (
 // binding and starting DuckDB would be most of the work. Statements are accepted only if DuckDB's
 // answer is known exactly.
 
-// Shape contains the parts of such a statement's text.
+// Shape holds the parts of the text of a statement that may be answered without DuckDB.
 type Shape struct {
 	ref    int // in statement.tables
 	list   []item

@@ -82,7 +82,7 @@ func (d *Run) Read() (*Rows, bool) {
 	if !ok {
 		return nil, false
 	}
-	end := d.end()
+	end := d.rowsNeeded()
 	if end == d.offset {
 		places = nil
 	}
@@ -119,8 +119,8 @@ func sortPlaces(places []*place) {
 	slices.SortStableFunc(places, func(a, b *place) int { return cmp.Compare(b.best, a.best) })
 }
 
-// end returns how many rows must be found, including the rows that OFFSET skips.
-func (d *Run) end() uint64 {
+// rowsNeeded returns how many rows must be found, including the rows that OFFSET skips.
+func (d *Run) rowsNeeded() uint64 {
 	want := uint64(math.MaxUint64)
 	if d.limited {
 		want = d.limit
@@ -152,7 +152,7 @@ func (d *Run) find(out *Rows, end uint64, newest, first bool) bool {
 		d.examined += pl.rows
 		switch {
 		case d.examined > maxExamined, newest && d.examined > maxNewestExamined && len(out.places) > 1, d.ctx.Err() != nil,
-			!d.look(out, i, end, newest, first), len(out.hits) > maxDirectRows:
+			!d.addMatches(out, i, end, newest, first), len(out.hits) > maxDirectRows:
 			return false
 		}
 	}
@@ -289,9 +289,9 @@ func (d *Run) split(out *Rows, at int) bool {
 	return true
 }
 
-// look adds the rows of a place that meet the conditions. If only the newest rows or any rows are
-// requested, only the first end of them are kept.
-func (d *Run) look(out *Rows, at int, end uint64, newest, first bool) bool {
+// addMatches adds the rows of a place that meet the conditions. If only the newest rows or any rows are requested,
+// it keeps only the first end of them.
+func (d *Run) addMatches(out *Rows, at int, end uint64, newest, first bool) bool {
 	pl := out.places[at]
 	pl.looked = true
 	if pl.batch == nil && !d.read(out, pl) {

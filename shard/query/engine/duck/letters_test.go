@@ -9,7 +9,7 @@ import (
 func TestLetters(t *testing.T) {
 	numbers, entries := letters()
 	if len(entries) > 1<<17 {
-		t.Errorf("the table has %d entries: pages are to be shared", len(entries))
+		t.Errorf("the table has %d entries: equal pages are not shared", len(entries))
 	}
 	const word, han, point = 1 << 31, 1 << 30, 1<<21 - 1
 	for r := range rune(unicode.MaxRune + 1) {
@@ -18,7 +18,7 @@ func TestLetters(t *testing.T) {
 			t.Fatalf("the lower case of %U is %U, want %U", r, got, want)
 		}
 		if got, want := e&word != 0, unicode.IsLetter(r) || unicode.IsDigit(r); got != want {
-			t.Fatalf("%U is of a word: %t, want %t", r, got, want)
+			t.Fatalf("%U belongs to a word: %t, want %t", r, got, want)
 		}
 		if got, want := e&han != 0, unicode.Is(unicode.Han, r); got != want {
 			t.Fatalf("%U is Han: %t, want %t", r, got, want)

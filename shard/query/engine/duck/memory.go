@@ -140,7 +140,7 @@ func doublesFrom(narrow, wide schema.Type) C.uint8_t {
 	return C.CW_FROM_SIGNED
 }
 
-// keep pins memory that lies on the Go heap. Other memory does not need it.
+// keep pins memory on the Go heap, so that it is not moved or freed. Other memory needs no pin.
 func (r *relation) keep(mem []byte) {
 	if cap(mem) > 0 {
 		r.pin.Pin(unsafe.SliceData(mem))

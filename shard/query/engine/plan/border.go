@@ -14,8 +14,8 @@ import (
 const (
 	// maxBorderPages is the maximum number of pages of a segment whose times are read.
 	maxBorderPages = 64
-	// maxPageRuns is the maximum number of alike runs into which the rows of such a page are
-	// divided. Rows are mostly sorted by time.
+	// maxPageRuns is the maximum number of runs of alike rows into which such a page is divided. Rows are mostly
+	// sorted by time.
 	maxPageRuns = 8
 )
 

@@ -185,7 +185,7 @@ func (p *Plan) alike(lo, hi int64, timeType schema.Type) bool {
 		return false
 	}
 	if lo == hi {
-		return true // whatever is computed from it
+		return true // any use of a single moment has one result
 	}
 	times.Hi = Plus(times.Hi, apart)
 	return !slices.ContainsFunc(p.reads, func(r indistinct) bool { return !r(times) })
@@ -202,7 +202,7 @@ func countByBounds(_ context.Context, p *Plan, s *Source) error {
 	for i := range s.Plain {
 		units = append(units, p.alikeIn(s, i, &s.Columns[s.need[0]], maxBorderPages)...)
 	}
-	same := p.join(mattering(units), timeType)
+	same := p.join(countedUnits(units), timeType)
 	if len(same) > maxSame {
 		slices.SortStableFunc(same, func(a, b []alikeRows) int { return cmp.Compare(rowsOf(b), rowsOf(a)) })
 		same = same[:maxSame]
@@ -258,13 +258,13 @@ type alikeRows struct {
 	min, max int64
 	rows     int64            // 0: they need not be read, because none of them matters
 	counts   map[string]int64 // of the rows, by the literals of their values; nil: not counted
-	// within means that the rows are only some of the row group: pieces.
+	// within means that the rows are only the given pieces of the row group.
 	within bool
 	pieces []segment.Run
 }
 
-// mattering returns the rows that contain some which may matter.
-func mattering(units []alikeRows) (out []alikeRows) {
+// countedUnits returns the units whose rows have to be counted. The other units have no rows that matter.
+func countedUnits(units []alikeRows) (out []alikeRows) {
 	for _, u := range units {
 		if u.rows > 0 {
 			out = append(out, u)
@@ -356,7 +356,7 @@ func (p *Plan) alikeGroups(part *Part, i int, f *segment.Filters, divider *borde
 	}
 	if counted < may {
 		// DuckDB leaves out what does not matter itself, in less time than it takes to read runs.
-		out = mattering(out)
+		out = countedUnits(out)
 	}
 	return fewRuns(out, total)
 }

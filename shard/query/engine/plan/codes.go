@@ -172,7 +172,7 @@ func countByCodes(ctx context.Context, p *Plan, s *Source) error {
 		units = append(units, list...)
 	}
 	var counted []countedRows
-	for _, list := range p.join(mattering(units), index.Type) {
+	for _, list := range p.join(countedUnits(units), index.Type) {
 		totals := make(map[string]int64)
 		for _, u := range list {
 			for literal, n := range u.counts {
@@ -283,7 +283,7 @@ func sum(counts map[string]int64) (n int64) {
 	return n
 }
 
-// counting is rows of a row group that are counted for a unit.
+// counting holds the rows of a row group that are counted for a unit.
 type counting struct {
 	unit, group int
 	pieces      []segment.Run // nil: all of the row group
@@ -316,7 +316,7 @@ func (p *Plan) countUnits(ctx context.Context, path string, filters *segment.Fil
 	for range min(p.Threads, runtime.GOMAXPROCS(0), len(lists)) {
 		wg.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(lists) && failed.Load() == 0 && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				// Values that are not codes, or damage: the engine reads the file.
+				// The values are not codes, or the file is damaged. DuckDB reads the file.
 				var err error
 				if todo[i].pieces == nil {
 					lists[i], err = filters.Counts(file, todo[i].group, c, maxCounted)

@@ -23,7 +23,7 @@ type Condition struct {
 	meets func(times Span) bool
 }
 
-// OnTime reports that the condition uses only the time index.
+// OnTime reports whether the condition uses only the time index.
 func (c *Condition) OnTime() bool { return c.meets != nil }
 
 // Conjuncts splits a condition at its ANDs.

@@ -1,6 +1,6 @@
-// Package plan decides what a statement reads of its tables. For each reference to a table there is
-// a Plan; its Source is what is left of the table's segments and batches after a list of reductions
-// has left out what cannot matter (reduction.go), written as a query of rows in SQL.
+// Package plan decides what a statement reads of its tables. Each reference to a table has a Plan. A list of
+// reductions (reduction.go) removes the segments, batches and rows that cannot matter. The Plan's Source is an SQL
+// query of the rows that remain.
 //
-// Nothing here runs a statement: DuckDB does, behind package duck, and package direct.
+// This package runs no statement. DuckDB, which package duck wraps, and package direct run statements.
 package plan

@@ -29,7 +29,8 @@ func Fill(c *schema.Column) (value string, ok bool) {
 	return "", false
 }
 
-// filled returns the query of rows in which such nulls are replaced by their column's default.
+// filled returns a query of the same rows in which nulls of the columns that Fill handles are replaced by the
+// column's default.
 func (s *Source) filled(rows string) string {
 	if !slices.ContainsFunc(s.need, func(at int) bool { _, ok := Fill(&s.Columns[at]); return ok }) {
 		return rows

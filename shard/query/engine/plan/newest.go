@@ -251,7 +251,7 @@ func (p *Plan) units(index *schema.Column) (units []unit, total int64) {
 	return units, total
 }
 
-// sure returns a unit with a row count of 0 if it lies across a border of the conditions, since its
+// sure returns the unit. If the unit lies across a border of the conditions, its row count is set to 0, since its
 // rows may be on either side.
 func (p *Plan) sure(u unit) unit {
 	timeType := p.View.timeType()
@@ -272,7 +272,7 @@ func (q *newest) sort(units []unit) {
 	})
 }
 
-// sooner reports whether an attempt that ends at the moment at reads less than one that ends at than.
+// sooner reports whether an attempt with the border at reads fewer rows than an attempt with the border than.
 func (q *newest) sooner(at, than int64) bool {
 	if q.Oldest {
 		return at < than
@@ -280,7 +280,7 @@ func (q *newest) sooner(at, than int64) bool {
 	return at > than
 }
 
-// reach returns the first moment at which the units have at least rows rows.
+// reach returns the border of the smallest attempt that reads at least the given number of rows.
 func (q *newest) reach(units []unit, rows int64) int64 {
 	for _, u := range units {
 		if rows -= u.rows; rows > 0 {

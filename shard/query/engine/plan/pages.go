@@ -92,7 +92,7 @@ func (p *Scope) keys(v any) []key {
 // reduceToPages replaces parts in which only a few rows can matter by batches of these rows.
 func reduceToPages(_ context.Context, p *Plan, s *Source) error {
 	if p.may == nil && !p.trying() {
-		return nil // all of every part matters
+		return nil // every row of every part matters
 	}
 	budget := maxLentRows
 	var left []Part

@@ -28,7 +28,7 @@ var (
 	// partReductions exclude parts, or rows of parts. They are applied in this order.
 	partReductions = []reduction{
 		{"times", reduceByTimes, explainTimes},
-		{"kept", leaveKept, explainKept},
+		{"kept", excludeKept, explainKept},
 		{"filters", reduceByFilters, explainFilters},
 		{"pages", reduceToPages, explainPages},
 	}
@@ -60,9 +60,9 @@ func (p *Plan) Source(ctx context.Context, whole bool) (*Source, error) {
 	return s, p.reduce(ctx, s, countReductions)
 }
 
-// leaveKept excludes segments whose partial results are known. If Only is set, it excludes all
-// segments and batches that are not in Only.
-func leaveKept(_ context.Context, p *Plan, s *Source) error {
+// excludeKept excludes segments whose partial results are known. If Only is set, it excludes all segments and
+// batches that are not in Only.
+func excludeKept(_ context.Context, p *Plan, s *Source) error {
 	if len(p.Kept) == 0 && p.Only == nil {
 		return nil
 	}

@@ -44,7 +44,7 @@ func truncs(st *sql.Statement, tree any) (list []truncCall) {
 	return list
 }
 
-// trunc returns the call of date_trunc that a node is, if it is one.
+// trunc returns the node as a call of date_trunc. ok is false if it is another node.
 func trunc(st *sql.Statement, n sql.Node) (c truncCall, ok bool) {
 	list := sql.Args(n)
 	if sql.Text(n, "class") != "FUNCTION" || sql.Text(n, "function_name") != "date_trunc" || sql.Text(n, "schema") != "" ||

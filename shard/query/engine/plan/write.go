@@ -66,7 +66,8 @@ func (s *Source) nothing() string {
 	return "SELECT " + strings.Join(list, ", ") + " WHERE false"
 }
 
-// weights writes the query of rows that were only counted: one of each kind, with their number.
+// weights writes the query of rows that were only counted. Each kind of row comes once, with the number of its
+// rows.
 func (s *Source) weights(b *strings.Builder) {
 	counted := s.onlyCounted()
 	if len(counted) == 0 {
@@ -222,7 +223,7 @@ func (s *Source) moment(at int64, c *schema.Column) string {
 	return moment + "::" + EngineTypes[c.Type].SQL
 }
 
-// repetitions writes the queries of rows that were only counted: as many rows as there are.
+// repetitions writes the queries of rows that were only counted. Each kind of row comes as often as it was counted.
 func (s *Source) repetitions(b *strings.Builder) {
 	for _, counted := range s.onlyCounted() {
 		if b.Len() > 0 {
@@ -241,7 +242,7 @@ func (s *Source) onlyCounted() []countedRows {
 	return append(out, s.counted...)
 }
 
-// repeatValues writes the query of rows with a constant value.
+// repeated writes the query of rows with a constant value.
 func (s *Source) repeated(b *strings.Builder, counted countedRows) {
 	b.WriteString("SELECT ")
 	for i, at := range s.need {

@@ -102,13 +102,13 @@ func (m *merging) part(aggregate string) string {
 
 func (b *block) splitAggregates() (*Plan, error) {
 	if b.distinct {
-		return nil, haul(causeForm, "DISTINCT of groups")
+		return nil, notSplit(causeForm, "DISTINCT of groups")
 	}
 	if b.star() {
-		return nil, haul(causeForm, "a star beside aggregates")
+		return nil, notSplit(causeForm, "a star beside aggregates")
 	}
 	p, err := b.splitGroups(false)
-	if h := (*Hauled)(nil); errors.As(err, &h) && h.Cause == causeAggregate {
+	if h := (*NotSplit)(nil); errors.As(err, &h) && h.Cause == causeAggregate {
 		if p, err := b.splitGroups(true); err == nil {
 			return p, nil
 		}
@@ -122,7 +122,7 @@ func (b *block) splitGroups(project bool) (*Plan, error) {
 	m := &merging{block: b, keys: map[string]int{}, project: project}
 	for _, g := range b.groups {
 		if hasAggregate(g) {
-			return nil, haul(causeForm, "GROUP BY an aggregate")
+			return nil, notSplit(causeForm, "GROUP BY an aggregate")
 		}
 		s, err := text(g)
 		if err != nil {
@@ -171,7 +171,7 @@ func (m *merging) finals() (string, error) {
 	return strings.Join(items, ", "), nil
 }
 
-// after returns the clauses behind FROM in the final statement.
+// after returns the clauses that follow FROM in the final statement.
 func (m *merging) after() (string, error) {
 	out := m.groupBy()
 	if m.having != nil {
@@ -374,14 +374,14 @@ func (m *merging) finalNode(n sql.Node) (sql.Node, error) {
 	switch sql.Text(n, "class") {
 	case "COLUMN_REF":
 		name, _ := bareColumn(n)
-		return nil, haul(causeForm, "the column %s is used outside of GROUP BY and aggregates", name)
+		return nil, notSplit(causeForm, "the column %s is used outside of GROUP BY and aggregates", name)
 	case "FUNCTION":
 		if name := sql.LowerASCII(sql.Text(n, "function_name")); !finalFunctions[name] {
-			return nil, haul(causeFunction, "the function %s is applied to a group or aggregate", name)
+			return nil, notSplit(causeFunction, "the function %s is applied to a group or aggregate", name)
 		}
 	case "CONSTANT":
 		if s, ok := sql.TextLiteral(n); ok && strings.Contains(s, ".[") {
-			return nil, haul(causeFunction, "a JSON path is applied to a group")
+			return nil, notSplit(causeFunction, "a JSON path is applied to a group")
 		}
 	}
 	return nil, nil

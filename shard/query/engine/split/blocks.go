@@ -45,18 +45,18 @@ func checkOuterNode(n sql.Node) error {
 	case "FUNCTION", "WINDOW":
 		name := sql.LowerASCII(sql.Text(n, "function_name"))
 		if !finalFunctions[name] && !aggregateNames[name] && !outerFunctions[name] {
-			return haul(causeFunction, "the function %s is applied to parts of the statement", name)
+			return notSplit(causeFunction, "the function %s is applied to parts of the statement", name)
 		}
 	case "COLUMN_REF":
 		if name, bare := bareColumn(n); bare && isMoment(name) {
-			return haul(causeNames, "the name %s", name)
+			return notSplit(causeNames, "the name %s", name)
 		}
 	case "LAMBDA", "COLLATE", "POSITIONAL_REFERENCE":
-		return haul(causeFunction, "an expression of class %s", class)
+		return notSplit(causeFunction, "an expression of class %s", class)
 	case "":
 		known := kind == "" || outerNodes[kind] || strings.HasSuffix(kind, "_TYPE_INFO")
 		if !known || n["sample"] != nil || sql.Text(n, "ref_type") == "POSITIONAL" {
-			return haul(causeForm, "a form of its FROM or of its clauses")
+			return notSplit(causeForm, "a form of its FROM or of its clauses")
 		}
 	}
 	return nil

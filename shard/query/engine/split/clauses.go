@@ -22,7 +22,7 @@ func (b *block) readGroups(n sql.Node) error {
 		}
 		return nil
 	default:
-		return haul(causeForm, "its way of grouping")
+		return notSplit(causeForm, "its way of grouping")
 	}
 	list, _ := n["group_expressions"].([]any)
 	for _, v := range list {
@@ -30,13 +30,13 @@ func (b *block) readGroups(n sql.Node) error {
 		if sql.Text(g, "class") == "CONSTANT" {
 			i, ok := sql.Integer(g)
 			if !ok || i < 1 || i > int64(len(b.items)) {
-				return haul(causeForm, "GROUP BY a literal")
+				return notSplit(causeForm, "GROUP BY a literal")
 			}
 			b.groups = append(b.groups, b.items[i-1])
 			continue
 		}
 		if name, bare := bareColumn(g); bare && b.clashes(name) {
-			return haul(causeNames, "the name %s is a column and an alias", name)
+			return notSplit(causeNames, "the name %s is a column and an alias", name)
 		}
 		g, err := b.clause(g)
 		if err != nil {
@@ -49,7 +49,7 @@ func (b *block) readGroups(n sql.Node) error {
 	}
 	sets, err := b.Sets()
 	if err != nil {
-		return haul(causeForm, "its grouping sets: %s", err)
+		return notSplit(causeForm, "its grouping sets: %s", err)
 	}
 	if len(sets) > 1 || len(sets) == 1 && !wholeSet(sets[0], len(b.groups)) {
 		b.sets = sets
@@ -72,7 +72,7 @@ func (b *block) modifier(m sql.Node) error {
 	switch kind := sql.Text(m, "type"); kind {
 	case "DISTINCT_MODIFIER":
 		if !sql.OnlyKeys(m) {
-			return haul(causeForm, "DISTINCT ON")
+			return notSplit(causeForm, "DISTINCT ON")
 		}
 		b.distinct = true
 	case "ORDER_MODIFIER":
@@ -87,14 +87,14 @@ func (b *block) modifier(m sql.Node) error {
 		limit, ok := sql.RowCount(m["limit"])
 		offset, ok2 := sql.RowCount(m["offset"])
 		if !ok || !ok2 || limit > maxRows || offset > maxRows {
-			return haul(causeForm, "a LIMIT or OFFSET that is not a literal number")
+			return notSplit(causeForm, "a LIMIT or OFFSET that is not a literal number")
 		}
 		b.limit, b.offset, b.limited = limit, offset, m["limit"] != nil
 		if !b.limited && m["offset"] == nil {
-			return haul(causeForm, "LIMIT 0")
+			return notSplit(causeForm, "LIMIT 0")
 		}
 	default:
-		return haul(causeForm, "%s", strings.ToLower(strings.ReplaceAll(strings.TrimSuffix(kind, "_MODIFIER"), "_", " ")))
+		return notSplit(causeForm, "%s", strings.ToLower(strings.ReplaceAll(strings.TrimSuffix(kind, "_MODIFIER"), "_", " ")))
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ func direction(o sql.Node) (string, error) {
 	case "DESCENDING":
 		how = " DESC"
 	default:
-		return "", haul(causeSort, "its ORDER BY")
+		return "", notSplit(causeSort, "its ORDER BY")
 	}
 	switch sql.Text(o, "null_order") {
 	case "", "ORDER_DEFAULT":
@@ -121,7 +121,7 @@ func direction(o sql.Node) (string, error) {
 	case "NULLS LAST":
 		how += " NULLS LAST"
 	default:
-		return "", haul(causeSort, "its ORDER BY")
+		return "", notSplit(causeSort, "its ORDER BY")
 	}
 	return how, nil
 }
@@ -142,14 +142,14 @@ func (b *block) order(o sql.Node) error {
 	if sql.Text(by, "class") == "CONSTANT" {
 		i, ok := sql.Integer(by)
 		if !ok || i < 1 || i > int64(len(b.items)) || b.star() {
-			return haul(causeForm, "ORDER BY a literal")
+			return notSplit(causeForm, "ORDER BY a literal")
 		}
 		b.orders = append(b.orders, order{by: b.items[i-1], item: int(i), how: how})
 		return nil
 	}
 	if name, bare := bareColumn(by); bare {
 		if b.clashes(name) {
-			return haul(causeNames, "the name %s is a column and an alias", name)
+			return notSplit(causeNames, "the name %s is a column and an alias", name)
 		}
 	}
 	if by, err = b.clause(by); err != nil {

@@ -59,8 +59,8 @@ func (m *merging) combine() *Combine {
 	return out
 }
 
-// columnOf returns the column of the partials that an expression of the last step combines, and
-// adds to out how. It returns false if the expression is more than a group or an aggregate.
+// columnOf returns the column of the partials that an expression of the last step combines, and records in out how
+// it is combined. It returns false if the expression is more than a group or an aggregate.
 func (m *merging) columnOf(n sql.Node, out *Combine) (at int, ok bool) {
 	if g, ok := m.keys[key(n)]; ok {
 		return g, true

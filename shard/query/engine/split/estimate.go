@@ -33,7 +33,7 @@ const (
 func (m *merging) estimate(n sql.Node) (string, error) {
 	args := sql.Args(n)
 	if m.sets != nil || len(args) != 1 {
-		return "", haul(causeAggregate, "approx_count_distinct of grouping sets or several arguments")
+		return "", notSplit(causeAggregate, "approx_count_distinct of grouping sets or several arguments")
 	}
 	of, _ := args[0].(sql.Node)
 	value, err := text(of)
@@ -50,7 +50,7 @@ func (m *merging) estimate(n sql.Node) (string, error) {
 	}
 	pairs := fmt.Sprintf("CASE WHEN %s THEN "+register+" END", there, value)
 	if m.pairs != "" && m.pairs != pairs {
-		return "", haul(causeAggregate, "the distinct values of two expressions")
+		return "", notSplit(causeAggregate, "the distinct values of two expressions")
 	}
 	m.pairs = pairs
 	m.best = m.part(fmt.Sprintf("max("+rank+")", value))

@@ -44,12 +44,12 @@ func (b *block) ownNode(n sql.Node) (sql.Node, error) {
 					return sql.Node{"class": "OPERATOR", "type": "OPERATOR_NOT", "children": []any{search}}, nil
 				}
 			}
-			return nil, haul(causeFunction, "the operator !~ inside an expression")
+			return nil, notSplit(causeFunction, "the operator !~ inside an expression")
 		}
 	case "SUBQUERY":
 		return b.subquery(n)
 	case "WINDOW":
-		return nil, haul(causeWindow, "it has window functions")
+		return nil, notSplit(causeWindow, "it has window functions")
 	}
 	return nil, nil
 }
@@ -69,7 +69,7 @@ func (b *block) ownColumn(n sql.Node) (sql.Node, error) {
 		names = names[2:]
 	}
 	if len(names) != 1 {
-		return nil, haul(causeNames, "the name %s", strings.Join(names, "."))
+		return nil, notSplit(causeNames, "the name %s", strings.Join(names, "."))
 	}
 	if own, ok := b.columns[sql.LowerASCII(names[0])]; ok {
 		return columnOf(own), nil
@@ -103,7 +103,7 @@ func (b *block) moment(name string) sql.Node {
 func (b *block) ownFunction(n sql.Node) (sql.Node, error) {
 	name := sql.LowerASCII(sql.Text(n, "function_name"))
 	if volatile[name] {
-		return nil, haul(causeVolatile, "the function %s", name)
+		return nil, notSplit(causeVolatile, "the function %s", name)
 	}
 	if len(sql.Args(n)) == 0 {
 		if moment := b.moment(name); moment != nil {
@@ -127,12 +127,12 @@ func (b *block) ownFunction(n sql.Node) (sql.Node, error) {
 func (b *block) search(n sql.Node, flags string) (sql.Node, error) {
 	args := sql.Args(n)
 	if len(args) != 2 {
-		return nil, haul(causeFunction, "a search by a regular expression")
+		return nil, notSplit(causeFunction, "a search by a regular expression")
 	}
 	pattern, _ := args[1].(sql.Node)
 	given, isText := sql.TextLiteral(pattern)
 	if !isText {
-		return nil, haul(causeFunction, "a search by a regular expression that is no literal")
+		return nil, notSplit(causeFunction, "a search by a regular expression that is no literal")
 	}
 	first, _ := args[0].(sql.Node)
 	subject, err := expression(first, b.ownNode)
@@ -168,7 +168,7 @@ func (b *block) resolve(n sql.Node) (sql.Node, error) {
 		}
 		of := b.aliases[sql.LowerASCII(name)]
 		if count++; of == nil || count > maxResolved {
-			return nil, haul(causeNames, "the name %s", name)
+			return nil, notSplit(causeNames, "the name %s", name)
 		}
 		out, err := expression(of, put)
 		if err != nil {

@@ -41,8 +41,8 @@ func (w *withQuery) find(name string) *withQuery {
 	return w
 }
 
-// and adds the queries of a node's WITH. Each sees those before it.
-func (w *withQuery) and(n sql.Node) (*withQuery, error) {
+// with returns w with the queries of a node's WITH. Each query sees the queries before it.
+func (w *withQuery) with(n sql.Node) (*withQuery, error) {
 	ctes, ok := n["cte_map"].(sql.Node)
 	if !ok {
 		return w, nil
@@ -54,7 +54,7 @@ func (w *withQuery) and(n sql.Node) (*withQuery, error) {
 		of, _ := value["query"].(sql.Node)
 		node, ok := of["node"].(sql.Node)
 		if !ok || !sql.OnlyKeys(value, "query", "materialized") {
-			return nil, haul(causeForm, "it has a WITH with a list of columns")
+			return nil, notSplit(causeForm, "it has a WITH with a list of columns")
 		}
 		w = &withQuery{sql.LowerASCII(sql.Text(cte, "key")), node, w}
 	}
@@ -70,7 +70,7 @@ func (w *withQuery) inner(from sql.Node) (node sql.Node, sees *withQuery, alias 
 		of, _ := from["subquery"].(sql.Node)
 		node, _ = of["node"].(sql.Node)
 		if node == nil || !sql.OnlyKeys(from, "subquery", "alias") {
-			return nil, nil, "", haul(causeForm, "its subquery in FROM has a list of columns, or a sample")
+			return nil, nil, "", notSplit(causeForm, "its subquery in FROM has a list of columns, or a sample")
 		}
 		return node, w, alias, nil
 	case "BASE_TABLE":
@@ -80,7 +80,7 @@ func (w *withQuery) inner(from sql.Node) (node sql.Node, sees *withQuery, alias 
 			return nil, nil, "", nil
 		}
 		if !sql.OnlyKeys(from, "table_name", "alias") {
-			return nil, nil, "", haul(causeForm, "the name of a WITH has a list of columns, or a sample")
+			return nil, nil, "", notSplit(causeForm, "the name of a WITH has a list of columns, or a sample")
 		}
 		if alias == "" {
 			alias = name
@@ -104,7 +104,7 @@ func (b *block) outputs() ([]derived, error) {
 		name, bare := bareColumn(item)
 		switch {
 		case sql.HasClass(item, "STAR") && !isStar(item):
-			return nil, haul(causeForm, "a star with modifiers in an inner query")
+			return nil, notSplit(causeForm, "a star with modifiers in an inner query")
 		case isStar(item):
 			list = nil
 			for _, c := range b.Columns {
@@ -115,7 +115,7 @@ func (b *block) outputs() ([]derived, error) {
 		}
 		for _, d := range list {
 			if low := sql.LowerASCII(d.name); low != "" && seen[low] {
-				return nil, haul(causeNames, "two columns of an inner query have one name")
+				return nil, notSplit(causeNames, "two columns of an inner query have one name")
 			} else {
 				seen[low] = true
 			}
@@ -139,7 +139,7 @@ func (b *block) derive(in *block, alias string) error {
 	}
 	if b.over = in; !in.simple() {
 		if slices.ContainsFunc(columns, func(d derived) bool { return d.name == "" }) {
-			return haul(causeNames, "a column of an inner query has no name")
+			return notSplit(causeNames, "a column of an inner query has no name")
 		}
 	}
 	return nil
@@ -160,11 +160,11 @@ func (b *block) expandStars(list []any) ([]any, error) {
 		}
 		if of := sql.Text(item, "relation_name"); !sql.OnlyKeys(item, "relation_name") || of != "" &&
 			!strings.EqualFold(of, b.alias) {
-			return nil, haul(causeForm, "a star with modifiers over an inner query")
+			return nil, notSplit(causeForm, "a star with modifiers over an inner query")
 		}
 		for _, d := range columns {
 			if d.name == "" {
-				return nil, haul(causeNames, "a column of an inner query has no name")
+				return nil, notSplit(causeNames, "a column of an inner query has no name")
 			}
 			out = append(out, columnOf(d.name))
 		}
@@ -193,10 +193,10 @@ func (b *block) flatten() error {
 			return nil, nil
 		}
 		if of[name] == nil {
-			return nil, haul(causeNames, "the name %s", name)
+			return nil, notSplit(causeNames, "the name %s", name)
 		}
 		if copied += size[name]; copied > maxCopied {
-			return nil, haul(causeForm, "the expressions of its inner query are used too often")
+			return nil, notSplit(causeForm, "the expressions of its inner query are used too often")
 		}
 		out, _ := clone(of[name]).(sql.Node)
 		return out, nil
@@ -249,7 +249,8 @@ func (b *block) splitOuter() (*Plan, error) {
 		return nil, err
 	}
 	if p.Final == "" {
-		return nil, haul(causeForm, "the rows of its subquery are its own, and it does more than select from them")
+		return nil, notSplit(causeForm, 
+			"it sorts, limits or computes rows of a subquery that each node would answer by itself")
 	}
 	final, err := b.outerText(p.Final)
 	if err != nil {

@@ -22,7 +22,7 @@ func text(n sql.Node) (string, error) {
 	var p printer
 	p.expression(n)
 	if p.unknown != "" {
-		return "", haul(causeFunction, "%s", p.unknown)
+		return "", notSplit(causeFunction, "%s", p.unknown)
 	}
 	return p.b.String(), nil
 }
@@ -128,7 +128,7 @@ func (p *printer) column(n sql.Node) {
 	}
 }
 
-// arrow writes a path into a JSON column. The parser takes the arrow for a lambda function.
+// arrow writes a path into a JSON column. The parser represents the arrow as a lambda function.
 func (p *printer) arrow(n sql.Node) {
 	right, _ := n["expr"].(sql.Node)
 	if sql.Text(right, "class") != "CONSTANT" {

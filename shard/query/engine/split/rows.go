@@ -40,7 +40,7 @@ func (b *block) splitRows() (*Plan, error) {
 		p.Kind, word = "distinct", "SELECT DISTINCT "
 	}
 	if len(b.orders) > 0 && !b.limited && !b.distinct {
-		return nil, haul(causeSort, "all rows are sorted")
+		return nil, notSplit(causeSort, "all rows are sorted")
 	}
 	worker, final, hidden, err := b.sorted(items)
 	if err != nil {
@@ -132,12 +132,12 @@ func (b *block) sorted(items []string) (worker, final string, hidden []string, e
 		case o.item > 0:
 			after = sql.QuoteName(b.Names[o.item-1])
 			if b.twice(b.Names[o.item-1]) {
-				return "", "", nil, haul(causeNames, "two columns have one name")
+				return "", "", nil, notSplit(causeNames, "two columns have one name")
 			}
 		case bare && len(items) == 1 && items[0] == "*":
 			after = sql.QuoteName(name)
 		case b.distinct:
-			return "", "", nil, haul(causeSort, "DISTINCT sorted by an expression that is not selected")
+			return "", "", nil, notSplit(causeSort, "DISTINCT sorted by an expression that is not selected")
 		default:
 			hidden = append(hidden, by+" AS "+after)
 		}

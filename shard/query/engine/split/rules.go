@@ -28,20 +28,20 @@ func (m *merging) aggregate(n sql.Node) (string, error) {
 	name := sql.LowerASCII(sql.Text(n, "function_name"))
 	args := sql.Args(n)
 	if hasAggregate(args) {
-		return "", haul(causeAggregate, "an aggregate in an aggregate")
+		return "", notSplit(causeAggregate, "an aggregate in an aggregate")
 	}
 	if m.project {
 		return m.projected(n)
 	}
 	distinct, _ := n["distinct"].(bool)
 	if orders, _ := n["order_bys"].(sql.Node); len(orders) > 1 {
-		return "", haul(causeAggregate, "%s with ORDER BY", name)
+		return "", notSplit(causeAggregate, "%s with ORDER BY", name)
 	}
 	switch {
 	case distinct && (name == "min" || name == "max"), distinct && byValue[name] && len(args) == 1:
 		return m.different(name, n)
 	case distinct:
-		return "", haul(causeAggregate, "%s of distinct values", name)
+		return "", notSplit(causeAggregate, "%s of distinct values", name)
 	}
 	switch name {
 	case "avg", "mean":
@@ -61,7 +61,7 @@ func (m *merging) aggregate(n sql.Node) (string, error) {
 	}
 	rule, ok := merged[name]
 	if !ok || len(args) > 1 {
-		return "", haul(causeAggregate, "the aggregate %s", name)
+		return "", notSplit(causeAggregate, "the aggregate %s", name)
 	}
 	s, err := text(n)
 	if err != nil {
@@ -82,7 +82,7 @@ func call(name string, n sql.Node) (string, error) {
 // average divides the sum of the sums by the sum of the counts, as DuckDB does.
 func (m *merging) average(n sql.Node) (string, error) {
 	if len(sql.Args(n)) != 1 {
-		return "", haul(causeAggregate, "an average of several arguments")
+		return "", notSplit(causeAggregate, "an average of several arguments")
 	}
 	sum, err := call("sum", n)
 	if err != nil {
@@ -101,7 +101,7 @@ func (m *merging) average(n sql.Node) (string, error) {
 func (m *merging) extreme(name string, n sql.Node) (string, error) {
 	args := sql.Args(n)
 	if len(args) != 2 {
-		return "", haul(causeAggregate, "%s with a number of rows", name)
+		return "", notSplit(causeAggregate, "%s with a number of rows", name)
 	}
 	value, err := call(name, n)
 	if err != nil {
@@ -144,7 +144,7 @@ func (m *merging) counted(n sql.Node) error {
 		m.pairs = s
 		return nil
 	}
-	return haul(causeAggregate, "the distinct values of two expressions")
+	return notSplit(causeAggregate, "the distinct values of two expressions")
 }
 
 // different returns an aggregate over the distinct values of a group.
@@ -171,7 +171,7 @@ func (m *merging) quantile(name string, n sql.Node) (string, error) {
 			return "", err
 		}
 	default:
-		return "", haul(causeAggregate, "the aggregate %s", name)
+		return "", notSplit(causeAggregate, "the aggregate %s", name)
 	}
 	if err := m.ranked(name, n); err != nil {
 		return "", err
@@ -190,10 +190,10 @@ func share(name string, arg any) (string, error) {
 	of, _ := arg.(sql.Node)
 	s, err := text(of)
 	if sql.Text(of, "class") != "CONSTANT" || err != nil {
-		return "", haul(causeAggregate, "%s of a rank that is not a literal", name)
+		return "", notSplit(causeAggregate, "%s of a rank that is not a literal", name)
 	}
 	if q, err := strconv.ParseFloat(s, 64); err != nil || !(q >= 0 && q <= 1) {
-		return "", haul(causeAggregate, "%s of a rank that is not from 0 to 1", name) // a negative rank counts from the top
+		return "", notSplit(causeAggregate, "%s of a rank that is not from 0 to 1", name) // a negative rank counts from the top
 	}
 	return s, nil
 }
@@ -202,7 +202,7 @@ func share(name string, arg any) (string, error) {
 // its group, and at which ranks.
 func (m *merging) ranked(name string, n sql.Node) error {
 	if m.sets != nil {
-		return haul(causeAggregate, "%s of grouping sets", name)
+		return notSplit(causeAggregate, "%s of grouping sets", name)
 	}
 	if err := m.counted(sql.Node{"children": sql.Args(n)[:1], "filter": n["filter"]}); err != nil {
 		return err
@@ -217,7 +217,7 @@ func (m *merging) ranked(name string, n sql.Node) error {
 func (m *merging) discrete(n sql.Node) (string, error) {
 	args := sql.Args(n)
 	if len(args) != 2 {
-		return "", haul(causeAggregate, "the aggregate quantile_disc")
+		return "", notSplit(causeAggregate, "the aggregate quantile_disc")
 	}
 	q, err := share("quantile_disc", args[1])
 	if err != nil {
@@ -233,7 +233,7 @@ func (m *merging) discrete(n sql.Node) (string, error) {
 // mode returns the most frequent value.
 func (m *merging) mode(n sql.Node) (string, error) {
 	if len(sql.Args(n)) != 1 {
-		return "", haul(causeAggregate, "the aggregate mode of several arguments")
+		return "", notSplit(causeAggregate, "the aggregate mode of several arguments")
 	}
 	if err := m.ranked("mode", n); err != nil {
 		return "", err
@@ -252,7 +252,7 @@ const spread = `list_reduce(list(struct_pack(n := CAST(%[1]s AS DOUBLE), m := %[
 func (m *merging) variance(name string, n sql.Node) (string, error) {
 	args := sql.Args(n)
 	if len(args) != 1 {
-		return "", haul(causeAggregate, "the aggregate %s", name)
+		return "", notSplit(causeAggregate, "the aggregate %s", name)
 	}
 	of, _ := args[0].(sql.Node)
 	s, err := text(of)

@@ -95,14 +95,14 @@ type Best struct {
 // returns true.
 func (p *Plan) Divides(f func(column string) bool) bool { return slices.ContainsFunc(p.divided, f) }
 
-// Hauled is the error for a statement that cannot be split. The router fetches the rows instead.
-type Hauled struct {
+// NotSplit is the error for a statement that cannot be split. The router fetches the rows instead.
+type NotSplit struct {
 	// Reason is a text for users. Cause is one of a few words, for metrics.
 	Reason string
 	Cause  Cause
 }
 
-func (h *Hauled) Error() string { return "not split: " + h.Reason }
+func (h *NotSplit) Error() string { return "not split: " + h.Reason }
 
 // Cause is the reason why a statement cannot be split, as one word.
 type Cause string
@@ -122,28 +122,30 @@ const (
 	causeRefused   Cause = "refused"
 )
 
-func haul(cause Cause, format string, args ...any) error {
-	return &Hauled{Reason: fmt.Sprintf(format, args...), Cause: cause}
+func notSplit(cause Cause, format string, args ...any) error {
+	return &NotSplit{Reason: fmt.Sprintf(format, args...), Cause: cause}
 }
 
 // SeveralTables is the error for a statement that does not read one table once.
 func SeveralTables() error {
-	return haul(causeJoin, "it reads several tables, or one of them several times")
+	return notSplit(causeJoin, "it reads several tables, or one of them several times")
 }
 
 // SimilarNames is the error for a table with two columns whose names differ only in case, because
 // DuckDB considers such names equal.
 func SimilarNames() error {
-	return haul(causeNames, "the table has columns whose names differ only in case")
+	return notSplit(causeNames, "the table has columns whose names differ only in case")
 }
 
 // Types is the error if nodes cannot send the values, or if the types of the values would change.
-func Types(reason string) error { return haul(causeType, "%s", reason) }
+func Types(reason string) error { return notSplit(causeType, "%s", reason) }
 
 // Refused is the error for a generated statement that DuckDB does not accept.
-func Refused(what string, err error) error { return haul(causeRefused, "%s is refused: %s", what, err) }
+func Refused(what string, err error) error {
+	return notSplit(causeRefused, "%s is refused: %s", what, err)
+}
 
-// Split splits a statement. Its error is a *Hauled.
+// Split splits a statement. Its error is a *NotSplit.
 func Split(st *Statement) (*Plan, error) {
 	b, err := nestedBlock(st, st.Root, nil)
 	if err != nil {
@@ -209,7 +211,7 @@ var known = []string{
 
 // nestedBlock returns the block of a query whose FROM may be another query.
 func nestedBlock(st *Statement, n sql.Node, with *withQuery) (*block, error) {
-	with, err := with.and(n)
+	with, err := with.with(n)
 	if err != nil {
 		return nil, err
 	}
@@ -224,10 +226,10 @@ func nestedBlock(st *Statement, n sql.Node, with *withQuery) (*block, error) {
 		return newBlock(&of)
 	}
 	if sql.Text(n, "type") != "SELECT_NODE" || !sql.OnlyKeys(n, append([]string{"cte_map"}, known...)...) {
-		return nil, haul(causeForm, "it is not a plain SELECT over its subquery")
+		return nil, notSplit(causeForm, "it is not a plain SELECT over its subquery")
 	}
-	if groupingSets.MatchString(st.SQL) { // the tree does not say of which query they are
-		return nil, haul(causeForm, "grouping sets beside a subquery")
+	if groupingSets.MatchString(st.SQL) { // the tree does not show which query they belong to
+		return nil, notSplit(causeForm, "grouping sets beside a subquery")
 	}
 	in, err := nestedBlock(st, node, sees)
 	if err != nil {
@@ -252,15 +254,15 @@ func nestedBlock(st *Statement, n sql.Node, with *withQuery) (*block, error) {
 func newBlock(st *Statement) (*block, error) {
 	n := st.Root
 	if sql.Text(n, "type") != "SELECT_NODE" {
-		return nil, haul(causeForm, "it is not a plain SELECT")
+		return nil, notSplit(causeForm, "it is not a plain SELECT")
 	}
 	if !sql.OnlyKeys(n, known...) {
-		return nil, haul(causeForm, "it has a WITH, QUALIFY, or SAMPLE")
+		return nil, notSplit(causeForm, "it has a WITH, QUALIFY, or SAMPLE")
 	}
 	from, _ := n["from_table"].(sql.Node)
 	if sql.Text(from, "type") != "BASE_TABLE" ||
 		!sql.OnlyKeys(from, "schema_name", "table_name", "catalog_name", "alias") {
-		return nil, haul(causeForm, "it does not read one table alone")
+		return nil, notSplit(causeForm, "it does not read one table alone")
 	}
 	b := &block{
 		Statement: st,
@@ -297,7 +299,7 @@ func (b *block) read(n sql.Node) (err error) {
 		b.items = append(b.items, item)
 		if alias := sql.LowerASCII(sql.Text(item, "alias")); alias != "" {
 			if _, twice := b.aliases[alias]; twice {
-				return haul(causeNames, "two items have one alias")
+				return notSplit(causeNames, "two items have one alias")
 			}
 			b.aliases[alias] = item
 		}

@@ -39,7 +39,8 @@ type Values struct {
 // uses are the types of subqueries.
 var uses = map[string]Use{"SCALAR": UseValue, "ANY": UseList, "EXISTS": UseExists, "NOT_EXISTS": UseExists}
 
-// SubqueryKey returns how a subquery is used, and a key that it has in common with subqueries of the same text and use.
+// SubqueryKey returns how a subquery is used, and a key that is equal for all subqueries with the same text and
+// use.
 func SubqueryKey(n sql.Node) (key string, use Use) {
 	use = uses[sql.Text(n, "subquery_type")]
 	if compared := sql.Text(n, "comparison_type"); use == UseList && compared != "COMPARE_EQUAL" {
@@ -64,14 +65,14 @@ func SameQuery(n, root sql.Node) bool {
 func HasAggregate(v any) bool { return hasAggregate(v) || sql.HasClass(v, "WINDOW") }
 
 // Subquery is the error for a statement with a subquery in an expression that cannot be run first.
-func Subquery(reason string) error { return haul(causeSubquery, "%s", reason) }
+func Subquery(reason string) error { return notSplit(causeSubquery, "%s", reason) }
 
 // subquery returns what replaces a subquery in an expression.
 func (b *block) subquery(n sql.Node) (sql.Node, error) {
 	key, use := SubqueryKey(n)
 	v, ok := b.Values[key]
 	if !ok || use == UseNone {
-		return nil, haul(causeSubquery, "it has a subquery in an expression")
+		return nil, notSplit(causeSubquery, "it has a subquery in an expression")
 	}
 	switch use {
 	case UseExists:
@@ -90,7 +91,7 @@ func (b *block) subquery(n sql.Node) (sql.Node, error) {
 		list = append(list, rawOf(s))
 	}
 	if len(list) == 1 {
-		return truth(false), nil // nothing is in an empty list, not even null
+		return truth(false), nil // x IN () is false, even if x is null
 	}
 	return sql.Node{"class": "OPERATOR", "type": "COMPARE_IN", "children": list}, nil
 }

@@ -58,7 +58,7 @@ func TestAmend(t *testing.T) {
 		for _, name := range regexp.MustCompile(`[a-z]{3,}`).FindAllString(got, -1) {
 			if at := PositionBefore(edits, strings.Index(got, name)); at != strings.Index(sql, name) &&
 				!strings.Contains(sql, "`") {
-				t.Errorf("%s: %s comes of position %d", got, name, at)
+				t.Errorf("%s: %s comes from position %d", got, name, at)
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func FuzzAmend(f *testing.F) {
 		}
 		for at := range got {
 			if before := PositionBefore(edits, at); before < 0 || before > len(sql) {
-				t.Fatalf("%q: position %d of %q comes of %d", sql, at, got, before)
+				t.Fatalf("%q: position %d of %q comes from %d", sql, at, got, before)
 			}
 		}
 	})

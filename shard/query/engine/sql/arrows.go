@@ -196,7 +196,7 @@ func (s *arrowScan) word(i int) int {
 	switch {
 	case s.last == aDot:
 		s.set(aValue, w, end)
-	case s.last == aCast, s.last == typeName && typeGoesOn[w]:
+	case s.last == aCast, s.last == typeName && typeContinues[w]:
 		s.set(typeName, w, end)
 	case w == "case":
 		s.begin(i)
@@ -230,8 +230,8 @@ func (s *arrowScan) names(w string, end int) bool {
 	return w == "at" && zone != "time"
 }
 
-// typeGoesOn are the words that may follow the first word of a type.
-var typeGoesOn = map[string]bool{
+// typeContinues are the words that may follow the first word of a type.
+var typeContinues = map[string]bool{
 	"precision": true, "varying": true, "character": true, "char": true, "with": true,
 	"without": true, "time": true, "zone": true,
 }

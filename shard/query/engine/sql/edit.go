@@ -9,11 +9,11 @@ import (
 type Edit struct {
 	From, To int
 	Text     string
-	// Restored means that names of columns get the client's call back, so that the edit is no reason to rename them.
+	// Restored means that the names of columns show the client's call again, so the edit does not change them.
 	Restored bool
 }
 
-// applyEdits sorts the edits and returns the text with them. If edits overlap, the result is useless.
+// applyEdits sorts the edits and returns the text with them. Edits must not overlap.
 func applyEdits(text string, edits []Edit) string {
 	if len(edits) == 0 {
 		return text

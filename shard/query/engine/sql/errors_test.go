@@ -7,7 +7,8 @@ import (
 	"cordwood/proto/errs"
 )
 
-// TestTemporaryFile: the error of a temporary file that cannot be written does not speak of segments, and has no path.
+// TestTemporaryFile: the error of a temporary file that cannot be written does not mention segments and contains no
+// path.
 func TestTemporaryFile(t *testing.T) {
 	for _, c := range []struct {
 		message string

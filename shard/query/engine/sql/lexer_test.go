@@ -75,7 +75,7 @@ func TestQuoteAt(t *testing.T) {
 		}
 		for k := range got {
 			if at := PositionBefore(edits, k); got[k] != '"' && got[k] != sql[at] {
-				t.Errorf("%s: position %d comes of %d of %s", got, k, at, sql)
+				t.Errorf("%s: position %d comes from %d of %s", got, k, at, sql)
 			}
 		}
 	}

@@ -158,7 +158,7 @@ func setOf(words string) map[string]bool {
 	return m
 }
 
-// any is yes if an expression is a time, and no if none is.
+// any returns yes if one of the expressions is a time, and no if none is.
 func (t *momentTypes) any(list []any) certainty {
 	is := notTime
 	for _, v := range list {
