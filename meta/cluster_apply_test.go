@@ -250,7 +250,7 @@ func TestApplyCluster(t *testing.T) {
 			},
 			{"drop m", "dropped [7 6]"},
 		}},
-		{"a copy is given up if a shard of it began anew", [][2]string{
+		{"a copy is abandoned if one of its shards was created again", [][2]string{
 			{"bootstrap c1 shards=3", "cluster c1"},
 			{"node n1", "cluster c1"},
 			{"create m time:ts9! append_mode=false", "m=1 v1 @3 time:timestampnanosecond/1! append_mode=false"},

@@ -288,11 +288,11 @@ func TestSlowWatchIsCutOff(t *testing.T) {
 		t.Errorf("after 15: %v, %v", got, err)
 	}
 	if _, _, err := h.after(9, 0, 3); err == nil {
-		t.Error("a watch that began before the hub goes on")
+		t.Error("a watch that began before the hub continues")
 	}
 	publish(21, 20+hubChanges)
 	if _, _, err := h.after(19, 0, 3); err == nil {
-		t.Error("a watch that missed change 20 goes on")
+		t.Error("a watch that missed change 20 continues")
 	}
 	if got, _, err := h.after(20, 0, 3); err != nil || len(got) != 3 || got[0].Index != 21 {
 		t.Errorf("after 20: %v, %v", got, err)
@@ -313,15 +313,15 @@ func TestSlowWatchIsCutOff(t *testing.T) {
 		t.Errorf("the hub keeps %d changes of %d bytes", h.count, h.bytes)
 	}
 	if _, _, err := h.after(last-7, 0, 3); err == nil {
-		t.Error("a watch that missed a large change goes on")
+		t.Error("a watch that missed a large change continues")
 	}
 	h.reset(99)
 	if _, _, err := h.after(99, 0, 3); err == nil {
-		t.Error("a watch of the replaced state goes on")
+		t.Error("a watch of the replaced state continues")
 	}
 	h.close()
 	if _, _, err := h.after(99, 1, 3); err == nil {
-		t.Error("a watch of a closed hub goes on")
+		t.Error("a watch of a closed hub continues")
 	}
 }
 

@@ -87,7 +87,7 @@ func TestReportsAreChecked(t *testing.T) {
 	}{
 		{"good", &metapb.ReportRequest{NodeId: "n1"}, ""},
 		{"of nobody", &metapb.ReportRequest{}, "node id is empty"},
-		{"of a stranger", &metapb.ReportRequest{NodeId: "n2"}, "it is not known to the cluster"},
+		{"of an unknown node", &metapb.ReportRequest{NodeId: "n2"}, "it is not known to the cluster"},
 		{"too many replicas", &metapb.ReportRequest{
 			NodeId: "n1", Replicas: make([]*metapb.ReplicaReport, maxReplicaReports+1),
 		}, "4097 replicas"},

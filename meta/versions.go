@@ -31,7 +31,7 @@ func needsOfNode(cmd *metapb.Command) uint32 {
 func needsOfShard(cmd *metapb.Command) uint32 {
 	switch cmd.GetChangeShard().GetChange().(type) {
 	case *metapb.ChangeShard_MadeAnew:
-		return metapb.ProtocolAnew
+		return metapb.ProtocolRecreate
 	case *metapb.ChangeShard_Retiring:
 		return metapb.ProtocolRetire
 	}

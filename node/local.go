@@ -18,7 +18,7 @@ import (
 // memory.
 //
 // A direct call behaves like a remote one: The context passes the deadline and the cancellation, but no values except
-// the trace and the lent bodies of batches (column.Lent). An error is the gRPC status that a remote call would
+// the trace and the bodies of batches (column.Bodies). An error is the gRPC status that a remote call would
 // return. The request is shared and not copied, so a service must neither change it nor keep any part of it after its
 // answer.
 type localConn struct {
@@ -55,7 +55,7 @@ func (c *localConn) Invoke(ctx context.Context, method string, args, reply any, 
 		return nil
 	}
 	inner, span := tracing.Start(detach(ctx), methodName(method))
-	resp, err := c.shards.Write(column.WithLent(inner, column.LentOf(ctx)), args.(*shardpb.WriteRequest))
+	resp, err := c.shards.Write(column.WithBodies(inner, column.BodiesOf(ctx)), args.(*shardpb.WriteRequest))
 	span.End(err)
 	if err != nil {
 		return asStatus(err)

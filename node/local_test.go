@@ -28,7 +28,7 @@ func (s service) Write(ctx context.Context, req *shardpb.WriteRequest) (*shardpb
 func TestLocalConn(t *testing.T) {
 	type key struct{}
 	parent := context.WithValue(context.Background(), key{}, 1)
-	lent := &column.Lent{}
+	bodies := &column.Bodies{}
 	refusal := errs.New(errs.ShardBusy, "full").WithReason(errs.Busy).WithRetryAfter(3 * time.Second)
 	tests := []struct {
 		name  string
@@ -59,8 +59,8 @@ func TestLocalConn(t *testing.T) {
 			}
 			return &shardpb.WriteResponse{}, nil
 		}, func(_ *shardpb.WriteResponse, err error) bool { return err == nil }},
-		{"lent bodies", func(ctx context.Context, _ *shardpb.WriteRequest) (*shardpb.WriteResponse, error) {
-			if column.LentOf(ctx) != lent {
+		{"bodies of batches", func(ctx context.Context, _ *shardpb.WriteRequest) (*shardpb.WriteResponse, error) {
+			if column.BodiesOf(ctx) != bodies {
 				return nil, errors.New("the service did not receive the bodies of the batches")
 			}
 			return &shardpb.WriteResponse{}, nil
@@ -68,7 +68,7 @@ func TestLocalConn(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(column.WithLent(parent, lent), 20*time.Millisecond)
+			ctx, cancel := context.WithTimeout(column.WithBodies(parent, bodies), 20*time.Millisecond)
 			defer cancel()
 			resp, err := shardpb.NewShardServiceClient(&localConn{shards: service{do: test.do}}).
 				Write(ctx, &shardpb.WriteRequest{Batches: [][]byte{[]byte("abc")}})

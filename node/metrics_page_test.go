@@ -24,7 +24,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/metrics.md and docs/settings.md anew")
+var update = flag.Bool("update", false, "rewrite the tables of docs/metrics.md and docs/settings.md")
 
 // TestMain makes the test binary usable as the query worker of the nodes that tests start.
 func TestMain(m *testing.M) {

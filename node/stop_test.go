@@ -28,7 +28,7 @@ func TestStopIsBounded(t *testing.T) {
 				n.onStop("the slow part", func(context.Context) error {
 					select {
 					case <-time.After(hangs): // whatever its context says
-					case <-ended: // no process goes on here
+					case <-ended: // no process continues here
 					}
 					return nil
 				})

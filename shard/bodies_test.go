@@ -16,7 +16,7 @@ func TestBodiesAreNotKept(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))
 	write := func(seq uint64, texts int) {
-		lent := &column.Lent{}
+		bodies := &column.Bodies{}
 		var b column.Builder
 		table := schema.FromProto(def(1))
 		ts, m := b.Add(table.Columns[0]), b.Add(table.Columns[2])
@@ -25,12 +25,12 @@ func TestBodiesAreNotKept(t *testing.T) {
 			m.SetString(i, fmt.Sprintf("%d: message %d of several", seq, i))
 			b.EndRow()
 		}
-		data := lent.EncodeRange(&b, nil, head(1, 9, seq), 0, texts)
-		_, need, err := s.Write(column.WithLent(wait(t), lent), [][]byte{data}, []*schemapb.Table{def(1)})
+		data := bodies.EncodeRange(&b, nil, head(1, 9, seq), 0, texts)
+		_, need, err := s.Write(column.WithBodies(wait(t), bodies), [][]byte{data}, []*schemapb.Table{def(1)})
 		if err != nil || len(need) > 0 {
 			t.Fatal(need, err)
 		}
-		lent.Release()
+		bodies.Release()
 	}
 	for seq := range uint64(20) { // each write overwrites the memory of the previous one
 		write(seq+1, 50+int(seq))

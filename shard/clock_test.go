@@ -60,9 +60,9 @@ func TestClockAheadAtStart(t *testing.T) {
 		s.expireOnce()
 		elapsed += 15 * time.Minute
 	}
-	told := dto.Metric{}
-	if err := s.metrics.ClockLeaps.Write(&told); err != nil || told.GetCounter().GetValue() != 1 {
-		t.Errorf("reported leaps: %v, %v, want 1", &told, err)
+	leaps := dto.Metric{}
+	if err := s.metrics.ClockLeaps.Write(&leaps); err != nil || leaps.GetCounter().GetValue() != 1 {
+		t.Errorf("reported leaps: %v, %v, want 1", &leaps, err)
 	}
 	s.crash()
 	wall.set(day.Add(time.Hour)) // NTP has corrected the clock

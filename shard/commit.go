@@ -48,7 +48,7 @@ import (
 // same slice that it was given. No other entry can have that address, because the proposer holds
 // the slice until it has deleted the key. If Apply finds nothing there, it decodes the batches
 // again, which costs only time. That happens on followers, in a replay, if Propose gave up before
-// the entry was applied, and if the memtable was frozen meanwhile, because rows must lie in the
+// the entry was applied, and if the memtable was frozen meanwhile, because rows must be in the
 // memory of the memtable that they are linked to. TestDecodedOnce fails if raft stops passing the
 // same slice.
 

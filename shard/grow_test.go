@@ -168,7 +168,7 @@ func TestChangesTakeTurns(t *testing.T) {
 	cancel()
 	err := s.Change(ctx, replica.AddLearner, "n2")
 	if errs.CodeOf(err) != errs.ShardNotReady || errs.ReasonOf(err) != errs.Busy {
-		t.Errorf("a change beside another: %v", err)
+		t.Errorf("a change during another: %v", err)
 	}
 	<-s.changing
 	if err := s.Change(wait(t), replica.Remove, "n2"); err != nil {

@@ -90,7 +90,7 @@ func TestKeyWithAnotherBody(t *testing.T) {
 	refused := func() {
 		t.Helper()
 		for _, other := range [][][]byte{
-			{key(2, 7)}, {key(2, 8)}, {batch(head(1, column.KeyedBit|6, 1), "beside"), key(2, 7)},
+			{key(2, 7)}, {key(2, 8)}, {batch(head(1, column.KeyedBit|6, 1), "other"), key(2, 7)},
 		} {
 			_, err := s.put(other...)
 			if errs.From(err).Status() != 422 || errs.CodeOf(err) != errs.InvalidArguments ||

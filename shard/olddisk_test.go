@@ -101,9 +101,9 @@ func TestOldDisk(t *testing.T) {
 			l := g.leader()
 			g.change(l, replica.Remove, "a")
 			g.node("a").cfg.Bootstrap = false
-			anew := g.open("a", nil)
+			again := g.open("a", nil)
 			g.change(l, replica.AddLearner, "a")
-			g.wantRows(anew, 1, l.rows(1)...)
+			g.wantRows(again, 1, l.rows(1)...)
 		})
 	}
 }

@@ -252,7 +252,7 @@ func TestDamagedRawSegment(t *testing.T) {
 			t.Errorf("byte %d: segments %+v", at, list)
 		}
 		if got := viewRows(t, vfs.OS, v, 3); !slices.Equal(got, []string{"b"}) {
-			t.Errorf("byte %d: the table beside it has %q", at, got)
+			t.Errorf("byte %d: the other table has %q", at, got)
 		}
 		v.Close()
 		s.crash()

@@ -246,12 +246,12 @@ func (wr *writer) decode(ctx context.Context, w *pending, fresh []bool, known *r
 	}
 	w.mem = wr.memory.Active()
 	w.decoded = make([]*column.Batch, len(w.Batches))
-	lent := column.LentOf(ctx)
+	bodies := column.BodiesOf(ctx)
 	for i, data := range w.Batches {
 		if !fresh[i] {
 			continue // it was checked when it was appended
 		}
-		b, err := store.DecodeLent(w.mem, lent, i, data)
+		b, err := store.DecodeBody(w.mem, bodies, i, data)
 		if err != nil {
 			return wr.notDecoded(i, err)
 		}

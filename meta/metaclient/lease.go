@@ -16,11 +16,11 @@ type lease struct {
 	holder string        // a random name
 	taken  chan struct{} // receives a value when a lease has begun
 
-	mu     sync.Mutex // guards the rest
-	since  time.Time
-	length time.Duration
-	index  uint64 // the index that the view must have
-	told   uint64 // the last index of the view that was reported to the leader
+	mu       sync.Mutex // guards the rest
+	since    time.Time
+	length   time.Duration
+	index    uint64 // the index that the view must have
+	reported uint64 // the last index of the view that was reported to the leader
 }
 
 func newLease() *lease {
@@ -52,7 +52,7 @@ func (l *lease) take(sent time.Time, reached uint64, resp *metapb.ReadIndexRespo
 		return
 	}
 	l.since, l.length, l.index = sent, time.Duration(resp.GetLeaseNanos()), resp.GetIndex()
-	l.told = max(l.told, reached)
+	l.reported = max(l.reported, reached)
 	select {
 	case l.taken <- struct{}{}:
 	default:
@@ -63,14 +63,14 @@ func (l *lease) take(sent time.Time, reached uint64, resp *metapb.ReadIndexRespo
 func (l *lease) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.length, l.told = 0, 0
+	l.length, l.reported = 0, 0
 }
 
 // owes reports whether the leader waits for the report that the view has reached the index.
 func (l *lease) owes(index uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.lasts() && l.told < index
+	return l.lasts() && l.reported < index
 }
 
 // renew is readIndex that also requests a lease.
@@ -99,7 +99,7 @@ func (c *Client) tellReached(ctx context.Context) {
 				})
 			if err == nil {
 				c.lease.mu.Lock()
-				c.lease.told = max(c.lease.told, index)
+				c.lease.reported = max(c.lease.reported, index)
 				c.lease.mu.Unlock()
 				continue // the view may have changed meanwhile
 			}

@@ -95,7 +95,7 @@ func (m *members) ask(
 			}
 			return err
 		},
-		GoOn: func(_ int, so *leader.Failure) bool {
+		Continue: func(_ int, so *leader.Failure) bool {
 			lost = m.group.Leaderless()
 			return lost <= m.lostAfter || so.Known <= 1
 		},

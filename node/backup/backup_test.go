@@ -325,7 +325,7 @@ func TestPruneBesideOthers(t *testing.T) {
 	f.cut = func(n int) error {
 		if n == 1 {
 			if _, err := r.Prune(wait(t), PruneConfig{}); !errors.Is(err, ErrBusy) {
-				t.Errorf("prune beside a backup: %v, want ErrBusy", err)
+				t.Errorf("prune during a backup: %v, want ErrBusy", err)
 			}
 		}
 		return nil
@@ -336,7 +336,7 @@ func TestPruneBesideOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := r.Create(wait(t), CreateConfig{Source: f}); !errors.Is(err, ErrBusy) {
-		t.Errorf("backup beside a prune: %v, want ErrBusy", err)
+		t.Errorf("backup during a prune: %v, want ErrBusy", err)
 	}
 	held.release()
 
@@ -350,7 +350,7 @@ func TestPruneBesideOthers(t *testing.T) {
 		}
 		_, err := r.Create(wait(t), CreateConfig{Source: f})
 		if errors.Is(err, ErrBusy) != busy {
-			t.Errorf("backup beside a lock of %s ago: %v, busy should be %t", age, err, busy)
+			t.Errorf("backup with a lock of %s ago: %v, busy should be %t", age, err, busy)
 		}
 		if busy && !strings.Contains(fmt.Sprint(err), "process 7 on h") {
 			t.Errorf("the error does not contain the holder of the lock: %v", err)

@@ -197,8 +197,8 @@ func (s *restoration) inTheWay(inTheWay []string, empty bool) error {
 		return &InTheWayError{
 			inTheWay, fmt.Sprintf("the cluster is not empty, nothing was changed: these tables are in the way: %s: "+
 				"restore into an "+
-				"empty cluster, choose other tables by --database and --table, restore beside them by "+
-				"--into-existing, or replace tables of the same name by --replace", list),
+				"empty cluster, choose other tables with --database and --table, restore next to them with "+
+				"--into-existing, or replace tables of the same name with --replace", list),
 		}
 	}
 	return &InTheWayError{

@@ -58,7 +58,7 @@ func TestInTheWay(t *testing.T) {
 			"the cluster is not empty",
 		},
 		{
-			"a database beside others",
+			"one database of several",
 			RestoreConfig{Databases: []string{"web"}, Existing: Add},
 			[]*schemapb.Table{table("web", "old")},
 			nil, "",

@@ -28,7 +28,7 @@ const (
 	// Refuse restores databases only if they have no other tables, and selected tables only if
 	// their names are free.
 	Refuse Existing = iota
-	// Add restores the tables beside existing tables with other names.
+	// Add restores the tables under other names, next to the existing tables.
 	Add
 	// Replace replaces existing tables of the same names, after all restored tables are complete.
 	Replace

@@ -14,7 +14,7 @@ import (
 
 const settingsPage = "../../docs/settings.md"
 
-var update = flag.Bool("update", false, "write docs/settings.md anew")
+var update = flag.Bool("update", false, "rewrite docs/settings.md")
 
 var settingsSection = regexp.MustCompile(
 	`(?s)## ([^\n]+)\n\n((?:[^#\n][^\n]*\n|\n)*?)<!-- settings -->\n.*?<!-- end -->`)

@@ -1,7 +1,7 @@
 // Package coordinator carries out the operations of the cluster: it creates shards, moves replicas
 // and tables, drains nodes, replaces lost nodes, and keeps the metadata group at its size.
 //
-// It runs beside every member of the metadata group and acts only while that member leads.
+// It runs next to every member of the metadata group and acts only while that member leads.
 // Operations are records in the metadata. All decisions are functions of the state of the cluster
 // (decision.go, automatic.go): they derive the next step from the metadata, the reports of the
 // nodes and the raft groups of the shards. For each operation the coordinator makes one call at a

@@ -67,9 +67,9 @@ func whyKeepShard(snap *snapshot.Snapshot, s *metapb.Shard) string {
 		return fmt.Sprintf("shard %d still has a replica on %s, with its rows: start its other nodes again, "+
 			"or continue with "+
 			"the remaining one: see 'cordwood recover --help'", s.Id, snap.Labels(open))
-	case snap.Status.ClusterVersion < metapb.ProtocolAnew:
+	case snap.Status.ClusterVersion < metapb.ProtocolRecreate:
 		return fmt.Sprintf("shard %d cannot be created again before the cluster uses protocol version %d; it uses %d: "+
-			"upgrade all nodes first", s.Id, metapb.ProtocolAnew, snap.Status.ClusterVersion)
+			"upgrade all nodes first", s.Id, metapb.ProtocolRecreate, snap.Status.ClusterVersion)
 	}
 	return ""
 }

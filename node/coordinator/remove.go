@@ -16,7 +16,7 @@ import (
 	"cordwood/proto/words"
 )
 
-// The steps of shard-remove, beside stepMark, stepParts, stepClean and stepUndo.
+// The steps of shard-remove, in addition to stepMark, stepParts, stepClean and stepUndo.
 const (
 	stepQuiet  = "quiet"  // nothing reads the shard, and it remembers no keys of requests
 	stepRetire = "retire" // the metadata no longer list the shard

@@ -425,11 +425,11 @@ func TestShardRemoveWithoutItsReplica(t *testing.T) {
 		until = time.Now().Add(50 * time.Second)
 		run(t, w, 5*time.Minute, func() bool { return time.Now().After(until) })
 		status, err := NewAdmin(catalog{process: &process{w: w}}).Status(t.Context())
-		told := func(p clusterapi.Problem) bool {
+		isReported := func(p clusterapi.Problem) bool {
 			return strings.Contains(p.Text, "shard 2 holds no table and is being removed (operation 1)") &&
 				strings.Contains(p.Advice, "'cordwood shard drop 2'")
 		}
-		if err != nil || status.Health != "degraded" || !slices.ContainsFunc(status.Problems, told) {
+		if err != nil || status.Health != "degraded" || !slices.ContainsFunc(status.Problems, isReported) {
 			t.Errorf("status %v, %v", status, err)
 		}
 		w.request(&metapb.Operation{

@@ -29,7 +29,7 @@ func TestCallers(t *testing.T) {
 	w := newWorld(t, 1, nil)
 	b := &recorded{}
 	d := New(Config{NodeID: "me", State: w.nodes[0].state, Book: b})
-	stranger := grpcpeer.NewContext(context.Background(),
+	outsider := grpcpeer.NewContext(context.Background(),
 		&grpcpeer.Peer{Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 999}})
 	for _, c := range []struct {
 		id, addr string
@@ -45,7 +45,7 @@ func TestCallers(t *testing.T) {
 		{"a", "a:1", make([]string, 9), "9 roles"},
 		{"a", "a:1", []string{strings.Repeat("x", 33)}, "its role"},
 	} {
-		_, err := d.Hello(stranger, &metapb.HelloRequest{NodeId: c.id, AdvertiseAddr: c.addr, Roles: c.roles})
+		_, err := d.Hello(outsider, &metapb.HelloRequest{NodeId: c.id, AdvertiseAddr: c.addr, Roles: c.roles})
 		if got := errs.FromGRPC(err); c.want == "" && err != nil ||
 			c.want != "" && (errs.CodeOf(got) != errs.InvalidArguments || !strings.Contains(got.Error(), c.want)) {
 			t.Errorf("node %.20q at %.20q: %v, want %q", c.id, c.addr, err, c.want)

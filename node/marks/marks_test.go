@@ -13,8 +13,8 @@ import (
 // metadata contains the mark of a node that the metadata group stores.
 type metadata struct{ known *metapb.FolderMark }
 
-// register registers a folder and reports whether it was accepted. told is whether the folder receives the answer.
-func (m *metadata) register(t *testing.T, dir string, told bool) bool {
+// register registers a folder and reports whether it was accepted. answered is whether the folder receives the answer.
+func (m *metadata) register(t *testing.T, dir string, answered bool) bool {
 	t.Helper()
 	f := open(t, dir)
 	if err := f.Draw(); err != nil {
@@ -25,7 +25,7 @@ func (m *metadata) register(t *testing.T, dir string, told bool) bool {
 		return false
 	}
 	m.known = mark
-	if told {
+	if answered {
 		if err := f.Registered(mark); err != nil {
 			t.Fatal(err)
 		}

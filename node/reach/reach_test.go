@@ -329,24 +329,24 @@ func TestBounds(t *testing.T) {
 func TestAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld("r1 b c")
-		told := map[string][]bool{}
+		reported := map[string][]bool{}
 		for id, m := range w.monitors {
 			m.cfg.Alone = func(alone bool) {
 				w.mu.Lock()
 				defer w.mu.Unlock()
-				told[id] = append(told[id], alone)
+				reported[id] = append(reported[id], alone)
 			}
 		}
 		w.mute("r1")
 		w.run(t, 4*time.Second)
-		if len(told) > 0 {
-			t.Errorf("after a few rounds: %v", told)
+		if len(reported) > 0 {
+			t.Errorf("after a few rounds: %v", reported)
 		}
 		w.run(t, 10*time.Second)
 		delete(w.cut, [2]string{"r1", "b"})
 		w.run(t, 3*time.Second)
-		if len(told) != 1 || !slices.Equal(told["r1"], []bool{true, false}) {
-			t.Errorf("told: %v", told)
+		if len(reported) != 1 || !slices.Equal(reported["r1"], []bool{true, false}) {
+			t.Errorf("reported: %v", reported)
 		}
 	})
 }

@@ -99,15 +99,15 @@ func TestDialAnew(t *testing.T) {
 	if ask(kept, 100*time.Millisecond) == nil {
 		t.Fatal("the relay does not stall")
 	}
-	anew, closeAnew, err := r.DialAnew("a")
+	fresh, closeFresh, err := r.DialAnew("a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := ask(anew, 20*time.Second); err != nil {
+	if err := ask(fresh, 20*time.Second); err != nil {
 		t.Errorf("a new connection: %v", err)
 	}
-	closeAnew()
-	if ask(anew, time.Second) == nil {
+	closeFresh()
+	if ask(fresh, time.Second) == nil {
 		t.Error("a call over a closed connection succeeded")
 	}
 	if again, err := r.Dial("a"); err != nil || again != kept {

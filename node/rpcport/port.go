@@ -6,7 +6,7 @@
 // cluster, once this node belongs to one. Close closes every connection that was not passed to a server; the servers
 // own the others. All functions are safe for concurrent use.
 //
-// FORMAT.md beside this file describes the bytes on the wire.
+// FORMAT.md in this folder describes the bytes on the wire.
 package rpcport
 
 import (
@@ -65,7 +65,7 @@ type Port struct {
 	closed    bool
 	// unlogged counts the connections that were refused since the last log line.
 	unlogged int
-	told     time.Time
+	logged   time.Time
 }
 
 // Listen opens the port.
@@ -213,9 +213,9 @@ func (p *Port) refused(conn net.Conn, err error) {
 	}
 	p.mu.Lock()
 	p.unlogged++
-	count, soon := p.unlogged, time.Since(p.told) < refusedEvery
+	count, soon := p.unlogged, time.Since(p.logged) < refusedEvery
 	if !soon {
-		p.unlogged, p.told = 0, time.Now()
+		p.unlogged, p.logged = 0, time.Now()
 	}
 	p.mu.Unlock()
 	if !soon {

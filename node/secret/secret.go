@@ -94,8 +94,8 @@ func Parse(text []byte) (*Secret, error) {
 			continue
 		}
 		if len(s.authorities) == 2 {
-			return nil, errors.New("it has more than two lines: the first is the secret, a second one is accepted " +
-				"beside it while the secret is changed")
+			return nil, errors.New("it has more than two lines: the first is the secret, and a second one is accepted " +
+				"in addition while the secret is changed")
 		}
 		if err := checkLine(line); err != nil {
 			return nil, fmt.Errorf("line %d: %w", len(s.authorities)+1, err)

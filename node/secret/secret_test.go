@@ -265,9 +265,9 @@ func TestClocks(t *testing.T) {
 	s := open(t, "a", first, func() time.Time { return now })
 	last := ""
 	for _, c := range []struct {
-		step  time.Duration
-		anew  bool
-		until time.Duration
+		step    time.Duration
+		renewed bool
+		until   time.Duration
 	}{
 		{0, true, 24 * time.Hour},
 		{11 * time.Hour, false, 13 * time.Hour},
@@ -279,9 +279,9 @@ func TestClocks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := cert.Leaf.SerialNumber.String(); (got != last) != c.anew || cert.Leaf.NotAfter.Sub(now) != c.until {
+		if got := cert.Leaf.SerialNumber.String(); (got != last) != c.renewed || cert.Leaf.NotAfter.Sub(now) != c.until {
 			t.Errorf("after %v: issued again: %v, expires in %v; want %v, %v", c.step, got != last,
-				cert.Leaf.NotAfter.Sub(now), c.anew, c.until)
+				cert.Leaf.NotAfter.Sub(now), c.renewed, c.until)
 		}
 		last = cert.Leaf.SerialNumber.String()
 	}
@@ -291,16 +291,16 @@ func TestClocks(t *testing.T) {
 // that an invalid file changes nothing.
 func TestRotation(t *testing.T) {
 	client, server := open(t, "a", first, nil), open(t, "b", first, nil)
-	told := 0
-	server.OnChange(func() { told++ })
+	notified := 0
+	server.OnChange(func() { notified++ })
 	state, called, answered := shake(t, client.Client("", "b"), server.Server())
 	if called != nil || answered != nil {
 		t.Fatal(called, answered)
 	}
 	for _, c := range []struct {
-		text         string
-		trusts, told bool
-		fails        bool
+		text             string
+		trusts, notified bool
+		fails            bool
 	}{
 		{first + "\n" + second, true, true, false},
 		{second + "\n" + first, true, true, false},
@@ -311,15 +311,15 @@ func TestRotation(t *testing.T) {
 		if err := os.WriteFile(server.File(), []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		before := told
+		before := notified
 		if err := server.Reload(); (err != nil) != c.fails {
 			t.Errorf("%q: %v", c.text, err)
 		}
 		if err := server.Trusts(state); (err == nil) != c.trusts || err != nil && !errors.Is(err, ErrDiffers) {
 			t.Errorf("%q: an earlier connection: %v", c.text, err)
 		}
-		if (told != before) != c.told {
-			t.Errorf("%q: OnChange called: %v, want %v", c.text, told != before, c.told)
+		if (notified != before) != c.notified {
+			t.Errorf("%q: OnChange called: %v, want %v", c.text, notified != before, c.notified)
 		}
 	}
 }

@@ -2,7 +2,7 @@
 // the wire and in a shard's log (Encode, FORMAT.md), and reading them in place (Decode, View).
 //
 // A batch is encoded once, in the router. The same bytes go through gRPC and the log; a shard
-// inflates them once, or copies the body that a router of the same process lends (Lent), and all
+// inflates them once, or copies the body that a router of the same process passes (Bodies), and all
 // later steps read views of that memory.
 //
 // It knows nothing of tables except the ids and types of columns: the caller decides the names of

@@ -30,7 +30,7 @@ func (c *Col) cell(row int) string {
 	return fmt.Sprint(c.Int(row))
 }
 
-// cell returns the text of a row of a view, of the same form.
+// cell returns the text of a row of a view, in the same form.
 func (v *View) cell(row int) string {
 	switch {
 	case v.IsNull(row):
@@ -215,7 +215,7 @@ func TestEncodeInPlaceAndAside(t *testing.T) {
 		t.Error("a large destination changes the bytes")
 	}
 	if cap(aside) > 2*len(aside) {
-		t.Errorf("%d bytes lie in an allocation of %d", len(aside), cap(aside))
+		t.Errorf("%d bytes are in an allocation of %d", len(aside), cap(aside))
 	}
 }
 

@@ -20,8 +20,7 @@ type Origin struct {
 }
 
 const (
-	// minCuts is the minimum size of a column's byte strings for which a batch contains the
-	// client's block.
+	// minCuts is the minimum size of a column's byte strings from which a batch contains the client's block.
 	minCuts = 1 << 10
 	// spareNum / spareDen is the maximum ratio of the text to the strings that are cut from it.
 	spareNum, spareDen = 3, 2

@@ -64,7 +64,7 @@ func mustAgree(t *testing.T, b *Builder) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var l Lent
+	var l Bodies
 	defer l.Release()
 	src := l.EncodeRange(b, []byte("before"), cutHeader(), 0, b.Rows())[len("before"):]
 	got, err := Decode(src, nil)
@@ -74,9 +74,9 @@ func mustAgree(t *testing.T, b *Builder) []byte {
 	if !bytes.Equal(got.Mem, want.Mem) || got.Header != want.Header {
 		t.Fatalf("the batch with cuts differs from the batch without: %+v, want %+v", got.Header, want.Header)
 	}
-	lent, err := l.Decode(0, src, aligned(len(want.Mem)))
-	if err != nil || !bytes.Equal(lent.Mem, want.Mem) {
-		t.Fatalf("the lent body differs (%v)", err)
+	copied, err := l.Decode(0, src, aligned(len(want.Mem)))
+	if err != nil || !bytes.Equal(copied.Mem, want.Mem) {
+		t.Fatalf("the batch of the passed body differs (%v)", err)
 	}
 	return src
 }
@@ -281,7 +281,7 @@ func TestCutsNeedTheirFlag(t *testing.T) {
 	}
 }
 
-// FuzzCuts compares batches that contain a client's block with batches that are compressed anew. The places of cuts
+// FuzzCuts compares batches that contain a client's block with batches that are compressed again. The places of cuts
 // come from bytes: pairs of a gap and a length.
 func FuzzCuts(f *testing.F) {
 	text := slices.Repeat([]byte(`{"level":"info","msg":"request completed"} `), 60)

@@ -16,12 +16,12 @@ import (
 
 // Decode inflates an encoded batch into mem and returns views of it.
 //
-// mem needs a capacity of InflatedSize(src) and must begin at a multiple of 8; it may lie outside
+// mem needs a capacity of InflatedSize(src) and must begin at a multiple of 8; it may be outside
 // the Go heap, and must then stay as long as the batch is used. With mem nil, Decode allocates. src
 // is not used after Decode returns.
 //
 // Decode never panics. It returns a *ErrCorrupt for bytes that no Encode wrote, and a *ErrUnsupported for a newer
-// format. When Decode returns no error, every access through the views is in bounds, every number lies in the range
+// format. When Decode returns no error, every access through the views is in bounds, every number is in the range
 // of its column's type, booleans are 0 or 1, and String and JSON values are the valid UTF-8 that Encode wrote, unless
 // damage went undetected by the checksum.
 func Decode(src, mem []byte) (*Batch, error) {

@@ -21,7 +21,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-var update = flag.Bool("update", false, "write missing golden files anew")
+var update = flag.Bool("update", false, "write missing golden files")
 
 // goldenBuilder returns the contents of the golden files. It must never change.
 func goldenBuilder() *Builder {
@@ -286,9 +286,9 @@ func TestWrongContents(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, part string
-		lie        func(body []byte)
+		damage     func(body []byte)
 	}{
-		{"no lie", "", func([]byte) {}},
+		{"no damage", "", func([]byte) {}},
 		{"id twice", "column 2: column id", edit(2, func(e *entry) { e.id = 2 })},
 		{"id zero", "column 0: column id", edit(0, func(e *entry) { e.id = 0 })},
 		{"type zero", "column 1: type", edit(0, func(e *entry) { e.typ = 0 })},
@@ -334,7 +334,7 @@ func TestWrongContents(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			body := bytes.Clone(sound.Mem)
-			c.lie(body)
+			c.damage(body)
 			_, err := Decode(reseal(sound.Header, len(sound.Cols), body), nil)
 			if c.part == "" {
 				if err != nil {

@@ -88,7 +88,7 @@ func (e Encoding) String() string {
 	return "encoding " + strconv.Itoa(int(e))
 }
 
-// Text returns row i as text for people: byte strings quoted and shortened, timestamps in UTC.
+// Text returns row i as readable text: byte strings are quoted and shortened, and timestamps are in UTC.
 func (v *View) Text(i int) string {
 	switch {
 	case v.IsNull(i):

@@ -285,7 +285,7 @@ func TestPackedWrongList(t *testing.T) {
 			return b
 		}
 	}
-	for name, lie := range map[string]func([]byte) []byte{
+	for name, damage := range map[string]func([]byte) []byte{
 		"no list":              func([]byte) []byte { return []byte{1} },
 		"no section":           put(end, 0),
 		"too many sections":    put(end, 1000),
@@ -298,7 +298,7 @@ func TestPackedWrongList(t *testing.T) {
 		"bytes left over":      func(b []byte) []byte { return append([]byte{0}, b...) },
 		"bytes missing":        func(b []byte) []byte { return b[1:] },
 	} {
-		inner := lie(bytes.Clone(packed))
+		inner := damage(bytes.Clone(packed))
 		bad := append(bytes.Clone(src[:headerSize]), s2.Encode(nil, inner)...)
 		binary.LittleEndian.PutUint32(bad[offBlock:], uint32(len(bad)-headerSize))
 		binary.LittleEndian.PutUint32(bad[offCRC:], checksum(bad))

@@ -1,6 +1,6 @@
-// Package errs defines the error kinds of the project: Clients receive a numeric code and an HTTP status. Between
-// roles, errors are sent as a gRPC status. An error of this package may cross any number of processes and arrives
-// unchanged.
+// Package errs defines the kinds of errors of the project. Clients receive a numeric code and an HTTP status.
+// Between roles, errors are sent as a gRPC status. An error of this package may cross any number of processes and
+// arrives unchanged.
 package errs
 
 import (

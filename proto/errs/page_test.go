@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the table of docs/errors.md anew")
+var update = flag.Bool("update", false, "rewrite the table of docs/errors.md")
 
 // TestExplanationsAreAll checks that every code has an explanation, in the order of the numbers.
 func TestExplanationsAreAll(t *testing.T) {

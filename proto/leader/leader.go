@@ -92,9 +92,9 @@ type Search struct {
 	MaxTries int
 	// BusyFor is how long a busy leader is called again; 0 means no limit.
 	BusyFor time.Duration
-	// GoOn reports, after a round in which no node led, whether another round should follow. The default value always
+	// Continue reports, after a round in which no node led, whether another round should follow. The default value always
 	// returns true.
-	GoOn func(round int, so *Failure) bool
+	Continue func(round int, so *Failure) bool
 	// Retrying is called after a failed call that will be repeated.
 	Retrying func(node string, so *Failure)
 }
@@ -251,7 +251,7 @@ func (r *run) rest(ctx context.Context, round int, busy bool) bool {
 		if r.Group != nil && ctx.Err() == nil {
 			r.Group.leaderless()
 		}
-		if r.GoOn != nil && !r.GoOn(round, &r.Failure) {
+		if r.Continue != nil && !r.Continue(round, &r.Failure) {
 			return false
 		}
 		if r.Group == nil {

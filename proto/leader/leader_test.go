@@ -103,7 +103,7 @@ func TestHintsThatGoRoundEnd(t *testing.T) {
 			return notLeader(map[string]string{"n1": "n2", "n2": "n1", "n3": "n3"}[node])
 		}
 		s := w.search()
-		s.GoOn = func(round int, _ *Failure) bool { return round < 2 }
+		s.Continue = func(round int, _ *Failure) bool { return round < 2 }
 		f := s.Run(t.Context())
 		if f == nil || errs.ReasonOf(f.Err) != errs.NotLeader || f.Tries != 6 || f.Unknown || f.OutOfTime {
 			t.Fatalf("%+v", f)
@@ -267,7 +267,7 @@ func TestSearchesShareTheLook(t *testing.T) {
 			t.Errorf("the leader was found %v after its election", late)
 		}
 		if got := len(calls); got > 2*searches+70 {
-			t.Errorf("%d calls while nobody led, want one in about %v", got, scoutEvery)
+			t.Errorf("%d calls while no node led, want one in about %v", got, scoutEvery)
 		}
 	})
 }

@@ -32,9 +32,9 @@ const (
 	// The same as NODE_STATE_UP, for nodes of earlier versions, which have no state.
 	NodeState_NODE_STATE_UNSPECIFIED NodeState = 0
 	NodeState_NODE_STATE_UP          NodeState = 1
-	// It gives its replicas to other nodes, and gets no new ones.
+	// The node gives its replicas to other nodes, and gets no new ones.
 	NodeState_NODE_STATE_DRAINING NodeState = 2
-	// It has no replicas and gets none.
+	// The node has no replicas and gets none.
 	NodeState_NODE_STATE_DRAINED NodeState = 3
 )
 
@@ -87,7 +87,7 @@ const (
 	OperationState_OPERATION_STATE_UNSPECIFIED OperationState = 0
 	OperationState_OPERATION_STATE_RUNNING     OperationState = 1
 	OperationState_OPERATION_STATE_DONE        OperationState = 2
-	// It was cancelled, and its steps were undone.
+	// The operation was cancelled, and its steps were undone.
 	OperationState_OPERATION_STATE_CANCELLED OperationState = 3
 	OperationState_OPERATION_STATE_FAILED    OperationState = 4
 )
@@ -454,9 +454,9 @@ func (x *ListSessionsResponse) GetSessions() []*ClientSession {
 // ClientSession is the session of a PostgreSQL client.
 type ClientSession struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The process id that the client was told.
+	// The process id that the client received.
 	Pid uint32 `protobuf:"varint,1,opt,name=pid,proto3" json:"pid,omitempty"`
-	// The share whose sessions belong together, as in RunningQuery.
+	// The user of the session, as in RunningQuery.
 	Share           string `protobuf:"bytes,2,opt,name=share,proto3" json:"share,omitempty"`
 	Principal       string `protobuf:"bytes,3,opt,name=principal,proto3" json:"principal,omitempty"`
 	Address         string `protobuf:"bytes,4,opt,name=address,proto3" json:"address,omitempty"`
@@ -645,7 +645,7 @@ func (x *CancelStatementRequest) GetKey() uint32 {
 
 type CancelStatementResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether the session exists and the key is the session's.
+	// Whether the session exists and the request has its key.
 	Found         bool `protobuf:"varint,1,opt,name=found,proto3" json:"found,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1740,7 +1740,7 @@ func (x *AccessPrincipal) GetCreatedUnixNano() int64 {
 	return 0
 }
 
-// AccessActor is who changed users, roles or grants.
+// AccessActor is the user who changed users, roles or grants.
 type AccessActor struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Principal string                 `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
@@ -2272,7 +2272,7 @@ type ChangeGrant struct {
 	Grant      *AccessGrant `protobuf:"bytes,2,opt,name=grant,proto3" json:"grant,omitempty"`
 	// For a revocation: only the right to grant the privileges to others.
 	OptionOnly bool `protobuf:"varint,3,opt,name=option_only,json=optionOnly,proto3" json:"option_only,omitempty"`
-	// For a revocation: also the grants that were made by virtue of it.
+	// For a revocation: also the grants that others made with this right.
 	Cascade       bool `protobuf:"varint,4,opt,name=cascade,proto3" json:"cascade,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4883,7 +4883,7 @@ type PutSaved struct {
 	// The version that is replaced. 0: nothing may exist under the kind and name. What exists keeps
 	// its owner.
 	IfVersion uint64 `protobuf:"varint,3,opt,name=if_version,json=ifVersion,proto3" json:"if_version,omitempty"`
-	// The user may change what others share.
+	// The user may change shared things of other users.
 	Manage        bool `protobuf:"varint,4,opt,name=manage,proto3" json:"manage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -6470,7 +6470,7 @@ type Operation struct {
 	Parent uint64 `protobuf:"varint,19,opt,name=parent,proto3" json:"parent,omitempty"`
 	// Who requested it: the user's name, or "cluster".
 	RequestedBy string `protobuf:"bytes,20,opt,name=requested_by,json=requestedBy,proto3" json:"requested_by,omitempty"`
-	// It should end at the next step where that is possible.
+	// The operation should end at the next step where that is possible.
 	Cancel bool `protobuf:"varint,21,opt,name=cancel,proto3" json:"cancel,omitempty"`
 	// Greater by one with every change.
 	Version uint32 `protobuf:"varint,22,opt,name=version,proto3" json:"version,omitempty"`
@@ -6805,7 +6805,7 @@ type ShardAddProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The number of shards to add. 0: one.
 	Count uint32 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
-	// They are the first shards of a new cluster.
+	// The shards are the first ones of a new cluster.
 	Initial bool `protobuf:"varint,2,opt,name=initial,proto3" json:"initial,omitempty"`
 	// If begun is set, base is the highest id of a shard before this operation created any.
 	Begun         bool   `protobuf:"varint,3,opt,name=begun,proto3" json:"begun,omitempty"`
@@ -8154,7 +8154,7 @@ type ReportRequest struct {
 	DiskUsed     int64            `protobuf:"varint,5,opt,name=disk_used,json=diskUsed,proto3" json:"disk_used,omitempty"`
 	DiskFull     bool             `protobuf:"varint,6,opt,name=disk_full,json=diskFull,proto3" json:"disk_full,omitempty"`
 	Replicas     []*ReplicaReport `protobuf:"bytes,7,rep,name=replicas,proto3" json:"replicas,omitempty"`
-	// It is stopping: leaders should move to other nodes.
+	// The node is stopping: its leaderships should move to other nodes.
 	Stopping    bool   `protobuf:"varint,8,opt,name=stopping,proto3" json:"stopping,omitempty"`
 	Version     string `protobuf:"bytes,9,opt,name=version,proto3" json:"version,omitempty"`
 	MinProtocol uint32 `protobuf:"varint,10,opt,name=min_protocol,json=minProtocol,proto3" json:"min_protocol,omitempty"`
@@ -8163,7 +8163,7 @@ type ReportRequest struct {
 	LeftShards []uint32 `protobuf:"varint,12,rep,packed,name=left_shards,json=leftShards,proto3" json:"left_shards,omitempty"`
 	// Nodes that answer this one but cannot reach it at its port; at most a few of them.
 	Unreached []*Unreached `protobuf:"bytes,13,rep,name=unreached,proto3" json:"unreached,omitempty"`
-	// They are so many that the node leads only groups that no other node can lead.
+	// There are so many such nodes that this node leads only groups that no other node can lead.
 	Unreachable bool `protobuf:"varint,14,opt,name=unreachable,proto3" json:"unreachable,omitempty"`
 	// How other nodes have to prove that they belong to the cluster.
 	Protection Protection `protobuf:"varint,15,opt,name=protection,proto3,enum=cordwood.meta.Protection" json:"protection,omitempty"`
@@ -8475,7 +8475,7 @@ type NodeStatus struct {
 	Report *ReportRequest `protobuf:"bytes,2,opt,name=report,proto3" json:"report,omitempty"`
 	// The time since that report. Without a report, the time since the leader began to lead.
 	SilentNanos int64 `protobuf:"varint,3,opt,name=silent_nanos,json=silentNanos,proto3" json:"silent_nanos,omitempty"`
-	// It has not reported for so long that it counts as down.
+	// The node has not reported for so long that it counts as down.
 	Down bool `protobuf:"varint,4,opt,name=down,proto3" json:"down,omitempty"`
 	// Why its data folder was refused, as text, if its last registration since the leader began to
 	// lead was refused.

@@ -31,9 +31,9 @@ const (
 	MaxProtocol = 14
 	// ProtocolCluster is the version that added clusters of several nodes.
 	ProtocolCluster = 2
-	// ProtocolAnew is the first version in which shards may be created again when their rows are
+	// ProtocolRecreate is the first version in which shards may be created again when their rows are
 	// lost.
-	ProtocolAnew = 3
+	ProtocolRecreate = 3
 	// ProtocolHandoff is the version that added handoffs of tables.
 	ProtocolHandoff = 4
 	// ProtocolPacking is the version that added more methods of packing column batches.

@@ -1,5 +1,5 @@
-// Package rights has the rules of access rights that routers and the metadata group share: privileges, patterns of
-// names, targets of grants, the built-in roles, and the names of users and roles.
+// Package rights contains the rules of access rights that routers and the metadata group share: privileges,
+// patterns of names, targets of grants, the built-in roles, and the names of users and roles.
 //
 // The package is pure: it has no state and does no I/O. An Index is immutable.
 package rights

@@ -10,7 +10,7 @@ func on(privileges Set, database, name string) Grant {
 	return Grant{Target: Target{Kind: Tables, Database: database, Name: name}, Privileges: privileges}
 }
 
-// TestOnTable: a privilege applies to exactly the tables that the patterns cover.
+// TestOnTable checks that a privilege applies to exactly the tables that the patterns cover.
 func TestOnTable(t *testing.T) {
 	x := NewIndex([]Grant{
 		on(Select, "app", "logs"), on(Insert, "app", "logs_*"), on(Alter, "team_*", "*"), on(Drop, "a*", "b"),
@@ -40,7 +40,8 @@ func TestOnTable(t *testing.T) {
 	}
 }
 
-// TestPrivateDatabase: patterns do not cover the tables of the server. Who may read all tables may read them.
+// TestPrivateDatabase checks that patterns do not cover the tables of the server. A user who may read all tables
+// may read them.
 func TestPrivateDatabase(t *testing.T) {
 	some := NewIndex([]Grant{on(OfTables, "svc*", "*"), on(OfTables, "*", "r*")}, nil)
 	all := NewIndex(nil, []string{ReaderRole})
@@ -50,7 +51,7 @@ func TestPrivateDatabase(t *testing.T) {
 	}
 }
 
-// TestBuiltInRoles: the built-in roles have the privileges of the documentation.
+// TestBuiltInRoles checks that the built-in roles have the privileges of the documentation.
 func TestBuiltInRoles(t *testing.T) {
 	for role, want := range map[string][3]Set{
 		AdminRole: {OfTables, OfPipelines, OfCluster}, OperatorRole: {0, 0, Monitor | Operate},
@@ -63,7 +64,7 @@ func TestBuiltInRoles(t *testing.T) {
 	}
 }
 
-// TestMayGrant: nobody grants more than they may.
+// TestMayGrant checks that no user grants more privileges than the user may grant.
 func TestMayGrant(t *testing.T) {
 	grantable := on(Select|Insert, "app", "*")
 	grantable.Grantable = Select
@@ -92,7 +93,7 @@ func TestMayGrant(t *testing.T) {
 	}
 }
 
-// TestTargets: targets print as SQL, and invalid ones are refused.
+// TestTargets checks that targets print as SQL, and that invalid ones are refused.
 func TestTargets(t *testing.T) {
 	for target, want := range map[Target]string{
 		{Kind: Tables, Database: "app", Name: "logs_*"}: "app.logs_*", everyTable: "*.*", {Kind: Cluster}: "CLUSTER",
@@ -119,7 +120,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestNames: names of users and roles.
+// TestNames checks which names a user or role may have.
 func TestNames(t *testing.T) {
 	for _, name := range []string{"ann", "_x", "ann.b@example.org", "A-1", strings.Repeat("a", 63)} {
 		if err := CheckName(name); err != nil {
@@ -136,7 +137,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestLookUpsDoNotAllocate: a check allocates nothing.
+// TestLookUpsDoNotAllocate checks that a check of privileges allocates nothing.
 func TestLookUpsDoNotAllocate(t *testing.T) {
 	x := thousand()
 	if n := testing.AllocsPerRun(100, func() { _ = x.OnTable("db17", "logs_17") }); n != 0 {

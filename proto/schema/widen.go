@@ -8,17 +8,16 @@ import (
 // MaxExact is the largest magnitude up to which a Float64 can hold every integer: 2^53.
 const MaxExact = 1 << 53
 
-// Widening is the answer to the question whether the values of one type are values of another.
+// Widening is whether the values of one type are also values of another.
 type Widening int
 
 // The possible values of Widening.
 const (
-	// WidensNever: some values would change, or the types have nothing in common.
+	// WidensNever means that some values would change, or that the types have nothing in common.
 	WidensNever Widening = iota
-	// WidensIfExact: integers of a magnitude up to MaxExact keep their value; others would be
-	// rounded.
+	// WidensIfExact means that integers of a magnitude up to MaxExact keep their value. Others would be rounded.
 	WidensIfExact
-	// WidensAlways: each value keeps its value.
+	// WidensAlways means that each value keeps its value.
 	WidensAlways
 )
 
@@ -67,16 +66,16 @@ type ConflictRule uint8
 
 // The rules.
 const (
-	// ConflictWiden: a column of integers becomes Float64 with the first fraction; types that have
-	// nothing in common are an error. It is the default.
+	// ConflictWiden makes a column of integers a Float64 column with the first fraction. Types that have nothing in
+	// common are an error. It is the default.
 	ConflictWiden ConflictRule = iota + 1
-	// ConflictError: any difference is an error.
+	// ConflictError makes any difference an error.
 	ConflictError
-	// ConflictCast: the value is converted if that is exact, and otherwise stored as text in the
-	// column with ConflictSuffix.
+	// ConflictCast converts the value if that is exact, and otherwise stores it as text in the column with
+	// ConflictSuffix.
 	ConflictCast
-	// ConflictAside: like ConflictWiden, but a value that would cause an error is stored as text in
-	// the column with ConflictSuffix.
+	// ConflictAside is like ConflictWiden, but a value that would cause an error is stored as text in the column
+	// with ConflictSuffix.
 	ConflictAside
 )
 
@@ -114,9 +113,8 @@ func (c *Column) Exact() bool {
 	return c.WithinDouble || c.Type.Widens(Float64) == WidensAlways
 }
 
-// For returns the column with the changes that it needs to hold the values of want, which has the
-// same name and role. ok is false if they do not match. The writer converts values of another type
-// to the type of the column.
+// For returns the column, changed as far as necessary to hold the values of want, which has the same name and role.
+// ok is false if they do not match. The writer converts values of another type to the type of the column.
 func (c Column) For(want Column, rule ConflictRule) (made Column, ok bool) {
 	switch {
 	case c.Type == want.Type:

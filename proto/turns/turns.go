@@ -126,7 +126,7 @@ func (g *Gate) queue(key string) (*turn, error) {
 	return t, nil
 }
 
-// makeRoom refuses the youngest query of the user with the most waiting ones, if these are more
+// makeRoom refuses the youngest query of the user with the most waiting queries. It does so only if these are more
 // than s would have.
 func (g *Gate) makeRoom(s *share) bool {
 	most := s

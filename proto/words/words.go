@@ -27,7 +27,7 @@ func Pick[N int | int32 | int64 | uint | uint32 | uint64](n N, one, many string)
 	return many
 }
 
-// Say returns a number with words in the singular or plural.
+// Say returns a number with the matching form of a noun, such as "1 row".
 func Say[N int | int32 | int64 | uint | uint32 | uint64](n N, one, many string) string {
 	return fmt.Sprintf("%d %s", n, Pick(n, one, many))
 }

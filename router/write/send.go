@@ -183,8 +183,8 @@ func (w *Writer) sendBatches(ctx context.Context, sessionID uint64, shard uint32
 	buf := buffers.Get().(*buffer)
 	defer buf.release()
 	ends := make([]int, n)
-	lent := &column.Lent{}
-	defer lent.Release()
+	bodies := &column.Bodies{}
+	defer bodies.Release()
 	protocol := max(w.cfg.ClusterVersion(), metapb.MinProtocol)
 	for i := range n {
 		p := at(i)
@@ -197,12 +197,12 @@ func (w *Writer) sendBatches(ctx context.Context, sessionID uint64, shard uint32
 			Session: id.session, Seq: id.seq, Protocol: protocol,
 		}
 		if p.sealed == nil {
-			buf.b = lent.EncodeRange(p.rows, buf.b, h, p.from, p.to)
+			buf.b = bodies.EncodeRange(p.rows, buf.b, h, p.from, p.to)
 		} else if b, err := p.sealed.Append(buf.b, h); err != nil {
 			return errs.Wrap(errs.Internal, err, "shard %d: table %s.%s", shard, p.table.Database, p.table.Name)
 		} else {
 			buf.b = b
-			lent.Skip()
+			bodies.Skip()
 		}
 		ends[i] = len(buf.b)
 	}
@@ -212,7 +212,7 @@ func (w *Writer) sendBatches(ctx context.Context, sessionID uint64, shard uint32
 		batches[i] = buf.b[from:to:to]
 		from = to
 	}
-	ctx, span := tracing.Start(column.WithLent(ctx, lent), "write to shard")
+	ctx, span := tracing.Start(column.WithBodies(ctx, bodies), "write to shard")
 	span.Number("shard", int64(shard))
 	span.Number("batches", int64(n))
 	span.Number("bytes", int64(len(buf.b)))

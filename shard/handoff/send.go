@@ -154,7 +154,7 @@ func (t *target) send(ctx context.Context, def *copyDef, data []byte) error {
 		Judge:    j.classify,
 		Repeat:   true, // the shard drops batches that it already has
 		MinPause: minPause, MaxPause: maxPause,
-		GoOn:     func(_ int, so *leader.Failure) bool { t.noteWait(so.Err); return true },
+		Continue: func(_ int, so *leader.Failure) bool { t.noteWait(so.Err); return true },
 		Retrying: func(_ string, so *leader.Failure) { t.noteWait(so.Err) },
 	}.Run(ctx)
 	switch {

@@ -42,7 +42,7 @@ func TestCommitAndOpen(t *testing.T) {
 		equal(t, "the last one twice", newFinal(), m.State())
 		m.size = rewriteFactor*m.base + rewriteBytes + 1
 		commit(t, m, &Edit{Reserved: []uint64{15}})
-		equal(t, "written anew", newFinal(), open(t, fsys, dir).State())
+		equal(t, "rewritten", newFinal(), open(t, fsys, dir).State())
 		if err := m.Close(); err != nil {
 			t.Fatal(err)
 		}

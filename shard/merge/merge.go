@@ -159,13 +159,13 @@ type merger struct {
 // mark returns the hidden column of a row; known is false if the column is null. A row that
 // replaces all rows before it counts as marked.
 func (m *merger) mark(r segment.RowRef) (deleted, known bool) {
-	anew := m.modes != nil && m.modes[r.Batch] == query.LastRow
+	replaces := m.modes != nil && m.modes[r.Batch] == query.LastRow
 	if m.deleted == nil {
-		return false, anew
+		return false, replaces
 	}
 	v := m.deleted[r.Batch]
 	if v == nil || v.IsNull(int(r.Row)) {
-		return false, anew
+		return false, replaces
 	}
 	return v.Int(int(r.Row)) != 0, true
 }

@@ -142,10 +142,10 @@ func TestSorted(t *testing.T) {
 			[]string{"1/k/1/x/-", "1/k/-/-/t", "1/k/2/-/- 1/k/-/z/-"},
 			"1/k/1/x/- 1/k/-/-/t 1/k/2/-/- 1/k/-/z/-", "1/k/-/z/-", "1/k/2/z/f",
 		},
-		{"begun anew", []string{"1/k/1/x/f"}, "1/k/1/x/f", "1/k/1/x/f", "1/k/1/x/f"},
-		{"begun anew, last", []string{"1/k/1/x/-", "1/k/2/-/f"}, "1/k/1/x/- 1/k/2/-/f", "1/k/2/-/f", "1/k/2/-/f"},
+		{"begun again", []string{"1/k/1/x/f"}, "1/k/1/x/f", "1/k/1/x/f", "1/k/1/x/f"},
+		{"begun again, last", []string{"1/k/1/x/-", "1/k/2/-/f"}, "1/k/1/x/- 1/k/2/-/f", "1/k/2/-/f", "1/k/2/-/f"},
 		{
-			"begun anew, then more",
+			"begun again, then more",
 			[]string{"1/k/1/x/-", "1/k/2/-/f", "1/k/-/y/-"},
 			"1/k/1/x/- 1/k/2/-/f 1/k/-/y/-",
 			"1/k/-/y/-", "1/k/2/y/f",

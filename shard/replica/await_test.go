@@ -44,7 +44,7 @@ func TestAwaitAfterTheEnd(t *testing.T) {
 						t.Errorf("got %v", err)
 					}
 				case <-within(t).Done():
-					t.Fatal("there is no answer")
+					t.Fatal("a request was not answered")
 				}
 			}
 		})

@@ -87,7 +87,7 @@ func TestConflictingEntryAtSnapshot(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		index, _, err := next.ReadIndex(ctx)
-		for err != nil && ctx.Err() == nil { // on a slow machine the other of the two may lead by now
+		for err != nil && ctx.Err() == nil { // on a slow machine another member may lead by now
 			index, _, err = waitAny(t, rest...).ReadIndex(ctx)
 		}
 		if err != nil {

@@ -123,7 +123,7 @@ func TestSnapshotOfAnotherPast(t *testing.T) {
 		select {
 		case <-follower.failed:
 		case <-time.After(10 * time.Second):
-			t.Fatal("it goes on")
+			t.Fatal("the replica did not stop")
 		}
 		wantList(t, fsm, []string{"a", "b", "c", "d"})
 		if err := follower.Close(); err != nil {

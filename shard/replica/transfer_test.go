@@ -43,7 +43,7 @@ func TestNoTransferToASilentMember(t *testing.T) {
 	}
 	err := leader.Change(within(t), Lead, dead)
 	if e := errs.From(err); err == nil || e.Reason != errs.Busy || e.RetryAfter == 0 {
-		t.Errorf("leadership for a silent member: %v, want a refusal to be tried again later", err)
+		t.Errorf("transfer of leadership to a silent member: %v, want a refusal that may be tried again later", err)
 	}
 	if errors.Is(err, raft.ErrLeadershipTransferInProgress) {
 		t.Errorf("the transfer was begun: %v", err)
@@ -52,11 +52,11 @@ func TestNoTransferToASilentMember(t *testing.T) {
 	err = leader.StepDown(within(t), alive)
 	if e := errs.From(err); err == nil || e.Reason != errs.Busy || !strings.Contains(err.Error(), dead) ||
 		leader.raft.State() != raft.Leader {
-		t.Errorf("step down where one voter is silent and the other is to be left out: %v, want a refusal with both nodes",
+		t.Errorf("step down if one voter is silent and the other is excluded: %v, want a refusal that lists both nodes",
 			err)
 	}
 	if err := leader.StepDown(within(t)); err != nil || leader.raft.State() == raft.Leader {
-		t.Fatalf("step down where one voter answers: %v", err)
+		t.Fatalf("step down if one voter answers: %v", err)
 	}
 	// On a slow machine leadership may change by itself at any time.
 	for ctx := within(t); ; {
@@ -70,7 +70,7 @@ func TestNoTransferToASilentMember(t *testing.T) {
 			break
 		}
 		if r := errs.ReasonOf(err); r != errs.Busy && r != errs.NotLeader && r != errs.OutcomeUnknown {
-			t.Fatalf("leadership for a member that answers: %v", err)
+			t.Fatalf("transfer of leadership to a member that answers: %v", err)
 		}
 	}
 }

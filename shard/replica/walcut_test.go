@@ -102,7 +102,7 @@ func TestUnneededDamage(t *testing.T) {
 						refused++
 						if after, rerr := os.ReadFile(target); !errors.Is(err, raftlog.ErrDamaged) || rerr != nil ||
 							!bytes.Equal(after, bad) {
-							t.Errorf("%s %s at %d: the log changed, or: %v, %v", filepath.Base(file), what, at, err, rerr)
+							t.Errorf("%s %s at %d: the log changed, or the error is wrong: %v, %v", filepath.Base(file), what, at, err, rerr)
 						}
 						continue
 					}

@@ -252,7 +252,7 @@ func TestGolden(t *testing.T) {
 }
 
 // TestGoldenIsWritten fails if the bytes that the writer writes change. If the change is intended,
-// keep the old file, and test its successor beside it.
+// keep the old file, and test its successor next to it.
 func TestGoldenIsWritten(t *testing.T) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skip("libzstd may have another version here, and compress to other bytes")

@@ -79,7 +79,7 @@ func (c *Client) ask(ctx context.Context, req readRequest, call readCall) (cance
 			return err
 		},
 		Judge: func(err error) leader.Verdict { return leader.Verdict{Retry: unreachable(err)} },
-		GoOn: func(round int, so *leader.Failure) bool {
+		Continue: func(round int, so *leader.Failure) bool {
 			longest := c.cfg.ReadWait
 			if !reached {
 				longest = min(longest, downWait)

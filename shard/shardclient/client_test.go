@@ -209,11 +209,11 @@ func TestWriteRetriesByType(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			node := &scripted{script: tt.script, index: 7}
-			told := 0
+			reported := 0
 			cl := newCluster(t, node).client(t, func(c *Config) {
 				c.MaxTries = 4
 				c.Retrying = func(shard uint32, tries int, err error) {
-					if told++; shard != 3 || tries != told || err == nil {
+					if reported++; shard != 3 || tries != reported || err == nil {
 						t.Errorf("Retrying was called with try %d of shard %d: %v", tries, shard, err)
 					}
 				}
@@ -223,8 +223,8 @@ func TestWriteRetriesByType(t *testing.T) {
 			if len(got) != tt.wantTries {
 				t.Errorf("%d tries, want %d", len(got), tt.wantTries)
 			}
-			if told != len(got)-1 {
-				t.Errorf("%d tries, and %d were reported", len(got), told)
+			if reported != len(got)-1 {
+				t.Errorf("%d tries, and %d were reported", len(got), reported)
 			}
 			for _, req := range got {
 				if diff := cmp.Diff(batches, req.Batches); diff != "" || req.ShardId != 3 {

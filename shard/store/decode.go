@@ -13,12 +13,11 @@ func (e NoMemory) Unwrap() error { return e.error }
 // DecodeInto decodes a batch into the memory of a memtable. The caller must hold a reference to the
 // memtable. The error is a NoMemory if the system has no memory.
 func DecodeInto(m *memtable.Memtable, data []byte) (*column.Batch, error) {
-	return DecodeLent(m, nil, 0, data)
+	return DecodeBody(m, nil, 0, data)
 }
 
-// DecodeLent is like DecodeInto, for batch i of batches whose bodies may belong to the
-// caller.
-func DecodeLent(m *memtable.Memtable, lent *column.Lent, i int, data []byte) (*column.Batch, error) {
+// DecodeBody is like DecodeInto, for batch i, whose uncompressed body may be in bodies.
+func DecodeBody(m *memtable.Memtable, bodies *column.Bodies, i int, data []byte) (*column.Batch, error) {
 	size, err := column.InflatedSize(data)
 	if err != nil {
 		return nil, err
@@ -27,7 +26,7 @@ func DecodeLent(m *memtable.Memtable, lent *column.Lent, i int, data []byte) (*c
 	if err != nil {
 		return nil, NoMemory{err}
 	}
-	return lent.Decode(i, data, mem)
+	return bodies.Decode(i, data, mem)
 }
 
 // HeaderOf returns the header of b, or if b is nil, the header of the encoded batch.

@@ -66,7 +66,7 @@ type inputMerge struct {
 
 // checkNeighbours determines how the segments of a list are merged, for one table. It checks the
 // segments of the table that are not in the list and overlap in time with those in the list. ok is
-// false if the list must not be merged. There are two such cases: another segment lies between them
+// false if the list must not be merged. There are two such cases: another segment is between them
 // in order, or rows of several eras would be joined while a segment from before the last of these
 // eras is missing from the list.
 func (cp *compactor) checkNeighbours(table uint64, list []compaction.Segment) (j inputMerge, ok bool) {

@@ -14,7 +14,7 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// DamagedSuffix is the suffix of the file beside a damaged segment that describes the damage. It
+// DamagedSuffix is the suffix of the file next to a damaged segment that describes the damage. It
 // preserves the finding across restarts.
 const DamagedSuffix = ".damaged"
 

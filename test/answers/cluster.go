@@ -3,7 +3,7 @@
 //
 // All parts from the SQL service of a router to the files are real and run in this process. So a round depends only
 // on its seed, except for the times at which compactions run. Segments are small, because most mistakes of pruning
-// appear only where a part lies completely on the wrong side of a bound.
+// appear only where a part is completely on the wrong side of a bound.
 package answers
 
 import (

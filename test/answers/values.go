@@ -35,7 +35,7 @@ func (w when) next(r *rand.Rand, unit schema.Type, clock int64) (ts, then int64)
 		ts += r.Int64N(per)
 	}
 	switch r.IntN(14) {
-	case 0: // on a border, or beside it
+	case 0: // on a border, or next to it
 		border := per * []int64{1, 60, 3600, 86400}[r.IntN(4)]
 		ts = ts/border*border + r.Int64N(3) - 1
 	case 1: // late

@@ -85,7 +85,7 @@ func TestAuthMatrix(t *testing.T) {
 	if a := s.send(t, request{
 		method: "GET", path: "/v1/pipelines", user: "query", header: []string{"x-svc-auth", "Basic cXVlcnk6eA=="},
 	}); a.status != 401 {
-		t.Errorf("a wrong x-svc-auth beside a good Authorization: %d", a.status)
+		t.Errorf("a wrong x-svc-auth next to a good Authorization: %d", a.status)
 	}
 	// The permission that a request with SQL needs depends on the statement.
 	for user, want := range map[string][2]int{"query": {200, 403}, "ingest": {403, 403}, "admin": {200, 200}} {

@@ -184,7 +184,7 @@ func TestSmuggling(t *testing.T) {
 		{"too long a header", "GET /health HTTP/1.1\r\nHost: x\r\nX-A: " + strings.Repeat("b", 80_000) + "\r\n\r\n", 431},
 		{"no HTTP", "GET /\r\n\r\n", 400},
 		// The chunks take precedence over the length, as the standard requires.
-		{"a length beside chunks", "POST /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 4\r\n" +
+		{"a length next to chunks", "POST /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 4\r\n" +
 			"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n" + inner, 200},
 		{
 			"a line end in a path",

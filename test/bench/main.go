@@ -1,5 +1,5 @@
 // Command bench measures a built cordwood from the outside: it starts a server on an empty folder, sends rows over
-// loopback HTTP, waits until the server is idle, and prints the cost beside the goals.
+// loopback HTTP, waits until the server is idle, and prints the cost next to the goals.
 //
 // The main figure is rows per CPU-second of the server and its children, over their whole life. It includes flushes
 // and compactions, so deferred work is not missed, and it hardly depends on other load of the machine. It is not a
@@ -7,7 +7,7 @@
 //
 // go run ./test/bench -bin bin/cordwood            all of it, some minutes go run ./test/bench -bin bin/cordwood
 // -only app  one line of the table go run ./test/bench -bin bin/cordwood -nodes 3   a cluster: three replicas of
-// every row go run ./test/bench -bin bin/cordwood -spread    queries over a table on three nodes, beside one node
+// every row go run ./test/bench -bin bin/cordwood -spread    queries over a table on three nodes, compared with one node
 package main
 
 import (

@@ -102,9 +102,9 @@ func TestRecoverAllOfTwo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told, err := recoverAll(other, best)
-	if err != nil || !strings.Contains(told, "meta      retire   it was recovered in "+best.Dir) {
-		t.Fatalf("the other folder's member of the metadata was not retired: %v\n%s", err, told)
+	output, err := recoverAll(other, best)
+	if err != nil || !strings.Contains(output, "meta      retire   it was recovered in "+best.Dir) {
+		t.Fatalf("the other folder's member of the metadata was not retired: %v\n%s", err, output)
 	}
 	// Either node may have the better copy of a shard, so they wait for each other.
 	for _, n := range []*Node{best, other} {

@@ -62,24 +62,24 @@ func TestUnauthenticatedPeer(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		args           []string
-		stranger, node string // what their logs say
+		outsider, node string // what their logs say
 	}{
 		"without a secret": {nil, "a seed refused this node", "it uses no TLS"},
 		"with another secret": {
 			[]string{"--cluster-secret-file", other}, "the secret of the cluster differs", "the secret of the cluster differs",
 		},
 	} {
-		stranger := New(t, append([]string{"--roles", "router", "--node-name", name, "--seeds", n.RPC}, c.args...)...)
-		stranger.Launch()
-		says(t, stranger, c.stranger, "--cluster-secret-file")
+		outsider := New(t, append([]string{"--roles", "router", "--node-name", name, "--seeds", n.RPC}, c.args...)...)
+		outsider.Launch()
+		says(t, outsider, c.outsider, "--cluster-secret-file")
 		says(t, n, "refused a connection to the port between nodes", c.node, "--cluster-secret-file")
-		if _, err := stranger.Query("SELECT count(*) FROM t"); err == nil {
-			t.Errorf("%s: a stranger reads rows", name)
+		if _, err := outsider.Query("SELECT count(*) FROM t"); err == nil {
+			t.Errorf("%s: a node without the secret reads rows", name)
 		}
-		stranger.Kill()
+		outsider.Kill()
 	}
 	if strings.Contains(n.Log(), "node joined") && strings.Count(n.Log(), "node joined") != 1 {
-		t.Errorf("a stranger joined:\n%s", n.Log())
+		t.Errorf("a node without the secret joined:\n%s", n.Log())
 	}
 
 	friend := New(t, "--roles", "router", "--node-name", "friend", "--seeds", n.RPC, "--cluster-secret-file", file)
@@ -302,16 +302,16 @@ func TestNothingWithoutProof(t *testing.T) {
 	if err := secret.Make(foreign); err != nil {
 		t.Fatal(err)
 	}
-	source, err := secret.Open(secret.Config{File: foreign, Node: "stranger"})
+	source, err := secret.Open(secret.Config{File: foreign, Node: "outsider"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	member, err := n.Dialer("stranger")
+	member, err := n.Dialer("outsider")
 	if err != nil {
 		t.Fatal(err)
 	}
 	me := rpcport.Member{
-		ClusterID: id.ClusterID, NodeID: "stranger", Lowest: metapb.MinProtocol, Highest: metapb.MaxProtocol,
+		ClusterID: id.ClusterID, NodeID: "outsider", Lowest: metapb.MinProtocol, Highest: metapb.MaxProtocol,
 	}
 	twin := me
 	twin.NodeID = "somebody-else"
@@ -366,7 +366,7 @@ func TestNothingWithoutProof(t *testing.T) {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		from := "stranger"
+		from := "outsider"
 		if strings.Contains(name, "another node") {
 			from = twin.NodeID
 		}

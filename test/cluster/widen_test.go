@@ -30,9 +30,9 @@ func TestNumbersWiden(t *testing.T) {
 		}
 	}
 	a := must(t, n, "POST", ingest+"m&custom_time_index=ts;epoch;ms", `[{"ts":3,"k":"c","n":0.5}]`, jsonBody...)
-	if told := strings.Join(a.Header["X-Svc-Warnings"], "\n"); !strings.Contains(told,
+	if warnings := strings.Join(a.Header["X-Svc-Warnings"], "\n"); !strings.Contains(warnings,
 		"column n of table public.m became Float64") {
-		t.Errorf("warnings %q", told)
+		t.Errorf("warnings %q", warnings)
 	}
 	if a := n.sql(t, "", "ALTER TABLE m RENAME COLUMN n TO num"); a.Status != 200 {
 		t.Fatalf("%s", a.Body)

@@ -22,10 +22,10 @@ type Log struct {
 	Lazy int
 	// archive, if not nil, receives the entries that are removed from the start.
 	archive *archive
-	// trouble, if not nil, contains the faults of the disk. If lies is set, an append to a full disk succeeds without
-	// storing anything.
-	trouble *trouble
-	lies    bool
+	// trouble, if not nil, contains the faults of the disk. If losesWrites is set, an append to a full disk
+	// succeeds without storing anything.
+	trouble     *trouble
+	losesWrites bool
 
 	mu      sync.Mutex
 	gen     int
@@ -205,7 +205,7 @@ func (h *LogHandle) StoreLog(e *raft.Log) error { return h.StoreLogs([]*raft.Log
 // answer, and raft answers its waiting callers only if its log has not failed.
 func (h *LogHandle) StoreLogs(entries []*raft.Log) error {
 	full := h.log.trouble.write()
-	if full != nil && !h.log.lies {
+	if full != nil && !h.log.losesWrites {
 		return full
 	}
 	err := h.use(func(l *Log) error {

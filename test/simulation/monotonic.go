@@ -15,19 +15,19 @@ import (
 type watched struct {
 	mu         sync.Mutex
 	index      map[string]uint64 // by shard and reader: the minimum index of the next read
-	told       map[string]int    // by kind of fault, which is the format of its text
+	reported   map[string]int    // by kind of fault, which is the format of its text
 	violations []string
 }
 
-func newWatched() *watched { return &watched{index: map[string]uint64{}, told: map[string]int{}} }
+func newWatched() *watched { return &watched{index: map[string]uint64{}, reported: map[string]int{}} }
 
-// maxTold limits the messages about one kind of fault.
-const maxTold = 20
+// maxReported limits the messages about one kind of fault.
+const maxReported = 20
 
 func (m *watched) bad(format string, args ...any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.told[format]++; m.told[format] <= maxTold {
+	if m.reported[format]++; m.reported[format] <= maxReported {
 		m.violations = append(m.violations, fmt.Sprintf(format, args...))
 	}
 }

@@ -123,7 +123,7 @@ func (n *Node) newLog(group string) *Log {
 	if group == "meta" {
 		l.trouble = &n.metas
 	}
-	l.lies = n.cluster.mutant == FullLies
+	l.losesWrites = n.cluster.mutant == FullLies
 	if n.cluster.mutant == SkipSync && group != "meta" || n.cluster.mutant == SkipMetaSync && group == "meta" {
 		l.Lazy = 3
 	}

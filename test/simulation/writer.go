@@ -113,7 +113,7 @@ func (w *writer) store(ctx context.Context, n int, first int64, rows int) fate {
 	if w.keyed {
 		key = write.Key{Text: fmt.Sprint(w.id, "/", n)}
 	}
-	now, told := time.Now(), refused
+	now, outcome := time.Now(), refused
 	for try := 0; ; try++ {
 		if try > 0 && w.mutant == SkipDedup {
 			key.Text += "again" // the same rows as in another request
@@ -129,10 +129,10 @@ func (w *writer) store(ctx context.Context, n int, first int64, rows int) fate {
 			return acked
 		}
 		if partial := (*write.PartialError)(nil); errors.As(err, &partial) || errs.ReasonOf(err) == errs.OutcomeUnknown {
-			told = unknown
+			outcome = unknown
 		}
 		if !w.keyed || ctx.Err() != nil {
-			return told
+			return outcome
 		}
 		select {
 		case <-ctx.Done():

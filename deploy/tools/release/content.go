@@ -126,7 +126,7 @@ func contents(bin, repo string) (*content, error) {
 }
 
 // pageParts returns the libraries and fonts of the web page, which the program contains as files.
-// VERSIONS has a line for each; the licence texts are beside it.
+// VERSIONS has a line for each; the licence texts are next to it.
 func pageParts(vendor string) ([]part, error) {
 	list, err := os.ReadFile(filepath.Join(vendor, "VERSIONS"))
 	if err != nil {

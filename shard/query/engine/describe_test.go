@@ -25,7 +25,7 @@ func describe(e *Engine, sql string, types ...string) (string, error) {
 }
 
 // TestDescribeParameters checks that the types of parameters come from the client, or from the
-// expressions beside them.
+// expressions next to them.
 func TestDescribeParameters(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	for _, c := range []struct {

@@ -267,7 +267,7 @@ func TestKeptLarge(t *testing.T) {
 	if s := e.parts.Stats(); s.Hits != 0 || s.Bytes != 0 {
 		t.Errorf("%+v", s)
 	}
-	// The partial results of the small segment beside the large one are not used either.
+	// The partial results of the small segment next to the large one are not used either.
 	e = openKeeping(t, dir)
 	tab = table("logs", columns, fileOf(t, dir, 0, columns, rows...),
 		fileOf(t, dir, 0, columns, []any{20_000, "x"}, []any{20_001, "y"}))

@@ -173,7 +173,7 @@ func TestRowsOfSegments(t *testing.T) {
 	e, whole := openEngine(t, "/"), openEngine(t, "/")
 	whole.off("pages", "codes", "direct")
 	e.settings.MinAttempt, whole.settings.MinAttempt = 100, 100
-	lent, lentShared, refused, answered := 0, 0, 0, 0
+	fromPages, fromShared, refused, answered := 0, 0, 0, 0
 	for seed := range uint64(15) {
 		r := rand.New(rand.NewPCG(seed, 77))
 		shared, aside := seed >= 9, seed%9 >= 3 && seed%2 == 1
@@ -245,9 +245,9 @@ func TestRowsOfSegments(t *testing.T) {
 			}
 			plan := strings.Join(mustQuery(t, e, "EXPLAIN "+sql, tab), " ")
 			if strings.Contains(plan, "rows read by the page index") {
-				lent++
+				fromPages++
 				if shared {
-					lentShared++
+					fromShared++
 				}
 			}
 			if strings.Contains(strings.Join(mustQuery(t, whole, "EXPLAIN "+sql, tab), " "), "rows read by the page index") {
@@ -256,9 +256,9 @@ func TestRowsOfSegments(t *testing.T) {
 		}
 	}
 	t.Logf("%d statements read single rows, %d of them also from shared files; "+
-		"with a quarantined file %d were refused and %d answered", lent, lentShared, refused, answered)
-	if lent < 20 || lentShared < 5 {
-		t.Errorf("only %d statements read single rows, only %d of them from shared files", lent, lentShared)
+		"with a quarantined file %d were refused and %d answered", fromPages, fromShared, refused, answered)
+	if fromPages < 20 || fromShared < 5 {
+		t.Errorf("only %d statements read single rows, only %d of them from shared files", fromPages, fromShared)
 	}
 	if refused < 5 || answered < 5 {
 		t.Errorf("with a quarantined file only %d statements were refused, only %d answered", refused, answered)

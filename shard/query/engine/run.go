@@ -278,7 +278,7 @@ func (r *run) rewrite(whole bool) error {
 			return err
 		}
 		r.sources = append(r.sources, src)
-		if texts[i], err = src.SQL(duck.LendBatches); err != nil {
+		if texts[i], err = src.SQL(duck.RegisterBatches); err != nil {
 			return errs.Wrap(errs.Internal, err, "table %s", p.Ref.Name)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // TestNamesOfExpressions checks that columns without an alias are named as the client wrote them,
-// wherever their rows lie.
+// wherever their rows are.
 func TestNamesOfExpressions(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
@@ -81,7 +81,7 @@ func TestNamesOfTruncatedTimes(t *testing.T) {
 	}
 }
 
-// TestNamesOfConvertedIntegers checks that a column has the same name whether or not the integers beside a time were
+// TestNamesOfConvertedIntegers checks that a column has the same name whether or not the integers next to a time were
 // converted. They are converted when the statement runs, and not when it is split.
 func TestNamesOfConvertedIntegers(t *testing.T) {
 	dir := t.TempDir()

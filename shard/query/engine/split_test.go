@@ -19,7 +19,7 @@ import (
 	"cordwood/shard/query/partial"
 )
 
-// placed is a table whose rows lie on several nodes.
+// placed is a table whose rows are on several nodes.
 type placed struct {
 	// combined counts the statements whose last step was done without the engine.
 	combined int

@@ -73,7 +73,7 @@ func TestTimezone(t *testing.T) {
 	}
 }
 
-// TestOffsets checks that the offset of a text applies beside times of any unit, even if the
+// TestOffsets checks that the offset of a text applies next to times of any unit, even if the
 // request has no time zone.
 func TestOffsets(t *testing.T) {
 	e := openEngine(t, t.TempDir())

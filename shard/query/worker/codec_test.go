@@ -166,7 +166,7 @@ func TestHeaderIsFlat(t *testing.T) {
 		switch f := header.Field(i); f.Type.Kind() {
 		case reflect.Int, reflect.Int64, reflect.Uint32, reflect.Uint64:
 		default:
-			t.Errorf("%s is a %s: putBatch copies the header as it lies in memory", f.Name, f.Type)
+			t.Errorf("%s is a %s: putBatch copies the header as it is in memory", f.Name, f.Type)
 		}
 	}
 }

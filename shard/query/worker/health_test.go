@@ -29,14 +29,14 @@ func TestExhausted(t *testing.T) {
 	}
 	select {
 	case err := <-running:
-		t.Errorf("the query beside it ended with %v", err)
+		t.Errorf("the other query ended with %v", err)
 	default:
 	}
 	if dead(pid) {
-		t.Error("the process of the query beside it has ended")
+		t.Error("the process of the other query has ended")
 	}
 	cancel()
-	wantError(t, await(t, running, "the query beside it"), errs.Cancelled)
+	wantError(t, await(t, running, "the other query"), errs.Cancelled)
 	eventually(t, "the end of the process", func() bool { return dead(pid) })
 	eventually(t, "the count", func() bool { return restarts(t, w, reasonMemory) == 1 })
 }
@@ -48,7 +48,7 @@ func TestExhaustedDrain(t *testing.T) {
 	running := begin(deadline(t), t, w, "wait")
 	_, err := ask(deadline(t), w, "exhaust")
 	wantError(t, err, errs.RuntimeResourcesExhausted)
-	err = await(t, running, "the query beside it")
+	err = await(t, running, "the other query")
 	wantError(t, err, errs.External, "other queries had used up its memory", "send the query again")
 	if e := errs.From(err); e.Status() != 503 || e.RetryAfter == 0 {
 		t.Errorf("not to be retried: %+v", e)
@@ -138,14 +138,14 @@ func TestRefused(t *testing.T) {
 	wantError(t, err, errs.Unsupported, "3 times")
 }
 
-// TestNotRefused checks that a statement that only ran beside another one is forgotten as soon as
+// TestNotRefused checks that a statement that only ran at the same time as another one is forgotten as soon as
 // it is answered.
 func TestNotRefused(t *testing.T) {
 	w := openWorker(t)
-	beside := begin(deadline(t), t, w, "wait")
+	other := begin(deadline(t), t, w, "wait")
 	_, err := ask(deadline(t), w, "segfault")
 	wantError(t, err, errs.External)
-	wantError(t, await(t, beside, "the query beside it"), errs.External)
+	wantError(t, await(t, other, "the other query"), errs.External)
 	if n := w.suspects.count.Load(); n != 2 {
 		t.Errorf("%d statements are remembered, want both", n)
 	}

@@ -79,7 +79,7 @@ func TestAttacker(t *testing.T) {
 	for i := range 4 {
 		wantError(t, attack(t, w, mallory, fmt.Sprint("hang ", i+1)), errs.Cancelled)
 		if _, err := ask(as(t, bob), w, "SELECT 1"); err != nil {
-			t.Errorf("beside attack %d: %v", i+1, err)
+			t.Errorf("during attack %d: %v", i+1, err)
 		}
 		if n := len(w.processes()); n > 4 {
 			t.Errorf("%d processes", n)
@@ -130,9 +130,9 @@ func analyze(t testing.TB, w *Worker, share, sql string) error {
 // blamed. The real cause is found when the queries run in separate processes.
 func TestUnknownCause(t *testing.T) {
 	w := openWorker(t, func(c *Config) { c.MaxKills = 2 })
-	beside := begin(as(t, ann), t, w, "wait")
+	others := begin(as(t, ann), t, w, "wait")
 	wantError(t, attack(t, w, mallory, "segfault 0"), errs.External)
-	wantError(t, await(t, beside, "the query beside it"), errs.External)
+	wantError(t, await(t, others, "the other query"), errs.External)
 	for _, who := range []string{ann, mallory} {
 		if apart, guilty := w.userEnds.watched(who); !apart || guilty {
 			t.Errorf("%s: apart %v, guilty %v", who, apart, guilty)
@@ -140,10 +140,10 @@ func TestUnknownCause(t *testing.T) {
 	}
 	for i := range 2 {
 		ctx, cancel := context.WithCancel(as(t, ann))
-		beside := begin(ctx, t, w, "wait")
+		others := begin(ctx, t, w, "wait")
 		wantError(t, attack(t, w, mallory, fmt.Sprint("segfault ", i+1)), errs.External)
 		cancel()
-		wantError(t, await(t, beside, "the query beside it"), errs.Cancelled)
+		wantError(t, await(t, others, "the other query"), errs.Cancelled)
 	}
 	wantError(t, attack(t, w, mallory, "segfault 3"), errs.RateLimited)
 	if _, err := ask(as(t, ann), w, "SELECT 1"); err != nil {
@@ -226,16 +226,16 @@ func TestFewDrain(t *testing.T) {
 	w := openWorker(t, func(c *Config) { c.Drain = time.Hour })
 	ctx, cancel := context.WithCancel(deadline(t))
 	defer cancel()
-	var beside []chan error
+	var others []chan error
 	var attacks sync.WaitGroup
 	for i := range maxDraining + 1 {
-		beside = append(beside, begin(query.WithShare(ctx, ann), t, w, "wait"))
+		others = append(others, begin(query.WithShare(ctx, ann), t, w, "wait"))
 		pid := currentPID(w)
 		attacks.Go(func() { _ = attack(t, w, fmt.Sprint("user ", i), fmt.Sprint("hang ", i)) })
 		eventually(t, "another process", func() bool { now := currentPID(w); return now != pid && now != 0 })
 	}
-	wantError(t, await(t, beside[0], "the query of the first process"), errs.External, "could not be stopped")
-	for _, c := range beside[1:] {
+	wantError(t, await(t, others[0], "the query of the first process"), errs.External, "could not be stopped")
+	for _, c := range others[1:] {
 		select {
 		case err := <-c:
 			t.Errorf("a query of a later process ended with %v", err)
@@ -246,8 +246,8 @@ func TestFewDrain(t *testing.T) {
 		t.Error(err)
 	}
 	cancel()
-	for _, c := range beside[1:] {
-		wantError(t, await(t, c, "a query beside"), errs.Cancelled)
+	for _, c := range others[1:] {
+		wantError(t, await(t, c, "another query"), errs.Cancelled)
 	}
 	attacks.Wait()
 }
@@ -257,7 +257,7 @@ func TestFewDrain(t *testing.T) {
 func TestStuckAnalysis(t *testing.T) {
 	w := openWorker(t, func(c *Config) { c.Drain, c.Concurrency, c.PerUser = time.Hour, 1, 1 })
 	ctx, cancel := context.WithCancel(as(t, ann))
-	beside := begin(ctx, t, w, "wait")
+	others := begin(ctx, t, w, "wait")
 	pid := currentPID(w)
 	short, stop := context.WithTimeout(as(t, mallory), 50*time.Millisecond)
 	defer stop()
@@ -270,7 +270,7 @@ func TestStuckAnalysis(t *testing.T) {
 		t.Error(err)
 	}
 	cancel()
-	wantError(t, await(t, beside, "the query beside it"), errs.Cancelled)
+	wantError(t, await(t, others, "the other query"), errs.Cancelled)
 	eventually(t, "the end of the process", func() bool { return dead(pid) })
 }
 

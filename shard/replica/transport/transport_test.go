@@ -15,9 +15,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// house is a set of networks on loopback listeners, with a switch for each direction between two of
-// them.
-type house struct {
+// mesh is a set of networks on loopback listeners, with a switch for each direction between two of them.
+type mesh struct {
 	t     testing.TB
 	nodes map[string]*Network
 	addrs map[string]string
@@ -28,8 +27,8 @@ type house struct {
 	wrote map[string]*atomic.Int64 // writes by "from>to"
 }
 
-func newHouse(t testing.TB, change func(*Config), ids ...string) *house {
-	h := &house{
+func newMesh(t testing.TB, change func(*Config), ids ...string) *mesh {
+	h := &mesh{
 		t: t, nodes: map[string]*Network{}, addrs: map[string]string{}, cut: map[string]bool{},
 		open: map[string][]net.Conn{}, wrote: map[string]*atomic.Int64{},
 	}
@@ -76,7 +75,7 @@ func newHouse(t testing.TB, change func(*Config), ids ...string) *house {
 	return h
 }
 
-func (h *house) dial(ctx context.Context, from, to string) (net.Conn, error) {
+func (h *mesh) dial(ctx context.Context, from, to string) (net.Conn, error) {
 	h.dials.Add(1)
 	way := from + ">" + to
 	h.mu.Lock()
@@ -109,7 +108,7 @@ func (c *counted) Write(b []byte) (int, error) {
 }
 
 // sever cuts or restores both directions between two nodes.
-func (h *house) sever(a, b string, cut bool) {
+func (h *mesh) sever(a, b string, cut bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, way := range []string{a + ">" + b, b + ">" + a} {
@@ -178,7 +177,7 @@ func (s snapshotOf) Persist(sink raft.SnapshotSink) error {
 }
 func (s snapshotOf) Release() {}
 
-func (h *house) member(group, id string, ids []string) *member {
+func (h *mesh) member(group, id string, ids []string) *member {
 	h.t.Helper()
 	tr, err := h.nodes[id].Group(group)
 	if err != nil {
@@ -250,7 +249,7 @@ var three = []string{"a", "b", "c"}
 // TestGroupsReplicate replicates several groups over the shared connections, in order and
 // completely, with a lost leader and a member that returns and needs a snapshot.
 func TestGroupsReplicate(t *testing.T) {
-	h := newHouse(t, nil, three...)
+	h := newMesh(t, nil, three...)
 	const groups, commands = 4, 200
 	for g := range groups {
 		var members []*member
@@ -281,7 +280,7 @@ func TestGroupsReplicate(t *testing.T) {
 }
 
 func TestPartitionAndSnapshot(t *testing.T) {
-	h := newHouse(t, func(c *Config) { c.Timeout = 500 * time.Millisecond }, three...)
+	h := newMesh(t, func(c *Config) { c.Timeout = 500 * time.Millisecond }, three...)
 	var members []*member
 	for _, id := range three {
 		members = append(members, h.member("g", id, three))
@@ -331,7 +330,7 @@ func apply(t *testing.T, data []byte, members ...*member) *member {
 // TestHeartbeatsOfOneGroupArePrompt checks that heartbeats of the metadata group are not delayed,
 // because reads wait for them.
 func TestHeartbeatsOfOneGroupArePrompt(t *testing.T) {
-	h := newHouse(t, func(c *Config) { c.Coalesce, c.Timeout = time.Hour, 10*time.Second }, "a", "b")
+	h := newMesh(t, func(c *Config) { c.Coalesce, c.Timeout = time.Hour, 10*time.Second }, "a", "b")
 	ta, err := h.nodes["a"].Group("meta")
 	if err != nil {
 		t.Fatal(err)
@@ -349,7 +348,7 @@ func TestHeartbeatsOfOneGroupArePrompt(t *testing.T) {
 
 // TestHeartbeatsAreCoalesced checks that heartbeats of many groups share writes.
 func TestHeartbeatsAreCoalesced(t *testing.T) {
-	h := newHouse(t, func(c *Config) { c.Coalesce = 40 * time.Millisecond }, "a", "b")
+	h := newMesh(t, func(c *Config) { c.Coalesce = 40 * time.Millisecond }, "a", "b")
 	const groups = 32
 	var beats atomic.Int64
 	var calls sync.WaitGroup
@@ -388,7 +387,7 @@ func TestHeartbeatsAreCoalesced(t *testing.T) {
 // TestForeignNodesAreRefused checks that a node with another id or of another cluster is refused
 // with a reason.
 func TestForeignNodesAreRefused(t *testing.T) {
-	h := newHouse(t, nil, "a", "b")
+	h := newMesh(t, nil, "a", "b")
 	for _, c := range []struct{ name, cluster, to, want string }{
 		{"another cluster", "c2", "b", "belongs to cluster c2"},
 		{"another node", "c1", "moved", "this is node b"},
@@ -428,7 +427,7 @@ func TestForeignNodesAreRefused(t *testing.T) {
 // TestSlowGroupIsAlone checks that a member that does not answer delays neither another group nor a
 // heartbeat, and that the window stops its leader.
 func TestSlowGroupIsAlone(t *testing.T) {
-	h := newHouse(t, func(c *Config) { c.GroupWindow, c.AppendTimeout = 1<<20, 30*time.Second }, "a", "b")
+	h := newMesh(t, func(c *Config) { c.GroupWindow, c.AppendTimeout = 1<<20, 30*time.Second }, "a", "b")
 	open := func(node, group string) *Transport {
 		tr, err := h.nodes[node].Group(group)
 		if err != nil {
@@ -494,7 +493,7 @@ func TestSlowGroupIsAlone(t *testing.T) {
 // TestStaleConnection checks that a dead connection does not make a vote fail: the vote is sent
 // again.
 func TestStaleConnection(t *testing.T) {
-	h := newHouse(t, nil, "a", "b")
+	h := newMesh(t, nil, "a", "b")
 	ta, err := h.nodes["a"].Group("g")
 	if err != nil {
 		t.Fatal(err)

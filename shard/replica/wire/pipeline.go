@@ -109,15 +109,15 @@ func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest,
 	if n > 0 && pause >= idleAfter && args.Entries[n-1].Index < p.wire.cfg.LastIndex() {
 		return nil, errBehind
 	}
-	told := content{args.Term, args.PrevLogEntry, args.PrevLogTerm, args.LeaderCommitIndex}
+	news := content{args.Term, args.PrevLogEntry, args.PrevLogTerm, args.LeaderCommitIndex}
 	if n > 0 {
 		last := args.Entries[n-1]
-		told.prevIndex, told.prevTerm = last.Index, last.Term
+		news.prevIndex, news.prevTerm = last.Index, last.Term
 	}
-	if n == 0 && told == p.known && pause >= timerPause && now.Sub(p.sent) < repeatAfter {
+	if n == 0 && news == p.known && pause >= timerPause && now.Sub(p.sent) < repeatAfter {
 		return unsent{args, resp}, nil
 	}
-	p.sent, p.known = now, told
+	p.sent, p.known = now, news
 	return p.AppendPipeline.AppendEntries(args, resp)
 }
 

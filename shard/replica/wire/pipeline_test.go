@@ -59,7 +59,7 @@ func TestAppendsWithoutNewsAreNotSent(t *testing.T) {
 	if _, err := p.AppendEntries(&raft.AppendEntriesRequest{
 		Term: 2, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 6,
 	}, nil); err != nil || c.sent != 4 {
-		t.Errorf("no timer asked for an append, and it was not sent: raft would ask again and again: %v", err)
+		t.Errorf("an append that no timer requested was not sent, so raft would request it again and again: %v", err)
 	}
 	c.sent--
 	p.sent = p.sent.Add(-repeatAfter)

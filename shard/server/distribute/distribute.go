@@ -1,4 +1,4 @@
-// Package distribute answers a query over a table whose shards lie on several nodes. The engine
+// Package distribute answers a query over a table whose shards are on several nodes. The engine
 // splits the statement (query.Split): each node runs a statement over its rows, and this node
 // computes the answer from their partial results. If a statement cannot be split, the package
 // reports that. The caller then fetches the rows, and gets the same answer.

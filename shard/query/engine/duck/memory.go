@@ -28,9 +28,9 @@ type relation struct {
 	numbers []byte
 }
 
-// LendBatches makes the batches readable as cordwood_scan(id), under the given names of the
+// RegisterBatches makes the batches readable as cordwood_scan(id), under the given names of the
 // columns. The caller releases them after the last query on them has ended.
-func LendBatches(names []string, columns []schema.Column, batches []plan.Part) (plan.Lent, error) {
+func RegisterBatches(names []string, columns []schema.Column, batches []plan.Part) (plan.Registration, error) {
 	morsels, rows := 0, 0
 	for _, p := range batches {
 		morsels += (p.Batch.Rows + morselRows - 1) / morselRows

@@ -8,7 +8,7 @@ import (
 )
 
 // This file divides a row group whose rows are not all the same to the statement, because the
-// border of a time condition or of a bucket lies between their times. If the bounds of a page show
+// border of a time condition or of a bucket is between their times. If the bounds of a page show
 // that its rows are the same, they are not read; otherwise the times of the page are read.
 
 const (

@@ -47,7 +47,7 @@ func separate(parts []Part) (plain []Part, merges [][]Part) {
 }
 
 // merge writes the query that merges the rows of each identity in the given parts.
-func (s *Source) merge(b *strings.Builder, lend Lend, parts []Part) error {
+func (s *Source) merge(b *strings.Builder, register Register, parts []Part) error {
 	order, deleted := sql.QuoteName(orderName), sql.QuoteName(deletedName)
 	marked := s.mayDelete(parts)
 	how, mixed := parts[0].merge, false
@@ -95,7 +95,7 @@ func (s *Source) merge(b *strings.Builder, lend Lend, parts []Part) error {
 		for n < len(batches) && batches[n].merge == batches[0].merge {
 			n++
 		}
-		if err := s.scan(b, lend, batches[:n], mark(batches[0])); err != nil {
+		if err := s.scan(b, register, batches[:n], mark(batches[0])); err != nil {
 			return err
 		}
 		batches = batches[n:]

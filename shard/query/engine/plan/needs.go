@@ -89,7 +89,7 @@ func (p *Plan) times() Span {
 	return out
 }
 
-// within returns the conditions that the time index of a row lies in a span of nanoseconds.
+// within returns the conditions that the time index of a row is within a span of nanoseconds.
 func (v *View) within(s Span) []string {
 	if s.Lo > s.Hi {
 		return []string{"false"}

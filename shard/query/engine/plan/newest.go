@@ -155,7 +155,7 @@ func (p *Plan) Attempts(limit uint64) []int64 {
 			break
 		}
 		at := n.reach(units, want)
-		if want <= maxLentRows && !p.Off["pages"] {
+		if want <= maxReadRows && !p.Off["pages"] {
 			at = n.reach(p.pageUnits(units, at), want)
 		}
 		if p.View.since(at) == "" {
@@ -251,7 +251,7 @@ func (p *Plan) units(index *schema.Column) (units []unit, total int64) {
 	return units, total
 }
 
-// sure returns the unit. If the unit lies across a border of the conditions, its row count is set to 0, since its
+// sure returns the unit. If the unit is across a border of the conditions, its row count is set to 0, since its
 // rows may be on either side.
 func (p *Plan) sure(u unit) unit {
 	timeType := p.View.timeType()
@@ -297,7 +297,7 @@ func (q *newest) reach(units []unit, rows int64) int64 {
 	return math.MinInt64
 }
 
-// pageUnits returns the units that lie before a moment, or across it, in reading order. Row groups
+// pageUnits returns the units that are before a moment, or across it, in reading order. Row groups
 // are divided into pages where these are known.
 func (p *Plan) pageUnits(units []unit, at int64) (out []unit) {
 	oldest := p.shape.Newest.Oldest

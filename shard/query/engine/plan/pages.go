@@ -17,9 +17,9 @@ import (
 // row groups. The rows read include every row that matters; DuckDB still applies all conditions.
 
 const (
-	// maxLentRows is the maximum number of rows that one reference reads in this way. For more rows
+	// maxReadRows is the maximum number of rows that one reference reads in this way. For more rows
 	// DuckDB is faster.
-	maxLentRows = 8192
+	maxReadRows = 8192
 	// maxFoundRows is the same limit for rows that were looked up one by one.
 	maxFoundRows = 4096
 	// maxFindGroups is the maximum number of row groups of a segment in which values are looked up.
@@ -94,11 +94,11 @@ func reduceToPages(_ context.Context, p *Plan, s *Source) error {
 	if p.may == nil && !p.trying() {
 		return nil // every row of every part matters
 	}
-	budget := maxLentRows
+	budget := maxReadRows
 	var left []Part
 	for i := range s.Plain {
-		if lent, ok := p.lend(&s.Plain[i], s.need, &budget); ok {
-			left = append(left, lent...)
+		if rows, ok := p.readRows(&s.Plain[i], s.need, &budget); ok {
+			left = append(left, rows...)
 		} else {
 			left = append(left, s.Plain[i])
 		}
@@ -120,9 +120,9 @@ func explainPages(_ *Plan, s *Source) string {
 	return fmt.Sprintf("; %d rows read by the page index", rows)
 }
 
-// lend reads the rows of a segment that matter into batches. ok is false if DuckDB has to read the
+// readRows reads the rows of a segment that matter into batches. ok is false if DuckDB has to read the
 // file. budget is how many more rows may be read.
-func (p *Plan) lend(pt *Part, need []int, budget *int) (out []Part, ok bool) {
+func (p *Plan) readRows(pt *Part, need []int, budget *int) (out []Part, ok bool) {
 	if pt.Segment == nil || pt.far || pt.Segment.Damaged != "" || pt.Segment.Shared || p.timesOnly && len(need) == 1 ||
 		p.may == nil && !p.trying() {
 		return nil, false
@@ -150,9 +150,9 @@ func (p *Plan) lend(pt *Part, need []int, budget *int) (out []Part, ok bool) {
 			// The row group is too large or damaged. DuckDB reads the file and reports the error.
 			return nil, false
 		}
-		lent := *pt
-		lent.Segment, lent.Batch, lent.file, lent.Groups = nil, b, pt.Segment, nil
-		out = append(out, lent)
+		part := *pt
+		part.Segment, part.Batch, part.file, part.Groups = nil, b, pt.Segment, nil
+		out = append(out, part)
 	}
 	*budget -= rows
 	return out, true

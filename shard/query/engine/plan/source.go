@@ -28,8 +28,8 @@ type Source struct {
 	counted []countedRows
 	// where is a condition on every row, or empty.
 	where string
-	// lent are the batches that DuckDB reads.
-	lent []Lent
+	// registered are the batches that DuckDB reads.
+	registered []Registration
 	// numbered means that rows get the number of their segment, which is a position in Numbered.
 	// Numbered is filled when the query is written.
 	numbered bool
@@ -109,21 +109,21 @@ const OrderColumnID = 0xFFFFFFFE
 
 // Release ends DuckDB's access to the batches.
 func (s *Source) Release() {
-	for _, l := range s.lent {
+	for _, l := range s.registered {
 		l.Release()
 	}
-	s.lent = nil
+	s.registered = nil
 }
 
-// Lent are batches that DuckDB may read in place until they are released.
-type Lent interface {
+// Registration is a set of batches that DuckDB may read in place until it is released.
+type Registration interface {
 	// ID is the argument of cordwood_scan, the table function that reads them.
 	ID() uint64
 	Release()
 }
 
-// Lend makes the batches of parts readable to DuckDB, under the given names of the columns.
-type Lend func(names []string, columns []schema.Column, parts []Part) (Lent, error)
+// Register makes the batches of parts readable to DuckDB, under the given names of the columns.
+type Register func(names []string, columns []schema.Column, parts []Part) (Registration, error)
 
 // null returns a null of a column's type.
 func (s *Source) null(at int) string {

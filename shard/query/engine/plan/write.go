@@ -13,7 +13,7 @@ import (
 
 // SQL returns the query of the source's rows. Release ends DuckDB's access to the batches that it
 // uses.
-func (s *Source) SQL(lend Lend) (string, error) {
+func (s *Source) SQL(register Register) (string, error) {
 	var b strings.Builder
 	for i, group := range s.filesOf(s.Plain) {
 		if i > 0 {
@@ -26,7 +26,7 @@ func (s *Source) SQL(lend Lend) (string, error) {
 		if b.Len() > 0 {
 			b.WriteString(" UNION ALL ")
 		}
-		if err := s.scan(&b, lend, batches, ""); err != nil {
+		if err := s.scan(&b, register, batches, ""); err != nil {
 			return "", err
 		}
 	}
@@ -34,7 +34,7 @@ func (s *Source) SQL(lend Lend) (string, error) {
 		if b.Len() > 0 {
 			b.WriteString(" UNION ALL ")
 		}
-		if err := s.merge(&b, lend, parts); err != nil {
+		if err := s.merge(&b, register, parts); err != nil {
 			return "", err
 		}
 	}
@@ -171,7 +171,7 @@ func (s *Source) files(b *strings.Builder, g *fileGroup, condition, extra string
 
 // scan writes the query of some batches' rows. If mark is not empty, it is the query's name of the
 // hidden column, and the order of the rows follows it.
-func (s *Source) scan(b *strings.Builder, lend Lend, parts []Part, mark string) error {
+func (s *Source) scan(b *strings.Builder, register Register, parts []Part, mark string) error {
 	ordered := mark != ""
 	columns, names := make([]schema.Column, 0, len(s.need)+2), make([]string, 0, len(s.need)+2)
 	b.WriteString("SELECT ")
@@ -204,11 +204,11 @@ func (s *Source) scan(b *strings.Builder, lend Lend, parts []Part, mark string) 
 		b.WriteString(", " + mark + ", " + sql.QuoteName(orderName))
 		hidden = ""
 	}
-	rel, err := lend(names, columns, parts)
+	rel, err := register(names, columns, parts)
 	if err != nil {
 		return err
 	}
-	s.lent = append(s.lent, rel)
+	s.registered = append(s.registered, rel)
 	fmt.Fprintf(b, " FROM cordwood_scan(%d::UBIGINT)", rel.ID())
 	s.conditions(b, hidden)
 	return nil

@@ -105,7 +105,7 @@ func (b *block) splitAggregates() (*Plan, error) {
 		return nil, notSplit(causeForm, "DISTINCT of groups")
 	}
 	if b.star() {
-		return nil, notSplit(causeForm, "a star beside aggregates")
+		return nil, notSplit(causeForm, "a star next to aggregates")
 	}
 	p, err := b.splitGroups(false)
 	if h := (*NotSplit)(nil); errors.As(err, &h) && h.Cause == causeAggregate {

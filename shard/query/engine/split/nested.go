@@ -249,7 +249,7 @@ func (b *block) splitOuter() (*Plan, error) {
 		return nil, err
 	}
 	if p.Final == "" {
-		return nil, notSplit(causeForm, 
+		return nil, notSplit(causeForm,
 			"it sorts, limits or computes rows of a subquery that each node would answer by itself")
 	}
 	final, err := b.outerText(p.Final)

@@ -193,7 +193,8 @@ func share(name string, arg any) (string, error) {
 		return "", notSplit(causeAggregate, "%s of a rank that is not a literal", name)
 	}
 	if q, err := strconv.ParseFloat(s, 64); err != nil || !(q >= 0 && q <= 1) {
-		return "", notSplit(causeAggregate, "%s of a rank that is not from 0 to 1", name) // a negative rank counts from the top
+		// a negative rank counts from the top
+		return "", notSplit(causeAggregate, "%s of a rank that is not from 0 to 1", name)
 	}
 	return s, nil
 }

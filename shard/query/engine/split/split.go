@@ -229,7 +229,7 @@ func nestedBlock(st *Statement, n sql.Node, with *withQuery) (*block, error) {
 		return nil, notSplit(causeForm, "it is not a plain SELECT over its subquery")
 	}
 	if groupingSets.MatchString(st.SQL) { // the tree does not show which query they belong to
-		return nil, notSplit(causeForm, "grouping sets beside a subquery")
+		return nil, notSplit(causeForm, "grouping sets of a query over a subquery")
 	}
 	in, err := nestedBlock(st, node, sees)
 	if err != nil {

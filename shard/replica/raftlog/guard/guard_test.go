@@ -109,9 +109,9 @@ func TestDeadlineAndEnd(t *testing.T) {
 // TestFullDisk has no disk space for a while. Nothing fails, nothing is latched, and the log
 // continues when there is space.
 func TestFullDisk(t *testing.T) {
-	told := make(chan error, 100)
+	notified := make(chan error, 100)
 	g := New(Config{
-		Deadline: 20 * time.Millisecond, Full: func(err error) { told <- err },
+		Deadline: 20 * time.Millisecond, Full: func(err error) { notified <- err },
 		Fail: func(err error) { t.Errorf("the log failed: %v", err) },
 	})
 	full := &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
@@ -124,8 +124,8 @@ func TestFullDisk(t *testing.T) {
 			return nil
 		})
 	})
-	if err != nil || tries != 3 || len(told) != 2 {
-		t.Errorf("got %v after %d tries, notified %d times", err, tries, len(told))
+	if err != nil || tries != 3 || len(notified) != 2 {
+		t.Errorf("got %v after %d tries, notified %d times", err, tries, len(notified))
 	}
 	// The same error from fsync is latched, because the state of the disk is unknown after it.
 	if sync := (&fs.PathError{Op: "sync", Path: "x", Err: syscall.ENOSPC}); WriteFull(sync) {
@@ -136,8 +136,8 @@ func TestFullDisk(t *testing.T) {
 		done <- g.Write("append", func() error { return g.WhileFull("append", WriteFull, func() error { return full }) })
 	}()
 	for range 3 {
-		if err := <-told; !errors.Is(err, syscall.ENOSPC) {
-			t.Errorf("told of %v", err)
+		if err := <-notified; !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("notified of %v", err)
 		}
 	}
 	g.Close()

@@ -23,7 +23,7 @@ func add(s *Store, index uint64) error {
 	}
 	summed, ok := sink.(*Sink)
 	if !ok {
-		return errors.New("no checksum of the notes")
+		return errors.New("no checksum of the metadata")
 	}
 	if _, err := sink.Write(Header{Index: index, Term: 1, Sum: summed.Sum}.Encode()); err != nil {
 		return err
@@ -31,9 +31,9 @@ func add(s *Store, index uint64) error {
 	return sink.Close()
 }
 
-// TestKilledWhileSnapshotsGo ends a process after each file that it removes of an old snapshot. The
-// remaining files do not count as a snapshot, and the next start removes them.
-func TestKilledWhileSnapshotsGo(t *testing.T) {
+// TestKilledDuringRemoval ends a process after each file that it removes of an old snapshot. The remaining files do
+// not count as a snapshot, and the next start removes them.
+func TestKilledDuringRemoval(t *testing.T) {
 	killed := errors.New("killed")
 	for removed := range 3 {
 		dir := t.TempDir()

@@ -16,7 +16,7 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// This file cuts off damage at the start of a log if it lies in entries that are no longer needed
+// This file cuts off damage at the start of a log if it is in entries that are no longer needed
 // (Config.Unneeded). Finished files with only such entries are removed from the list. A file that
 // also has later entries is rewritten with only these. The cut takes effect when the list is
 // committed: a crash before that leaves everything unchanged.
@@ -152,7 +152,7 @@ func salvage(path string, si types.SegmentInfo, index uint64) ([]types.LogEntry,
 	return r.entries, nil
 }
 
-// rescue is the state of one salvage.
+// rescue is the state of one call of salvage.
 type rescue struct {
 	path    string
 	file    types.SegmentInfo

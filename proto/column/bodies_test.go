@@ -11,10 +11,10 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// lend encodes three batches of random rows, of which the second is not lent.
-func lend(seed uint64, rows int, h Header) (*Lent, [][]byte) {
+// encodeThree encodes three batches of random rows. The body of the second is not passed.
+func encodeThree(seed uint64, rows int, h Header) (*Bodies, [][]byte) {
 	r := rand.New(rand.NewPCG(seed, 5))
-	l := &Lent{}
+	l := &Bodies{}
 	var buf []byte
 	var ends []int
 	for i := range 3 {
@@ -35,8 +35,8 @@ func lend(seed uint64, rows int, h Header) (*Lent, [][]byte) {
 	return l, batches
 }
 
-// FuzzLent compares batches decoded from lent bodies with inflated batches.
-func FuzzLent(f *testing.F) {
+// FuzzBodies compares batches decoded from passed bodies with inflated batches.
+func FuzzBodies(f *testing.F) {
 	f.Add(uint64(1), 0, false)
 	f.Add(uint64(2), 300, false)
 	f.Add(uint64(3), 70, true)
@@ -45,7 +45,7 @@ func FuzzLent(f *testing.F) {
 		if older {
 			h.Protocol = metapb.ProtocolPacking - 1
 		}
-		l, batches := lend(seed, min(max(rows, 0), 400), h)
+		l, batches := encodeThree(seed, min(max(rows, 0), 400), h)
 		defer l.Release()
 		for i, src := range batches {
 			want, err := Decode(src, nil)
@@ -53,7 +53,7 @@ func FuzzLent(f *testing.F) {
 				t.Fatal(err)
 			}
 			if (l.body(i, src) != nil) != (i != 1) {
-				t.Errorf("batch %d: lent is %v", i, i == 1)
+				t.Errorf("batch %d: body passed is %v", i, i == 1)
 			}
 			got, err := l.Decode(i, src, aligned(len(want.Mem)))
 			if err != nil {
@@ -72,10 +72,10 @@ func aligned(n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words))
 }
 
-// TestLentIsOfItsBatch checks that a body is used only for its own batch, and never without
+// TestBodyIsOfItsBatch checks that a body is used only for its own batch, and never without
 // verifying the batch's checksum.
-func TestLentIsOfItsBatch(t *testing.T) {
-	l, batches := lend(7, 100, Header{TableID: 1})
+func TestBodyIsOfItsBatch(t *testing.T) {
+	l, batches := encodeThree(7, 100, Header{TableID: 1})
 	for i, src := range batches {
 		for j := range batches {
 			if i != j && l.body(j, src) != nil {
@@ -86,44 +86,44 @@ func TestLentIsOfItsBatch(t *testing.T) {
 	damaged := append([]byte(nil), batches[0]...)
 	damaged[len(damaged)-1]++
 	if _, err := l.Decode(0, damaged, aligned(1<<20)); err == nil {
-		t.Error("a damaged batch was accepted because its body was lent")
+		t.Error("a damaged batch was accepted because its body was passed")
 	}
-	if l.body(3, batches[0]) != nil || l.body(0, nil) != nil || (*Lent)(nil).body(0, batches[0]) != nil {
-		t.Error("a body was found that was not lent")
+	if l.body(3, batches[0]) != nil || l.body(0, nil) != nil || (*Bodies)(nil).body(0, batches[0]) != nil {
+		t.Error("a body was found that was not passed")
 	}
 	l.Release()
-	if l.body(0, batches[0]) != nil || lentBytes.Load() != 0 {
-		t.Errorf("after the release %d bytes are lent", lentBytes.Load())
+	if l.body(0, batches[0]) != nil || bodyBytes.Load() != 0 {
+		t.Errorf("after the release %d bytes are counted", bodyBytes.Load())
 	}
 	if got, err := l.Decode(0, batches[0], nil); err != nil || got.Rows != 100 {
 		t.Errorf("a batch without its body: %v", err)
 	}
 }
 
-// TestLentIsBounded checks that beyond the limit batches are encoded as usual, and not lent.
-func TestLentIsBounded(t *testing.T) {
-	lentBytes.Add(maxLent)
-	defer lentBytes.Add(-maxLent)
-	l, batches := lend(8, 50, Header{TableID: 1})
+// TestBodiesAreBounded checks that beyond the limit batches are encoded as usual, without a passed body.
+func TestBodiesAreBounded(t *testing.T) {
+	bodyBytes.Add(maxBodyBytes)
+	defer bodyBytes.Add(-maxBodyBytes)
+	l, batches := encodeThree(8, 50, Header{TableID: 1})
 	for i, src := range batches {
 		if l.body(i, src) != nil {
-			t.Errorf("batch %d was lent", i)
+			t.Errorf("the body of batch %d was passed", i)
 		}
 		if _, err := l.Decode(i, src, nil); err != nil {
 			t.Error(err)
 		}
 	}
-	if l.Release(); lentBytes.Load() != maxLent {
-		t.Errorf("%d bytes are counted, want %d", lentBytes.Load(), maxLent)
+	if l.Release(); bodyBytes.Load() != maxBodyBytes {
+		t.Errorf("%d bytes are counted, want %d", bodyBytes.Load(), maxBodyBytes)
 	}
 }
 
-func TestLentContext(t *testing.T) {
-	l := &Lent{}
-	if got := LentOf(WithLent(context.Background(), l)); got != l {
+func TestBodiesContext(t *testing.T) {
+	l := &Bodies{}
+	if got := BodiesOf(WithBodies(context.Background(), l)); got != l {
 		t.Errorf("the context carries %p, want %p", got, l)
 	}
-	if got := LentOf(WithLent(context.Background(), nil)); got != nil {
+	if got := BodiesOf(WithBodies(context.Background(), nil)); got != nil {
 		t.Errorf("the context carries %p, want none", got)
 	}
 }
