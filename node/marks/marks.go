@@ -1,5 +1,6 @@
 // Package marks keeps the marks of a data folder, by which older copies of it are recognised: a machine that was
-// restored from a snapshot, a folder that was restored from a copy, or a copy that runs at the same time as the original.
+// restored from a snapshot, a folder that was restored from a copy, or a copy that runs at the same time as the
+// original one.
 //
 // A folder gets a new mark when it is opened, and every few minutes while it is used: a number that grows, and a
 // random tag. The mark is on disk before any other node sees it. The metadata keep the newest mark of each node, and

@@ -786,7 +786,7 @@ const (
 type SessionsClient interface {
 	// ListSessions lists the sessions of the node.
 	ListSessions(ctx context.Context, in *ListSessionsRequest, opts ...grpc.CallOption) (*ListSessionsResponse, error)
-	// CancelStatement ends the statement that runs in a session, if the key is the session's.
+	// CancelStatement ends the statement that runs in a session, if the request has the session's key.
 	CancelStatement(ctx context.Context, in *CancelStatementRequest, opts ...grpc.CallOption) (*CancelStatementResponse, error)
 }
 
@@ -826,7 +826,7 @@ func (c *sessionsClient) CancelStatement(ctx context.Context, in *CancelStatemen
 type SessionsServer interface {
 	// ListSessions lists the sessions of the node.
 	ListSessions(context.Context, *ListSessionsRequest) (*ListSessionsResponse, error)
-	// CancelStatement ends the statement that runs in a session, if the key is the session's.
+	// CancelStatement ends the statement that runs in a session, if the request has the session's key.
 	CancelStatement(context.Context, *CancelStatementRequest) (*CancelStatementResponse, error)
 	mustEmbedUnimplementedSessionsServer()
 }

@@ -5,9 +5,10 @@
 // and compactions, so deferred work is not missed, and it hardly depends on other load of the machine. It is not a
 // test: it never fails because of a figure.
 //
-// go run ./test/bench -bin bin/cordwood            all of it, some minutes go run ./test/bench -bin bin/cordwood
-// -only app  one line of the table go run ./test/bench -bin bin/cordwood -nodes 3   a cluster: three replicas of
-// every row go run ./test/bench -bin bin/cordwood -spread    queries over a table on three nodes, compared with one node
+//	go run ./test/bench -bin bin/cordwood            everything, takes some minutes
+//	go run ./test/bench -bin bin/cordwood -only app  one line of the table
+//	go run ./test/bench -bin bin/cordwood -nodes 3   a cluster: three replicas of every row
+//	go run ./test/bench -bin bin/cordwood -spread    queries over a table on three nodes, compared with one node
 package main
 
 import (
