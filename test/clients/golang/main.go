@@ -65,7 +65,7 @@ func insist(send indexer, address string, marks []int) error {
 	for range 100 {
 		var (
 			mu     sync.Mutex
-			stored = map[int]bool{} // not all versions report the failure of a request for each of its documents
+			stored = map[int]bool{} // a request that fails is not told to its documents by all versions
 			last   error
 		)
 		documents := make([]document, len(marks))
