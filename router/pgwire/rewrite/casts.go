@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"cordwood/proto/schema"
 	"cordwood/router/pgwire/value"
 	"cordwood/router/query/pgcatalog"
 	"cordwood/router/query/statement"
@@ -187,78 +186,6 @@ func (r *rewriter) castCall() bool {
 		return true
 	}
 	return false
-}
-
-// write writes a cast of an operand.
-func (r *rewriter) write(operand []tok, t castType, at tok) {
-	text := ""
-	literal := len(operand) == 1 && operand[0].kind == statement.TokenText && !isMarker(operand[0].val)
-	if literal {
-		text = operand[0].val
-	}
-	first := operand[0]
-	switch {
-	case t.isReg():
-		switch {
-		case literal && strings.HasPrefix(t.name, "regproc") && !r.at(0).sym("::"):
-			_, name := splitName(text) // values of this type are names
-			r.raw(first, quote(name))
-			return
-		case literal:
-			r.raw(first, r.regLiteral(t.name, text))
-			return
-		}
-		r.raw(first, regText(t.name, joined(operand)))
-		return
-	case literal && (t.name == "timestamptz" || t.name == "timestamp") && !t.array:
-		if moment, err := value.MomentLiteral(text); err == nil {
-			r.moment(first, moment)
-			return
-		}
-	case len(operand) == 1 && isMoment(first) && (t.name == "timestamptz" || t.name == "timestamp") && !t.array:
-		r.moment(first, first.text)
-		return
-	case literal && t.text == t.name && (t.name == "numeric" || t.name == "decimal"): // the engine's has 18 digits
-		if number, err := value.Literal(value.Numeric, value.FormatText, []byte(text)); err == nil {
-			r.raw(first, number)
-			return
-		}
-	case literal && t.array:
-		if list, ok := listLiteral(text); ok {
-			r.raw(first, "CAST("+list+" AS "+t.text+")")
-			return
-		}
-	case literal && t.name == "bytea" && strings.HasPrefix(text, `\x`):
-		r.raw(first, "from_hex("+schema.QuoteLiteral(text[2:])+")")
-		return
-	case t.name == "timestamptz" && isParameter(operand):
-		t.text = "TIMESTAMP_NS"
-	}
-	for _, o := range operand {
-		r.push(o)
-	}
-	r.pushCast(t, at.at)
-}
-
-func (r *rewriter) pushCast(t castType, at int) {
-	r.push(tok{kind: statement.TokenSymbol, text: "::", val: "::", at: at})
-	r.push(tok{kind: written, text: t.text, val: t.text, at: at})
-}
-
-// isMarker reports whether a text replaces the value of a parameter.
-func isMarker(text string) bool { return strings.HasPrefix(text, "$cordwood parameter ") }
-
-func isParameter(operand []tok) bool { return len(operand) == 2 && operand[0].sym("$") }
-
-func joined(list []tok) string {
-	var b strings.Builder
-	for i, t := range list {
-		if i > 0 {
-			b.WriteString(t.pre)
-		}
-		b.WriteString(t.text)
-	}
-	return b.String()
 }
 
 // operand returns the tokens at the end of the output that a cast applies to.

@@ -1,0 +1,101 @@
+package rewrite
+
+import (
+	"strings"
+
+	"cordwood/proto/schema"
+	"cordwood/router/pgwire/value"
+	"cordwood/router/query/statement"
+)
+
+// write writes a cast of an operand.
+func (r *rewriter) write(operand []tok, t castType, at tok) {
+	first := operand[0]
+	if isText(operand) {
+		if r.writeLiteral(first, t) {
+			return
+		}
+	} else {
+		switch {
+		case t.isReg():
+			r.raw(first, regText(t.name, joined(operand)))
+			return
+		case len(operand) == 1 && isMoment(first) && t.isMoment():
+			r.moment(first, first.text)
+			return
+		case t.name == "timestamptz" && isParameter(operand):
+			t.text = "TIMESTAMP_NS"
+		}
+	}
+	for _, o := range operand {
+		r.push(o)
+	}
+	r.pushCast(t, at.at)
+}
+
+// writeLiteral writes the value of a text that is cast. It reports false and writes nothing if the engine's own cast
+// is right, or if the text has no value of the type.
+func (r *rewriter) writeLiteral(text tok, t castType) bool {
+	switch {
+	case t.isReg() && strings.HasPrefix(t.name, "regproc") && !r.at(0).sym("::"):
+		_, name := splitName(text.val) // values of this type are names
+		r.raw(text, quote(name))
+		return true
+	case t.isReg():
+		r.raw(text, r.regLiteral(t.name, text.val))
+		return true
+	case t.isMoment():
+		moment, err := value.MomentLiteral(text.val)
+		if err == nil {
+			r.moment(text, moment)
+		}
+		return err == nil
+	case t.text == t.name && (t.name == "numeric" || t.name == "decimal"): // the engine's has 18 digits
+		number, err := value.Literal(value.Numeric, value.FormatText, []byte(text.val))
+		if err == nil {
+			r.raw(text, number)
+		}
+		return err == nil
+	case t.array:
+		list, ok := listLiteral(text.val)
+		if ok {
+			r.raw(text, "CAST("+list+" AS "+t.text+")")
+		}
+		return ok
+	case t.name == "bytea" && strings.HasPrefix(text.val, `\x`):
+		r.raw(text, "from_hex("+schema.QuoteLiteral(text.val[2:])+")")
+		return true
+	}
+	return false
+}
+
+// isMoment reports whether the type is a timestamp, with or without a time zone.
+func (t castType) isMoment() bool {
+	return (t.name == "timestamptz" || t.name == "timestamp") && !t.array
+}
+
+// isText reports whether an operand is a text in quotes that a client wrote.
+func isText(operand []tok) bool {
+	return len(operand) == 1 && operand[0].kind == statement.TokenText && !isMarker(operand[0].val)
+}
+
+func (r *rewriter) pushCast(t castType, at int) {
+	r.push(tok{kind: statement.TokenSymbol, text: "::", val: "::", at: at})
+	r.push(tok{kind: written, text: t.text, val: t.text, at: at})
+}
+
+// isMarker reports whether a text replaces the value of a parameter.
+func isMarker(text string) bool { return strings.HasPrefix(text, "$cordwood parameter ") }
+
+func isParameter(operand []tok) bool { return len(operand) == 2 && operand[0].sym("$") }
+
+func joined(list []tok) string {
+	var b strings.Builder
+	for i, t := range list {
+		if i > 0 {
+			b.WriteString(t.pre)
+		}
+		b.WriteString(t.text)
+	}
+	return b.String()
+}
