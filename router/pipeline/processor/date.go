@@ -89,35 +89,43 @@ func timeFormats(o *Options) []timeFormat {
 	}
 	dated := false
 	for _, e := range list {
-		p, ok := e.String()
+		f, ok := readTimeFormat(e)
 		if !ok {
 			return nil
 		}
-		if len(p) > maxTimeFormatBytes {
-			e.Fault("the pattern has %d bytes, at most %d are allowed", len(p), maxTimeFormatBytes)
-			return nil
-		}
-		f, err := timefmt.Compile(p)
-		if err != nil {
-			e.Fault("%s", timePatternText(err))
-			return nil
-		}
-		if CountsNanoseconds(p) {
-			e.Warn("%s", NanosecondsAdvice(p))
-		}
-		tf := timeFormat{f, false}
-		if !f.HasDate() {
-			if y, err := timefmt.Compile("%Y " + p); err == nil && y.HasDate() {
-				tf = timeFormat{y, true}
-			}
-		}
-		dated = dated || tf.format.HasDate()
-		formats = append(formats, tf)
+		dated = dated || f.format.HasDate()
+		formats = append(formats, f)
 	}
 	if !dated {
 		n.Fault("no text can match: a pattern needs a date, such as %%Y-%%m-%%d, or Unix seconds, %%s")
 	}
 	return formats
+}
+
+// readTimeFormat compiles a pattern. ok is false if it reported a fault.
+func readTimeFormat(n *document.Node) (f timeFormat, ok bool) {
+	p, ok := n.String()
+	if !ok {
+		return timeFormat{}, false
+	}
+	if len(p) > maxTimeFormatBytes {
+		n.Fault("the pattern has %d bytes, at most %d are allowed", len(p), maxTimeFormatBytes)
+		return timeFormat{}, false
+	}
+	compiled, err := timefmt.Compile(p)
+	if err != nil {
+		n.Fault("%s", timePatternText(err))
+		return timeFormat{}, false
+	}
+	if CountsNanoseconds(p) {
+		n.Warn("%s", NanosecondsAdvice(p))
+	}
+	if !compiled.HasDate() {
+		if y, err := timefmt.Compile("%Y " + p); err == nil && y.HasDate() {
+			return timeFormat{y, true}, true
+		}
+	}
+	return timeFormat{compiled, false}, true
 }
 
 // CountsNanoseconds reports whether a pattern has %f without a dot or a number of digits. This parses a number of

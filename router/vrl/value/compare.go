@@ -2,6 +2,7 @@ package value
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -26,27 +27,11 @@ func Same(a, b Value) bool {
 	case Regex:
 		return a.Regex().String() == b.Regex().String()
 	case Array:
-		x, y := a.items().list, b.items().list
-		if len(x) != len(y) {
-			return false
-		}
-		for i := range x {
-			if !Same(x[i], y[i]) {
-				return false
-			}
-		}
-		return true
+		return slices.EqualFunc(a.items().list, b.items().list, Same)
 	}
-	x, y := a.fields().list, b.fields().list
-	if len(x) != len(y) {
-		return false
-	}
-	for i := range x {
-		if x[i].Key != y[i].Key || !Same(x[i].Value, y[i].Value) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(a.fields().list, b.fields().list, func(x, y Field) bool {
+		return x.Key == y.Key && Same(x.Value, y.Value)
+	})
 }
 
 // Equal implements the language's ==. It is Same, but compares an integer and a float as floats, unless they are

@@ -3,6 +3,7 @@ package parse
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -120,27 +121,7 @@ func dateMatcher(c *call) (string, groksFilter, error) {
 	if err != nil {
 		return "", nil, fmt.Errorf("invalid date layout %q: %w", joda, err)
 	}
-	// Parts that the layout lacks take their smallest value.
-	has := func(specs ...string) bool {
-		for _, s := range specs {
-			if strings.Contains(layout, s) {
-				return true
-			}
-		}
-		return false
-	}
-	front, format := "", ""
-	fill := func(missing bool, text, spec string) {
-		if missing {
-			front += text + " "
-			format += spec + " "
-		}
-	}
-	fill(!has("%Y", "%y", "%G", "%C"), "1970", "%Y")
-	fill(!has("%m", "%b", "%B", "%j", "%V"), "1", "%m")
-	fill(!has("%d", "%e", "%j", "%V"), "1", "%d")
-	fill(!has("%H", "%I"), "00", "%H")
-	fill(!has("%M"), "00", "%M")
+	front, format := missingParts(layout)
 	compiled, err := timefmt.Compile(format + layout)
 	if err != nil {
 		return "", nil, fmt.Errorf("invalid date layout %q: %w", joda, err)
@@ -151,13 +132,18 @@ func dateMatcher(c *call) (string, groksFilter, error) {
 			return "", nil, err
 		}
 	}
+	utc := "" // what the layout expects in place of Z
+	switch {
+	case !strings.Contains(layout, "z") || !compiled.HasOffset():
+	case strings.Contains(layout, "%:z"):
+		utc = "+00:00"
+	default:
+		utc = "+0000"
+	}
 	comma := strings.Contains(joda, ",S")
 	return re, textFilter(func(_ *fn.Frame, s string) (value.Value, bool) {
-		if strings.Contains(layout, "z") && strings.HasSuffix(s, "Z") && compiled.HasOffset() {
-			s = s[:len(s)-1] + "+00:00"
-			if !strings.Contains(layout, "%:z") {
-				s = s[:len(s)-6] + "+0000"
-			}
+		if strings.HasSuffix(s, "Z") && utc != "" {
+			s = s[:len(s)-1] + utc
 		}
 		if comma {
 			if i := strings.LastIndexByte(s, ','); i >= 0 {
@@ -172,6 +158,27 @@ func dateMatcher(c *call) (string, groksFilter, error) {
 	}), nil
 }
 
+// missingParts returns the parts of a date that the layout lacks, each with its smallest value, as a text and as
+// a format. Both stand before the text and the layout.
+func missingParts(layout string) (text, format string) {
+	for _, part := range [...]struct {
+		text, spec string
+		specs      []string // any of these gives the part
+	}{
+		{"1970", "%Y", []string{"%Y", "%y", "%G", "%C"}},
+		{"1", "%m", []string{"%m", "%b", "%B", "%j", "%V"}},
+		{"1", "%d", []string{"%d", "%e", "%j", "%V"}},
+		{"00", "%H", []string{"%H", "%I"}},
+		{"00", "%M", []string{"%M"}},
+	} {
+		if !slices.ContainsFunc(part.specs, func(s string) bool { return strings.Contains(layout, s) }) {
+			text += part.text + " "
+			format += part.spec + " "
+		}
+	}
+	return text, format
+}
+
 // groksZone returns a zone by its name or offset, for example "UTC+5" or "+05:30".
 func groksZone(s string) (*time.Location, error) {
 	t := strings.TrimPrefix(strings.TrimPrefix(s, "UTC"), "GMT")
@@ -179,19 +186,10 @@ func groksZone(s string) (*time.Location, error) {
 		return time.UTC, nil
 	}
 	if t[0] == '+' || t[0] == '-' {
-		hours, minutes, found := strings.Cut(t[1:], ":")
-		if !found && len(hours) == 4 {
-			hours, minutes = hours[:2], hours[2:]
-		}
-		h, err := strconv.Atoi(hours)
-		m := 0
-		if err == nil && minutes != "" {
-			m, err = strconv.Atoi(minutes)
-		}
-		if err != nil || h > 24 || m > 59 || h < 0 || m < 0 {
+		offset, ok := groksOffset(t[1:])
+		if !ok {
 			return nil, fmt.Errorf("unknown time zone %q", s)
 		}
-		offset := h*3600 + m*60
 		if t[0] == '-' {
 			offset = -offset
 		}
@@ -202,4 +200,18 @@ func groksZone(s string) (*time.Location, error) {
 		return nil, fmt.Errorf("unknown time zone %q", s)
 	}
 	return z, nil
+}
+
+// groksOffset returns the seconds of an offset without its sign: "5", "0530" or "05:30".
+func groksOffset(s string) (seconds int, ok bool) {
+	hours, minutes, found := strings.Cut(s, ":")
+	if !found && len(hours) == 4 {
+		hours, minutes = hours[:2], hours[2:]
+	}
+	h, err := strconv.Atoi(hours)
+	m := 0
+	if err == nil && minutes != "" {
+		m, err = strconv.Atoi(minutes)
+	}
+	return h*3600 + m*60, err == nil && h >= 0 && h <= 24 && m >= 0 && m <= 59
 }

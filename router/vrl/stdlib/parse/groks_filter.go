@@ -192,17 +192,7 @@ func arrayFilter(c *call) (groksFilter, error) {
 			return nil, err
 		}
 	}
-	brackets, separator := "", ","
-	switch len(texts) {
-	case 0:
-		brackets = "[]"
-	case 1:
-		if brackets = texts[0]; !isBrackets(brackets) {
-			brackets, separator = "[]", texts[0]
-		}
-	default:
-		brackets, separator = texts[0], texts[1]
-	}
+	brackets, separator := arrayMarks(texts)
 	if separator == "" {
 		return nil, fmt.Errorf("filter array takes a separator that is not empty")
 	}
@@ -213,22 +203,40 @@ func arrayFilter(c *call) (groksFilter, error) {
 			}
 			s = s[1 : len(s)-1]
 		}
-		var list []value.Value
-		for x := range strings.SplitSeq(s, separator) {
-			if !f.Spend(1) || !f.Reserve(roomOfValue) {
-				return value.Value{}, false
-			}
-			v := value.NewString(x)
-			if each != nil {
-				var ok bool
-				if v, ok = each(f, v); !ok {
-					return v, false
-				}
-			}
-			list = append(list, v)
-		}
-		return value.NewArray(list), true
+		return splitArray(f, s, separator, each)
 	}), nil
+}
+
+// arrayMarks returns the brackets and the separator of an array from the texts that its filter was given.
+func arrayMarks(texts []string) (brackets, separator string) {
+	switch {
+	case len(texts) == 0:
+		return "[]", ","
+	case len(texts) > 1:
+		return texts[0], texts[1]
+	case isBrackets(texts[0]):
+		return texts[0], ","
+	}
+	return "[]", texts[0]
+}
+
+// splitArray returns the array of the parts of s. It applies the filter each, if there is one, to each of them.
+func splitArray(f *fn.Frame, s, separator string, each groksFilter) (value.Value, bool) {
+	var list []value.Value
+	for x := range strings.SplitSeq(s, separator) {
+		if !f.Spend(1) || !f.Reserve(roomOfValue) {
+			return value.Value{}, false
+		}
+		v := value.NewString(x)
+		if each != nil {
+			var ok bool
+			if v, ok = each(f, v); !ok {
+				return v, false
+			}
+		}
+		list = append(list, v)
+	}
+	return value.NewArray(list), true
 }
 
 func isBrackets(s string) bool {
@@ -309,6 +317,16 @@ func cutPair(s, separator, delimiter string, quotes []string) (pair, rest string
 	return s, ""
 }
 
+// unquote returns s without its quotes, if it is between a pair of them, and whether it was.
+func unquote(s string, quotes []string) (string, bool) {
+	for _, q := range quotes {
+		if len(s) >= 2 && s[0] == q[0] && s[len(s)-1] == q[1] {
+			return s[1 : len(s)-1], true
+		}
+	}
+	return s, false
+}
+
 // keyvaluePair parses a pair. Unless quotes or a delimiter are used, disallowed characters are removed from the
 // start of a key and the end of a value.
 func keyvaluePair(s, separator string, quotes []string, allowed func(rune) bool, free bool) (value.Field, bool) {
@@ -316,21 +334,13 @@ func keyvaluePair(s, separator string, quotes []string, allowed func(rune) bool,
 	if !ok {
 		return value.Field{}, false
 	}
-	unquote := func(s string) (string, bool) {
-		for _, q := range quotes {
-			if len(s) >= 2 && s[0] == q[0] && s[len(s)-1] == q[1] {
-				return s[1 : len(s)-1], true
-			}
-		}
-		return s, false
-	}
-	key, quotedKey := unquote(strings.TrimSpace(key))
+	key, quotedKey := unquote(strings.TrimSpace(key), quotes)
 	if !quotedKey {
 		if i := strings.LastIndexFunc(key, func(r rune) bool { return !allowed(r) }); i >= 0 && !free {
 			key = key[i+1:]
 		}
 	}
-	text, quotedText := unquote(strings.TrimSpace(text))
+	text, quotedText := unquote(strings.TrimSpace(text), quotes)
 	if !quotedText && !free {
 		if i := strings.IndexFunc(text, func(r rune) bool { return !allowed(r) }); i >= 0 {
 			return value.Field{}, false
@@ -339,18 +349,25 @@ func keyvaluePair(s, separator string, quotes []string, allowed func(rune) bool,
 	if key == "" || text == "" {
 		return value.Field{}, false
 	}
+	switch {
+	case quotedText:
+		return value.Field{Key: key, Value: value.NewString(text)}, true
+	case text == "null":
+		return value.Field{}, false
+	}
+	return value.Field{Key: key, Value: bareValue(text)}, true
+}
+
+// bareValue returns the value of a text without quotes: a boolean, a number, or else the text itself.
+func bareValue(text string) value.Value {
 	v := value.NewString(text)
-	if !quotedText {
-		switch {
-		case text == "null":
-			return value.Field{}, false
-		case text == "true" || text == "false":
-			v = value.NewBool(text == "true")
-		case ascii.IsDigit(text[0]) || len(text) > 1 && text[0] == '-' && ascii.IsDigit(text[1]):
-			if n, ok := toNumber(nil, v); ok && !strings.ContainsAny(text, "xX_pP") {
-				v = n
-			}
+	switch {
+	case text == "true" || text == "false":
+		return value.NewBool(text == "true")
+	case ascii.IsDigit(text[0]) || len(text) > 1 && text[0] == '-' && ascii.IsDigit(text[1]):
+		if n, ok := toNumber(nil, v); ok && !strings.ContainsAny(text, "xX_pP") {
+			return n
 		}
 	}
-	return value.Field{Key: key, Value: v}, true
+	return v
 }

@@ -136,22 +136,9 @@ func filtersOf(v value.Value) ([]redactFilter, error) {
 
 func redactorOf(v value.Value) (redactor, error) {
 	name := v.Str()
-	field := func(key, other string) (string, error) {
-		x, ok := value.Value{}, false
-		if o := v.Object(); o != nil {
-			x, ok = o.PeekGet(key)
-		}
-		switch {
-		case !ok && other != "":
-			return other, nil
-		case !x.IsString():
-			return "", fmt.Errorf("the redactor needs a %s, which is a string", key)
-		}
-		return x.Text(), nil
-	}
 	if v.Object() != nil {
 		var err error
-		if name, err = field("type", ""); err != nil {
+		if name, err = redactorField(v, "type", ""); err != nil {
 			return nil, err
 		}
 	}
@@ -159,34 +146,55 @@ func redactorOf(v value.Value) (redactor, error) {
 	case "full":
 		return func(b []byte, _ string) []byte { return append(b, "[REDACTED]"...) }, nil
 	case "text":
-		with, err := field("replacement", "")
+		with, err := redactorField(v, "replacement", "")
 		return func(b []byte, _ string) []byte { return append(b, with...) }, err
 	case "sha2", "sha3":
-		other := "SHA-512/256"
-		if name == "sha3" {
-			other = "SHA3-512"
-		}
-		variant, err := field("variant", other)
-		if err != nil {
-			return nil, err
-		}
-		hash := hashOf(name, variant)
-		if hash == nil {
-			return nil, fmt.Errorf("unknown variant %q of %s", variant, name)
-		}
-		encoding, err := field("encoding", "base64")
-		if err != nil {
-			return nil, err
-		}
-		switch encoding {
-		case "base64":
-			return func(b []byte, found string) []byte { return base64.StdEncoding.AppendEncode(b, hash([]byte(found))) }, nil
-		case "base16":
-			return func(b []byte, found string) []byte { return hex.AppendEncode(b, hash([]byte(found))) }, nil
-		}
-		return nil, fmt.Errorf("unknown encoding %q", encoding)
+		return hashRedactor(v, name)
 	}
 	return nil, fmt.Errorf("unknown redactor %q", name)
+}
+
+// hashRedactor returns the redactor that writes the hash of a text, sha2 or sha3, in place of the text.
+func hashRedactor(v value.Value, name string) (redactor, error) {
+	other := "SHA-512/256"
+	if name == "sha3" {
+		other = "SHA3-512"
+	}
+	variant, err := redactorField(v, "variant", other)
+	if err != nil {
+		return nil, err
+	}
+	hash := hashOf(name, variant)
+	if hash == nil {
+		return nil, fmt.Errorf("unknown variant %q of %s", variant, name)
+	}
+	encoding, err := redactorField(v, "encoding", "base64")
+	if err != nil {
+		return nil, err
+	}
+	switch encoding {
+	case "base64":
+		return func(b []byte, found string) []byte { return base64.StdEncoding.AppendEncode(b, hash([]byte(found))) }, nil
+	case "base16":
+		return func(b []byte, found string) []byte { return hex.AppendEncode(b, hash([]byte(found))) }, nil
+	}
+	return nil, fmt.Errorf("unknown encoding %q", encoding)
+}
+
+// redactorField returns a field of the object that describes a redactor. A missing field has the value other. If
+// other is empty, the field must be there.
+func redactorField(v value.Value, key, other string) (string, error) {
+	x, ok := value.Value{}, false
+	if o := v.Object(); o != nil {
+		x, ok = o.PeekGet(key)
+	}
+	switch {
+	case !ok && other != "":
+		return other, nil
+	case !x.IsString():
+		return "", fmt.Errorf("the redactor needs a %s, which is a string", key)
+	}
+	return x.Text(), nil
 }
 
 // hashOf returns the hash function of a family; nil if the name is unknown.
