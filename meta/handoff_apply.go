@@ -38,17 +38,11 @@ const (
 
 // applyHandoff applies the steps of PlaceTable that have a name.
 func applyHandoff(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *change) (*metapb.Result, error) {
-	t, err := tx.Tables.ByID(cmd.TableId)
+	t, err := placedTable(tx, cmd.TableId)
 	if err != nil {
 		return nil, err
 	}
-	if t == nil {
-		return nil, errs.New(errs.TableNotFound, "Table %d not found; it may have been dropped, or handed over", cmd.TableId)
-	}
 	name := catalog.TableName(t.Database, t.Name)
-	if len(t.Placement) == 0 {
-		return nil, errs.New(errs.IllegalState, "Table `%s` has no shard with rows to hand over", name)
-	}
 	last := t.Placement[len(t.Placement)-1]
 	switch {
 	case last.Epoch != cmd.Epoch:
@@ -59,7 +53,6 @@ func applyHandoff(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *change) 
 		return beginHandoff(tx, t, cmd, now, c)
 	case t.Handoff.GetTableId() != cmd.HandoffId || t.Handoff == nil:
 		return nil, errs.New(errs.RequestOutdated, "Table `%s`: handoff %d is not the current one; read the table again",
-
 			name, cmd.HandoffId)
 	}
 	switch cmd.Step {
@@ -71,10 +64,9 @@ func applyHandoff(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *change) 
 			Epoch: last.Epoch + 1, ShardId: last.ShardId, MoreShards: last.MoreShards, SinceUnixNano: now, Closed: true,
 		})
 	case metapb.PlaceTable_STEP_GIVE_UP:
-		if err := forgetHandoff(tx, t, c, now); err != nil {
+		if err := giveUpHandoff(tx, t, c, now); err != nil {
 			return nil, err
 		}
-		reopen(t, now)
 	case metapb.PlaceTable_STEP_FINISH:
 		if !last.Closed {
 			return nil, errs.New(errs.IllegalState,
@@ -87,14 +79,28 @@ func applyHandoff(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *change) 
 		if !lost {
 			return finishHandoff(tx, t, now, c)
 		}
-		if err := forgetHandoff(tx, t, c, now); err != nil {
+		if err := giveUpHandoff(tx, t, c, now); err != nil {
 			return nil, err
 		}
-		reopen(t, now)
 	}
 	t.Version++
 	c.Tables = []*schemapb.Table{t}
 	return &metapb.Result{Tables: c.Tables, DroppedTables: c.DroppedTables}, tx.Tables.Put(t)
+}
+
+// placedTable returns a table that has rows in at least one shard.
+func placedTable(tx *catalog.Tx, id uint64) (*schemapb.Table, error) {
+	t, err := tx.Tables.ByID(id)
+	switch {
+	case err != nil:
+		return nil, err
+	case t == nil:
+		return nil, errs.New(errs.TableNotFound, "Table %d not found; it may have been dropped, or handed over", id)
+	case len(t.Placement) == 0:
+		return nil, errs.New(errs.IllegalState, "Table `%s` has no shard with rows to hand over",
+			catalog.TableName(t.Database, t.Name))
+	}
+	return t, nil
 }
 
 func beginHandoff(
@@ -192,6 +198,15 @@ func forgetHandoff(tx *catalog.Tx, t *schemapb.Table, c *change, now int64) erro
 		return err
 	}
 	t.Handoff = nil
+	return nil
+}
+
+// giveUpHandoff drops the copy of a table, and makes the shards of the table take its writes again.
+func giveUpHandoff(tx *catalog.Tx, t *schemapb.Table, c *change, now int64) error {
+	if err := forgetHandoff(tx, t, c, now); err != nil {
+		return err
+	}
+	reopen(t, now)
 	return nil
 }
 

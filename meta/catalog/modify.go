@@ -91,25 +91,17 @@ func ModifyColumn(t *schemapb.Table, m *metapb.ModifyColumn) (changed bool, err 
 				"Column `%s` of table `%s` is a %s: it is part of the identity of rows, so its type cannot be changed",
 				short(c.Name), table, c.Semantic)
 	}
-	switch c.Type.Widens(to) {
-	case schema.WidensNever:
-		return false,
-			errs.New(errs.InvalidArguments,
-				"Column `%s` of table `%s` cannot become %s: not all values of type %s are values of this type", short(c.Name),
-				table, to, c.Type)
-	case schema.WidensIfExact:
-		if !c.ExactDefault() {
-			return false,
-				errs.New(errs.InvalidArguments,
-					"Column `%s` of table `%s` cannot become %s: its default %s would be rounded", short(c.Name), table,
-					to, *c.Default)
-		}
-		if m.Step == metapb.ModifyColumn_STEP_BEGIN && !c.WithinDouble {
+	widens := c.Type.Widens(to)
+	if err := checkWidening(c, to, widens, table); err != nil {
+		return false, err
+	}
+	if widens == schema.WidensIfExact && !c.WithinDouble {
+		switch {
+		case m.Step == metapb.ModifyColumn_STEP_BEGIN:
 			p.Checking = true
 			t.MinWriterVersion = t.Version + 1
 			return true, nil
-		}
-		if !c.WithinDouble && (m.Step != metapb.ModifyColumn_STEP_FINISH || !c.Checking) {
+		case m.Step != metapb.ModifyColumn_STEP_FINISH || !c.Checking:
 			return false,
 				errs.New(errs.InvalidArguments, "Column `%s` of table `%s` cannot become %s: it may have integers "+
 					"beyond ±2^53, which would be rounded", short(c.Name), table, to)
@@ -123,6 +115,22 @@ func ModifyColumn(t *schemapb.Table, m *metapb.ModifyColumn) (changed bool, err 
 	made := c.WidenedTo(to).ToProto()
 	p.Type, p.WithinDouble, p.Checking = made.Type, made.WithinDouble && mayMark(made), made.Checking
 	return true, nil
+}
+
+// checkWidening refuses a type to which the type of a column never widens, or whose values cannot hold the default of
+// the column.
+func checkWidening(c schema.Column, to schema.Type, widens schema.Widening, table string) error {
+	switch {
+	case widens == schema.WidensNever:
+		return errs.New(errs.InvalidArguments,
+			"Column `%s` of table `%s` cannot become %s: not all values of type %s are values of this type", short(c.Name),
+			table, to, c.Type)
+	case widens == schema.WidensIfExact && !c.ExactDefault():
+		return errs.New(errs.InvalidArguments,
+			"Column `%s` of table `%s` cannot become %s: its default %s would be rounded", short(c.Name), table,
+			to, *c.Default)
+	}
+	return nil
 }
 
 // ModifyIndex adds an index to a column or removes it.

@@ -57,61 +57,92 @@ func SpreadTables(shards []ShardLoad, tables []TableLoad, limits TableLimits) []
 	slices.SortFunc(shards, func(a, b ShardLoad) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(tables, func(a, b TableLoad) int { return cmp.Compare(a.ID, b.ID) })
 
-	node := map[uint32]string{}
-	perShard, perNode := map[uint32]float64{}, map[string]float64{}
-	for _, s := range shards {
-		node[s.ID] = s.Node
-	}
-	for _, t := range tables {
-		perShard[t.Shard] += t.Rate
-		perNode[node[t.Shard]] += t.Rate
-	}
-	// measure is the value that a move has to lower: mainly the unevenness of nodes.
-	measure := 0.0
-	for _, s := range shards {
-		measure += shardWeight * perShard[s.ID] * perShard[s.ID]
-	}
-	for _, rate := range sortedValues(perNode) {
-		measure += rate * rate
-	}
-
+	rates := newTableRates(shards, tables)
+	measure := rates.measure()
 	var plan []TableMove
-	moved := map[uint64]bool{}
 	for len(plan) < limits.Moves {
-		best, bestGain := TableMove{}, 0.0
-		for _, t := range tables {
-			if t.Fixed || moved[t.ID] || t.Rate < limits.MinRate {
-				continue
-			}
-			for _, s := range shards {
-				if !s.Open || s.ID == t.Shard {
-					continue
-				}
-				gain := shardWeight * lowered(perShard[t.Shard], perShard[s.ID], t.Rate)
-				if a, b := node[t.Shard], s.Node; a != b {
-					gain += lowered(perNode[a], perNode[b], t.Rate)
-				}
-				if gain > bestGain {
-					best, bestGain = TableMove{Table: t.ID, From: t.Shard, To: s.ID, Rate: t.Rate}, gain
-				}
-			}
-		}
-		if bestGain <= limits.Gain*measure {
+		best, gain := rates.bestMove(limits.MinRate)
+		if gain <= limits.Gain*measure {
 			return plan
 		}
 		best.Reason = fmt.Sprintf("the table has %.1f of %.1f MiB/s of the ingest of shard %d; shard %d has %.1f MiB/s",
-			best.Rate/(1<<20), perShard[best.From]/(1<<20), best.From, best.To, perShard[best.To]/(1<<20))
-		measure -= bestGain
-		moved[best.Table] = true
-		perShard[best.From] -= best.Rate
-		perShard[best.To] += best.Rate
-		perNode[node[best.From]] -= best.Rate
-		perNode[node[best.To]] += best.Rate
-		i := slices.IndexFunc(tables, func(t TableLoad) bool { return t.ID == best.Table })
-		tables[i].Shard = best.To
+			best.Rate/(1<<20), rates.perShard[best.From]/(1<<20), best.From, best.To, rates.perShard[best.To]/(1<<20))
+		measure -= gain
+		rates.move(best)
 		plan = append(plan, best)
 	}
 	return plan
+}
+
+// tableRates are the ingest rates after the moves of a plan.
+type tableRates struct {
+	shards   []ShardLoad
+	tables   []TableLoad
+	node     map[uint32]string // of a shard
+	perShard map[uint32]float64
+	perNode  map[string]float64
+	moved    map[uint64]bool // tables
+}
+
+func newTableRates(shards []ShardLoad, tables []TableLoad) *tableRates {
+	l := &tableRates{
+		shards: shards, tables: tables,
+		node: map[uint32]string{}, perShard: map[uint32]float64{}, perNode: map[string]float64{}, moved: map[uint64]bool{},
+	}
+	for _, s := range shards {
+		l.node[s.ID] = s.Node
+	}
+	for _, t := range tables {
+		l.perShard[t.Shard] += t.Rate
+		l.perNode[l.node[t.Shard]] += t.Rate
+	}
+	return l
+}
+
+// measure returns the value that a move has to lower: mainly the unevenness of nodes.
+func (r *tableRates) measure() float64 {
+	sum := 0.0
+	for _, s := range r.shards {
+		sum += shardWeight * r.perShard[s.ID] * r.perShard[s.ID]
+	}
+	for _, rate := range sortedValues(r.perNode) {
+		sum += rate * rate
+	}
+	return sum
+}
+
+// bestMove returns the move that lowers the measure most, and by how much: 0 if no move lowers it. Tables with a rate
+// below minRate stay, and no table moves twice.
+func (r *tableRates) bestMove(minRate float64) (best TableMove, bestGain float64) {
+	for _, t := range r.tables {
+		if t.Fixed || r.moved[t.ID] || t.Rate < minRate {
+			continue
+		}
+		for _, s := range r.shards {
+			if !s.Open || s.ID == t.Shard {
+				continue
+			}
+			gain := shardWeight * lowered(r.perShard[t.Shard], r.perShard[s.ID], t.Rate)
+			if a, b := r.node[t.Shard], s.Node; a != b {
+				gain += lowered(r.perNode[a], r.perNode[b], t.Rate)
+			}
+			if gain > bestGain {
+				best, bestGain = TableMove{Table: t.ID, From: t.Shard, To: s.ID, Rate: t.Rate}, gain
+			}
+		}
+	}
+	return best, bestGain
+}
+
+// move carries out a move.
+func (r *tableRates) move(m TableMove) {
+	r.moved[m.Table] = true
+	r.perShard[m.From] -= m.Rate
+	r.perShard[m.To] += m.Rate
+	r.perNode[r.node[m.From]] -= m.Rate
+	r.perNode[r.node[m.To]] += m.Rate
+	i := slices.IndexFunc(r.tables, func(t TableLoad) bool { return t.ID == m.Table })
+	r.tables[i].Shard = m.To
 }
 
 // shardWeight is the weight of the unevenness of shards against the unevenness of nodes.

@@ -139,23 +139,40 @@ func (r *Registry) Learn(nodes []*metapb.Node) {
 	listed := map[string]bool{}
 	for _, n := range nodes {
 		listed[n.Id] = true
-		delete(r.removed, n.Id)
-		e := r.entry(n.Id)
-		switch {
-		case e.node == nil && len(e.addrs) > 0: // the address may be from before the node moved
-			changed = r.add(e, n.RpcAddr) || changed
-		case e.node == nil || e.node.RpcAddr != n.RpcAddr:
-			changed = r.put(e, n.RpcAddr) || changed
-			e.absence = absence{}
-		}
-		if !slices.Equal(e.roles, n.Roles) {
-			e.roles, changed = n.Roles, true
-		}
-		r.confirm(e)
-		changed = changed || e.node == nil
-		e.node = n
+		changed = r.learn(n) || changed
 	}
-	var gone []*grpc.ClientConn
+	gone, dropped := r.dropUnlisted(listed)
+	r.mu.Unlock()
+	_ = closeAll(gone) // no call is lost
+	if changed || dropped {
+		r.save()
+	}
+}
+
+// learn adds a node of the metadata, and reports whether this changed an entry. The caller holds mu.
+func (r *Registry) learn(n *metapb.Node) (changed bool) {
+	delete(r.removed, n.Id)
+	e := r.entry(n.Id)
+	switch {
+	case e.node == nil && len(e.addrs) > 0: // the address may be from before the node moved
+		changed = r.add(e, n.RpcAddr)
+	case e.node == nil || e.node.RpcAddr != n.RpcAddr:
+		changed = r.put(e, n.RpcAddr)
+		e.absence = absence{}
+	}
+	if !slices.Equal(e.roles, n.Roles) {
+		e.roles, changed = n.Roles, true
+	}
+	r.confirm(e)
+	changed = changed || e.node == nil
+	e.node = n
+	return changed
+}
+
+// dropUnlisted drops the nodes that were removed from the cluster, and those that never were in the metadata and sent
+// nothing for a while. It returns their connections, which the caller closes without mu, and whether there were any
+// such nodes. The caller holds mu.
+func (r *Registry) dropUnlisted(listed map[string]bool) (gone []*grpc.ClientConn, changed bool) {
 	for id, e := range r.nodes {
 		removed := e.node != nil && !listed[id] // removed from the cluster
 		if removed {
@@ -166,11 +183,7 @@ func (r *Registry) Learn(nodes []*metapb.Node) {
 			changed = true
 		}
 	}
-	r.mu.Unlock()
-	_ = closeAll(gone) // no call is lost
-	if changed {
-		r.save()
-	}
+	return gone, changed
 }
 
 // Seen records that a node was just reached at an address.

@@ -82,29 +82,31 @@ func (w *Writer) CanCopy(r *Reader) bool {
 		return false
 	}
 	for _, c := range w.cols {
-		at := r.columnAt(c)
-		switch {
-		case at < 0:
-			if c.required {
-				return false
-			}
-			continue
-		case r.m.Columns[at].Type != c.Type:
-			return false
-		}
-		e := &r.md.Schema[1+at]
-		chunk := &r.md.RowGroups[r.group+1].Columns[at]
-		if (e.RepetitionType.V == format.Required) != c.required || !(parquet.Source{R: r.f, Chunk: chunk}).Whole() {
-			return false
-		}
-		if c.bloom && chunk.MetaData.BloomFilterOffset <= 0 && chunk.MetaData.Statistics.NullCount < g.Rows {
-			return false
-		}
-		if c.fulltext != nil && r.filterOf(c) == nil {
+		if !canCopyColumn(r, c, g.Rows) {
 			return false
 		}
 	}
 	return true
+}
+
+// canCopyColumn reports whether the next row group of r, which has rows rows, has all that a copy needs for column c.
+func canCopyColumn(r *Reader, c *fileColumn, rows int64) bool {
+	at := r.columnAt(c)
+	switch {
+	case at < 0:
+		return !c.required
+	case r.m.Columns[at].Type != c.Type:
+		return false
+	}
+	e := &r.md.Schema[1+at]
+	chunk := &r.md.RowGroups[r.group+1].Columns[at]
+	if (e.RepetitionType.V == format.Required) != c.required || !(parquet.Source{R: r.f, Chunk: chunk}).Whole() {
+		return false
+	}
+	if c.bloom && chunk.MetaData.BloomFilterOffset <= 0 && chunk.MetaData.Statistics.NullCount < rows {
+		return false
+	}
+	return c.fulltext == nil || r.filterOf(c) != nil
 }
 
 // columnAt returns the index of the file's column with this id, or -1.

@@ -66,22 +66,7 @@ func Partitions(table *schema.Table, batches []*column.Batch) ([]Partition, erro
 	if floorDiv(lo, day) == floorDiv(hi, day) {
 		return []Partition{{floorDiv(lo, day), 1, all}}, nil
 	}
-	// Double the span until there are few enough partitions. A span of 2^k days begins at a
-	// multiple of itself, so flushes with the same k have the same boundaries.
-	shift := 0
-	spans := map[int64]int{}
-	for ; ; shift++ {
-		clear(spans)
-		for i := range all {
-			spans[floorDiv(all[i].Time, day)>>shift]++
-			if len(spans) > MaxPartitions {
-				break
-			}
-		}
-		if len(spans) <= MaxPartitions {
-			break
-		}
-	}
+	shift, spans := chooseSpan(all, day)
 	parts := make(map[int64][]RowRef, len(spans))
 	for span, n := range spans {
 		parts[span] = make([]RowRef, 0, n)
@@ -95,6 +80,25 @@ func Partitions(table *schema.Table, batches []*column.Batch) ([]Partition, erro
 		out = append(out, Partition{span << shift, 1 << shift, parts[span]})
 	}
 	return out, nil
+}
+
+// chooseSpan returns the logarithm of the shortest span in days for which the rows need at most MaxPartitions
+// partitions, and the number of rows in each span. A span of 2^k days begins at a multiple of itself, so flushes with
+// the same k have the same boundaries.
+func chooseSpan(rows []RowRef, day int64) (shift int, counts map[int64]int) {
+	counts = map[int64]int{}
+	for ; ; shift++ {
+		clear(counts)
+		for i := range rows {
+			counts[floorDiv(rows[i].Time, day)>>shift]++
+			if len(counts) > MaxPartitions {
+				break
+			}
+		}
+		if len(counts) <= MaxPartitions {
+			return shift, counts
+		}
+	}
 }
 
 func floorDiv(a, b int64) int64 {

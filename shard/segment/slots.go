@@ -19,6 +19,18 @@ type slots struct {
 	required []bool
 	defs     []*schema.Column // by slot: the column of the first table that uses it
 	tables   map[uint64]*tableSlots
+
+	shared bool            // the file is for several tables
+	seen   map[slotKey]int // the slots of the columns that were added
+	uses   []int           // by slot: the number of tables with the column
+}
+
+// slotKey identifies the columns that have the same slot.
+type slotKey struct {
+	id       uint32
+	name     string
+	typ      schema.Type
+	semantic schema.Semantic
 }
 
 type tableSlots struct {
@@ -28,15 +40,7 @@ type tableSlots struct {
 
 // newSlots determines the columns of a file.
 func newSlots(spec *Spec) (*slots, error) {
-	type key struct {
-		id       uint32
-		name     string
-		typ      schema.Type
-		semantic schema.Semantic
-	}
-	s := &slots{tables: map[uint64]*tableSlots{}}
-	seen := map[key]int{}
-	uses := []int{}
+	s := &slots{shared: spec.Shared, tables: map[uint64]*tableSlots{}, seen: map[slotKey]int{}}
 	last := uint64(0)
 	for i, t := range spec.Tables {
 		if i > 0 && t.Table.ID <= last {
@@ -53,20 +57,7 @@ func newSlots(spec *Spec) (*slots, error) {
 			if c.Semantic != schema.Timestamp && t.Columns != nil && !slices.Contains(t.Columns, c.ID) {
 				continue
 			}
-			k := key{c.ID, c.Name, c.Type, c.Semantic}
-			at, ok := seen[k]
-			if !ok {
-				at = len(s.columns)
-				seen[k] = at
-				s.columns = append(s.columns, Column{ID: c.ID, FieldID: c.ID, Logical: c.Name, Type: c.Type, Semantic: c.Semantic})
-				s.defs = append(s.defs, c)
-				uses = append(uses, 0)
-				if spec.Shared {
-					s.columns[at].FieldID = uint32(at + 1)
-				}
-			}
-			uses[at]++
-			ts.byID[c.ID] = at
+			ts.byID[c.ID] = s.use(c)
 		}
 	}
 	if spec.Shared && len(s.columns) > MaxSlots {
@@ -76,12 +67,31 @@ func newSlots(spec *Spec) (*slots, error) {
 	physicalNames(s.columns, spec.Shared)
 	for i := range s.columns {
 		c := &s.columns[i]
-		s.required = append(s.required, c.Semantic == schema.Timestamp && uses[i] == len(spec.Tables))
+		s.required = append(s.required, c.Semantic == schema.Timestamp && s.uses[i] == len(spec.Tables))
 		if c.Logical == c.Name {
 			c.Logical = ""
 		}
 	}
 	return s, nil
+}
+
+// use returns the slot of a table's column, which it adds if no table before has the same column.
+func (s *slots) use(c *schema.Column) int {
+	k := slotKey{c.ID, c.Name, c.Type, c.Semantic}
+	at, ok := s.seen[k]
+	if !ok {
+		at = len(s.columns)
+		s.seen[k] = at
+		column := Column{ID: c.ID, FieldID: c.ID, Logical: c.Name, Type: c.Type, Semantic: c.Semantic}
+		if s.shared {
+			column.FieldID = uint32(at + 1)
+		}
+		s.columns = append(s.columns, column)
+		s.defs = append(s.defs, c)
+		s.uses = append(s.uses, 0)
+	}
+	s.uses[at]++
+	return at
 }
 
 // Columns returns, in ascending order, the ids of the columns that have a value in one of the

@@ -167,25 +167,31 @@ func FlagFault(cmd *cobra.Command, err error) error {
 		kind, _ := pflag.UnquoteUsage(noValue.GetFlag())
 		return WrongUsage(fmt.Errorf("--%s needs a value: --%s %s", noValue.GetFlag().Name, noValue.GetFlag().Name,
 			strings.ToUpper(kind)))
-	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
-		return WrongUsage(fmt.Errorf("there is no flag -%s%s", unknown.GetSpecifiedName(),
-			otherFlag(cmd, unknown.GetSpecifiedName())))
-	case errors.As(err, &unknown) && config.Removed(unknown.GetSpecifiedName()) != "" && cmd.Name() == "serve":
-		return WrongUsage(fmt.Errorf("--%s: %s", unknown.GetSpecifiedName(), config.Removed(unknown.GetSpecifiedName())))
 	case errors.As(err, &unknown):
-		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden {
-				names = append(names, f.Name)
-			}
-		})
-		if other := otherFlag(cmd, unknown.GetSpecifiedName()); other != "" {
-			return WrongUsage(fmt.Errorf("there is no flag --%s%s", unknown.GetSpecifiedName(), other))
-		}
-		if like := nearest.Name(unknown.GetSpecifiedName(), names); like != "" {
-			return WrongUsage(fmt.Errorf("there is no flag --%s: did you mean --%s?", unknown.GetSpecifiedName(), like))
-		}
-		return WrongUsage(fmt.Errorf("there is no flag --%s", unknown.GetSpecifiedName()))
+		return WrongUsage(unknownFlag(cmd, unknown.GetSpecifiedName(), unknown.GetSpecifiedShortnames() != ""))
 	}
 	return WrongUsage(err)
+}
+
+// unknownFlag returns the error of a flag that a command does not have. short is set for a flag of one letter.
+func unknownFlag(cmd *cobra.Command, name string, short bool) error {
+	other := otherFlag(cmd, name)
+	switch {
+	case short:
+		return fmt.Errorf("there is no flag -%s%s", name, other)
+	case config.Removed(name) != "" && cmd.Name() == "serve":
+		return fmt.Errorf("--%s: %s", name, config.Removed(name))
+	case other != "":
+		return fmt.Errorf("there is no flag --%s%s", name, other)
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	if like := nearest.Name(name, names); like != "" {
+		return fmt.Errorf("there is no flag --%s: did you mean --%s?", name, like)
+	}
+	return fmt.Errorf("there is no flag --%s", name)
 }

@@ -147,16 +147,7 @@ func runReplay(cmd *cobra.Command, o *replayOptions) error {
 	if err == nil && end.Until == nil {
 		a.hintAtNames(ctx, cmd, o)
 	}
-	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "%s sent again: %s written, %d failed again", cli.Count(end.Stored+end.Failed, "record"),
-		cli.Count(end.Rows, "row"), end.Failed)
-	if end.Before > 0 {
-		fmt.Fprintf(out, "; %d were stored by an earlier run", end.Before)
-	}
-	if err == nil && end.Until != nil {
-		fmt.Fprintf(out, "; next time: --since '%s'", end.Until.UTC().Add(-replayOverlap).Format("2006-01-02 15:04:05"))
-	}
-	fmt.Fprintln(out)
+	printReplayed(cmd.OutOrStdout(), end, err == nil)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return errors.New("interrupted: run the command again within 15 minutes, and nothing is stored twice")
@@ -164,6 +155,19 @@ func runReplay(cmd *cobra.Command, o *replayOptions) error {
 		return cli.ExitWith(cli.ExitFailed)
 	}
 	return err
+}
+
+// printReplayed prints a line about the records that were sent. If all were, the line says where the next run starts.
+func printReplayed(w io.Writer, end replay.End, all bool) {
+	fmt.Fprintf(w, "%s sent again: %s written, %d failed again", cli.Count(end.Stored+end.Failed, "record"),
+		cli.Count(end.Rows, "row"), end.Failed)
+	if end.Before > 0 {
+		fmt.Fprintf(w, "; %d were stored by an earlier run", end.Before)
+	}
+	if all && end.Until != nil {
+		fmt.Fprintf(w, "; next time: --since '%s'", end.Until.UTC().Add(-replayOverlap).Format("2006-01-02 15:04:05"))
+	}
+	fmt.Fprintln(w)
 }
 
 // replay requests that the server sends records again. The result is valid even with an error.
