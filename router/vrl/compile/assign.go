@@ -172,32 +172,7 @@ func (c *compiler) assignMerge(n *syntax.Assign) expr {
 		if !toErr(f, value.Value{}) {
 			return r, false
 		}
-		place := t.Place(f)
-		l, _ := place.Peek(t.Path)
-		if l.Object() == nil || r.Object() == nil {
-			return f.Failf("can't merge type %v into %v", kindText{r}, kindText{l})
-		}
-		if len(t.Path) > 0 {
-			// Copy the shared containers on the path, and then change the object itself.
-			if l, ok = mergeObjects(f, l, r); !ok || !f.SpendOnChange(*place, t.Path) {
-				return l, false
-			}
-			return l, value.Insert(place, t.Path, l) == nil
-		}
-		if l.Shared() || r.Len() > fewFields {
-			if l, ok = mergeObjects(f, l, r); ok {
-				*place = l
-			}
-			return l, ok
-		}
-		if !f.Spend(l.Len() / 2) { // each new field moves those after it
-			return l, false
-		}
-		o := place.MutObject()
-		for _, x := range r.Object().Share() {
-			o.Set(x.Key, x.Value)
-		}
-		return *place, true
+		return mergeInto(f, t, r)
 	}
 	return expr{
 		span: n.Span(), kind: merged, drop: do,
@@ -206,6 +181,38 @@ func (c *compiler) assignMerge(n *syntax.Assign) expr {
 			return v.Share(), ok
 		},
 	}
+}
+
+// mergeInto merges the object r into the object at t, and returns the result.
+func mergeInto(f *fn.Frame, t *fn.Target, r value.Value) (value.Value, bool) {
+	place := t.Place(f)
+	l, _ := place.Peek(t.Path)
+	if l.Object() == nil || r.Object() == nil {
+		return f.Failf("can't merge type %v into %v", kindText{r}, kindText{l})
+	}
+	if len(t.Path) > 0 {
+		// Copy the shared containers on the path, and then change the object itself.
+		l, ok := mergeObjects(f, l, r)
+		if !ok || !f.SpendOnChange(*place, t.Path) {
+			return l, false
+		}
+		return l, value.Insert(place, t.Path, l) == nil
+	}
+	if l.Shared() || r.Len() > fewFields {
+		l, ok := mergeObjects(f, l, r)
+		if ok {
+			*place = l
+		}
+		return l, ok
+	}
+	if !f.Spend(l.Len() / 2) { // each new field moves those after it
+		return l, false
+	}
+	o := place.MutObject()
+	for _, x := range r.Object().Share() {
+		o.Set(x.Key, x.Value)
+	}
+	return *place, true
 }
 
 const (
@@ -269,26 +276,32 @@ func (c *compiler) target(n syntax.Node, k kind.Kind, v value.Value,
 		return true
 	}
 	if t.Root == fn.Event && len(t.Path) == 1 && !t.Path[0].IsIndex {
-		key, hint := t.Path[0].Name, c.hint()
-		single = func(run fn.Expr) fn.Expr {
-			return func(f *fn.Frame) (value.Value, bool) {
-				v, ok := run(f)
-				if !ok {
-					return v, false
-				}
-				if f.Event.Len() > manyFields && !f.SpendOnChange(*f.Event, t.Path) {
-					return v, false
-				}
-				o := f.Event.MutObject()
-				if o == nil {
-					return v, to(f, v)
-				}
-				f.Hints[hint] = int32(o.SetHint(key, v, int(f.Hints[hint])))
-				return v, true
+		return to, fieldSetter(t, to, c.hint())
+	}
+	return to, nil
+}
+
+// fieldSetter returns the code of assignments to t, which is a field of the event. If the event is not an object, the
+// code calls to.
+func fieldSetter(t *fn.Target, to store, hint int) func(fn.Expr) fn.Expr {
+	key := t.Path[0].Name
+	return func(run fn.Expr) fn.Expr {
+		return func(f *fn.Frame) (value.Value, bool) {
+			v, ok := run(f)
+			if !ok {
+				return v, false
 			}
+			if f.Event.Len() > manyFields && !f.SpendOnChange(*f.Event, t.Path) {
+				return v, false
+			}
+			o := f.Event.MutObject()
+			if o == nil {
+				return v, to(f, v)
+			}
+			f.Hints[hint] = int32(o.SetHint(key, v, int(f.Hints[hint])))
+			return v, true
 		}
 	}
-	return to, single
 }
 
 // checkParents reports a path into something that is not a container of the right kind.

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"cordwood/router/vrl/diag"
@@ -14,22 +15,7 @@ import (
 func (c *compiler) call(n *syntax.Call) expr {
 	f := c.cfg.Functions[n.Name]
 	if f == nil {
-		d := diag.New(105, "call to undefined function", n.NameSpan, "undefined function")
-		names := func(yield func(string) bool) {
-			for name := range c.cfg.Functions {
-				if !yield(name) {
-					return
-				}
-			}
-		}
-		if best, ok := diag.Nearest(n.Name, names); ok {
-			d.With(n.NameSpan, `did you mean "`+best+`"?`)
-		}
-		c.report(d)
-		for _, a := range n.Args {
-			c.node(a.Value)
-		}
-		return broken(n.Span())
+		return c.undefinedCall(n)
 	}
 	before := len(c.list)
 	args := c.arguments(n, f)
@@ -42,12 +28,7 @@ func (c *compiler) call(n *syntax.Call) expr {
 	out := expr{span: n.Span()}
 	for i := range args {
 		a := &args[i]
-		call.Args[i] = fn.Arg{Given: a.given, Kind: a.kind, Const: a.value, Known: a.known, Target: a.target}
-		if a.target != nil {
-			if call.Args[i].Root = a.base; a.target.Root != fn.Result {
-				call.Args[i].Root = c.rootKind(a.target)
-			}
-		}
+		call.Args[i] = c.argOf(a)
 		if a.given && !f.Params[i].Kind.Includes(a.kind) && !out.fallible {
 			out.fallible = true
 			out.why = c.uncertain(n, f, i, a)
@@ -100,16 +81,47 @@ func (c *compiler) call(n *syntax.Call) expr {
 	}
 	out.run = c.code(n, f, impl, args, body)
 	if n.Bang {
-		if !out.fallible {
-			d := diag.New(620, "can't abort infallible function", n.NameSpan, "this function can't fail").With(n.BangSpan,
-				"remove the !")
-			d.Severity = diag.Warning
-			c.report(d)
-		}
-		c.canAbort = true
-		out.fallible, out.why = false, nil
+		c.abortOnFailure(n, &out)
 	}
 	return out
+}
+
+// undefinedCall reports a call to a function that does not exist, and compiles its arguments for their findings.
+func (c *compiler) undefinedCall(n *syntax.Call) expr {
+	d := diag.New(105, "call to undefined function", n.NameSpan, "undefined function")
+	if best, ok := diag.Nearest(n.Name, maps.Keys(c.cfg.Functions)); ok {
+		d.With(n.NameSpan, `did you mean "`+best+`"?`)
+	}
+	c.report(d)
+	for _, a := range n.Args {
+		c.node(a.Value)
+	}
+	return broken(n.Span())
+}
+
+// argOf returns what the function of a call may know about an argument.
+func (c *compiler) argOf(a *argument) fn.Arg {
+	out := fn.Arg{Given: a.given, Kind: a.kind, Const: a.value, Known: a.known, Target: a.target}
+	switch {
+	case a.target == nil:
+	case a.target.Root == fn.Result:
+		out.Root = a.base
+	default:
+		out.Root = c.rootKind(a.target)
+	}
+	return out
+}
+
+// abortOnFailure makes a failure of the call out, which has a !, end the program.
+func (c *compiler) abortOnFailure(n *syntax.Call, out *expr) {
+	if !out.fallible {
+		d := diag.New(620, "can't abort infallible function", n.NameSpan, "this function can't fail").With(n.BangSpan,
+			"remove the !")
+		d.Severity = diag.Warning
+		c.report(d)
+	}
+	c.canAbort = true
+	out.fallible, out.why = false, nil
 }
 
 // closureAnyway compiles the closure of a call that was already reported, to find errors in it.

@@ -39,15 +39,7 @@ func (c *compiler) operate(op string, span diag.Span, l, r expr) expr {
 	out.inherit(&l, &r)
 	if may && !out.fallible {
 		out.fallible = true
-		out.why = diag.New(100, "unhandled error", span, "this operation fails if its operands are of other types").
-			With(l.span, "this is "+l.kind.String()).With(r.span, "this is "+r.kind.String()).
-			Note("assert or convert the operands first, as with int!(…) or to_string(…)\nor give a value for the failure: … " +
-				"?? default")
-		if op == "/" {
-			out.why = diag.New(100, "unhandled error", span, "this division fails if the divisor is zero").
-				With(r.span, "only a nonzero number that is known at compile time is certainly not zero").
-				Note("give a value for the failure: … ?? default")
-		}
+		out.why = whyFallible(op, span, &l, &r)
 	}
 	if l.known && r.known && op != "==" && op != "!=" && l.kind.Within(numberBits) && r.kind.Within(numberBits) {
 		if v, problem := calculate(op, l.value, r.value); problem == nil {
@@ -65,6 +57,19 @@ func (c *compiler) operate(op string, span diag.Span, l, r expr) expr {
 		arithmetic(&out, op, &l, &r)
 	}
 	return out
+}
+
+// whyFallible returns the finding about an operator that may fail.
+func whyFallible(op string, span diag.Span, l, r *expr) *diag.Diagnostic {
+	if op == "/" {
+		return diag.New(100, "unhandled error", span, "this division fails if the divisor is zero").
+			With(r.span, "only a nonzero number that is known at compile time is certainly not zero").
+			Note("give a value for the failure: … ?? default")
+	}
+	return diag.New(100, "unhandled error", span, "this operation fails if its operands are of other types").
+		With(l.span, "this is "+l.kind.String()).With(r.span, "this is "+r.kind.String()).
+		Note("assert or convert the operands first, as with int!(…) or to_string(…)\nor give a value for the failure: … " +
+			"?? default")
 }
 
 func mayBeObject(k kind.Kind) bool { return k.Has(kind.ObjectBit) || k.IsNever() }

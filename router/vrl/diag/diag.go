@@ -162,30 +162,12 @@ func (d *Diagnostic) excerpt(b *strings.Builder, name, source string) (gutter st
 
 // underline writes the marks of one line, the rightmost first.
 func underline(b *strings.Builder, gutter string, marks []mark) {
-	width := 0
-	for _, m := range marks {
-		width = max(width, m.to)
-	}
-	row := []byte(strings.Repeat(" ", width))
-	for _, primary := range []bool{false, true} {
-		for _, m := range marks {
-			if m.primary != primary {
-				continue
-			}
-			c := byte('-')
-			if primary {
-				c = '^'
-			}
-			for i := m.from; i < m.to; i++ {
-				row[i] = c
-			}
-		}
-	}
-	fmt.Fprintf(b, "%s │ %s", gutter, strings.TrimRight(string(row), " "))
+	row := drawMarks(marks)
+	fmt.Fprintf(b, "%s │ %s", gutter, strings.TrimRight(row, " "))
 	// One text fits beside the line. It is the finding's own text, if that is the rightmost.
 	beside := -1
 	for i, m := range marks {
-		if m.text != "" && m.to == width && (beside < 0 || m.primary) {
+		if m.text != "" && m.to == len(row) && (beside < 0 || m.primary) {
 			beside = i
 		}
 	}
@@ -198,6 +180,28 @@ func underline(b *strings.Builder, gutter string, marks []mark) {
 			fmt.Fprintf(b, "%s │ %s%s\n", gutter, strings.Repeat(" ", m.from), m.text)
 		}
 	}
+}
+
+// drawMarks returns the line with the marks, which ends where the last of them ends. Primary marks cover others.
+func drawMarks(marks []mark) string {
+	width := 0
+	for _, m := range marks {
+		width = max(width, m.to)
+	}
+	row := []byte(strings.Repeat(" ", width))
+	draw := func(primary bool, c byte) {
+		for _, m := range marks {
+			if m.primary != primary {
+				continue
+			}
+			for i := m.from; i < m.to; i++ {
+				row[i] = c
+			}
+		}
+	}
+	draw(false, '-')
+	draw(true, '^')
+	return string(row)
 }
 
 func lineText(source string, line int) string {

@@ -50,34 +50,45 @@ func (f *Frame) SpendOnChange(v value.Value, p value.Path) bool {
 			}
 			continue
 		}
-		n, fill := 0, 0
-		isArray := v.Kind() == value.Array
-		if isArray || v.Kind() == value.Object {
-			n = v.Len()
-		}
-		if p[i].IsIndex {
-			elements := 0
-			if isArray {
-				elements = n
-			}
-			if at := p[i].Index; at >= elements {
-				fill = at - elements + 1
-			} else if at < -elements {
-				fill = -at - elements
-			}
-			fill = min(fill, value.MaxIndex+1)
-		}
-		shared := v.Shared()
-		if n > fewElements && (shared || fill > 0 || !isArray) && !f.Spend(n/elementsPer) ||
-			shared && !f.Reserve(n*copiedSize) {
-			return false
-		}
-		if fill > 1 && (!f.Spend(fill/elementsPer) || !f.Reserve(fill*elementSize)) {
+		if !f.spendOnStep(v, &p[i]) {
 			return false
 		}
 		v, _ = v.Peek(p[i : i+1])
 	}
 	return true
+}
+
+// spendOnStep takes the cost of changing the field or the element of v at one step of a path.
+func (f *Frame) spendOnStep(v value.Value, s *value.Segment) bool {
+	n, fill := 0, 0
+	isArray := v.Kind() == value.Array
+	if isArray || v.Kind() == value.Object {
+		n = v.Len()
+	}
+	if s.IsIndex {
+		elements := 0
+		if isArray {
+			elements = n
+		}
+		fill = elementsToFill(s.Index, elements)
+	}
+	shared := v.Shared()
+	if n > fewElements && (shared || fill > 0 || !isArray) && !f.Spend(n/elementsPer) ||
+		shared && !f.Reserve(n*copiedSize) {
+		return false
+	}
+	return fill <= 1 || f.Spend(fill/elementsPer) && f.Reserve(fill*elementSize)
+}
+
+// elementsToFill returns the number of elements that an array of n elements needs before it has one at the index.
+func elementsToFill(index, n int) int {
+	switch {
+	case index >= n:
+		return min(index-n+1, value.MaxIndex+1)
+	case index < -n:
+		return min(-index-n, value.MaxIndex+1)
+	}
+	return 0
 }
 
 // SpendOnRemoval is SpendOnChange for removing the value at the path.

@@ -70,20 +70,24 @@ func (k Kind) Insert(p value.Path, x Kind) Kind {
 	if len(p) == 0 {
 		return x.Defined()
 	}
-	s := &p[0]
-	if !s.IsIndex {
-		f := &Fields{}
-		if k.obj != nil {
-			f = k.obj
-		}
-		old, _ := f.get(s.Name)
-		if k.set != ObjectBit {
-			// The value may not have been an object, and then the object is new.
-			old = old.OrUndefined()
-			f = f.optional()
-		}
-		return Kind{set: ObjectBit, obj: f.with(s.Name, old.Insert(p[1:], x))}
+	if p[0].IsIndex {
+		return k.insertElement(p, x)
 	}
+	f, name := &Fields{}, p[0].Name
+	if k.obj != nil {
+		f = k.obj
+	}
+	old, _ := f.get(name)
+	if k.set != ObjectBit {
+		// The value may not have been an object, and then the object is new.
+		old = old.OrUndefined()
+		f = f.optional()
+	}
+	return Kind{set: ObjectBit, obj: f.with(name, old.Insert(p[1:], x))}
+}
+
+// insertElement is Insert for a path that starts with the index of an element.
+func (k Kind) insertElement(p value.Path, x Kind) Kind {
 	e := &Elems{}
 	if k.arr != nil {
 		e = k.arr
@@ -95,31 +99,10 @@ func (k Kind) Insert(p value.Path, x Kind) Kind {
 		}
 		e = o
 	}
-	i := s.Index
+	i := p[0].Index
 	if i < 0 {
 		if e.unknown != nil || e.minLen() != len(e.known) {
-			// The element may be any element, or a new first one.
-			n := e.missing().OrUndefined().Insert(p[1:], x)
-			o := &Elems{known: make([]Kind, len(e.known))}
-			all := n.OrNull()
-			for _, y := range e.known {
-				all = all.Union(y).Union(y.Insert(p[1:], x))
-			}
-			if e.unknown != nil {
-				all = all.Union(*e.unknown)
-			}
-			all = all.Without(UndefinedBit)
-			for j := range o.known {
-				o.known[j] = all
-				if j >= e.minLen() {
-					o.known[j] = all.OrUndefined()
-				}
-			}
-			if len(o.known) == 0 {
-				o.known = []Kind{all}
-			}
-			o.unknown = &all
-			return Kind{set: ArrayBit, arr: newElems(o.known, o.unknown)}
+			return e.insertAnywhere(p, x)
 		}
 		i += len(e.known)
 		if i < -maxKnown {
@@ -150,6 +133,31 @@ func (k Kind) Insert(p value.Path, x Kind) Kind {
 		o.known[j] = y
 	}
 	return Kind{set: ArrayBit, arr: newElems(o.known, o.unknown)}
+}
+
+// insertAnywhere is insertElement for an index from the end of an array of unknown length: the element may be any
+// element, or a new first one.
+func (e *Elems) insertAnywhere(p value.Path, x Kind) Kind {
+	n := e.missing().OrUndefined().Insert(p[1:], x)
+	known := make([]Kind, len(e.known))
+	all := n.OrNull()
+	for _, y := range e.known {
+		all = all.Union(y).Union(y.Insert(p[1:], x))
+	}
+	if e.unknown != nil {
+		all = all.Union(*e.unknown)
+	}
+	all = all.Without(UndefinedBit)
+	for j := range known {
+		known[j] = all
+		if j >= e.minLen() {
+			known[j] = all.OrUndefined()
+		}
+	}
+	if len(known) == 0 {
+		known = []Kind{all}
+	}
+	return Kind{set: ArrayBit, arr: newElems(known, &all)}
 }
 
 func (e *Elems) asKind() Kind { return Kind{set: ArrayBit, arr: e} }
@@ -198,34 +206,41 @@ func (k Kind) remove(p value.Path, compact bool) Kind {
 		}
 		return out
 	}
-	s := &p[0]
-	if !s.IsIndex {
-		if k.obj == nil {
-			return k
-		}
-		old, _ := k.obj.get(s.Name)
-		if len(p) == 1 {
-			k.obj = k.obj.without(s.Name)
-			return k
-		}
-		if !old.Has(ObjectBit | ArrayBit) {
-			return k
-		}
-		after := old.remove(p[1:], compact)
-		if compact && after.mayBeEmpty() {
-			after = after.OrUndefined()
-			if after.mustBeEmpty() {
-				k.obj = k.obj.without(s.Name)
-				return k
-			}
-		}
-		k.obj = k.obj.with(s.Name, after)
+	switch {
+	case p[0].IsIndex && k.arr != nil:
+		return k.removeElement(p, compact)
+	case !p[0].IsIndex && k.obj != nil:
+		return k.removeField(p, compact)
+	}
+	return k
+}
+
+// removeField is remove for a path that starts with the name of a field, and a kind that includes objects.
+func (k Kind) removeField(p value.Path, compact bool) Kind {
+	name := p[0].Name
+	old, _ := k.obj.get(name)
+	if len(p) == 1 {
+		k.obj = k.obj.without(name)
 		return k
 	}
-	if k.arr == nil {
+	if !old.Has(ObjectBit | ArrayBit) {
 		return k
 	}
-	e, i := k.arr, s.Index
+	after := old.remove(p[1:], compact)
+	if compact && after.mayBeEmpty() {
+		after = after.OrUndefined()
+		if after.mustBeEmpty() {
+			k.obj = k.obj.without(name)
+			return k
+		}
+	}
+	k.obj = k.obj.with(name, after)
+	return k
+}
+
+// removeElement is remove for a path that starts with the index of an element, and a kind that includes arrays.
+func (k Kind) removeElement(p value.Path, compact bool) Kind {
+	e, i := k.arr, p[0].Index
 	if i < 0 && e.unknown == nil && e.minLen() == len(e.known) {
 		if i += len(e.known); i < 0 {
 			return k

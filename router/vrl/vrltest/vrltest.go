@@ -48,18 +48,7 @@ func Run(t *testing.T, cases []Case) {
 
 func (c *Case) run(t *testing.T) {
 	t.Helper()
-	o := vrl.Options{Grants: c.Grants}
-	if c.Zone != "" {
-		z, err := vrl.ParseZone(c.Zone)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.Zone = z
-	}
-	if !c.Now.IsZero() {
-		o.Now = func() time.Time { return c.Now }
-	}
-	p, warnings, err := vrl.Compile(c.Source, o)
+	p, warnings, err := vrl.Compile(c.Source, c.options(t))
 	if err != nil {
 		var d *vrl.Diagnostics
 		if !errors.As(err, &d) {
@@ -97,6 +86,22 @@ func (c *Case) run(t *testing.T) {
 	if c.WantEvent != "" {
 		same(t, "event", event, c.WantEvent)
 	}
+}
+
+func (c *Case) options(t *testing.T) vrl.Options {
+	t.Helper()
+	o := vrl.Options{Grants: c.Grants}
+	if c.Zone != "" {
+		z, err := vrl.ParseZone(c.Zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Zone = z
+	}
+	if !c.Now.IsZero() {
+		o.Now = func() time.Time { return c.Now }
+	}
+	return o
 }
 
 func parse(t *testing.T, text string) value.Value {

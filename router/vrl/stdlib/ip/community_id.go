@@ -79,16 +79,9 @@ var communityID = &fn.Function{
 
 // flowID returns the Community ID of the flow described by the arguments of community_id.
 func flowID(args []value.Value) ([]byte, error) {
-	var addrs [2]netip.Addr
-	for i, side := range []string{"source", "destination"} {
-		a, err := netip.ParseAddr(shortAddress(args[i].Str()))
-		if err != nil {
-			return nil, fmt.Errorf("unable to parse %s IP address: %w", side, err)
-		}
-		addrs[i] = a.WithZone("")
-	}
-	if addrs[0].Is4() != addrs[1].Is4() {
-		return nil, fmt.Errorf("source %v and destination %v must both be IPv4 or both IPv6", addrs[0], addrs[1])
+	addrs, err := flowAddresses(args)
+	if err != nil {
+		return nil, err
 	}
 	within := func(i int, name string, most int64) (uint16, error) {
 		x := args[i].Int()
@@ -112,13 +105,11 @@ func flowID(args []value.Value) ([]byte, error) {
 			return nil, err
 		}
 	}
-	switch proto {
-	case protoTCP, protoUDP, protoSCTP:
-		if !hasPorts {
+	if !hasPorts {
+		switch proto {
+		case protoTCP, protoUDP, protoSCTP:
 			return nil, fmt.Errorf("src port and dst port should be set when protocol is tcp/udp/sctp")
-		}
-	case protoICMP, protoICMPv6:
-		if !hasPorts {
+		case protoICMP, protoICMPv6:
 			return nil, fmt.Errorf("src port and dst port should be set when protocol is icmp/icmp6")
 		}
 	}
@@ -133,17 +124,39 @@ func flowID(args []value.Value) ([]byte, error) {
 		addrs[0], addrs[1] = addrs[1], addrs[0]
 		ports[0], ports[1] = ports[1], ports[0]
 	}
+	if !hasPorts {
+		return encodeFlow(seed, byte(proto), addrs), nil
+	}
+	return encodeFlow(seed, byte(proto), addrs, ports[0], ports[1]), nil
+}
+
+// flowAddresses returns the addresses of the source and the destination, which are of the same family.
+func flowAddresses(args []value.Value) (addrs [2]netip.Addr, err error) {
+	for i, side := range []string{"source", "destination"} {
+		a, err := netip.ParseAddr(shortAddress(args[i].Str()))
+		if err != nil {
+			return addrs, fmt.Errorf("unable to parse %s IP address: %w", side, err)
+		}
+		addrs[i] = a.WithZone("")
+	}
+	if addrs[0].Is4() != addrs[1].Is4() {
+		return addrs, fmt.Errorf("source %v and destination %v must both be IPv4 or both IPv6", addrs[0], addrs[1])
+	}
+	return addrs, nil
+}
+
+// encodeFlow returns the Community ID of a flow. ports are none, or the ports of both addresses.
+func encodeFlow(seed uint16, proto byte, addrs [2]netip.Addr, ports ...uint16) []byte {
 	b := make([]byte, 0, 64)
 	b = binary.BigEndian.AppendUint16(b, seed)
 	b = append(b, addrs[0].AsSlice()...)
 	b = append(b, addrs[1].AsSlice()...)
-	b = append(b, byte(proto), 0)
-	if hasPorts {
-		b = binary.BigEndian.AppendUint16(b, ports[0])
-		b = binary.BigEndian.AppendUint16(b, ports[1])
+	b = append(b, proto, 0)
+	for _, port := range ports {
+		b = binary.BigEndian.AppendUint16(b, port)
 	}
 	sum := sha1.Sum(b)
-	return base64.StdEncoding.AppendEncode([]byte("1:"), sum[:]), nil
+	return base64.StdEncoding.AppendEncode([]byte("1:"), sum[:])
 }
 
 // icmpAnswer returns the message type of the reply to a type, so that both directions of a flow get the same id.

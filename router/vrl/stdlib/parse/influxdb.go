@@ -45,58 +45,26 @@ func cutInflux(s, stop, escaped string) (text, rest string) {
 
 // parseInflux appends the metrics of a line to list. The second result describes a fault.
 func parseInflux(f *fn.Frame, s string, list []value.Value) ([]value.Value, string) {
-	const bad = "InfluxDB line protocol parsing error: "
 	var l influxLine
 	l.name, s = cutInflux(s, ", ", ", ")
 	if l.name == "" {
-		return list, bad + "No measurement was provided"
+		return list, badInflux + "No measurement was provided"
 	}
-	var tags []value.Field
-	for strings.HasPrefix(s, ",") {
-		var key, text string
-		key, s = cutInflux(s[1:], "=, ", "=, ")
-		if key == "" || !strings.HasPrefix(s, "=") {
-			return list, bad + "A tag has no key or no value"
-		}
-		text, s = cutInflux(s[1:], ", ", "=, ")
-		if text == "" {
-			return list, bad + "A tag has no value"
-		}
-		tags = append(tags, value.Field{Key: key, Value: value.NewString(text)})
+	tags, s, fault := influxTags(s)
+	if fault != "" {
+		return list, fault
 	}
 	if len(tags) > 0 {
 		l.tags = gather(tags, func(_, b value.Value) value.Value { return b })
 	}
-	type metric struct {
-		key string
-		x   float64
-	}
-	var metrics []metric
-	for s = strings.TrimPrefix(s, " "); s != "" && s[0] != ' '; s = strings.TrimPrefix(s, ",") {
-		var key, text string
-		key, s = cutInflux(s, "=, ", "=, ")
-		if key == "" || !strings.HasPrefix(s, "=") {
-			return list, bad + "A field has no key or no value"
-		}
-		s = s[1:]
-		if strings.HasPrefix(s, `"`) {
-			return list, "Error while converting InfluxDB line protocol metric to Vector's metric model: " +
-				"field set values of type string are not supported"
-		}
-		text, s = cutInflux(s, ", ", "")
-		x, ok := influxNumber(text)
-		if !ok {
-			return list, bad + "The value of field " + strings.Clone(key) + " is not valid"
-		}
-		metrics = append(metrics, metric{key, x})
-	}
-	if len(metrics) == 0 {
-		return list, bad + "No fields were provided"
+	metrics, s, fault := influxMetrics(s)
+	if fault != "" {
+		return list, fault
 	}
 	if s = strings.TrimSpace(s); s != "" {
 		ns, err := strconv.ParseInt(s, 10, 64)
 		if err != nil {
-			return list, bad + "The timestamp is not valid"
+			return list, badInflux + "The timestamp is not valid"
 		}
 		l.time = value.NewUnixNano(ns)
 	}
@@ -118,6 +86,57 @@ func parseInflux(f *fn.Frame, s string, list []value.Value) ([]value.Value, stri
 		list = append(list, b.value())
 	}
 	return list, ""
+}
+
+const badInflux = "InfluxDB line protocol parsing error: "
+
+// influxTags reads the tags of a line, which follow its measurement. fault is a text if they are not valid.
+func influxTags(s string) (tags []value.Field, rest, fault string) {
+	for strings.HasPrefix(s, ",") {
+		var key, text string
+		key, s = cutInflux(s[1:], "=, ", "=, ")
+		if key == "" || !strings.HasPrefix(s, "=") {
+			return nil, s, badInflux + "A tag has no key or no value"
+		}
+		text, s = cutInflux(s[1:], ", ", "=, ")
+		if text == "" {
+			return nil, s, badInflux + "A tag has no value"
+		}
+		tags = append(tags, value.Field{Key: key, Value: value.NewString(text)})
+	}
+	return tags, s, ""
+}
+
+// influxMetric is a field of a line.
+type influxMetric struct {
+	key string
+	x   float64
+}
+
+// influxMetrics reads the fields of a line, which follow its tags. fault is a text if they are not valid.
+func influxMetrics(s string) (metrics []influxMetric, rest, fault string) {
+	for s = strings.TrimPrefix(s, " "); s != "" && s[0] != ' '; s = strings.TrimPrefix(s, ",") {
+		var key, text string
+		key, s = cutInflux(s, "=, ", "=, ")
+		if key == "" || !strings.HasPrefix(s, "=") {
+			return nil, s, badInflux + "A field has no key or no value"
+		}
+		s = s[1:]
+		if strings.HasPrefix(s, `"`) {
+			return nil, s, "Error while converting InfluxDB line protocol metric to Vector's metric model: " +
+				"field set values of type string are not supported"
+		}
+		text, s = cutInflux(s, ", ", "")
+		x, ok := influxNumber(text)
+		if !ok {
+			return nil, s, badInflux + "The value of field " + strings.Clone(key) + " is not valid"
+		}
+		metrics = append(metrics, influxMetric{key, x})
+	}
+	if len(metrics) == 0 {
+		return nil, s, badInflux + "No fields were provided"
+	}
+	return metrics, s, ""
 }
 
 // influxNumber parses the value of a field as a number.

@@ -169,6 +169,12 @@ func nginxError(s string, b *fields) (string, bool) {
 			s = ascii.SkipSpace(rest[n:])
 		}
 	}
+	nginxMessage(s, b)
+	return time, true
+}
+
+// nginxMessage reads a message and the fields of the request, if s ends with them.
+func nginxMessage(s string, b *fields) {
 	tail := newFields(8)
 	for i, tries := 0, 0; i < len(s) && tries < maxTries; tries++ {
 		n := strings.Index(s[i:], ", ")
@@ -183,12 +189,11 @@ func nginxError(s string, b *fields) (string, bool) {
 			for k := range tail.o.Len() {
 				b.add(tail.o.Key(k), tail.o.PeekAt(k))
 			}
-			return time, true
+			return
 		}
 		i++
 	}
 	b.str("message", s)
-	return time, true
 }
 
 // nginxDetails are the fields after the message of an error, in order. If the prefix ends with a quote, the text is

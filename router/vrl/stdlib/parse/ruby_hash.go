@@ -109,6 +109,11 @@ func (r *rubyReader) text() (string, error) {
 	if strings.IndexByte(body, '\\') < 0 {
 		return body, nil
 	}
+	return unescapeRuby(body, s[0] == '\''), nil
+}
+
+// unescapeRuby replaces the escapes in a string. Between single quotes, only quotes and backslashes are escaped.
+func unescapeRuby(body string, single bool) string {
 	b := make([]byte, 0, len(body))
 	for i := 0; i < len(body); i++ {
 		if body[i] != '\\' || i+1 == len(body) {
@@ -117,7 +122,7 @@ func (r *rubyReader) text() (string, error) {
 		}
 		i++
 		switch c := body[i]; {
-		case s[0] == '\'' && c != '\'' && c != '\\':
+		case single && c != '\'' && c != '\\':
 			b = append(b, '\\', c)
 		case c == 'n':
 			b = append(b, '\n')
@@ -139,7 +144,7 @@ func (r *rubyReader) text() (string, error) {
 			b = append(b, c)
 		}
 	}
-	return fn.Unsafe(b), nil
+	return fn.Unsafe(b)
 }
 
 func (r *rubyReader) value() (value.Value, error) {

@@ -165,37 +165,47 @@ func skipSequence(s string, i int) int {
 	}
 	switch s[i] {
 	case '[': // CSI: parameters, intermediate bytes, and one final byte
-		for i++; i < len(s); i++ {
-			switch c := s[i]; {
-			case c >= 0x40 && c <= 0x7E, c == can, c == sub:
-				return i + 1
-			case c == esc:
-				return i // another sequence starts
-			case c >= 0x80:
-				return i
-			}
-		}
-		return i
-	case ']', 'P', 'X', '^', '_': // OSC, DCS, SOS, PM, APC: a text up to ST, or up to BEL for OSC
-		osc := s[i] == ']'
-		for i++; i < len(s); i++ {
-			switch c := s[i]; {
-			case c == can, c == sub, c == bel && osc:
-				return i + 1
-			case c == esc:
-				if i+1 < len(s) && s[i+1] == '\\' {
-					return i + 2
-				}
-				return i
-			}
-		}
-		return i
+		return skipCSI(s, i+1)
+	case ']', 'P', 'X', '^', '_': // OSC, DCS, SOS, PM, APC
+		return skipControlString(s, i+1, s[i] == ']')
 	}
 	for i < len(s) && s[i] >= 0x20 && s[i] <= 0x2F { // intermediate bytes
 		i++
 	}
 	if i < len(s) && s[i] >= 0x30 && s[i] <= 0x7E {
 		i++
+	}
+	return i
+}
+
+// skipCSI returns the end of a control sequence from i on, which is after its introducer.
+func skipCSI(s string, i int) int {
+	for ; i < len(s); i++ {
+		switch c := s[i]; {
+		case c >= 0x40 && c <= 0x7E, c == can, c == sub:
+			return i + 1
+		case c == esc:
+			return i // another sequence starts
+		case c >= 0x80:
+			return i
+		}
+	}
+	return i
+}
+
+// skipControlString returns the end of a control string from i on, which is after its introducer. It is a text up to
+// ST, or up to BEL for an OSC.
+func skipControlString(s string, i int, osc bool) int {
+	for ; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == can, c == sub, c == bel && osc:
+			return i + 1
+		case c == esc:
+			if i+1 < len(s) && s[i+1] == '\\' {
+				return i + 2
+			}
+			return i
+		}
 	}
 	return i
 }
