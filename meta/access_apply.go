@@ -14,7 +14,7 @@ import (
 	"cordwood/proto/rights"
 )
 
-// After the log: users, roles and grants.
+// This file applies commands about users, roles and grants.
 
 // principals is the state of all users and roles while a command changes it. Nothing is written before all changes
 // have been made.
@@ -283,7 +283,7 @@ func (s *principals) revoke(c *metapb.ChangeGrant) error {
 }
 
 // dependents removes grants whose makers may not make them any more. If there are any and cascade is not set, it
-// refuses the command. It concerns only grants that were valid before the command.
+// refuses the command. It ignores grants that had lost their maker's authority before the command.
 func (s *principals) dependents(cascade bool) error {
 	before, now := supported(s.before), supported(s.byName)
 	for _, name := range slices.Sorted(maps.Keys(s.byName)) {
@@ -298,7 +298,7 @@ func (s *principals) dependents(cascade bool) error {
 			continue
 		}
 		if g := lost[0]; !cascade {
-			return errs.New(errs.InvalidArguments, "%s has granted %s on %s to %s by virtue of this: use CASCADE to revoke "+
+			return errs.New(errs.InvalidArguments, "%s has granted %s on %s to %s with this privilege: use CASCADE to revoke "+
 				"that too", g.GrantedBy, rights.Set(g.Privileges), rights.FromProto(g).Target, name)
 		}
 		p, err := s.edit(name)
@@ -325,8 +325,9 @@ func keyOfGrant(holder string, g *metapb.AccessGrant) grantKey {
 	return grantKey{holder, g.GrantedBy, rights.FromProto(g).Target}
 }
 
-// supported returns the grants whose makers may make them by other supported grants, and not only by themselves or in a
-// circle. Grants outlive makers that are not stored, such as the users of a file.
+// supported returns the grants whose makers still have the authority to make them. The authority must come from other
+// supported grants, and not from the grant itself or from a circle of grants. A maker that is not stored, such as a
+// user of a user file, always has the authority.
 func supported(all map[string]*metapb.AccessPrincipal) map[grantKey]bool {
 	out := map[grantKey]bool{}
 	for more := true; more; {

@@ -6,7 +6,7 @@ import (
 	"cordwood/proto/rights"
 )
 
-// Before the log: users, roles and grants. Routers check whether a sender may make the changes.
+// This file prepares commands about users, roles and grants. Routers check whether a sender may make the changes.
 
 const (
 	// maxAccessChanges bounds the changes of one command.

@@ -111,7 +111,7 @@ func TestClientsLeaveAStalledMember(t *testing.T) {
 		name  string
 		stall func(*group, string)
 	}{
-		{"it stands still", (*group).stall},
+		{"it is suspended", (*group).stall},
 		{"it is cut off", func(g *group, id string) { g.isolate(id, true) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

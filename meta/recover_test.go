@@ -75,9 +75,9 @@ func TestReportRaisesTableIDs(t *testing.T) {
 	}
 }
 
-// TestRefusedNodeIsTold checks that the status of the cluster contains the reason for which a node was
+// TestStatusShowsRefusedNode checks that the status of the cluster contains the reason for which a node was
 // refused, until the node registers with the right folder.
-func TestRefusedNodeIsTold(t *testing.T) {
+func TestStatusShowsRefusedNode(t *testing.T) {
 	m := mustOpen(t, Config{})
 	for _, line := range []string{"bootstrap c1 shards=1", "node n1", "node n2 marks=5a", "node n2 marks=4a"} {
 		propose(t, m, line)

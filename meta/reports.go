@@ -42,15 +42,15 @@ func (r *reports) changed() <-chan struct{} {
 	return r.news
 }
 
-// tell wakes the calls that wait for news. r.mu must be held.
-func (r *reports) tell() {
+// wake resumes the calls that wait for news. r.mu must be held.
+func (r *reports) wake() {
 	if r.news != nil {
 		close(r.news)
 		r.news = nil
 	}
 }
 
-// shardLife identifies a shard between two times that it is created again under its id.
+// shardLife identifies a shard from one creation to the next one under the same id.
 type shardLife struct{ id, incarnation uint32 }
 
 // stateLeader is the state that a shard's leading replica reports.
@@ -115,7 +115,7 @@ func (r *reports) add(term uint64, req *metapb.ReportRequest) {
 		}
 	}
 	if news {
-		r.tell()
+		r.wake()
 	}
 }
 

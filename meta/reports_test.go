@@ -61,7 +61,7 @@ func TestSilentNodesAreDown(t *testing.T) {
 		time.Sleep(time.Minute)
 		want("after a stop", "a 0s, b 0s, c 0s")
 		pass(10, "a")
-		want("who stays silent is down", "a 0s, b 10s down, c 10s down")
+		want("a node that stays silent is down", "a 0s, b 10s down, c 10s down")
 		// A new term starts without reports.
 		list, leading := r.status(8, nodes)
 		if got := describeNodes(list); got != "a 0s no report, b 0s no report, c 0s no report" || leading != 0 {
@@ -152,7 +152,7 @@ func TestLastLed(t *testing.T) {
 		report("b", "Leader", 2) // from an earlier incarnation
 		want("it leads no more", "1 1s, 2 3s")
 		time.Sleep(7 * time.Second)
-		want("this process stood still", "1 0s, 2 0s")
+		want("this process was suspended", "1 0s, 2 0s")
 	})
 }
 

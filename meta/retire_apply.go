@@ -8,7 +8,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// Shards that are removed, after the log.
+// This file applies commands about shards that are removed.
 //
 // retiring   the shard gets no new tables; its tables are moved to other shards
 // retired    no table needs the shard: it is removed from the list of shards, and its nodes delete

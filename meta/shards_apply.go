@@ -127,7 +127,7 @@ func applyChangeShard(tx *catalog.Tx, cmd *metapb.ChangeShard, c *change) (*meta
 	case *metapb.ChangeShard_Recovered:
 		err = recovered(s, change.Recovered)
 	case *metapb.ChangeShard_MadeAnew:
-		err = madeAnew(tx, s, change.MadeAnew.NodeIds)
+		err = recreate(tx, s, change.MadeAnew.NodeIds)
 	case *metapb.ChangeShard_Want:
 		s.Want = change.Want
 	case *metapb.ChangeShard_Retiring:
@@ -187,14 +187,14 @@ func recovered(s *metapb.Shard, r *metapb.Recovered) error {
 	return nil
 }
 
-// anewStep is added to a shard's incarnation when the shard is created again. 'cordwood recover' on
+// recreateStep is added to a shard's incarnation when the shard is created again. 'cordwood recover' on
 // an old folder adds one, and the result must not be an incarnation that the cluster accepts. It is
 // part of the state machine.
-const anewStep = 1000
+const recreateStep = 1000
 
-// madeAnew starts a new incarnation of a shard without rows. Nodes that had replicas before keep
+// recreate starts a new incarnation of a shard without rows. Nodes that had replicas before keep
 // their files.
-func madeAnew(tx *catalog.Tx, s *metapb.Shard, nodes []string) error {
+func recreate(tx *catalog.Tx, s *metapb.Shard, nodes []string) error {
 	for _, id := range nodes {
 		if slices.Contains(s.Removed, id) {
 			return errs.New(errs.InvalidArguments,
@@ -205,7 +205,7 @@ func madeAnew(tx *catalog.Tx, s *metapb.Shard, nodes []string) error {
 		}
 	}
 	s.Want = max(s.Want, uint32(len(s.Replicas)))
-	s.Incarnation += anewStep
+	s.Incarnation += recreateStep
 	s.AnewIncarnation, s.Replicas, s.Learners, s.Founders, s.Founded = s.Incarnation, nodes, nil, nodes, nil
 	return nil
 }

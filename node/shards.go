@@ -239,7 +239,7 @@ func (n *node) startShards() error {
 func (n *node) newShardClient() *shardclient.Client {
 	return shardclient.New(shardclient.Config{
 		Replicas: n.replicas,
-		Dial:     n.nodes.Dial, DialTail: n.nodes.DialTail, DialAnew: n.nodes.DialAnew,
+		Dial:     n.nodes.Dial, DialTail: n.nodes.DialTail, DialFresh: n.nodes.DialFresh,
 		Nodes:  n.shardNodes,
 		Logger: n.log, Registerer: n.registry,
 	})

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests the chart on a Kubernetes of three nodes and checks each step: install, upgrade and scaling under
+# Tests the chart on a Kubernetes cluster of three nodes and checks each step: install, upgrade and scaling under
 # load, a drained and a lost machine, uninstall and install. Run it with `make kube-test`. It prints what is
 # missing and skips the test if it cannot run here. Any other failure ends it.
 . "$(dirname "$0")/env.sh"

@@ -87,9 +87,9 @@ func (c *Client) renew(ctx context.Context) (uint64, error) {
 	return resp.GetIndex(), nil
 }
 
-// tellReached reports to the leader, while there is a lease, the index of the view whenever it
+// reportReached reports to the leader, while there is a lease, the index of the view whenever it
 // changes. Without the report, a change waits for the end of the lease.
-func (c *Client) tellReached(ctx context.Context) {
+func (c *Client) reportReached(ctx context.Context) {
 	for ctx.Err() == nil {
 		changed := c.view.changedCh()
 		if index := c.view.index(); c.lease.owes(index) {

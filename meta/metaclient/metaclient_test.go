@@ -250,7 +250,7 @@ func TestViewFollowsOthers(t *testing.T) {
 		t.Fatalf("the proposer sees %+v, %v", table, ok)
 	}
 	if byID, _ := a.TableByID(1); byID != table {
-		t.Error("two pictures of one table")
+		t.Error("two states of one table")
 	}
 	until(t, b, "the table", func() bool { _, ok := b.Table("web", "t"); return ok })
 	if d := b.Databases(); len(d) != 2 || d[0].Name != "public" || d[1].Name != "web" {
@@ -341,7 +341,7 @@ func TestProposeTriesAgain(t *testing.T) {
 	}
 }
 
-func TestWatchIsBegunAnew(t *testing.T) {
+func TestWatchIsRestarted(t *testing.T) {
 	cl := newCluster(t)
 	a, b := cl.client(), cl.client()
 	propose(t, a, ensure("public", "x"))

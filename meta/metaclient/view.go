@@ -109,7 +109,7 @@ func (s *state) put(t *schema.Table, index uint64) {
 	e := entry{table: t, index: index}
 	s.byID[t.ID] = e
 	if known && (had.table.Name != t.Name || had.table.Database != t.Database) {
-		s.unname(had.table)
+		s.freeName(had.table)
 	}
 	names := s.byName[t.Database]
 	if names == nil {
@@ -126,12 +126,12 @@ func (s *state) drop(id uint64) {
 	s.dropped[id] = struct{}{}
 	if e, ok := s.byID[id]; ok {
 		delete(s.byID, id)
-		s.unname(e.table)
+		s.freeName(e.table)
 	}
 }
 
-// unname frees the table's name unless another table has it now.
-func (s *state) unname(t *schema.Table) {
+// freeName frees the table's name unless another table has it now.
+func (s *state) freeName(t *schema.Table) {
 	names := s.byName[t.Database]
 	if names[t.Name].table == nil || names[t.Name].table.ID != t.ID {
 		return

@@ -27,7 +27,7 @@ func (c *Client) Run(ctx context.Context) error {
 	telling := make(chan struct{})
 	go func() {
 		defer close(telling)
-		c.tellReached(ctx)
+		c.reportReached(ctx)
 	}()
 	defer func() { <-telling }()
 	const shortest, longest = 50 * time.Millisecond, 2 * time.Second

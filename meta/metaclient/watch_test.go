@@ -36,7 +36,7 @@ func TestLateAnswer(t *testing.T) {
 		at, later uint64 // the view's index at the request and at the answer
 		lost      bool
 	}{
-		{"the view has gone on", 5, 7, false},
+		{"the view has advanced", 5, 7, false},
 		{"the group has lost something", 7, 7, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {

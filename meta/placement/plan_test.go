@@ -12,8 +12,8 @@ import (
 
 const gib = 1 << 30
 
-// house builds nodes with 100 GiB from words such as "a/zone1", "b/zone2:draining".
-func house(words ...string) []Node {
+// nodesOf builds nodes with 100 GiB from words such as "a/zone1", "b/zone2:draining".
+func nodesOf(words ...string) []Node {
 	var out []Node
 	for _, w := range words {
 		w, state, _ := strings.Cut(w, ":")
@@ -64,88 +64,88 @@ func TestMake(t *testing.T) {
 		shards []Shard
 		want   []string
 	}{
-		{"nothing to do", house("a", "b", "c"), []Shard{of(1, 3, "a", "b", "c")}, []string{}},
-		{"a replica is missing", house("a", "b", "c"), []Shard{of(1, 3, "a", "b")}, []string{"shard 1:  -> c"}},
-		{"a node is lost", house("a", "b", "c:down", "d"), []Shard{of(1, 3, "a", "b", "c")}, []string{"shard 1: c -> d"}},
-		{"a node is gone from the list", house("a", "b", "d"), []Shard{of(1, 3, "a", "b", "c")}, []string{"shard 1: c -> d"}},
+		{"nothing to do", nodesOf("a", "b", "c"), []Shard{of(1, 3, "a", "b", "c")}, []string{}},
+		{"a replica is missing", nodesOf("a", "b", "c"), []Shard{of(1, 3, "a", "b")}, []string{"shard 1:  -> c"}},
+		{"a node is lost", nodesOf("a", "b", "c:down", "d"), []Shard{of(1, 3, "a", "b", "c")}, []string{"shard 1: c -> d"}},
+		{"a node is not listed", nodesOf("a", "b", "d"), []Shard{of(1, 3, "a", "b", "c")}, []string{"shard 1: c -> d"}},
 		{
-			"all are lost", house("a:down", "b"),
+			"all are lost", nodesOf("a:down", "b"),
 			[]Shard{of(1, 1, "a")},
 			[]string{"shard 1 blocked: every replica is on a node that is down: bring one back, or restore the shard " +
 				"from a backup"},
 		},
 		{
-			"no node for a repair", house("a", "b", "c:down"),
+			"no node for a repair", nodesOf("a", "b", "c:down"),
 			[]Shard{of(1, 3, "a", "b", "c")},
 			[]string{"shard 1 blocked: node c is down; of the nodes that are up (2) none is without a replica: add a node"},
 		},
 		{
-			"no zone for a repair", house("a/1", "b/2", "c/3:down", "d/2", "e/3:full"),
+			"no zone for a repair", nodesOf("a/1", "b/2", "c/3:down", "d/2", "e/3:full"),
 			[]Shard{of(1, 3, "a", "b", "c")},
 			[]string{"shard 1 blocked: node c is down; no node has room for 4294967296 bytes below 90 % of its disk: " +
 				"add a node or space"},
 		},
 		{
-			"fewer zones than replicas", house("a/1", "b/2", "c/2:down", "d/1"),
+			"fewer zones than replicas", nodesOf("a/1", "b/2", "c/2:down", "d/1"),
 			[]Shard{of(1, 3, "a", "b", "c")},
 			[]string{"shard 1: c -> d"},
 		},
-		{"a silent node is waited for", house("a", "b", "c:away", "d"), []Shard{of(1, 3, "a", "b", "c")}, []string{}},
+		{"a silent node is waited for", nodesOf("a", "b", "c:away", "d"), []Shard{of(1, 3, "a", "b", "c")}, []string{}},
 		{
-			"a silent node takes nothing", house("a", "b", "c:away"),
+			"a silent node takes nothing", nodesOf("a", "b", "c:away"),
 			[]Shard{of(1, 3, "a", "b")},
 			[]string{"shard 1 blocked: has 2 of 3 replicas; of the nodes that are up (2) none is without a replica: " +
 				"add a node"},
 		},
 		{
-			"what must move may fill a disk further", house("a:draining", "b:tight"),
+			"what must move may fill a disk further", nodesOf("a:draining", "b:tight"),
 			[]Shard{of(1, 1, "a")},
 			[]string{"shard 1: a -> b"},
 		},
 		{
-			"a disk with room is preferred", house("a:draining", "b:tight", "c"),
+			"a disk with room is preferred", nodesOf("a:draining", "b:tight", "c"),
 			[]Shard{of(1, 1, "a"), of(2, 1, "c"), of(3, 1, "c")},
 			[]string{"shard 1: a -> c"},
 		},
 		{
-			"a busy node takes no more", house("a:draining", "b:busy", "c"),
+			"a busy node takes no more", nodesOf("a:draining", "b:busy", "c"),
 			[]Shard{of(1, 1, "a"), of(2, 1, "c")},
 			[]string{"shard 1: a -> c"},
 		},
 		{
-			"a busy shard is left", house("a:draining", "b"),
+			"a busy shard is left", nodesOf("a:draining", "b"),
 			[]Shard{{ID: 1, Want: 1, Replicas: []string{"a"}, Busy: true}},
 			[]string{},
 		},
-		{"drain", house("a:draining", "b"), []Shard{of(1, 1, "a"), of(2, 1, "b")}, []string{"shard 1: a -> b"}},
+		{"drain", nodesOf("a:draining", "b"), []Shard{of(1, 1, "a"), of(2, 1, "b")}, []string{"shard 1: a -> b"}},
 		{
-			"drain as far as moves are allowed", house("a:draining", "b", "c"),
+			"drain as far as moves are allowed", nodesOf("a:draining", "b", "c"),
 			[]Shard{of(1, 1, "a"), of(2, 1, "a"), of(3, 1, "a")},
 			[]string{"shard 1: a -> b", "shard 2: a -> c"},
 		},
 		{
-			"drain without another node", house("a:draining"),
+			"drain without another node", nodesOf("a:draining"),
 			[]Shard{of(1, 1, "a")},
 			[]string{"shard 1 blocked: cannot leave the node that is drained: of the nodes that are up (0) none is " +
 				"without a replica: add a node"},
 		},
 		{
-			"fewer replicas are wanted", house("a", "b", "c"),
+			"fewer replicas are wanted", nodesOf("a", "b", "c"),
 			[]Shard{of(1, 1, "a", "b", "c")},
 			[]string{"shard 1: a -> ", "shard 1: b -> "},
 		},
 		{
-			"the surplus one is on the drained node", house("a", "b:draining"),
+			"the surplus one is on the drained node", nodesOf("a", "b:draining"),
 			[]Shard{of(1, 1, "a", "b")},
 			[]string{"shard 1: b -> "},
 		},
-		{"zones apart", house("a/1", "b/1", "c/2", "d/3"), []Shard{of(1, 3, "a", "b", "c")}, []string{"shard 1: a -> d"}},
-		{"a new node gets a share", house("a", "b"), []Shard{
+		{"zones apart", nodesOf("a/1", "b/1", "c/2", "d/3"), []Shard{of(1, 3, "a", "b", "c")}, []string{"shard 1: a -> d"}},
+		{"a new node gets a share", nodesOf("a", "b"), []Shard{
 			of(1, 1, "a"), of(2, 1, "a"), of(3, 1, "a"),
 			of(4, 1, "a"),
 		}, []string{"shard 1: a -> b"}},
 		{
-			"an empty node among many gets some", append(house("a", "b", "c", "d", "e"), Node{
+			"an empty node among many gets some", append(nodesOf("a", "b", "c", "d", "e"), Node{
 				ID: "f", Capacity: 100 * gib, Used: 4 * gib,
 			}),
 			[]Shard{
@@ -160,17 +160,17 @@ func TestMake(t *testing.T) {
 			[]string{"shard 1: a -> f"},
 		},
 		{
-			"an empty node on the same full disk gets a share", house("a:crowded", "b:crowded"),
+			"an empty node on the same full disk gets a share", nodesOf("a:crowded", "b:crowded"),
 			[]Shard{{ID: 1, Want: 1, Replicas: []string{"a"}, Bytes: 1 << 20}, {
 				ID: 2, Want: 1, Replicas: []string{"a"}, Bytes: 1 << 20,
 			}},
 			[]string{"shard 1: a -> b"},
 		},
-		{"an empty node with a fuller disk gets none", house("a", "b:crowded"), []Shard{
+		{"an empty node with a fuller disk gets none", nodesOf("a", "b:crowded"), []Shard{
 			{ID: 1, Want: 1, Replicas: []string{"a"}, Bytes: 1 << 20}, {ID: 2, Want: 1, Replicas: []string{"a"}, Bytes: 1 << 20},
 		}, []string{}},
 		{
-			"shares of next to nothing move nothing", house("a", "b", "c"),
+			"shares of next to nothing move nothing", nodesOf("a", "b", "c"),
 			[]Shard{
 				{ID: 1, Want: 1, Replicas: []string{"a"}, Ingest: 5000},
 				{ID: 2, Want: 1, Replicas: []string{"b"}},
@@ -180,7 +180,7 @@ func TestMake(t *testing.T) {
 			[]string{},
 		},
 		{
-			"shares of much do", house("a", "b", "c"),
+			"shares of much do", nodesOf("a", "b", "c"),
 			[]Shard{
 				{ID: 1, Want: 1, Replicas: []string{"a"}, Ingest: 50e6},
 				{ID: 2, Want: 1, Replicas: []string{"b"}},
@@ -190,7 +190,7 @@ func TestMake(t *testing.T) {
 			[]string{"shard 1: a -> b", "shard 2: b -> c"},
 		},
 		{
-			"replicas of shards that leave do not make a node full", house("a", "b"),
+			"replicas of shards that leave do not make a node full", nodesOf("a", "b"),
 			[]Shard{
 				{ID: 1, Want: 1, Replicas: []string{"a"}},
 				{ID: 2, Want: 1, Replicas: []string{"b"}},
@@ -200,7 +200,7 @@ func TestMake(t *testing.T) {
 			[]string{},
 		},
 		{
-			"nor even", house("a", "b"),
+			"nor even", nodesOf("a", "b"),
 			[]Shard{
 				{ID: 1, Want: 1, Replicas: []string{"a"}},
 				{ID: 2, Want: 1, Replicas: []string{"a"}},
@@ -210,12 +210,12 @@ func TestMake(t *testing.T) {
 			[]string{"shard 1: a -> b"},
 		},
 		{
-			"a drained node loses them as well", house("a:draining", "b"),
+			"a drained node loses them as well", nodesOf("a:draining", "b"),
 			[]Shard{{ID: 3, Want: 1, Replicas: []string{"a"}, Bytes: 4 * gib, Leaving: true}},
 			[]string{"shard 3: a -> b"},
 		},
 		{
-			"one large shard cannot be balanced", house("a", "b"),
+			"one large shard cannot be balanced", nodesOf("a", "b"),
 			[]Shard{{ID: 1, Want: 1, Replicas: []string{"a"}, Bytes: 60 * gib}},
 			[]string{},
 		},

@@ -172,8 +172,8 @@ func TestVerifyFindsMissingAndExtraFiles(t *testing.T) {
 	}
 }
 
-// TestReadsBreakOff makes reads from the cluster fail at random. They must continue from the same position.
-func TestReadsBreakOff(t *testing.T) {
+// TestInterruptedReads makes reads from the cluster fail at random. They must continue from the same position.
+func TestInterruptedReads(t *testing.T) {
 	r, _ := dirRepository(t)
 	f := newFakeCluster(4)
 	f.cut = func(n int) error {
@@ -197,9 +197,9 @@ func TestReadsBreakOff(t *testing.T) {
 	}
 }
 
-// TestBrokenOffBackupGoesOn interrupts a backup in the middle. The next one must reuse the files that the first one
-// has stored.
-func TestBrokenOffBackupGoesOn(t *testing.T) {
+// TestInterruptedBackupContinues interrupts a backup in the middle. The next one must reuse the files that the
+// first one has stored.
+func TestInterruptedBackupContinues(t *testing.T) {
 	r, dir := dirRepository(t)
 	f := newFakeCluster(5)
 	f.cut = func(n int) error {
@@ -318,8 +318,8 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestPruneBesideOthers tries to prune during a backup, and to back up during a prune. Both must fail.
-func TestPruneBesideOthers(t *testing.T) {
+// TestPruneDuringOtherWork tries to prune during a backup, and to back up during a prune. Both must fail.
+func TestPruneDuringOtherWork(t *testing.T) {
 	r, dir := dirRepository(t)
 	f := newFakeCluster(2)
 	f.cut = func(n int) error {

@@ -26,7 +26,7 @@ var errMoved = errors.New("rows were handed over to other shards while the shard
 func (c *creation) pinAll(ctx context.Context) error {
 	for moves := 0; ; {
 		if c.before == nil {
-			if err := c.listAnew(ctx); err != nil {
+			if err := c.listAgain(ctx); err != nil {
 				return err
 			}
 		}
@@ -46,8 +46,8 @@ func (c *creation) pinAll(ctx context.Context) error {
 	}
 }
 
-// listAnew releases the pins, and lists the present tables and shards.
-func (c *creation) listAnew(ctx context.Context) error {
+// listAgain releases the pins, and lists the present tables and shards.
+func (c *creation) listAgain(ctx context.Context) error {
 	c.close()
 	c.shards, c.before = nil, map[uint64]bool{}
 	err := c.cfg.Source.Metadata(ctx, func(rec *backuppb.Record) error {

@@ -219,7 +219,7 @@ func (s *restoration) send(ctx context.Context, c call) error {
 			return fmt.Errorf("another client changed a table while it was restored: %w", err)
 		}
 		if err == nil {
-			s.cfg.Progress.waiting.went(c.shard)
+			s.cfg.Progress.waiting.accepted(c.shard)
 			s.cfg.Progress.Rows.Add(c.rows)
 			s.mu.Lock()
 			s.out.Rows += c.rows

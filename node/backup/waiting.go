@@ -51,8 +51,8 @@ func (w *waiting) failed(log *slog.Logger, now time.Time, shard uint32, tries in
 // maxReasons is the maximum number of reasons that are remembered.
 const maxReasons = 1000
 
-// went records that a shard accepts rows again.
-func (w *waiting) went(shard uint32) {
+// accepted records that a shard accepts rows again.
+func (w *waiting) accepted(shard uint32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.why, shard)

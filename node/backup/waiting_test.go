@@ -10,9 +10,9 @@ import (
 	"cordwood/proto/errs"
 )
 
-// TestWaitingIsTold checks that a restore reports why it sends rows again, from the first retry: once in the log, and
-// in the progress until the shard accepts rows.
-func TestWaitingIsTold(t *testing.T) {
+// TestWaitingIsReported checks that a restore reports why it sends rows again, from the first retry: once in the
+// log, and in the progress until the shard accepts rows.
+func TestWaitingIsReported(t *testing.T) {
 	var p Progress
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, nil))
@@ -32,12 +32,12 @@ func TestWaitingIsTold(t *testing.T) {
 			func() { p.waiting.failed(log, now, 2, 3, election) },
 			"shard 1 accepts no rows: the disk of node n1 is full (and 1 more)", 2,
 		},
-		{func() { p.waiting.went(1) }, "shard 2 accepts no rows: no leader", 2},
+		{func() { p.waiting.accepted(1) }, "shard 2 accepts no rows: no leader", 2},
 		{
 			func() { p.waiting.failed(log, now.Add(repeatAfter), 1, 9, full) },
 			"shard 1 accepts no rows: the disk of node n1 is full (and 1 more)", 3,
 		},
-		{func() { p.waiting.went(1); p.waiting.went(2) }, "", 3},
+		{func() { p.waiting.accepted(1); p.waiting.accepted(2) }, "", 3},
 	} {
 		step.do()
 		if got, n := p.Waiting(), strings.Count(out.String(), "\n"); got != step.text || n != step.logged {

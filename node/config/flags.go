@@ -16,11 +16,11 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 		host = "localhost"
 	}
 	*c = Config{}
-	fs.StringVar(&c.DataDir, "data-dir", "./cordwood-data", "folder of everything that the node keeps")
-	fs.StringVar(&c.NodeName, "node-name", host, "name of the node, for people")
+	fs.StringVar(&c.DataDir, "data-dir", "./cordwood-data", "folder for all files of the node")
+	fs.StringVar(&c.NodeName, "node-name", host, "name of the node that users see")
 	fs.StringVar(&c.Zone, "zone", "", "zone of the node: the replicas of a shard are spread over zones")
 	fs.StringVar(&c.Machine, "machine", "",
-		"name of the machine, where several nodes may run on one: stands for --zone where that is empty")
+		"name of the machine, if several nodes may run on it: used as the zone if --zone is empty")
 	fs.StringSliceVar(&c.Roles, "roles", allRoles,
 		"what the node does: router (serves users), meta (may be a member of the metadata group), shard (holds rows)")
 	fs.StringSliceVar(&c.Cluster.Seeds, "seeds", nil, "rpc addresses of other nodes, HOST:PORT, or "+

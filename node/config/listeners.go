@@ -46,12 +46,12 @@ type params map[string]func(value string) error
 var Kinds = []*Kind{
 	{
 		Name: "elasticsearch", Protocol: "elasticsearch", What: "Elasticsearch's bulk API", Port: 9200,
-		params: overHTTP.and(params{"index_date": oneOf("strip", "keep"), "elasticsearch_version": elasticVersion}),
+		params: overHTTP.union(params{"index_date": oneOf("strip", "keep"), "elasticsearch_version": elasticVersion}),
 	},
 	{Name: "loki", Protocol: "loki", What: "Loki's API", Port: 3100, params: overHTTP},
 	{
 		Name: "splunk", Protocol: "splunk", What: "Splunk's HTTP event collector", Port: 8088,
-		params: overHTTP.and(params{"pipeline_by_sourcetype": oneOf("true", "false")}),
+		params: overHTTP.union(params{"pipeline_by_sourcetype": oneOf("true", "false")}),
 	},
 	{Name: "otlp-http", Protocol: "otlp", What: "OTLP over HTTP", Port: 4318, params: overHTTP},
 	{Name: "otlp-grpc", Protocol: "otlp_grpc", What: "OTLP by gRPC", Port: 4317, HTTP2: true, params: overHTTP},
@@ -94,8 +94,8 @@ var (
 	overHTTP = params{"event_time": oneOf("on", "off"), "dedupe": oneOf("body")}
 )
 
-// and returns the union of two sets of parameters.
-func (p params) and(more params) params {
+// union returns the union of two sets of parameters.
+func (p params) union(more params) params {
 	all := maps.Clone(p)
 	maps.Copy(all, more)
 	return all
@@ -257,12 +257,12 @@ func (k *Kind) parse(text string) (Listener, error) {
 	if err != nil {
 		return l, errors.New("the parameters cannot be read: write them as in a URL, such as db=logs&table=app")
 	}
-	known := everywhere.and(k.params)
+	known := everywhere.union(k.params)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		all, check := values[name], known[name]
 		switch {
 		case check == nil:
-			return l, fmt.Errorf("the parameter %q is not known%s", name, like(name, known))
+			return l, fmt.Errorf("the parameter %q is not known%s", name, suggestion(name, known))
 		case len(all) > 1:
 			return l, fmt.Errorf("the parameter %s is given twice", name)
 		case all[0] == "":
@@ -279,8 +279,8 @@ func (k *Kind) parse(text string) (Listener, error) {
 	return l, nil
 }
 
-// like returns the end of a sentence about an unknown parameter.
-func like(name string, known params) string {
+// suggestion returns the end of an error about an unknown parameter: a similar name, or all names.
+func suggestion(name string, known params) string {
 	names := slices.Sorted(maps.Keys(known))
 	if like := nearest.DidYouMean("; ", name, names); like != "" {
 		return like

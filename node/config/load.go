@@ -57,7 +57,7 @@ func Load(fs *pflag.FlagSet, file string, lookup func(string) (string, bool)) er
 			case Removed(name) != "":
 				faults = append(faults, fmt.Errorf("%s:%d: %s: %s", file, kv.line, kv.key, Removed(name)))
 			case f == nil || commandFlags[name]:
-				faults = append(faults, fmt.Errorf("%s:%d: unknown key %q%s", file, kv.line, kv.key, likeKey(fs, kv.key)))
+				faults = append(faults, fmt.Errorf("%s:%d: unknown key %q%s", file, kv.line, kv.key, keySuggestion(fs, kv.key)))
 			case f.Changed:
 			default:
 				if err := fs.Set(name, kv.value); err != nil {
@@ -226,8 +226,8 @@ func TOML(fs *pflag.FlagSet) (string, error) {
 	return b.String(), err
 }
 
-// likeKey returns the end of a sentence about an unknown key of the YAML file.
-func likeKey(fs *pflag.FlagSet, key string) string {
+// keySuggestion returns the end of an error about an unknown key of the YAML file.
+func keySuggestion(fs *pflag.FlagSet, key string) string {
 	var known []string
 	fs.VisitAll(func(f *pflag.Flag) {
 		if !commandFlags[f.Name] {

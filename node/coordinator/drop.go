@@ -11,8 +11,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// stepAnew is a step that only shard-drop has.
-const stepAnew = "anew"
+// stepRecreate is a step that only shard-drop has.
+const stepRecreate = "anew"
 
 // dropShard implements shard-drop: it gives up the rows of a shard whose disks are lost. The shard
 // is created again without rows on other nodes, so that its tables can be written and read again.
@@ -37,9 +37,9 @@ func dropShard(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	}
 	homes, why := newHomes(snap, s)
 	if why != "" {
-		return wait(stepAnew, "%s", why)
+		return wait(stepRecreate, "%s", why)
 	}
-	return call(stepAnew, fmt.Sprintf("shard %d is created again, without rows, on %s", s.Id, snap.Names(homes)),
+	return call(stepRecreate, fmt.Sprintf("shard %d is created again, without rows, on %s", s.Id, snap.Names(homes)),
 		changeShard(snap, "create a shard again without rows", s, func(c *metapb.ChangeShard) {
 			c.Change = &metapb.ChangeShard_MadeAnew{MadeAnew: &metapb.MadeAnew{NodeIds: homes}}
 		}))

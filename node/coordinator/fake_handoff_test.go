@@ -131,9 +131,9 @@ func (w *world) handOver(node string, req *shardpb.HandOverRequest) (*shardpb.Ha
 		w.broken[node]--
 		resp.Error = "the disk is broken"
 	}
-	if s := w.shards[w.anew]; s != nil && resp.CaughtUp { // only once
+	if s := w.shards[w.recreate]; s != nil && resp.CaughtUp { // only once
 		s.Incarnation += 1000
-		w.anew = 0
+		w.recreate = 0
 	}
 	if resp.Complete = !c.complete.IsZero() && !time.Now().Before(c.complete); resp.Complete {
 		resp.DoneBytes = 100
@@ -227,7 +227,7 @@ func handoffs() []scenario {
 		{
 			"hand over to a shard that is created again meanwhile", func(w *world) *world {
 				w.node("a", "b").shard(1, "a").shard(1, "b").table(7, merges, 1)
-				w.anew = 2
+				w.recreate = 2
 				return w
 			},
 			&metapb.Operation{Kind: operation.TableMove, TableId: 7, ToShards: []uint32{2}},
@@ -254,7 +254,7 @@ func handoffs() []scenario {
 		{
 			"hand over rows of a former shard that is created again meanwhile", func(w *world) *world {
 				w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").table(7, nil, 1).placed(7, 2)
-				w.anew = 1
+				w.recreate = 1
 				return w
 			},
 			&metapb.Operation{

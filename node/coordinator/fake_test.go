@@ -61,7 +61,7 @@ type world struct {
 	copies    map[uint64]map[uint32]*fakeCopy // copies of tables that are being moved, by shard
 	lastCopy  uint64
 	restarted map[string]time.Time
-	anew      uint32         // a shard that is created again when a copy has caught up
+	recreate  uint32         // a shard that is created again when a copy has caught up
 	givenUp   []uint64       // ids of copies
 	broken    map[string]int // number of requests about copies that a node answers with an error
 
@@ -192,7 +192,7 @@ func (w *world) effect(apply func() error) error {
 	}
 	err := apply()
 	w.settle()
-	w.tell()
+	w.wake()
 	if w.cancelAt != 0 && w.effects == w.cancelAt {
 		for _, op := range w.ops {
 			if op.State == metapb.OperationState_OPERATION_STATE_RUNNING && op.Parent == 0 {
@@ -254,8 +254,8 @@ func (w *world) settleRetired(now time.Time) {
 	}
 }
 
-// tell wakes the goroutines that wait for a change.
-func (w *world) tell() {
+// wake resumes the goroutines that wait for a change.
+func (w *world) wake() {
 	close(w.changed)
 	w.changed = make(chan struct{})
 }

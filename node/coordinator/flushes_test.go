@@ -67,8 +67,8 @@ func TestReplicaThatCannotFlush(t *testing.T) {
 	}
 }
 
-// TestStuckReplicasAreTold checks the messages to the operator about replicas that cannot flush.
-func TestStuckReplicasAreTold(t *testing.T) {
+// TestStuckReplicasAreReported checks the messages to the operator about replicas that cannot flush.
+func TestStuckReplicasAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t).node("a", "b", "c", "d").shard(3, "a", "b", "c").stick(1, "c")
 		problems := func() (out string) {

@@ -273,9 +273,9 @@ func TestShardRemoveFails(t *testing.T) {
 	}
 }
 
-// TestShardRemoveBesideOthers runs other operations and rules on the shard at the same time. All
+// TestShardRemoveDuringOtherWork runs other operations and rules on the shard at the same time. All
 // must end, and the shard must be gone.
-func TestShardRemoveBesideOthers(t *testing.T) {
+func TestShardRemoveDuringOtherWork(t *testing.T) {
 	moveTo := func(shard uint32, rows bool) *metapb.Operation {
 		return &metapb.Operation{
 			Kind: operation.TableMove, TableId: 7, ToShards: []uint32{shard},

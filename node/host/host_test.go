@@ -300,8 +300,8 @@ func TestRemovedReplica(t *testing.T) {
 	}
 }
 
-// TestShardMadeAnew creates a lost shard again. Its earlier rows must not come back, and no files may be deleted.
-func TestShardMadeAnew(t *testing.T) {
+// TestShardCreatedAgain creates a lost shard again. Its earlier rows must not come back, and no files may be deleted.
+func TestShardCreatedAgain(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	dir := t.TempDir()
@@ -409,8 +409,8 @@ func TestFailedReplica(t *testing.T) {
 	}
 }
 
-// TestTellsOfTables checks that a shard receives changes of its tables.
-func TestTellsOfTables(t *testing.T) {
+// TestNotifiesOfTables checks that a shard receives changes of its tables.
+func TestNotifiesOfTables(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cat, made := &catalog{changed: make(chan struct{})}, &created{}

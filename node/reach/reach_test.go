@@ -250,8 +250,8 @@ func TestTimes(t *testing.T) {
 	})
 }
 
-// TestStoodStill checks that the answers of a round are dropped if this process was suspended during the round.
-func TestStoodStill(t *testing.T) {
+// TestSuspended checks that the answers of a round are dropped if this process was suspended during the round.
+func TestSuspended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stall := time.Duration(0)
 		m := New(Config{

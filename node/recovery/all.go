@@ -59,7 +59,7 @@ func recoverAll(cfg Config, data *node.Offline, p *printer) error {
 		return errors.Join(p.err, failures(plan))
 	}
 	if !cfg.OthersGone {
-		if err := stillThere(cfg, plan); err != nil {
+		if err := checkOthersGone(cfg, plan); err != nil {
 			return errors.Join(p.err, err)
 		}
 	}
@@ -167,9 +167,9 @@ func answersTCP(addr string) bool {
 	return err == nil
 }
 
-// stillThere returns an error if another voter of one of the groups of the plan answers. With that voter the group
+// checkOthersGone returns an error if another voter of one of the groups of the plan answers. With that voter the group
 // may have a majority, or the voter may have the better copy.
-func stillThere(cfg Config, plan []step) error {
+func checkOthersGone(cfg Config, plan []step) error {
 	answers := cfg.Answers
 	if answers == nil {
 		answers = answersTCP

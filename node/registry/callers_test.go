@@ -12,9 +12,9 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// TestStrangers checks that unauthenticated callers can register only a limited number of addresses,
+// TestUnknownCallers checks that unauthenticated callers can register only a limited number of addresses,
 // and cannot replace addresses from trusted sources.
-func TestStrangers(t *testing.T) {
+func TestUnknownCallers(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	file := filepath.Join(t.TempDir(), "PEERS")
 	r := newRegistry(t, file)

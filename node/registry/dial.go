@@ -111,9 +111,9 @@ func (r *Registry) DialTail(id string) (grpc.ClientConnInterface, error) {
 	return r.conn(id, forTails, r.cfg.TailOptions)
 }
 
-// DialAnew returns a separate connection for calls to a node, since the connection of Dial may be dead without being
+// DialFresh returns a separate connection for calls to a node, since the connection of Dial may be dead without being
 // detected. closeConn is never nil.
-func (r *Registry) DialAnew(id string) (conn grpc.ClientConnInterface, closeConn func(), err error) {
+func (r *Registry) DialFresh(id string) (conn grpc.ClientConnInterface, closeConn func(), err error) {
 	if id == r.cfg.NodeID {
 		return r.cfg.Local, func() {}, nil
 	}

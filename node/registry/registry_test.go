@@ -201,7 +201,7 @@ func TestDialFollows(t *testing.T) {
 	raft.Close()
 }
 
-func TestKeptByWhoDoesNotRun(t *testing.T) {
+func TestAddressesOfStoppedNode(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "PEERS")
 	if got := Kept(file); len(got) != 0 {
 		t.Errorf("without a file: %v", got)

@@ -277,7 +277,7 @@ func (p *Port) prove(raw net.Conn) (conn net.Conn, head, node string, err error)
 	case p.tls == nil && isTLS:
 		return nil, "", "", errors.New(reasonTLS)
 	case !isTLS && p.tls != nil && !p.cfg.Insecure:
-		return nil, "", "", tellPlain(raw, begin)
+		return nil, "", "", answerPlain(raw, begin)
 	case !isTLS:
 		return raw, begin, "", nil
 	}

@@ -25,9 +25,9 @@ const (
 // grpcUnauthenticated is the status of a call by a peer that has not authenticated.
 const grpcUnauthenticated = "16"
 
-// tellPlain sends a peer without TLS the reason for the refusal, in the protocol that the peer uses. head is its
+// answerPlain sends a peer without TLS the reason for the refusal, in the protocol that the peer uses. head is its
 // first message.
-func tellPlain(conn net.Conn, head string) error {
+func answerPlain(conn net.Conn, head string) error {
 	switch head {
 	case magicRaft, magicCalls:
 		if err := handshake.Answer(conn, head, 0, reasonPlain); err != nil {

@@ -39,7 +39,7 @@ func receive(t *testing.T, conn *net.UnixConn) string {
 	return string(buf[:n])
 }
 
-func TestTellsSystemd(t *testing.T) {
+func TestReportsToSystemd(t *testing.T) {
 	conn := listen(t)
 	n, err := Open()
 	if err != nil {

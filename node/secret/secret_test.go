@@ -195,9 +195,9 @@ func TestProof(t *testing.T) {
 	}
 }
 
-// TestStrangers checks that peers are refused if they have no certificate, a certificate of another authority, or an
+// TestForeignPeers checks that peers are refused if they have no certificate, a certificate of another authority, or an
 // older TLS version.
-func TestStrangers(t *testing.T) {
+func TestForeignPeers(t *testing.T) {
 	server := open(t, "b", first, nil)
 	foreign := open(t, "a", second, nil)
 	// An attacker's client does not check certificates.

@@ -43,10 +43,10 @@ type Config struct {
 	// Nodes returns the ids of all nodes that hold shards.
 	Nodes func() []string
 
-	// DialAnew returns a connection to a node that shares nothing with the connections of Dial, and
+	// DialFresh returns a connection to a node that shares nothing with the connections of Dial, and
 	// a function that closes it. It is used for a node that could not be reached twice during a
 	// write, because cached connections may be dead. The default value calls Dial again.
-	DialAnew func(nodeID string) (conn grpc.ClientConnInterface, closeConn func(), err error)
+	DialFresh func(nodeID string) (conn grpc.ClientConnInterface, closeConn func(), err error)
 
 	// MaxTries is the maximum number of tries of one write. With the default value, 0, only its
 	// deadline limits them.

@@ -119,14 +119,14 @@ func TestUnknownSendsDefinitionsThroughTheLog(t *testing.T) {
 	}
 }
 
-// TestWriteDialsAnew checks that a node which could not be reached twice is asked over a new
+// TestWriteDialsFreshConnection checks that a node which could not be reached twice is asked over a new
 // connection.
-func TestWriteDialsAnew(t *testing.T) {
+func TestWriteDialsFreshConnection(t *testing.T) {
 	c := newCluster(t, &scripted{index: 3})
 	closed := 0
 	cl := c.client(t, func(cfg *Config) {
 		cfg.Dial = func(string) (grpc.ClientConnInterface, error) { return nil, errors.New("a pool of dead connections") }
-		cfg.DialAnew = func(id string) (grpc.ClientConnInterface, func(), error) {
+		cfg.DialFresh = func(id string) (grpc.ClientConnInterface, func(), error) {
 			return c.conns[id], func() { closed++ }, nil
 		}
 	})

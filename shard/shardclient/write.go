@@ -171,8 +171,8 @@ func (w *leaderCall) unreached(node string) {
 
 // dial returns the connection for the next try; done is called after it.
 func (w *leaderCall) dial(node string) (conn grpc.ClientConnInterface, done func(), err error) {
-	if w.away[node] >= 2 && w.c.cfg.DialAnew != nil {
-		return w.c.cfg.DialAnew(node)
+	if w.away[node] >= 2 && w.c.cfg.DialFresh != nil {
+		return w.c.cfg.DialFresh(node)
 	}
 	conn, err = w.c.cfg.Dial(node)
 	return conn, func() {}, err

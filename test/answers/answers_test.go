@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-var length = flag.Duration("for", time.Minute, "how long to ask; at least one round is asked to its end")
+var length = flag.Duration("for", time.Minute, "how long to ask; at least one round is completed")
 
 // TestAnswers runs random statements on random tables for a minute, in rounds with different seeds. CORDWOOD_SEED
 // repeats the round with a seed from a failure.

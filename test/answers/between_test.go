@@ -40,7 +40,7 @@ func TestChangedMeanwhile(t *testing.T) {
 		if err := c.sendLine(name, tt.record, change); err != nil {
 			// The caller then runs the pipeline again, with the table's present columns.
 			if !errors.Is(err, write.ErrSchemaChanged) {
-				t.Errorf("%s, %s: %v does not report that another run may help", tt.typ, tt.change, err)
+				t.Errorf("%s, %s: %v does not report that a retry may succeed", tt.typ, tt.change, err)
 			}
 			if err := c.sendLine(name, tt.record, change); err != nil {
 				t.Errorf("%s, %s, again: %v", tt.typ, tt.change, err)

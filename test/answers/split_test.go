@@ -51,7 +51,7 @@ func newHalved(t *testing.T, seed uint64, rows int) *halved {
 
 // askBoth compares the answer of two nodes with the answer of one shard. It returns the counters that grew, which
 // show how the statement ran, or "" if the answers differ.
-func (h *halved) askBoth(sql string, o order) (became string) {
+func (h *halved) askBoth(sql string, o order) (grown string) {
 	h.t.Helper()
 	one := strings.NewReplacer("{", "", "}", "_one").Replace(sql)
 	want, err := h.ask(one)
@@ -125,8 +125,8 @@ func alikeCells(a, b string) bool {
 		math.Abs(x-y) <= 1e-9*max(math.Abs(x), math.Abs(y))
 }
 
-// became lists statements with the expected change of the counters.
-var became = []struct{ kind, sql string }{
+// splitStatements lists statements with the expected change of the counters.
+var splitStatements = []struct{ kind, sql string }{
 	{"split_total aggregate", "SELECT count(*) FROM {a}"},
 	{"split_total aggregate", "SELECT host, count(*) FROM {a} GROUP BY host"},
 	{"split_total aggregate", "SELECT host, svc, count(*), sum(i8), avg(i16), min(msg), max(ts) FROM {m} GROUP BY ALL"},
@@ -222,7 +222,7 @@ var became = []struct{ kind, sql string }{
 // split are, others have the correct reason, and the answers equal those of one node.
 func TestWhatIsSplit(t *testing.T) {
 	h := newHalved(t, 1, 1200)
-	for _, s := range became {
+	for _, s := range splitStatements {
 		if got := h.askBoth(s.sql, unordered); got != s.kind {
 			t.Errorf("%s: %s, want %s", s.sql, got, s.kind)
 		}
@@ -246,11 +246,11 @@ func TestSplitAnswers(t *testing.T) {
 			if h.IntN(4) == 0 {
 				sql, o = h.several(sql, i), unordered
 			}
-			switch became := h.askBoth(sql, o); {
-			case strings.HasPrefix(became, "split_total"):
+			switch grown := h.askBoth(sql, o); {
+			case strings.HasPrefix(grown, "split_total"):
 				split++
 				fallthrough
-			case became != "":
+			case grown != "":
 				all++
 			}
 		}

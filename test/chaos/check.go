@@ -134,9 +134,9 @@ func (l *Load) Check(t testing.TB, nodes ...*cluster.Node) {
 				"repaired", r.writer, r.first, patience)
 		}
 	}
-	for i, text := range l.rude {
+	for i, text := range l.forbidden {
 		if i == 3 {
-			t.Errorf("and %d more such answers", len(l.rude)-3)
+			t.Errorf("and %d more such answers", len(l.forbidden)-3)
 			break
 		}
 		t.Error(text)

@@ -43,7 +43,7 @@ func damageOften(t *testing.T, kinds []string, wanted int) {
 	unused := 0
 	for i := 0; d.count() < wanted; i++ {
 		kind := kinds[i%len(kinds)]
-		found := d.one(kind)
+		found := d.damageFile(kind)
 		if found == "" {
 			if unused++; unused > 3*wanted {
 				t.Fatalf("%d of the changed bytes have no effect", unused)
@@ -51,7 +51,7 @@ func damageOften(t *testing.T, kinds []string, wanted int) {
 		} else {
 			d.how[found]++
 		}
-		d.right()
+		d.checkTables()
 	}
 	t.Logf("%d damages, found by %v; %d more changed bytes have no effect; 0 wrong rows", d.count(), d.how, unused)
 	end(t, c, l, 3)
@@ -73,8 +73,8 @@ func (d *damages) count() (n int) {
 	return n
 }
 
-// one damages one file of any node. It returns what found the damage, or "" if the byte has no meaning.
-func (d *damages) one(kind string) string {
+// damageFile damages a file of any node. It returns what found the damage, or "" if the byte has no meaning.
+func (d *damages) damageFile(kind string) string {
 	d.t.Helper()
 	n := d.c.Nodes[d.r.IntN(3)]
 	var files []string
@@ -109,7 +109,7 @@ func (d *damages) one(kind string) string {
 			d.t.Fatal(err)
 		}
 		n.Start()
-		d.sound(what, func() error { return nil })
+		d.awaitHealthy(what, func() error { return nil })
 		d.t.Logf("%s: found by the start", what)
 		return "the start"
 	}
@@ -117,10 +117,10 @@ func (d *damages) one(kind string) string {
 		d.t.Errorf("%s: doctor does not find the damage", what)
 	}
 	if !doctor {
-		d.sound(what, func() error { return nil })
+		d.awaitHealthy(what, func() error { return nil })
 		return ""
 	}
-	d.sound(what, func() error {
+	d.awaitHealthy(what, func() error {
 		if now := d.rebuilt(); now == before {
 			return fmt.Errorf("%s: the replica was not rebuilt", what)
 		}
@@ -151,8 +151,8 @@ func (d *damages) rebuilt() (done int) {
 	return done
 }
 
-// sound waits up to a minute until the cluster reports no problem and more returns nil.
-func (d *damages) sound(what string, more func() error) {
+// awaitHealthy waits up to a minute until the cluster reports no problem and more returns nil.
+func (d *damages) awaitHealthy(what string, more func() error) {
 	d.t.Helper()
 	cluster.Eventually(d.t, time.Minute, func() error {
 		if err := more(); err != nil {
@@ -178,9 +178,9 @@ func (d *damages) sound(what string, more func() error) {
 	})
 }
 
-// right reads all tables through every node while rows are written. All rows that were acknowledged before must be
-// there, and no row that was not sent.
-func (d *damages) right() {
+// checkTables reads all tables through every node while rows are written. All rows that were acknowledged before
+// must be there, and no row that was not sent.
+func (d *damages) checkTables() {
 	d.t.Helper()
 	for _, n := range d.c.Nodes {
 		before := d.l.ackedRows()

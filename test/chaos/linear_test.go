@@ -19,7 +19,7 @@ func TestLinearizable(t *testing.T) {
 	t.Run("stopped", func(t *testing.T) {
 		together(t)
 		c := cluster.NewCluster(t, cluster.Spec{All: 3, Shards: 1})
-		apart(t, c)
+		separateClocks(t, c)
 		c.Start()
 		g := newRegister(t, c.Nodes, 4, 5)
 		r := dice(t)
@@ -95,9 +95,9 @@ func TestLinearizable(t *testing.T) {
 	})
 }
 
-// apart gives the nodes monotonic clocks that differ by days, if possible, because a node must not depend on another
-// node's clock.
-func apart(t *testing.T, c *cluster.Cluster) {
+// separateClocks gives the nodes monotonic clocks that differ by days, if possible, because a node must not depend
+// on another node's clock.
+func separateClocks(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	command := func(ahead int) []string { return []string{"unshare", "--time", "--monotonic", fmt.Sprint(ahead)} }
 	if out, err := exec.Command("unshare", append(command(1)[1:], "true")...).CombinedOutput(); err != nil {

@@ -68,8 +68,8 @@ type Load struct {
 	faults   []breakage
 	gaps     []gap
 	began    time.Time
-	// rude lists answers that no client should ever get.
-	rude []string
+	// forbidden lists answers that no client should ever get.
+	forbidden []string
 }
 
 // request is rows of one writer that are sent together, possibly more than once.
@@ -304,20 +304,20 @@ func (l *Load) send(r *request, to *cluster.Node) (done bool) {
 		l.acked.Add(int64(r.rows))
 		return true
 	}
-	rude := ""
+	forbidden := ""
 	switch resp.StatusCode {
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 		if resp.Header.Get("Retry-After") == "" {
-			rude = "no Retry-After"
+			forbidden = "no Retry-After"
 		}
 	case http.StatusRequestTimeout:
 	default:
-		rude = "no answer to a good request"
+		forbidden = "no answer to a good request"
 	}
-	if rude != "" {
-		rude = fmt.Sprintf("%s from %s: %d %s", rude, to.Name, resp.StatusCode, text)
+	if forbidden != "" {
+		forbidden = fmt.Sprintf("%s from %s: %d %s", forbidden, to.Name, resp.StatusCode, text)
 	}
-	l.note(r, fmt.Sprint(resp.StatusCode), mayHaveStored(resp, text), rude)
+	l.note(r, fmt.Sprint(resp.StatusCode), mayHaveStored(resp, text), forbidden)
 	return false
 }
 
@@ -328,14 +328,14 @@ func mayHaveStored(resp *http.Response, text []byte) bool {
 		strings.Contains(string(text), "unknown") || resp.StatusCode == http.StatusInternalServerError
 }
 
-func (l *Load) note(r *request, answer string, maybe bool, rude string) {
+func (l *Load) note(r *request, answer string, maybe bool, forbidden string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.answers[answer]++
 	if maybe {
 		r.maybe++
 	}
-	if rude != "" {
-		l.rude = append(l.rude, rude)
+	if forbidden != "" {
+		l.forbidden = append(l.forbidden, forbidden)
 	}
 }

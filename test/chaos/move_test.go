@@ -10,8 +10,8 @@ import (
 	"cordwood/test/cluster"
 )
 
-// trouble kills the leader of the metadata group from time to time, until stop is called.
-func trouble(t *testing.T, c *cluster.Cluster, l *Load, r *rand.Rand, rest time.Duration) (stop func()) {
+// killLeaders kills the leader of the metadata group from time to time, until stop is called.
+func killLeaders(t *testing.T, c *cluster.Cluster, l *Load, r *rand.Rand, rest time.Duration) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -48,7 +48,7 @@ func TestReplicaMoves(t *testing.T) {
 	together(t)
 	r := dice(t)
 	c, l := start(t, cluster.Spec{Meta: 3, Shard: 4, Router: 1, Shards: 2}, mixed)
-	stop := trouble(t, c, l, rand.New(rand.NewPCG(r.Uint64(), 0)), 3*time.Second) //nolint:gosec // a test's choices
+	stop := killLeaders(t, c, l, rand.New(rand.NewPCG(r.Uint64(), 0)), 3*time.Second) //nolint:gosec // a test's choices
 	failed := 0
 	for i := range rounds(3, 100) {
 		s := anyStatus(t, c)
@@ -92,7 +92,7 @@ func TestTableMoves(t *testing.T) {
 	together(t)
 	r := dice(t)
 	c, l := start(t, cluster.Spec{Meta: 3, Shard: 1, Router: 2, Shards: 3}, mixed)
-	stop := trouble(t, c, l, rand.New(rand.NewPCG(r.Uint64(), 0)), 3*time.Second) //nolint:gosec // a test's choices
+	stop := killLeaders(t, c, l, rand.New(rand.NewPCG(r.Uint64(), 0)), 3*time.Second) //nolint:gosec // a test's choices
 	for i := range rounds(8, 200) {
 		name := TableName(i % 4)
 		now := byName(t, c)[name].Placement

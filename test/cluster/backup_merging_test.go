@@ -102,9 +102,9 @@ func TestRestoreKeepsMerging(t *testing.T) {
 	sameMerging(t, "restored twice", source, target)
 }
 
-// TestRestoreOfMergingGoesOn kills restores of such tables after increasing times, and so in every merge era of some
-// tables. The following restores must produce the same tables.
-func TestRestoreOfMergingGoesOn(t *testing.T) {
+// TestInterruptedRestoreOfMerging kills restores of such tables after increasing times, and so in every merge era
+// of some tables. The following restores must produce the same tables.
+func TestInterruptedRestoreOfMerging(t *testing.T) {
 	t.Parallel()
 	source, repository, last := mergingSource(t)
 	target := New(t, "--shards", "3")

@@ -267,9 +267,9 @@ func TestRestoreKeepsEverything(t *testing.T) {
 	}
 }
 
-// TestRestoreGoesOn kills restores before they end. The next one must restore incomplete tables
+// TestInterruptedRestore kills restores before they end. The next one must restore incomplete tables
 // from the beginning.
-func TestRestoreGoesOn(t *testing.T) {
+func TestInterruptedRestore(t *testing.T) {
 	t.Parallel()
 	source := New(t, "--shards", "2", "--shard-flush-bytes", "1MiB")
 	source.Start()

@@ -100,8 +100,8 @@ func TestDamagedReplica(t *testing.T) {
 		}
 		Eventually(t, 30*time.Second, func() error { return c.Nodes[0].Ingest("t", []byte(b.String())) })
 	}
-	// right queries every node. An answer must have all rows, or be a temporary error.
-	right := func() error {
+	// check queries every node. An answer must have all rows, or be a temporary error.
+	check := func() error {
 		for _, n := range c.Nodes {
 			got, err := n.Query("SELECT count(*), count(DISTINCT i), min(i), max(i), count(text) FROM t")
 			if err != nil {
@@ -118,7 +118,7 @@ func TestDamagedReplica(t *testing.T) {
 		rebuilds++
 		start := time.Now()
 		Eventually(t, time.Minute, func() error {
-			if err := right(); err != nil {
+			if err := check(); err != nil {
 				return err
 			}
 			var all struct {
@@ -158,7 +158,7 @@ func TestDamagedReplica(t *testing.T) {
 		}
 		t.Logf("%s: undamaged again after %s", what, time.Since(start).Round(100*time.Millisecond))
 		write()
-		if err := right(); err != nil {
+		if err := check(); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -36,11 +36,11 @@ func TestDoctorAsksTheServerOfTheFolder(t *testing.T) {
 		}
 	}
 	n.Stop()
-	wantSound(t, n)
+	checkFolder(t, n)
 }
 
-// wantSound runs doctor on the data folder of a stopped node. It must recognise every file.
-func wantSound(t *testing.T, n *Node) {
+// checkFolder runs doctor on the data folder of a stopped node. It must recognise every file.
+func checkFolder(t *testing.T, n *Node) {
 	t.Helper()
 	out, err := exec.Command(n.bin, "doctor", "--json", "--data-dir", n.Dir).Output()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// waitsFor waits until the node reports that it waits for something, by a part of the text.
-func waitsFor(t *testing.T, n *Node, what string) {
+// awaitReason waits until the node reports that it waits for something, by a part of the text.
+func awaitReason(t *testing.T, n *Node, what string) {
 	t.Helper()
 	Eventually(t, 20*time.Second, func() error {
 		a, err := n.Do("GET", "/ready", nil)
@@ -33,7 +33,7 @@ func TestFound(t *testing.T) {
 		for i, at := range order {
 			c.Nodes[at].Launch()
 			if i < 2 {
-				waitsFor(t, c.Nodes[at], "all seeds to answer")
+				awaitReason(t, c.Nodes[at], "all seeds to answer")
 			}
 		}
 		c.AwaitReady(30 * time.Second)

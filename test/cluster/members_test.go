@@ -190,7 +190,7 @@ func TestNodeKilled(t *testing.T) {
 	}
 	c.Stop()
 	for _, n := range c.Nodes {
-		wantSound(t, n)
+		checkFolder(t, n)
 	}
 }
 
@@ -239,7 +239,7 @@ func TestRoles(t *testing.T) {
 	plain.set("--rpc-tls-key", "")
 	plain.set("--rpc-tls-ca", "")
 	plain.Launch()
-	waitsFor(t, plain, "no answer from")
+	awaitReason(t, plain, "no answer from")
 	plain.Kill()
 
 	c.Routers[0].Kill()
@@ -252,7 +252,7 @@ func TestRoles(t *testing.T) {
 	}
 	c.Stop()
 	for _, n := range c.Nodes {
-		wantSound(t, n)
+		checkFolder(t, n)
 	}
 }
 
@@ -266,7 +266,7 @@ func TestRouterAlone(t *testing.T) {
 	home, router := c.Nodes[0], c.Nodes[1]
 	const alone = "no other node answers this one"
 	home.Pause()
-	waitsFor(t, router, alone)
+	awaitReason(t, router, alone)
 	home.Continue()
 	if err := router.AwaitReady(Generous(10 * time.Second)); err != nil {
 		t.Error(err)

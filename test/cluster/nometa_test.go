@@ -70,6 +70,6 @@ func TestRestartWithoutMajority(t *testing.T) {
 	}
 	c.Stop()
 	for _, n := range c.Nodes {
-		wantSound(t, n)
+		checkFolder(t, n)
 	}
 }

@@ -175,8 +175,8 @@ func idsFrom(n int) []int {
 	return ids
 }
 
-// missed is the answer to a statement during which a node was lost.
-type missed struct {
+// lostAnswer is the answer to a statement during which a node was lost.
+type lostAnswer struct {
 	statement *spreadStatement
 	partial   bool // a partial answer was allowed
 	took      time.Duration
@@ -204,7 +204,7 @@ func (n *Node) hold(t testing.TB) (release func()) {
 
 // during sends all statements at once through a node, with and without partial answers. While the victim works on
 // them it calls broken. Then it returns the answers.
-func (s *spread) during(t *testing.T, user, victim *Node, broken func()) (out []missed) {
+func (s *spread) during(t *testing.T, user, victim *Node, broken func()) (out []lostAnswer) {
 	t.Helper()
 	for _, st := range spreadStatements { // start the processes, and fill the caches of statements
 		user.Rows(t, st.sql)
@@ -225,7 +225,7 @@ func (s *spread) during(t *testing.T, user, victim *Node, broken func()) (out []
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				out = append(out, missed{st, partial, time.Since(begin), a})
+				out = append(out, lostAnswer{st, partial, time.Since(begin), a})
 			})
 		}
 	}
@@ -302,7 +302,7 @@ func TestNodeLostDuringQueries(t *testing.T) {
 				if replication > 1 {
 					checkWhole(t, answers, all)
 				} else {
-					checkLost(t, answers, s.left(t, user))
+					checkLost(t, answers, s.remainingIDs(t, user))
 				}
 				if way == "killed" {
 					victim.Launch()
@@ -329,7 +329,7 @@ func TestNodeLostDuringQueries(t *testing.T) {
 
 // checkWhole checks for complete answers. An answer may be partial if that was allowed and other statements have
 // found that a shard has had no leader for longer than usual. But most answers must be complete.
-func checkWhole(t *testing.T, answers []missed, ids []int) {
+func checkWhole(t *testing.T, answers []lostAnswer, ids []int) {
 	t.Helper()
 	partial := 0
 	defer func() {
@@ -359,7 +359,7 @@ func checkWhole(t *testing.T, answers []missed, ids []int) {
 
 // checkLost checks for errors with the id of a shard, or answers over the rows of ids with a text
 // that others are missing.
-func checkLost(t *testing.T, answers []missed, ids []int) {
+func checkLost(t *testing.T, answers []lostAnswer, ids []int) {
 	t.Helper()
 	for _, a := range answers {
 		if !a.partial {
@@ -407,8 +407,8 @@ func (s *spread) leading(t *testing.T, but *Node) (most *Node) {
 	return most
 }
 
-// left returns the ids of the rows that can be read through another node while a node is down.
-func (s *spread) left(t *testing.T, user *Node) (ids []int) {
+// remainingIDs returns the ids of the rows that can be read through another node while a node is down.
+func (s *spread) remainingIDs(t *testing.T, user *Node) (ids []int) {
 	t.Helper()
 	a, err := user.Do("POST", "/v1/sql?allow_partial=true&sql="+url.QueryEscape("SELECT id FROM spread"), nil)
 	if err != nil || a.Status != 200 {

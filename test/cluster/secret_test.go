@@ -28,8 +28,8 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// says waits until the log of a node contains all of the texts.
-func says(t *testing.T, n *Node, texts ...string) {
+// awaitLog waits until the log of a node contains all of the texts.
+func awaitLog(t *testing.T, n *Node, texts ...string) {
 	t.Helper()
 	Eventually(t, Generous(30*time.Second), func() error {
 		for _, text := range texts {
@@ -51,7 +51,7 @@ func TestUnauthenticatedPeer(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("the secret of a cluster that was just founded: %v, %v", info, err)
 	}
-	says(t, n, "created the cluster's secret", file)
+	awaitLog(t, n, "created the cluster's secret", file)
 	if err := n.Ingest("t", []byte(`{"i":0}`)); err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +71,8 @@ func TestUnauthenticatedPeer(t *testing.T) {
 	} {
 		outsider := New(t, append([]string{"--roles", "router", "--node-name", name, "--seeds", n.RPC}, c.args...)...)
 		outsider.Launch()
-		says(t, outsider, c.outsider, "--cluster-secret-file")
-		says(t, n, "refused a connection to the port between nodes", c.node, "--cluster-secret-file")
+		awaitLog(t, outsider, c.outsider, "--cluster-secret-file")
+		awaitLog(t, n, "refused a connection to the port between nodes", c.node, "--cluster-secret-file")
 		if _, err := outsider.Query("SELECT count(*) FROM t"); err == nil {
 			t.Errorf("%s: a node without the secret reads rows", name)
 		}
@@ -91,7 +91,7 @@ func TestUnauthenticatedPeer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	says(t, n, "node joined", "name=friend", "node="+id.NodeID, "addr="+friend.RPC)
+	awaitLog(t, n, "node joined", "name=friend", "node="+id.NodeID, "addr="+friend.RPC)
 	// The secret stays.
 	n.Stop()
 	before, err := os.ReadFile(file)
@@ -128,7 +128,7 @@ func TestUnprotectedAddress(t *testing.T) {
 	n = New(t, append(args, "--rpc-insecure", "--shards", "1")...)
 	n.set("--rpc-addr", "0.0.0.0:"+port)
 	n.Start()
-	says(t, n, "--rpc-insecure: anyone who can reach this address")
+	awaitLog(t, n, "--rpc-insecure: anyone who can reach this address")
 	if text := problems(t, n); !strings.Contains(text, "anyone who can reach the port between nodes of") {
 		t.Errorf("the state of the cluster has the problems %s", text)
 	}

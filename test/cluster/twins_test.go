@@ -178,7 +178,7 @@ func TestWidened(t *testing.T) {
 	}
 	sameTwins(t, "deleted", n, "")
 	n.Stop()
-	wantSound(t, n)
+	checkFolder(t, n)
 	n.Start()
 	sameTwins(t, "started again", n, "")
 	backUp(t, n, repository)
@@ -278,6 +278,6 @@ func TestWidenedReplicas(t *testing.T) {
 	own("from a rebuilt replica")
 	c.Stop()
 	for _, n := range c.Nodes {
-		wantSound(t, n)
+		checkFolder(t, n)
 	}
 }

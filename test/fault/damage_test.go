@@ -89,12 +89,12 @@ func soundFolder(t *testing.T, rng *rand.Rand) (string, *load.Load) {
 			l.Run(n, rng.Uint64(), stop)
 			close(done)
 		}()
-		grows(t, l, n, 20*time.Second)
+		awaitAcked(t, l, n, 20*time.Second)
 		wait(t, 20*time.Second, "a snapshot to be taken", func() bool {
 			list, err := filepath.Glob(filepath.Join(n.Dir, "shards/1/raft/snapshots/*/state.bin"))
 			return err == nil && len(list) > round
 		})
-		grows(t, l, n, 20*time.Second)
+		awaitAcked(t, l, n, 20*time.Second)
 		if round == 0 {
 			close(stop)
 			<-done

@@ -78,7 +78,7 @@ func TestDiskFull(t *testing.T) {
 				l.Run(n, rand.Uint64(), stop)
 				close(done)
 			}()
-			grows(t, l, n, 20*time.Second)
+			awaitAcked(t, l, n, 20*time.Second)
 			for _, leave := range []int64{4 << 20, 0} {
 				filler := fill(t, disk, leave)
 				wait(t, 20*time.Second, "rows are refused", func() bool {
@@ -114,7 +114,7 @@ func TestDiskFull(t *testing.T) {
 					t.Fatal(err)
 				}
 				freed := time.Now()
-				grows(t, l, n, 15*time.Second)
+				awaitAcked(t, l, n, 15*time.Second)
 				t.Logf("%s, %d KiB left: rows were accepted again after %s", kind, leave>>10,
 					time.Since(freed).Round(time.Millisecond))
 			}
@@ -136,8 +136,8 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// grows waits until more rows are acknowledged.
-func grows(t *testing.T, l *load.Load, n *cluster.Node, limit time.Duration) {
+// awaitAcked waits until more rows are acknowledged.
+func awaitAcked(t *testing.T, l *load.Load, n *cluster.Node, limit time.Duration) {
 	t.Helper()
 	before := l.Acked()
 	wait(t, limit, "more rows are acknowledged", func() bool {

@@ -44,7 +44,7 @@ func TestFailedSync(t *testing.T) {
 				l.Run(n, rand.Uint64(), stop)
 				close(done)
 			}()
-			grows(t, l, n, 20*time.Second)
+			awaitAcked(t, l, n, 20*time.Second)
 			detach := fault.Inject(t, n.Pid(), test.inject)
 			begin := time.Now()
 			wait(t, test.limit+time.Minute, "the server says that it ends", func() bool {

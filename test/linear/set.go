@@ -64,8 +64,8 @@ func (s *Set[K]) Read(who string, begun, ended time.Duration, rows map[K]int) {
 // Reads returns the number of recorded reads.
 func (s *Set[K]) Reads() int { return len(s.reads) }
 
-// maxTold is the maximum number of faults of one kind that are reported.
-const maxTold = 3
+// maxReported is the maximum number of faults of one kind that are reported.
+const maxReported = 3
 
 // faults collects faults, a few of each kind.
 type faults struct {
@@ -74,7 +74,7 @@ type faults struct {
 }
 
 func (f *faults) bad(kind, format string, args ...any) {
-	if f.counts[kind]++; f.counts[kind] <= maxTold {
+	if f.counts[kind]++; f.counts[kind] <= maxReported {
 		f.text = append(f.text, kind+": "+fmt.Sprintf(format, args...))
 	}
 }
@@ -115,8 +115,8 @@ func (s *Set[K]) Check() []string {
 		s.checkOrder(f)
 	}
 	for kind, n := range f.counts {
-		if n > maxTold {
-			f.text = append(f.text, fmt.Sprintf("%s: %d more", kind, n-maxTold))
+		if n > maxReported {
+			f.text = append(f.text, fmt.Sprintf("%s: %d more", kind, n-maxReported))
 		}
 	}
 	return f.text

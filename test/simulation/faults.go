@@ -35,7 +35,7 @@ var faults = []fault{
 	{"bit flip", breaker.flipBit},
 	{"slow copy", breaker.slowCopy},
 	{"wrong clock", breaker.wrongClock},
-	{"standstill", breaker.standStill},
+	{"standstill", breaker.suspendLeader},
 	{"cut learner", breaker.cutLearner},
 	{"crash in an operation", breaker.crashInOperation},
 	{"disk set back", breaker.setBack},

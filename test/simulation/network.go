@@ -15,13 +15,13 @@ import (
 // that is sent over a cut connection is not lost: it waits until the network is repaired, or until the connection is
 // closed after giveUp.
 type Network struct {
-	mu    sync.Mutex
-	rng   *rand.Rand
-	ports map[string]func(net.Conn) // by "node/port"; nil while the node is down
-	conns map[*conn]string          // the nodes of connections
-	cut   map[way]bool
-	slow  map[way]time.Duration
-	still map[string]bool // suspended nodes: data from and to them waits
+	mu        sync.Mutex
+	rng       *rand.Rand
+	ports     map[string]func(net.Conn) // by "node/port"; nil while the node is down
+	conns     map[*conn]string          // the nodes of connections
+	cut       map[way]bool
+	slow      map[way]time.Duration
+	suspended map[string]bool // suspended nodes: data from and to them waits
 	// delay and jitter apply to every connection.
 	delay, jitter time.Duration
 }
@@ -35,7 +35,7 @@ const giveUp = 15 * time.Second
 func NewNetwork(rng *rand.Rand, delay, jitter time.Duration) *Network {
 	return &Network{
 		rng: rng, delay: delay, jitter: jitter, ports: map[string]func(net.Conn){},
-		conns: map[*conn]string{}, cut: map[way]bool{}, slow: map[way]time.Duration{}, still: map[string]bool{},
+		conns: map[*conn]string{}, cut: map[way]bool{}, slow: map[way]time.Duration{}, suspended: map[string]bool{},
 	}
 }
 
@@ -93,13 +93,13 @@ func (n *Network) Slow(a, b string, d time.Duration) {
 func (n *Network) Freeze(node string, still bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.still[node] = still
+	n.suspended[node] = still
 }
 
-func (n *Network) isStill(w way) bool {
+func (n *Network) isSuspended(w way) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.still[w.from] || n.still[w.to]
+	return n.suspended[w.from] || n.suspended[w.to]
 }
 
 // Heal repairs the network.
@@ -283,7 +283,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		case f.broken:
 			f.mu.Unlock()
 			return 0, io.ErrUnexpectedEOF
-		case len(f.waiting) > 0 && f.net.isStill(f.way):
+		case len(f.waiting) > 0 && f.net.isSuspended(f.way):
 			until = time.Now().Add(20 * time.Millisecond)
 		case len(f.waiting) > 0 && f.net.isCut(f.way):
 			if stalled.IsZero() {

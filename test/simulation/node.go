@@ -172,7 +172,7 @@ func (n *Node) Start() error {
 
 // take removes and returns the running process, or nil. A suspended process continues, so that it can end.
 func (n *Node) take() *process {
-	n.goOn()
+	n.resume()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	p := n.life

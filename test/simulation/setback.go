@@ -106,14 +106,14 @@ func (w breaker) setBack() {
 	}
 	c := w.copied
 	n := c.node
-	if w.heal(); !w.awaitRest(nil) {
+	if w.heal(); !w.awaitSettled(nil) {
 		return
 	}
 	w.flipped = true // no other disk is damaged
 	n.damaged.Store(true)
 	n.Crash()
 	w.event("crash %s, whose disk is replaced with a copy of %s ago", n.ID, time.Since(c.made).Round(time.Second))
-	w.awaitRest(n)
+	w.awaitSettled(n)
 	if w.rng.IntN(3) == 0 {
 		w.event("only the logs of shards are replaced")
 		c.restoreLogs()
@@ -121,17 +121,17 @@ func (w breaker) setBack() {
 		w.violation("replace the disk of %s with the copy: %v", n.ID, err)
 	}
 	w.begin(n)
-	w.awaitRest(nil)
+	w.awaitSettled(nil)
 }
 
-// awaitRest waits until the metadata and all shards have leaders, and all replicas on the other
+// awaitSettled waits until the metadata and all shards have leaders, and all replicas on the other
 // nodes have all acknowledged rows. No other fault occurs until then. It reports whether it
 // succeeded.
-func (w breaker) awaitRest(without *Node) bool {
+func (w breaker) awaitSettled(without *Node) bool {
 	for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(time.Second) {
-		if why := w.unrest(without); why == "" {
+		if why := w.laggingMember(without); why == "" {
 			time.Sleep(settle)
-			if why = w.unrest(without); why == "" {
+			if why = w.laggingMember(without); why == "" {
 				return true
 			}
 		}
@@ -139,8 +139,8 @@ func (w breaker) awaitRest(without *Node) bool {
 	return false
 }
 
-// unrest describes a member that is behind its leader, or returns "".
-func (w breaker) unrest(without *Node) string {
+// laggingMember describes a member that is behind its leader, or returns "".
+func (w breaker) laggingMember(without *Node) string {
 	if w.metaLeader() == nil {
 		return "the metadata have no leader"
 	}

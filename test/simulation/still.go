@@ -59,7 +59,7 @@ func (g *gate) isShut() bool {
 	return g.shut != nil
 }
 
-// stop suspends a node. reach lets others reach it again, and goOn also lets it continue. Its goroutines continue in
+// stop suspends a node. reach lets others reach it again, and resume also lets it continue. Its goroutines continue in
 // a random order.
 func (n *Node) stop() {
 	n.calls.close()
@@ -72,7 +72,7 @@ func (n *Node) reach() {
 	n.calls.open()
 }
 
-func (n *Node) goOn() {
+func (n *Node) resume() {
 	n.reach()
 	n.loops.open()
 }
@@ -108,9 +108,9 @@ func (h holding) WithGroup(name string) slog.Handler {
 	return holding{h.Handler.WithGroup(name), h.loops}
 }
 
-// standStill suspends a node, usually a leader, and usually for longer than others wait for a leader. The node can be
-// reached again before, or when, its groups notice how much time has passed.
-func (w breaker) standStill() {
+// suspendLeader suspends a node, usually a leader, and usually for longer than others wait for a leader. The node
+// can be reached again before, or when, its groups notice how much time has passed.
+func (w breaker) suspendLeader() {
 	n, what := w.anyLeader()
 	if n == nil || w.rng.IntN(4) == 0 {
 		n, what = w.anyNode(), "perhaps no group"
@@ -129,7 +129,7 @@ func (w breaker) standStill() {
 		time.Sleep(still)
 		n.reach()
 		time.Sleep(late)
-		n.goOn()
+		n.resume()
 	}()
 	time.Sleep(time.Duration(w.rng.Int64N(int64(still + late))))
 }

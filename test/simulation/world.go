@@ -277,7 +277,7 @@ func (w *World) heal() {
 	w.net.Heal()
 	w.event("heal")
 	for _, n := range w.allNodes() {
-		n.goOn()
+		n.resume()
 		n.shards.mend()
 		n.metas.mend()
 		w.begin(n)

@@ -24,7 +24,7 @@ func valueRows(text []byte) ([]valueRow, error) {
 		for i := 0; i+1 < len(node.Content); i += 2 {
 			key, value := node.Content[i], node.Content[i+1]
 			name := path + key.Value
-			said, ok := said(key.HeadComment)
+			text, ok := description(key.HeadComment)
 			switch {
 			case ok:
 				var v any
@@ -35,7 +35,7 @@ func valueRows(text []byte) ([]valueRow, error) {
 				if err != nil {
 					return err
 				}
-				rows = append(rows, valueRow{name, string(shown), said})
+				rows = append(rows, valueRow{name, string(shown), text})
 			case value.Kind == yaml.MappingNode && len(value.Content) > 0:
 				if err := walk(value, name+"."); err != nil {
 					return err
@@ -49,8 +49,8 @@ func valueRows(text []byte) ([]valueRow, error) {
 	return rows, walk(doc.Content[0], "")
 }
 
-// said returns the paragraph of a comment that begins with two dashes, and whether there is one.
-func said(comment string) (string, bool) {
+// description returns the paragraph of a comment that begins with two dashes, and whether there is one.
+func description(comment string) (string, bool) {
 	_, text, ok := strings.Cut(comment, "# -- ")
 	return strings.Join(strings.Fields(strings.ReplaceAll(text, "\n# ", " ")), " "), ok
 }

@@ -35,13 +35,13 @@ func (r *rootFS) addLicences(dir string) error {
 	return nil
 }
 
-// taken is a file that was copied into the image; root is the root of the system that it came from.
-type taken struct{ root, at string }
+// copiedFile is a file that was copied into the image; root is the root of the system that it came from.
+type copiedFile struct{ root, at string }
 
 // addCopyrights adds the copyright texts of the Debian packages that own the copied files.
 func (r *rootFS) addCopyrights() error {
 	seen := map[string]bool{}
-	for _, f := range r.taken {
+	for _, f := range r.copied {
 		name, err := packageOf(f)
 		if err != nil {
 			return err
@@ -92,7 +92,7 @@ func commonLicences(text []byte) []string {
 
 // packageOf returns the Debian package that owns a file. dpkg may know the file by a path with or
 // without /usr, because /lib is a link to /usr/lib.
-func packageOf(f taken) (string, error) {
+func packageOf(f copiedFile) (string, error) {
 	target, err := filepath.EvalSymlinks(f.at)
 	if err != nil {
 		return "", err

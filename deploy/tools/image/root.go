@@ -15,8 +15,8 @@ import (
 type rootFS struct {
 	arch  string // Go's name of the architecture
 	files []file // sorted by name, folders before their files
-	// taken lists the files that were copied from a system.
-	taken []taken
+	// copied lists the files that were copied from a system.
+	copied []copiedFile
 }
 
 // file is a file, or a folder if it has no data.
@@ -78,7 +78,8 @@ func collect(bin, sysroot, licences string) (*rootFS, error) {
 		return nil, fmt.Errorf("certificates of public authorities, from the package ca-certificates: %w", err)
 	}
 	r.add("etc/ssl/certs/ca-certificates.crt", authorities, 0o644)
-	r.taken = append(r.taken, taken{"/", "/usr/sbin/update-ca-certificates"}, taken{"/", "/usr/share/zoneinfo/UTC"})
+	r.copied = append(r.copied,
+		copiedFile{"/", "/usr/sbin/update-ca-certificates"}, copiedFile{"/", "/usr/share/zoneinfo/UTC"})
 	if err := r.addZones("/usr/share/zoneinfo"); err != nil {
 		return nil, err
 	}
@@ -147,7 +148,7 @@ func (r *rootFS) addLibraries(program *elf.File, sysroot string, dirs []string) 
 		return err
 	}
 	r.add(strings.TrimPrefix(interpreter, "/"), data, 0o755)
-	r.taken = append(r.taken, taken{sysroot, at})
+	r.copied = append(r.copied, copiedFile{sysroot, at})
 	for len(todo) > 0 {
 		name := todo[0]
 		todo = todo[1:]
@@ -164,7 +165,7 @@ func (r *rootFS) addLibraries(program *elf.File, sysroot string, dirs []string) 
 		}
 		// Use the loader's default folder, wherever the system keeps the library.
 		r.add(path.Join("usr/lib", name), data, 0o755)
-		r.taken = append(r.taken, taken{sysroot, at})
+		r.copied = append(r.copied, copiedFile{sysroot, at})
 		library, err := elf.Open(at)
 		if err != nil {
 			return fmt.Errorf("%s: %w", at, err)

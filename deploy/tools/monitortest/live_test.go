@@ -29,8 +29,8 @@ func (p *prometheus) firing(t *testing.T) []string {
 var mayBeEmpty = regexp.MustCompile(
 	`^cordwood_http_requests_total\{code=~"5.."\}$|^cordwood_raft_follower_lag_entries\{.*instance=~"[0-9]`)
 
-// ofTheMachine are rules about durations and disk space, which depend on the machine and its load.
-var ofTheMachine = []string{"CordwoodDiskFilling", "CordwoodDiskFull", "CordwoodLogSlow", "CordwoodLeadershipUnsteady"}
+// machineAlerts are rules about durations and disk space, which depend on the machine and its load.
+var machineAlerts = []string{"CordwoodDiskFilling", "CordwoodDiskFull", "CordwoodLogSlow", "CordwoodLeadershipUnsteady"}
 
 var placeholder = regexp.MustCompile(`\{\{ *(?:\$labels\.)?([a-z_]+) *\}\}`)
 
@@ -99,7 +99,7 @@ func TestOnCluster(t *testing.T) {
 		leader = slices.IndexFunc(nodes, func(n *node) bool {
 			return len(p.query(t, `cordwood_cluster_coordinates{instance="`+n.http+`"} == 1`)) == 1
 		})
-		if have := without(p.firing(t), ofTheMachine); leader < 0 || len(have) > 0 {
+		if have := without(p.firing(t), machineAlerts); leader < 0 || len(have) > 0 {
 			return fmt.Errorf("these alerts fire on a healthy cluster: %v; node %d coordinates it", have, leader)
 		}
 		return nil
@@ -130,7 +130,7 @@ func TestOnCluster(t *testing.T) {
 	// Wait until the other nodes have taken over. `for` hides the alerts in between.
 	eventually(t, func() error {
 		p.scrape(t, pages(t, rest))
-		if have := without(p.firing(t), ofTheMachine); !slices.Equal(have, want) {
+		if have := without(p.firing(t), machineAlerts); !slices.Equal(have, want) {
 			return fmt.Errorf("these alerts fire after the loss of the coordinating node: %v, want %v", have, want)
 		}
 		return nil

@@ -59,9 +59,9 @@ func TestPatternsOfChosenText(t *testing.T) {
 	b.until(`!window.former && ` + shown)
 }
 
-// TestTableThatIsNot opens a link to a table that does not exist. The next visit must show a table
+// TestMissingTable opens a link to a table that does not exist. The next visit must show a table
 // that exists.
-func TestTableThatIsNot(t *testing.T) {
+func TestMissingTable(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(50)...)
 	b := open(t, s.url+"/dashboard/explore?t=nosuch")

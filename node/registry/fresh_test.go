@@ -74,8 +74,8 @@ func relay(t *testing.T, addr string) (relayed string, stall func()) {
 	}
 }
 
-// TestDialAnew checks that a node is reached over a new connection if the existing one is dead but still open.
-func TestDialAnew(t *testing.T) {
+// TestDialFresh checks that a node is reached over a new connection if the existing one is dead but still open.
+func TestDialFresh(t *testing.T) {
 	r := newRegistry(t, "")
 	addr, stop := node(t, "a", "127.0.0.1:0")
 	defer stop()
@@ -99,7 +99,7 @@ func TestDialAnew(t *testing.T) {
 	if ask(kept, 100*time.Millisecond) == nil {
 		t.Fatal("the relay does not stall")
 	}
-	fresh, closeFresh, err := r.DialAnew("a")
+	fresh, closeFresh, err := r.DialFresh("a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestDialAnew(t *testing.T) {
 	if again, err := r.Dial("a"); err != nil || again != kept {
 		t.Errorf("Dial returns another connection than before: %v", err)
 	}
-	if _, _, err := r.DialAnew("nobody"); err == nil || !strings.Contains(err.Error(), "it is not known") {
+	if _, _, err := r.DialFresh("nobody"); err == nil || !strings.Contains(err.Error(), "it is not known") {
 		t.Errorf("an unknown node: %v", err)
 	}
 }
