@@ -17,26 +17,50 @@ import (
 // a change of users is acknowledged only after this router applies it.
 const renewUsers = 200 * time.Millisecond
 
+// tokenReports is how often a router records when tokens were used.
+const tokenReports = time.Hour
+
 // keepUsers keeps the users of the metadata current, and creates the first administrator.
 func (n *node) keepUsers(users *auth.Provider) {
 	n.run("following the users of the metadata", func(ctx context.Context) error {
 		tick := time.NewTicker(renewUsers)
 		defer tick.Stop()
+		reported := time.Now()
 		for {
 			select {
 			case <-ctx.Done():
 				return nil
 			case <-tick.C:
 			}
-			if users.HasStored() {
-				// Without the metadata group, the last known users stay in use.
-				_ = n.meta.Acknowledged(ctx)
+			if !users.HasStored() {
+				continue
+			}
+			// Without the metadata group, the last known users stay in use.
+			_ = n.meta.Acknowledged(ctx)
+			users.EndExpired()
+			if now := time.Now(); now.Sub(reported) >= tokenReports {
+				n.reportTokens(ctx, users)
+				reported = now
 			}
 		}
 	})
 	if n.cfg.Users.BootstrapAdmin != "" {
 		n.bootstrapping.Store(true)
 		n.run("creating the first administrator", n.bootstrapAdmin)
+	}
+}
+
+// reportTokens records when tokens were used, in whole hours. Uses that cannot be recorded are forgotten, since the
+// next use is noted again.
+func (n *node) reportTokens(ctx context.Context, users *auth.Provider) {
+	uses := users.TokenUses()
+	if len(uses) == 0 {
+		return
+	}
+	if _, err := n.meta.Propose(ctx, &metapb.Command{TimeUnixNano: time.Now().UnixNano(), Op: &metapb.Command_TouchTokens{
+		TouchTokens: &metapb.TouchTokens{Uses: uses},
+	}}); err != nil {
+		n.log.Warn("the last uses of tokens could not be recorded", "count", len(uses), "error", err)
 	}
 }
 

@@ -247,6 +247,19 @@ func (x *Index) granted(missing Set, t Target) bool {
 	return missing == 0
 }
 
+// Holds reports whether the holder has all of the privileges on the target by grants that cover it.
+func (x *Index) Holds(privileges Set, t Target) bool {
+	if x.admin {
+		return true
+	}
+	for _, g := range x.grants {
+		if g.Covers(t) {
+			privileges &^= g.Privileges
+		}
+	}
+	return privileges == 0
+}
+
 // ReservedToAdmin returns the privileges that ACCESS alone cannot hand out.
 func ReservedToAdmin() Set { return Operate | Backup | Restore | Audit }
 

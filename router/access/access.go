@@ -15,11 +15,13 @@ package access
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/rights"
 	"cordwood/proto/schema"
+	"cordwood/router/access/token"
 )
 
 // Privilege is what a caller must be allowed to do.
@@ -120,6 +122,8 @@ const (
 	Cluster   ObjectKind = "cluster"
 	Node      ObjectKind = "node"
 	Principal ObjectKind = "user"
+	// TokenObject is a token.
+	TokenObject ObjectKind = "token"
 )
 
 // Object is the thing that an action concerns. Fields that do not apply are empty.
@@ -153,12 +157,28 @@ type Sender struct {
 	Right Right
 	// Grants are the grants of a user in the metadata. They are replaced when they change.
 	Grants *rights.Index
-	// Proof is how the sender proved their identity: password, session, or none if authentication is off.
+	// Proof is how the sender proved their identity: password, session, token, or none if authentication is off.
 	Proof string
+	// Token is the id of the token that the sender has, or "". User is then the user whose rights the token has, or
+	// the name of the token (token.Name) if it has a scope.
+	Token string
+	// TokenFrom is the address from which the token came.
+	TokenFrom netip.Addr
+	// IngestOnly allows only ingestion and INSERT, whatever Grants contain.
+	IngestOnly bool
+	// Fixed are the names that requests with the token need not give.
+	Fixed Fixed
 	// Version distinguishes the user's credentials from earlier ones. Only the source of the list of users compares
 	// it.
 	Version uint64
 }
+
+// Fixed are the database, the table and the pipeline of a token's scope, if there is only one. They are the defaults of
+// requests that name none.
+type Fixed struct{ Database, Table, Pipeline string }
+
+// DefaultDatabase returns the database of requests that name none.
+func (s Sender) DefaultDatabase() string { return cmp.Or(s.Fixed.Database, schema.DefaultDatabase) }
 
 // DefaultUser is the user of every request if authentication is off.
 const DefaultUser = "svc"
@@ -173,6 +193,8 @@ func (s Sender) May(n Need) bool {
 	switch {
 	case n.Privilege == Open:
 		return true
+	case s.IngestOnly && !ingestion[n.Privilege]:
+		return false
 	case s.Grants != nil:
 		return granted(s.Grants, &n)
 	}
@@ -183,6 +205,9 @@ func (s Sender) May(n Need) bool {
 	}
 	return false
 }
+
+// ingestion are the privileges that a sender with IngestOnly may have.
+var ingestion = map[Privilege]bool{SignedIn: true, Insert: true, IngestCreate: true, PipelineUse: true}
 
 // bits has the privilege in grants for each privilege that can be granted.
 var bits = [...]rights.Set{
@@ -273,6 +298,9 @@ func (s Sender) missingGrant(n Need) error {
 	if bit == 0 {
 		return errs.New(errs.PermissionDenied, "%s may not %s: it is not allowed to any user", s.User, n.describe())
 	}
+	if s.IngestOnly && !ingestion[n.Privilege] {
+		return errs.New(errs.PermissionDenied, "%s may only ingest, and not %s", s.User, n.describe())
+	}
 	o := n.Object
 	target := rights.Target{Kind: rights.Tables, Database: o.Database, Name: o.Name}
 	switch {
@@ -287,6 +315,10 @@ func (s Sender) missingGrant(n Need) error {
 	case o.Name == "":
 		return errs.New(errs.PermissionDenied, "%s may not %s: %s has %s on no table; an administrator can grant it",
 			s.User, n.describe(), s.User, bit)
+	}
+	if s.Token != "" && token.Like(s.User) {
+		return errs.New(errs.PermissionDenied, "%s may not %s: the scope of the token does not contain %s ON %s; an "+
+			"administrator can create a token that has it", s.User, n.describe(), bit, cutText(target.String()))
 	}
 	return errs.New(errs.PermissionDenied, "%s may not %s; an administrator can allow it: GRANT %s ON %s TO %s",
 		s.User, n.describe(), bit, cutText(target.String()), rights.QuoteName(s.User))

@@ -9,6 +9,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/proto/rights"
 	"cordwood/proto/shardpb"
 )
 
@@ -102,5 +103,21 @@ func TestRights(t *testing.T) {
 	if !strings.Contains(err.Error(),
 		"ship has the right wo and may only ingest; drop table public.t needs the right rw") {
 		t.Error(err)
+	}
+}
+
+// TestIngestOnly checks that a sender who may only ingest has no other privilege, whatever the grants contain.
+func TestIngestOnly(t *testing.T) {
+	s := Sender{User: "cw_x", Token: "x", IngestOnly: true, Grants: rights.NewIndex(nil, []string{rights.AdminRole})}
+	may := map[Privilege]bool{Open: true, SignedIn: true, Insert: true, IngestCreate: true, PipelineUse: true}
+	for p := range privilegeNames {
+		n := Need{Privilege: Privilege(p), Object: Object{Kind: Table, Database: "d", Name: "t"}}
+		want := may[n.Privilege]
+		if got := s.May(n); got != want {
+			t.Errorf("%s: %t", n.Privilege, got)
+		}
+		if err := s.Require(n); (err == nil) != want || err != nil && strings.Contains(err.Error(), "TO cw_") {
+			t.Errorf("%s: %v", n.Privilege, err)
+		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/router/access"
+	"cordwood/router/access/token"
 )
 
 const (
@@ -91,4 +92,6 @@ var secret = regexp.MustCompile(
 	`(?is)\b(password|old|secret|token|access_key|secret_key)(['"]?\s*=?\s*)'(?:[^']|'')*(?:'|$)`)
 
 // WithoutSecrets replaces the secrets in a statement.
-func WithoutSecrets(text string) string { return secret.ReplaceAllString(text, "$1$2'…'") }
+func WithoutSecrets(text string) string {
+	return token.Hide(secret.ReplaceAllString(text, "$1$2'…'"))
+}

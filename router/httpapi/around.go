@@ -14,6 +14,7 @@ import (
 	"github.com/rs/cors"
 
 	"cordwood/proto/errs"
+	"cordwood/router/access/token"
 	"cordwood/router/body"
 	"cordwood/router/httpapi/browser"
 	"cordwood/router/httpapi/exchange"
@@ -119,7 +120,8 @@ func (m *middleware) panicked(x *exchange.Exchange, r *http.Request, p any) {
 		x.Broken = true
 		return
 	}
-	m.log.ErrorContext(x.Context(r), "panic while answering", "method", r.Method, "path", r.URL.Path, "remote", x.Client,
+	m.log.ErrorContext(x.Context(r), "panic while answering", "method", r.Method, "path", token.Hide(r.URL.Path), "remote",
+		x.Client,
 		"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	m.metrics.panics.Inc()
 	if !x.Broken {
@@ -133,6 +135,7 @@ func (m *middleware) finish(x *exchange.Exchange, r *http.Request) {
 	}
 	x.Answered(x.Status, time.Since(x.Start))
 	if m.log.Enabled(r.Context(), slog.LevelDebug) {
-		m.log.DebugContext(x.Context(r), "request", "method", r.Method, "path", r.URL.Path, "remote", x.Client, "answer", x)
+		m.log.DebugContext(x.Context(r), "request", "method", r.Method, "path", token.Hide(r.URL.Path), "remote", x.Client,
+			"answer", x)
 	}
 }

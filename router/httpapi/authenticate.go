@@ -20,17 +20,23 @@ func (g *gate) authenticate(x *exchange.Exchange, r *http.Request) error {
 	}
 	sender, err := g.sender(x, r)
 	if err != nil {
-		e := errs.From(err)
-		if x.ExactRetry = e.Code == errs.RateLimited; !x.ExactRetry {
-			e = e.WithStatus(http.StatusUnauthorized)
-		}
-		if asksForPassword(r) {
-			x.Header().Set("WWW-Authenticate", `Basic realm="cordwood"`)
-		}
-		return e
+		return g.unauthorized(x, r, err)
 	}
 	x.Caller = access.Caller{Sender: sender, Address: x.Client}
 	return nil
+}
+
+// unauthorized returns the error for a request without valid credentials. A token that is used from a wrong address is
+// valid, so it gets 403.
+func (g *gate) unauthorized(x *exchange.Exchange, r *http.Request, err error) error {
+	e := errs.From(err)
+	if x.ExactRetry = e.Code == errs.RateLimited; x.ExactRetry || e.Code == errs.PermissionDenied {
+		return e
+	}
+	if asksForPassword(r) {
+		x.Header().Set("WWW-Authenticate", `Basic realm="cordwood"`)
+	}
+	return e.WithStatus(http.StatusUnauthorized)
 }
 
 // sender returns the sender of a request, from its credentials or from the session of a browser. It renews the

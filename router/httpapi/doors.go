@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"encoding/base64"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -37,9 +36,9 @@ type protocol struct {
 	refuse   refusal
 	// trailingSlash is set if a slash at the end of its paths is ignored.
 	trailingSlash bool
-	// credentials returns "user:password" from the protocol's own headers; nil means that clients use the headers of
-	// HTTP.
-	credentials func(r *http.Request) string
+	// credentials returns the credentials in the protocol's own headers and parameters; nil means that clients use the
+	// headers of HTTP.
+	credentials credentials
 	// routes returns its paths as the other system has them.
 	routes func(d httpdoor.Door) []doorRoute
 }
@@ -139,7 +138,8 @@ var protocols = []protocol{
 		},
 	},
 	{
-		name: ingest.Elasticsearch, refuse: elasticsearch.Refuse, prefixes: []string{"/v1/elasticsearch"},
+		name: ingest.Elasticsearch, refuse: elasticsearch.Refuse, credentials: elasticsearch.Credentials,
+		prefixes:      []string{"/v1/elasticsearch"},
 		trailingSlash: true, routes: elasticsearchRoutes,
 	},
 	{
@@ -200,17 +200,6 @@ func elasticsearchRoutes(d httpdoor.Door) []doorRoute {
 	add(getPost, access.SignedIn, "", door.Unsupported, "/_search", "/_msearch", "/_count", "/_mapping", index+"/_search",
 		index+"/_count", index+"/_mapping")
 	return out
-}
-
-// basicOf sets the Authorization header of a request from the credentials of the protocol.
-func basicOf(credentials func(r *http.Request) string, r *http.Request) {
-	if credentials == nil {
-		return
-	}
-	if text := credentials(r); text != "" {
-		r.Header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(text)))
-		r.Header.Del("X-Svc-Auth")
-	}
 }
 
 // doors are the protocols of other systems over HTTP.

@@ -117,8 +117,9 @@ func TestDatadogCredentials(t *testing.T) {
 		{"/v1/datadog/api/v2/logs", "wo:pass", 202},
 		{"/v1/datadog/api/v2/logs", "ro:pass", 403},
 		{"/v1/datadog/api/v2/logs", "", 403},
-		{"/v1/input?dd-api-key=rw:pass", "", 202},
-		{"/v1/input/rw:pass", "", 202},
+		// Passwords do not belong into URLs.
+		{"/v1/input?dd-api-key=rw:pass", "", 403},
+		{"/v1/input/rw:pass", "", 403},
 		{"/v1/datadog/v1/input/bad:pass", "", 403},
 		{"/v1/ingest?table=t&pipeline_name=svc_identity", "rw:pass", 401},
 	} {

@@ -15,6 +15,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/router/access"
+	"cordwood/router/access/token"
 	"cordwood/router/audit"
 	"cordwood/router/httpapi/auth"
 	"cordwood/router/httpapi/exchange"
@@ -91,10 +92,11 @@ func (g *gate) dispatch(routes []route, speaks func(path string) *protocol) (*mu
 // cutPath returns the path of a request for a message, shortened if it is long.
 func cutPath(r *http.Request) string {
 	const most = 200
-	if len(r.URL.Path) > most {
-		return strings.ToValidUTF8(r.URL.Path[:most], "") + "…"
+	path := token.Hide(r.URL.Path)
+	if len(path) > most {
+		return strings.ToValidUTF8(path[:most], "") + "…"
 	}
-	return r.URL.Path
+	return path
 }
 
 // guard returns a handler that checks authentication, permission and the time limit, and then calls the route's
@@ -116,8 +118,7 @@ func (g *gate) guard(rt route) http.Handler {
 			return
 		}
 		defer cancel()
-		basicOf(rt.credentials, r)
-		if err := g.authenticate(x, r); err != nil {
+		if err := g.identify(x, r, rt.credentials); err != nil {
 			exchange.WriteError(w, r, err)
 			return
 		}
@@ -193,12 +194,13 @@ func (rt route) need(r *http.Request) access.Need {
 // learn which paths exist.
 func (g *gate) refuse(speaks func(path string) *protocol, answer http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var own credentials
 		if p := speaks(r.URL.Path); p != nil {
 			exchange.Of(r).Refuse = g.doors.delayed(p.refuse)
-			basicOf(p.credentials, r)
+			own = p.credentials
 		}
 		if auth.Protected(r.URL.Path) {
-			if err := g.authenticate(exchange.Of(r), r); err != nil {
+			if err := g.identify(exchange.Of(r), r, own); err != nil {
 				exchange.WriteError(w, r, err)
 				return
 			}

@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"cmp"
 	"net/http"
 
 	"cordwood/proto/errs"
+	"cordwood/router/access"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/ingest"
 	"cordwood/router/ingest/httpdoor"
@@ -19,7 +21,7 @@ type ingestParams struct {
 
 // readIngestParams reads headers and query string. It refuses only malformed values. The ingestion service checks
 // their meaning.
-func readIngestParams(r *http.Request) (*ingestParams, error) {
+func readIngestParams(r *http.Request, sender *access.Sender) (*ingestParams, error) {
 	p := &ingestParams{}
 	b := &p.batch
 	b.Hints, p.warnings = params.ParseHints(r.Header)
@@ -41,9 +43,9 @@ func readIngestParams(r *http.Request) (*ingestParams, error) {
 		return nil, errs.New(errs.InvalidArguments,
 			"the Content-Type header is missing: use one of application/json, application/x-ndjson, text/plain")
 	}
-	b.Database = params.Database(r.Header, query)
-	b.Table = query.Get("table")
-	b.Pipeline = params.PipelineName(r.Header, query)
+	b.Database = params.Database(r.Header, query, sender.DefaultDatabase())
+	b.Table = cmp.Or(query.Get("table"), sender.Fixed.Table)
+	b.Pipeline = cmp.Or(params.PipelineName(r.Header, query), sender.Fixed.Pipeline)
 	b.Version, b.HasVersion = query.Lookup("version")
 	if b.OnReject = query.Get("on_reject"); b.OnReject != "" && b.OnReject != ingest.DropRejects &&
 		b.OnReject != ingest.StoreRejects {

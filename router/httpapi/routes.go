@@ -44,8 +44,8 @@ type route struct {
 	// refuse answers errors in the format of another system's protocol; nil means our own format. On paths of
 	// other protocols, unknown parameters are ignored.
 	refuse refusal
-	// credentials returns the user and password from the protocol's own headers.
-	credentials func(r *http.Request) string
+	// credentials returns the credentials in the protocol's own headers and parameters.
+	credentials credentials
 }
 
 var (

@@ -65,7 +65,13 @@ func (s *Service) store(ctx context.Context, q *Request, b *Batch, m Memory) Out
 		return Outcome{Err: s.Failed(q.Protocol, StageParameters, err)}
 	}
 	s.setKey(q, b)
-	if _, direct := b.Input.(Columns); !direct && b.Pipeline != IdentityPipeline {
+	_, direct := b.Input.(Columns)
+	if only := q.Caller.Fixed.Pipeline; q.Caller.IngestOnly && only != "" && (direct || b.Pipeline == IdentityPipeline) &&
+		only != IdentityPipeline {
+		return Outcome{Err: s.Failed(q.Protocol, StagePipeline, errs.New(errs.PermissionDenied,
+			"%s may store records only by the pipeline %s", q.Caller.User, only))}
+	}
+	if !direct && b.Pipeline != IdentityPipeline {
 		err := s.permitPipeline(ctx, q.Caller, b.Pipeline, b.Version, b.HasVersion)
 		if err == nil {
 			b.compiled, b.version, err = s.cfg.Pipelines.Find(ctx, b.Pipeline, b.Version, b.HasVersion)

@@ -122,6 +122,12 @@ func (c *conn) describePrepared(p *prepared) error {
 	case *statement.Delete:
 		return c.describeDelete(p, st)
 	}
+	if statement.ShowsSecret(st) { // describing it must not run it
+		for _, name := range query.SecretColumns() {
+			p.columns = append(p.columns, column{name: name, typ: value.Text})
+		}
+		return nil
+	}
 	if st.Rows() {
 		return c.describeRows(p, st)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"cordwood/proto/metapb"
 	"cordwood/router/access"
+	"cordwood/router/access/token"
 )
 
 // A process id has 12 bits of a hash of the node's id, and below them a number that the node counts.
@@ -48,7 +49,7 @@ func (c *conn) showQuery(id, text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.shown.queryID = id; id != "" {
-		c.shown.query = strings.ToValidUTF8(strings.Clone(text[:min(len(text), maxShownQuery)]), "")
+		c.shown.query = strings.ToValidUTF8(token.Hide(strings.Clone(text[:min(len(text), maxShownQuery)])), "")
 		c.shown.queryAt = time.Now()
 	}
 }

@@ -48,9 +48,14 @@ func wrongPassword(user string) *Error {
 	return fatal("28P01", "password authentication failed for user %q", excerpt(user))
 }
 
-// cleartext requests the password itself, for a user whose stored form allows nothing else. It requires TLS.
+// cleartext requests the password itself, for a user whose stored form allows nothing else, or a token. It requires
+// TLS, or for a token a client on this machine.
 func (c *conn) cleartext(user string, ch *auth.Challenge) error {
-	if c.tls == nil {
+	switch {
+	case c.tls != nil, ch.Token && c.address.IsLoopback():
+	case ch.Token:
+		return fatal("28000", "a token can only be sent over TLS").withHint("connect with sslmode=require")
+	default:
 		return fatal("28000", "user %s has a bcrypt password, which can only be checked over TLS", excerpt(user)).
 			withHint("connect with sslmode=require, or store what cordwood user hash prints")
 	}
@@ -71,6 +76,9 @@ func (c *conn) cleartext(user string, ch *auth.Challenge) error {
 	}
 	if err != nil {
 		c.srv.metrics.authFailures.Inc()
+		if e := errs.From(err); ch.Token {
+			return fatal("28P01", "%s", e.Msg)
+		}
 		return wrongPassword(user)
 	}
 	c.sender = sender
@@ -191,7 +199,7 @@ func (c *conn) chooseDatabase(name, user string) error {
 	case name != "" && (has(name) || schema.ReservedDatabase(name)):
 		c.session.startIn(name, name)
 	case name == "" || name == "postgres" || name == user:
-		c.session.startIn(orElse(name, schema.DefaultDatabase), schema.DefaultDatabase)
+		c.session.startIn(orElse(name, c.sender.DefaultDatabase()), c.sender.DefaultDatabase())
 	default:
 		return fatal("3D000", "database %q does not exist", excerpt(name)).
 			withHint("connect to one that exists, as with dbname=public, or create it")

@@ -64,6 +64,8 @@ type Accounts interface {
 	Listed(name string) bool
 	// Principals lists the users and roles of the metadata by name.
 	Principals() []*metapb.AccessPrincipal
+	// StoredTokens lists the tokens of the metadata by name.
+	StoredTokens() []*metapb.AccessToken
 	// Check checks a password.
 	Check(ctx context.Context, user, password string, from netip.Addr) (access.Sender, error)
 }

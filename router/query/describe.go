@@ -3,7 +3,6 @@ package query
 import (
 	"context"
 
-	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
 	"cordwood/router/access"
 )
@@ -34,7 +33,7 @@ func (s *Service) Describe(ctx context.Context, sql string, req Request, types [
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
 	if req.Database == "" {
-		req.Database = schema.DefaultDatabase
+		req.Database = access.From(ctx).DefaultDatabase()
 	}
 	req.behind, _ = s.names.fresh(ctx, oldIsFine)
 	d, err := s.reader.describe(ctx, sql, &req, types)

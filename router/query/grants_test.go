@@ -82,7 +82,12 @@ func TestStatementsWithGrants(t *testing.T) {
 		"Grant":          {cluster(rights.Access), on(rights.OfTables, "*", "*"), errs.PermissionDenied},
 		"ShowPrincipals": {cluster(rights.Access), cluster(rights.OfCluster &^ rights.Access), errs.PermissionDenied},
 		"ShowGrants":     {},
-		"Kill":           {cluster(rights.Operate), cluster(rights.OfCluster &^ rights.Operate), errs.InvalidArguments},
+		"ShowTokens":     {},
+		"CreateToken":    {cluster(rights.Access), cluster(rights.OfCluster &^ rights.Access), errs.PermissionDenied},
+		// Tokens of others do not exist.
+		"AlterToken": {cluster(rights.Access), cluster(rights.OfCluster &^ rights.Access), errs.InvalidArguments},
+		"DropToken":  {cluster(rights.Access), cluster(rights.OfCluster &^ rights.Access), errs.InvalidArguments},
+		"Kill":       {cluster(rights.Operate), cluster(rights.OfCluster &^ rights.Operate), errs.InvalidArguments},
 	}
 	for kind, text := range everyKind {
 		n, ok := needs[kind]

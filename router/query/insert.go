@@ -27,6 +27,10 @@ func (s *Service) insert(ctx context.Context, st *statement.Insert, req *Request
 		return Result{}, errs.Wrap(errs.StorageUnavailable, err, "INSERT INTO %s", st.Name)
 	}
 	names, caller := s.names.of(ctx), access.From(ctx)
+	if only := caller.Fixed.Pipeline; caller.IngestOnly && only != "" && only != pipeline.IdentityName {
+		return Result{}, errs.New(errs.PermissionDenied, "%s may store rows only by the pipeline %s, and not by INSERT",
+			caller.User, only)
+	}
 	for round := 1; ; round++ {
 		t, err := names.writable(st.Name, req.Database)
 		if err != nil {

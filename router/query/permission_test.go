@@ -30,6 +30,8 @@ var everyKind = map[string]string{
 	"CreateUser": "CREATE USER bob PASSWORD 'a long password'", "AlterUser": "ALTER USER bob DISABLED",
 	"CreateRole": "CREATE ROLE team", "DropPrincipal": "DROP USER bob", "Grant": "GRANT SELECT ON logs TO bob",
 	"GrantRole": "GRANT team TO bob", "ShowPrincipals": "SHOW USERS", "ShowGrants": "SHOW GRANTS",
+	"CreateToken": "CREATE TOKEN tk FOR USER bob NOTE 'cw_0123456789_secret'", "AlterToken": "ALTER TOKEN ship ROTATE",
+	"DropToken": "DROP TOKEN ship", "ShowTokens": "SHOW TOKENS",
 }
 
 // TestEveryKindOfStatement runs each kind of statement with each right. A user who may only write may only
@@ -44,8 +46,9 @@ func TestEveryKindOfStatement(t *testing.T) {
 			t.Errorf("%s is a %s", text, got)
 		}
 		for _, right := range []access.Right{access.NoRight, access.ReadOnly, access.WriteOnly, access.ReadWrite} {
-			may := right == access.ReadWrite || right == access.ReadOnly && parsed[0].Rows() && kind != "ShowPrincipals" ||
-				right == access.WriteOnly && kind == "Insert" || right == access.ReadOnly && kind == "Kill" ||
+			may := right == access.ReadWrite || right == access.ReadOnly && parsed[0].Rows() && kind != "ShowPrincipals" &&
+				kind != "CreateToken" || right == access.ReadOnly && (kind == "DropToken" || kind == "Kill") ||
+				right == access.WriteOnly && kind == "Insert" ||
 				right != access.NoRight && (kind == "SetTimeZone" || kind == "ShowGrants")
 			w := newWorld(t)
 			_, err := w.run(by("ann", right), text)
@@ -58,14 +61,14 @@ func TestEveryKindOfStatement(t *testing.T) {
 		}
 	}
 	var source []byte
-	for _, file := range []string{"statement/ast.go", "statement/access.go"} {
+	for _, file := range []string{"statement/ast.go", "statement/access.go", "statement/token.go"} {
 		part, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		source = append(source, part...)
 	}
-	kinds := regexp.MustCompile(`func \(\*(\w+)\) Rows\(\)`).FindAllSubmatch(source, -1)
+	kinds := regexp.MustCompile(`func \((?:s )?\*(\w+)\) Rows\(\)`).FindAllSubmatch(source, -1)
 	for _, k := range kinds {
 		if everyKind[string(k[1])] == "" {
 			t.Errorf("statement.%s is not tested", k[1])

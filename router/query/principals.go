@@ -116,13 +116,18 @@ func validUntil(text string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
+	return parseTime("VALID UNTIL", text)
+}
+
+// parseTime parses a time, in UTC if it has no zone.
+func parseTime(what, text string) (int64, error) {
 	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05", time.DateOnly} {
 		if at, err := time.Parse(layout, text); err == nil {
 			return at.UnixNano(), nil
 		}
 	}
-	return 0, errs.New(errs.InvalidArguments, "VALID UNTIL %.60q: write a time such as '2027-01-31' or "+
-		"'2027-01-31T12:00:00Z'", text)
+	return 0, errs.New(errs.InvalidArguments, "%s %.60q: write a time such as '2027-01-31' or "+
+		"'2027-01-31T12:00:00Z'", what, text)
 }
 
 func (s *Service) createUser(ctx context.Context, st *statement.CreateUser, req *Request) (Result, error) {
@@ -397,6 +402,12 @@ func (m *manager) grantsOf(name string) (rows [][]string, err error) {
 	p := m.all[name]
 	if name == m.caller.User && m.caller.Grants == nil {
 		return [][]string{{"GRANT " + listedRoles[m.caller.Right] + to}}, nil
+	}
+	if m.caller.Token != "" && p == nil && name == m.caller.User {
+		for _, g := range m.caller.Grants.Grants() {
+			rows = append(rows, []string{g.Privileges.String() + " ON " + g.Target.String()})
+		}
+		return rows, nil
 	}
 	if p == nil && rights.IsBuiltIn(name) {
 		for _, g := range rights.NewIndex(nil, []string{name}).Grants() {

@@ -26,6 +26,19 @@ func (u *fakeUsers) Principals() []*metapb.AccessPrincipal {
 	}
 }
 
+// StoredTokens has tokens of ann, boss and bob, and one that bob has created.
+func (*fakeUsers) StoredTokens() []*metapb.AccessToken {
+	scope := []*metapb.AccessGrant{{
+		Kind: uint32(rights.Tables), Database: "public", Name: "logs", Privileges: uint32(rights.Select),
+	}}
+	return []*metapb.AccessToken{
+		{Name: "of_ann", Id: "idA", User: "ann", CreatedBy: "boss"},
+		{Name: "of_bob", Id: "idB", User: "bob", CreatedBy: "bob"},
+		{Name: "of_boss", Id: "idC", User: "boss", CreatedBy: "boss"},
+		{Name: "ship", Id: "AbCdEfGhIj", Grants: scope, CreatedBy: "bob"},
+	}
+}
+
 func (*fakeUsers) Check(_ context.Context, user, password string, _ netip.Addr) (access.Sender, error) {
 	if password != "old" {
 		return access.Sender{}, errs.New(errs.UserPasswordMismatch, "wrong")

@@ -163,7 +163,7 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if req.Database == "" {
-		req.Database = schema.DefaultDatabase
+		req.Database = access.From(ctx).DefaultDatabase()
 	}
 	if len(req.Statements) == 0 {
 		return s.names.of(ctx).checkDatabase(req.Database)

@@ -9,6 +9,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
 	"cordwood/router/access"
+	"cordwood/router/access/token"
 	"cordwood/router/query/statement"
 )
 
@@ -65,7 +66,8 @@ var queriesTable = &systemTable{
 			if q.Parts > 0 {
 				parts, done = q.Parts, q.PartsDone
 			}
-			w.add(q.QueryId, orNull(q.NodeId), role, orNull(q.Share), q.StartedUnixNano, q.Phase, parts, done, q.Bytes, q.Sql)
+			w.add(q.QueryId, orNull(q.NodeId), role, orNull(q.Share), q.StartedUnixNano, q.Phase, parts, done, q.Bytes,
+				token.Hide(q.Sql))
 		}
 		return nil
 	},

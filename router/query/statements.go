@@ -98,6 +98,18 @@ var kinds = map[reflect.Type]kind{
 	of[*statement.ShowPrincipals](): {
 		access.Row{Privilege: access.ManageAccess, Action: "show users"}, freshSoon, false, showPrincipals,
 	},
+	of[*statement.CreateToken](): {
+		logged(access.SignedIn, "create token", access.TokenObject), freshAtLast, false, createToken,
+	},
+	of[*statement.AlterToken](): {
+		logged(access.SignedIn, "alter token", access.TokenObject), freshAtLast, false, alterToken,
+	},
+	of[*statement.DropToken](): {
+		logged(access.SignedIn, "drop token", access.TokenObject), freshAtLast, false, change((*Service).dropToken),
+	},
+	of[*statement.ShowTokens](): {
+		access.Row{Privilege: access.SignedIn, Action: "show tokens"}, freshSoon, false, showTokens,
+	},
 	of[*statement.ShowGrants](): {
 		access.Row{Privilege: access.SignedIn, Action: "show grants"}, freshSoon, false, showGrants,
 	},
@@ -194,6 +206,12 @@ func objectOf(st statement.Statement, database string) access.Object {
 		return access.Object{Name: strings.Join(st.Names, ", ")}
 	case *statement.GrantRole:
 		return access.Object{Name: strings.Join(st.Names, ", ")}
+	case *statement.CreateToken:
+		return access.Object{Name: st.Name}
+	case *statement.AlterToken:
+		return access.Object{Name: st.Name}
+	case *statement.DropToken:
+		return access.Object{Name: st.Name}
 	}
 	return access.Object{}
 }

@@ -56,7 +56,7 @@ func (h *Handler) read(r *http.Request) (*input, error) {
 		in.database = get("db")
 	}
 	if in.database = strings.TrimPrefix(in.database, "svc-"); in.database == "" {
-		in.database = schema.DefaultDatabase
+		in.database = access.From(r.Context()).DefaultDatabase()
 	}
 	if in.table == "" {
 		return nil, errs.New(errs.InvalidArguments, "parameter table is required: the name of the table to follow")

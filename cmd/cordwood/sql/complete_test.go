@@ -231,6 +231,8 @@ func TestHistoryEntry(t *testing.T) {
 		{"ALTER USER x PASSWORD 'y';\n", ""},
 		{"SELECT * FROM t WHERE client_secret = 'y';\n", ""},
 		{"SELECT '\x1b[2J';\n", ""},
+		{"SELECT 'cw_0123456789_abc';\n", ""},
+		{"SELECT cw_rows FROM t;\n", "SELECT cw_rows FROM t;"},
 		{"SELECT '" + strings.Repeat("x", maxEntry) + "';\n", ""},
 		{"\\watch 5\n", `\watch 5`},
 		{"\n", ""},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/peterh/liner"
 
+	"cordwood/router/access/token"
 	"cordwood/router/query/statement"
 )
 
@@ -149,6 +150,9 @@ func historyEntry(typed string) (entry string, keep bool) {
 		return "", false
 	}
 	lower := strings.ToLower(typed)
+	if token.Hide(typed) != typed {
+		return "", false
+	}
 	if slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(lower, word) }) {
 		return "", false
 	}

@@ -1,5 +1,5 @@
 // Package auth finds out which user sends a request. It checks the credentials of HTTP Basic authentication against
-// a list of users and their rights.
+// a list of users and their rights, and tokens.
 //
 // The list comes from an option text (static_user_provider:cmd:…, :file:…, watch_file_user_provider:…) or from a user
 // file, both with lines of the form user[:mode]=password. Rights apply to the whole server, not to single databases
@@ -16,7 +16,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base64"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -29,12 +28,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"cordwood/proto/errs"
 	"cordwood/router/access"
 	"cordwood/router/access/scram"
-	"cordwood/router/httpapi/params"
+	"cordwood/router/access/token"
 )
 
 // Config has the location of the list of users. At most one of Option and UserFile may be set, and one of them must be
@@ -66,6 +64,8 @@ type Provider struct {
 	users atomic.Pointer[userList]
 	lists lists
 	work  openWork
+	// tokens has the tokens of the metadata.
+	tokens tokens
 
 	now        func() time.Time
 	remembered *remembered
@@ -92,7 +92,7 @@ func Open(cfg Config) (*Provider, error) {
 	if p.log == nil {
 		p.log = slog.Default()
 	}
-	p.users.Store(&userList{})
+	p.users.Store(&userList{tokens: &p.tokens, clock: p.time})
 	switch {
 	case cfg.Option != "" && cfg.UserFile != "", cfg.Option == "" && cfg.UserFile == "" && !cfg.Stored:
 		return nil, fmt.Errorf("auth: set either a user provider or a user file")
@@ -231,37 +231,42 @@ func (p *Provider) Close() error {
 	return p.watch.close()
 }
 
-// Authenticate returns the sender of r from the header x-svc-auth or, if it is missing, Authorization. from is the
-// client's address. Errors with status 401 are AuthHeaderNotFound, InvalidAuthHeader, UserNotFound,
-// UserPasswordMismatch, and InvalidArguments for an empty name or password. After too many failures the error is
-// RateLimited, with status 429.
+// Authenticate returns the sender of r from the header x-svc-auth or, if it is missing, Authorization: a user with
+// a password, or a token. from is the client's address. Errors with status 401 are AuthHeaderNotFound,
+// InvalidAuthHeader, UserNotFound, UserPasswordMismatch, and InvalidArguments for an empty name or password. A token
+// that is used from a wrong address is PermissionDenied. After too many failures the error is RateLimited, with status
+// 429.
 func (p *Provider) Authenticate(r *http.Request, from netip.Addr) (access.Sender, error) {
 	if p == nil {
 		return access.Everybody(), nil
 	}
-	header := params.Header(r.Header, "X-Svc-Auth", "Authorization")
+	header := ""
+	for _, name := range []string{"X-Svc-Auth", "Authorization"} {
+		for _, value := range r.Header.Values(name) {
+			switch value = strings.TrimSpace(value); {
+			case value == "":
+			case header == "":
+				header = value
+			case !SameCredentials(header, value):
+				return access.Sender{}, refuse(errs.InvalidAuthHeader, "The header "+name+" is given twice, with different "+
+					"credentials: send one")
+			}
+		}
+		if header != "" {
+			break // X-Svc-Auth has precedence
+		}
+	}
 	if header == "" {
 		return access.Sender{}, refuse(errs.AuthHeaderNotFound, "Not found http or grpc authorization header")
 	}
-	scheme, rest, _ := strings.Cut(header, " ")
-	switch strings.ToLower(scheme) {
-	case "basic":
-	case "bearer":
-		return access.Sender{}, refuse(errs.UserPasswordMismatch, "Bearer tokens are not accepted: use Basic authentication")
-	default:
-		return access.Sender{}, refuse(errs.InvalidAuthHeader, "Invalid authorization header: unknown scheme, use Basic")
+	c, err := parseCredentials(header)
+	switch {
+	case err != nil:
+		return access.Sender{}, err
+	case c.token != "":
+		return p.Token(c.token, from)
 	}
-	decoded, err := base64.StdEncoding.DecodeString(strings.TrimSpace(rest))
-	if err != nil || !utf8.Valid(decoded) {
-		return access.Sender{}, refuse(errs.InvalidAuthHeader,
-			"Invalid authorization header: Basic is not followed by base64 of user:password")
-	}
-	user, password, found := strings.Cut(string(decoded), ":")
-	if !found {
-		return access.Sender{}, refuse(errs.InvalidAuthHeader,
-			"Invalid authorization header: no colon between user and password")
-	}
-	return p.Check(r.Context(), user, password, from)
+	return p.Check(r.Context(), c.user, c.password, from)
 }
 
 // Check returns the sender for a user and a password. It returns the same errors as Authenticate. If the password
@@ -371,8 +376,9 @@ func refuse(code errs.Code, msg string) error {
 	return (&errs.Error{Code: code, Msg: msg}).WithStatus(http.StatusUnauthorized)
 }
 
-// shorten limits the length of a client's text in an error.
+// shorten limits the length of a client's text in an error, and hides a token in it.
 func shorten(s string) string {
+	s = token.Hide(s)
 	if len(s) > 128 {
 		return strings.ToValidUTF8(s[:128], "") + "…"
 	}

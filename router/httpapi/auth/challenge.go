@@ -49,6 +49,8 @@ type Challenge struct {
 	// Password is set if keys cannot be derived from the stored form of the user's password. Then the client must
 	// send the password, and Provider.Check checks it.
 	Password bool
+	// Token is set if the client must send a token as password.
+	Token bool
 
 	p    *Provider
 	user *user // nil if the user does not exist or cannot sign in
@@ -56,8 +58,14 @@ type Challenge struct {
 	from netip.Addr
 }
 
+// TokenUser is the user name with which a token is sent where a protocol requires a name.
+const TokenUser = "token"
+
 // Challenge starts a sign-in. The error is RateLimited after too many failures.
 func (p *Provider) Challenge(name string, from netip.Addr) (*Challenge, error) {
+	if name == TokenUser && p.users.Load().byName[name] == nil {
+		return &Challenge{p: p, name: name, from: from, Password: true, Token: true}, nil
+	}
 	if err := p.lockedError(name, from); err != nil {
 		return nil, err
 	}
@@ -107,7 +115,11 @@ func (p *Provider) countFailure(user string, from netip.Addr) {
 	}
 }
 
-// Cleartext returns the sender for a password that the client sent as plain text. It returns the errors of Check.
+// Cleartext returns the sender for a password or token that the client sent as plain text. It returns the errors of
+// Check or Token.
 func (c *Challenge) Cleartext(ctx context.Context, password string) (access.Sender, error) {
+	if c.Token {
+		return c.p.Token(password, c.from)
+	}
 	return c.p.Check(ctx, c.name, password, c.from)
 }

@@ -31,7 +31,8 @@ type lists struct {
 // storedUser is a user in the metadata.
 type storedUser struct {
 	*user
-	until time.Time // zero: forever
+	until    time.Time // zero: forever
+	disabled bool
 }
 
 // Apply changes the users, roles and tokens of the metadata. Calls must not overlap. When it returns, the change
@@ -61,6 +62,7 @@ func (p *Provider) Apply(c metaclient.AccessChanges) {
 			l.stored[one.Name] = l.storedUser(one)
 		}
 	}
+	p.tokens.apply(c)
 	p.merge()
 	l.mu.Unlock()
 	p.recheck()
@@ -79,6 +81,7 @@ func (l *lists) storedUser(one *metapb.AccessPrincipal) *storedUser {
 	if one.ValidUntilUnixNano != 0 {
 		u.until = time.Unix(0, one.ValidUntilUnixNano)
 	}
+	u.disabled = one.Disabled
 	if keys, err := scram.Parse(one.Verifier); err == nil && !one.Disabled {
 		u.password, u.keys = scrammed(keys), &keys
 	}
@@ -88,13 +91,20 @@ func (l *lists) storedUser(one *metapb.AccessPrincipal) *storedUser {
 // merge publishes the list of the users who may sign in now. mu must be held.
 func (p *Provider) merge() {
 	l := &p.lists
-	out := &userList{byName: map[string]*user{}, stored: len(l.stored) > 0}
+	out := &userList{
+		byName: map[string]*user{}, stored: len(l.stored) > 0, owners: map[string]*user{}, tokens: &p.tokens, clock: p.time,
+	}
 	now, next := p.now(), time.Time{}
 	for name, u := range l.stored {
-		if u.password == nil || !u.until.IsZero() && !now.Before(u.until) {
-			continue // disabled, without a password, or expired
+		if u.disabled || !u.until.IsZero() && !now.Before(u.until) {
+			continue // disabled or expired
 		}
-		out.byName[name] = u.user
+		if l.listed == nil || l.listed.byName[name] == nil { // the user of the list is another one
+			out.owners[name] = u.user
+		}
+		if u.password != nil {
+			out.byName[name] = u.user
+		}
 		if !u.until.IsZero() && (next.IsZero() || u.until.Before(next)) {
 			next = u.until
 		}
@@ -139,5 +149,8 @@ func (p *Provider) Principals() []*metapb.AccessPrincipal {
 	return out
 }
 
-// HasStored reports whether the metadata have users.
-func (p *Provider) HasStored() bool { return p.users.Load().stored }
+// HasStored reports whether the metadata have users or tokens.
+func (p *Provider) HasStored() bool { return p.users.Load().stored || p.tokens.any() }
+
+// time returns the current time.
+func (p *Provider) time() time.Time { return p.now() }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
+	"time"
 	"unicode/utf8"
 
 	"cordwood/router/access"
@@ -31,6 +32,11 @@ type userList struct {
 	byName map[string]*user
 	// stored is set if the metadata have users.
 	stored bool
+	// owners are the users of the metadata whose tokens are valid: also users without a password.
+	owners map[string]*user
+	// tokens has the tokens of the metadata, which change separately, and clock returns the time.
+	tokens *tokens
+	clock  func() time.Time
 }
 
 // badLine is a line that was ignored. Its text is not stored, because it may contain a password.

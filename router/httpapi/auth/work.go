@@ -6,6 +6,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/router/access"
+	"cordwood/router/access/token"
 )
 
 // openWork has all work in progress. It ends work when the sender loses the right to it.
@@ -82,12 +83,21 @@ func (w *Work) End() {
 	delete(w.p.work.all, w)
 }
 
+// EndExpired ends the work of tokens that have expired.
+func (p *Provider) EndExpired() { p.recheckWork(func(s *access.Sender) bool { return s.Token != "" }) }
+
 // recheck ends the work that the current list of users does not allow.
-func (p *Provider) recheck() {
+func (p *Provider) recheck() { p.recheckWork(func(*access.Sender) bool { return true }) }
+
+// recheckWork ends the work that the current list of users does not allow, of senders for which of returns true.
+func (p *Provider) recheckWork(of func(*access.Sender) bool) {
 	var ended []*Work
 	p.work.mu.Lock()
 	users := p.users.Load()
 	for w := range p.work.all {
+		if !of(&w.sender) {
+			continue
+		}
 		err := users.checkCurrent(w.sender, access.Need{Privilege: access.SignedIn})
 		for i := 0; err == nil && i < len(w.needs); i++ {
 			err = users.checkCurrent(w.sender, w.needs[i])
@@ -113,6 +123,16 @@ func (p *Provider) recheck() {
 
 // now returns s with the rights that the user has according to this list.
 func (l *userList) now(s access.Sender) access.Sender {
+	if s.Token != "" {
+		if token.Like(s.User) {
+			if t := l.tokens.find(s.Token); t != nil && t.index != nil {
+				s.Grants = t.index()
+			}
+		} else if u, found := l.owners[s.User]; found {
+			s.Grants = u.sender.Grants
+		}
+		return s
+	}
 	if u, found := l.byName[s.User]; found && u.sender.Version == s.Version {
 		s.Right, s.Grants = u.sender.Right, u.sender.Grants
 	}
@@ -125,6 +145,9 @@ func (p *Provider) Current(s access.Sender) access.Sender { return p.users.Load(
 // checkCurrent returns an error if the current list of users does not allow n to s, who may have signed in with an
 // earlier list.
 func (l *userList) checkCurrent(s access.Sender, n access.Need) error {
+	if s.Token != "" {
+		return l.checkToken(s, n)
+	}
 	u, found := l.byName[s.User]
 	switch {
 	case !found:
@@ -132,11 +155,29 @@ func (l *userList) checkCurrent(s access.Sender, n access.Need) error {
 	case u.sender.Version != s.Version:
 		return refuse(errs.UserPasswordMismatch, "the password of "+shorten(s.User)+" was changed: sign in with the new one")
 	case !u.sender.May(n):
-		what := n.Privilege.String()
-		if o := n.Object.String(); o != "" && u.sender.Grants != nil {
-			what += " on " + shorten(o)
-		}
-		return errs.New(errs.AccessDenied, "the right %s was withdrawn from %s", what, shorten(s.User))
+		return withdrawn(&u.sender, n)
 	}
 	return nil
+}
+
+// checkToken is checkCurrent for a sender with a token.
+func (l *userList) checkToken(s access.Sender, n access.Need) error {
+	if err := l.tokens.check(&s, l.clock()); err != nil {
+		return err
+	}
+	if !token.Like(s.User) && l.owners[s.User] == nil {
+		return notValid(s.Token) // the user was removed, was disabled or has expired
+	}
+	if s = l.now(s); !s.May(n) {
+		return withdrawn(&s, n)
+	}
+	return nil
+}
+
+func withdrawn(s *access.Sender, n access.Need) error {
+	what := n.Privilege.String()
+	if o := n.Object.String(); o != "" && s.Grants != nil {
+		what += " on " + shorten(o)
+	}
+	return errs.New(errs.AccessDenied, "the right %s was withdrawn from %s", what, shorten(s.User))
 }

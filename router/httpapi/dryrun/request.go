@@ -85,8 +85,9 @@ type names struct {
 // namesOf reads the names in the headers and the query string.
 func namesOf(r *http.Request, query params.Values) *names {
 	n := &names{
-		contentType: params.Header(r.Header, "Content-Type"), database: params.Database(r.Header, query),
-		table: query.Get("table"), pipeline: params.PipelineName(r.Header, query),
+		contentType: params.Header(r.Header, "Content-Type"),
+		database:    params.Database(r.Header, query, access.From(r.Context()).DefaultDatabase()),
+		table:       query.Get("table"), pipeline: params.PipelineName(r.Header, query),
 	}
 	n.version, n.hasVersion = query.Lookup("version")
 	if !n.hasVersion {

@@ -12,6 +12,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/words"
+	"cordwood/router/access/token"
 	"cordwood/router/write"
 )
 
@@ -43,11 +44,11 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	e, status := resolve(x, err)
 	x.Failed = e
 	if status >= 500 && e.Code.Masked() {
-		x.log.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "remote", x.Client, "code",
-			int(e.Code), "error", err)
+		x.log.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", token.Hide(r.URL.Path), "remote",
+			x.Client, "code", int(e.Code), "error", err)
 	}
 	if x.Status != 0 {
-		x.log.WarnContext(r.Context(), "answer aborted", "method", r.Method, "path", r.URL.Path, "remote",
+		x.log.WarnContext(r.Context(), "answer aborted", "method", r.Method, "path", token.Hide(r.URL.Path), "remote",
 			x.Client, "error", err)
 		return
 	}

@@ -15,6 +15,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/router/access"
 	"cordwood/router/explore/budget"
 	"cordwood/router/explore/fields"
 	"cordwood/router/explore/scope"
@@ -123,6 +124,7 @@ func decode(w http.ResponseWriter, r *http.Request, to any) error {
 
 // scope resolves the scope of a request.
 func (c *call) scope(ctx context.Context, req scope.Request) (*scope.Scope, error) {
+	req.DB = cmp.Or(req.DB, access.From(ctx).DefaultDatabase())
 	return scope.Resolve(ctx, c.h.cfg.Source, req, c.now, c.timeout)
 }
 

@@ -137,7 +137,9 @@ func (h *Handler) answering(do endpoint) http.HandlerFunc {
 				return nil, err
 			}
 			c := &call{h: h, r: r, params: values, now: h.cfg.Now()}
-			c.reader = h.service.Reader(cmp.Or(params.Header(r.Header, "X-Svc-Db-Name"), values.Get("db")), timeout)
+			database := cmp.Or(params.Header(r.Header, "X-Svc-Db-Name"), values.Get("db"),
+				exchange.Of(r).Caller.DefaultDatabase())
+			c.reader = h.service.Reader(database, timeout)
 			out, err := do(ctx, c)
 			for _, text := range c.warnings {
 				w.Header().Add(exchange.HeaderWarnings, exchange.HeaderText(text))

@@ -81,7 +81,9 @@ func (s *socket) serve() error {
 		return err
 	}
 	c := &call{h: s.h, r: s.r, params: values, now: s.h.cfg.Now()}
-	c.reader = s.h.service.Reader(cmp.Or(params.Header(s.r.Header, "X-Svc-Db-Name"), values.Get("db")), 0)
+	database := cmp.Or(params.Header(s.r.Header, "X-Svc-Db-Name"), values.Get("db"),
+		exchange.Of(s.r).Caller.DefaultDatabase())
+	c.reader = s.h.service.Reader(database, 0)
 	req, err := s.request(c)
 	if err != nil {
 		return err

@@ -23,14 +23,14 @@ func Header(h http.Header, names ...string) string {
 	return ""
 }
 
-// Database returns the database that a request names in a header or in its query string, or the default database.
-func Database(h http.Header, query Values) string {
+// Database returns the database that a request names in a header or in its query string, or fallback.
+func Database(h http.Header, query Values, fallback string) string {
 	name := Header(h, "X-Svc-Db-Name")
 	if name == "" {
 		name = query.Get("db")
 	}
 	if name = strings.TrimPrefix(name, "svc-"); name == "" {
-		name = schema.DefaultDatabase
+		name = fallback
 	}
 	return name
 }

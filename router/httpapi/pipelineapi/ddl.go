@@ -45,7 +45,7 @@ func (h *Handlers) DDL(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	}
 	t := &schema.Table{Name: table, Columns: columns, Options: map[string]string{schema.OptionAppendMode: "true"}}
 	out := exchange.AppendJSONString([]byte(`"sql":{"sql":`), schema.CreateTableSQL(t))
-	if message := h.ddlMessage(x, params.Database(r.Header, query), table, p); message != "" {
+	if message := h.ddlMessage(x, params.Database(r.Header, query, x.Caller.DefaultDatabase()), table, p); message != "" {
 		out = exchange.AppendJSONString(append(out, `,"message":`...), message)
 	}
 	return append(out, '}'), nil

@@ -10,14 +10,13 @@
 package datadog
 
 import (
-	"encoding/base64"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/gorilla/mux"
 
 	"cordwood/router/httpapi/exchange"
+	"cordwood/router/httpapi/params"
 	"cordwood/router/ingest"
 	"cordwood/router/ingest/httpdoor"
 )
@@ -64,26 +63,17 @@ func (d *Door) Validate(w http.ResponseWriter, _ *http.Request) {
 	exchange.WriteJSON(w, http.StatusOK, []byte(`{"valid":true}`))
 }
 
-// Credentials returns "user:password" from the API key of a request, which is in a header, in the query string or
-// at the end of the path, plain or in base64. It returns "" if there is no key.
-func Credentials(r *http.Request) string {
-	key := r.Header.Get("DD-API-KEY")
-	if key == "" {
-		q := r.URL.Query()
-		if key = q.Get("dd-api-key"); key == "" {
-			key = q.Get("api_key")
+// Credentials returns the API keys of a request: user:password or a token, plain or in base64. They are in a header, in
+// the query string, or at the end of the path.
+func Credentials(r *http.Request) (out []params.Credential) {
+	if key := r.Header.Get("DD-API-KEY"); key != "" {
+		out = append(out, params.Credential{Text: params.UserOrToken(key)})
+	}
+	q := r.URL.Query()
+	for _, key := range []string{q.Get("dd-api-key"), q.Get("api_key"), mux.Vars(r)["key"]} {
+		if key != "" {
+			out = append(out, params.Credential{Text: params.UserOrToken(key), InURL: true})
 		}
 	}
-	if key == "" && r.Header.Get("Authorization") == "" {
-		key = mux.Vars(r)["key"]
-	}
-	if key == "" || strings.Contains(key, ":") {
-		return key
-	}
-	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
-		if decoded, err := encoding.DecodeString(key); err == nil && strings.Contains(string(decoded), ":") {
-			return string(decoded)
-		}
-	}
-	return key
+	return out
 }

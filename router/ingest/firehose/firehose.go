@@ -12,7 +12,6 @@
 package firehose
 
 import (
-	"encoding/base64"
 	"errors"
 	"net/http"
 	"strconv"
@@ -21,6 +20,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/router/httpapi/exchange"
+	"cordwood/router/httpapi/params"
 	"cordwood/router/ingest"
 	"cordwood/router/ingest/httpdoor"
 	"cordwood/router/ingest/jsonwalk"
@@ -47,17 +47,13 @@ func New(d httpdoor.Door) *Door {
 	return &Door{d}
 }
 
-// Credentials returns "user:password" from the access key of a request, which is plain or in base64. It returns ""
-// if there is no key.
-func Credentials(r *http.Request) string {
+// Credentials returns the access key of a request: user:password or a token, plain or in base64.
+func Credentials(r *http.Request) []params.Credential {
 	key := r.Header.Get(headerKey)
-	if key == "" || strings.Contains(key, ":") {
-		return key
+	if key == "" {
+		return nil
 	}
-	if decoded, err := base64.StdEncoding.DecodeString(key); err == nil && strings.Contains(string(decoded), ":") {
-		return string(decoded)
-	}
-	return key
+	return []params.Credential{{Text: params.UserOrToken(key)}}
 }
 
 // Refuse answers an error. Firehose writes it into its log.

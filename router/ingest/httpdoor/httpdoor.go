@@ -149,8 +149,9 @@ func first(texts ...string) string {
 
 // Target returns the destination of records, given the names in the protocol's own data.
 func (c *Call) Target(named Target) Target {
-	t := c.Explicit.Or(named).Or(c.door.Defaults)
-	if t.Database == "" {
+	fixed := c.X.Caller.Fixed
+	t := c.Explicit.Or(named).Or(Target{Database: fixed.Database, Table: fixed.Table, Pipeline: fixed.Pipeline})
+	if t = t.Or(c.door.Defaults); t.Database == "" {
 		t.Database = schema.DefaultDatabase
 	}
 	return t

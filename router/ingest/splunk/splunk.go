@@ -10,7 +10,6 @@
 package splunk
 
 import (
-	"encoding/base64"
 	"net/http"
 	"strconv"
 	"strings"
@@ -18,7 +17,9 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/router/access/token"
 	"cordwood/router/httpapi/exchange"
+	"cordwood/router/httpapi/params"
 	"cordwood/router/ingest"
 	"cordwood/router/ingest/httpdoor"
 )
@@ -159,8 +160,8 @@ func (d *Door) Health(w http.ResponseWriter, _ *http.Request) {
 // hasToken reports whether the request has a token, valid or not. Other authentication schemes do not count. Tokens
 // have been converted to HTTP's own scheme before.
 func hasToken(r *http.Request) bool {
-	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	return strings.EqualFold(scheme, "Basic")
+	scheme, rest, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return strings.EqualFold(scheme, "Basic") || strings.EqualFold(scheme, "Bearer") && token.Like(rest)
 }
 
 // Options answers a client that asks which methods a path for events supports.
@@ -169,22 +170,15 @@ func (d *Door) Options(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// Credentials returns "user:password" from the text after Splunk in the header Authorization, plain or in base64,
-// or from the parameter token. It returns "" if there is none.
-func Credentials(r *http.Request) string {
-	token := ""
-	scheme, rest, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	switch {
-	case strings.EqualFold(scheme, "Splunk"):
-		token = strings.TrimSpace(rest)
-	case scheme == "":
-		token = r.URL.Query().Get("token")
+// Credentials returns the text after Splunk in the header Authorization, and the parameter token: user:password or a
+// token, plain or in base64.
+func Credentials(r *http.Request) (out []params.Credential) {
+	scheme, rest, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
+	if strings.EqualFold(scheme, "Splunk") {
+		out = append(out, params.Credential{Text: params.UserOrToken(rest), InAuthorization: true})
 	}
-	if token == "" || strings.Contains(token, ":") {
-		return token
+	if key := r.URL.Query().Get("token"); key != "" {
+		out = append(out, params.Credential{Text: params.UserOrToken(key), InURL: true})
 	}
-	if decoded, err := base64.StdEncoding.DecodeString(token); err == nil && strings.Contains(string(decoded), ":") {
-		return string(decoded)
-	}
-	return token
+	return out
 }

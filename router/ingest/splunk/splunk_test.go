@@ -257,13 +257,15 @@ func TestCredentials(t *testing.T) {
 		{"Splunk ann:secret", "/x", "ann:secret"},
 		{"splunk YW5uOnNlY3JldA==", "/x", "ann:secret"},
 		{"Basic YW5uOnNlY3JldA==", "/x", ""},
-		{"", "/x?token=ann:secret", "ann:secret"},
+		{"", "/x?token=ann:secret", "ann:secret in URL"},
+		{"Splunk a:b", "/x?token=c:d", "a:b c:d in URL"},
+		{"Splunk cw_x", "/x", "cw_x"},
 		{"Splunk 0000-1111", "/x", "0000-1111"},
 		{"", "/x", ""},
 	} {
 		r := httptest.NewRequest(http.MethodPost, c.target, nil)
 		r.Header.Set("Authorization", c.header)
-		if got := Credentials(r); got != c.want {
+		if got := doortest.Credentials(Credentials(r)); got != c.want {
 			t.Errorf("%+v: %q", c, got)
 		}
 	}

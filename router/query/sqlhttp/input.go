@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/zone"
+	"cordwood/router/access"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/query"
 	"cordwood/router/query/format"
@@ -51,7 +53,8 @@ func (h *Handler) read(a *answer, r *http.Request) (*input, error) {
 	if err := in.readLink(p); err != nil {
 		return nil, err
 	}
-	in.query.Database = database(params.Header(r.Header, "x-svc-db-name"), p.get("db"))
+	in.query.Database = database(params.Header(r.Header, "x-svc-db-name"), p.get("db"),
+		access.From(r.Context()).DefaultDatabase())
 	name, limit := p.get("format"), p.get("limit")
 	if p.err != nil {
 		return nil, p.err
@@ -94,6 +97,9 @@ func (h *Handler) read(a *answer, r *http.Request) (*input, error) {
 	}
 	if in.query.Statements, err = statement.Parse(sql); err != nil {
 		return nil, err
+	}
+	if slices.ContainsFunc(in.query.Statements, statement.ShowsSecret) {
+		a.w.Header().Set("Cache-Control", "no-store")
 	}
 	if in.query.Key.Text, err = params.Key(r.Header); err != nil {
 		return nil, err
@@ -295,14 +301,14 @@ func (h *Handler) readBody(a *answer, r *http.Request, p *parameters, limit time
 	return nil
 }
 
-// database returns the first name that is not empty. The catalog svc may precede a name.
+// database returns the first name that is not empty, or "". The catalog svc may precede a name.
 func database(names ...string) string {
 	for _, name := range names {
 		if name != "" {
 			return strings.TrimPrefix(name, "svc-")
 		}
 	}
-	return schema.DefaultDatabase
+	return ""
 }
 
 // timeout parses a duration such as 30s, 1m30s, 500ms or 2 minutes. An empty text and zero mean the default.

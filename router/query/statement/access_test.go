@@ -12,6 +12,11 @@ func tables(database, name string) rights.Target {
 	return rights.Target{Kind: rights.Tables, Database: database, Name: name}
 }
 
+func target(database, name string) *rights.Target {
+	t := tables(database, name)
+	return &t
+}
+
 func TestParseAccess(t *testing.T) {
 	yes, no, p, until, forever := true, false, "it's", "2030-01-01", ""
 	for sql, want := range map[string]Statement{
@@ -54,6 +59,38 @@ func TestParseAccess(t *testing.T) {
 		"SHOW USERS LIKE 'a%' LIMIT 2": &ShowPrincipals{
 			Like: func() *string { s := "a%"; return &s }(), Page: Page{Limit: 2, Limited: true},
 		},
+		"CREATE TOKEN t FOR INGEST INTO app.nginx* PIPELINE pl FROM '192.0.2.0/24', '::1' EXPIRES IN '90d' " +
+			"NOTE 'n'": &CreateToken{
+			Name: "t", Scope: TokenScope{Ingest: target("app", "nginx*")}, Pipeline: "pl", TokenOptions: TokenOptions{
+				From: []string{"192.0.2.0/24", "::1"}, HasFrom: true, Expires: &Expiry{In: "90d"}, Note: ptr("n"),
+			},
+		},
+		"CREATE TOKEN t FOR QUERY ON logs EXPIRES '2030-01-01'": &CreateToken{
+			Name: "t", Scope: TokenScope{Query: target("", "logs")}, TokenOptions: TokenOptions{
+				Expires: &Expiry{At: "2030-01-01"},
+			},
+		},
+		"CREATE TOKEN t FOR USER ann EXPIRES NEVER": &CreateToken{
+			Name: "t", Scope: TokenScope{User: "ann"}, TokenOptions: TokenOptions{Expires: &Expiry{}},
+		},
+		"CREATE TOKEN t FOR SELECT, INSERT ON a, b.c, USE ON PIPELINE p, ALL ON CLUSTER": &CreateToken{
+			Name: "t", Scope: TokenScope{Grants: []TokenGrant{
+				{rights.Select | rights.Insert, []rights.Target{tables("", "a"), tables("b", "c")}},
+				{rights.Use, []rights.Target{{Kind: rights.Pipelines, Name: "p"}}},
+				{0, []rights.Target{{Kind: rights.Cluster}}},
+			}},
+		},
+		// Names that are also privileges.
+		"CREATE TOKEN t FOR SELECT ON a, insert": &CreateToken{
+			Name: "t", Scope: TokenScope{Grants: []TokenGrant{
+				{rights.Select, []rights.Target{tables("", "a"), tables("", "insert")}},
+			}},
+		},
+		"ALTER TOKEN t ROTATE OVERLAP '1h'": &AlterToken{Name: "t", Rotate: true, Overlap: "1h"},
+		"ALTER TOKEN t SET FROM ANYWHERE":   &AlterToken{Name: "t", TokenOptions: TokenOptions{HasFrom: true}},
+		"DROP TOKEN IF EXISTS t":            &DropToken{Name: "t", IfExists: true},
+		"SHOW TOKENS LIMIT 1":               &ShowTokens{Page: Page{Limit: 1, Limited: true}},
+
 		"SHOW ROLES":          &ShowPrincipals{Role: true},
 		"SHOW GRANTS":         &ShowGrants{},
 		"SHOW GRANTS FOR ann": &ShowGrants{Name: "ann"},

@@ -98,8 +98,11 @@ func (p *parser) alter() Statement {
 	if p.accept("USER") {
 		return p.alterUser()
 	}
+	if p.accept("TOKEN") {
+		return p.alterToken()
+	}
 	if !p.accept("TABLE") {
-		p.refuseObject("ALTER", "TABLE, DATABASE or USER")
+		p.refuseObject("ALTER", "TABLE, DATABASE, USER or TOKEN")
 		return nil
 	}
 	s := &AlterTable{Name: p.tableName()}

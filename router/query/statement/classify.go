@@ -167,8 +167,10 @@ func (p *parser) show() Statement {
 		return p.showPrincipals(true)
 	case !full && p.accept("GRANTS"):
 		return p.showGrants()
+	case !full && p.accept("TOKENS"):
+		return p.showTokens()
 	}
-	p.expected("DATABASES, TABLES, COLUMNS, USERS, ROLES, GRANTS, CREATE TABLE or CREATE DATABASE")
+	p.expected("DATABASES, TABLES, COLUMNS, USERS, ROLES, GRANTS, TOKENS, CREATE TABLE or CREATE DATABASE")
 	return nil
 }
 

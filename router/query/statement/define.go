@@ -43,8 +43,10 @@ func (p *parser) create() Statement {
 		return p.createUser()
 	case p.accept("ROLE"):
 		return p.createRole()
+	case p.accept("TOKEN"):
+		return p.createToken()
 	}
-	p.refuseObject("CREATE", "TABLE, DATABASE, USER or ROLE")
+	p.refuseObject("CREATE", "TABLE, DATABASE, USER, ROLE or TOKEN")
 	return nil
 }
 
@@ -97,7 +99,10 @@ func (p *parser) drop() Statement {
 		p.advance()
 		return p.dropPrincipal(role)
 	}
-	p.refuseObject("DROP", "TABLE, DATABASE, USER or ROLE")
+	if p.accept("TOKEN") {
+		return p.dropToken()
+	}
+	p.refuseObject("DROP", "TABLE, DATABASE, USER, ROLE or TOKEN")
 	return nil
 }
 

@@ -278,7 +278,7 @@ func TestParseErrors(t *testing.T) {
 		{"UPDATE t SET a = 1", errs.Unsupported, "UPDATE"},
 		{"EXPLAIN COPY t TO 'x'", errs.Unsupported, "SELECT only"},
 		{"EXPLAIN", errs.InvalidSyntax, "SELECT to explain"},
-		{"SELECT 1; DROP", errs.InvalidSyntax, "DATABASE, USER or ROLE at the end"},
+		{"SELECT 1; DROP", errs.InvalidSyntax, "DATABASE, USER, ROLE or TOKEN at the end"},
 		{strings.Repeat("SELECT 1;", maxStatements+1), errs.InvalidArguments, "several requests"},
 	}
 	for _, tt := range tests {

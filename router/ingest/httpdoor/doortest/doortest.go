@@ -6,11 +6,13 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"cordwood/router/access"
 	"cordwood/router/body"
 	"cordwood/router/httpapi/exchange"
+	"cordwood/router/httpapi/params"
 	"cordwood/router/ingest/httpdoor"
 	"cordwood/router/ingest/ingesttest"
 )
@@ -52,4 +54,17 @@ func ServeAs(caller *access.Caller, h http.HandlerFunc,
 	x.Caller, x.Refuse = *caller, refuse
 	h(x, r)
 	return w
+}
+
+// Credentials describes credentials for tests of a protocol.
+func Credentials(found []params.Credential) string {
+	var out []string
+	for _, c := range found {
+		text := c.Text
+		if c.InURL {
+			text += " in URL"
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, " ")
 }
