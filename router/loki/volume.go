@@ -172,25 +172,10 @@ func (r *Reader) Size(ctx context.Context, q *logql.Log, span Span) (Size, error
 	var defs []*schema.Table
 	for _, t := range tables {
 		defs = append(defs, t.Def)
-		compiled, err := t.Compile(&logql.Log{Matchers: q.Matchers})
+		sql, err := sizeSQL(t, q, span)
 		if err != nil {
 			return out, err
 		}
-		var labels []string
-		for _, c := range t.Labels {
-			sql, err := compiled.Label(c.Label)
-			if err != nil {
-				return out, err
-			}
-			labels = append(labels, sql)
-		}
-		group := ""
-		if len(labels) > 0 {
-			group = " GROUP BY " + strings.Join(labels, ", ")
-		}
-		sql := "SELECT CAST(count(*) AS BIGINT), CAST(coalesce(sum(n), 0) AS BIGINT), CAST(coalesce(sum(b), 0) AS BIGINT) " +
-			"FROM (SELECT count(*) AS n, sum(strlen(" + t.LineSQL() + ")) AS b FROM " + t.From() +
-			where(within(t, span), compiled.Where()) + group + ") AS x WHERE n > 0"
 		err = r.run(ctx, sql, func(rec arrow.RecordBatch) error {
 			for i, to := range []*int64{&out.Streams, &out.Entries, &out.Bytes} {
 				column, ok := rec.Column(i).(*array.Int64)
@@ -224,6 +209,29 @@ func (r *Reader) Size(ctx context.Context, q *logql.Log, span Span) (Size, error
 		}
 	}
 	return out, nil
+}
+
+// sizeSQL returns the statement that counts the streams, the entries and the bytes of a table that a selector reads.
+func sizeSQL(t *translate.Table, q *logql.Log, span Span) (string, error) {
+	compiled, err := t.Compile(&logql.Log{Matchers: q.Matchers})
+	if err != nil {
+		return "", err
+	}
+	var labels []string
+	for _, c := range t.Labels {
+		sql, err := compiled.Label(c.Label)
+		if err != nil {
+			return "", err
+		}
+		labels = append(labels, sql)
+	}
+	group := ""
+	if len(labels) > 0 {
+		group = " GROUP BY " + strings.Join(labels, ", ")
+	}
+	return "SELECT CAST(count(*) AS BIGINT), CAST(coalesce(sum(n), 0) AS BIGINT), CAST(coalesce(sum(b), 0) AS BIGINT) " +
+		"FROM (SELECT count(*) AS n, sum(strlen(" + t.LineSQL() + ")) AS b FROM " + t.From() +
+		where(within(t, span), compiled.Where()) + group + ") AS x WHERE n > 0", nil
 }
 
 // Cardinality is the number of values of a label.

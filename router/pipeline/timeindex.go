@@ -56,39 +56,17 @@ func ParseTimeIndex(text string) (*TimeIndex, error) {
 	ti := &TimeIndex{Field: field, Unit: schema.TimestampNanosecond}
 	switch kind {
 	case "epoch":
-		switch config {
-		case "s":
-			ti.Unit = schema.TimestampSecond
-		case "ms":
-			ti.Unit = schema.TimestampMillisecond
-		case "us":
-			ti.Unit = schema.TimestampMicrosecond
-		case "ns":
-		default:
+		unit, ok := epochUnits[config]
+		if !ok {
 			return nil, errs.New(errs.InvalidArguments,
 				"Invalid custom_time_index: epoch unit %q, expected one of s, ms, us, ns", cut(config))
 		}
+		ti.Unit = unit
 	case "datestr":
-		f, err := timefmt.Compile(config)
-		switch {
-		case err != nil && strings.Contains(config, "% "):
-			return nil, errs.Wrap(errs.InvalidArguments, err,
-				"Invalid custom_time_index: datestr pattern %q (in a URL, + means a blank: write rfc3339 for %%+, or %%25%%2B)",
-				cut(config))
-		case err != nil:
-			return nil, errs.Wrap(errs.InvalidArguments, err, "Invalid custom_time_index: datestr pattern %q", cut(config))
+		var err error
+		if ti.format, err = compilePattern(field, config); err != nil {
+			return nil, err
 		}
-		if !f.HasDate() || !f.HasTime() {
-			advice := ""
-			if !strings.Contains(config, "%") {
-				advice = fmt.Sprintf("; for times like 2026-11-24T07:00:00Z use %s;rfc3339, and a pattern is written like "+
-					"%%Y-%%m-%%d %%H:%%M:%%S", cut(field))
-			}
-			return nil, errs.New(errs.InvalidArguments,
-				"Invalid custom_time_index: datestr pattern %q must have a date, an hour and a minute, or be %%s%s", cut(config),
-				advice)
-		}
-		ti.format = f
 		if processor.CountsNanoseconds(config) {
 			ti.warning = "custom_time_index: " + processor.NanosecondsAdvice(config)
 		}
@@ -97,6 +75,36 @@ func ParseTimeIndex(text string) (*TimeIndex, error) {
 			cut(kind))
 	}
 	return ti, nil
+}
+
+// epochUnits are the units of times that are numbers.
+var epochUnits = map[string]schema.Type{
+	"s": schema.TimestampSecond, "ms": schema.TimestampMillisecond, "us": schema.TimestampMicrosecond,
+	"ns": schema.TimestampNanosecond,
+}
+
+// compilePattern compiles the pattern of a field, which must have all parts of a time.
+func compilePattern(field, pattern string) (*timefmt.Format, error) {
+	f, err := timefmt.Compile(pattern)
+	switch {
+	case err != nil && strings.Contains(pattern, "% "):
+		return nil, errs.Wrap(errs.InvalidArguments, err,
+			"Invalid custom_time_index: datestr pattern %q (in a URL, + means a blank: write rfc3339 for %%+, or %%25%%2B)",
+			cut(pattern))
+	case err != nil:
+		return nil, errs.Wrap(errs.InvalidArguments, err, "Invalid custom_time_index: datestr pattern %q", cut(pattern))
+	}
+	if !f.HasDate() || !f.HasTime() {
+		advice := ""
+		if !strings.Contains(pattern, "%") {
+			advice = fmt.Sprintf("; for times like 2026-11-24T07:00:00Z use %s;rfc3339, and a pattern is written like "+
+				"%%Y-%%m-%%d %%H:%%M:%%S", cut(field))
+		}
+		return nil, errs.New(errs.InvalidArguments,
+			"Invalid custom_time_index: datestr pattern %q must have a date, an hour and a minute, or be %%s%s", cut(pattern),
+			advice)
+	}
+	return f, nil
 }
 
 // moment is a time in the unit of its field, plus nanoseconds.

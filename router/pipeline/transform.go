@@ -7,6 +7,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/router/pipeline/document"
 	"cordwood/router/pipeline/processor"
+	"cordwood/router/vrl/value"
 )
 
 // maxListed limits the number of columns of a transform list.
@@ -124,18 +125,24 @@ func (p *Pipeline) compileColumn(m *document.Map) (c *listed, isIndex bool) {
 		if t.IsTimestamp() || t == schema.JSON {
 			n.Fault("a %s column cannot have a default", t)
 		} else if v, ok := scalar(n); ok {
-			var k converter
-			switch {
-			case !k.convert(&c.def, v, t):
-				n.Fault("%s is not a value of %s", n.What(), t)
-			case k.loss == lossFraction, k.loss == lossRange:
-				n.Fault("%s is not a value of %s: give the number to store, or give the column another type", n.What(), t)
-			}
-			c.def.bytes = append([]byte(nil), c.def.bytes...)
+			c.readDefault(n, v)
 		}
 		c.onFailure = failToDefault
 	}
 	return c, isIndex
+}
+
+// readDefault converts the default v, which n gives, to the type of the column.
+func (c *listed) readDefault(n *document.Node, v value.Value) {
+	var k converter
+	t := c.column.Type
+	switch {
+	case !k.convert(&c.def, v, t):
+		n.Fault("%s is not a value of %s", n.What(), t)
+	case k.loss == lossFraction, k.loss == lossRange:
+		n.Fault("%s is not a value of %s: give the number to store, or give the column another type", n.What(), t)
+	}
+	c.def.bytes = append([]byte(nil), c.def.bytes...)
 }
 
 var typeWords = map[string]schema.Type{

@@ -30,9 +30,7 @@ func timeIndexOf(st *statement.CreateTable, index []string, at map[string]int) (
 
 // tableColumns checks the columns and clauses of CREATE TABLE against each other.
 func tableColumns(st *statement.CreateTable) ([]schema.Column, error) {
-	bad := func(format string, args ...any) error {
-		return errs.New(errs.InvalidArguments, "CREATE TABLE "+st.Name.Table+": "+format, args...)
-	}
+	bad := func(format string, args ...any) error { return badTable(st, format, args...) }
 	columns := make([]schema.Column, 0, len(st.Columns))
 	at := make(map[string]int, len(st.Columns))
 	index := st.TimeIndex
@@ -72,21 +70,32 @@ func tableColumns(st *statement.CreateTable) ([]schema.Column, error) {
 		return nil, bad("the time index %q cannot be NULL", c.Name)
 	}
 	c.Semantic, c.NotNull = schema.Timestamp, true
+	return columns, setTags(st, columns, keys, at)
+}
+
+// setTags makes the columns of the primary key tags. at has the indexes of the columns by their names.
+func setTags(st *statement.CreateTable, columns []schema.Column, keys []string, at map[string]int) error {
 	for _, key := range keys {
 		i, ok := at[key]
 		if !ok {
-			return nil, errs.New(errs.ColumnNotFound, "CREATE TABLE %s: PRIMARY KEY names the column %q, which is not defined",
+			return errs.New(errs.ColumnNotFound, "CREATE TABLE %s: PRIMARY KEY names the column %q, which is not defined",
 				st.Name.Table, key)
 		}
 		switch columns[i].Semantic {
 		case schema.Timestamp:
-			return nil, bad("%q is the time index, which is always part of a row's identity; leave it out of PRIMARY KEY", key)
+			return badTable(st, "%q is the time index, which is always part of a row's identity; leave it out of PRIMARY KEY",
+				key)
 		case schema.Tag:
-			return nil, bad("PRIMARY KEY names %q twice", key)
+			return badTable(st, "PRIMARY KEY names %q twice", key)
 		}
 		columns[i].Semantic = schema.Tag
 	}
-	return columns, nil
+	return nil
+}
+
+// badTable returns the error of columns or clauses that a table cannot have.
+func badTable(st *statement.CreateTable, format string, args ...any) error {
+	return errs.New(errs.InvalidArguments, "CREATE TABLE "+st.Name.Table+": "+format, args...)
 }
 
 // newColumn checks a column definition and returns the column.

@@ -53,11 +53,7 @@ func (s *Service) Lookup(ctx context.Context, q Lookup) ([]string, error) {
 				return errs.New(errs.Internal, "search for texts in column %s: the answer has type %s", q.Column,
 					r.Rows.RecordBatch().Column(0).DataType())
 			}
-			for i := range column.Len() {
-				if !column.IsNull(i) {
-					out = append(out, strings.Clone(column.Value(i)))
-				}
-			}
+			out = appendTexts(out, column)
 		}
 		return r.Rows.Err()
 	})
@@ -68,6 +64,16 @@ func (s *Service) Lookup(ctx context.Context, q Lookup) ([]string, error) {
 		err = errs.New(errs.Internal, "search for texts in column %s: %s", q.Column, err) // the fault is not the client's
 	}
 	return out, err
+}
+
+// appendTexts appends copies of the texts in a column.
+func appendTexts(out []string, column array.StringLike) []string {
+	for i := range column.Len() {
+		if !column.IsNull(i) {
+			out = append(out, strings.Clone(column.Value(i)))
+		}
+	}
+	return out
 }
 
 // text returns the statement. If few rows have to be read, it is answered without the engine.

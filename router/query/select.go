@@ -147,22 +147,10 @@ func (r *reader) queryTables(ctx context.Context, sql string, req *Request,
 	for _, name := range names {
 		t, internal := r.internalTable(name.Database, name.Name)
 		if schema.ReservedDatabase(name.Database) && !internal {
-			t, err := findSystemTable(name.Database, name.Name)
-			if err == nil {
-				err = t.permit(r.by())
-			}
+			qt, err := r.systemTable(name, facts, sql, len(names) == 1)
 			if err != nil {
 				return nil, nil, err
 			}
-			var unused []string
-			if len(names) == 1 {
-				unused = t.unused(sql)
-			}
-			qt, err := t.encode(facts, unused)
-			if err != nil {
-				return nil, nil, errs.Wrap(errs.Internal, err, "compute the rows of %s.%s", name.Database, name.Name)
-			}
-			qt.Name = name
 			out = append(out, qt)
 			continue
 		}
@@ -180,4 +168,27 @@ func (r *reader) queryTables(ctx context.Context, sql string, req *Request,
 		out = append(out, r.queryTable(name, t, t.ToProto()))
 	}
 	return out, facts.missing, nil
+}
+
+// systemTable returns a system table with its rows. If alone is set, the statement reads no other table, and columns
+// that it does not use may be left out.
+func (r *reader) systemTable(name *shardpb.TableName, facts *facts, sql string, alone bool,
+) (*shardpb.QueryTable, error) {
+	t, err := findSystemTable(name.Database, name.Name)
+	if err == nil {
+		err = t.permit(r.by())
+	}
+	if err != nil {
+		return nil, err
+	}
+	var unused []string
+	if alone {
+		unused = t.unused(sql)
+	}
+	qt, err := t.encode(facts, unused)
+	if err != nil {
+		return nil, errs.Wrap(errs.Internal, err, "compute the rows of %s.%s", name.Database, name.Name)
+	}
+	qt.Name = name
+	return qt, nil
 }

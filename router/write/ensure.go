@@ -15,24 +15,9 @@ import (
 // their ids. Everything that is missing goes into one command. If nothing is missing, ensure only compares.
 func (w *Writer) ensure(ctx context.Context, req *request) error {
 	pending := req.pending()
-	var lacking []*target
-	for _, t := range pending {
-		table, ok := w.cfg.Meta.Table(t.rows.Database, t.rows.Table)
-		if t.table == nil {
-			t.existed = ok
-		}
-		t.table = table
-		if !ok {
-			lacking = append(lacking, t)
-			continue
-		}
-		missing, err := t.compare()
-		if err != nil {
-			return err
-		}
-		if missing {
-			lacking = append(lacking, t)
-		}
+	lacking, err := w.lacking(pending)
+	if err != nil {
+		return err
 	}
 	if len(lacking) > 0 {
 		before := make([]*schema.Table, len(lacking))
@@ -62,6 +47,29 @@ func (w *Writer) ensure(ctx context.Context, req *request) error {
 		}
 	}
 	return nil
+}
+
+// lacking returns the targets whose tables are missing or lack columns, by the current copy of the metadata.
+func (w *Writer) lacking(pending []*target) (list []*target, err error) {
+	for _, t := range pending {
+		table, ok := w.cfg.Meta.Table(t.rows.Database, t.rows.Table)
+		if t.table == nil {
+			t.existed = ok
+		}
+		t.table = table
+		if !ok {
+			list = append(list, t)
+			continue
+		}
+		missing, err := t.compare()
+		if err != nil {
+			return nil, err
+		}
+		if missing {
+			list = append(list, t)
+		}
+	}
+	return list, nil
 }
 
 // restoring returns an error if the table is being restored. A repeated restore empties the table, and in a table

@@ -40,25 +40,7 @@ func (w *Writer) send(ctx context.Context, sessionID uint64, req *request) error
 	if len(pending) == 1 && len(pending[0].jobs) == 1 && !pending[0].discarded() && !pending[0].jobs[0].acked {
 		return w.sendShard(ctx, sessionID, pending[0].jobs[0].shard, pending[0].jobs)
 	}
-	var shards []uint32
-	byShard := map[uint32][]*job{}
-	for _, t := range pending {
-		if t.discarded() {
-			for _, j := range t.jobs {
-				j.acked, j.err = true, nil
-			}
-			continue
-		}
-		for _, j := range t.jobs {
-			if j.acked {
-				continue
-			}
-			if _, ok := byShard[j.shard]; !ok {
-				shards = append(shards, j.shard)
-			}
-			byShard[j.shard] = append(byShard[j.shard], j)
-		}
-	}
+	shards, byShard := jobsByShard(pending)
 	if len(shards) == 1 {
 		return w.sendShard(ctx, sessionID, shards[0], byShard[shards[0]])
 	}
@@ -73,6 +55,30 @@ func (w *Writer) send(ctx context.Context, sessionID uint64, req *request) error
 	}
 	_ = group.Wait()
 	return worst(failed)
+}
+
+// jobsByShard returns the jobs that are not stored yet by their shards, and the shards in the order of the jobs. Jobs
+// of rows that are discarded count as stored.
+func jobsByShard(pending []*target) (shards []uint32, jobs map[uint32][]*job) {
+	jobs = map[uint32][]*job{}
+	for _, t := range pending {
+		if t.discarded() {
+			for _, j := range t.jobs {
+				j.acked, j.err = true, nil
+			}
+			continue
+		}
+		for _, j := range t.jobs {
+			if j.acked {
+				continue
+			}
+			if _, ok := jobs[j.shard]; !ok {
+				shards = append(shards, j.shard)
+			}
+			jobs[j.shard] = append(jobs[j.shard], j)
+		}
+	}
+	return shards, jobs
 }
 
 // worst returns the error for the client: an unknown outcome if there is one, else an error that a retry may avoid,

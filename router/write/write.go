@@ -174,18 +174,7 @@ func (w *Writer) WriteKeyed(ctx context.Context, out *pipeline.Output, key Key) 
 	if len(req.targets) == 0 {
 		return Result{}, nil
 	}
-	if key != (Key{}) && w.cfg.ClusterVersion() < keysSince {
-		key = Key{}
-		req.warnings = append(req.warnings,
-			"the header Idempotency-Key has no effect until all nodes are upgraded: a repetition is stored again")
-	}
-	switch version := w.cfg.ClusterVersion(); {
-	case version < bodiesSince:
-		key.Body = 0
-	case key.Body != 0 && version >= paramsSince:
-		key = key.withParams()
-	}
-	key.byUser = key != (Key{}) && w.cfg.ClusterVersion() >= metapb.ProtocolKeyUsers
+	key = w.supported(key, req)
 	for round := 1; ; round++ {
 		if err := w.ensure(ctx, req); err != nil {
 			return Result{}, w.fail(req, err)
@@ -217,4 +206,22 @@ func (w *Writer) WriteKeyed(ctx context.Context, out *pipeline.Output, key Key) 
 			return Result{}, w.fail(req, err)
 		}
 	}
+}
+
+// supported returns the part of a key that all nodes of the cluster understand.
+func (w *Writer) supported(key Key, req *request) Key {
+	version := w.cfg.ClusterVersion()
+	if key != (Key{}) && version < keysSince {
+		key = Key{}
+		req.warnings = append(req.warnings,
+			"the header Idempotency-Key has no effect until all nodes are upgraded: a repetition is stored again")
+	}
+	switch {
+	case version < bodiesSince:
+		key.Body = 0
+	case key.Body != 0 && version >= paramsSince:
+		key = key.withParams()
+	}
+	key.byUser = key != (Key{}) && version >= metapb.ProtocolKeyUsers
+	return key
 }

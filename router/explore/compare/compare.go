@@ -16,10 +16,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"cordwood/proto/errs"
-	"cordwood/proto/schema"
 	"cordwood/router/explore/budget"
 	"cordwood/router/explore/fields"
-	"cordwood/router/explore/roles"
 	"cordwood/router/explore/scope"
 	"cordwood/router/query/format"
 )
@@ -100,14 +98,7 @@ type comparer struct {
 
 // Compare compares the rows of a with the rows of b. Both have the same tables.
 func Compare(ctx context.Context, a, b *scope.Scope, known *fields.Service, req Request) (*Answer, error) {
-	if req.Top < 1 || req.Top > MaxTop {
-		return nil, errs.New(errs.InvalidArguments, "top is %d: it must be from 1 to %d", req.Top, MaxTop)
-	}
-	if len(req.Fields) > MaxFields {
-		return nil, errs.New(errs.InvalidArguments, "%d fields are given: at most %d can be "+
-			"compared", len(req.Fields), MaxFields)
-	}
-	if err := fields.CheckOnce(req.Fields); err != nil {
+	if err := req.check(); err != nil {
 		return nil, err
 	}
 	if !slices.EqualFunc(a.Tables, b.Tables, func(x, y *scope.Table) bool { return x.Def.ID == y.Def.ID }) {
@@ -127,20 +118,14 @@ func Compare(ctx context.Context, a, b *scope.Scope, known *fields.Service, req 
 	if err != nil {
 		return nil, err
 	}
-	both := *a
-	if b.Range.From.Before(both.Range.From) { // the zero time, which means no start, is before all others
-		both.Range.From = b.Range.From
-	}
-	if b.Range.To.After(both.Range.To) {
-		both.Range.To = b.Range.To
-	}
-	rows := budget.Estimate(&both, extents).Rows
+	both := spanning(a, b)
+	rows := budget.Estimate(both, extents).Rows
 	var out *Answer
 	count := func(ctx context.Context) (err error) {
 		out, err = c.count(ctx, list)
 		return err
 	}
-	part, ok := budget.NewSample(&both, extents, budget.SampleRows)
+	part, ok := budget.NewSample(both, extents, budget.SampleRows)
 	late := !req.Exact && ok && rows > budget.MaxExact
 	switch {
 	case req.Exact || !ok: // there is no sample to use instead
@@ -163,6 +148,30 @@ func Compare(ctx context.Context, a, b *scope.Scope, known *fields.Service, req 
 	return out, nil
 }
 
+// check refuses requests with too many fields or values, or with a field twice.
+func (r *Request) check() error {
+	if r.Top < 1 || r.Top > MaxTop {
+		return errs.New(errs.InvalidArguments, "top is %d: it must be from 1 to %d", r.Top, MaxTop)
+	}
+	if len(r.Fields) > MaxFields {
+		return errs.New(errs.InvalidArguments, "%d fields are given: at most %d can be "+
+			"compared", len(r.Fields), MaxFields)
+	}
+	return fields.CheckOnce(r.Fields)
+}
+
+// spanning returns a with a range that includes the range of b.
+func spanning(a, b *scope.Scope) *scope.Scope {
+	both := *a
+	if b.Range.From.Before(both.Range.From) { // the zero time, which means no start, is before all others
+		both.Range.From = b.Range.From
+	}
+	if b.Range.To.After(both.Range.To) {
+		both.Range.To = b.Range.To
+	}
+	return &both
+}
+
 func (a *Answer) scale(by float64) {
 	scale := func(n *int64) { *n = int64(math.Round(float64(*n) * by)) }
 	scale(&a.A.Rows)
@@ -183,57 +192,6 @@ type field struct {
 	score   float64
 	values  []Value
 	most    int
-}
-
-// choose selects the fields: those in the request, or the most useful ones. unique has the fields that are left
-// out.
-func (c *comparer) choose(about *fields.Answer) (list []*field, unique []string, err error) {
-	unique = []string{}
-	names := c.req.Fields
-	if names == nil {
-		for _, f := range about.Ranked() {
-			if f.Fill == 0 || f.Role != nil && (*f.Role == roles.Time || *f.Role == roles.Message) || f.Type == "Json" ||
-				f.Type == "Binary" {
-				continue
-			}
-			if len(names) < MaxFields {
-				names = append(names, f.Name)
-			}
-		}
-	}
-	for _, name := range names {
-		f := &field{name: name, exprs: map[uint64]string{}, most: c.req.Top, numbers: true}
-		found := false
-		for _, t := range c.a.Tables {
-			expr, typ, has, err := t.Columns.Value(name)
-			switch {
-			case err != nil:
-				return nil, nil, err
-			case !has:
-				f.exprs[t.Def.ID] = "NULL"
-				continue
-			case typ == schema.Binary:
-				return nil, nil, errs.New(errs.Unsupported, "fields: the values of %.100q are binary and cannot be compared", name)
-			}
-			found = true
-			f.exprs[t.Def.ID] = expr
-			f.numbers = f.numbers && (typ.IsInteger() || typ.IsFloat())
-		}
-		if !found {
-			return nil, nil, c.a.NoField("fields", name)
-		}
-		scattered := false
-		if i := slices.IndexFunc(about.Fields, func(k fields.Field) bool { return k.Name == name }); i >= 0 {
-			scattered = about.Fields[i].Unique > 0.5 && about.Fields[i].Fill*1000 > FewRows
-			f.numbers = f.numbers && about.Fields[i].Unique > 0.05
-		}
-		if scattered && !f.numbers {
-			unique = append(unique, name)
-			continue
-		}
-		list = append(list, f)
-	}
-	return list, unique, nil
 }
 
 // from returns a FROM clause with the rows of both sets. a and b say which set a row belongs to. The fields are

@@ -25,7 +25,6 @@ func alias(i int) string { return "f" + strconv.Itoa(i) }
 
 // count counts all fields.
 func (c *counter) count(ctx context.Context) (*Answer, error) {
-	a := &Answer{}
 	byName := map[string]*tally{}
 	var together, scattered []*field
 	for _, f := range c.fields {
@@ -49,7 +48,12 @@ func (c *counter) count(ctx context.Context) (*Answer, error) {
 			return nil, err
 		}
 	}
-	var err error
+	return c.answer(ctx, byName)
+}
+
+// answer returns the counts of all fields, with statistics of those that are numbers.
+func (c *counter) answer(ctx context.Context, byName map[string]*tally) (a *Answer, err error) {
+	a = &Answer{}
 	if a.Rows, err = c.rows(ctx); err != nil {
 		return nil, err
 	}

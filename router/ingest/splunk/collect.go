@@ -228,9 +228,23 @@ func (d *Door) collect(r *http.Request, decode func(c *httpdoor.Call) ([]*ingest
 			return err
 		}
 	}
+	skipped, first, err := sumUp(c.Store(batches...))
+	switch {
+	case errs.CodeOf(err) == errs.PermissionDenied && len(batches) > 0:
+		return &eventError{codeIncorrect, -1, errs.From(err).ClientMessage()}
+	case err != nil:
+		return err
+	case skipped:
+		return &eventError{codeInvalidFormat, 0, "no event of the request could be stored; the first: " + first}
+	}
+	return nil
+}
+
+// sumUp returns the error of the batches, and whether the stored batches skipped all of their records, with the first
+// reason.
+func sumUp(outcomes []ingest.Outcome) (allSkipped bool, reason string, err error) {
 	skipped, records := 0, 0
-	var first string
-	for _, out := range c.Store(batches...) {
+	for _, out := range outcomes {
 		if out.Err != nil {
 			// A temporary error takes precedence, because then the client resends the events.
 			if err == nil || passing(out.Err) && !passing(err) {
@@ -238,20 +252,12 @@ func (d *Door) collect(r *http.Request, decode func(c *httpdoor.Call) ([]*ingest
 			}
 			continue
 		}
-		if skipped += out.Skipped; first == "" && len(out.Reasons) > 0 {
-			first = out.Reasons[0].Error
+		if skipped += out.Skipped; reason == "" && len(out.Reasons) > 0 {
+			reason = out.Reasons[0].Error
 		}
 		records += out.Records
 	}
-	switch {
-	case errs.CodeOf(err) == errs.PermissionDenied && len(batches) > 0:
-		return &eventError{codeIncorrect, -1, errs.From(err).ClientMessage()}
-	case err != nil:
-		return err
-	case skipped > 0 && skipped == records:
-		return &eventError{codeInvalidFormat, 0, "no event of the request could be stored; the first: " + first}
-	}
-	return nil
+	return skipped > 0 && skipped == records, reason, err
 }
 
 // passing reports whether the same events may be stored later.

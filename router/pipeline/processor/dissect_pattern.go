@@ -100,27 +100,19 @@ func parseDissect(pattern string) (*dissectPattern, error) {
 	return p, p.pair()
 }
 
+// captureModifiers are the first characters of captures that are not plain fields.
+var captureModifiers = map[byte]captureKind{
+	'?': captureSkip, '+': captureAppend, '*': captureKey, '&': captureValue,
+}
+
 // parseCapture parses the text between %{ and }, which begins at byte at of the pattern.
 func parseCapture(text string, at int) (capture, error) {
 	var c capture
 	shown := "%{" + Cut(text) + "}"
 	rest := text
 	if rest != "" {
-		modified := true
-		switch rest[0] {
-		case '?':
-			c.kind = captureSkip
-		case '+':
-			c.kind = captureAppend
-		case '*':
-			c.kind = captureKey
-		case '&':
-			c.kind = captureValue
-		default:
-			modified = false
-		}
-		if modified {
-			rest = rest[1:]
+		if kind, ok := captureModifiers[rest[0]]; ok {
+			c.kind, rest = kind, rest[1:]
 		}
 	}
 	size := strings.IndexFunc(rest, func(r rune) bool {
@@ -130,8 +122,9 @@ func parseCapture(text string, at int) (capture, error) {
 		size = len(rest)
 	}
 	c.name, rest = strings.Clone(rest[:size]), rest[size:]
-	if c.kind == captureAppend && strings.HasPrefix(rest, "/") {
-		digits := rest[1 : len(rest)-len(strings.TrimLeft(rest[1:], "0123456789"))]
+	if order, found := strings.CutPrefix(rest, "/"); found && c.kind == captureAppend {
+		rest = strings.TrimLeft(order, "0123456789")
+		digits := order[:len(order)-len(rest)]
 		if digits == "" {
 			return c, fmt.Errorf("%s at byte %d has no number after the /", shown, at)
 		}
@@ -139,7 +132,7 @@ func parseCapture(text string, at int) (capture, error) {
 		if err != nil {
 			return c, fmt.Errorf("the order number of %s at byte %d is too large", shown, at)
 		}
-		c.order, rest = int(n), rest[1+len(digits):]
+		c.order = int(n)
 	}
 	switch {
 	case rest == "->":

@@ -33,19 +33,9 @@ func compileJSONParse(o *Options) Apply {
 		if !v.IsString() {
 			return rec.WrongType(fl.In.Text, v, "a string")
 		}
-		// A number with two characters takes 24 bytes. For most texts the factor is much smaller.
-		if err := rec.Reserve(4 * v.Len()); err != nil {
-			return err
-		}
-		if err := rec.Spend(v.Len() / 8); err != nil {
-			return err
-		}
-		parsed, err := value.ParseJSON(v.Str(), value.JSONOptions{Exact: true, Vanished: rec.vanished()})
-		if e := (*value.JSONError)(nil); errors.As(err, &e) && e.Problem == value.BigInteger {
-			return rec.Fail(fl.In.Text, v, "%s; send it as text", err)
-		}
+		parsed, err := parseJSON(rec, fl, v)
 		if err != nil {
-			return rec.Fail(fl.In.Text, v, "invalid JSON: %s", err)
+			return err
 		}
 		if k := parsed.Kind(); k != value.Object && (k != value.Array || intoRoot) {
 			return rec.Fail(fl.In.Text, v, "expected %s, found %s", expectedJSON(intoRoot), article(k))
@@ -64,6 +54,25 @@ func compileJSONParse(o *Options) Apply {
 		root.Sort()
 		return nil
 	})
+}
+
+// parseJSON parses the text v of the field fl, within the budget of the record.
+func parseJSON(rec *Record, fl *Field, v value.Value) (value.Value, error) {
+	// A number with two characters takes 24 bytes. For most texts the factor is much smaller.
+	if err := rec.Reserve(4 * v.Len()); err != nil {
+		return v, err
+	}
+	if err := rec.Spend(v.Len() / 8); err != nil {
+		return v, err
+	}
+	parsed, err := value.ParseJSON(v.Str(), value.JSONOptions{Exact: true, Vanished: rec.vanished()})
+	if e := (*value.JSONError)(nil); errors.As(err, &e) && e.Problem == value.BigInteger {
+		return v, rec.Fail(fl.In.Text, v, "%s; send it as text", err)
+	}
+	if err != nil {
+		return v, rec.Fail(fl.In.Text, v, "invalid JSON: %s", err)
+	}
+	return parsed, nil
 }
 
 func expectedJSON(intoRoot bool) string {

@@ -22,17 +22,8 @@ func compileJSONPath(o *Options) Apply {
 	var path *jsonpath.Path
 	if n := o.Get("json_path"); n == nil {
 		o.Fault(`"json_path" is required`)
-	} else if text, ok := n.String(); ok {
-		before := n.Faults()
-		var err error
-		path, err = jsonpath.Compile(text, func(pattern string) (*regexp.Regexp,
-			error,
-		) {
-			return compileQueryRegex(n, pattern)
-		})
-		if err != nil && n.Faults() == before { // the fault of the pattern is already noted
-			n.Fault("invalid JSONPath %q: %s", Cut(text), err)
-		}
+	} else {
+		path = readJSONPath(n)
 	}
 	index := -1
 	if n := o.Get("result_index"); n != nil {
@@ -70,6 +61,22 @@ func compileJSONPath(o *Options) Apply {
 		}
 		return nil
 	})
+}
+
+// readJSONPath compiles a query. It reports a fault if the query is not valid.
+func readJSONPath(n *document.Node) *jsonpath.Path {
+	text, ok := n.String()
+	if !ok {
+		return nil
+	}
+	before := n.Faults()
+	path, err := jsonpath.Compile(text, func(pattern string) (*regexp.Regexp, error) {
+		return compileQueryRegex(n, pattern)
+	})
+	if err != nil && n.Faults() == before { // the fault of the pattern is already noted
+		n.Fault("invalid JSONPath %q: %s", Cut(text), err)
+	}
+	return path
 }
 
 var errBadPattern = errors.New("bad pattern")

@@ -28,20 +28,7 @@ var variableFields = [variableCount]string{
 func compileSelect(o *Options) Apply {
 	list := o.FieldList().List
 	if o.Choice("type", "include", "exclude") == "exclude" {
-		return func(rec *Record) error {
-			if rec.Value.Object() == nil {
-				return rec.errNotMap()
-			}
-			for i := range list {
-				if _, ok := rec.Get(list[i].In); ok {
-					if err := rec.spendOnSet(); err != nil {
-						return err
-					}
-					rec.Delete(list[i].In)
-				}
-			}
-			return nil
-		}
+		return excludeFields(list)
 	}
 	outs := make([]string, len(list))
 	for i, f := range list {
@@ -79,6 +66,24 @@ func compileSelect(o *Options) Apply {
 				o.Add(f.Key, f.Value)
 			}
 			o.Sort()
+		}
+		return nil
+	}
+}
+
+// excludeFields removes the listed fields.
+func excludeFields(list []Field) Apply {
+	return func(rec *Record) error {
+		if rec.Value.Object() == nil {
+			return rec.errNotMap()
+		}
+		for i := range list {
+			if _, ok := rec.Get(list[i].In); ok {
+				if err := rec.spendOnSet(); err != nil {
+					return err
+				}
+				rec.Delete(list[i].In)
+			}
 		}
 		return nil
 	}

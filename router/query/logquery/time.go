@@ -35,22 +35,24 @@ func parsePeriod(name, text string) (period, error) {
 		name, clip(text))
 }
 
+// givenPeriod is parsePeriod for a text that may be missing.
+func givenPeriod(name string, text *string) (*period, error) {
+	if text == nil {
+		return nil, nil
+	}
+	p, err := parsePeriod(name, *text)
+	return &p, err
+}
+
 // bounds returns the time of the rows, without its end.
 func (f *timeFilter) bounds(now time.Time) (from, to time.Time, err error) {
-	var start, end *period
-	if f.Start != nil {
-		p, err := parsePeriod("start", *f.Start)
-		if err != nil {
-			return from, to, err
-		}
-		start = &p
+	start, err := givenPeriod("start", f.Start)
+	if err != nil {
+		return from, to, err
 	}
-	if f.End != nil {
-		p, err := parsePeriod("end", *f.End)
-		if err != nil {
-			return from, to, err
-		}
-		end = &p
+	end, err := givenPeriod("end", f.End)
+	if err != nil {
+		return from, to, err
 	}
 	var span time.Duration
 	if f.Span != nil {

@@ -55,32 +55,8 @@ func (h *Handler) read(a *answer, r *http.Request) (*input, error) {
 	}
 	in.query.Database = database(params.Header(r.Header, "x-svc-db-name"), p.get("db"),
 		access.From(r.Context()).DefaultDatabase())
-	name, limit := p.get("format"), p.get("limit")
-	if p.err != nil {
-		return nil, p.err
-	}
-	if in.format, err = format.Parse(name); err != nil {
+	if err := in.readParameters(p); err != nil {
 		return nil, err
-	}
-	if limit != "" {
-		if in.query.Limit, err = strconv.ParseUint(limit, 10, 63); err != nil {
-			return nil, errs.New(errs.InvalidArguments,
-				"parameter limit is %.40q: it must be a whole number of rows, 0 or more", limit)
-		}
-		in.query.Limited = true
-	}
-	switch partial := p.get("allow_partial"); partial {
-	case "", "false", "0":
-	case "true", "1":
-		in.query.AllowPartial = true
-	default:
-		return nil, errs.New(errs.InvalidArguments, "parameter allow_partial is %.40q: it must be true or false", partial)
-	}
-	if in.query.MaxStaleness, err = staleness(p.get("consistency"), p.get("max_staleness")); err != nil {
-		return nil, err
-	}
-	if p.err != nil {
-		return nil, p.err
 	}
 	in.query.Timezone = params.Header(r.Header, "x-svc-timezone")
 	if _, err := zone.Load(in.query.Timezone); err != nil {
@@ -114,6 +90,35 @@ func (h *Handler) read(a *answer, r *http.Request) (*input, error) {
 		}
 	}
 	return in, nil
+}
+
+// readParameters reads the format of the answer and what rows it has.
+func (in *input) readParameters(p *parameters) (err error) {
+	name, limit := p.get("format"), p.get("limit")
+	if p.err != nil {
+		return p.err
+	}
+	if in.format, err = format.Parse(name); err != nil {
+		return err
+	}
+	if limit != "" {
+		if in.query.Limit, err = strconv.ParseUint(limit, 10, 63); err != nil {
+			return errs.New(errs.InvalidArguments,
+				"parameter limit is %.40q: it must be a whole number of rows, 0 or more", limit)
+		}
+		in.query.Limited = true
+	}
+	switch partial := p.get("allow_partial"); partial {
+	case "", "false", "0":
+	case "true", "1":
+		in.query.AllowPartial = true
+	default:
+		return errs.New(errs.InvalidArguments, "parameter allow_partial is %.40q: it must be true or false", partial)
+	}
+	if in.query.MaxStaleness, err = staleness(p.get("consistency"), p.get("max_staleness")); err != nil {
+		return err
+	}
+	return p.err
 }
 
 // readLink reads the parameters of links, which have no headers: the time limit, the name of a file, and how integers
@@ -268,28 +273,31 @@ func (h *Handler) readBody(a *answer, r *http.Request, p *parameters, limit time
 		return nil
 	}
 	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
-	kind = strings.ToLower(strings.TrimSpace(kind))
-	if a.structured {
-		p.text = string(data)
+	return p.parseBody(strings.ToLower(strings.TrimSpace(kind)), string(data), a.structured)
+}
+
+// parseBody reads a body by its content type. structured is set for a query at /v1/logs, which is JSON.
+func (p *parameters) parseBody(kind, data string, structured bool) error {
+	if structured {
+		p.text = data
 		if kind != "application/json" && kind != "" {
-			err = errs.New(errs.InvalidArguments, "invalid content type: %.80s, expected application/json", kind)
+			return errs.New(errs.InvalidArguments, "invalid content type: %.80s, expected application/json", kind)
 		}
-		return err
+		return nil
 	}
 	switch kind {
 	case "application/x-www-form-urlencoded":
-		if p.form, err = params.Parse(string(data)); err == nil {
+		var err error
+		if p.form, err = params.Parse(data); err == nil {
 			err = p.form.Check(params.SQL)
 		}
-		if _, bad := statement.Parse(string(data)); err != nil && bad == nil {
+		if _, bad := statement.Parse(data); err != nil && bad == nil {
 			return errs.New(errs.InvalidArguments, "the body is a statement, but its content type, which curl -d sends, is "+
 				"that of a form: send it by --data-urlencode 'sql=…', or with -H 'Content-Type: application/sql'")
 		}
-		if err != nil {
-			return err
-		}
+		return err
 	case "application/sql", "text/plain", "":
-		p.text = string(data)
+		p.text = data
 	default:
 		advice := ""
 		if kind == "application/json" {
