@@ -337,12 +337,7 @@ func (p *planner) separate(s *Shard) {
 // leaving, if set, gives up its replica for it. If there is no such node, why describes what is
 // missing.
 func (p *planner) target(s *Shard, alive []string, leaving *nodeState) (best *nodeState, why string) {
-	taken := map[string]bool{}
-	for _, id := range alive {
-		if n := p.byID[id]; n != leaving && n != nil && n.Zone != "" {
-			taken[n.Zone] = true
-		}
-	}
+	taken := p.zonesOf(alive, leaving)
 	spread := p.zones >= s.Want
 	up, free, room, tight := 0, 0, 0, false
 	for _, n := range p.nodes {
@@ -379,6 +374,17 @@ func (p *planner) target(s *Shard, alive []string, leaving *nodeState) (best *no
 			100*p.limits.MustFill)
 	}
 	return nil, fmt.Sprintf("every node with room takes part in %d moves: wait for them", p.limits.NodeMoves)
+}
+
+// zonesOf returns the zones of the nodes in alive except leaving.
+func (p *planner) zonesOf(alive []string, leaving *nodeState) map[string]bool {
+	zones := map[string]bool{}
+	for _, id := range alive {
+		if n := p.byID[id]; n != leaving && n != nil && n.Zone != "" {
+			zones[n.Zone] = true
+		}
+	}
+	return zones
 }
 
 func (p *planner) block(s *Shard, node, reason string) {

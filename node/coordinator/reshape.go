@@ -143,6 +143,14 @@ func admit(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *sn
 				})), true
 		}
 	}
+	if d, ok := joinGroup(snap, s, g, adds); ok {
+		return d, true
+	}
+	return waitForCopy(snap, op, s, g, adds)
+}
+
+// joinGroup adds the first open replica that is not in the group as a learner.
+func joinGroup(snap *snapshot.Snapshot, s *metapb.Shard, g *snapshot.Group, adds []string) (decision, bool) {
 	for _, id := range adds {
 		if g.Has(id) {
 			continue
@@ -153,7 +161,7 @@ func admit(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *sn
 		return call(stepJoin, fmt.Sprintf("the replica on node %s joins as a learner", snap.Name(id)),
 			changeGroup(s, g, id, shardpb.ChangeReplicasRequest_CHANGE_ADD_LEARNER)), true
 	}
-	return waitForCopy(snap, op, s, g, adds)
+	return decision{}, false
 }
 
 // waitForCopy waits until the learners have caught up.

@@ -172,20 +172,7 @@ func runs(list []Segment, now time.Time) (out [][]Segment) {
 		for from := 0; from < len(list); {
 			to := reach(list, used, from, limit)
 			next := max(to, from+1)
-			// Smaller segments are included only if they lie between the others.
-			n := 0
-			for i := from; i < to; i++ {
-				if list[i].Bytes >= least {
-					n++
-				}
-			}
-			for to > from && list[to-1].Bytes < least {
-				to--
-			}
-			for to > from && list[from].Bytes < least {
-				from++
-			}
-			if n >= Fan {
+			if from, to, n := trim(list, from, to, least); n >= Fan {
 				take(from, to)
 			}
 			from = next
@@ -216,6 +203,23 @@ func runs(list []Segment, now time.Time) (out [][]Segment) {
 		}
 	}
 	return out
+}
+
+// trim leaves out the segments below least bytes at both ends of list[from:to]: smaller segments are included only if
+// they lie between others. n is the number of segments with at least this size.
+func trim(list []Segment, from, to int, least int64) (first, end, n int) {
+	for i := from; i < to; i++ {
+		if list[i].Bytes >= least {
+			n++
+		}
+	}
+	for to > from && list[to-1].Bytes < least {
+		to--
+	}
+	for to > from && list[from].Bytes < least {
+		from++
+	}
+	return from, to, n
 }
 
 // rewrite reports whether a segment is rewritten to remove its dead rows.

@@ -160,20 +160,11 @@ type placed struct {
 
 // parse reads a manifest file.
 func parse(name string, b []byte) (*file, error) {
-	corrupt := func(offset int, want, got any) error {
-		return &ErrCorrupt{File: name, Offset: int64(offset), Want: fmt.Sprint(want), Got: fmt.Sprint(got)}
+	corrupt := func(offset int, want, got string) error {
+		return &ErrCorrupt{File: name, Offset: int64(offset), Want: want, Got: got}
 	}
-	if len(b) < headerSize {
-		return nil, corrupt(0, fmt.Sprintf("a header of %d bytes", headerSize), fmt.Sprintf("a file of %d bytes", len(b)))
-	}
-	if string(b[:4]) != magic {
-		return nil, corrupt(0, fmt.Sprintf("magic %q", magic), fmt.Sprintf("%q", b[:4]))
-	}
-	if want, got := crc32.Checksum(b[:12], castagnoli), binary.LittleEndian.Uint32(b[12:]); want != got {
-		return nil, corrupt(12, fmt.Sprintf("header checksum %08x", want), fmt.Sprintf("%08x", got))
-	}
-	if v := binary.LittleEndian.Uint16(b[4:]); v == 0 || v > version {
-		return nil, &ErrUnsupported{File: name, Version: v, Supported: version}
+	if err := checkHeader(name, b); err != nil {
+		return nil, err
 	}
 	f := &file{shardID: binary.LittleEndian.Uint32(b[8:])}
 	more := false // whether the last edit continues in the next record
@@ -214,6 +205,27 @@ func parse(name string, b []byte) (*file, error) {
 		return nil, corrupt(len(b), "a record", "the end of the file")
 	}
 	return f, nil
+}
+
+// checkHeader checks the header of a manifest file.
+func checkHeader(name string, b []byte) error {
+	if len(b) < headerSize {
+		return &ErrCorrupt{
+			File: name, Want: fmt.Sprintf("a header of %d bytes", headerSize), Got: fmt.Sprintf("a file of %d bytes", len(b)),
+		}
+	}
+	if string(b[:4]) != magic {
+		return &ErrCorrupt{File: name, Want: fmt.Sprintf("magic %q", magic), Got: fmt.Sprintf("%q", b[:4])}
+	}
+	if want, got := crc32.Checksum(b[:12], castagnoli), binary.LittleEndian.Uint32(b[12:]); want != got {
+		return &ErrCorrupt{
+			File: name, Offset: 12, Want: fmt.Sprintf("header checksum %08x", want), Got: fmt.Sprintf("%08x", got),
+		}
+	}
+	if v := binary.LittleEndian.Uint16(b[4:]); v == 0 || v > version {
+		return &ErrUnsupported{File: name, Version: v, Supported: version}
+	}
+	return nil
 }
 
 // checkRecord returns the size of the intact record at the start of b, or 0 with the expected and

@@ -16,8 +16,7 @@ import (
 
 // NewRebalanceCommand returns the command rebalance.
 func NewRebalanceCommand() *cobra.Command {
-	var planOnly, yes, wait bool
-	var output string
+	o := &rebalanceOptions{}
 	cmd := &cobra.Command{
 		Use:   "rebalance",
 		Short: "Show the moves that would balance the nodes, then make them",
@@ -35,53 +34,68 @@ differ by three times as much, and soon after a node without replicas becomes ac
 rebalance is running, no second one is started: --wait then waits for the running one.`,
 		Example: "  cordwood rebalance --plan\n  cordwood rebalance --yes --wait",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if output != "table" && !planOnly {
-				return cli.WrongUsage(fmt.Errorf(
-					"--output %s needs --plan: 'cordwood cluster operations --output %s' shows the operations", output, output))
-			}
-			if planOnly && (yes || wait) {
-				return cli.WrongUsage(errors.New(
-					"--plan only shows the moves: remove it, or remove --yes and --wait"))
-			}
-			a, err := newAPI(cmd)
-			if err != nil {
-				return err
-			}
-			plan := &clusterapi.Plan{}
-			if err := a.call(cmd.Context(), http.MethodGet, "/plan", nil, plan); err != nil {
-				return err
-			}
-			if planOnly && output != "table" {
-				return cli.PrintList(cmd.OutOrStdout(), output, plan, nil)
-			}
-			if err := printPlan(cmd.OutOrStdout(), plan); err != nil || planOnly {
-				return err
-			}
-			if op, err := a.runningRebalance(cmd.Context()); err != nil || op != nil {
-				return errors.Join(err, a.joinRebalance(cmd, op, wait))
-			}
-			if !yes && nothingToDo(plan) && !cli.CanAsk(cmd) {
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), "there is nothing to do; --yes looks for hot tables and moves them")
-				return err
-			}
-			if !yes {
-				question := "make these moves, and then move hot tables?"
-				if len(plan.Moves) == 0 {
-					question = "look for hot tables, and move them?"
-				}
-				if err := cli.Confirm(cmd, question); err != nil {
-					return err
-				}
-			}
-			return begin(cmd, &clusterapi.Request{Kind: "rebalance"}, wait)
-		},
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runRebalance(cmd, o) },
 	}
-	cmd.Flags().BoolVar(&planOnly, "plan", false, "only show the moves; --output json or yaml are for programs")
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	waitFlag(cmd, &wait)
-	cli.ListOutput(cmd, &output)
+	cmd.Flags().BoolVar(&o.planOnly, "plan", false, "only show the moves; --output json or yaml are for programs")
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask")
+	waitFlag(cmd, &o.wait)
+	cli.ListOutput(cmd, &o.output)
 	return cmd
+}
+
+// rebalanceOptions are the flags of rebalance.
+type rebalanceOptions struct {
+	planOnly, yes, wait bool
+	output              string
+}
+
+func (o *rebalanceOptions) check() error {
+	switch {
+	case o.output != "table" && !o.planOnly:
+		return cli.WrongUsage(fmt.Errorf(
+			"--output %s needs --plan: 'cordwood cluster operations --output %s' shows the operations", o.output, o.output))
+	case o.planOnly && (o.yes || o.wait):
+		return cli.WrongUsage(errors.New(
+			"--plan only shows the moves: remove it, or remove --yes and --wait"))
+	}
+	return nil
+}
+
+func runRebalance(cmd *cobra.Command, o *rebalanceOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	a, err := newAPI(cmd)
+	if err != nil {
+		return err
+	}
+	plan := &clusterapi.Plan{}
+	if err := a.call(cmd.Context(), http.MethodGet, "/plan", nil, plan); err != nil {
+		return err
+	}
+	if o.planOnly && o.output != "table" {
+		return cli.PrintList(cmd.OutOrStdout(), o.output, plan, nil)
+	}
+	if err := printPlan(cmd.OutOrStdout(), plan); err != nil || o.planOnly {
+		return err
+	}
+	if op, err := a.runningRebalance(cmd.Context()); err != nil || op != nil {
+		return errors.Join(err, a.joinRebalance(cmd, op, o.wait))
+	}
+	if !o.yes && nothingToDo(plan) && !cli.CanAsk(cmd) {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), "there is nothing to do; --yes looks for hot tables and moves them")
+		return err
+	}
+	if !o.yes {
+		question := "make these moves, and then move hot tables?"
+		if len(plan.Moves) == 0 {
+			question = "look for hot tables, and move them?"
+		}
+		if err := cli.Confirm(cmd, question); err != nil {
+			return err
+		}
+	}
+	return begin(cmd, &clusterapi.Request{Kind: "rebalance"}, o.wait)
 }
 
 // nothingToDo reports whether a plan has no moves and no blocked ones.

@@ -133,23 +133,11 @@ const (
 )
 
 func (c *codec) slice(t reflect.Type) {
-	elem := newCodec(t.Elem())
 	if t.Elem().Kind() == reflect.Uint8 {
-		c.put = func(e *encoder, v reflect.Value) {
-			if v.IsNil() {
-				e.buf = append(e.buf, sliceNil)
-				return
-			}
-			e.buf = binary.AppendUvarint(e.buf, uint64(v.Len())+sliceOf)
-			e.buf = append(e.buf, v.Bytes()...)
-		}
-		c.take = func(d *decoder, v reflect.Value) {
-			if n := d.number(); n >= sliceOf {
-				v.SetBytes([]byte(d.bytes(n - sliceOf)))
-			}
-		}
+		c.bytes()
 		return
 	}
+	elem := newCodec(t.Elem())
 	repeats := flat(t.Elem())
 	c.put = func(e *encoder, v reflect.Value) {
 		if v.IsNil() {
@@ -197,6 +185,23 @@ func (c *codec) slice(t reflect.Type) {
 			if repeats {
 				d.last[t] = s
 			}
+		}
+	}
+}
+
+// bytes sets the functions for a slice of bytes.
+func (c *codec) bytes() {
+	c.put = func(e *encoder, v reflect.Value) {
+		if v.IsNil() {
+			e.buf = append(e.buf, sliceNil)
+			return
+		}
+		e.buf = binary.AppendUvarint(e.buf, uint64(v.Len())+sliceOf)
+		e.buf = append(e.buf, v.Bytes()...)
+	}
+	c.take = func(d *decoder, v reflect.Value) {
+		if n := d.number(); n >= sliceOf {
+			v.SetBytes([]byte(d.bytes(n - sliceOf)))
 		}
 	}
 }
