@@ -209,6 +209,12 @@ func TestFollowsPlacement(t *testing.T) {
 		}
 	}
 	stop()
+	mustClose(ctx, t, h, done)
+}
+
+// mustClose waits for the end of Run, whose error done receives, and closes the host.
+func mustClose(ctx context.Context, t *testing.T, h *Host, done <-chan error) {
+	t.Helper()
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
@@ -341,12 +347,7 @@ func TestShardCreatedAgain(t *testing.T) {
 		}
 	}
 	stop()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-	if err := h.Close(ctx); err != nil {
-		t.Error(err)
-	}
+	mustClose(ctx, t, h, done)
 }
 
 // TestDivergedFolder checks that the folder of a diverged replica is kept when the replica is rebuilt.
@@ -451,12 +452,7 @@ func TestNotifiesOfTables(t *testing.T) {
 		t.Error("the shard was notified of a table without rows on it")
 	}
 	stop()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-	if err := h.Close(ctx); err != nil {
-		t.Error(err)
-	}
+	mustClose(ctx, t, h, done)
 }
 
 // TestFoundedOnce checks that the node reports the groups that it founded, and that it does not found a group again
@@ -491,10 +487,5 @@ func TestFoundedOnce(t *testing.T) {
 		t.Errorf("the reports are %v, want that the folder of shard 2 is gone", r)
 	}
 	stop()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-	if err := h.Close(ctx); err != nil {
-		t.Error(err)
-	}
+	mustClose(ctx, t, h, done)
 }

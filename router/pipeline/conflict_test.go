@@ -5,8 +5,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // conflictRule returns a change that sets the request's on_type_conflict.
@@ -18,12 +16,7 @@ const now = "svc_timestamp TimestampNanosecond ti"
 
 // TestTypeConflicts checks values whose type differs from their column's.
 func TestTypeConflicts(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		change changes
-		in     string
-		want   string
-	}{
+	runIdentityCases(t, []identityCase{
 		// Numbers in a new column.
 		{"a fraction after an integer", nil, `[{"took":1},{"took":1.5},{"took":2}]`, `
 			t
@@ -295,23 +288,7 @@ func TestTypeConflicts(t *testing.T) {
 			`[{"n":1}]`,
 			`!Failed to parse table option, key: on_type_conflict, value: guess (want widen, error, cast or aside)`,
 		},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got, err := both(t, tt.change, elements(tt.in))
-			if want, isErr := strings.CutPrefix(tt.want, "!"); isErr {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("error %v, want %s\n%s", err, want, got)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(trimLines(tt.want), trimLines(got)); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
+	})
 }
 
 // TestConflictVariable: a record can set the rule, which is not stored in the row.

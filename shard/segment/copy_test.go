@@ -137,15 +137,7 @@ func mustFind(t *testing.T, r *rand.Rand, dir string, m *Meta) {
 	}
 	defer in.Close()
 	want := make([][]string, len(m.Columns))
-	filters, err := ReadFilters(vfs.OS, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := vfs.OS.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	filters, f := openFilters(t, path)
 	for {
 		g := in.group + 1
 		if in.rows > 0 {

@@ -41,15 +41,7 @@ func TestCounts(t *testing.T) {
 			}
 		}
 	}
-	filters, err := ReadFilters(vfs.OS, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := vfs.OS.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	filters, f := openFilters(t, path)
 	counted := 0
 	for i, c := range m.Columns {
 		totals := make(map[string]int64)
@@ -104,17 +96,9 @@ func TestCountsKept(t *testing.T) {
 	dir := t.TempDir()
 	m := write(t, dir, tab, fill(t, r, tab, 9000)...)[0]
 	path := filepath.Join(dir, FileName(m.ID))
-	filters, err := ReadFilters(vfs.OS, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	filters, file := openFilters(t, path)
 	cache := NewPageCache(16 << 20)
 	filters.Cached(cache)
-	file, err := vfs.OS.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
 	kept := 0
 	for _, c := range m.Columns {
 		for g := range filters.Groups {
@@ -150,15 +134,7 @@ func TestCountsOf(t *testing.T) {
 	dir := t.TempDir()
 	m := write(t, dir, tab, fill(t, r, tab, 9000, 14_000)...)[0]
 	path := filepath.Join(dir, FileName(m.ID))
-	filters, err := ReadFilters(vfs.OS, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := vfs.OS.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	filters, f := openFilters(t, path)
 	counted := 0
 	for _, c := range m.Columns {
 		if !c.Type.IsInteger() && c.Type != schema.String {

@@ -174,29 +174,45 @@ func expected(id uint32, batches []*column.Batch, rows []RowRef) []string {
 	return want
 }
 
+// sample is a file with random rows.
+type sample struct {
+	cfg     Config // with which it was written
+	meta    Meta
+	table   *schema.Table
+	batches []*column.Batch
+	rows    []RowRef // in the order of the file
+}
+
+// newSample writes random rows of all types to a file. n selects their number.
+func newSample(t *testing.T, r *rand.Rand, n uint64) sample {
+	t.Helper()
+	s := sample{table: wide(t)}
+	sizes := [][]int{{1}, {2}, {65}, {1000, 1, 64, 935}, {300, 5000, 3000}}[n%5]
+	s.batches = fill(t, r, s.table, sizes...)
+	id := uint64(0)
+	s.cfg = Config{
+		FS: vfs.OS, Dir: t.TempDir(), RowGroupRows: 1 + r.IntN(4000), NextID: func() uint64 { id++; return id },
+	}
+	metas, err := Write(s.cfg, s.table, s.batches)
+	if err != nil || len(metas) != 1 {
+		t.Fatalf("%d files, %v", len(metas), err)
+	}
+	s.meta, s.rows = metas[0], allRows(s.table, s.batches...)
+	Sort(s.table, s.batches, s.rows)
+	return s
+}
+
 // TestOracles writes random rows and checks what parquet-go and arrow-go read.
 func TestOracles(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			r := rand.New(rand.NewPCG(seed, 1))
-			tab := wide(t)
-			sizes := [][]int{{1}, {2}, {65}, {1000, 1, 64, 935}, {300, 5000, 3000}}[seed%5]
-			batches := fill(t, r, tab, sizes...)
-			dir := t.TempDir()
-			id := uint64(0)
-			cfg := Config{FS: vfs.OS, Dir: dir, RowGroupRows: 1 + r.IntN(4000), NextID: func() uint64 { id++; return id }}
-			metas, err := Write(cfg, tab, batches)
-			if err != nil || len(metas) != 1 {
-				t.Fatalf("%d files, %v", len(metas), err)
-			}
-			rows := allRows(tab, batches...)
-			Sort(tab, batches, rows)
-			b, err := os.ReadFile(filepath.Join(dir, FileName(1)))
+			s := newSample(t, rand.New(rand.NewPCG(seed, 1)), seed)
+			b, err := os.ReadFile(filepath.Join(s.cfg.Dir, FileName(1)))
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i, c := range metas[0].Columns {
-				want := expected(c.ID, batches, rows)
+			for i, c := range s.meta.Columns {
+				want := expected(c.ID, s.batches, s.rows)
 				mustEqual(t, "parquet-go", c, want, readParquetGo(t, b, i))
 				mustEqual(t, "arrow-go", c, want, readArrow(t, b, i))
 			}

@@ -102,20 +102,10 @@ func TestReadBack(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 2))
-			tab := wide(t)
-			sizes := [][]int{{1}, {2}, {65}, {1000, 1, 64, 935}, {300, 5000, 3000}}[seed%5]
-			batches := fill(t, r, tab, sizes...)
-			dir := t.TempDir()
-			id := uint64(0)
-			cfg := Config{FS: vfs.OS, Dir: dir, RowGroupRows: 1 + r.IntN(4000), NextID: func() uint64 { id++; return id }}
-			metas, err := Write(cfg, tab, batches)
-			if err != nil || len(metas) != 1 {
-				t.Fatalf("%d files, %v", len(metas), err)
-			}
-			rows := allRows(tab, batches...)
-			Sort(tab, batches, rows)
+			s := newSample(t, r, seed)
+			dir, cfg, tab, batches, rows := s.cfg.Dir, s.cfg, s.table, s.batches, s.rows
 			for _, n := range []int{1 << 20, 1 + r.IntN(3000), 63} {
-				mustRead(t, dir, &metas[0], batches, rows, n)
+				mustRead(t, dir, &s.meta, batches, rows, n)
 			}
 
 			// Write the rows in pieces and in another order, with a Writer.

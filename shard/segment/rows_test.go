@@ -14,6 +14,21 @@ import (
 	"cordwood/shard/vfs"
 )
 
+// openFilters reads the filters of a file, and opens the file until the end of the test.
+func openFilters(t testing.TB, path string) (*Filters, vfs.File) {
+	t.Helper()
+	filters, err := ReadFilters(vfs.OS, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := vfs.OS.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return filters, f
+}
+
 // TestRows compares rows that are read with the page index with rows of a Reader, for columns of
 // all types and encodings, and checks that values are found in the right rows.
 func TestRows(t *testing.T) {
@@ -103,16 +118,8 @@ func TestFindAgain(t *testing.T) {
 	dir := t.TempDir()
 	m := write(t, dir, tab, batchOf(t, tab, rows...))[0]
 	path := filepath.Join(dir, FileName(m.ID))
-	filters, err := ReadFilters(vfs.OS, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	filters, file := openFilters(t, path)
 	filters.Cached(NewPageCache(32 << 20))
-	file, err := vfs.OS.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
 	f := &counted{ReaderAt: file}
 	at := slices.IndexFunc(m.Columns, func(c Column) bool { return c.Name == "id" })
 	look := func(values ...string) (runs []Run, read int) {
@@ -221,15 +228,7 @@ func TestPages(t *testing.T) {
 	dir := t.TempDir()
 	m := write(t, dir, tab, batches...)[0]
 	path := filepath.Join(dir, FileName(m.ID))
-	filters, err := ReadFilters(vfs.OS, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := vfs.OS.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	filters, f := openFilters(t, path)
 	for _, c := range m.Columns {
 		x, err := filters.pages(f, chunkID{0, c.FieldID}, false)
 		if err != nil {

@@ -32,11 +32,7 @@ func door(t testing.TB) (*Door, *ingesttest.Store) {
 
 // send sends a request; headers are pairs of name and value.
 func send(d *Door, target, body string, headers ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodPost, target, strings.NewReader(body))
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	return doortest.Serve(d.Logs, Refuse, r)
+	return doortest.Serve(d.Logs, Refuse, doortest.Post(target, body, headers...))
 }
 
 // agent is a body from the agent with two lines.

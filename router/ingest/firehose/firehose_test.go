@@ -43,18 +43,11 @@ func request(data ...string) string {
 
 // send sends a body as Firehose does; headers are further pairs of name and value.
 func send(d *Door, target, body string, headers ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodPost, target, strings.NewReader(body))
-	for _, h := range [][]string{
-		{
-			"Content-Type", "application/json", headerID, requestID, headerKey, "ann:secret",
-			"X-Amz-Firehose-Protocol-Version", "1.0", "User-Agent", "Amazon Kinesis Data Firehose Agent/1.0",
-			"X-Amz-Firehose-Source-Arn", "arn:aws:firehose:us-east-1:123456789:deliverystream/testStream",
-		}, headers,
-	} {
-		for i := 0; i < len(h); i += 2 {
-			r.Header.Set(h[i], h[i+1])
-		}
-	}
+	r := doortest.Post(target, body, append([]string{
+		"Content-Type", "application/json", headerID, requestID, headerKey, "ann:secret",
+		"X-Amz-Firehose-Protocol-Version", "1.0", "User-Agent", "Amazon Kinesis Data Firehose Agent/1.0",
+		"X-Amz-Firehose-Source-Arn", "arn:aws:firehose:us-east-1:123456789:deliverystream/testStream",
+	}, headers...)...)
 	return doortest.Serve(d.Deliver, Refuse, r)
 }
 

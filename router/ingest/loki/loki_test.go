@@ -60,12 +60,8 @@ func door(t testing.TB) (*Door, *ingesttest.Store) {
 
 // send sends a body and returns the answer.
 func send(d *Door, contentType string, body []byte, headers ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodPost, "/loki/api/v1/push", bytes.NewReader(body))
-	r.Header.Set("Content-Type", contentType)
-	for i := 0; i+1 < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	return doortest.Serve(d.Push, Refuse, r)
+	typed := append([]string{"Content-Type", contentType}, headers...)
+	return doortest.Serve(d.Push, Refuse, doortest.Post("/loki/api/v1/push", string(body), typed...))
 }
 
 const isProtobuf = "application/x-protobuf"

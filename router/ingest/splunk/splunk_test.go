@@ -28,12 +28,8 @@ func door(t testing.TB) (*Door, *ingesttest.Store) {
 
 // send sends a body to a handler; target is the path with its query.
 func send(h http.HandlerFunc, target, body string, headers ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodPost, target, strings.NewReader(body))
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded") // as in splunk-logging
-	for i := 0; i+1 < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	return doortest.Serve(h, Refuse, r)
+	form := []string{"Content-Type", "application/x-www-form-urlencoded"} // as in splunk-logging
+	return doortest.Serve(h, Refuse, doortest.Post(target, body, append(form, headers...)...))
 }
 
 func at(seconds, nanos int64) time.Time { return time.Unix(seconds, nanos).UTC() }

@@ -31,18 +31,10 @@ func frame(messages ...string) string {
 
 // pour sends messages as logplex does; headers are further pairs of name and value.
 func pour(d *Drain, target, body string, headers ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodPost, target, strings.NewReader(body))
-	for _, h := range [][]string{
-		{
-			"Content-Type", "application/logplex-1", "Logplex-Msg-Count", "2", "User-Agent", "Logplex/v72",
-			headerToken, "d.fc6b856b-3332-4546-93de-7d0ee272c3bd", headerFrame, "09C557EAFCFB6CF2740EE62F62971098",
-		}, headers,
-	} {
-		for i := 0; i < len(h); i += 2 {
-			r.Header.Set(h[i], h[i+1])
-		}
-	}
-	return doortest.Serve(d.Take, RefuseDrain, r)
+	return doortest.Serve(d.Take, RefuseDrain, doortest.Post(target, body, append([]string{
+		"Content-Type", "application/logplex-1", "Logplex-Msg-Count", "2", "User-Agent", "Logplex/v72",
+		headerToken, "d.fc6b856b-3332-4546-93de-7d0ee272c3bd", headerFrame, "09C557EAFCFB6CF2740EE62F62971098",
+	}, headers...)...))
 }
 
 const (

@@ -37,6 +37,15 @@ func NewLarge(t testing.TB, maxBytes int64) (httpdoor.Door, *ingesttest.Store) {
 	return httpdoor.Door{Ingestion: s, Bodies: bodies}, st
 }
 
+// Post returns a request with a body. headers are pairs of a name and a value.
+func Post(target, body string, headers ...string) *http.Request {
+	r := httptest.NewRequest(http.MethodPost, target, strings.NewReader(body))
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	return r
+}
+
 // Serve calls the handler for a request whose sender may write and read. refuse answers errors in the protocol's
 // format.
 func Serve(h http.HandlerFunc, refuse func(http.ResponseWriter, *http.Request, *exchange.Refusal),
