@@ -82,6 +82,14 @@ func TestTokensOfProtocols(t *testing.T) {
 		{"/api/v2/logs?dd-api-key=" + only, logs, []string{"DD-API-KEY", other}, 403},
 		{"/api/v2/logs", logs, []string{"DD-API-KEY", only, "Authorization", "Bearer " + other}, 403},
 		{"/v1/input/" + only, logs, nil, 202},
+		// Other tables of the database: the records are refused, and the answer says so.
+		{"/api/v2/logs?table=other", logs, []string{"DD-API-KEY", only}, 403},
+		{"/gelf?table=other", `{"version":"1.1","host":"h","short_message":"x"}`, []string{
+			"Authorization", "Bearer " + only,
+		}, 403},
+		{"/v1/loki/loki/api/v1/push?table=other", `{"streams":[{"stream":{},"values":[["1","x"]]}]}`, []string{
+			"Authorization", "Bearer " + only,
+		}, 403},
 		{"/v1/firehose", `{"requestId":"i","records":[{"data":"eA=="}]}`, []string{
 			"X-Amz-Firehose-Access-Key", only, "X-Amz-Firehose-Request-Id", "i",
 		}, 200},

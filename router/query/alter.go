@@ -71,15 +71,15 @@ func (d definer) alterTable(st *statement.AlterTable, database string) (*metapb.
 		if t.Column(st.Drop) == nil && st.DropIfExists {
 			return nil, nil
 		}
-		err = dropColumn(a, t, st.Drop)
+		err = d.dropColumn(a, t, st.Drop)
 	case st.Set != nil:
 		err = setOptions(a, t, st.Set)
 	case st.Unset != nil:
 		err = unsetOptions(a, t, st.Unset)
 	case st.RenameColumn != "":
-		err = renameColumn(a, t, st.RenameColumn, st.RenameColumnTo)
+		err = d.renameColumn(a, t, st.RenameColumn, st.RenameColumnTo)
 	case st.Modify != nil:
-		change, failed := modifiedIndex(t, st.Modify)
+		change, failed := d.modifiedIndex(t, st.Modify)
 		a.Change, err = &metapb.AlterTable_ModifyIndex{ModifyIndex: change}, failed
 	default:
 		a.Change, err = &metapb.AlterTable_RenameTo{RenameTo: st.RenameTo}, schema.CheckTableName(st.RenameTo)
@@ -107,17 +107,17 @@ func (d definer) addColumn(a *metapb.AlterTable, t *schema.Table, def *statement
 	return nil
 }
 
-func dropColumn(a *metapb.AlterTable, t *schema.Table, name string) error {
+func (d definer) dropColumn(a *metapb.AlterTable, t *schema.Table, name string) error {
 	if t.Column(name) == nil {
-		return columnNotFound(t, name)
+		return d.columnNotFound(t, name)
 	}
 	a.Change = &metapb.AlterTable_DropColumn{DropColumn: name}
 	return nil
 }
 
-func renameColumn(a *metapb.AlterTable, t *schema.Table, from, to string) error {
+func (d definer) renameColumn(a *metapb.AlterTable, t *schema.Table, from, to string) error {
 	if t.Column(from) == nil {
-		return columnNotFound(t, from)
+		return d.columnNotFound(t, from)
 	}
 	a.Change = &metapb.AlterTable_RenameColumn{RenameColumn: &metapb.RenameColumn{From: from, To: to}}
 	return schema.CheckColumnName(to)
@@ -218,10 +218,13 @@ func changeable(key string) error {
 	return nil
 }
 
-// columnNotFound returns the error for a column that does not exist.
-func columnNotFound(t *schema.Table, name string) error { return findNoColumn(t, name, true) }
+// columnNotFound returns the error for a column that does not exist. It suggests names to callers who may read the
+// table.
+func (n names) columnNotFound(t *schema.Table, name string) error {
+	return findNoColumn(t, name, n.by().May(reads(t.Database, t.Name)))
+}
 
-// findNoColumn is columnNotFound, with suggestions if the caller may get them.
+// findNoColumn returns the error for a column that does not exist, with suggestions if suggest is set.
 func findNoColumn(t *schema.Table, name string, suggest bool) error {
 	var names []string
 	if suggest {

@@ -221,3 +221,36 @@ func TestRename(t *testing.T) {
 		}
 	}
 }
+
+// TestNoColumnsForAlterers checks that ALTER suggests columns only to callers who may read the table.
+func TestNoColumnsForAlterers(t *testing.T) {
+	for _, sql := range []string{
+		"ALTER TABLE logs DROP COLUMN hosts", "ALTER TABLE logs RENAME COLUMN hosts TO x",
+		"ALTER TABLE logs MODIFY COLUMN hosts SET INVERTED INDEX", "ALTER TABLE logs MODIFY COLUMN hosts BIGINT",
+	} {
+		for privileges, suggests := range map[rights.Set]bool{rights.Alter: false, rights.Alter | rights.Select: true} {
+			_, err := newWorld(t).run(with(on(privileges, "public", "logs")), sql)
+			if errs.CodeOf(err) != errs.ColumnNotFound || strings.Contains(err.Error(), `"host"`) != suggests {
+				t.Errorf("%s with %s: %v", sql, privileges, err)
+			}
+		}
+	}
+}
+
+// TestSizesNeedSelect checks that the sizes of a table are shown only to callers who may read it.
+func TestSizesNeedSelect(t *testing.T) {
+	for privileges, shown := range map[rights.Set]bool{rights.Insert: false, rights.Select: true} {
+		w := newWorld(t)
+		w.shards.stats = []*shardpb.ShardStats{{
+			ShardId: 2, State: "Leader", Tables: []*shardpb.TableStats{{TableId: 1, Rows: 4711, SegmentBytes: 50}},
+		}}
+		w.shards.reads = []*shardpb.TableName{{Database: "information_schema", Name: "tables"}}
+		if _, err := w.run(with(on(privileges, "public", "logs")), "SELECT * FROM information_schema.tables"); err != nil {
+			t.Fatal(err)
+		}
+		rows := dump(t, w.shards.queried.Tables[0].InlineBatches[0])
+		if !strings.Contains(rows, " logs ") || strings.Contains(rows, "4711") != shown {
+			t.Errorf("with %s: %s", privileges, rows)
+		}
+	}
+}

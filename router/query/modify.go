@@ -20,10 +20,10 @@ import (
 // ALTER TABLE … MODIFY COLUMN.
 
 // modifiedIndex returns the change that MODIFY COLUMN … SET or UNSET … INDEX makes.
-func modifiedIndex(t *schema.Table, m *statement.ModifyColumn) (*metapb.ModifyIndex, error) {
+func (n names) modifiedIndex(t *schema.Table, m *statement.ModifyColumn) (*metapb.ModifyIndex, error) {
 	c := t.Column(m.Name)
 	if c == nil {
-		return nil, columnNotFound(t, m.Name)
+		return nil, n.columnNotFound(t, m.Name)
 	}
 	change := &metapb.ModifyIndex{Name: m.Name}
 	if m.SetIndex != nil {
@@ -56,7 +56,7 @@ func (s *Service) modifyType(ctx context.Context, st *statement.AlterTable, data
 	}
 	c := t.Column(st.Modify.Name)
 	if c == nil {
-		return columnNotFound(t, st.Modify.Name)
+		return s.names.of(ctx).columnNotFound(t, st.Modify.Name)
 	}
 	to, err := schema.ParseType(st.Modify.Type)
 	switch {

@@ -84,9 +84,11 @@ var tablesTable = &systemTable{
 				if ttl == "" {
 					ttl = d.Options[schema.OptionTTL]
 				}
-				s := sizes[t.ID]
-				w.add(f.catalog, t.Database, t.Name, baseTable, t.ID, engineName, t.Version, t.Writable().ShardID, s.rows,
-					s.bytes,
+				rows, bytes := any(sizes[t.ID].rows), any(sizes[t.ID].bytes)
+				if !f.names.by().May(reads(t.Database, t.Name)) {
+					rows, bytes = nil, nil // sizes need SELECT
+				}
+				w.add(f.catalog, t.Database, t.Name, baseTable, t.ID, engineName, t.Version, t.Writable().ShardID, rows, bytes,
 					orNull(ttl), options, orNull(t.Options[schema.OptionComment]), t.CreatedUnixNano)
 			}
 		}

@@ -239,10 +239,12 @@ func (c *Call) Grow(held *body.Body, n int64) error {
 // StorePart stores a batch with records of a streamed body. held holds n bytes for the records. Their rows need
 // additional memory.
 func (c *Call) StorePart(b *ingest.Batch, held *body.Body, n int64) *ingest.Outcome {
-	return &c.door.Ingestion.Store(c.r.Context(), &ingest.Request{
+	out := &c.door.Ingestion.Store(c.r.Context(), &ingest.Request{
 		Protocol: c.door.Protocol, Caller: &c.X.Caller, Deadline: c.X.Deadline, Memory: memory{held, n}, Wait: true,
 		Batches: []*ingest.Batch{b},
 	})[0]
+	forbidden(out)
+	return out
 }
 
 // Lookup is Service.Lookup. It sets the table as for a batch.
@@ -344,8 +346,19 @@ func (c *Call) Store(batches ...*ingest.Batch) []ingest.Outcome {
 		Protocol: c.door.Protocol, Caller: &c.X.Caller, Deadline: c.X.Deadline, Memory: memory{c.content, c.extra},
 		Wait: true, Batches: batches,
 	})
+	for i := range outs {
+		forbidden(&outs[i])
+	}
 	tell(c.X.Header(), outs)
 	return outs
+}
+
+// forbidden makes a batch fail if the sender may store none of its records. Otherwise the clients of most protocols
+// would not notice, because their answers cannot say which records were refused.
+func forbidden(out *ingest.Outcome) {
+	if out.Err == nil && out.Records > 0 && out.SkippedBy[pipeline.SkipPermission] == out.Records && len(out.Reasons) > 0 {
+		out.Err = errs.New(errs.PermissionDenied, "no record of the request may be stored: %s", out.Reasons[0].Error)
+	}
 }
 
 // Release frees the memory of the body. Data decoded from it must not be used afterwards.
