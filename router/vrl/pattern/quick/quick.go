@@ -193,11 +193,8 @@ func (p *Program) run(s string, pos int, places []int, stack []frame, budget *in
 			}
 			pos = end
 		case opLazy:
-			end := pos + int(in.min)
-			ok = end <= len(s)
-			for i := pos; ok && i < end; i++ {
-				ok = in.set.has(s[i])
-			}
+			var end int
+			end, ok = in.least(s, pos)
 			if limit := in.limit(s, pos); ok && limit > end {
 				stack = append(stack, frame{in.next, end, limit, pc})
 			}
@@ -300,6 +297,16 @@ func (in *inst) reach(s string, pos int) int {
 		pos++
 	}
 	return pos
+}
+
+// least returns the end of a repetition from pos with the fewest bytes, and whether they are in its set.
+func (in *inst) least(s string, pos int) (end int, ok bool) {
+	end = pos + int(in.min)
+	ok = end <= len(s)
+	for i := pos; ok && i < end; i++ {
+		ok = in.set.has(s[i])
+	}
+	return end, ok
 }
 
 // limit returns how far a lazy repetition could extend if all bytes were in its set.
