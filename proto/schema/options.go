@@ -69,9 +69,6 @@ var tableOptions = slices.DeleteFunc(slices.Clone(optionNames),
 var hintNames = slices.DeleteFunc(slices.Clone(optionNames),
 	func(name string) bool { return name == OptionMessageColumn || name == OptionLokiLabels })
 
-// OptionNames returns the options that OptionName knows, by their own names.
-func OptionNames() []string { return slices.Clone(optionNames) }
-
 // HintNames lists the options that HintName knows, by their own names.
 func HintNames() []string { return slices.Clone(hintNames) }
 

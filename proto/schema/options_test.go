@@ -182,7 +182,7 @@ func TestDDLPage(t *testing.T) {
 	if !found {
 		t.Fatal("docs/ddl.md has no part on table options")
 	}
-	for _, name := range OptionNames() {
+	for _, name := range optionNames {
 		if name != OptionAutoCreateTable && !strings.Contains(options, "\n| `"+name+"` |") {
 			t.Errorf("docs/ddl.md lacks the table option %s", name)
 		}
@@ -214,7 +214,7 @@ func TestHintNames(t *testing.T) {
 		}
 	}
 	if !slices.Contains(TableOptionNames(), OptionMessageColumn) || slices.Contains(HintNames(), OptionMessageColumn) ||
-		len(HintNames()) != len(OptionNames())-2 {
+		len(HintNames()) != len(optionNames)-2 {
 		t.Errorf("hints %v, options of tables %v", HintNames(), TableOptionNames())
 	}
 }
@@ -222,7 +222,7 @@ func TestHintNames(t *testing.T) {
 // TestOptionValues checks that every offered value of an option is valid.
 func TestOptionValues(t *testing.T) {
 	offered := 0
-	for _, name := range OptionNames() {
+	for _, name := range optionNames {
 		for _, value := range OptionValues(name) {
 			offered++
 			if got, err := NormalizeOption(name, value); err != nil || got != value {

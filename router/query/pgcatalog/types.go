@@ -96,19 +96,6 @@ var lengths = func() map[int64]int {
 	return m
 }()
 
-// SpokenName returns the name of a type in SQL, or empty if it is unknown.
-func SpokenName(oid int64) string {
-	for _, t := range Types {
-		switch oid {
-		case t.OID:
-			return t.Spoken
-		case t.Array:
-			return t.Spoken + "[]"
-		}
-	}
-	return ""
-}
-
 // TypeByName returns the OID of a type with either name, or 0 if it is unknown.
 func TypeByName(name string) int64 {
 	for _, t := range Types {
