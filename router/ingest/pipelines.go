@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/router/access"
 	"cordwood/router/pipeline"
@@ -157,4 +158,42 @@ func Runner(p *pipeline.Pipeline, q *pipeline.Request, lookup pipeline.Lookup) (
 		return pipeline.NewIdentity(q)
 	}
 	return pipeline.NewRunner(p, q, lookup)
+}
+
+// findPipeline finds the compiled pipeline of a batch, which the caller must be allowed to use.
+func (s *Service) findPipeline(ctx context.Context, caller *access.Caller, b *Batch) (err error) {
+	if _, direct := b.Input.(Columns); direct || b.Pipeline == IdentityPipeline {
+		if only := caller.Fixed.Pipeline; caller.IngestOnly && only != "" && only != IdentityPipeline {
+			return errs.New(errs.PermissionDenied, "%s may store records only by the pipeline %s", caller.User, only)
+		}
+		return nil
+	}
+	if err := s.permitPipeline(ctx, caller, b.Pipeline, b.Version, b.HasVersion); err != nil {
+		return err
+	}
+	b.compiled, b.version, err = s.cfg.Pipelines.Find(ctx, b.Pipeline, b.Version, b.HasVersion)
+	return err
+}
+
+// permitPipeline returns an error if the sender may not use a pipeline.
+func (s *Service) permitPipeline(ctx context.Context, caller *access.Caller, name, version string,
+	hasVersion bool,
+) error {
+	if g := caller.Grants; g != nil && g.OnPipeline(name) == 0 {
+		return s.cfg.Pipelines.hidden(ctx, name, version, hasVersion)
+	}
+	return caller.Require(access.Need{
+		Privilege: access.PipelineUse, Action: "use pipeline", Object: access.Object{Kind: access.Pipeline, Name: name},
+	})
+}
+
+// lookup returns a function that finds the pipelines to which a dispatcher sends the sender's records.
+func (s *Service) lookup(ctx context.Context, caller *access.Caller) pipeline.Lookup {
+	find := s.cfg.Pipelines.Lookup(ctx)
+	return func(name, version string) (*pipeline.Pipeline, error) {
+		if err := s.permitPipeline(ctx, caller, name, version, version != ""); err != nil {
+			return nil, err
+		}
+		return find(name, version)
+	}
 }

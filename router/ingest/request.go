@@ -154,6 +154,24 @@ type Outcome struct {
 	WriteTime time.Duration
 }
 
+// setKey sets the key of a batch that has one.
+func (s *Service) setKey(q *Request, b *Batch) {
+	if b.Key == "" {
+		return
+	}
+	s.metrics.of(q.Protocol).keyed.Inc()
+	b.key = write.Key{Text: b.Key, User: q.Caller.User, Body: b.KeyBody}
+	if body, ok := b.Input.(Body); ok && b.KeyBody == 0 {
+		b.key.Body = max(xxhash.Sum64(body.Data), 1)
+	}
+	if b.Replayed != nil {
+		// A replayed reject is recognised even if it goes through another pipeline.
+		b.key.User = replayUser
+	} else if b.key.Body != 0 {
+		b.key.Params = b.paramsHash()
+	}
+}
+
 // paramsHash returns a hash of the client's parameters that, besides the body, decide which rows are created and in
 // which tables they are stored. OnReject is not included, because it concerns records that become no rows.
 func (b *Batch) paramsHash() uint64 {

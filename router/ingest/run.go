@@ -7,14 +7,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
 	"golang.org/x/sync/errgroup"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/tracing"
 	"cordwood/proto/words"
-	"cordwood/router/access"
 	"cordwood/router/ingest/native"
 	"cordwood/router/pipeline"
 	"cordwood/router/pipelines"
@@ -65,20 +63,8 @@ func (s *Service) store(ctx context.Context, q *Request, b *Batch, m Memory) Out
 		return Outcome{Err: s.Failed(q.Protocol, StageParameters, err)}
 	}
 	s.setKey(q, b)
-	_, direct := b.Input.(Columns)
-	if only := q.Caller.Fixed.Pipeline; q.Caller.IngestOnly && only != "" && (direct || b.Pipeline == IdentityPipeline) &&
-		only != IdentityPipeline {
-		return Outcome{Err: s.Failed(q.Protocol, StagePipeline, errs.New(errs.PermissionDenied,
-			"%s may store records only by the pipeline %s", q.Caller.User, only))}
-	}
-	if !direct && b.Pipeline != IdentityPipeline {
-		err := s.permitPipeline(ctx, q.Caller, b.Pipeline, b.Version, b.HasVersion)
-		if err == nil {
-			b.compiled, b.version, err = s.cfg.Pipelines.Find(ctx, b.Pipeline, b.Version, b.HasVersion)
-		}
-		if err != nil {
-			return Outcome{Err: s.Failed(q.Protocol, StagePipeline, err)}
-		}
+	if err := s.findPipeline(ctx, q.Caller, b); err != nil {
+		return Outcome{Err: s.Failed(q.Protocol, StagePipeline, err)}
 	}
 	var until time.Time
 	for run := 1; ; run++ {
@@ -108,51 +94,10 @@ func (s *Service) store(ctx context.Context, q *Request, b *Batch, m Memory) Out
 	}
 }
 
-// permitPipeline returns an error if the sender may not use a pipeline.
-func (s *Service) permitPipeline(ctx context.Context, caller *access.Caller, name, version string,
-	hasVersion bool,
-) error {
-	if g := caller.Grants; g != nil && g.OnPipeline(name) == 0 {
-		return s.cfg.Pipelines.hidden(ctx, name, version, hasVersion)
-	}
-	return caller.Require(access.Need{
-		Privilege: access.PipelineUse, Action: "use pipeline", Object: access.Object{Kind: access.Pipeline, Name: name},
-	})
-}
-
-// lookup returns a function that finds the pipelines to which a dispatcher sends the sender's records.
-func (s *Service) lookup(ctx context.Context, caller *access.Caller) pipeline.Lookup {
-	find := s.cfg.Pipelines.Lookup(ctx)
-	return func(name, version string) (*pipeline.Pipeline, error) {
-		if err := s.permitPipeline(ctx, caller, name, version, version != ""); err != nil {
-			return nil, err
-		}
-		return find(name, version)
-	}
-}
-
 // busy reports whether nothing was stored because the server is busy.
 func busy(err error) bool {
 	partial := (*write.PartialError)(nil)
 	return errs.CodeOf(err) == errs.ShardBusy && errs.ReasonOf(err) != errs.OutcomeUnknown && !errors.As(err, &partial)
-}
-
-// setKey sets the key of a batch that has one.
-func (s *Service) setKey(q *Request, b *Batch) {
-	if b.Key == "" {
-		return
-	}
-	s.metrics.of(q.Protocol).keyed.Inc()
-	b.key = write.Key{Text: b.Key, User: q.Caller.User, Body: b.KeyBody}
-	if body, ok := b.Input.(Body); ok && b.KeyBody == 0 {
-		b.key.Body = max(xxhash.Sum64(body.Data), 1)
-	}
-	if b.Replayed != nil {
-		// A replayed reject is recognised even if it goes through another pipeline.
-		b.key.User = replayUser
-	} else if b.key.Body != 0 {
-		b.key.Params = b.paramsHash()
-	}
 }
 
 // job is one run of a batch's pipeline.

@@ -174,25 +174,7 @@ func (lg *Ledger) publish(u *pendingEdit) {
 		}
 		dead = append(dead, lg.tables.segs.newSegment(m)) // dropped or expired while it was written
 	}
-	gone, of := map[*LiveSegment]bool{}, map[uint64]struct{}{}
-	for id, l := range lg.tables.segs.live {
-		if _, ok := listed[id]; !ok {
-			l.expired = lg.tables.expiredWhole(l)
-			delete(lg.tables.segs.live, id)
-			dead = append(dead, l)
-			gone[l] = true
-			if l.rows != nil {
-				lg.tables.segs.hideRaw(l)
-			}
-			of[l.TableID] = struct{}{}
-			for _, t := range l.Tables {
-				of[t.TableID] = struct{}{}
-			}
-		}
-	}
-	for id := range of {
-		lg.tables.segs.hide(id, func(l *LiveSegment) bool { return gone[l] })
-	}
+	dead = append(dead, lg.removeUnlisted(listed)...)
 	done := lg.tables.Mem.frozen[:u.n]
 	lg.tables.Mem.frozen = slices.Clone(lg.tables.Mem.frozen[u.n:])
 	if u.edit.AppliedIndex > 0 {
@@ -219,4 +201,30 @@ func (lg *Ledger) publish(u *pendingEdit) {
 		lg.cfg.Logger.Debug("flushed", "index", u.edit.AppliedIndex, "segments", len(u.edit.Add), "rows", rows,
 			"bytes", bytes)
 	}
+}
+
+// removeUnlisted removes the live segments that are not listed, hides them from new views, and returns them. The mu of
+// the tables must be held.
+func (lg *Ledger) removeUnlisted(listed map[uint64]struct{}) (removed []*LiveSegment) {
+	gone, of := map[*LiveSegment]bool{}, map[uint64]struct{}{}
+	for id, l := range lg.tables.segs.live {
+		if _, ok := listed[id]; ok {
+			continue
+		}
+		l.expired = lg.tables.expiredWhole(l)
+		delete(lg.tables.segs.live, id)
+		removed = append(removed, l)
+		gone[l] = true
+		if l.rows != nil {
+			lg.tables.segs.hideRaw(l)
+		}
+		of[l.TableID] = struct{}{}
+		for _, t := range l.Tables {
+			of[t.TableID] = struct{}{}
+		}
+	}
+	for id := range of {
+		lg.tables.segs.hide(id, func(l *LiveSegment) bool { return gone[l] })
+	}
+	return removed
 }

@@ -39,14 +39,7 @@ func compileDigest(o *Options) Apply {
 		case e.Key == "presets" && presets != nil:
 			steps = append(steps, digestPresets(presets)...)
 		case e.Key == "regex" && patterns != nil:
-			for _, n := range patterns.List() {
-				text, ok := n.String()
-				if ok && text == "" {
-					n.Fault("the pattern is empty")
-				} else if ok {
-					steps = append(steps, removeRegex(CompileRegex(n, text)))
-				}
-			}
+			steps = append(steps, digestPatterns(patterns)...)
 		}
 	}
 	if len(steps) == 0 {
@@ -73,6 +66,19 @@ func compileDigest(o *Options) Apply {
 		rec.Set(fl.Out, rec.Text(b))
 		return nil
 	})
+}
+
+// digestPatterns compiles the list of patterns.
+func digestPatterns(list *document.Node) (steps []remover) {
+	for _, n := range list.List() {
+		text, ok := n.String()
+		if ok && text == "" {
+			n.Fault("the pattern is empty")
+		} else if ok {
+			steps = append(steps, removeRegex(CompileRegex(n, text)))
+		}
+	}
+	return steps
 }
 
 const maxDigestSteps = 64

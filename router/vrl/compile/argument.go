@@ -3,6 +3,7 @@ package compile
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -116,12 +117,8 @@ func (c *compiler) checkArgument(f *fn.Function, i int, a *argument) bool {
 			Note("use a literal, or a variable that a literal was assigned to"))
 		return false
 	}
-	if p.Constant && len(p.Enum) > 0 {
-		for _, e := range p.Enum {
-			if a.value.Str() == e.Value {
-				return true
-			}
-		}
+	isValue := func(e fn.Enum) bool { return a.value.Str() == e.Value }
+	if p.Constant && len(p.Enum) > 0 && !slices.ContainsFunc(p.Enum, isValue) {
 		names := make([]string, len(p.Enum))
 		for j, e := range p.Enum {
 			names[j] = strconv.Quote(e.Value)
