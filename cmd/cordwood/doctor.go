@@ -112,7 +112,7 @@ func doctorSettings(cmd *cobra.Command, cfg *doctor.Config, file string) error {
 	if err != nil {
 		return err
 	}
-	user, err := cmd.Flags().GetString("user")
+	user, err := cli.UserOf(cmd)
 	if err != nil {
 		return err
 	}

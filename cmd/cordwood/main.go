@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cordwood/cmd/cordwood/accounts"
 	"cordwood/cmd/cordwood/backup"
 	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/cluster"
@@ -75,6 +76,8 @@ func newRootCommand() *cobra.Command {
 		root.AddCommand(client)
 	}
 	root.AddCommand(newServeCommand(), newSecretCommand(), newUserCommand(), newAdminCommand(), newRecoverCommand(),
+		accounts.NewRoleCommand(), accounts.NewGrantCommand(), accounts.NewRevokeCommand(), accounts.NewGrantsCommand(),
+		accounts.NewTokenCommand(),
 		newInspectCommand(), vrl.NewCommand(), newVersionCommand(), newQueryWorkerCommand())
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 	"golang.org/x/term"
 
+	"cordwood/cmd/cordwood/accounts"
 	"cordwood/router/access/scram"
 )
 
@@ -21,12 +22,13 @@ const maxPassword = 1 << 10
 func newUserCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "user",
-		Short:   "Prepare the list of users",
-		Example: "  cordwood user hash",
+		Short:   "List, create and drop users, set passwords, and print hashes for --user-file",
+		Example: "  cordwood user create ann\n  cordwood user hash",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newUserHashCommand())
+	cmd.AddCommand(accounts.UserCommands(readPassword)...)
 	return cmd
 }
 

@@ -145,7 +145,8 @@ func Explanations() []Explanation {
 		{UserPasswordMismatch, "the password is wrong", "Check the password", RetryNever},
 		{
 			AuthHeaderNotFound, "the server has users, but the request has no user",
-			"Send HTTP Basic authentication (`curl -u name:password`, `--user`, `CORDWOOD_USER`)", RetryNever,
+			"Send HTTP Basic authentication (`curl -u name:password`, `--user`, `CORDWOOD_USER`) or a token (`--token`, " +
+				"`CORDWOOD_TOKEN`)", RetryNever,
 		},
 		{InvalidAuthHeader, "the header `Authorization` cannot be read", "Send HTTP Basic authentication", RetryNever},
 		{

@@ -101,7 +101,7 @@ type SessionServer struct {
 func (s *sessions) describe(w http.ResponseWriter, r *http.Request) {
 	c := exchange.Of(r).Caller
 	may := func(p access.Privilege) bool { return c.May(access.Need{Privilege: p}) }
-	how := map[string]string{"none": "off", "session": "session"}[c.Proof]
+	how := map[string]string{"none": "off", "session": "session", "token": "token"}[c.Proof]
 	if how == "" {
 		how = "basic"
 	}

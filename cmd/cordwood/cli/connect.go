@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -14,14 +15,17 @@ import (
 
 const defaultServer = "http://127.0.0.1:4000"
 
-// AddClientFlags adds the flags --server and --user to a command and its subcommands.
+// AddClientFlags adds the flags --server, --user and --token to a command and its subcommands.
 func AddClientFlags(cmd *cobra.Command) {
 	servers := &serverList{urls: splitServers(Env("CORDWOOD_SERVER", defaultServer))}
 	cmd.PersistentFlags().Var(servers, "server", "`URL` of the server; several nodes of a cluster separated by commas or "+
 		"by repeating the flag: if one does not answer, the next one is used (environment: CORDWOOD_SERVER)")
 	cmd.PersistentFlags().String("user", os.Getenv("CORDWOOD_USER"), "`NAME:PASSWORD` (environment: CORDWOOD_USER)")
-	// A password must not be shown as a default in help texts.
+	cmd.PersistentFlags().String("token", os.Getenv("CORDWOOD_TOKEN"), "`TOKEN` in place of --user (environment: "+
+		"CORDWOOD_TOKEN)")
+	// Secrets must not be shown as defaults in help texts.
 	cmd.PersistentFlags().Lookup("user").DefValue = ""
+	cmd.PersistentFlags().Lookup("token").DefValue = ""
 	cmd.PersistentFlags().Lookup("server").DefValue = defaultServer
 	if cmd.Name() != "doctor" { // doctor reports it with the settings
 		cmd.PersistentPreRunE = CheckEnvironment
@@ -83,6 +87,28 @@ func ServersOf(cmd *cobra.Command) ([]string, error) {
 	return list.urls, nil
 }
 
+// UserOf returns NAME:PASSWORD from the flags of AddClientFlags. For a token, the name is token, which the server
+// ignores. A flag has precedence over environment variables.
+func UserOf(cmd *cobra.Command) (string, error) {
+	user, err := cmd.Flags().GetString("user")
+	if err != nil {
+		return "", err
+	}
+	token, err := cmd.Flags().GetString("token")
+	if err != nil {
+		return "", err
+	}
+	byUser, byToken := cmd.Flags().Changed("user"), cmd.Flags().Changed("token")
+	switch {
+	case token == "" || byUser && !byToken:
+		return user, nil
+	case user != "" && byUser == byToken:
+		return "", WrongUsage(errors.New("give a user or a token, not both: --user and CORDWOOD_USER, or --token and " +
+			"CORDWOOD_TOKEN"))
+	}
+	return "token:" + token, nil
+}
+
 // NewClient makes a client from the flags of AddClientFlags. It calls note with messages for the
 // user while a request is retried; change edits the configuration.
 func NewClient(cmd *cobra.Command, note func(text string), change ...func(*client.Config)) (*client.Client, error) {
@@ -90,7 +116,7 @@ func NewClient(cmd *cobra.Command, note func(text string), change ...func(*clien
 	if err != nil {
 		return nil, err
 	}
-	user, err := cmd.Flags().GetString("user")
+	user, err := UserOf(cmd)
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func (e *Error) Error() string {
 		s = strings.TrimRight(e.Msg, "\n") + space + "(" + answer + ")"
 	}
 	if e.Status == http.StatusUnauthorized {
-		s += "; give --user NAME:PASSWORD or set CORDWOOD_USER"
+		s += "; give --user NAME:PASSWORD or --token TOKEN, or set CORDWOOD_USER or CORDWOOD_TOKEN"
 	}
 	if e.Partial != "" {
 		s += "; " + e.Partial + " of its parts were stored"
