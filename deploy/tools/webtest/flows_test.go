@@ -231,16 +231,9 @@ func TestSignIn(t *testing.T) {
 	s.user, s.password = "ann", "secret"
 	s.ingest("app", logs(100)...)
 	b := open(t, s.url+"/dashboard/explore?t=app&q=failed")
-	enter := func(password string) {
-		t.Helper()
-		b.until(`document.querySelector('[data-ui=login]')`)
-		eval[bool](b, `(document.querySelector('[data-ui=login-user]').value = 'ann',
-			document.querySelector('[data-ui=login-password]').value = `+quote(password)+`,
-			document.querySelector('[data-ui=login]').click(), true)`)
-	}
-	enter("wrong")
+	b.signIn("ann", "wrong")
 	b.until(`document.querySelector('.signin .wrong')`)
-	enter("secret")
+	b.signIn("ann", "secret")
 	b.until(`!document.querySelector('[data-ui=login]')`)
 	b.until(`document.querySelector('[data-ui=total]').textContent.includes('10 rows')`)
 }

@@ -108,6 +108,15 @@ func (b *tab) click(selector string) {
 	eval[bool](b, `(document.querySelector(`+quote(selector)+`).click(), true)`)
 }
 
+// signIn enters a name and a password into the dialog of the page.
+func (b *tab) signIn(user, password string) {
+	b.t.Helper()
+	b.until(`document.querySelector('[data-ui=login]')`)
+	eval[bool](b, `(document.querySelector('[data-ui=login-user]').value = `+quote(user)+`,
+		document.querySelector('[data-ui=login-password]').value = `+quote(password)+`,
+		document.querySelector('[data-ui=login]').click(), true)`)
+}
+
 // search types a text and runs it.
 func (b *tab) search(text string) {
 	b.t.Helper()

@@ -6,6 +6,7 @@ import { SignInDialog } from './components/signin.js';
 import { Empty } from './components/states.js';
 import { createApi } from './lib/api.js';
 import { pages } from './pages/pages.js';
+import { createAccess } from './stores/access.js';
 import { createAdding } from './stores/adding.js';
 import { createAnalysis } from './stores/analysis.js';
 import { createExplore } from './stores/explore.js';
@@ -44,6 +45,7 @@ function createStores() {
     tables: createTables(api, clock),
     table: createTable(api, clock),
     lastRows: createLastRows(api, clock),
+    access: createAccess(api, clock),
     adding: createAdding({ api, clock }),
     pipelines: createPipelines({ api, storage: localStorage, clock }),
     rejects: createRejects({ api, clock }),

@@ -1,1 +1,1 @@
-import"./chunk-QR3ZF7ZA.js";
+import"./chunk-34DIAQP4.js";

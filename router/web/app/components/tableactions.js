@@ -1,11 +1,10 @@
 // The actions on a table: a form for each, its statement, and its effect.
 
-import { html, useState } from '../../vendor/core.js';
+import { html } from '../../vendor/core.js';
 import { formatBytes, formatCount } from '../lib/format.js';
 import { quoteName, quoteText } from '../lib/sqlwords.js';
 import { toast } from '../stores/toast.js';
-import { Confirm } from './dialog.js';
-import { ErrorPanel } from './states.js';
+import { StatementForm } from './statementform.js';
 
 /** @typedef {import('../stores/tables.js').TableInfo} TableInfo */
 /** @typedef {Record<string, string>} Values */
@@ -93,37 +92,20 @@ export const tableActions = [
 export function TableAction({ id, db, name, info, fields, stores, onClose }) {
   const { table, tables, place } = stores;
   const action = /** @type {TableActionInfo} */ (tableActions.find((a) => a.id === id));
-  const [values, setValues] = useState(/** @type {Values} */ ({ ttl: info?.ttl ?? '', type: types[0], index: indexes[0], column: '', to: name }));
-  const statement = action.statement(quoteName(name), values);
 
-  async function run() {
+  /** @param {Values} values */
+  async function run(values) {
+    const statement = action.statement(quoteName(name), values);
     if (!(await table.change(db, statement))) return;
     toast(`Done: ${statement}`);
     onClose();
     await tables.load();
-    if (action.gone) place.set('tables', values.to !== name && id === 'rename' ? { db, t: values.to } : { db }, { db: 'public' });
+    if (action.gone) place.set('tables', id === 'rename' ? { db, t: values.to } : { db }, { db: 'public' });
     else await table.load(db, name);
   }
 
-  return html`<${Confirm} title=${action.name.replace('…', '')} word=${action.typed ? name : ''} action=${action.typed ? action.name.replace('…', '') : 'Run it'}
-    onYes=${run} onClose=${() => {
-      table.action.error.value = null;
-      onClose();
-    }}>
-    <p>${action.says}</p>
-    ${action.typed && info && html`<p><b>${db}.${name}</b> has ${formatCount(info.rows)} rows, ${formatBytes(info.bytes)}.</p>`}
-    ${action.asks.map(
-      ([key, label, kind]) =>
-        html`<label>${label}<${Input} kind=${kind} fields=${fields} value=${values[key]} onValue=${(/** @type {string} */ v) => setValues({ ...values, [key]: v })} /></label>`,
-    )}
-    <pre class="asked">${statement}</pre>
-    <${ErrorPanel} latest=${table.action} what="The statement" /><//>`;
-}
-
-/** @param {{kind: string, fields: {name: string}[], value: string, onValue: (value: string) => void}} props */
-function Input({ kind, fields, value, onValue }) {
-  const take = (/** @type {Event} */ e) => onValue(/** @type {HTMLInputElement} */ (e.currentTarget).value);
-  if (kind === 'text') return html`<input required value=${value} onInput=${take} />`;
-  const choices = kind === 'type' ? types : kind === 'index' ? indexes : fields.map((f) => f.name);
-  return html`<select required value=${value} onChange=${take}>${kind === 'column' && html`<option value="">Choose</option>`}${choices.map((c) => html`<option value=${c}>${c}</option>`)}</select>`;
+  return html`<${StatementForm} name=${action.name} says=${action.says} asks=${action.asks} word=${action.typed ? name : ''}
+    choices=${{ type: types, index: indexes, column: fields.map((f) => f.name) }} initial=${{ ttl: info?.ttl ?? '', to: name }}
+    statement=${(/** @type {Values} */ values) => action.statement(quoteName(name), values)} latest=${table.action} onRun=${run} onClose=${onClose}>
+    ${action.typed && info && html`<p><b>${db}.${name}</b> has ${formatCount(info.rows)} rows, ${formatBytes(info.bytes)}.</p>`}<//>`;
 }

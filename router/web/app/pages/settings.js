@@ -1,6 +1,7 @@
 // Settings: how this browser shows the page, who asks, and what the server runs with.
 
 import { html, useEffect, useState } from '../../vendor/core.js';
+import { Access } from '../components/access.js';
 import { RoleChooser } from '../components/roles.js';
 import { ErrorPanel } from '../components/states.js';
 import { browserZone } from '../lib/time.js';
@@ -31,6 +32,7 @@ export function SettingsPage({ stores }) {
       ${session && session.auth !== 'off' && html`<div class="setting"><span>May</span><span>${rights(session).join(', ') || 'nothing'}</span></div>`}
       ${signIn.user.value && html`<div class="setting"><span></span><button class="button" data-ui="sign-out" onClick=${() => signIn.leave().then(() => location.reload())}>Sign out, or in as somebody else</button></div>`}
     </section>
+    ${session && session.auth !== 'off' && html`<${Access} stores=${stores} />`}
     <section aria-label="Server"><h2 class="head">Server</h2>
       <div class="setting"><span>Node</span><span>${session?.server?.name}</span></div>
       <div class="setting"><span>Version</span><span>${session?.server?.version}</span></div>

@@ -1,0 +1,97 @@
+package webtest
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// expect runs a statement as a user, and checks the status of the answer.
+func (s *server) expect(sql, user, password string, status int) {
+	s.t.Helper()
+	r, err := http.NewRequest(http.MethodGet, s.url+"/v1/sql?sql="+url.QueryEscape(sql), nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.SetBasicAuth(user, password)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != status {
+		text, _ := io.ReadAll(resp.Body)
+		s.t.Errorf("%s as %q: %s: %s", sql, user, resp.Status, text)
+	}
+}
+
+// TestAccess signs in as the administrator, and manages a user, a grant and a token in Settings. The user and the token
+// must then be able to do what they were given, and nothing after they are dropped.
+func TestAccess(t *testing.T) {
+	const password = "correct horse battery"
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte(password), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, "--bootstrap-admin", "boss", "--bootstrap-admin-password-file", file)
+	s.user, s.password = "boss", password
+	s.ingest("app", logs(20)...)
+	b := open(t, s.url+"/dashboard/settings")
+	b.signIn("boss", password)
+	fill := func(name, value string) {
+		t.Helper()
+		b.until(`document.querySelector('[data-ui=ask-` + name + `]')`)
+		b.fill(`[data-ui=ask-`+name+`]`, value)
+	}
+	confirm := func(name string) {
+		t.Helper()
+		if name != "" {
+			b.fill(`[data-ui=confirm-word]`, name)
+		}
+		b.click(`dialog [data-ui=confirm]`)
+		b.until(`!document.querySelector('dialog.sheet [data-ui=confirm]')`)
+	}
+
+	b.click(`[data-ui=new-user]`)
+	fill("name", "ann")
+	fill("password", "a long password")
+	b.until(`document.querySelector('.asked').textContent === 'CREATE USER "ann" PASSWORD \'…\''`)
+	confirm("")
+	b.until(`document.querySelector('[data-ui=user][data-name=ann]')`)
+	s.expect("SELECT count(*) FROM app", "ann", "a long password", http.StatusBadRequest) // as if there were no table
+
+	b.click(`[data-ui=user][data-name=ann] [aria-expanded]`)
+	b.click(`[data-ui=grant]`)
+	fill("on", "public.app")
+	confirm("")
+	b.until(`document.querySelector('[data-ui=granted]').textContent.includes('GRANT SELECT ON public.app TO ann')`)
+	s.expect("SELECT count(*) FROM app", "ann", "a long password", http.StatusOK)
+	b.click(`[data-ui=granted] button`)
+	confirm("")
+	b.until(`!document.querySelector('[data-ui=granted]')`)
+	s.expect("SELECT count(*) FROM app", "ann", "a long password", http.StatusBadRequest)
+
+	b.click(`[data-ui=new-token]`)
+	fill("name", "reader-1")
+	eval[bool](b, `(() => { const e = document.querySelector('[data-ui=ask-scope]'); e.value = 'query';
+		e.dispatchEvent(new Event('change', {bubbles: true})); return true })()`)
+	fill("on", "public.app")
+	confirm("")
+	b.until(`document.querySelector('[data-ui=secret]').textContent.startsWith('cw_')`)
+	secret := eval[string](b, `document.querySelector('[data-ui=secret]').textContent`)
+	b.click(`[data-ui=secret-done]`)
+	b.until(`document.querySelector('[data-ui=token][data-name="reader-1"]')`)
+	s.expect("SELECT count(*) FROM app", "", secret, http.StatusOK)
+	b.click(`[data-ui=token][data-name="reader-1"] button:last-child`)
+	confirm("reader-1")
+	b.until(`!document.querySelector('[data-ui=token]')`)
+	s.expect("SELECT count(*) FROM app", "", secret, http.StatusUnauthorized)
+
+	b.do(chromedp.EmulateViewport(390, 844))
+	b.until(`document.documentElement.scrollWidth <= innerWidth`)
+}

@@ -1,0 +1,166 @@
+// The users, roles and tokens in Settings. Each change is a statement, which is shown before it runs.
+
+import { html, useEffect, useState } from '../../vendor/core.js';
+import { accessActions, hidePasswords, lifetimes, privileges, revokeOf, targetPattern } from '../lib/accessacts.js';
+import { mostListed } from '../stores/access.js';
+import { toast } from '../stores/toast.js';
+import { copyText } from './copy.js';
+import { Confirm, Dialog } from './dialog.js';
+import { ErrorPanel } from './states.js';
+import { StatementForm } from './statementform.js';
+
+/** @typedef {import('../stores/access.js').Entry} Entry */
+/** @typedef {import('../lib/accessacts.js').Values} Values */
+
+/** @param {{stores: import('../main.js').Stores}} props */
+export function Access({ stores }) {
+  const { access } = stores;
+  const [doing, setDoing] = useState(/** @type {{id: string, target: string} | null} */ (null));
+  const [find, setFind] = useState('');
+  const [grantsOf, setGrantsOf] = useState('');
+  const [secret, setSecret] = useState(/** @type {Entry | null} */ (null));
+  useEffect(() => void reload(), [find]);
+  useEffect(() => void access.loadRoles(), []);
+
+  async function reload() {
+    await Promise.all([access.loadUsers(find), access.loadTokens(find)]);
+  }
+
+  /** @param {string} of */
+  function showGrants(of) {
+    setGrantsOf(of);
+    access.grants.value.value = null;
+    void access.loadGrants(of);
+  }
+
+  /**
+   * @param {string} statement
+   * @param {string} shown
+   */
+  async function run(statement, shown) {
+    const rows = await access.change(statement);
+    if (!rows) return;
+    setDoing(null);
+    if (rows[0]?.Token) setSecret(rows[0]);
+    else toast(`Done: ${shown}`);
+    await Promise.all([reload(), access.loadRoles(), grantsOf && access.loadGrants(grantsOf)]);
+  }
+
+  const act = (/** @type {string} */ id, target = '') => setDoing({ id, target });
+  const mayManage = access.users.error.value?.status !== 403;
+  return html`<section aria-label="Users and tokens"><h2 class="head">${mayManage ? 'Users and tokens' : 'My tokens'}<span class="grow"></span>
+      <button class="text" data-ui="own-password" onClick=${() => act('ownPassword')}>Change my password…</button>
+      <input class="find" type="search" placeholder="Find a name" aria-label="Find a name" value=${find} onInput=${(/** @type {InputEvent} */ e) => setFind(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></h2>
+    ${mayManage && html`<${Users} access=${access} onAct=${act} onGrants=${showGrants} grantsOf=${grantsOf} />`}
+    ${mayManage && html`<${Roles} access=${access} onAct=${act} onGrants=${showGrants} grantsOf=${grantsOf} />`}
+    ${grantsOf && html`<${Grants} of=${grantsOf} access=${access} onAct=${act} />`}
+    <${Tokens} access=${access} onAct=${act} />
+    ${doing && html`<${AccessForm} key=${`${doing.id} ${doing.target}`} id=${doing.id} target=${doing.target} access=${access} onRun=${run} onClose=${() => setDoing(null)} />`}
+    ${secret && html`<${Secret} of=${secret} onClose=${() => setSecret(null)} />`}</section>`;
+}
+
+/** @typedef {ReturnType<typeof import('../stores/access.js').createAccess>} AccessStore */
+/** @typedef {(id: string, target?: string) => void} Act */
+
+/** @param {{access: AccessStore, onAct: Act, onGrants: (of: string) => void, grantsOf: string}} props */
+function Users({ access, onAct, onGrants, grantsOf }) {
+  const all = access.users.value.value ?? [];
+  return html`<${ListHead} title="Users" latest=${access.users}><button class="text" data-ui="new-user" onClick=${() => onAct('createUser')}>New user…</button><//>
+    ${
+      all.length > 0 &&
+      html`<div class="wide-table" tabindex="0" role="region" aria-label="Users"><table><thead><tr><th>name</th><th>roles</th><th>state</th><th>valid until</th><th></th></tr></thead>
+      <tbody>${all.map((u) => {
+        const enabled = !u.State.startsWith('disabled');
+        return html`<tr key=${u.User} data-ui="user" data-name=${u.User}><td><b>${u.User}</b></td><td>${u.Roles}</td><td>${u.State}</td><td>${dayOf(u['Valid until'])}</td>
+          <td class="r"><button class="text" aria-expanded=${grantsOf === u.User} onClick=${() => onGrants(u.User)}>Grants</button>
+            <button class="text" onClick=${() => onAct('password', u.User)}>Password…</button>
+            <button class="text" onClick=${() => onAct(enabled ? 'disable' : 'enable', u.User)}>${enabled ? 'Disable…' : 'Enable…'}</button>
+            <button class="text" onClick=${() => onAct('dropUser', u.User)}>Drop…</button></td></tr>`;
+      })}</tbody></table></div>`
+    }`;
+}
+
+/** @param {{access: AccessStore, onAct: Act, onGrants: (of: string) => void, grantsOf: string}} props */
+function Roles({ access, onAct, onGrants, grantsOf }) {
+  const all = access.roles.value.value ?? [];
+  return html`<${ListHead} title="Roles" latest=${access.roles}><button class="text" data-ui="new-role" onClick=${() => onAct('createRole')}>New role…</button><//>
+    ${
+      all.length > 0 &&
+      html`<div class="wide-table" tabindex="0" role="region" aria-label="Roles"><table><thead><tr><th>name</th><th>roles</th><th>state</th><th></th></tr></thead>
+      <tbody>${all.map((r) => {
+        const fixed = r.State === 'built in';
+        return html`<tr key=${r.Role} data-ui="role" data-name=${r.Role}><td><b>${r.Role}</b></td><td>${r.Roles}</td><td>${r.State}</td>
+          <td class="r"><button class="text" aria-expanded=${grantsOf === r.Role} onClick=${() => onGrants(r.Role)}>Grants</button>
+            ${!fixed && html`<button class="text" onClick=${() => onAct('dropRole', r.Role)}>Drop…</button>`}</td></tr>`;
+      })}</tbody></table></div>`
+    }`;
+}
+
+/** @param {{of: string, access: AccessStore, onAct: Act}} props */
+function Grants({ of, access, onAct }) {
+  const all = access.grants.value.value;
+  return html`<${ListHead} title=${`Grants of ${of}`} latest=${access.grants}><button class="text" data-ui="grant" onClick=${() => onAct('grant', of)}>Grant…</button>
+      <button class="text" data-ui="grant-role" onClick=${() => onAct('grantRole', of)}>Grant a role…</button><//>
+    ${
+      all &&
+      html`<div class="wide-table" tabindex="0" role="region" aria-label=${`Grants of ${of}`}><table><tbody>${all.map(
+        (text) =>
+          html`<tr key=${text} data-ui="granted"><td class="mono">${text}</td><td class="r">${revokeOf(text) && html`<button class="text" onClick=${() => onAct('revoke', text)}>Revoke…</button>`}</td></tr>`,
+      )}</tbody></table></div>`
+    }
+    ${all?.length === 0 && html`<p class="quiet none">${of} has no grants.</p>`}`;
+}
+
+/** @param {{access: AccessStore, onAct: Act}} props */
+function Tokens({ access, onAct }) {
+  const all = access.tokens.value.value ?? [];
+  return html`<${ListHead} title="Tokens" latest=${access.tokens}><button class="text" data-ui="new-token" onClick=${() => onAct('createToken')}>New token…</button><//>
+    ${
+      all.length > 0 &&
+      html`<div class="wide-table" tabindex="0" role="region" aria-label="Tokens"><table><thead><tr><th>name</th><th>scope</th><th>state</th><th>expires</th><th>last used</th><th>note</th><th></th></tr></thead>
+      <tbody>${all.map(
+        (t) =>
+          html`<tr key=${t.Id} data-ui="token" data-name=${t.Token}><td><b>${t.Token}</b><small>cw_${t.Id}</small></td><td class="mono">${t.Scope}</td><td>${t.State}</td>
+          <td>${dayOf(t.Expires) || 'never'}</td><td title=${t['Last address']}>${dayOf(t['Last used'])}</td><td>${t.Note}</td>
+          <td class="r"><button class="text" onClick=${() => onAct('rotate', t.Token)}>Rotate…</button><button class="text" onClick=${() => onAct('dropToken', t.Token)}>Drop…</button></td></tr>`,
+      )}</tbody></table></div>`
+    }`;
+}
+
+/** @param {{title: string, latest: import('../stores/latest.js').Latest<any>, children?: unknown}} props */
+function ListHead({ title, latest, children }) {
+  const count = latest.value.value?.length ?? 0;
+  return html`<h3 class="head">${title}<span class="quiet">${count >= mostListed && `the first ${mostListed}`}</span><span class="grow"></span>${children}</h3>
+    <${ErrorPanel} latest=${latest} what=${`Asking for ${title.toLowerCase()}`} />`;
+}
+
+/** @param {{id: string, target: string, access: AccessStore, onRun: (statement: string, shown: string) => unknown, onClose: () => void}} props */
+function AccessForm({ id, target, access, onRun, onClose }) {
+  if (id === 'revoke') {
+    const statement = revokeOf(target);
+    return html`<${Confirm} title="Revoke" word="" action="Run it" onYes=${() => onRun(statement, statement)}
+      onClose=${() => {
+        access.action.error.value = null;
+        onClose();
+      }}>
+      <p>Open requests, tails and connections that need this right end.</p><pre class="asked">${statement}</pre>
+      <${ErrorPanel} latest=${access.action} what="The statement" /><//>`;
+  }
+  const action = accessActions[id];
+  const roles = (access.roles.value.value ?? []).map((r) => r.Role).filter((r) => r !== target);
+  const shown = (/** @type {Values} */ values) => action.statement(target, hidePasswords(action, values));
+  return html`<${StatementForm} name=${action.name} says=${action.says} asks=${action.asks} word=${action.typed ? target : ''}
+    choices=${{ privileges, role: roles, scope: ['ingest', 'query'], lifetime: lifetimes }} patterns=${{ target: targetPattern }} initial=${{ expires: '90d' }}
+    statement=${shown} latest=${access.action} onRun=${(/** @type {Values} */ values) => onRun(action.statement(target, values), shown(values))} onClose=${onClose} />`;
+}
+
+/** The secret of a new token, which nobody can see again. @param {{of: Entry, onClose: () => void}} props */
+function Secret({ of, onClose }) {
+  return html`<${Dialog} title=${`Token ${of.Name}`} onClose=${onClose}>
+    <p>Copy the token now: the server stores only its hash and cannot show it again.</p>
+    <pre class="asked" data-ui="secret">${of.Token}</pre>
+    <p class="acts"><button class="button main" onClick=${() => copyText(of.Token)}>Copy</button><button class="button" data-ui="secret-done" onClick=${onClose}>Done</button></p><//>`;
+}
+
+/** @param {string} time in RFC 3339 */
+const dayOf = (time) => time.slice(0, 16).replace('T', ' ');

@@ -1,0 +1,53 @@
+// A form that asks for the values of a statement, shows the statement, and runs it.
+
+import { html, useState } from '../../vendor/core.js';
+import { Confirm } from './dialog.js';
+import { ErrorPanel } from './states.js';
+
+/** @typedef {Record<string, string>} Values */
+
+/**
+ * @param {object} props
+ * @param {string} props.name what the action is called; it may end with …
+ * @param {string} props.says what happens
+ * @param {[string, string, string][]} props.asks name, label and kind of each value: text, password, or a key of choices; text? need not be given
+ * @param {Record<string, string[]>} props.choices the values of each kind that is chosen from a list
+ * @param {Record<string, string>} [props.patterns] regular expressions for kinds of texts
+ * @param {Values} [props.initial]
+ * @param {string} [props.word] what has to be typed; empty: a click is enough
+ * @param {(values: Values) => string} props.statement the statement as it is shown
+ * @param {import('../stores/latest.js').Latest<any>} props.latest runs the statement
+ * @param {(values: Values) => unknown} props.onRun
+ * @param {() => void} props.onClose
+ * @param {unknown} [props.children]
+ */
+export function StatementForm({ name, says, asks, choices, patterns = {}, initial = {}, word = '', statement, latest, onRun, onClose, children }) {
+  const [values, setValues] = useState(() => {
+    const first = Object.fromEntries(asks.map(([key, , kind]) => [key, kind === 'column' ? '' : (choices[kind]?.[0] ?? '')]));
+    return /** @type {Values} */ ({ ...first, ...initial });
+  });
+  const title = name.replace('…', '');
+  return html`<${Confirm} title=${title} word=${word} action=${word ? title : 'Run it'} onYes=${() => onRun(values)}
+    onClose=${() => {
+      latest.error.value = null;
+      onClose();
+    }}>
+    <p>${says}</p>
+    ${children}
+    ${asks.map(
+      ([key, label, kind]) =>
+        html`<label>${label}<${Input} name=${key} kind=${kind} choices=${choices[kind]} pattern=${patterns[kind]} value=${values[key]} onValue=${(/** @type {string} */ v) => setValues({ ...values, [key]: v })} /></label>`,
+    )}
+    <pre class="asked">${statement(values)}</pre>
+    <${ErrorPanel} latest=${latest} what="The statement" /><//>`;
+}
+
+/** @param {{name: string, kind: string, choices?: string[], pattern?: string, value: string, onValue: (value: string) => void}} props */
+function Input({ name, kind, choices, pattern, value, onValue }) {
+  const take = (/** @type {Event} */ e) => onValue(/** @type {HTMLInputElement} */ (e.currentTarget).value);
+  if (!choices) {
+    const [type, complete] = kind === 'password' ? ['password', 'new-password'] : ['text', 'off'];
+    return html`<input required=${kind !== 'text?'} type=${type} data-ui=${`ask-${name}`} autocomplete=${complete} spellcheck=${false} pattern=${pattern} value=${value} onInput=${take} />`;
+  }
+  return html`<select required data-ui=${`ask-${name}`} value=${value} onChange=${take}>${kind === 'column' && html`<option value="">Choose</option>`}${choices.map((c) => html`<option value=${c}>${c}</option>`)}</select>`;
+}

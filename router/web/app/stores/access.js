@@ -1,0 +1,64 @@
+// The users, roles, tokens and grants that the metadata of the cluster has.
+
+import { quoteName, quoteText } from '../lib/sqlwords.js';
+import { createLatest } from './latest.js';
+
+/** @typedef {Record<string, string>} Entry a row of SHOW USERS, ROLES or TOKENS, by the names of its columns */
+
+/** The most users and tokens that are listed. More are found by a part of their name. */
+export const mostListed = 200;
+
+/**
+ * @param {import('../lib/api.js').Api} api
+ * @param {Parameters<typeof createLatest>[0]} clock
+ */
+export function createAccess(api, clock) {
+  /** @type {import('./latest.js').Latest<Entry[]>} */
+  const users = createLatest(clock);
+  /** @type {import('./latest.js').Latest<Entry[]>} */
+  const roles = createLatest(clock);
+  /** @type {import('./latest.js').Latest<Entry[]>} */
+  const tokens = createLatest(clock);
+  /** @type {import('./latest.js').Latest<string[]>} */
+  const grants = createLatest(clock);
+  /** @type {import('./latest.js').Latest<Entry[]>} */
+  const action = createLatest(clock);
+
+  /**
+   * @param {string} sql
+   * @param {AbortSignal} signal
+   */
+  async function entries(sql, signal) {
+    const { columns, rows } = await api.sql(sql, { signal });
+    return rows.map((row) => Object.fromEntries(columns.map((c, i) => [c.name, String(row[i] ?? '')])));
+  }
+
+  return {
+    users,
+    roles,
+    tokens,
+    grants,
+    action,
+    /** @param {string} find a part of the names */
+    loadUsers: (find) => users.run((signal) => entries(`SHOW USERS${likeOf(find)} LIMIT ${mostListed}`, signal)),
+    loadRoles: () => roles.run((signal) => entries('SHOW ROLES LIMIT 1000', signal)),
+    /** @param {string} find a part of the names */
+    loadTokens: (find) => tokens.run((signal) => entries(`SHOW TOKENS${likeOf(find)} LIMIT ${mostListed}`, signal)),
+    /** @param {string} of a user or role */
+    loadGrants: (of) => grants.run(async (signal) => (await api.sql(`SHOW GRANTS FOR ${quoteName(of)}`, { signal })).rows.map((row) => String(row[0]))),
+    /**
+     * Runs a statement. The result has its rows, or is null if the statement failed.
+     * @param {string} statement
+     */
+    async change(statement) {
+      await action.run((signal) => entries(statement, signal));
+      return action.error.value ? null : action.value.value;
+    },
+  };
+}
+
+/** @param {string} find */
+function likeOf(find) {
+  const text = find.trim();
+  return text ? ` LIKE ${quoteText(`%${text}%`)}` : '';
+}

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { accessActions, hidePasswords, revokeOf, targetPattern } from '../app/lib/accessacts.js';
+
+test('a grant is revoked by the statement with the same privileges and target', () => {
+  /** @type {[string, string][]} */
+  const cases = [
+    ['GRANT devs TO ann', 'REVOKE devs FROM ann'],
+    ['GRANT INSERT, CREATE ON app.logs_* TO ann WITH GRANT OPTION', 'REVOKE INSERT, CREATE ON app.logs_* FROM ann'],
+    ['GRANT SELECT ON app.logs TO "a TO ""b"""', 'REVOKE SELECT ON app.logs FROM "a TO ""b"""'],
+    ['something else', ''],
+  ];
+  for (const [grant, revoke] of cases) assert.equal(revokeOf(grant), revoke);
+});
+
+test('names and texts in statements are quoted', () => {
+  assert.equal(accessActions.createUser.statement('', { name: 'a"b', password: "it's" }), `CREATE USER "a""b" PASSWORD 'it''s'`);
+  assert.equal(
+    accessActions.createToken.statement('', { name: 't', scope: 'ingest', on: 'app.*', expires: '90d', note: "o'b" }),
+    `CREATE TOKEN "t" FOR INGEST INTO app.* EXPIRES IN '90d' NOTE 'o''b'`,
+  );
+  assert.equal(
+    accessActions.createToken.statement('', { name: 't', scope: 'query', on: 'app.x', expires: 'NEVER', note: '' }),
+    `CREATE TOKEN "t" FOR QUERY ON app.x EXPIRES NEVER`,
+  );
+});
+
+test('a target is a name, and not a part of a statement', () => {
+  const pattern = new RegExp(`^(?:${targetPattern})$`, 'v');
+  for (const good of ['app.logs', 'app.*', '*.*', 'PIPELINE nginx*', 'CLUSTER', 'DATABASE app']) assert.match(good, pattern);
+  for (const bad of ['', 'a; DROP TABLE b', "a'b", 'a TO x', 'a(b)', 'a\nb']) assert.doesNotMatch(bad, pattern);
+});
+
+test('passwords are hidden where a statement is shown', () => {
+  const { createUser, ownPassword } = accessActions;
+  assert.equal(createUser.statement('', hidePasswords(createUser, { name: 'ann', password: 'secret' })), `CREATE USER "ann" PASSWORD '…'`);
+  const shown = ownPassword.statement('', hidePasswords(ownPassword, { old: 'secret 1', password: 'secret 2' }));
+  assert.ok(!shown.includes('secret'), shown);
+});
