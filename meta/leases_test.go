@@ -116,6 +116,23 @@ func TestLeasesAskNobody(t *testing.T) {
 	}
 }
 
+// TestKeepLease checks that a client can renew its lease before it ends.
+func TestKeepLease(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, 3, nil)
+	ids := g.ids()
+	b, reads, _ := g.leaseClient(ids[1], ids[2], ids[0])
+	for range 3 {
+		before := reads.Load()
+		if err := b.KeepLease(within(t)); err != nil {
+			t.Fatal(err)
+		}
+		if reads.Load() == before {
+			t.Error("the lease was not renewed")
+		}
+	}
+}
+
 // TestLeaseOfASilentClient checks that a change is acknowledged only after the lease of a client that
 // did not receive it has expired, under the same leader and under the next one.
 func TestLeaseOfASilentClient(t *testing.T) {

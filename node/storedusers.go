@@ -13,8 +13,8 @@ import (
 	"cordwood/router/httpapi/auth"
 )
 
-// renewUsers is how often a router that knows users of the metadata makes sure that it holds a lease. While it does,
-// a change of users is acknowledged only after this router applies it.
+// renewUsers is how often a router that knows users of the metadata requests a lease, which lasts longer. While it
+// holds one, a change of users is acknowledged only after this router applies it.
 const renewUsers = 200 * time.Millisecond
 
 // tokenReports is how often a router records when tokens were used.
@@ -31,12 +31,13 @@ func (n *node) keepUsers(users *auth.Provider) {
 			case <-ctx.Done():
 				return nil
 			case <-tick.C:
+			case <-users.FirstStored(): // the next change may already take something away
 			}
 			if !users.HasStored() {
 				continue
 			}
 			// Without the metadata group, the last known users stay in use.
-			_ = n.meta.Acknowledged(ctx)
+			_ = n.meta.KeepLease(ctx)
 			users.EndExpired()
 			if now := time.Now(); now.Sub(reported) >= tokenReports {
 				n.reportTokens(ctx, users)

@@ -89,6 +89,10 @@ func (c *Client) Acknowledged(ctx context.Context) error {
 	return c.reach(ctx, c.renew)
 }
 
+// KeepLease is Acknowledged, and requests a lease even if this client holds one. A caller who calls it several times
+// within the time of a lease always holds one.
+func (c *Client) KeepLease(ctx context.Context) error { return c.reach(ctx, c.renew) }
+
 // reach waits until the view has reached an index that ask returns.
 func (c *Client) reach(ctx context.Context, ask func(context.Context) (uint64, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)

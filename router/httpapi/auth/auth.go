@@ -66,6 +66,9 @@ type Provider struct {
 	work  openWork
 	// tokens has the tokens of the metadata.
 	tokens tokens
+	// hadStored is set when the metadata have users or tokens. firstStored then receives a value.
+	hadStored   atomic.Bool
+	firstStored chan struct{}
 
 	now        func() time.Time
 	remembered *remembered
@@ -84,7 +87,7 @@ type Provider struct {
 func Open(cfg Config) (*Provider, error) {
 	p := &Provider{
 		log: cfg.Logger, now: time.Now, slow: newSlowChecks(), scram: cfg.Scram,
-		iterations: cmp.Or(cfg.Iterations, scram.Iterations),
+		iterations: cmp.Or(cfg.Iterations, scram.Iterations), firstStored: make(chan struct{}, 1),
 	}
 	_, _ = rand.Read(p.unknown[:]) // never fails
 	p.work.all = map[*Work]struct{}{}

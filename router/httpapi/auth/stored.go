@@ -63,6 +63,9 @@ func (p *Provider) Apply(c metaclient.AccessChanges) {
 		}
 	}
 	p.tokens.apply(c)
+	if (len(l.stored) > 0 || p.tokens.any()) && !p.hadStored.Swap(true) {
+		p.firstStored <- struct{}{} // it has room for the only one
+	}
 	p.merge()
 	l.mu.Unlock()
 	p.recheck()
@@ -149,8 +152,11 @@ func (p *Provider) Principals() []*metapb.AccessPrincipal {
 	return out
 }
 
-// HasStored reports whether the metadata have users or tokens.
-func (p *Provider) HasStored() bool { return p.users.Load().stored || p.tokens.any() }
+// HasStored reports whether the metadata have had users or tokens since the process began.
+func (p *Provider) HasStored() bool { return p.hadStored.Load() }
+
+// FirstStored receives a value when the metadata get their first user or token.
+func (p *Provider) FirstStored() <-chan struct{} { return p.firstStored }
 
 // time returns the current time.
 func (p *Provider) time() time.Time { return p.now() }

@@ -286,6 +286,23 @@ func TestTokenUses(t *testing.T) {
 	}
 }
 
+// TestFirstStored checks that the first user or token is noticed once, and is not forgotten when all are gone.
+func TestFirstStored(t *testing.T) {
+	p, _ := newStored(t)
+	p.Apply(metaclient.AccessChanges{Whole: true})
+	if p.HasStored() {
+		t.Error("there is nothing")
+	}
+	_, one := stored("x")
+	for range 2 {
+		addTokens(p, one)
+		p.Apply(metaclient.AccessChanges{Whole: true})
+	}
+	if !p.HasStored() || len(p.FirstStored()) != 1 {
+		t.Error(p.HasStored(), len(p.FirstStored()))
+	}
+}
+
 // TestPostgresToken checks the sign-in of the user token.
 func TestPostgresToken(t *testing.T) {
 	p, _ := newStored(t)
