@@ -166,6 +166,7 @@ func TestSchemasOfStructs(t *testing.T) {
 		"ClusterLoad": clusterapi.Load{},
 		"ClusterMove": clusterapi.Move{}, "Status": about.Status{}, "DryRunForm": dryrun.Form{},
 		"ClusterRequest": clusterapi.Request{}, "Session": Session{},
+		"Whoami": Whoami{}, "AccessCheck": AccessCheck{}, "AccessChecked": AccessChecked{},
 	} {
 		schema := doc.Components.Schemas[name]
 		if schema == nil {

@@ -95,6 +95,13 @@ func (h *handlers) routes(cfg *Config) []route {
 			methods: get, path: "/v1/session", needs: access.SignedIn, action: "ask who is signed in",
 			handler: h.sessions.describe,
 		},
+		{
+			methods: get, path: "/v1/access/whoami", needs: access.SignedIn, action: "ask for one's rights", handler: whoami,
+		},
+		{
+			methods: post, path: "/v1/access/check", needs: access.SignedIn, action: "ask for one's rights",
+			handler: checkAccess,
+		},
 		{methods: get, path: "/", needs: access.Open, handler: h.about.Index},
 		{methods: get, path: "/v1/openapi.json", needs: access.SignedIn, handler: h.about.OpenAPI},
 	}

@@ -97,16 +97,22 @@ type SessionServer struct {
 	Version string `json:"version"`
 }
 
+// authOf returns how a sender was authenticated, in the words of the API.
+func authOf(proof string) string {
+	how := map[string]string{"none": "off", "session": "session", "token": "token"}[proof]
+	if how == "" {
+		how = "basic"
+	}
+	return how
+}
+
 // describe answers with the user of the request and the user's rights.
 func (s *sessions) describe(w http.ResponseWriter, r *http.Request) {
 	c := exchange.Of(r).Caller
 	may := func(p access.Privilege) bool { return c.May(access.Need{Privilege: p}) }
-	how := map[string]string{"none": "off", "session": "session", "token": "token"}[c.Proof]
-	if how == "" {
-		how = "basic"
-	}
 	out, err := json.Marshal(Session{
-		User: c.User, CanRead: may(access.Select), CanWrite: may(access.Insert), CanManage: may(access.Operate), Auth: how,
+		User: c.User, CanRead: may(access.Select), CanWrite: may(access.Insert), CanManage: may(access.Operate),
+		Auth:   authOf(c.Proof),
 		Server: s.server, Zone: "UTC",
 	})
 	if err != nil {

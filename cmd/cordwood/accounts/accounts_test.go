@@ -35,7 +35,8 @@ func root() *cobra.Command {
 	user := &cobra.Command{Use: "user"}
 	user.AddCommand(UserCommands(func(cmd *cobra.Command) (string, error) { return firstLine(cmd, "-") })...)
 	r := clitest.Root()
-	r.AddCommand(NewTokenCommand(), NewRoleCommand(), NewGrantCommand(), NewRevokeCommand(), NewGrantsCommand(), user)
+	r.AddCommand(NewTokenCommand(), NewRoleCommand(), NewGrantCommand(), NewRevokeCommand(), NewGrantsCommand(), user,
+		NewWhoamiCommand(), NewAccessCommand())
 	return r
 }
 
@@ -133,6 +134,26 @@ func TestCredentials(t *testing.T) {
 		_, _, err := clitest.Execute(t, root(), "", args...)
 		if (err == nil) != (tt.want != "") || strings.TrimPrefix(a.authorization, "Basic ") != tt.want {
 			t.Errorf("%+v: %q, %v", tt, a.authorization, err)
+		}
+	}
+}
+
+// TestWhoami checks what the commands print about the sender.
+func TestWhoami(t *testing.T) {
+	a := newAsked(t)
+	a.rows = `{"user":"cw_x","auth":"token","token":"x","ingest_only":true,"grants":["INSERT ON app.web"],` +
+		`"database":"app","table":"web","pipeline":""}`
+	out, _, err := clitest.Execute(t, root(), "", "whoami", "--server", a.URL)
+	if err != nil || !strings.Contains(out, "INSERT ON app.web") || !strings.Contains(out, "default table") ||
+		strings.Contains(out, "default pipeline") {
+		t.Errorf("%s %v", out, err)
+	}
+	for rows, want := range map[string]string{`{"allowed":[true]}`: "yes\n", `{"allowed":[false]}`: "no\n"} {
+		a.rows = rows
+		out, _, err := clitest.Execute(t, root(), "", "access", "check", "SELECT", "app.web", "--server", a.URL)
+		if out != want || (err == nil) != (want == "yes\n") ||
+			a.statement != `[{"privilege":"SELECT","object":"app.web"}]` {
+			t.Errorf("%s: %q %v, asked %s", rows, out, err, a.statement)
 		}
 	}
 }

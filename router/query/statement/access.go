@@ -286,6 +286,15 @@ func (p *parser) target() rights.Target {
 	return t
 }
 
+// ParseTarget parses the target of a grant: [TABLE] [db.]table, DATABASE db, PIPELINE name or CLUSTER.
+func ParseTarget(text string) (t rights.Target, err error) {
+	p := &parser{cursor{src: text, end: len(text), lex: lexer{src: text}}}
+	p.advance()
+	t = p.target()
+	p.done()
+	return t, p.err
+}
+
 // pattern parses a name that may end with a star.
 func (p *parser) pattern(what string) string {
 	if p.acceptSym("*") {

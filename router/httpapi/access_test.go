@@ -1,0 +1,84 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestWhoami checks what senders learn about themselves.
+func TestWhoami(t *testing.T) {
+	users, headers := senders(t)
+	f := newFixture(t, func(c *Config) { c.Auth = users })
+	for name, want := range map[string]Whoami{
+		"root": {
+			User: "root", Auth: "basic", Grants: []string{"ALL ON *.*", "ALL ON PIPELINE *", "ALL ON CLUSTER"},
+			Database: "public",
+		},
+		"writer":  {User: "writer", Auth: "basic", IngestOnly: true, Database: "public"},
+		"nothing": {User: "plain", Auth: "token", Grants: []string{}, Database: "public"},
+		"ingests": {
+			Auth: "token", IngestOnly: true, Grants: []string{"INSERT, CREATE ON public.web"}, Database: "public", Table: "web",
+		},
+		"other": {Auth: "token", Grants: []string{"ALL ON other.*"}, Database: "other"},
+	} {
+		w := f.call(http.MethodGet, "/v1/access/whoami", "", "Authorization", headers[name])
+		var got Whoami
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != 200 ||
+			w.Header().Get("Cache-Control") != "no-store" {
+			t.Fatalf("%s: %d %s", name, w.Code, w.Body)
+		}
+		if want.Grants != nil && strings.Join(got.Grants, "|") != strings.Join(want.Grants, "|") ||
+			want.User != "" && got.User != want.User || want.User == "" && got.User != "cw_"+got.Token ||
+			got.Auth != want.Auth || got.IngestOnly != want.IngestOnly || got.Database != want.Database ||
+			got.Table != want.Table {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+	if w := f.call(http.MethodGet, "/v1/access/whoami", ""); w.Code != 401 {
+		t.Errorf("nobody: %d %s", w.Code, w.Body)
+	}
+}
+
+// TestAccessCheck checks the answers about one's own privileges, and bad questions.
+func TestAccessCheck(t *testing.T) {
+	users, headers := senders(t)
+	f := newFixture(t, func(c *Config) { c.Auth = users })
+	ask := func(name, body string) string {
+		w := f.call(http.MethodPost, "/v1/access/check", body, "Authorization", headers[name])
+		if w.Code != 200 {
+			return w.Body.String()
+		}
+		return strings.TrimSpace(w.Body.String())
+	}
+	const body = `[{"privilege":"select","object":"other.t"},{"privilege":"INSERT","object":"web"},` +
+		`{"privilege":"INSERT","object":"public.*"},{"privilege":"MONITOR","object":"CLUSTER"},` +
+		`{"privilege":"USE","object":"PIPELINE p"},{"privilege":"SELECT","object":"svc_private.audit"}]`
+	for name, want := range map[string]string{
+		"root":    `{"allowed":[true,true,true,true,true,true]}`,
+		"reader":  `{"allowed":[true,false,false,true,false,true]}`,
+		"writer":  `{"allowed":[false,true,true,false,true,false]}`,
+		"nothing": `{"allowed":[false,false,false,false,false,false]}`,
+		"ingests": `{"allowed":[false,true,false,false,false,false]}`,
+		"other":   `{"allowed":[true,true,false,false,false,false]}`, // web is other.web here
+	} {
+		if got := ask(name, body); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	one := `{"privilege":"SELECT","object":"t"}`
+	for bad, want := range map[string]string{
+		`{}`:                                 "",
+		`[{"privilege":"FLY","object":"t"}]`: "is not a privilege",
+		`[{"privilege":"SELECT","object":"a b"}]`:       "syntax",
+		`[{"privilege":"SELECT","object":""}]`:          "syntax",
+		`[{"privilege":"SELECT","object":"\"a"}]`:       "syntax",
+		`[{"privilege":"SELECT","object":"CLUSTER"}]`:   "the privileges on it are",
+		"[" + strings.Repeat(one+",", 1000) + one + "]": "at most 1000",
+	} {
+		if got := ask("root", bad); strings.Contains(got, `"allowed"`) || !strings.Contains(got, want) {
+			t.Errorf("%.60s: %s", bad, got)
+		}
+	}
+}
