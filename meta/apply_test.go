@@ -40,7 +40,8 @@ func TestApply(t *testing.T) {
 			"create-db web if-not-exists",
 			"create-db web2 ttl=soon => 1004 …",
 			"create-db web2 ttl=instant => 1004 …",
-			"create-db web2 append_mode=true => 1004 Unknown option `append_mode` of database `web2`; only ttl is known",
+			"create-db web2 append_mode=true => 1004 Unknown option `append_mode` of database `web2`; known are ttl and the " +
+				"quotas",
 			"create-db 9a => 1004 …",
 			"create-db information_schema => 1004 Database `information_schema` is reserved for the server and " +
 				"cannot be changed",
@@ -53,8 +54,8 @@ func TestApply(t *testing.T) {
 			"alter-db web ttl=30d",
 			"alter-db web ttl=soon => 1004 …",
 			"alter-db web ttl=instant => 1004 …",
-			"alter-db web append_mode=true => 1004 Unknown option `append_mode` of database `web`; only ttl is known",
-			"alter-db web comment => 1004 Unknown option `comment` of database `web`; only ttl is known",
+			"alter-db web append_mode=true => 1004 Unknown option `append_mode` of database `web`; known are ttl and the quotas",
+			"alter-db web comment => 1004 Unknown option `comment` of database `web`; known are ttl and the quotas",
 			"alter-db web ttl",
 			"alter-db nope ttl=1d => 4004 Database `nope` not found",
 			"alter-db svc_private ttl=1d => 1004 …",
@@ -64,6 +65,41 @@ func TestApply(t *testing.T) {
 			"drop-db web cascade => dropped [1 2]",
 			"create-db web",
 			"ensure web.a time:ts9! => web.a=3 v1 @1 time:timestampnanosecond/1! append_mode=true",
+		}},
+		{"quotas", []string{
+			public, "create-db web", "create-db other",
+			"create-db web3 quota.tables=1 => 1004 Database `web3` cannot be created with option `quota.tables`; set quotas " +
+				"of a database that exists, with ALTER DATABASE",
+			"alter-db web quota.tables=-1 => 1004 …",
+			"alter-db web quota.tables=1000000001 => 1004 …",
+			"alter-db web quota.tabels=1 => 1004 Unknown quota \"quota.tabels\", did you mean \"quota.tables\"?; known are " +
+				"quota.columns, quota.tables",
+			"alter-db web quota.tabels => 1004 …",
+			"alter-db svc_private quota.tables=1 => 1004 …",
+			"alter-db web quota.tables=02 quota.columns=3",
+			"ensure web.a time:ts9!",
+			"ensure web.b time:ts9! | web.c time:ts9! => 6001 Table `web.c` cannot be created: database `web` has used up its " +
+				"quota of 2 tables (quota.tables); drop tables, or ask an operator for a higher quota",
+			"ensure other.a time:ts9! | other.b time:ts9! | other.c time:ts9! => other.a=2 v1 @1 time:timestampnanosecond/1! " +
+				"append_mode=true; other.b=3 v1 @1 time:timestampnanosecond/1! append_mode=true; other.c=4 v1 @1 " +
+				"time:timestampnanosecond/1! append_mode=true",
+			"create web.b time:ts9! x:int64 y:int64 z:int64 => 6001 Table `web.b` would have 4 columns, and the quota of its " +
+				"database is 3 for each table (quota.columns); send fewer fields, or ask an operator for a higher quota",
+			"create web.b time:ts9! x:int64 y:int64",
+			"create web.c time:ts9! => 6001 …",
+			"truncate web.b",
+			"add-column web.b z:int64 => 6001 …",
+			"ensure web.a x:int64 y:int64 z:int64 => 6001 …",
+			"ensure web.a x:int64 y:int64",
+			"alter-db web quota.columns=1", // what exists remains
+			"ensure web.a time:ts9! x:int64",
+			"ensure web.a z:int64 => 6001 …",
+			"drop web.b",
+			"ensure web.b time:ts9!",
+			"alter-db web quota.tables quota.columns",
+			"ensure web.c time:ts9! x:int64 y:int64 z:int64",
+			"alter-db other quota.tables=0",
+			"ensure other.d time:ts9! => 6001 …",
 		}},
 		{"databases whose names begin alike", []string{
 			public, "create-db web", "create-db web2",

@@ -161,6 +161,18 @@ func checkColumnOptions(cmd *metapb.Command, version uint32) error {
 	return nil
 }
 
+// checkQuotas refuses quotas while there may be programs that do not know them: members of the metadata group would
+// decide differently about a new table.
+func checkQuotas(cmd *metapb.Command, version uint32) error {
+	for key := range cmd.GetAlterDatabase().GetSet() {
+		if schema.IsQuota(key) && version < metapb.ProtocolQuotas {
+			return errs.New(errs.Unsupported, "quotas need protocol version %d, and the cluster uses %d: the version is raised "+
+				"once all nodes run programs that support it", metapb.ProtocolQuotas, version)
+		}
+	}
+	return nil
+}
+
 // checkSpread refuses new tables that merge rows and have several shards while there may be
 // programs that do not know where each row belongs.
 func checkSpread(cmd *metapb.Command, version uint32) error {

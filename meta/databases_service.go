@@ -27,6 +27,10 @@ func prepareCreateDatabase(d *metapb.CreateDatabase) error {
 		return err
 	}
 	for _, key := range slices.Sorted(maps.Keys(d.Options)) {
+		if schema.IsQuota(key) {
+			return errs.New(errs.InvalidArguments, "Database `%s` cannot be created with option `%s`; set quotas of a database "+
+				"that exists, with ALTER DATABASE", d.Name, key)
+		}
 		if key != schema.OptionTTL {
 			return unknownOption(d.Name, key)
 		}
@@ -44,8 +48,23 @@ func prepareAlterDatabase(d *metapb.AlterDatabase) error {
 		return err
 	}
 	for _, key := range append(slices.Sorted(maps.Keys(d.Set)), d.Unset...) {
+		if schema.IsQuota(key) {
+			if err := schema.CheckQuota(key); err != nil {
+				return err
+			}
+			continue
+		}
 		if key != schema.OptionTTL {
 			return unknownOption(d.Name, key)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(d.Set)) {
+		if schema.IsQuota(key) {
+			normal, err := schema.NormalizeQuota(key, d.Set[key])
+			if err != nil {
+				return err
+			}
+			d.Set[key] = normal
 		}
 	}
 	if text, ok := d.Set[schema.OptionTTL]; ok {
@@ -59,7 +78,8 @@ func prepareAlterDatabase(d *metapb.AlterDatabase) error {
 }
 
 func unknownOption(database, key string) error {
-	return errs.New(errs.InvalidArguments, "Unknown option `%s` of database `%s`; only ttl is known", key, database)
+	return errs.New(errs.InvalidArguments, "Unknown option `%s` of database `%s`; known are ttl and the quotas", key,
+		database)
 }
 
 func prepareDropDatabase(d *metapb.DropDatabase) error {

@@ -183,7 +183,7 @@ func (m *Meta) sortEnsures(tx *catalog.Tx, calls []*ensureCall, index uint64) (j
 		return nil, nil, err
 	}
 	limit := tableLimit(&metapb.Command{MaxTables: uint32(m.cfg.MaxTables)})
-	e := &ensure{tx: tx, limit: limit, loads: shards, byName: map[string]*draft{}}
+	e := newEnsure(tx, 0, limit, shards)
 	for _, c := range calls {
 		refusal := (*errs.Error)(nil)
 		// Everything committed by earlier leaders is applied, and so remembered.
@@ -319,6 +319,9 @@ func (s *saved) touched() bool {
 func (e *ensure) restore(s *saved) {
 	for _, d := range e.order[s.order:] {
 		delete(e.byName, d.table.Database+"\x00"+d.table.Name)
+		if d.created {
+			e.madeIn[d.table.Database]--
+		}
 	}
 	e.order, e.made, e.private = e.order[:s.order], s.made, s.private
 	for key, was := range s.drafts {

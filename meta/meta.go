@@ -345,6 +345,9 @@ func (m *Meta) propose(ctx context.Context, cmd *metapb.Command) (*metapb.Propos
 		err = checkColumnOptions(cmd, m.machine.version.Load())
 	}
 	if err == nil {
+		err = checkQuotas(cmd, m.machine.version.Load())
+	}
+	if err == nil {
 		err = m.checkRemoved(cmd)
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package meta
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 )
 
@@ -14,6 +15,7 @@ type metrics struct {
 	commands *prometheus.CounterVec
 	watches  prometheus.Gauge
 	refused  prometheus.Counter
+	quotas   prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -31,7 +33,11 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		Name: "cordwood_meta_refused_nodes_total", Help: "Starts of nodes that the metadata group refused " +
 			"because of an outdated data folder, a removed node or a program that is too old.",
 	})
-	m.register(m.commands, m.watches, m.refused)
+	m.quotas = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "cordwood_meta_quota_refusals_total",
+		Help: "New tables and columns that this member refused because of a quota of their database.",
+	})
+	m.register(m.commands, m.watches, m.refused, m.quotas)
 	return m
 }
 
@@ -63,6 +69,9 @@ func (m *metrics) proposed(kind string, resp *metapb.ProposeResponse, err error)
 		outcome = "failed"
 	case resp.Result.ErrorCode != 0:
 		outcome = "refused"
+		if errs.Code(resp.Result.ErrorCode) == errs.RateLimited {
+			m.quotas.Inc()
+		}
 	}
 	m.commands.WithLabelValues(kind, outcome).Inc()
 }

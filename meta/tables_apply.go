@@ -55,8 +55,18 @@ type ensure struct {
 	order  []*draft
 	made   uint64
 	limit  uint64 // maximum number of tables
+	// databases are the databases of the demands, and madeIn the numbers of new tables in them.
+	databases map[string]*schemapb.Database
+	madeIn    map[string]uint64
 	// private means that the database svc_private has to be created.
 	private bool
+}
+
+func newEnsure(tx *catalog.Tx, now int64, limit uint64, loads []placement.Load) *ensure {
+	return &ensure{
+		tx: tx, now: now, limit: limit, loads: loads, byName: map[string]*draft{},
+		databases: map[string]*schemapb.Database{}, madeIn: map[string]uint64{},
+	}
 }
 
 // applyEnsureSchema creates the missing tables and adds the missing columns of all demands, or
@@ -68,7 +78,7 @@ func applyEnsureSchema(
 	if err != nil {
 		return nil, err
 	}
-	e := &ensure{tx: tx, now: now, limit: limit, loads: shards, byName: make(map[string]*draft, len(cmd.Tables))}
+	e := newEnsure(tx, now, limit, shards)
 	result, err := e.all(cmd)
 	if err != nil {
 		return nil, err
@@ -161,16 +171,29 @@ func (e *ensure) demand(d *metapb.TableDemand) (*draft, []*metapb.Conflict, erro
 		}
 	}
 	t.changed = t.changed || changed
-	return t, nil, catalog.CheckColumnCount(t.table)
+	if err := catalog.CheckColumnCount(t.table); err != nil {
+		return nil, nil, err
+	}
+	if added > 0 || t.created {
+		err := checkColumnQuota(e.databases[d.Database], t.table)
+		return t, nil, err
+	}
+	return t, nil, nil
 }
 
 // database refuses a demand for a database that does not exist. The database of the server's own
 // tables is created with its first table.
 func (e *ensure) database(d *metapb.TableDemand) error {
+	if e.databases[d.Database] != nil {
+		return nil
+	}
 	had, err := e.tx.Databases.Get(d.Database)
 	switch {
-	case err != nil || had != nil:
+	case err != nil:
 		return err
+	case had != nil:
+		e.databases[d.Database] = had
+		return nil
 	case d.Internal && d.Database == schema.PrivateDatabase:
 		e.private = true
 		return nil
@@ -190,11 +213,15 @@ func (e *ensure) create(d *metapb.TableDemand) (*schemapb.Table, error) {
 	if err := checkTableCount(e.tx, e.made, e.limit, d.Database, d.Name); err != nil {
 		return nil, err
 	}
+	if err := checkTableQuota(e.tx, e.databases[d.Database], e.madeIn[d.Database], d.Name); err != nil {
+		return nil, err
+	}
 	t := catalog.NewTable(d.Database, d.Name, d.Columns, d.Options, e.now)
 	if err := place(t, e.loads); err != nil {
 		return nil, err
 	}
 	e.made++
+	e.madeIn[d.Database]++
 	return t, nil
 }
 
@@ -261,7 +288,8 @@ func applyCreateTable(
 	tx *catalog.Tx, cmd *metapb.CreateTable, limit uint64, now int64, c *change,
 ) (*metapb.Result, error) {
 	database, name := cmd.Table.Database, cmd.Table.Name
-	if _, err := needDatabase(tx, database); err != nil {
+	d, err := needDatabase(tx, database)
+	if err != nil {
 		return nil, err
 	}
 	had, err := tx.Tables.ByName(database, name)
@@ -280,7 +308,13 @@ func applyCreateTable(
 	if cmd.Table.Restored == nil { // the marks of a restored table come from the backup
 		markNew(tx, cmd.Table.Columns)
 	}
+	if err := checkTableQuota(tx, d, 0, name); err != nil {
+		return nil, err
+	}
 	t := catalog.NewTable(database, name, cmd.Table.Columns, cmd.Table.Options, now)
+	if err := checkColumnQuota(d, t); err != nil {
+		return nil, err
+	}
 	if r := cmd.Table.Restored; r != nil {
 		t.Restored = &schemapb.Restored{BackupId: r.BackupId, Replaces: r.Replaces}
 	}
@@ -329,7 +363,9 @@ func applyAlterTable(tx *catalog.Tx, cmd *metapb.AlterTable, c *change) (*metapb
 	switch alter := cmd.Change.(type) {
 	case *metapb.AlterTable_AddColumn:
 		markNew(tx, []*schemapb.Column{alter.AddColumn})
-		err = catalog.AddColumn(t, alter.AddColumn)
+		if err = catalog.AddColumn(t, alter.AddColumn); err == nil {
+			err = columnFits(tx, t)
+		}
 	case *metapb.AlterTable_DropColumn:
 		err = catalog.DropColumn(t, alter.DropColumn)
 	case *metapb.AlterTable_SetOptions:

@@ -47,8 +47,11 @@ func (c *Client) Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Resu
 	}
 	if result.ErrorCode != 0 {
 		e := errs.New(errs.Code(result.ErrorCode), "%s", result.ErrorMessage)
-		if e.Status() == http.StatusServiceUnavailable {
+		switch {
+		case e.Status() == http.StatusServiceUnavailable:
 			e = e.WithRetryAfter(time.Second)
+		case e.Code == errs.RateLimited:
+			e = e.WithRetryAfter(quotaWait)
 		}
 		if len(result.Conflicts) > 0 {
 			return nil, &ConflictError{Conflicts: result.Conflicts, err: e}
@@ -63,6 +66,10 @@ func (c *Client) Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Resu
 	}
 	return result, nil
 }
+
+// quotaWait is when a client may try again after a refusal because of a quota. Somebody has to drop tables or raise the
+// quota first.
+const quotaWait = 30 * time.Second
 
 // awaitView waits for a limited time until the watch has reached index.
 func (c *Client) awaitView(ctx context.Context, index uint64) {

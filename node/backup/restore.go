@@ -242,7 +242,7 @@ func (s *restoration) metadata(ctx context.Context) error {
 	for _, d := range s.databases {
 		_, err := s.propose(ctx, cmp.Or(d.CreatedUnixNano, now),
 			&metapb.Command{Op: &metapb.Command_CreateDatabase{CreateDatabase: &metapb.CreateDatabase{
-				Name: d.Name, IfNotExists: true, Options: d.Options,
+				Name: d.Name, IfNotExists: true, Options: schema.WithoutQuotas(d.Options),
 			}}})
 		if err != nil {
 			return fmt.Errorf("create database %s: %w", d.Name, err)

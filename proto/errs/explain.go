@@ -135,8 +135,9 @@ func Explanations() []Explanation {
 			RuntimeResourcesExhausted, "the query needs more memory than is allowed or free",
 			"Narrow the time range, group by fewer values, or raise `--query-memory`", RetryLater,
 		},
-		{RateLimited, "too many requests, queries, tails, new tables or sign-ins at the same time, or a body " +
-			"that arrives too slowly", "Wait for `Retry-After`, and send fewer or smaller requests", RetryLater},
+		{RateLimited, "too many requests, queries, tails, new tables or sign-ins at the same time, a body " +
+			"that arrives too slowly, or a quota of the database is used up", "Wait for `Retry-After`, and send fewer or " +
+			"smaller requests. For a quota, drop tables or ask an operator for a higher one", RetryLater},
 		{
 			UserNotFound, "the user does not exist", "Check the name; the server reads its user file again on SIGHUP",
 			RetryNever,

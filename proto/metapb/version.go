@@ -23,7 +23,7 @@ package metapb
 //	11 leases for the metadata: a change is acknowledged when all holders of a lease have it
 //	12 column batches that contain a block which a client compressed; the table option loki_labels
 //	13 users, roles and grants
-//	14 tokens
+//	14 tokens; quotas of databases
 const (
 	// MinProtocol is the oldest version that this program supports.
 	MinProtocol = 1
@@ -81,4 +81,6 @@ const (
 	ProtocolAccess = 13
 	// ProtocolTokens is the version that added tokens.
 	ProtocolTokens = 14
+	// ProtocolQuotas is the version that added quotas of databases.
+	ProtocolQuotas = 14
 )

@@ -59,12 +59,16 @@ func databaseOptions(list []statement.Option) (map[string]string, error) {
 }
 
 func noDatabaseOption(key string) error {
-	return errs.New(errs.InvalidArguments, "unknown option %q; a database only has the option ttl", key)
+	return errs.New(errs.InvalidArguments, "unknown option %q; a database only has the option ttl, and quotas, "+
+		"which ALTER DATABASE sets", key)
 }
 
 func (d definer) alterDatabase(st *statement.AlterDatabase, _ string) (*metapb.Command, error) {
 	if schema.ReservedDatabase(st.Database) {
 		return nil, reserved(st.Database)
+	}
+	if changesQuotas(st) {
+		return d.alterQuotas(st)
 	}
 	if err := d.checkDatabase(st.Database); err != nil {
 		return nil, err

@@ -83,6 +83,7 @@ func TestStatementsWithGrants(t *testing.T) {
 		"ShowPrincipals": {cluster(rights.Access), cluster(rights.OfCluster &^ rights.Access), errs.PermissionDenied},
 		"ShowGrants":     {},
 		"ShowTokens":     {},
+		"ShowQuotas":     {cluster(rights.Monitor), cluster(rights.Access | rights.Backup), errs.PermissionDenied},
 		"CreateToken":    {cluster(rights.Access), cluster(rights.OfCluster &^ rights.Access), errs.PermissionDenied},
 		// Tokens of others do not exist.
 		"AlterToken": {cluster(rights.Access), cluster(rights.OfCluster &^ rights.Access), errs.InvalidArguments},

@@ -19,6 +19,7 @@ var everyKind = map[string]string{
 	"Query": "SELECT 1", "ShowDatabases": "SHOW DATABASES", "ShowTables": "SHOW TABLES",
 	"ShowCreateTable": "SHOW CREATE TABLE logs",
 	"SetTimeZone":     "SET TIME ZONE '+01:00'", "ShowCreateDatabase": "SHOW CREATE DATABASE shop",
+	"ShowQuotas":     "SHOW QUOTAS",
 	"Describe":       "DESCRIBE logs",
 	"CreateDatabase": "CREATE DATABASE d", "AlterDatabase": "ALTER DATABASE shop SET 'ttl'='1d'",
 	"DropDatabase": "DROP DATABASE shop",

@@ -129,7 +129,7 @@ func (d describer) showCreateDatabase(st *statement.ShowCreateDatabase, _ string
 	}
 	def, _ := d.meta.Database(st.Database)
 	text := "CREATE DATABASE IF NOT EXISTS " + schema.QuoteIdent(def.GetName())
-	if with := optionsText(def.GetOptions()); with != "" {
+	if with := optionsText(schema.WithoutQuotas(def.GetOptions())); with != "" {
 		text += " WITH (" + with + ")"
 	}
 	return textRows([]string{"Database", "Create Database"}, [][]string{{def.GetName(), text}}), nil

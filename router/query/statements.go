@@ -60,6 +60,9 @@ var kinds = map[reflect.Type]kind{
 	of[*statement.ShowTables](): {
 		describes("show tables", access.Database), freshSoon, false, show(describer.showTables),
 	},
+	of[*statement.ShowQuotas](): {
+		access.Row{Privilege: access.Monitor, Action: "show quotas"}, freshSoon, false, show(describer.showQuotas),
+	},
 	of[*statement.ShowCreateDatabase](): {
 		describes("show create database", access.Database), freshSoon, false, show(describer.showCreateDatabase),
 	},
@@ -158,6 +161,9 @@ func logged(p access.Privilege, action string, object access.ObjectKind) access.
 // names without one.
 func NeedOf(st statement.Statement, database string) (n access.Need, changes bool) {
 	row := kinds[reflect.TypeOf(st)].Row
+	if alter, ok := st.(*statement.AlterDatabase); ok && changesQuotas(alter) {
+		row = quotaRow
+	}
 	return row.Need(objectOf(st, database)), row.Changes
 }
 

@@ -24,6 +24,7 @@ type fakeMeta struct {
 	changed chan struct{}
 	nextID  uint64
 	ensured int
+	full    bool // new tables are refused, as beyond a quota
 	shards  uint32
 	hold    chan struct{} // if set, EnsureSchema waits for it
 	entered chan struct{} // if set, receives a value at every EnsureSchema
@@ -109,6 +110,9 @@ func (m *fakeMeta) Propose(_ context.Context, cmd *metapb.Command) (*metapb.Resu
 			if d.NoCreate {
 				return nil, errs.New(errs.InvalidArguments, "Table `%s` does not exist, and `auto_create_table` hint is disabled",
 					d.Name)
+			}
+			if m.full {
+				return nil, errs.New(errs.RateLimited, "quota.tables").WithRetryAfter(time.Minute)
 			}
 			m.nextID++
 			t.ID = m.nextID

@@ -100,7 +100,14 @@ func (s *schemas) catchUp(ctx context.Context, t *metapb.TableDemand) error {
 
 // final reports whether an answer does not change until the metadata changes.
 func final(err error) bool {
-	return err != nil && !isConflict(err) && errs.From(err).Status() < 500 && errs.From(err).RetryAfter == 0
+	if err == nil || isConflict(err) {
+		return false
+	}
+	e := errs.From(err)
+	if e.Code == errs.RateLimited {
+		return true // a quota, which is part of the metadata
+	}
+	return e.Status() < 500 && e.RetryAfter == 0
 }
 
 func isConflict(err error) bool {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
@@ -89,6 +90,23 @@ func TestOnlyTheGuiltyFail(t *testing.T) {
 		if (err != nil) != (i%5 == 0) {
 			t.Errorf("request %d: %v", i, err)
 		}
+	}
+}
+
+// TestQuotaRefusalsAreRemembered: clients that send again and again to a table beyond a quota cost the metadata group
+// one command until the metadata change.
+func TestQuotaRefusalsAreRemembered(t *testing.T) {
+	m, s := newFakeMeta(), &fakeShards{}
+	m.full = true
+	w := newWriter(t, m, s)
+	for range 5 {
+		_, err := w.Write(t.Context(), output(rows("none", 1, field("a", schema.Int64))))
+		if e := errs.From(err); err == nil || e.Status() != 429 || e.RetryAfter != time.Minute {
+			t.Fatal(err)
+		}
+	}
+	if m.ensured != 1 {
+		t.Errorf("%d commands for what is refused", m.ensured)
 	}
 }
 

@@ -70,6 +70,12 @@ type CreateDatabase struct {
 	Options     []Option
 }
 
+// ShowQuotas is SHOW QUOTAS. Like is compared with the database.
+type ShowQuotas struct {
+	Like *string
+	Page Page
+}
+
 // AlterDatabase is ALTER DATABASE d SET or UNSET; exactly one of the lists is set.
 type AlterDatabase struct {
 	Database string
@@ -235,6 +241,9 @@ func (*Kill) Rows() bool { return false }
 
 // Rows implements Statement.
 func (*CreateDatabase) Rows() bool { return false }
+
+// Rows implements Statement.
+func (*ShowQuotas) Rows() bool { return true }
 
 // Rows implements Statement.
 func (*AlterDatabase) Rows() bool { return false }

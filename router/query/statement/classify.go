@@ -169,8 +169,12 @@ func (p *parser) show() Statement {
 		return p.showGrants()
 	case !full && p.accept("TOKENS"):
 		return p.showTokens()
+	case !full && p.accept("QUOTAS"):
+		s := &ShowQuotas{Like: p.like(), Page: p.page()}
+		p.done()
+		return s
 	}
-	p.expected("DATABASES, TABLES, COLUMNS, USERS, ROLES, GRANTS, TOKENS, CREATE TABLE or CREATE DATABASE")
+	p.expected("DATABASES, TABLES, COLUMNS, USERS, ROLES, GRANTS, TOKENS, QUOTAS, CREATE TABLE or CREATE DATABASE")
 	return nil
 }
 

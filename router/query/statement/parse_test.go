@@ -89,6 +89,8 @@ func TestParse(t *testing.T) {
 			&CreateDatabase{Database: "d", IfNotExists: true, Options: []Option{{"ttl", "7d"}}},
 		},
 		{"ALTER DATABASE d SET 'ttl'='7d', a=b", &AlterDatabase{Database: "d", Set: []Option{{"ttl", "7d"}, {"a", "b"}}}},
+		{"SHOW QUOTAS", &ShowQuotas{}},
+		{"SHOW QUOTAS LIKE 'a%' LIMIT 2", &ShowQuotas{Like: ptr("a%"), Page: Page{Limit: 2, Limited: true}}},
 		{"ALTER SCHEMA d UNSET ttl, 'a'", &AlterDatabase{Database: "d", Unset: []string{"ttl", "a"}}},
 		{"DROP DATABASE d", &DropDatabase{Database: "d"}},
 		{"DROP SCHEMA IF EXISTS d CASCADE", &DropDatabase{Database: "d", IfExists: true, Cascade: true}},

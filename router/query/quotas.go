@@ -1,0 +1,104 @@
+package query
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/router/access"
+	"cordwood/router/query/statement"
+)
+
+// Statements about the quotas of databases. Operators set them, so a user who may alter a database cannot raise them.
+
+// quotaRow is the right for ALTER DATABASE if it changes quotas.
+var quotaRow = logged(access.Operate, "change quotas of", access.Database)
+
+// quotaKey returns the key of an option in the form in which quotas are stored.
+func quotaKey(key string) string { return strings.ToLower(key) }
+
+// changesQuotas reports whether the statement changes a quota.
+func changesQuotas(st *statement.AlterDatabase) bool {
+	for _, o := range st.Set {
+		if schema.IsQuota(quotaKey(o.Key)) {
+			return true
+		}
+	}
+	for _, key := range st.Unset {
+		if schema.IsQuota(quotaKey(key)) {
+			return true
+		}
+	}
+	return false
+}
+
+// alterQuotas returns the command of ALTER DATABASE for quotas. Operators need no right on the database itself.
+func (d definer) alterQuotas(st *statement.AlterDatabase) (*metapb.Command, error) {
+	if _, ok := d.meta.Database(st.Database); !ok {
+		return nil, errs.New(errs.DatabaseNotFound, "Database `%s` not found", st.Database)
+	}
+	a := &metapb.AlterDatabase{Name: st.Database}
+	for _, o := range st.Set {
+		key := quotaKey(o.Key)
+		if !schema.IsQuota(key) {
+			return nil, mixedQuotas(o.Key)
+		}
+		if _, twice := a.Set[key]; twice {
+			return nil, errs.New(errs.InvalidArguments, "option %s is given twice", key)
+		}
+		value, err := schema.NormalizeQuota(key, o.Value)
+		if err != nil {
+			return nil, err
+		}
+		if a.Set == nil {
+			a.Set = map[string]string{}
+		}
+		a.Set[key] = value
+	}
+	for _, key := range st.Unset {
+		if !schema.IsQuota(quotaKey(key)) {
+			return nil, mixedQuotas(key)
+		}
+		if err := schema.CheckQuota(quotaKey(key)); err != nil {
+			return nil, err
+		}
+		a.Unset = append(a.Unset, quotaKey(key))
+	}
+	return &metapb.Command{Op: &metapb.Command_AlterDatabase{AlterDatabase: a}}, nil
+}
+
+// mixedQuotas returns the error for a statement that changes quotas and another option. They need different rights.
+func mixedQuotas(key string) error {
+	return errs.New(errs.InvalidArguments, "option %.80q cannot be changed together with quotas; use two statements", key)
+}
+
+// showQuotas lists the quotas of all databases, and how much of them is used. The value of quota.columns is the number
+// of columns of the table that has the most.
+func (d describer) showQuotas(st *statement.ShowQuotas, _ string) (array.RecordReader, error) {
+	var rows [][]string
+	for _, def := range d.meta.Databases() {
+		if !like(st.Like, def.GetName()) {
+			continue
+		}
+		for _, key := range schema.QuotaNames() {
+			limit, ok := schema.Quota(def.GetOptions(), key)
+			if !ok {
+				continue
+			}
+			tables := d.meta.Tables(def.GetName())
+			value := len(tables)
+			if key == schema.QuotaColumns {
+				value = 0
+				for _, t := range tables {
+					value = max(value, len(t.Columns))
+				}
+			}
+			rows = append(rows, []string{def.GetName(), key, strconv.FormatUint(limit, 10), strconv.Itoa(value)})
+		}
+	}
+	return textRows([]string{"Database", "Quota", "Limit", "Value"}, page(rows, st.Page)), nil
+}

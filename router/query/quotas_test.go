@@ -1,0 +1,76 @@
+package query
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/rights"
+)
+
+// TestQuotasNeedOperate: the right to alter a database does not include its quotas, and the right to change quotas
+// does not include the database.
+func TestQuotasNeedOperate(t *testing.T) {
+	operator := rights.Grant{Target: rights.Target{Kind: rights.Cluster}, Privileges: rights.Operate}
+	owner := on(rights.OfTables, "shop", "*")
+	for _, tt := range []struct {
+		sql   string
+		grant rights.Grant
+		code  errs.Code
+	}{
+		{"ALTER DATABASE shop SET 'quota.tables'='5'", operator, errs.Success},
+		{"ALTER DATABASE shop SET 'Quota.Tables'='5', 'quota.columns'='7'", operator, errs.Success},
+		{"ALTER DATABASE shop UNSET 'quota.tables'", operator, errs.Success},
+		{"ALTER DATABASE shop SET 'quota.tables'='5'", owner, errs.PermissionDenied},
+		{"ALTER DATABASE shop UNSET 'quota.tables'", owner, errs.PermissionDenied},
+		{"ALTER DATABASE shop SET 'ttl'='1d', 'QUOTA.tables'='5'", owner, errs.PermissionDenied},
+		{"ALTER DATABASE shop SET 'ttl'='1d'", operator, errs.PermissionDenied},
+		{"ALTER DATABASE shop SET 'ttl'='1d', 'quota.tables'='5'", operator, errs.InvalidArguments},
+		{"ALTER DATABASE shop UNSET 'ttl', 'quota.tables'", operator, errs.InvalidArguments},
+		{"ALTER DATABASE shop SET 'quota.tabels'='5'", operator, errs.InvalidArguments},
+		{"ALTER DATABASE shop UNSET 'quota.tabels'", operator, errs.InvalidArguments},
+		{"ALTER DATABASE shop SET 'quota.tables'='many'", operator, errs.InvalidArguments},
+		{"ALTER DATABASE shop SET 'quota.tables'='5', 'QUOTA.TABLES'='6'", operator, errs.InvalidArguments},
+		{"ALTER DATABASE missing SET 'quota.tables'='5'", operator, errs.DatabaseNotFound},
+		{"ALTER DATABASE svc_private SET 'quota.tables'='5'", operator, errs.Unsupported},
+		{"CREATE DATABASE d WITH ('quota.tables'='5')", on(rights.Create, "*", "*"), errs.InvalidArguments},
+	} {
+		w := newWorld(t)
+		_, err := w.run(with(tt.grant), tt.sql)
+		if errs.CodeOf(err) != tt.code || (err == nil) != (len(w.meta.proposed) == 1) {
+			t.Errorf("%s with %s: %v, %d commands", tt.sql, tt.grant.Privileges, err, len(w.meta.proposed))
+		}
+	}
+	w := newWorld(t)
+	if _, err := w.run(with(operator), "ALTER DATABASE shop SET 'QUOTA.Tables'='05'"); err != nil {
+		t.Fatal(err)
+	}
+	got := w.meta.proposed[0].GetAlterDatabase()
+	if got.Name != "shop" || !maps.Equal(got.Set, map[string]string{"quota.tables": "5"}) {
+		t.Errorf("proposed %v", got)
+	}
+}
+
+// TestShowQuotas checks the values, and that SHOW CREATE DATABASE has a statement that can be executed.
+func TestShowQuotas(t *testing.T) {
+	w := newWorld(t)
+	w.meta.databases[0].Options = map[string]string{"quota.columns": "9"}
+	w.meta.databases[1].Options = map[string]string{"ttl": "7days", "quota.tables": "3", "quota.columns": "0"}
+	got, err := w.run(t.Context(), "SHOW QUOTAS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Split(strings.TrimSpace(got), "\n")[1:]
+	if len(all) != 3 || !strings.Contains(all[0], "public") || !strings.Contains(all[0], "quota.columns") {
+		t.Errorf("SHOW QUOTAS: %q", all)
+	}
+	got, err = w.run(t.Context(), "SHOW QUOTAS LIKE 'sh%' LIMIT 1 OFFSET 1")
+	if err != nil || strings.Contains(got, "public") || !strings.Contains(got, "quota.tables") {
+		t.Errorf("the second row of shop: %q, %v", got, err)
+	}
+	got, err = w.run(t.Context(), "SHOW CREATE DATABASE shop")
+	if err != nil || strings.Contains(got, "quota") || !strings.Contains(got, "ttl='7days'") {
+		t.Errorf("SHOW CREATE DATABASE: %q, %v", got, err)
+	}
+}
