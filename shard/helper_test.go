@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"cordwood/proto/schemapb"
 	"cordwood/shard/compaction"
 	"cordwood/shard/manifest"
@@ -224,21 +222,4 @@ func (o *opened) files(dir string) []string {
 		o.t.Fatal(err)
 	}
 	return names
-}
-
-// counted returns the sum of a counter's values.
-func counted(t testing.TB, reg *prometheus.Registry, name string) (sum float64) {
-	t.Helper()
-	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range families {
-		if f.GetName() == name {
-			for _, m := range f.GetMetric() {
-				sum += m.GetCounter().GetValue()
-			}
-		}
-	}
-	return sum
 }

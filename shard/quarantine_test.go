@@ -14,6 +14,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/shardpb"
 	"cordwood/shard/query/engine"
+	"cordwood/shard/shardtest"
 	"cordwood/shard/store"
 )
 
@@ -133,7 +134,7 @@ func TestDamagedSegments(t *testing.T) {
 				if n := len(st.Segments); n != 3 || st.Segments[0].Quarantined == "" || st.Segments[1].Quarantined != "" {
 					t.Errorf("stats: %v", st.Segments)
 				}
-				if n := gauged(t, reg, "cordwood_shard_segments_damaged"); n != 1 {
+				if n := shardtest.Metric(t, reg, "cordwood_shard_segments_damaged"); n != 1 {
 					t.Errorf("the metric is %v", n)
 				}
 				s = s.reopen()
@@ -193,20 +194,4 @@ func TestVerify(t *testing.T) {
 	if names := s.files("segments"); len(names) != 1 {
 		t.Errorf("after the table was dropped, the files %q are left", names)
 	}
-}
-
-func gauged(t testing.TB, reg *prometheus.Registry, name string) (sum float64) {
-	t.Helper()
-	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range families {
-		if f.GetName() == name {
-			for _, m := range f.GetMetric() {
-				sum += m.GetGauge().GetValue()
-			}
-		}
-	}
-	return sum
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"cordwood/proto/errs"
+	"cordwood/shard/shardtest"
 )
 
 func TestWriteReadFlushRestart(t *testing.T) {
@@ -111,7 +112,7 @@ func TestDuplicates(t *testing.T) {
 	if errs.ReasonOf(err) != errs.OutcomeUnknown || !strings.Contains(err.Error(), "no longer known") {
 		t.Errorf("a batch behind the window: %v", err)
 	}
-	if got := counted(t, reg, "cordwood_shard_duplicate_batches_total"); got != 2 {
+	if got := shardtest.Metric(t, reg, "cordwood_shard_duplicate_batches_total"); got != 2 {
 		t.Errorf("%v duplicates counted since the restart", got)
 	}
 	s.close()

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"cordwood/cmd/cordwood/cli"
+	"cordwood/cmd/cordwood/cli/clitest"
 	"cordwood/router/httpapi/params"
 )
 
@@ -24,7 +25,7 @@ func TestIngestHints(t *testing.T) {
 		_, _ = io.WriteString(w, `{"output":[{"affectedrows":1}]}`)
 	}))
 	defer s.Close()
-	file := writeFile(t, "one", []byte("line\n"))
+	file := clitest.WriteFile(t, "one", []byte("line\n"))
 	_, stderr, err := execute(t, "", "ingest", file, "--server", s.URL, "--table", "t", "--hint", "ttl=1d", "--hint",
 		"ttl=7d", "--hint", "on_type_conflict=aside")
 	if err != nil || !slices.Equal(got, []string{"map[on_type_conflict:aside ttl:7d]"}) {

@@ -10,6 +10,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/router/loki/logql"
+	"cordwood/router/loki/series"
 	"cordwood/router/loki/translate"
 	"cordwood/router/query/format"
 )
@@ -107,7 +108,7 @@ func (r *Reader) Series(ctx context.Context, selectors []*logql.Log, span Span) 
 			return nil, err
 		}
 		for _, s := range sets {
-			if key := Key(s); !seen[key] && len(out) < MaxNames {
+			if key := series.Key(s); !seen[key] && len(out) < MaxNames {
 				seen[key] = true
 				out = append(out, s)
 			}
@@ -151,7 +152,7 @@ func (r *Reader) sets(ctx context.Context, q *logql.Log, span Span, names func(*
 						set[labels[i]] = v
 					}
 				}
-				if key := Key(set); len(set) > 0 && !seen[key] && len(out) < MaxNames {
+				if key := series.Key(set); len(set) > 0 && !seen[key] && len(out) < MaxNames {
 					seen[key] = true
 					out = append(out, set)
 				}
@@ -161,6 +162,6 @@ func (r *Reader) sets(ctx context.Context, q *logql.Log, span Span, names func(*
 			return nil, err
 		}
 	}
-	slices.SortFunc(out, func(a, b map[string]string) int { return strings.Compare(Key(a), Key(b)) })
+	slices.SortFunc(out, func(a, b map[string]string) int { return strings.Compare(series.Key(a), series.Key(b)) })
 	return out, nil
 }

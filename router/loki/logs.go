@@ -3,10 +3,8 @@ package loki
 import (
 	"cmp"
 	"context"
-	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -14,6 +12,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/router/loki/lines"
 	"cordwood/router/loki/logql"
+	"cordwood/router/loki/series"
 	"cordwood/router/loki/translate"
 )
 
@@ -98,7 +97,7 @@ func (r *Reader) entriesOf(ctx context.Context, t *translate.Table, req *Logs) (
 func thin(list []*lines.Entry, interval time.Duration) []*lines.Entry {
 	last := map[string]int64{}
 	return slices.DeleteFunc(list, func(e *lines.Entry) bool {
-		key := Key(e.Labels)
+		key := series.Key(e.Labels)
 		at, seen := last[key]
 		if seen && math.Abs(float64(e.Nanos-at)) < float64(interval) {
 			return true
@@ -106,16 +105,4 @@ func thin(list []*lines.Entry, interval time.Duration) []*lines.Entry {
 		last[key] = e.Nanos
 		return false
 	})
-}
-
-// Key returns a string that identifies a set of labels.
-func Key(labels map[string]string) string {
-	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(labels)) {
-		b.WriteString(name)
-		b.WriteByte(0)
-		b.WriteString(labels[name])
-		b.WriteByte(1)
-	}
-	return b.String()
 }

@@ -215,7 +215,7 @@ func (e *evaluator) read(r *logql.Range, g *logql.Grouping, t *translate.Table, 
 					"pipeline error: 'SampleExtractionErr': %.0f values of the label %s are not "+
 						"numbers. To skip them, add | __error__=\"\" after unwrap", p.bad, r.Unwrap.Name)
 			}
-			key := Key(labels)
+			key := series.Key(labels)
 			if groups[key] == nil {
 				if err := e.count(key); err != nil {
 					return err

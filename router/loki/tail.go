@@ -17,6 +17,7 @@ import (
 	"cordwood/router/explore/scope"
 	"cordwood/router/loki/lines"
 	"cordwood/router/loki/logql"
+	"cordwood/router/loki/series"
 	"cordwood/router/loki/translate"
 	"cordwood/router/query/format"
 	"cordwood/router/tail"
@@ -116,7 +117,7 @@ type handover struct {
 type entryKey [sha256.Size]byte
 
 func keyOf(e *lines.Entry) entryKey {
-	labels := Key(e.Labels) + Key(e.Metadata)
+	labels := series.Key(e.Labels) + series.Key(e.Metadata)
 	return sha256.Sum256([]byte(strconv.FormatInt(e.Nanos, 10) + "\x00" + e.Line + "\x00" + labels))
 }
 

@@ -17,6 +17,7 @@ import (
 	"cordwood/shard/replica/raftlog"
 	"cordwood/shard/replica/raftlog/raftlogtest"
 	"cordwood/shard/replica/raftlog/snapshot"
+	"cordwood/shard/shardtest"
 )
 
 // stopped creates a group of one whose log has files before and after a snapshot, and returns its
@@ -94,7 +95,7 @@ func TestUnneededDamage(t *testing.T) {
 					cfg := config(dir, raftlog.WAL, state.reopened())
 					cfg.Registerer = reg
 					r, err := Open(cfg)
-					if cut := err == nil && counterValue(t, reg, "cordwood_raft_log_damage_cut_total") > 0; cut != will {
+					if cut := err == nil && shardtest.Metric(t, reg, "cordwood_raft_log_damage_cut_total") > 0; cut != will {
 						t.Errorf("%s %s at %d: cut off: %t, predicted: %t (%v)", filepath.Base(file), what, at,
 							cut, will, damage)
 					}
@@ -109,7 +110,7 @@ func TestUnneededDamage(t *testing.T) {
 					if err := r.WaitLeader(within(t)); err != nil {
 						t.Fatal(err)
 					}
-					if counterValue(t, reg, "cordwood_raft_log_damage_cut_total") == 0 {
+					if shardtest.Metric(t, reg, "cordwood_raft_log_damage_cut_total") == 0 {
 						harmless++
 					} else {
 						opened++
@@ -134,22 +135,6 @@ func TestUnneededDamage(t *testing.T) {
 			}
 		})
 	}
-}
-
-func counterValue(t *testing.T, reg *prometheus.Registry, name string) (sum float64) {
-	t.Helper()
-	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range families {
-		if f.GetName() == name {
-			for _, m := range f.GetMetric() {
-				sum += m.GetCounter().GetValue()
-			}
-		}
-	}
-	return sum
 }
 
 // TestCutOnlyAlone checks that entries are unneeded only in a group of one whose state includes the

@@ -2,8 +2,6 @@ package ingest
 
 import (
 	"io"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -22,12 +20,3 @@ func execute(t *testing.T, stdin string, args ...string) (stdout, stderr string,
 
 // run runs a command line, and returns the exit status.
 func run(args []string, stderr io.Writer) int { return clitest.Run(newRootCommand(), args, stderr) }
-
-func writeFile(t *testing.T, name string, data []byte) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}

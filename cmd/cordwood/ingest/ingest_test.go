@@ -21,6 +21,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"cordwood/cmd/cordwood/cli"
+	"cordwood/cmd/cordwood/cli/clitest"
 	"cordwood/cmd/cordwood/client"
 )
 
@@ -138,7 +139,7 @@ func TestIngest(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, batches := ingestServer(t)
-			path := writeFile(t, "data", tt.file)
+			path := clitest.WriteFile(t, "data", tt.file)
 			args := append([]string{
 				"ingest", path, "--server", s.URL, "--table", "t", "--parallel", "1", "--batch", "2KiB",
 			}, tt.flags...)
@@ -168,7 +169,7 @@ func TestIngest(t *testing.T) {
 
 func TestIngestInParallelFromManyFiles(t *testing.T) {
 	s, batches := ingestServer(t)
-	a, b := writeFile(t, "a", []byte(manyLines(3000))), writeFile(t, "b.gz", gzipped(t, manyLines(2000)))
+	a, b := clitest.WriteFile(t, "a", []byte(manyLines(3000))), clitest.WriteFile(t, "b.gz", gzipped(t, manyLines(2000)))
 	stdout, _, err := execute(t, "{\"x\":1}", "ingest", a, b, "-", "--server", s.URL, "--table", "t", "--batch", "4k",
 		"--parallel", "4",
 		"--db", "shop", "--pipeline", "p", "--pipeline-version", "v", "--skip-error", "--on-reject", "store",
@@ -211,7 +212,7 @@ func TestIngestManyFiles(t *testing.T) {
 		case i%2 == 1:
 			content, name = gzipped(t, text), name+".gz"
 		}
-		files = append(files, writeFile(t, name, content))
+		files = append(files, clitest.WriteFile(t, name, content))
 		for line := range strings.Lines(text) {
 			want = append(want, strings.TrimSuffix(line, "\n"))
 		}
@@ -259,7 +260,7 @@ func TestIngestManyFiles(t *testing.T) {
 		}
 	}
 	// A damaged file is reported; the batches before the damage stay stored.
-	broken := writeFile(t, "broken.gz", gzipped(t, manyLines(100))[:100])
+	broken := clitest.WriteFile(t, "broken.gz", gzipped(t, manyLines(100))[:100])
 	_, sent, err = ingest(slices.Insert(slices.Clone(files), 40, broken))
 	if err == nil || !strings.Contains(err.Error(), broken+": ") || len(sent) < 70 {
 		t.Errorf("%v, sent %d records", err, len(sent))
@@ -306,13 +307,13 @@ func TestIngestNamesTheLine(t *testing.T) {
 
 func TestIngestReports(t *testing.T) {
 	s, _ := ingestServer(t)
-	skips := writeFile(t, "skips", []byte("fine\nskip\n"))
+	skips := clitest.WriteFile(t, "skips", []byte("fine\nskip\n"))
 	stdout, stderr, err := execute(t, "", "ingest", skips, "--server", s.URL, "--table", "t", "--skip-error")
 	if err != nil || !strings.HasPrefix(stdout, "1 row written, 1 skipped, ") ||
 		!strings.Contains(stderr, "skips, line 2: no good\n") {
 		t.Errorf("printed %q, %q, %v", stdout, stderr, err)
 	}
-	many := writeFile(t, "many.ndjson", []byte("{\"a\":1}\n\n{\"skip\":1}\n"+strings.Repeat("{\"skip\":1}\n", 7)))
+	many := clitest.WriteFile(t, "many.ndjson", []byte("{\"a\":1}\n\n{\"skip\":1}\n"+strings.Repeat("{\"skip\":1}\n", 7)))
 	stdout, stderr, err = execute(t, "", "ingest", many, "--server", s.URL, "--table", "t", "--skip-error",
 		"--format", "ndjson")
 	if err != nil || strings.Count(stderr, "skipped: ") != 6 || !strings.HasSuffix(stderr, "skipped: and 3 more\n") ||
@@ -329,14 +330,14 @@ func TestIngestReports(t *testing.T) {
 	}) {
 		t.Errorf("records are %q", got)
 	}
-	warns := writeFile(t, "warns", []byte(strings.Repeat("fine\ntwice\n", 4)+"twice\ntwice\ntwice\n"))
+	warns := clitest.WriteFile(t, "warns", []byte(strings.Repeat("fine\ntwice\n", 4)+"twice\ntwice\ntwice\n"))
 	stdout, stderr, err = execute(t, "", "ingest", warns, "--server", s.URL, "--table", "t")
 	if err != nil || !strings.HasPrefix(stdout, "11 rows written, 0 skipped, ") ||
 		strings.Count(stderr, "warning: "+warns+", lines 1-11: 1 key occurred more than once\n") != 5 ||
 		!strings.Contains(stderr, "warning: the answers to batches had 2 more warnings like these\n") {
 		t.Errorf("printed %q, %q, %v", stdout, stderr, err)
 	}
-	bad := writeFile(t, "bad.txt", []byte(strings.Repeat("fine\n", 1000)+"bad\n"))
+	bad := clitest.WriteFile(t, "bad.txt", []byte(strings.Repeat("fine\n", 1000)+"bad\n"))
 	stdout, _, err = execute(t, "", "ingest", bad, "--server", s.URL, "--table", "t", "--batch", "1KiB", "--parallel", "1")
 	if err == nil || !strings.Contains(err.Error(),
 		"bad.txt, lines 821-1001: a record is bad (server answered 400, code 1004)") {
@@ -354,13 +355,13 @@ func TestIngestReports(t *testing.T) {
 		`record 3: unexpected ']'`:         `[{"a":1},{},]`,
 		`record 1: the file ends within a`: `"abc`,
 	} {
-		path := writeFile(t, "x.json", []byte(content))
+		path := clitest.WriteFile(t, "x.json", []byte(content))
 		if _, _, err := execute(t, "", "ingest", path, "--server", s.URL, "--table", "t", "--format", "json"); err == nil ||
 			!strings.Contains(err.Error(), name) {
 			t.Errorf("%s: got %v", content, err)
 		}
 	}
-	broken := writeFile(t, "x.gz", gzipped(t, manyLines(100))[:100])
+	broken := clitest.WriteFile(t, "x.gz", gzipped(t, manyLines(100))[:100])
 	if _, _, err := execute(t, "", "ingest", broken, "--server", s.URL, "--table", "t"); err == nil ||
 		!strings.Contains(err.Error(), "x.gz: ") {
 		t.Errorf("got %v", err)
@@ -385,7 +386,7 @@ func TestIngestRefusesGarbage(t *testing.T) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			_, _ = io.WriteString(w, `{"output":[{"affectedrows":1}]}`)
 		}))
-		path := writeFile(t, name, content)
+		path := clitest.WriteFile(t, name, content)
 		_, _, err := execute(t, "", "ingest", path, "--server", s.URL, "--table", "t")
 		if err == nil || !strings.Contains(err.Error(), "--force") || !strings.Contains(err.Error(), name) || sent > 0 {
 			t.Errorf("%s: %v, %d requests", name, err, sent)
@@ -412,7 +413,8 @@ func TestIngestNamesText(t *testing.T) {
 		"\ufefflevel=info msg=hello\n",
 	} {
 		for _, format := range []string{"json", "ndjson"} {
-			_, _, err := execute(t, "", "ingest", writeFile(t, "x.log", []byte(content)), "--server", s.URL, "--table", "t",
+			file := clitest.WriteFile(t, "x.log", []byte(content))
+			_, _, err := execute(t, "", "ingest", file, "--server", s.URL, "--table", "t",
 				"--format", format)
 			if err == nil || !strings.Contains(err.Error(),
 				"is not JSON: if the file has lines of text, send it with --format text") {
@@ -423,7 +425,7 @@ func TestIngestNamesText(t *testing.T) {
 	if sent > 0 {
 		t.Errorf("%d requests were sent", sent)
 	}
-	path := writeFile(t, "x.log", []byte("oops\n{}\n"))
+	path := clitest.WriteFile(t, "x.log", []byte("oops\n{}\n"))
 	if _, _, err := execute(t, "", "ingest", path, "--server", s.URL, "--table", "t", "--format", "ndjson",
 		"--skip-error"); err != nil || sent == 0 {
 		t.Errorf("with --skip-error: %v, %d requests", err, sent)
@@ -633,7 +635,7 @@ func TestIngestTellsOfCSV(t *testing.T) {
 		{"a.csv", []byte("{\"a\":1}\n{\"a\":2}\n"), nil, false},
 		{"a.log", []byte("time,level\n1,info\n"), nil, false},
 	} {
-		path := writeFile(t, tt.file, tt.data)
+		path := clitest.WriteFile(t, tt.file, tt.data)
 		_, stderr, err := execute(t, "", append([]string{"ingest", path, "--server", s.URL, "--table", "t"}, tt.more...)...)
 		want := "hint: " + path + " is stored as lines of text, in the column message; to make columns of CSV, leave out " +
 			"its header line and use a pipeline with the processor csv"
@@ -641,7 +643,8 @@ func TestIngestTellsOfCSV(t *testing.T) {
 			t.Errorf("%s %v: %q, %v", tt.file, tt.more, stderr, err)
 		}
 	}
-	_, _, err := execute(t, "", "ingest", writeFile(t, "a.csv", nil), "--server", s.URL, "--table", "t", "--format", "csv")
+	file := clitest.WriteFile(t, "a.csv", nil)
+	_, _, err := execute(t, "", "ingest", file, "--server", s.URL, "--table", "t", "--format", "csv")
 	if err == nil || !strings.Contains(err.Error(), "use auto, json, ndjson or text; to make columns of CSV") {
 		t.Error(err)
 	}
@@ -652,7 +655,7 @@ func TestIngestTellsOfCSV(t *testing.T) {
 func TestUnknownHint(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("records were sent") }))
 	defer s.Close()
-	path := writeFile(t, "a.ndjson", []byte(`{"a":1}`+"\n"))
+	path := clitest.WriteFile(t, "a.ndjson", []byte(`{"a":1}`+"\n"))
 	for hint, want := range map[string]string{"tttl=1d": `did you mean "ttl"?`, "colour=red": "append_mode, "} {
 		_, _, err := execute(t, "", "ingest", "--table", "a", "--hint", hint, "--server", s.URL, path)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "there is no such option") {

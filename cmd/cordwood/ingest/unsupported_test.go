@@ -3,6 +3,8 @@ package ingest
 import (
 	"strings"
 	"testing"
+
+	"cordwood/cmd/cordwood/cli/clitest"
 )
 
 // TestUnsupportedForms checks that the error for a known but unsupported format contains the command
@@ -15,7 +17,7 @@ func TestUnsupportedForms(t *testing.T) {
 		"\xff\xfea\x00\n\x00":  "UTF-16 is not supported, and nothing of it was sent: convert it first: iconv -f UTF-16",
 		"\xfe\xff\x00a\x00\n":  "UTF-16 is not supported, and nothing of it was sent: convert it first: iconv -f UTF-16",
 	} {
-		file := writeFile(t, "in.log", []byte(in))
+		file := clitest.WriteFile(t, "in.log", []byte(in))
 		_, _, err := execute(t, "", "ingest", "--server", s.URL, "--table", "t", file)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "--force") {
 			t.Errorf("%q: %v", in, err)

@@ -222,15 +222,11 @@ type dryRunData struct {
 
 // firstRecords reads the first records of a file.
 func firstRecords(cmd *cobra.Command, file string, format ingest.InputFormat, n int) (*dryRunData, error) {
-	in := cmd.InOrStdin()
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		in = f
+	in, err := openInput(cmd, file)
+	if err != nil {
+		return nil, err
 	}
+	defer in.Close()
 	r, done, _, err := ingest.Decompress(in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)

@@ -1,8 +1,6 @@
 package pipeline
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"cordwood/cmd/cordwood/cli/clitest"
@@ -12,13 +10,4 @@ import (
 func execute(t *testing.T, stdin string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	return clitest.Execute(t, clitest.Root(NewCommand()), stdin, args...)
-}
-
-func writeFile(t *testing.T, name string, data []byte) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }

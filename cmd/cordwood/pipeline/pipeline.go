@@ -128,20 +128,24 @@ func (a *api) put(cmd *cobra.Command, name string, source []byte) (storedVersion
 
 // readInput reads a small file, or standard input for "-".
 func readInput(cmd *cobra.Command, file string, limit int64) ([]byte, error) {
-	in := cmd.InOrStdin()
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		in = f
+	in, err := openInput(cmd, file)
+	if err != nil {
+		return nil, err
 	}
+	defer in.Close()
 	text, err := io.ReadAll(io.LimitReader(in, limit+1))
 	if err == nil && int64(len(text)) > limit {
 		err = fmt.Errorf("%s: more than %s", file, cli.FormatSize(limit))
 	}
 	return text, err
+}
+
+// openInput opens a file, or standard input for "-".
+func openInput(cmd *cobra.Command, file string) (io.ReadCloser, error) {
+	if file == "-" {
+		return io.NopCloser(cmd.InOrStdin()), nil
+	}
+	return os.Open(file)
 }
 
 // inputName returns a description of a file of readInput.

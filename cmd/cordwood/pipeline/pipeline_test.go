@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cordwood/cmd/cordwood/cli"
+	"cordwood/cmd/cordwood/cli/clitest"
 	"cordwood/cmd/cordwood/ingest"
 )
 
@@ -91,8 +92,8 @@ func TestFirstRecords(t *testing.T) {
 // TestDryRunTellsTheRest checks that the output reports if a file has more records than are tried.
 func TestDryRunTellsTheRest(t *testing.T) {
 	server, _ := pipelineServer(t)
-	lines, broken := writeFile(t, "lines.txt", []byte(strings.Repeat("x\n\n", 3001))),
-		writeFile(t, "broken.json", []byte(`[{"a":1},{"a":2},}`))
+	lines, broken := clitest.WriteFile(t, "lines.txt", []byte(strings.Repeat("x\n\n", 3001))),
+		clitest.WriteFile(t, "broken.json", []byte(`[{"a":1},{"a":2},}`))
 	for _, tt := range []struct {
 		file, n string
 		want    string
@@ -101,9 +102,9 @@ func TestDryRunTellsTheRest(t *testing.T) {
 		{lines, "10", "tried the first 10 of 3001 records; -n tries up to 100\n"},
 		{lines, "3", "tried the first 3 of 3001 records; -n tries up to 100\n"},
 		{broken, "1", "tried the first of more than 2 records; -n tries up to 100\n"},
-		{writeFile(t, "two", []byte("x\ny\n\n")), "2", ""},
+		{clitest.WriteFile(t, "two", []byte("x\ny\n\n")), "2", ""},
 		{
-			writeFile(t, "long", bytes.Repeat([]byte(strings.Repeat("x", 1<<20)+"\n"), 70)), "1",
+			clitest.WriteFile(t, "long", bytes.Repeat([]byte(strings.Repeat("x", 1<<20)+"\n"), 70)), "1",
 			"tried the first of more than 65 records; -n tries up to 100\n",
 		},
 	} {
@@ -217,7 +218,7 @@ func TestDryRunOfFile(t *testing.T) {
 		_, _ = w.Write([]byte(`{"code":1004,"error":"Pipeline not found, name: p.yaml, version: latest"}`))
 	}))
 	t.Cleanup(s.Close)
-	file := writeFile(t, "p.yaml", []byte("version: 2\n"))
+	file := clitest.WriteFile(t, "p.yaml", []byte("version: 2\n"))
 	_, _, err := execute(t, "x\n", "pipeline", "dryrun", file, "--server", s.URL)
 	if want := file + " is a file: for a pipeline in a file write --file " + file; err == nil ||
 		!strings.Contains(err.Error(), want) {
@@ -361,7 +362,7 @@ func TestPipelineCommands(t *testing.T) {
 		{args: "delete edge v1 --version v2", fails: "give it once"},
 		{args: "rollback edge v1", want: "-"},
 		{args: "rollback edge v1 --version v1", fails: "give it once"},
-		{args: "put edge " + writeFile(t, "empty.yaml", []byte(" \n")), fails: "empty.yaml is empty: a pipeline is"},
+		{args: "put edge " + clitest.WriteFile(t, "empty.yaml", []byte(" \n")), fails: "empty.yaml is empty: a pipeline is"},
 		{args: "put edge -", fails: "standard input is empty"},
 		{args: "diff edge", want: "--- edge, version v1\n+++ edge, version v2\n@@ -1,2 +1,2 @@\n a: 1\n-b: 2\n+b: 3\n"},
 		{args: "diff edge v2", want: ""},

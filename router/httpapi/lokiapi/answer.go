@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"cordwood/router/httpapi/exchange"
-	"cordwood/router/loki"
 	"cordwood/router/loki/lines"
+	"cordwood/router/loki/series"
 )
 
 // Refuse writes an error with the members that Loki's clients expect and those of cordwood's own errors.
@@ -76,7 +76,7 @@ func streams(list []*lines.Entry, categorized bool) []*stream {
 			maps.Copy(labels, e.Parsed)
 			maps.Copy(labels, e.Labels)
 		}
-		key := loki.Key(labels)
+		key := series.Key(labels)
 		s := byKey[key]
 		if s == nil {
 			s = &stream{labels: labels}

@@ -124,3 +124,16 @@ func same(t *testing.T, what string, got value.Value, want string) {
 		t.Errorf("%s\n got %s\nwant %s", what, g, w)
 	}
 }
+
+// Text runs a program whose event has the string v in the field .v, and returns its result, which is a string.
+func Text(t testing.TB, source, v string, budget fn.Budget) (string, error) {
+	t.Helper()
+	p, _, err := vrl.Compile(source, vrl.Options{Budget: budget})
+	if err != nil {
+		t.Fatal(err)
+	}
+	event := value.ObjectOf(value.Field{Key: "v", Value: value.NewString(v)})
+	meta := value.ObjectOf()
+	out, err := p.Run(&event, &meta)
+	return out.Str(), err
+}

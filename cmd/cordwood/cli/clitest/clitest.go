@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -48,4 +50,14 @@ func Run(root *cobra.Command, args []string, stderr io.Writer) int {
 		fmt.Fprintln(stderr, cli.Describe(cmd, err))
 	}
 	return cli.ExitStatus(err)
+}
+
+// WriteFile writes a file to a folder that is removed after the test, and returns its path.
+func WriteFile(t *testing.T, name string, data []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

@@ -106,19 +106,6 @@ func TestCompress(t *testing.T) {
 	})
 }
 
-// run runs a program whose event has the string v in the field .v.
-func run(t testing.TB, source, v string, budget fn.Budget) (string, error) {
-	t.Helper()
-	p, _, err := vrl.Compile(source, vrl.Options{Budget: budget})
-	if err != nil {
-		t.Fatal(err)
-	}
-	event := value.ObjectOf(value.Field{Key: "v", Value: value.NewString(v)})
-	meta := value.ObjectOf()
-	out, err := p.Run(&event, &meta)
-	return out.Str(), err
-}
-
 // texts returns texts of several kinds and many lengths.
 func texts() []string {
 	random := rand.New(rand.NewPCG(1, 2))
@@ -149,7 +136,7 @@ func TestCompressRoundTrip(t *testing.T) {
 	} {
 		t.Run(source, func(t *testing.T) {
 			for _, text := range texts() {
-				got, err := run(t, source, text, fn.Budget{})
+				got, err := vrltest.Text(t, source, text, fn.Budget{})
 				if err != nil || got != text {
 					t.Fatalf("%d bytes are decoded as %d: %v", len(text), len(got), err)
 				}
@@ -161,7 +148,7 @@ func TestCompressRoundTrip(t *testing.T) {
 // The decoders of the standard library can read the results, which are one block where that is promised.
 func TestDeflateContainers(t *testing.T) {
 	for _, text := range texts() {
-		z, err := run(t, `encode_gzip!(.v)`, text, fn.Budget{})
+		z, err := vrltest.Text(t, `encode_gzip!(.v)`, text, fn.Budget{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +159,7 @@ func TestDeflateContainers(t *testing.T) {
 		if got, err := io.ReadAll(r); err != nil || string(got) != text {
 			t.Fatalf("gzip of %d bytes: %v", len(text), err)
 		}
-		z, err = run(t, `encode_zlib!(.v)`, text, fn.Budget{})
+		z, err = vrltest.Text(t, `encode_zlib!(.v)`, text, fn.Budget{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +182,7 @@ func TestDecodeFrames(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := run(t, `decode_lz4!(.v)`, b.String(), fn.Budget{}); err != nil || got != text {
+	if got, err := vrltest.Text(t, `decode_lz4!(.v)`, b.String(), fn.Budget{}); err != nil || got != text {
 		t.Errorf("lz4 frame: %d bytes, %v", len(got), err)
 	}
 	b.Reset()
@@ -209,7 +196,7 @@ func TestDecodeFrames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := run(t, `decode_zstd!(.v)`, b.String(), fn.Budget{}); err != nil || got != text+text {
+	if got, err := vrltest.Text(t, `decode_zstd!(.v)`, b.String(), fn.Budget{}); err != nil || got != text+text {
 		t.Errorf("zstd frames: %d bytes, %v", len(got), err)
 	}
 }
@@ -242,7 +229,7 @@ func TestCompressionBombs(t *testing.T) {
 		{`decode_zstd!(.v)`, string(e.EncodeAll([]byte(huge), nil))},
 	} {
 		t.Run(c.source, func(t *testing.T) {
-			_, err := run(t, c.source, c.v, fn.Budget{Steps: 1 << 20, Bytes: 1 << 20})
+			_, err := vrltest.Text(t, c.source, c.v, fn.Budget{Steps: 1 << 20, Bytes: 1 << 20})
 			var failed *vrl.Error
 			if !errors.As(err, &failed) || failed.Reason != vrl.Exhausted {
 				t.Errorf("%d bytes: %v; want the budget used up", len(c.v), err)
@@ -259,7 +246,7 @@ func TestEncodeBombs(t *testing.T) {
 		`l = [.v, .v, .v, .v, .v, .v, .v, .v]; l = append(append(l, l), append(l, l)); encode_csv!(l)`,
 	} {
 		t.Run(source, func(t *testing.T) {
-			_, err := run(t, source, zeros(64<<10), fn.Budget{Steps: 1 << 20, Bytes: 1 << 20})
+			_, err := vrltest.Text(t, source, zeros(64<<10), fn.Budget{Steps: 1 << 20, Bytes: 1 << 20})
 			var failed *vrl.Error
 			if !errors.As(err, &failed) || failed.Reason != vrl.Exhausted {
 				t.Errorf("%v; want the budget used up", err)
@@ -327,12 +314,12 @@ func TestDecodeCutOff(t *testing.T) {
 		whole := b.String()
 		if c.encode != "" {
 			var err error
-			if whole, err = run(t, c.encode, text, fn.Budget{}); err != nil {
+			if whole, err = vrltest.Text(t, c.encode, text, fn.Budget{}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for n := 5; n < len(whole); n++ {
-			if got, err := run(t, c.decode, whole[:n], fn.Budget{}); err == nil {
+			if got, err := vrltest.Text(t, c.decode, whole[:n], fn.Budget{}); err == nil {
 				t.Errorf("%s: %d of %d bytes give %q", c.decode, n, len(whole), got)
 			}
 		}

@@ -4,9 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"cordwood/router/vrl"
 	"cordwood/router/vrl/fn"
-	"cordwood/router/vrl/value"
 	"cordwood/router/vrl/vrltest"
 )
 
@@ -36,12 +34,12 @@ func TestRandom(t *testing.T) {
 func TestRandomRange(t *testing.T) {
 	seen := map[string]bool{}
 	for range 400 {
-		got, err := run(t, `to_string(random_int(-1, 2)) + to_string(random_bool())`, "", fn.Budget{})
+		got, err := vrltest.Text(t, `to_string(random_int(-1, 2)) + to_string(random_bool())`, "", fn.Budget{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		seen[got] = true
-		got, err = run(t, `x = random_float(-0.5, 0.5); to_string(x >= -0.5 && x < 0.5)`, "", fn.Budget{})
+		got, err = vrltest.Text(t, `x = random_float(-0.5, 0.5); to_string(x >= -0.5 && x < 0.5)`, "", fn.Budget{})
 		if err != nil || got != "true" {
 			t.Fatalf("random_float: %s, %v", got, err)
 		}
@@ -79,17 +77,4 @@ func TestUUID(t *testing.T) {
 		{Name: "empty", Source: `uuid_from_friendly_id!("")`, RunError: "failed to decode friendly id"},
 		{Name: "not ASCII", Source: `uuid_from_friendly_id!("é")`, RunError: "failed to decode friendly id"},
 	})
-}
-
-// run returns the string result of a program whose event has v in the field .v.
-func run(t testing.TB, source, v string, budget fn.Budget) (string, error) {
-	t.Helper()
-	p, _, err := vrl.Compile(source, vrl.Options{Budget: budget})
-	if err != nil {
-		t.Fatal(err)
-	}
-	event := value.ObjectOf(value.Field{Key: "v", Value: value.NewString(v)})
-	meta := value.ObjectOf()
-	out, err := p.Run(&event, &meta)
-	return out.Str(), err
 }
