@@ -1,9 +1,84 @@
 package pipeline
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"os"
 	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cordwood/cmd/cordwood/cli"
 )
+
+func newDiffCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "diff NAME [V1 [V2]]",
+		Short: "Show the lines in which two versions of a pipeline differ",
+		Long: `Show the lines in which two versions of a pipeline differ: the newest two, or V1 and the newest, or
+V1 and V2. V1 and V2 may be "latest", or the name of a file with a pipeline.`,
+		Example: `  cordwood pipeline diff nginx
+  cordwood pipeline diff nginx '2024-07-04 08:31:00.987136' latest
+  cordwood pipeline diff nginx latest nginx.yaml`,
+		Args: cobra.RangeArgs(1, 3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, err := newAPI(cmd)
+			if err != nil {
+				return err
+			}
+			compared, err := a.compared(cmd.Context(), args[0], args[1:])
+			if err != nil {
+				return err
+			}
+			var texts, labels [2]string
+			for i, version := range compared {
+				if info, err := os.Stat(version); err == nil && info.Mode().IsRegular() {
+					text, err := readInput(cmd, version, 1<<20)
+					if err != nil {
+						return err
+					}
+					texts[i], labels[i] = string(text), version
+					continue
+				}
+				p, err := a.get(cmd.Context(), args[0], version)
+				if err != nil {
+					return err
+				}
+				texts[i], labels[i] = p.Pipeline, p.Name+", version "+p.Version
+			}
+			_, err = io.WriteString(cmd.OutOrStdout(), unifiedDiff(labels[0], labels[1], lines(texts[0]), lines(texts[1])))
+			return err
+		},
+	}
+}
+
+// compared returns the two versions that 'pipeline diff' compares; given has up to two of them.
+func (a *api) compared(ctx context.Context, name string, given []string) ([]string, error) {
+	switch len(given) {
+	case 2:
+		return given, nil
+	case 1:
+		return append(given, "latest"), nil
+	}
+	versions, err := a.versions(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(versions); n >= 2 {
+		return versions[n-2:], nil
+	}
+	return nil, fmt.Errorf("pipeline %s has only one version, so there is nothing to compare it with; "+
+		"'cordwood pipeline diff %s latest FILE' compares it with a file", name, cli.ShellWord(name))
+}
+
+// lines splits a text at line ends; a last line without one is a line too.
+func lines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
 
 // edit is a line of a comparison: of both texts, or of one.
 type edit struct {
