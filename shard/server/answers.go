@@ -30,6 +30,8 @@ type answer struct {
 	stream grpc.ServerStreamingServer[shardpb.QueryChunk]
 	bytes  int
 	large  bool
+	// failed is the error of the stream that ended the answer.
+	failed error
 }
 
 // add counts bytes that were sent.
@@ -60,6 +62,7 @@ func (a *answer) Rows(ipc []byte) error {
 	for len(ipc) > 0 {
 		n := min(len(ipc), chunkBytes)
 		if err := a.stream.Send(&shardpb.QueryChunk{ArrowIpc: ipc[:n]}); err != nil {
+			a.failed = err
 			return err
 		}
 		a.add(n)

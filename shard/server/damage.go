@@ -9,6 +9,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/shardpb"
+	"cordwood/shard/query"
 	"cordwood/shard/server/distribute"
 )
 
@@ -31,6 +32,16 @@ func readsDamaged(err error) bool {
 		}
 	}
 	return false
+}
+
+// runQuery has the engine answer a query. If it fails, its files are examined, unless it failed because the answer
+// could not be sent: the client no longer wants it, and the files are not the cause.
+func (s *server) runQuery(ctx context.Context, req *shardpb.QueryRequest, of *query.Request, out *answer) error {
+	err := s.cfg.Engine.Query(ctx, of, out.Rows)
+	if out.failed != nil {
+		return err
+	}
+	return s.examine(ctx, req, err)
 }
 
 // examine checks, after a query failed, whether a damaged file is the cause. If so, it quarantines

@@ -60,9 +60,9 @@ func (s *server) queryEach(ctx context.Context, q *runningQuery, list []*shardpb
 	q.Enter(phaseRun)
 	for i, req := range list {
 		running, span := tracing.Start(ctx, "run query")
-		err := s.examine(ctx, req, s.cfg.Engine.Query(running, &query.Request{
+		err := s.runQuery(running, req, &query.Request{
 			SQL: req.Sql, Database: req.Database, Tables: rows[i].tables, Limit: req.Limit, Timezone: req.Timezone, Part: true,
-		}, out.Rows))
+		}, out)
 		span.End(err)
 		if err != nil {
 			return err

@@ -63,6 +63,7 @@ func (s *server) scan(ctx context.Context, req *shardpb.ScanRequest, send func(*
 			}
 		}
 	}
+	lost := false
 	err = s.cfg.Engine.Query(ctx, &query.Request{
 		SQL:      scanSQL(req),
 		Database: qt.Database,
@@ -71,12 +72,16 @@ func (s *server) scan(ctx context.Context, req *shardpb.ScanRequest, send func(*
 		for len(ipc) > 0 {
 			n := min(len(ipc), chunkBytes)
 			if err := send(&shardpb.ScanResponse{ArrowIpc: ipc[:n]}); err != nil {
+				lost = true // the client is gone, so the files are not the cause
 				return err
 			}
 			ipc = ipc[n:]
 		}
 		return nil
 	})
+	if lost {
+		return err
+	}
 	return s.examineShards(ctx, []uint32{req.ShardId}, []uint64{req.Table.Id}, err)
 }
 

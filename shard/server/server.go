@@ -197,10 +197,10 @@ func (s *server) query(ctx context.Context, q *runningQuery, req *shardpb.QueryR
 		return err
 	}
 	running, span := tracing.Start(ctx, "run query")
-	err = s.examine(ctx, req, s.cfg.Engine.Query(running, &query.Request{
+	err = s.runQuery(running, req, &query.Request{
 		SQL: req.Sql, Database: req.Database, Tables: g.tables, Limit: req.Limit, Timezone: req.Timezone, Note: note,
 		Part: req.Part,
-	}, out.Rows))
+	}, out)
 	span.End(err)
 	return err
 }

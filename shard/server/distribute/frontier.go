@@ -70,8 +70,12 @@ func (f *frontier) addTimes(s *sorted) {
 	close(f.known)
 }
 
-// again waits until a node that has not answered should get a new request. That is the case once a bound is known
-// and the wait has taken twice as long as it took to find the bound. It returns false if ctx ends before.
+// leastPatience is the minimum time that a node gets after a bound is known. A new request costs some milliseconds of
+// CPU on both nodes, because the first one has done most of its work by then.
+const leastPatience = 20 * time.Millisecond
+
+// again waits until a node that has not answered should get a new request: a bound is known, and since then the node
+// has had as much time as finding the bound took, and at least leastPatience. It returns false if ctx ends before that.
 func (f *frontier) again(ctx context.Context) bool {
 	if f == nil {
 		return false
@@ -81,7 +85,7 @@ func (f *frontier) again(ctx context.Context) bool {
 	case <-ctx.Done():
 		return false
 	}
-	patience := time.NewTimer(time.Since(f.begun))
+	patience := time.NewTimer(max(time.Since(f.begun), leastPatience))
 	defer patience.Stop()
 	select {
 	case <-patience.C:
