@@ -33,8 +33,14 @@ func (r *run) answerByParts() (done bool, err error) {
 	if err := w.plan(); err != nil {
 		return false, nil //nolint:nilerr // as above
 	}
-	if done, err := w.answerFromKept(); !done || err != nil {
+	if done, err := w.answerFromKept(); err != nil {
 		return false, err
+	} else if !done && !r.engine.settings.Off["weighted"] {
+		if done, err = w.answerWeighted(); !done || err != nil {
+			return false, err
+		}
+	} else if !done {
+		return false, nil
 	}
 	if s.Combine != nil {
 		if ipc, ok := partial.Answer([][]byte{out.buf.Bytes()}, s.Combine, r.request.Limit); ok {

@@ -3,22 +3,17 @@ package engine
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"cordwood/proto/errs"
-	"cordwood/proto/schema"
 	"cordwood/shard/query"
 	"cordwood/shard/query/engine/plan"
-	"cordwood/shard/query/engine/split"
 	"cordwood/shard/query/engine/sql"
 	"cordwood/shard/query/partial"
 )
@@ -37,9 +32,7 @@ var errTooLargeToKeep = errors.New("the partial results of segments are too larg
 
 // keptParts is a statement for nodes with its kept partial results.
 type keptParts struct {
-	*split.Segmented
-	text string // queries each segment by itself
-	key  string
+	*divided
 	// segments are the segments whose partial results can be kept. known holds the kept ones, by
 	// path.
 	segments []*query.Segment
@@ -48,60 +41,38 @@ type keptParts struct {
 	onlyTimes bool
 }
 
-// keepable returns the kept partial results of the statement. It returns nil if partial results of
-// such a statement are never kept.
-func (r *run) keepable() *keptParts {
+// divisible returns the statement as one that can run for each segment separately, or nil.
+func (r *run) divisible() *divided {
 	if r.engine.parts == nil || !r.request.Part || r.st.Explain != "" || len(r.Plans) != 1 || len(r.shadowed) > 0 ||
 		r.request.Limit > 0 {
 		return nil
 	}
-	p := r.Plans[0]
-	of := &split.Statement{
-		Root: r.st.tree, SQL: r.st.SQL, Database: p.View.Database, Table: p.View.Name, Columns: p.View.Names,
-		Now: r.now, Sets: func() ([]any, error) { return nil, errTooLargeToKeep },
+	if s := r.divided(); s.of != nil {
+		return s
 	}
-	if c := p.View.Schema.TimeIndex(); c != nil {
-		of.Time = c.Name
-	}
-	k := &keptParts{Segmented: split.FindSegmented(of), known: map[string]arrow.RecordBatch{}}
-	if k.Segmented == nil {
-		return nil
-	}
-	var rest []sql.Node
-	conditions := p.Conditions(k.Where, r.now)
-	for _, c := range conditions {
-		if !c.OnTime() {
-			rest = append(rest, c.Expr)
-		}
-	}
-	k.onlyTimes = len(rest) == 0
-	if k.segments = p.Keepable(conditions, r.engine.settings.MinKept); len(k.segments) == 0 {
-		return nil
-	}
-	var err error
-	if k.text, err = k.Text(rest); err != nil {
-		return nil
-	}
-	sum := sha256.Sum256([]byte(k.text + "\x00" + definitionKey(p.View.Schema)))
-	k.key = string(sum[:])
-	return k
+	return nil
 }
 
-// definitionKey is the part of a table's definition that the meaning of a statement depends on.
-func definitionKey(t *schema.Table) string {
-	var b strings.Builder
-	fmt.Fprint(&b, t.ID)
-	for i := range t.Columns {
-		c := &t.Columns[i]
-		fmt.Fprintf(&b, "\x00%d %q %d %d %t", c.ID, c.Name, c.Type, c.Semantic, c.NotNull)
-		if c.Default != nil {
-			fmt.Fprintf(&b, " %q", *c.Default)
-		}
-		if c.Index != nil {
-			fmt.Fprintf(&b, " %d %v", c.Index.Kind, c.Index.Options)
-		}
+// keepable returns the kept partial results of the statement. It returns nil if partial results of
+// such a statement are never kept.
+func (r *run) keepable() *keptParts {
+	s := r.divisible()
+	if s == nil {
+		return nil
 	}
-	return b.String()
+	p := r.Plans[0]
+	conditions := p.Conditions(s.of.Where, r.now)
+	segments := p.Keepable(conditions, r.engine.settings.MinKept)
+	if len(segments) == 0 {
+		return nil
+	}
+	if s = s.apart(r.st, conditions); s == nil {
+		return nil
+	}
+	return &keptParts{
+		divided: s, segments: segments, known: map[string]arrow.RecordBatch{},
+		onlyTimes: !slices.Contains(s.times, false),
+	}
 }
 
 func (k *keptParts) keyOf(s *query.Segment) partial.Key {
@@ -166,7 +137,7 @@ func (r *run) tooMany(k *keptParts, segments []*query.Segment) bool {
 		return false // few rows may meet the other conditions
 	}
 	largest := slices.MaxFunc(segments, func(a, b *query.Segment) int { return cmp.Compare(a.Rows, b.Rows) })
-	return slices.ContainsFunc(k.Columns, func(name string) bool {
+	return slices.ContainsFunc(k.of.Columns, func(name string) bool {
 		return r.Plans[0].ManyValues(largest, name, partial.MaxRows)
 	})
 }
@@ -300,10 +271,10 @@ func (r *run) joinKept(k *keptParts) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if whole.NumRows() == 0 && k.Groups() == 0 {
+	if whole.NumRows() == 0 && k.of.Groups() == 0 {
 		return nil, nil
 	}
-	if whole, err = partial.Merge(whole, k.How); err != nil {
+	if whole, err = partial.Merge(whole, k.of.How); err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
@@ -317,25 +288,13 @@ func (r *run) joinKept(k *keptParts) ([]byte, error) {
 // restOf returns the partials of the parts without kept partials, as an Arrow IPC stream. If the statement only
 // counts, one row with a number represents the rows that need not be read.
 func (r *run) restOf(k *keptParts) ([]byte, error) {
-	rest := limited{most: maxKeptBytes}
-	text := k.WeightedText()
-	if text == "" || r.Plans[0].View.Merges() {
+	if k.weighted == "" || r.Plans[0].View.Merges() {
+		rest := limited{most: maxKeptBytes}
 		emit := r.emit
 		r.emit = rest.write
 		err := r.bind(r.execute)
 		r.emit, r.emitErr, r.ran, r.sent, r.rows = emit, nil, false, false, 0
 		return rest.buf.Bytes(), err
 	}
-	st, err := r.worker(text)
-	if err != nil {
-		return nil, err
-	}
-	w := &run{ctx: r.ctx, engine: r.engine, in: r.in, st: st, request: r.request, emit: rest.write, now: r.now}
-	defer w.close()
-	if w.Planned, err = plan.New(st.Statement, st.shape, r.request, r.now, r.engine.settings); err != nil {
-		return nil, err
-	}
-	w.Plans[0].Kept, w.Plans[0].Weighted = r.Plans[0].Kept, true
-	err = w.bind(w.execute)
-	return rest.buf.Bytes(), err
+	return r.runWeighted(k.weighted, r.Plans[0].Kept)
 }

@@ -110,6 +110,7 @@ var executors = []executor{
 	{"direct", (*run).answerDirectly},
 	{"newest", (*run).answerNewest},
 	{"kept", (*run).answerFromKept},
+	{"weighted", (*run).answerWeighted},
 	{"parts", (*run).answerByParts},
 	{"all", (*run).answerFromAll},
 }

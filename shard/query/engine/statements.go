@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cordwood/proto/lru"
@@ -70,11 +71,14 @@ type studied struct {
 	// asked is the statement of the client if this is its copy with times converted to UTC.
 	// Otherwise it is nil.
 	asked *sql.Statement
+	// divided is the statement as it runs for each segment; see run.divided.
+	divided *atomic.Pointer[divided]
 }
 
 func newStudied(st *sql.Statement, root sql.Node) *studied {
 	return &studied{
 		Statement: st, shape: plan.Study(st, root), direct: direct.Find(st, root), count: findRowCount(st, root), tree: root,
+		divided: &atomic.Pointer[divided]{},
 	}
 }
 

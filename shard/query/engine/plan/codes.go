@@ -194,6 +194,16 @@ func countByCodes(ctx context.Context, p *Plan, s *Source) error {
 	return nil
 }
 
+// MayCount reports whether the statement reads only columns by which rows may be counted: the time index, by bounds,
+// and perhaps one other column, by codes.
+func (p *Plan) MayCount() bool {
+	if !p.timesOnly {
+		return false
+	}
+	s := &Source{View: p.View, need: p.Need(false)}
+	return len(s.need) == 1 || p.shape.unordered && s.onlyBeside(p.View.Schema.TimeIndex()) != nil
+}
+
 // onlyBeside returns the only column that the source reads besides the time index. It returns nil
 // if there are several, or if the values cannot be counted.
 func (s *Source) onlyBeside(index *schema.Column) (only *schema.Column) {
