@@ -3,6 +3,7 @@ package translate
 import (
 	"regexp"
 	"strings"
+	"unicode"
 
 	"cordwood/proto/schema"
 	"cordwood/router/loki/logql"
@@ -93,13 +94,36 @@ func (t *Table) matchService(m *logql.Matcher) string {
 // insensitive matches regular expressions that are a literal in any case.
 var insensitive = regexp.MustCompile(`^\(\?i\)([A-Za-z0-9_ :/=,@"'-]+)$`)
 
+const (
+	// maxSearches is the maximum number of texts of a line filter that are also searched for by the fulltext index.
+	maxSearches = 16
+	// maxSearchText is the maximum length of a text that is searched for by the index, in bytes.
+	maxSearchText = 512
+)
+
+// wholeWords returns the part of a text whose words are whole words of each line that contains the text, or an empty
+// text if there is none. The first and the last word of the text may be parts of words.
+func wholeWords(text string) string {
+	text = strings.TrimLeftFunc(text, inWord)
+	if len(text) > maxSearchText {
+		text = strings.ToValidUTF8(text[:maxSearchText], "")
+	}
+	text = strings.TrimRightFunc(text, inWord)
+	return strings.TrimFunc(text, func(r rune) bool { return !inWord(r) })
+}
+
+// inWord reports whether r can be part of a word of a fulltext index.
+func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
 // lineFilter returns the condition of a line filter. column is the line's column if the line is a column itself, in
-// which null is an empty line; otherwise column is empty.
-func lineFilter(f *logql.LineFilter, line, column string) string {
+// which null is an empty line; otherwise column is empty. indexed is true if the column has a fulltext index. Its filters
+// answer for the whole words of a text, so that blocks without them are not read.
+func lineFilter(f *logql.LineFilter, line, column string, indexed bool) string {
 	negative := f.Op[0] == '!'
 	if column != "" && !negative {
 		line = column
 	}
+	indexed = indexed && column != "" && !negative && len(f.Texts) <= maxSearches
 	var parts []string
 	for i, text := range f.Texts {
 		switch f.Op[1] {
@@ -109,6 +133,9 @@ func lineFilter(f *logql.LineFilter, line, column string) string {
 				continue
 			}
 			parts = append(parts, "contains("+line+", "+quote(text)+")")
+			if whole := wholeWords(text); whole != "" && indexed {
+				parts[i] = "(" + parts[i] + " AND matches_term(" + line + ", " + quote(whole) + "))"
+			}
 		case '~':
 			if text == "" {
 				parts = append(parts, "TRUE")

@@ -256,7 +256,7 @@ func (q *Query) stage(s logql.Stage) {
 	switch s := s.(type) {
 	case *logql.LineFilter:
 		q.use("the line", q.lineGrown)
-		q.add(lineFilter(s, q.line, q.column))
+		q.add(lineFilter(s, q.line, q.column, q.table.isSearched()))
 	case *logql.LabelFilter:
 		q.add(q.condition(s.Cond))
 	case *logql.JSON:

@@ -138,6 +138,11 @@ func find(list []Column, label string) *Column {
 	return nil
 }
 
+// isSearched reports whether the line is a column with a fulltext index.
+func (t *Table) isSearched() bool {
+	return t.Message != nil && t.Message.Index != nil && t.Message.Index.Kind == schema.FulltextIndex
+}
+
 // IsLabel reports whether a name is an indexed label.
 func (t *Table) IsLabel(name string) bool {
 	return name == TableLabel || name == ServiceLabel || find(t.Labels, name) != nil

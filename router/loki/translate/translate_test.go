@@ -35,6 +35,17 @@ func app() *schema.Table {
 	}}).Index()
 }
 
+// searched is a table whose line has a fulltext index.
+func searched() *schema.Table {
+	return (&schema.Table{Database: "public", Name: "searched", Columns: []schema.Column{
+		{Name: "ts", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp},
+		{
+			Name: "line", Type: schema.String, Semantic: schema.Field,
+			Index: &schema.Index{Kind: schema.FulltextIndex},
+		},
+	}}).Index()
+}
+
 // golden are the queries whose SQL is in testdata/golden.txt.
 var golden = []string{
 	`{app="web"}`,
@@ -57,12 +68,14 @@ var golden = []string{
 	`quantile_over_time(0.9, {app="web"} | unwrap http_code [5m]) by ()`,
 	`last_over_time({app="web"} | unwrap bytes(size) [30s] offset 1h) by ()`,
 	`{table="app"} |= "x" | detected_level="error" | user_id="7" | table_="y"`,
+	`{table="searched"} |= "the connection refused by" |= "needle" != "a b c" or " d " |= "x" or "[500] GET"`,
+	`{table="searched"} | line_format "x" |= " y "`,
 }
 
 // TestGolden compares the SQL of queries with the reviewed SQL in the golden file.
 func TestGolden(t *testing.T) {
 	var b strings.Builder
-	tables := []*Table{NewTable(pushed()), NewTable(app())}
+	tables := []*Table{NewTable(pushed()), NewTable(app()), NewTable(searched())}
 	steps := Steps{Start: 1_700_000_000_000_000_000, Step: int64(time.Minute), N: 5}
 	for _, text := range golden {
 		e, err := logql.Parse(text)
@@ -120,6 +133,20 @@ func rangeIn(m logql.Metric) (*logql.Range, *logql.Grouping) {
 		return r, v.Grouping
 	}
 	return m.(*logql.Range), nil
+}
+
+// TestWholeWords checks which part of a text has only whole words of each line that contains the text.
+func TestWholeWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "needle": "", "two words": "", "the connection refused by": "connection refused", " needle ": "needle",
+		"needle ": "", " needle": "", "=needle;": "needle", "a-ü-b": "ü", "x 日本 y": "日本", "...": "",
+		"a b " + strings.Repeat("c", maxSearchText): "b",
+		" " + strings.Repeat("é", maxSearchText):    "",
+	} {
+		if got := wholeWords(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
 }
 
 // TestLokiLabels checks that the columns of the option loki_labels are labels, and no structured metadata.
