@@ -49,6 +49,7 @@ type copied struct {
 	table   statement.Name
 	columns []string
 	query   string
+	before  *string // the text before the query; nil for a table
 }
 
 func copySource(s *scanner) (src copied, err error) {
@@ -70,6 +71,8 @@ func copySource(s *scanner) (src copied, err error) {
 			return src, s.syntaxError()
 		}
 		src.query = s.text[s.toks[from].From:s.toks[s.at-1].To]
+		before := s.text[:s.toks[from].From]
+		src.before = &before
 		s.at++
 		return src, nil
 	}
@@ -295,7 +298,7 @@ func (c *conn) copyTo(src copied, f *copyFormat) (*outcome, error) {
 	}
 	out, err := c.run(cmd)
 	if err != nil {
-		return nil, err
+		return nil, within(err, src.before)
 	}
 	if out.rows == nil {
 		return nil, failure("42601", "COPY needs a query with rows")

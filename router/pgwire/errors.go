@@ -10,14 +10,12 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"cordwood/proto/errs"
 	"cordwood/router/pgwire/value"
 	"cordwood/router/query"
-	"cordwood/router/query/statement"
 )
 
 // Error is an error or notice in PostgreSQL's protocol.
@@ -96,6 +94,8 @@ var (
 		words *regexp.Regexp
 		state string
 	}{
+		{regexp.MustCompile(`^Referenced table ".*" not found`), "42P01"},
+		{regexp.MustCompile(`(?i)must appear in the GROUP BY clause`), "42803"},
 		{regexp.MustCompile(`(?i)No function matches|cannot (compare|mix|cast|combine)|type mismatch`), "42804"},
 		{regexp.MustCompile(`(?i)^the function |function .*does not exist|scalar function|aggregate function`), "42883"},
 		{regexp.MustCompile(`(?i)ambiguous`), "42702"},
@@ -107,7 +107,8 @@ var (
 	}{
 		{regexp.MustCompile(`(?i)divi(sion|de) by zero`), "22012"},
 		{regexp.MustCompile(`(?i)out of range|overflow`), "22003"},
-		{regexp.MustCompile(`(?i)date|timestamp`), "22008"},
+		{regexp.MustCompile(`(?i)date|timestamp|no such day`), "22008"},
+		{regexp.MustCompile(`neither an integer nor a time`), "22007"},
 		{regexp.MustCompile(`(?i)could not convert|convert|invalid input|malformed`), "22P02"},
 	}
 )
@@ -136,6 +137,7 @@ func stateOf(e *errs.Error) string {
 func asError(err, cause error) *Error {
 	var own *Error
 	var bad *value.Error
+	var ended *errs.Error
 	switch {
 	case errors.As(err, &own):
 		return own
@@ -147,6 +149,10 @@ func asError(err, cause error) *Error {
 		return fatal("57P01", "terminating connection: the server is stopping")
 	case errors.Is(cause, errEvicted):
 		return failure("34000", "%s", cause)
+	case errors.As(cause, &own): // the connection ends
+		return own
+	case errors.As(cause, &ended): // the user has lost a right
+		err = ended
 	}
 	e := errs.From(err)
 	out := failure(stateOf(e), "%s", e.ClientMessage())
@@ -170,84 +176,6 @@ func asError(err, cause error) *Error {
 		out.Detail = "code " + strconv.Itoa(int(e.Code))
 	}
 	return out
-}
-
-// The patterns for positions in error messages.
-var (
-	enginePlace = regexp.MustCompile(` \(position (\d+)\)`)
-	parserPlace = regexp.MustCompile(`syntax error at line (\d+), column (\d+)`)
-	noTable     = regexp.MustCompile(`^table (?:.*\.)?"?([^".]+)"? does not exist`)
-)
-
-// placeOf returns the byte offset in the statement to which an error refers, or -1, and removes it from the error's
-// text.
-func (e *Error) placeOf(text string) int {
-	for _, said := range []*string{&e.Text, &e.Hint} {
-		if m := enginePlace.FindStringSubmatchIndex(*said); m != nil {
-			n, err := strconv.Atoi((*said)[m[2]:m[3]])
-			*said = (*said)[:m[0]] + (*said)[m[1]:]
-			if err == nil && n >= 0 && n <= len(text) {
-				return n
-			}
-		}
-	}
-	if m := parserPlace.FindStringSubmatch(e.Text); m != nil {
-		line, _ := strconv.Atoi(m[1])
-		column, _ := strconv.Atoi(m[2])
-		return offsetOf(text, line, column)
-	}
-	if m := noTable.FindStringSubmatch(e.Text); m != nil {
-		return placeOfTable(text, m[1])
-	}
-	return -1
-}
-
-// beforeTable are the words before a table name.
-var beforeTable = map[string]bool{
-	"FROM": true, "JOIN": true, "INTO": true, "TABLE": true, "UPDATE": true, "DESCRIBE": true, "DESC": true, ",": true,
-	"(": true,
-}
-
-// placeOfTable returns the byte offset of the first use of a table in a statement, or -1.
-func placeOfTable(text, name string) int {
-	toks := statement.Tokens(text)
-	for i, t := range toks {
-		if t.Kind != statement.TokenWord && t.Kind != statement.TokenName || !strings.EqualFold(t.Value, name) {
-			continue
-		}
-		for i > 1 && toks[i-1].Value == "." {
-			i -= 2
-		}
-		if i > 0 && beforeTable[strings.ToUpper(toks[i-1].Value)] {
-			return toks[i].From
-		}
-	}
-	return -1
-}
-
-// offsetOf returns the byte offset of a line and a column, or -1. The column is in characters.
-func offsetOf(text string, line, column int) int {
-	at := 0
-	for ; line > 1; line-- {
-		n := strings.IndexByte(text[at:], '\n')
-		if n < 0 {
-			return -1
-		}
-		at += n + 1
-	}
-	for ; column > 1; column-- {
-		if at >= len(text) {
-			return -1
-		}
-		_, size := utf8.DecodeRuneInString(text[at:])
-		at += size
-	}
-	return at
-}
-
-// characters converts a byte offset to a position in characters from 1.
-func characters(text string, at int) int {
-	return 1 + utf8.RuneCountInString(text[:min(max(at, 0), len(text))])
 }
 
 // isTooMany reports whether err means that too many files are open.

@@ -1,6 +1,7 @@
 package pgwire
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -135,6 +136,9 @@ func (c *conn) wake(p *portal) error {
 		return asError(err, cause)
 	}
 	c.setCurrent(x)
+	if cause := context.Cause(x.ctx); cause != nil { // such as a right that was lost while the portal waited
+		return c.finishPortal(p, asError(context.Canceled, cause))
+	}
 	return nil
 }
 

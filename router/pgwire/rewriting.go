@@ -18,7 +18,11 @@ func (c *conn) rewritten(text string) (rewrite.Result, error) {
 	res, err := rewrite.Rewrite(text, c.rewriteSession())
 	var own *rewrite.Error
 	if errors.As(err, &own) {
-		return res, failure(own.State, "%s", own.Text)
+		e := failure(own.State, "%s", own.Text)
+		if own.At >= 0 && own.At <= len(text) {
+			e.Position = characters(text, own.At)
+		}
+		return res, e
 	}
 	return res, err
 }

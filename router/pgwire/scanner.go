@@ -143,6 +143,15 @@ func (s *scanner) rest() string {
 	return s.text[s.toks[s.at].From:]
 }
 
+// before returns the text before the next token.
+func (s *scanner) before() *string {
+	text := s.text
+	if !s.end() {
+		text = s.text[:s.toks[s.at].From]
+	}
+	return &text
+}
+
 // syntaxError returns the syntax error at the next token.
 func (s *scanner) syntaxError() error {
 	e := failure("42601", "syntax error at end of input")

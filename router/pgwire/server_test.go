@@ -242,6 +242,39 @@ func TestRightIsLost(t *testing.T) {
 	}
 }
 
+// TestCursorWhenRightIsLost checks that the next fetch from a cursor fails after the user has lost the right to read,
+// although rows that the query has already returned are left.
+func TestCursorWhenRightIsLost(t *testing.T) {
+	file := t.TempDir() + "/users"
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("ann=secret\n")
+	f := start(t, withUserFile(t, file))
+	fetch := map[*pgconn.PgConn]string{}
+	for _, next := range []string{"FETCH 2 FROM c", "MOVE 2 FROM c", "FETCH ALL FROM c"} {
+		c := f.connect(t, "user=ann password=secret")
+		_, tag, err := exec(t, c, "BEGIN; DECLARE c CURSOR FOR SELECT 10; FETCH 2 FROM c")
+		if err != nil || tag != "FETCH 2" {
+			t.Fatal(tag, err)
+		}
+		fetch[c] = next
+	}
+	write("ann:wo=secret\n")
+	if err := f.users.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	for c, next := range fetch {
+		rows, _, err := exec(t, c, next)
+		var e *pgconn.PgError
+		if !errors.As(err, &e) || e.Code != "42501" || e.Detail != "code 7005" || len(rows) > 0 {
+			t.Errorf("%s: %d rows, %+v", next, len(rows), err)
+		}
+	}
+}
+
 // TestUserRemoved checks that the connections of removed users end, idle or not.
 func TestUserRemoved(t *testing.T) {
 	file := t.TempDir() + "/users"

@@ -54,7 +54,7 @@ func runDeclare(c *conn, s *scanner) (*outcome, error) {
 	}
 	if err != nil {
 		delete(c.portals, name)
-		return nil, err
+		return nil, within(err, s.before())
 	}
 	p.out, p.columns = out, out.rows.columns
 	if err := c.rest(p); err != nil {

@@ -98,7 +98,7 @@ func runPrepare(c *conn, s *scanner) (*outcome, error) {
 	}
 	p, err := c.prepare(s.rest(), oids)
 	if err != nil {
-		return nil, err
+		return nil, within(err, s.before())
 	}
 	return done("PREPARE"), c.keep(name, p)
 }

@@ -116,8 +116,8 @@ func wholeWords(text string) string {
 func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // lineFilter returns the condition of a line filter. column is the line's column if the line is a column itself, in
-// which null is an empty line; otherwise column is empty. indexed is true if the column has a fulltext index. Its filters
-// answer for the whole words of a text, so that blocks without them are not read.
+// which null is an empty line; otherwise column is empty. indexed is true if the column has a fulltext index. Its
+// filters answer for the whole words of a text, so that blocks without them are not read.
 func lineFilter(f *logql.LineFilter, line, column string, indexed bool) string {
 	negative := f.Op[0] == '!'
 	if column != "" && !negative {

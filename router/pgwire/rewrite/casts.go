@@ -242,7 +242,7 @@ func (r *rewriter) regLiteral(typ, text string) string {
 			state = "42704"
 		}
 		what := map[string]string{"42P01": "relation", "42883": "function", "42704": "type"}[state]
-		r.err = &Error{state, what + ` "` + text + `" does not exist`}
+		r.err = &Error{State: state, Text: what + ` "` + text + `" does not exist`, At: -1, name: text}
 	}
 	return "CAST(" + itoa(oid) + " AS BIGINT)"
 }

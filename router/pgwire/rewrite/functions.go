@@ -273,7 +273,9 @@ func currentSetting(r *rewriter, args []string) (string, bool) {
 		case len(args) > 1 && strings.EqualFold(args[1], "true"):
 			return nullText, true
 		}
-		r.err = &Error{"42704", fmt.Sprintf("unrecognized configuration parameter %q", name)}
+		r.err = &Error{
+			State: "42704", Text: fmt.Sprintf("unrecognized configuration parameter %q", name), At: -1, name: name,
+		}
 		return "NULL", true
 	}
 	var b strings.Builder

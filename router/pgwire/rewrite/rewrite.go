@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"errors"
 	"slices"
 	"sort"
 	"strings"
@@ -104,11 +105,26 @@ const (
 
 // tooComplex returns the error for a statement beyond these limits.
 func tooComplex() *Error {
-	return &Error{"54001", "the statement is too complex: the engine's form of it is too long"}
+	return &Error{State: "54001", Text: "the statement is too complex: the engine's form of it is too long", At: -1}
 }
 
 // Error is an error about a name that does not exist, or a statement that is too complex.
-type Error struct{ State, Text string }
+type Error struct {
+	State, Text string
+	// At is the byte offset of the literal with the name in the statement, or -1.
+	At   int
+	name string
+}
+
+// locate sets the place of the error.
+func (e *Error) locate(toks []tok) {
+	for _, t := range toks {
+		if t.kind == statement.TokenText && t.val == e.name {
+			e.At = t.at
+			return
+		}
+	}
+}
 
 func (e *Error) Error() string { return e.Text }
 
@@ -130,6 +146,9 @@ func Rewrite(text string, s *Session) (Result, error) {
 		out = r.all(withoutLocks(toks))
 	}
 	if r.err != nil {
+		if e := (*Error)(nil); errors.As(r.err, &e) && e.name != "" {
+			e.locate(toks)
+		}
 		return Result{Text: text}, r.err
 	}
 	res := Result{Sets: r.sets}

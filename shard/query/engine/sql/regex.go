@@ -35,13 +35,12 @@ func (w *walker) regex(name string, n Node) error {
 	given, isText := TextLiteral(pattern)
 	if !isText || !known {
 		return errs.New(errs.PlanQuery,
-			"the pattern of %s at position %d must be a literal text; use regexp_matches(text, pattern) for other "+
-				"patterns", operator,
-			w.st.clientPosition(at))
+			"the pattern of %s must be a literal text; use regexp_matches(text, pattern) for other patterns (position %d)",
+			operator, w.st.clientPosition(at))
 	}
 	if _, err := syntax.Parse(given, syntax.Perl); err != nil {
-		return errs.New(errs.InvalidArguments, "the pattern of %s at position %d: %s",
-			operator, w.st.clientPosition(from), err)
+		return errs.New(errs.InvalidArguments, "the pattern of %s is not valid: %s (position %d)",
+			operator, err, w.st.clientPosition(from))
 	}
 	flags := ""
 	if strings.HasSuffix(name, "*") {
