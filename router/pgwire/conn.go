@@ -93,6 +93,15 @@ func (c *conn) refuse(why *Error) {
 	_ = c.out.Flush() // the connection ends anyway
 }
 
+// refuseAtOnce sends an error without waiting for the client's start-up packet, because too many connections wait
+// already. The write does not block, because nothing was sent before. A client may lose the error if its packet arrives
+// after the connection was closed.
+func (c *conn) refuseAtOnce(why *Error) {
+	c.fail(why)
+	_ = c.out.Flush() // the connection ends anyway
+	_ = c.net.Close()
+}
+
 // serve starts a session, and handles messages until it ends.
 func (c *conn) serve() {
 	if err := c.net.SetDeadline(time.Now().Add(c.srv.cfg.StartTime)); err != nil {

@@ -63,6 +63,9 @@ func (c *conn) onParse(body []byte) error {
 	if m.Name != "" && c.statements[m.Name] != nil {
 		return failure("42P05", "prepared statement %q already exists", excerpt(m.Name))
 	}
+	if err := c.roomFor(m.Name); err != nil { // before the engine describes the statement
+		return err
+	}
 	p, err := c.prepare(m.Query, m.ParameterOIDs)
 	if err != nil {
 		return err

@@ -131,6 +131,14 @@ func TestPreparedAreBounded(t *testing.T) {
 	if refused != "ErrorResponse ERROR 53400" {
 		t.Error(refused)
 	}
+	// The engine does not describe a statement that is refused.
+	r.send(t, &pgproto3.Parse{Name: "more", Query: "SELECT nope"}, &pgproto3.Sync{},
+		&pgproto3.Query{String: "PREPARE more AS SELECT nope"})
+	for range 2 {
+		if got := r.until(t, "ReadyForQuery"); got[0] != "ErrorResponse ERROR 53400" {
+			t.Error(got)
+		}
+	}
 	r.send(t, &pgproto3.Query{String: "DEALLOCATE ALL"}, &pgproto3.Query{String: "BEGIN"},
 		&pgproto3.Parse{Name: "s", Query: "SELECT 9"})
 	r.until(t, "ReadyForQuery")

@@ -176,6 +176,30 @@ func TestManyConnections(t *testing.T) {
 	f.connect(t, "")
 }
 
+// TestRefusedAtOnce checks that a client gets an error even if many other refused connections are still open.
+func TestRefusedAtOnce(t *testing.T) {
+	f := start(t)
+	f.mu.Lock()
+	f.starting, f.refusing = maxStarting, maxRefusing
+	f.mu.Unlock()
+	nc, err := net.Dial("tcp", f.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if err := nc.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(nc)
+	if err != nil || len(answer) == 0 || answer[0] != 'E' || !strings.Contains(string(answer), "C53300\x00") {
+		t.Errorf("%q, %v", answer, err)
+	}
+	f.mu.Lock()
+	f.starting, f.refusing = 0, 0
+	f.mu.Unlock()
+	f.connect(t, "")
+}
+
 // FuzzSession sends random messages to a session, which must end or answer the next query.
 func FuzzSession(f *testing.F) {
 	f.Add([]byte("Q\x00\x00\x00\x0dSELECT 1\x00"))

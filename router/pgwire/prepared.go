@@ -435,16 +435,25 @@ func (c *conn) keep(name string, p *prepared) error {
 		return failure("42P05", "prepared statement %q already exists", excerpt(name))
 	}
 	c.forget(name)
-	switch {
-	case len(c.statements) >= maxPrepared:
-		return failure("53400", "too many prepared statements; a connection may have %d", maxPrepared).
-			withHint("close those that are no longer needed")
-	case c.textBytes+p.weight() > maxPreparedText:
+	if err := c.roomFor(name); err != nil {
+		return err
+	}
+	if c.textBytes+p.weight() > maxPreparedText {
 		return failure("53400", "the prepared statements are too large; those of a connection may take %d bytes",
 			maxPreparedText)
 	}
 	c.statements[name] = p
 	c.textBytes += p.weight()
+	return nil
+}
+
+// roomFor returns an error if the connection has as many prepared statements as it may have. An unnamed statement
+// replaces the one before it.
+func (c *conn) roomFor(name string) error {
+	if len(c.statements) >= maxPrepared && (name != "" || c.statements[""] == nil) {
+		return failure("53400", "too many prepared statements; a connection may have %d", maxPrepared).
+			withHint("close those that are no longer needed")
+	}
 	return nil
 }
 

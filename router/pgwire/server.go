@@ -106,7 +106,7 @@ func (s *Server) enter(nc net.Conn) {
 	c := newConn(s, nc)
 	refused, tell := s.admit(c)
 	if refused != nil && !tell {
-		_ = nc.Close() // too many connections to send each a reason
+		c.refuseAtOnce(refused)
 		s.running.Done()
 		return
 	}

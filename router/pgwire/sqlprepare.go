@@ -96,6 +96,9 @@ func runPrepare(c *conn, s *scanner) (*outcome, error) {
 	if newCommand(s.rest()).session != nil {
 		return nil, failure("42601", "PREPARE needs a query, INSERT or DELETE")
 	}
+	if err := c.roomFor(name); err != nil {
+		return nil, err
+	}
 	p, err := c.prepare(s.rest(), oids)
 	if err != nil {
 		return nil, within(err, s.before())

@@ -33,7 +33,13 @@ type castType struct {
 	text  string // the engine's name of the type
 	size  int    // number of tokens
 	array bool
+	// bare is true for numeric and decimal without the numbers of digits.
+	bare bool
 }
+
+// bareNumber is the engine's type for numeric without the numbers of digits. The engine's own default is
+// DECIMAL(18,3), which rounds.
+const bareNumber = "DECIMAL(38,10)"
 
 // readType reads the type that starts n tokens ahead.
 func (r *rewriter) readType(n int) (t castType, ok bool) {
@@ -66,6 +72,8 @@ func (r *rewriter) readType(n int) (t castType, ok bool) {
 			}
 		}
 		n = end + 1
+	} else if t.name == "numeric" || t.name == "decimal" {
+		t.bare, t.text = true, bareNumber
 	}
 	if (r.at(n).word("with") || r.at(n).word("without")) && r.at(n+1).word("time") && r.at(n+2).word("zone") {
 		if t.name == "timestamp" && r.at(n).word("with") {
@@ -111,7 +119,7 @@ func (r *rewriter) cast() bool {
 	switch {
 	case t.isReg():
 		operand = r.operand()
-	case last.kind == statement.TokenText, isMoment(last):
+	case last.kind == statement.TokenText, isMoment(last), t.bare && last.kind == statement.TokenNumber:
 		operand = r.out[len(r.out)-1:]
 	default: // nothing has to be known of it
 		if t.name == "timestamptz" && isParameter(r.out[max(0, len(r.out)-2):]) {

@@ -23,6 +23,13 @@ func (r *rewriter) write(operand []tok, t castType, at tok) {
 		case len(operand) == 1 && isMoment(first) && t.isMoment():
 			r.moment(first, first.text)
 			return
+		case t.bare && !t.array && len(operand) == 1 && strings.Contains(first.text, ".") &&
+			!strings.ContainsAny(first.text, "eE") && first.kind == statement.TokenNumber:
+			r.push(first) // it is a decimal number with all its digits
+			return
+		case t.bare && !t.array && len(operand) == 1 && first.kind == statement.TokenNumber &&
+			!strings.ContainsAny(first.text, ".eExX"):
+			t.text = "DECIMAL(38,0)"
 		case t.name == "timestamptz" && isParameter(operand):
 			t.text = "TIMESTAMP_NS"
 		}
@@ -50,7 +57,7 @@ func (r *rewriter) writeLiteral(text tok, t castType) bool {
 			r.moment(text, moment)
 		}
 		return err == nil
-	case t.text == t.name && (t.name == "numeric" || t.name == "decimal"): // the engine's has 18 digits
+	case t.bare && !t.array:
 		number, err := value.Literal(value.Numeric, value.FormatText, []byte(text.val))
 		if err == nil {
 			r.raw(text, number)

@@ -81,6 +81,17 @@ func TestRules(t *testing.T) {
 			"INTO t VALUES ('1', -2), (NULL, '2026-01-05 00:00:00'), (3, 'x')",
 		"SELECT '-1234567890123456.7891'::numeric, '1'::numeric(9,2)": "SELECT (-1234567890123456.7891), " +
 			"'1'::numeric(9,2)",
+		// numeric without digits keeps the digits of literals, and ten digits of other numbers.
+		"SELECT 1.23456::numeric, CAST(-0.5 AS DECIMAL), 12::numeric, x::NUMERIC, 1e3::decimal": "SELECT 1.23456, " +
+			"(-0.5)::DECIMAL(38,10), 12::DECIMAL(38,0), x::DECIMAL(38,10), 1e3::DECIMAL(38,10)",
+		"SELECT x::numeric(5,1), x::numeric[], '1.23456'::numeric": "SELECT x::numeric(5,1), x::DECIMAL(38,10)[], 1.23456",
+		"SELECT array_remove(a, 1), every(b)": "SELECT list_filter((a), lambda cordwood_x: cordwood_x IS " +
+			"DISTINCT FROM (1)), bool_and(b)",
+		"SELECT regexp_match(a, 'x(y)'), regexp_match(a, 'b', 'i')": "SELECT CASE WHEN regexp_matches(a, 'x(y)') THEN " +
+			"[regexp_extract(a, 'x(y)', 1)] END, CASE WHEN regexp_matches(a, 'b', 'i') THEN " +
+			"[regexp_extract(a, 'b', 0, 'i')] END",
+		"SELECT regexp_match(a, b), encode(a, 'escape')": "SELECT regexp_match(a, b), encode(a, 'escape')",
+		"SELECT encode(a, 'hex'), decode(a, 'base64')":   "SELECT lower(hex(a)), from_base64(a)",
 		// Timestamps in comparisons have no type.
 		"SELECT us < '2026-01-05 10:00:00+02'::timestamptz": "SELECT us < '2026-01-05 08:00:00'",
 		"SELECT us BETWEEN TIMESTAMP_NS '2026-01-05' AND TIMESTAMPTZ '9999-12-31'": "SELECT us BETWEEN " +
