@@ -106,7 +106,7 @@ var (
 		state string
 	}{
 		{regexp.MustCompile(`(?i)divi(sion|de) by zero`), "22012"},
-		{regexp.MustCompile(`(?i)out of range|overflow`), "22003"},
+		{regexp.MustCompile(`(?i)out of range|overflow|could not cast value .* to DECIMAL`), "22003"},
 		{regexp.MustCompile(`(?i)date|timestamp|no such day`), "22008"},
 		{regexp.MustCompile(`neither an integer nor a time`), "22007"},
 		{regexp.MustCompile(`(?i)could not convert|convert|invalid input|malformed`), "22P02"},

@@ -34,8 +34,8 @@ func sizePretty(_ *rewriter, args []string) (string, bool) {
 	return b.String(), true
 }
 
-// maxGroups is the maximum number of groups in the pattern of regexp_match.
-const maxGroups = 16
+// maxGroups is the maximum number of groups in the pattern of regexp_match. The engine extracts no groups beyond it.
+const maxGroups = 9
 
 // regexpMatch rewrites regexp_match with a literal pattern: its result is a list of the pattern's groups, or of the
 // whole match.
