@@ -7,9 +7,37 @@ import "bytes"
 type members struct {
 	keys [][]byte
 	from []int // where each begins in the object, including the comma before it
+
+	// messages has the messages that append appended, and to the end of each in the object. known is the number of
+	// messages of the previous object whose members are still in the memory of the object.
+	messages [][]byte
+	to       []int
+	known    int
 }
 
-func (m *members) empty() { m.keys, m.from = m.keys[:0], m.from[:0] }
+func (m *members) empty() {
+	m.keys, m.from, m.messages, m.to, m.known = m.keys[:0], m.from[:0], m.messages[:0], m.to[:0], 0
+}
+
+// next prepares m for another object in the memory of the previous one. It must only be called if the memory still has
+// all members that append appended. The messages of the previous object must stay unchanged.
+func (m *members) next() {
+	known := len(m.messages)
+	m.empty()
+	m.known = known
+}
+
+// repeat appends the member of a message if the previous object has the same messages up to here. Records often have
+// the same first attributes as the record before.
+func (m *members) repeat(object, msg []byte) (_ []byte, ok bool) {
+	i := len(m.messages)
+	if i >= m.known || i != len(m.keys) || !bytes.Equal(msg, m.messages[:i+1][i]) {
+		m.known = 0 // the members after this one will be overwritten
+		return object, false
+	}
+	m.keys, m.from, m.messages, m.to = m.keys[:i+1], m.from[:i+1], m.messages[:i+1], m.to[:i+1]
+	return object[:m.to[i]], true
+}
 
 // note records a member before it is appended to the object.
 func (m *members) note(key, object []byte) {
@@ -54,6 +82,7 @@ func (m *members) settle(object []byte) (out []byte, left int) {
 	if again == nil {
 		return object, 0
 	}
+	m.messages = m.messages[:0] // the object moves to other memory
 	out = append(make([]byte, 0, len(object)+1), '{')
 	for i, from := range m.from {
 		if again[i] {

@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"math"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
@@ -26,6 +27,65 @@ func repeatedKeys() *collector.ExportLogsServiceRequest {
 	q.ResourceLogs[0].Resource.Attributes = twice
 	q.ResourceLogs[0].ScopeLogs[0].Scope.Attributes = twice
 	return q
+}
+
+// sharedAttributes returns a request with random records. Many have the same first attributes as the record before, and
+// some have repeated keys, an event name, or an attribute that cannot be stored.
+func sharedAttributes(records int) *collector.ExportLogsServiceRequest {
+	deep := text("x")
+	for range maxDepth + 1 {
+		deep = list(deep)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	list := make([]*logs.LogRecord, records)
+	for i := range list {
+		list[i] = &logs.LogRecord{}
+		if random.IntN(6) == 0 {
+			list[i].EventName = "started"
+		}
+		for k := range random.IntN(6) {
+			value := text(strings.Repeat("v", random.IntN(3)))
+			if random.IntN(60) == 0 {
+				value = deep
+			}
+			key := "k" + strconv.Itoa(k)
+			if random.IntN(20) == 0 {
+				key = "k0"
+			}
+			list[i].Attributes = append(list[i].Attributes, pair(key, value))
+		}
+	}
+	return export(list...)
+}
+
+// checkAlone compares a record with the same message read without the record before it.
+func checkAlone(t *testing.T, r *record) {
+	t.Helper()
+	var alone record
+	_ = alone.read(r.raw, &scope{}) // the caller examines the error
+	if string(alone.attributes) != string(r.attributes) {
+		t.Errorf("attributes %s after other records, want %s", r.attributes, alone.attributes)
+	}
+}
+
+// TestSharedAttributes: attributes that are the same as those of the record before give the same JSON.
+func TestSharedAttributes(t *testing.T) {
+	const records = 5000
+	n, refused, repeated := 0, 0, 0
+	err := readProto(forms(t, sharedAttributes(records))[typeProto], func(r *record, err error) error {
+		checkAlone(t, r)
+		n++
+		if err != nil {
+			refused++
+		}
+		if r.members.known > 0 && len(r.members.messages) > 0 {
+			repeated++
+		}
+		return nil
+	})
+	if err != nil || n != records || refused == 0 || repeated == 0 {
+		t.Errorf("%d records, %d refused, %d with the attributes of the record before, %v", n, refused, repeated, err)
+	}
 }
 
 // TestRepeatedKeys: if attributes have the same key, the last one is stored, and the answer reports it.

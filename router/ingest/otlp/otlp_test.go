@@ -302,11 +302,13 @@ func FuzzProto(f *testing.F) {
 	f.Add(forms(f, export(whole(), &logs.LogRecord{Body: list(number(1))}))[typeProto])
 	f.Add([]byte("\x0a\xff"))
 	f.Add(forms(f, repeatedKeys())[typeProto])
+	f.Add(forms(f, sharedAttributes(50))[typeProto])
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var want collector.ExportLogsServiceRequest
 		wantErr := proto.Unmarshal(data, &want)
 		var got []string
 		err := readProto(data, func(r *record, err error) error {
+			checkAlone(t, r)
 			if err != nil {
 				got = append(got, err.Error())
 				return nil

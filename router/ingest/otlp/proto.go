@@ -260,12 +260,19 @@ func (s *scope) appendAttributes(to, msg []byte, number protowire.Number) ([]byt
 
 // append appends a KeyValue as a member of the object, and records it.
 func (m *members) append(object, msg []byte) ([]byte, error) {
+	if object, ok := m.repeat(object, msg); ok {
+		return object, nil
+	}
 	key, value, err := readKeyValue(msg)
 	if err != nil {
 		return object, err
 	}
 	m.note(key, object)
-	return appendValue(appendKey(object, key), value, 1)
+	if object, err = appendValue(appendKey(object, key), value, 1); err != nil {
+		return object, err
+	}
+	m.messages, m.to = append(m.messages, msg), append(m.to, len(object))
+	return object, nil
 }
 
 func readKeyValue(msg []byte) (key, value []byte, err error) {

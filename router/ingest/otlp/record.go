@@ -57,7 +57,7 @@ func (r *record) reset(s *scope) {
 		scope: s, bodyText: r.bodyText, attributes: append(r.attributes[:0], '{'), traceID: r.traceID[:0],
 		spanID: r.spanID[:0], members: r.members, repeated: s.repeated,
 	}
-	r.members.empty()
+	r.members.next()
 	s.repeated = 0
 }
 
