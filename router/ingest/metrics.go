@@ -125,7 +125,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		keyed: counter("cordwood_ingest_keyed_requests_total",
 			"Log requests with a key, for example in the header Idempotency-Key, by protocol."),
 		repeated: counter("cordwood_ingest_repeated_bodies_total", "Log bodies that the same sender sent twice within 2 "+
-			"minutes, by protocol of another system. Either the answer was lost, or the sender has equal bodies."),
+			"minutes, by protocol of another system. Either the answer was lost, or the sender has equal bodies. "+
+			"Bodies of more than 64 KiB are compared by their size and by samples."),
 		again: counter("cordwood_ingest_repeated_records_total", "Repeated records that were left out because the table "+
 			"has them already, by protocol."),
 		cut: counter("cordwood_ingest_cut_records_total",
