@@ -11,7 +11,7 @@ import (
 	"cordwood/node/config"
 	"cordwood/router/httpapi"
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/httpreceiver"
 )
 
 // listener is a separate port for a protocol of another system.
@@ -74,7 +74,7 @@ func (n *front) openListeners(port userPort) error {
 // serveListeners lets the requests on the separate ports continue.
 func (n *front) serveListeners(router *httpapi.Server) error {
 	for _, l := range n.listeners {
-		h, err := router.DoorHandler(ingest.Protocol(l.Kind.Protocol), l.door())
+		h, err := router.ReceiverHandler(ingest.Protocol(l.Kind.Protocol), l.receiver())
 		if err != nil {
 			return err
 		}
@@ -85,17 +85,17 @@ func (n *front) serveListeners(router *httpapi.Server) error {
 	return nil
 }
 
-// door returns the settings that apply to all requests on the port.
-func (l *listener) door() httpdoor.Door {
+// receiver returns the settings that apply to all requests on the port.
+func (l *listener) receiver() httpreceiver.Receiver {
 	p := l.Params
-	return httpdoor.Door{
+	return httpreceiver.Receiver{
 		Defaults: target(p), NoEventTime: p["event_time"] == "off", DedupeBody: p["dedupe"] == "body", Options: p,
 	}
 }
 
 // target returns the destination of records, from the parameters of an address.
-func target(p map[string]string) httpdoor.Target {
-	return httpdoor.Target{Database: p["db"], Table: p["table"], Pipeline: p["pipeline"], Version: p["version"]}
+func target(p map[string]string) httpreceiver.Target {
+	return httpreceiver.Target{Database: p["db"], Table: p["table"], Pipeline: p["pipeline"], Version: p["version"]}
 }
 
 // ports returns the open ports for users.

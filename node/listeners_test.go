@@ -12,7 +12,7 @@ import (
 	"cordwood/node/config"
 	"cordwood/router/httpapi"
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/httpreceiver"
 )
 
 // TestKindsAreProtocols checks that package ingest has each protocol with separate ports.
@@ -28,7 +28,7 @@ func TestKindsAreProtocols(t *testing.T) {
 			}
 			continue
 		}
-		if _, err := s.DoorHandler(ingest.Protocol(k.Protocol), httpdoor.Door{}); err != nil {
+		if _, err := s.ReceiverHandler(ingest.Protocol(k.Protocol), httpreceiver.Receiver{}); err != nil {
 			t.Errorf("--%s: %v", k.Flag(), err)
 		}
 	}

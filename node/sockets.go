@@ -18,7 +18,7 @@ import (
 	"cordwood/router/ingest"
 	fluent "cordwood/router/ingest/forward" // package node has a type forward
 	"cordwood/router/ingest/gelf"
-	"cordwood/router/ingest/sockdoor"
+	"cordwood/router/ingest/sockreceiver"
 	"cordwood/router/ingest/syslog"
 )
 
@@ -33,16 +33,16 @@ type packetServer interface {
 }
 
 // socketServers contains the constructor of each protocol's server. It receives the parameters of the address.
-var socketServers = map[ingest.Protocol]func(c sockdoor.Config, params map[string]string) (socketServer, error){
-	ingest.Syslog: func(c sockdoor.Config, params map[string]string) (socketServer, error) {
+var socketServers = map[ingest.Protocol]func(c sockreceiver.Config, params map[string]string) (socketServer, error){
+	ingest.Syslog: func(c sockreceiver.Config, params map[string]string) (socketServer, error) {
 		zone, err := time.LoadLocation(params["timezone"])
 		if err != nil {
 			return nil, err
 		}
 		return syslog.New(syslog.Config{Config: c, Zone: zone})
 	},
-	ingest.GELF: func(c sockdoor.Config, _ map[string]string) (socketServer, error) { return gelf.New(c) },
-	ingest.Forward: func(c sockdoor.Config, params map[string]string) (socketServer, error) {
+	ingest.GELF: func(c sockreceiver.Config, _ map[string]string) (socketServer, error) { return gelf.New(c) },
+	ingest.Forward: func(c sockreceiver.Config, params map[string]string) (socketServer, error) {
 		f := fluent.Config{
 			Config: c, TableByTag: params["table_by_tag"] == "true", NoEventTime: params["event_time"] == "off",
 		}
@@ -106,7 +106,7 @@ func (n *front) openSockets(conf *tls.Config) error {
 func (n *front) serveSockets(ingestion *ingest.Service, bodies *body.Reader) error {
 	for _, s := range n.sockets {
 		p := s.Params
-		c := sockdoor.Config{
+		c := sockreceiver.Config{
 			Ingestion: ingestion, Bodies: bodies, Sender: s.sender, TLS: s.tls,
 			Target: target(p), OnTypeConflict: p[schema.OptionOnTypeConflict], Logger: n.log, Registerer: n.registry,
 		}
@@ -134,7 +134,7 @@ func (s *socket) serve() {
 		err = s.server.Serve(s.listener)
 	}
 	s.done <- err
-	if !errors.Is(err, sockdoor.ErrClosed) {
+	if !errors.Is(err, sockreceiver.ErrClosed) {
 		s.node.fail(fmt.Errorf("listen for %s: %w", s.Kind.What, err))
 	}
 }
@@ -150,7 +150,7 @@ func (s *socket) close(ctx context.Context) error {
 	if err := s.server.Shutdown(ctx); err != nil {
 		return fmt.Errorf("logs from %s were not stored yet: %w", s.Kind.What, err)
 	}
-	if err := <-s.done; !errors.Is(err, sockdoor.ErrClosed) {
+	if err := <-s.done; !errors.Is(err, sockreceiver.ErrClosed) {
 		return fmt.Errorf("listen for %s: %w", s.Kind.What, err)
 	}
 	return nil
@@ -158,7 +158,7 @@ func (s *socket) close(ctx context.Context) error {
 
 // sender returns the user as whom a peer's logs are stored: the user of the token or of the client's certificate, or
 // everybody if there are no users.
-func (s *socket) sender(ctx context.Context, from sockdoor.Peer) (*access.Caller, error) {
+func (s *socket) sender(ctx context.Context, from sockreceiver.Peer) (*access.Caller, error) {
 	users := s.node.userList
 	if users == nil {
 		return &access.Caller{Sender: access.Everybody(), Address: from.Address}, nil

@@ -27,14 +27,14 @@ import (
 // gate runs before the handlers of routes. It finds the route of a request, authenticates the sender, checks the
 // sender's right, sets the time limit, and checks that the route knows the parameters.
 type gate struct {
-	auth     Authenticator // nil if authentication is off
-	sessions *session.Manager
-	proxies  peer.Proxies
-	timeout  time.Duration
-	tracer   oteltrace.Tracer // nil if tracing is off
-	metrics  *metrics
-	changes  *audit.Log
-	doors    *doors
+	auth      Authenticator // nil if authentication is off
+	sessions  *session.Manager
+	proxies   peer.Proxies
+	timeout   time.Duration
+	tracer    oteltrace.Tracer // nil if tracing is off
+	metrics   *metrics
+	changes   *audit.Log
+	receivers *receivers
 }
 
 // dispatch returns a router for the routes. After the routes of a path it registers the answer to other methods.
@@ -196,7 +196,7 @@ func (g *gate) refuse(speaks func(path string) *protocol, answer http.HandlerFun
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var own credentials
 		if p := speaks(r.URL.Path); p != nil {
-			exchange.Of(r).Refuse = g.doors.delayed(p.refuse)
+			exchange.Of(r).Refuse = g.receivers.delayed(p.refuse)
 			own = p.credentials
 		}
 		if auth.Protected(r.URL.Path) {

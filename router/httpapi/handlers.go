@@ -17,7 +17,7 @@ type handlers struct {
 	about      *about.Handlers
 	ingest     *ingestHandler
 	sessions   *sessions
-	doors      *doors
+	receivers  *receivers
 	logQueries *logQueries
 	pipelines  *pipelineapi.Handlers
 	dryRun     *dryrun.Handler
@@ -39,9 +39,9 @@ func newHandlers(cfg *Config, ingestion *ingest.Service, compiled *ingest.Pipeli
 			manager: cfg.Sessions, check: cfg.SignIn, proxies: cfg.Proxies,
 			server: SessionServer{Name: cfg.Status.Hostname, Version: cfg.Status.Version},
 		},
-		doors:  &doors{ingestion: ingestion, bodies: cfg.Bodies, log: cfg.Logger, loki: cfg.Loki},
-		saved:  &saved.Handlers{Store: cfg.Saved, Now: cfg.Now},
-		tunnel: &tunnel.Handler{Serve: cfg.Tunnel},
+		receivers: &receivers{ingestion: ingestion, bodies: cfg.Bodies, log: cfg.Logger, loki: cfg.Loki},
+		saved:     &saved.Handlers{Store: cfg.Saved, Now: cfg.Now},
+		tunnel:    &tunnel.Handler{Serve: cfg.Tunnel},
 		// self.whole is set later, so it must be read when a request arrives.
 		replays: replayapi.New(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			self.whole.ServeHTTP(w, r)
@@ -52,7 +52,7 @@ func newHandlers(cfg *Config, ingestion *ingest.Service, compiled *ingest.Pipeli
 	}
 	if cfg.LogQuery != nil {
 		h.logQueries = &logQueries{handler: cfg.LogQuery, auth: cfg.Auth}
-		h.doors.logQueries = h.logQueries
+		h.receivers.logQueries = h.logQueries
 	}
 	if cfg.Pipelines != nil {
 		h.pipelines = &pipelineapi.Handlers{

@@ -8,7 +8,7 @@ import (
 	"cordwood/router/access"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/httpreceiver"
 )
 
 // ingestParams has the parameters of an ingestion request.
@@ -55,7 +55,7 @@ func readIngestParams(r *http.Request, sender *access.Sender) (*ingestParams, er
 	if b.Key, err = params.Key(r.Header); err != nil {
 		return nil, err
 	}
-	if b.Replayed, err = httpdoor.Replayed(r.Header, b.Key); err != nil {
+	if b.Replayed, err = httpreceiver.Replayed(r.Header, b.Key); err != nil {
 		return nil, err
 	}
 	b.TimeIndex, b.HasTimeIndex = query.Lookup("custom_time_index")

@@ -146,7 +146,7 @@ func (h *handlers) routes(cfg *Config) []route {
 	if cfg.Explore != nil {
 		routes = append(routes, exploreRoutes(cfg.Explore)...)
 	}
-	routes = append(routes, h.doors.routes()...)
+	routes = append(routes, h.receivers.routes()...)
 	if cfg.Tail != nil {
 		routes = append(routes, route{
 			methods: []string{http.MethodGet}, path: "/v1/tail", needs: access.Select, action: "tail", params: params.Tail,

@@ -37,7 +37,7 @@ import (
 	"cordwood/router/httpapi/saved"
 	"cordwood/router/httpapi/session"
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/httpreceiver"
 	"cordwood/router/pipeline"
 )
 
@@ -264,7 +264,7 @@ func New(cfg Config) (*Server, error) {
 	s.handlers = newHandlers(&cfg, ingestion, compiled, s)
 	s.gate = &gate{
 		auth: cfg.Auth, sessions: cfg.Sessions, proxies: cfg.Proxies, timeout: cfg.Timeout, tracer: cfg.Tracer,
-		metrics: m, changes: audit.New(cfg.Logger), doors: s.handlers.doors,
+		metrics: m, changes: audit.New(cfg.Logger), receivers: s.handlers.receivers,
 	}
 	s.middleware = &middleware{
 		browsers: cfg.Browsers, proxies: cfg.Proxies, bodies: cfg.Bodies, nodeNames: cfg.NodeNames, metrics: m,
@@ -313,13 +313,13 @@ func (s *Server) Handler() http.Handler { return s.whole }
 // PublicHandler serves only the paths under /v1/ and the page, for a listener that users can reach.
 func (s *Server) PublicHandler() http.Handler { return s.public }
 
-// DoorHandler serves the paths of one protocol, as the other system has them, for a separate listener. d has the
-// default destination of records; the server sets its other parts. DoorHandler returns an error if there is no such
+// ReceiverHandler serves the paths of one protocol, as the other system has them, for a separate listener. d has the
+// default destination of records; the server sets its other parts. ReceiverHandler returns an error if there is no such
 // protocol over HTTP.
-func (s *Server) DoorHandler(name ingest.Protocol, d httpdoor.Door) (http.Handler, error) {
+func (s *Server) ReceiverHandler(name ingest.Protocol, d httpreceiver.Receiver) (http.Handler, error) {
 	for i := range protocols {
 		if p := &protocols[i]; p.name == name {
-			routes := s.handlers.doors.routesOf(p, "", d)
+			routes := s.handlers.receivers.routesOf(p, "", d)
 			routes = append(routes, route{methods: getPost, path: "/ready", needs: access.Open, handler: s.handlers.about.Ready})
 			return s.build(routes, func(string) *protocol { return p })
 		}

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/httpreceiver"
 	"cordwood/router/pipeline"
 	"cordwood/router/write"
 )
@@ -227,7 +227,7 @@ func TestRecordedRequests(t *testing.T) {
 			h := f.Handler()
 			if r.at != "" {
 				var err error
-				if h, err = f.DoorHandler(r.at, httpdoor.Door{}); err != nil {
+				if h, err = f.ReceiverHandler(r.at, httpreceiver.Receiver{}); err != nil {
 					t.Fatal(err)
 				}
 			}

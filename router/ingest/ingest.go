@@ -1,13 +1,13 @@
 // Package ingest ingests requests with logs of all protocols. Records in some form, their destination and options
 // become rows in tables, with an outcome for each record.
 //
-// A door decodes its protocol, calls Admit before it reads a body, calls Store, and answers in the format of the
+// A receiver decodes its protocol, calls Admit before it reads a body, calls Store, and answers in the format of the
 // protocol. DESIGN.md explains how to add one. This package does not depend on a transport such as HTTP or sockets.
 // It does not make rows (router/pipeline) or store them (router/write). It calls these packages in the right order
 // and checks the sender's rights.
 //
 // A Service lives as long as the process. It runs no goroutines between calls and has nothing to close. Any number
-// of doors may use it at the same time.
+// of receivers may use it at the same time.
 package ingest
 
 import (

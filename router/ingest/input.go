@@ -139,7 +139,7 @@ func (s *Sink) Text(line []byte) error {
 // length in the request. Its keys and texts must not change before Store returns.
 func (s *Sink) Record(v value.Value, size int) error { return s.run.Record(v, size) }
 
-// Refuse receives a record that the door could not decode because of err. text is the original record, for the
+// Refuse receives a record that the receiver could not decode because of err. text is the original record, for the
 // rejects. It may be anything.
 func (s *Sink) Refuse(text []byte, err error) error { return s.malformed(text, err) }
 

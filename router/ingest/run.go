@@ -327,11 +327,11 @@ func (j *job) write(ctx context.Context, out *pipeline.Output) Outcome {
 		warnings = append(warnings, "custom_time_index has no effect: the pipeline "+b.Pipeline+
 			" defines the field with the time")
 	}
-	expired, told := ExpiredRows(out)
+	expired, expiredWarnings := ExpiredRows(out)
 	return Outcome{
 		Written: written, Records: out.Records, Skipped: out.Skipped, SkippedBy: out.SkippedBy, Reasons: out.Reasons,
 		Refused: j.refused, Dropped: out.Dropped,
-		Kept: j.kept != nil, Expired: expired, Warnings: append(warnings, told...), WriteTime: time.Since(start),
+		Kept: j.kept != nil, Expired: expired, Warnings: append(warnings, expiredWarnings...), WriteTime: time.Since(start),
 	}
 }
 

@@ -66,10 +66,10 @@ func (r *Reader) Tail(ctx context.Context, f Follower, req *Tail, ready func() e
 		}
 		pipeline := lines.New(req.Query)
 		started.Add(1)
-		begun := sync.OnceFunc(started.Done)
+		signalStart := sync.OnceFunc(started.Done)
 		wg.Go(func() {
-			defer begun()
-			cancel(f.Follow(ctx, followed, begun, func(def *schema.Table, rows format.Rows) error {
+			defer signalStart()
+			cancel(f.Follow(ctx, followed, signalStart, func(def *schema.Table, rows format.Rows) error {
 				return followedEntries(translate.NewTable(def), rows, pipeline, func(list []*lines.Entry) error {
 					return h.fresh(ctx, list)
 				})

@@ -134,7 +134,7 @@ func (r *Direct) CutFrom(i int, block, text []byte) {
 	r.makeRoom(i)
 }
 
-// makeRoom passes what Expect and CutFrom told about a column to the column, when the rows have it.
+// makeRoom passes what Expect and CutFrom said about a column to the column, when the rows have it.
 func (r *Direct) makeRoom(i int) {
 	c := &r.cols[i]
 	if c.col == nil || !c.col.Type.IsBytes() {

@@ -35,9 +35,9 @@ transform: [{field: n, type: int8}]
 			if err != nil {
 				t.Fatal(err)
 			}
-			var told []Reason
+			var reasons []Reason
 			q := request(skipErrors, c.change)
-			q.OnSkip = func(r Reason) { told = append(told, r) }
+			q.OnSkip = func(r Reason) { reasons = append(reasons, r) }
 			r, err := NewRunner(p, q, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -55,10 +55,10 @@ transform: [{field: n, type: int8}]
 			if got := dump(out); !strings.Contains(got, c.rows) {
 				t.Errorf("rows:\n%s\nwant %s", got, c.rows)
 			}
-			if len(told) != len(c.skips) || out.Skipped != len(c.skips) || out.Records != 3 {
-				t.Fatalf("%d of %d records skipped: %v; want %d", out.Skipped, out.Records, told, len(c.skips))
+			if len(reasons) != len(c.skips) || out.Skipped != len(c.skips) || out.Records != 3 {
+				t.Fatalf("%d of %d records skipped: %v; want %d", out.Skipped, out.Records, reasons, len(c.skips))
 			}
-			for i, r := range told {
+			for i, r := range reasons {
 				text := string('0'+byte(r.Index)) + " " + r.Kind.String() + " " + r.Error
 				if !strings.HasPrefix(text, c.skips[i]) {
 					t.Errorf("skip %d: %s, want %s", i, text, c.skips[i])

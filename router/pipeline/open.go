@@ -42,7 +42,7 @@ func (s *sink) begin(q *Request) error {
 	s.start = now().UnixNano()
 	s.minCells = minCells
 	s.untick = 0
-	s.event, s.told, s.newColumns = 0, false, 0
+	s.event, s.eventSet, s.newColumns = 0, false, 0
 	if s.req.Steps == 0 {
 		s.req.Steps = DefaultSteps
 	}

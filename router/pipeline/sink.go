@@ -33,12 +33,12 @@ type sink struct {
 	ledger     *ledger // of the request
 	below      []*sink
 
-	start   int64 // nanoseconds since 1970
-	event   int64 // the time of the current record, if At was called; in the topmost sink
-	told    bool
-	records int
-	skips   skips
-	untick  int // records until tick checks whether the request has ended
+	start    int64 // nanoseconds since 1970
+	event    int64 // the time of the current record, if At was called; in the topmost sink
+	eventSet bool
+	records  int
+	skips    skips
+	untick   int // records until tick checks whether the request has ended
 	// The custom time index of the current row, in timeUnit.
 	timeValue int64
 	timeRest  int64 // nanoseconds beyond timeValue, less than timeUnit
@@ -73,11 +73,11 @@ func (s *sink) top() *sink {
 func (s *sink) now() int64 { return s.start + int64(s.records) }
 
 // At implements Runner.
-func (s *sink) At(nanos int64) { s.event, s.told = nanos, true }
+func (s *sink) At(nanos int64) { s.event, s.eventSet = nanos, true }
 
 // moment returns the time of a record without a time, in nanoseconds.
 func (s *sink) moment() int64 {
-	if top := s.top(); top.told {
+	if top := s.top(); top.eventSet {
 		return top.event
 	}
 	return s.now()

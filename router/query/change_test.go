@@ -511,14 +511,14 @@ func TestCreateTableMode(t *testing.T) {
 		{"CREATE TABLE n (ts TIMESTAMP TIME INDEX, host STRING PRIMARY KEY) WITH (append_mode=true)", "true", ""},
 	} {
 		w := newWorld(t)
-		var told []string
+		var warnings []string
 		statements, err := statement.Parse(c.sql)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx := access.With(t.Context(), &access.Caller{Sender: access.Everybody()})
 		err = w.Execute(ctx, Request{Statements: statements}, func(_ context.Context, res Result) error {
-			told = append(told, res.Warnings...)
+			warnings = append(warnings, res.Warnings...)
 			return nil
 		})
 		if err != nil {
@@ -527,8 +527,8 @@ func TestCreateTableMode(t *testing.T) {
 		if got := w.meta.proposed[0].GetCreateTable().Table.Options[schema.OptionAppendMode]; got != c.mode {
 			t.Errorf("%s: append_mode %q, want %q", c.sql, got, c.mode)
 		}
-		if (len(told) > 0) != (c.warning != "") || !strings.Contains(strings.Join(told, ""), c.warning) {
-			t.Errorf("%s: warnings %q, want %q", c.sql, told, c.warning)
+		if (len(warnings) > 0) != (c.warning != "") || !strings.Contains(strings.Join(warnings, ""), c.warning) {
+			t.Errorf("%s: warnings %q, want %q", c.sql, warnings, c.warning)
 		}
 	}
 }

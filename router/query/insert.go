@@ -62,11 +62,11 @@ func (s *Service) insert(ctx context.Context, st *statement.Insert, req *Request
 		if err != nil {
 			return Result{}, errs.Wrap(errs.Internal, err, "INSERT INTO %s.%s", t.Database, t.Name)
 		}
-		told := append(changed.Warnings(), result.Warnings...)
+		warnings := append(changed.Warnings(), result.Warnings...)
 		if table.Expired > 0 {
-			told = append(told, table.ExpiredWarning())
+			warnings = append(warnings, table.ExpiredWarning())
 		}
-		return Result{AffectedRows: int64(result.Rows), Warnings: told}, nil
+		return Result{AffectedRows: int64(result.Rows), Warnings: warnings}, nil
 	}
 }
 

@@ -76,17 +76,17 @@ func (s *Service) modifyType(ctx context.Context, st *statement.AlterTable, data
 		_, err = s.modify(ctx, t, change, metapb.ModifyColumn_STEP_UNSPECIFIED)
 		return err
 	}
-	begun, err := s.modify(ctx, t, change, metapb.ModifyColumn_STEP_BEGIN)
+	started, err := s.modify(ctx, t, change, metapb.ModifyColumn_STEP_BEGIN)
 	if err != nil {
 		return err
 	}
 	// From here on, shards only accept rows from writers that announce values which would not fit.
-	for _, shard := range begun.Shards() {
-		if err := s.cfg.Shards.DefineTables(ctx, shard, []*schemapb.Table{begun.ToProto()}); err != nil {
+	for _, shard := range started.Shards() {
+		if err := s.cfg.Shards.DefineTables(ctx, shard, []*schemapb.Table{started.ToProto()}); err != nil {
 			return errs.Wrap(errs.TableUnavailable, err, "inform shard %d of the change", shard)
 		}
 	}
-	found, beyond, err := s.reader.beyondDouble(ctx, begun, c.Name)
+	found, beyond, err := s.reader.beyondDouble(ctx, started, c.Name)
 	switch {
 	case err != nil:
 		return errs.Wrap(errs.Internal, err, "check the rows of column %q", c.Name)
@@ -95,7 +95,7 @@ func (s *Service) modifyType(ctx context.Context, st *statement.AlterTable, data
 			"column %q of table %s.%s cannot become %s: it has the integer %s, and %s would round integers beyond 2^53", c.Name,
 			t.Database, t.Name, to, found, to)
 	}
-	_, err = s.modify(ctx, begun, change, metapb.ModifyColumn_STEP_FINISH)
+	_, err = s.modify(ctx, started, change, metapb.ModifyColumn_STEP_FINISH)
 	return err
 }
 

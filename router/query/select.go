@@ -84,7 +84,7 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 	return each(ctx, Result{Rows: stream, Partial: partial})
 }
 
-// ask sends a query, and returns its answer when the answer has begun.
+// ask sends a query, and returns its answer as soon as the answer starts.
 func (r *reader) ask(ctx context.Context, qr *shardpb.QueryRequest) (*stream, error) {
 	body, err := r.shards.Query(ctx, qr)
 	if err != nil {

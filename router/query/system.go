@@ -304,12 +304,12 @@ func (f *facts) shardStats(need statsNeed) ([]*shardpb.ShardStats, error) {
 
 // noteMissing notes the shards that no node has reported.
 func (f *facts) noteMissing(stats []*shardpb.ShardStats, err error) {
-	told := map[uint32]bool{}
+	reported := map[uint32]bool{}
 	for _, st := range stats {
-		told[st.ShardId] = true
+		reported[st.ShardId] = true
 	}
 	for _, sh := range f.names.meta.Shards() {
-		if note := fmt.Sprintf("shard %d: its size and state are not known: %s", sh.Id, err); !told[sh.Id] &&
+		if note := fmt.Sprintf("shard %d: its size and state are not known: %s", sh.Id, err); !reported[sh.Id] &&
 			!slices.Contains(f.missing, note) {
 			f.missing = append(f.missing, note)
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // warned runs a text and returns the warnings of its statements.
-func (w *world) warned(t *testing.T, sql string) (told []string) {
+func (w *world) warned(t *testing.T, sql string) (warnings []string) {
 	t.Helper()
 	statements, err := statement.Parse(sql)
 	if err != nil {
@@ -22,26 +22,26 @@ func (w *world) warned(t *testing.T, sql string) (told []string) {
 	}
 	ctx := access.With(t.Context(), &access.Caller{Sender: access.Everybody()})
 	if err := w.Execute(ctx, Request{Statements: statements}, func(_ context.Context, res Result) error {
-		told = append(told, res.Warnings...)
+		warnings = append(warnings, res.Warnings...)
 		return nil
 	}); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
-	return told
+	return warnings
 }
 
 // TestInsertWarnsOfExpiredRows: an INSERT warns of rows that no query will show, according to the ttl of the
 // table or of its database.
 func TestInsertWarnsOfExpiredRows(t *testing.T) {
-	const told = "older than the ttl of table"
+	const olderThanTTL = "older than the ttl of table"
 	for _, c := range []struct{ sql, own, want string }{
 		{
 			"INSERT INTO shop.orders VALUES ('2024-04-29 07:08:08'), ('2024-05-06 07:08:09'), ('2020-01-01')", "",
-			"2 rows are " + told + " shop.orders",
+			"2 rows are " + olderThanTTL + " shop.orders",
 		},
 		{"INSERT INTO shop.orders VALUES ('2024-04-29 07:08:09')", "", ""},
 		{"INSERT INTO shop.orders VALUES ('2020-01-01')", "forever", ""},
-		{"INSERT INTO shop.orders VALUES ('2024-05-06 05:00:00')", "1h", "1 row is " + told + " shop.orders"},
+		{"INSERT INTO shop.orders VALUES ('2024-05-06 05:00:00')", "1h", "1 row is " + olderThanTTL + " shop.orders"},
 		{"INSERT INTO logs (n, ts) VALUES (1, '2020-01-01')", "", ""},
 		{"INSERT INTO shop.gone VALUES ('2020-01-01')", "instant", ""},
 	} {
@@ -165,35 +165,35 @@ func TestMergeModeWithoutEffect(t *testing.T) {
 func TestAddedDefaults(t *testing.T) {
 	for def, want := range map[string]struct {
 		notNull bool
-		told    string
+		warning string
 	}{
 		"k BIGINT DEFAULT 3":          {notNull: true},
 		"k STRING DEFAULT 'x'":        {notNull: true},
 		"k JSON DEFAULT '{}'":         {notNull: true},
 		"k BIGINT NOT NULL DEFAULT 3": {notNull: true},
 		"k BIGINT NULL DEFAULT 3": {
-			told: "existing rows of table public.logs are null in column k, not 3: it may be NULL",
+			warning: "existing rows of table public.logs are null in column k, not 3: it may be NULL",
 		},
 		"k TIMESTAMP DEFAULT now()": {
-			told: "existing rows of table public.logs are null in column k, not now(): a tag, a TIMESTAMP",
+			warning: "existing rows of table public.logs are null in column k, not now(): a tag, a TIMESTAMP",
 		},
 		"k STRING DEFAULT 'x' PRIMARY KEY": {
-			told: "existing rows of table public.logs are null in column k, not 'x': a tag",
+			warning: "existing rows of table public.logs are null in column k, not 'x': a tag",
 		},
 		"k BIGINT":              {},
 		"k BIGINT DEFAULT NULL": {},
 		"k TIMESTAMP DEFAULT '2020-01-01'": {
-			told: "existing rows of table public.logs are null in column k, not '2020-01-01': a tag",
+			warning: "existing rows of table public.logs are null in column k, not '2020-01-01': a tag",
 		},
 		"IF NOT EXISTS n INT DEFAULT 3": {},
 		"IF NOT EXISTS n BIGINT DEFAULT 3": {
-			told: "column n of table public.logs exists already, with the type Int32: it was not changed",
+			warning: "column n of table public.logs exists already, with the type Int32: it was not changed",
 		},
 	} {
 		w := newWorld(t)
 		got := strings.Join(w.warned(t, "ALTER TABLE logs ADD COLUMN "+def), "; ")
-		if (got != "") != (want.told != "") || !strings.HasPrefix(got, want.told) {
-			t.Errorf("%s: %q, want %q", def, got, want.told)
+		if (got != "") != (want.warning != "") || !strings.HasPrefix(got, want.warning) {
+			t.Errorf("%s: %q, want %q", def, got, want.warning)
 		}
 		var added *schemapb.Column
 		for _, cmd := range w.meta.proposed {

@@ -106,7 +106,7 @@ func TestListeners(t *testing.T) {
 func TestListenersOfUsers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	cert, key := selfSigned(t, dir, "door")
+	cert, key := selfSigned(t, dir, "receiver")
 	users := filepath.Join(dir, "users")
 	if err := os.WriteFile(users, []byte("ship:wo=secret\nlook:ro=secret\n"), 0o600); err != nil {
 		t.Fatal(err)

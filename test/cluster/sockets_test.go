@@ -78,7 +78,7 @@ func trusting(t *testing.T, certificates ...tls.Certificate) (*http.Client, *tls
 // received messages must be stored before the node ends.
 func TestSyslog(t *testing.T) {
 	t.Parallel()
-	cert, key := selfSigned(t, t.TempDir(), "door")
+	cert, key := selfSigned(t, t.TempDir(), "receiver")
 	udp, tcp, secure := "udp://"+freeAddr(t), "tcp://"+freeAddr(t), "tls://"+freeAddr(t)
 	n := New(t, "--shards", "1", "--tls-cert", cert, "--tls-key", key,
 		"--syslog-addr", udp+"?table=packets,"+tcp+"?db=public&timezone=Europe/Berlin,"+secure+"?table=secure")

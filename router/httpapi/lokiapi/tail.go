@@ -184,9 +184,9 @@ func (s *socket) take(list []*lines.Entry) error {
 
 // drop remembers a dropped entry for the next message, without its line.
 func (s *socket) drop(e *lines.Entry) {
-	told := &lines.Entry{Nanos: e.Nanos, Labels: e.Labels}
+	dropped := &lines.Entry{Nanos: e.Nanos, Labels: e.Labels}
 	if len(s.dropped) < maxDropped && s.droppedSize < maxDroppedSize {
-		s.dropped, s.droppedSize = append(s.dropped, told), s.droppedSize+told.Size()
+		s.dropped, s.droppedSize = append(s.dropped, dropped), s.droppedSize+dropped.Size()
 	}
 }
 

@@ -19,7 +19,7 @@ func BenchmarkLogs(b *testing.B) {
 			`"ddtags":"env:prod,team:a,pod_name:shop-%d,image_name:nginx"}`, i, 1720081858123+i, i%20, i%8)
 	}
 	body := "[" + strings.Join(logs, ",") + "]"
-	d, _ := door(b)
+	d, _ := receiver(b)
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	start := ingesttest.CPU(b)

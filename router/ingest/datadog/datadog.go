@@ -18,20 +18,20 @@ import (
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/httpreceiver"
 )
 
 // DefaultTable is the table for requests that do not give one.
 const DefaultTable = "datadog_logs"
 
-// Door answers the requests of clients.
-type Door struct{ httpdoor.Door }
+// Receiver answers the requests of clients.
+type Receiver struct{ httpreceiver.Receiver }
 
-// New returns a Door. d.Defaults is the destination for requests that do not give one.
-func New(d httpdoor.Door) *Door {
+// New returns a Receiver. d.Defaults is the destination for requests that do not give one.
+func New(d httpreceiver.Receiver) *Receiver {
 	d.Protocol = ingest.Datadog
-	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable, Pipeline: ingest.IdentityPipeline})
-	return &Door{d}
+	d.Defaults = d.Defaults.Or(httpreceiver.Target{Table: DefaultTable, Pipeline: ingest.IdentityPipeline})
+	return &Receiver{d}
 }
 
 // Refuse answers an error as Datadog does. Datadog's agent drops logs only on 400, 401, 403 and 413, and repeats
@@ -59,7 +59,7 @@ func Refuse(w http.ResponseWriter, _ *http.Request, why *exchange.Refusal) {
 }
 
 // Validate answers that the API key is valid. Requests without a valid key were refused before.
-func (d *Door) Validate(w http.ResponseWriter, _ *http.Request) {
+func (d *Receiver) Validate(w http.ResponseWriter, _ *http.Request) {
 	exchange.WriteJSON(w, http.StatusOK, []byte(`{"valid":true}`))
 }
 

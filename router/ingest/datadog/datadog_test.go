@@ -19,20 +19,20 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/router/httpapi/exchange"
-	"cordwood/router/ingest/httpdoor/doortest"
+	"cordwood/router/ingest/httpreceiver/receivertest"
 	"cordwood/router/ingest/ingesttest"
 	"cordwood/router/ingest/jsonwalk"
 )
 
-func door(t testing.TB) (*Door, *ingesttest.Store) {
+func receiver(t testing.TB) (*Receiver, *ingesttest.Store) {
 	t.Helper()
-	d, st := doortest.New(t)
+	d, st := receivertest.New(t)
 	return New(d), st
 }
 
 // send sends a request; headers are pairs of name and value.
-func send(d *Door, target, body string, headers ...string) *httptest.ResponseRecorder {
-	return doortest.Serve(d.Logs, Refuse, doortest.Post(target, body, headers...))
+func send(d *Receiver, target, body string, headers ...string) *httptest.ResponseRecorder {
+	return receivertest.Serve(d.Logs, Refuse, receivertest.Post(target, body, headers...))
 }
 
 // agent is a body from the agent with two lines.
@@ -85,7 +85,7 @@ func packed(t testing.TB, encoding, text string) string {
 // TestAgent sends the agent's body in all encodings that the agent supports.
 func TestAgent(t *testing.T) {
 	for _, encoding := range []string{"", "identity", "gzip", "deflate", "zstd"} {
-		d, st := door(t)
+		d, st := receiver(t)
 		headers := []string{
 			"Content-Type", "application/json", "DD-API-KEY", "ann:secret", "User-Agent", "datadog-agent/7.60.0",
 			"DD-EVP-ORIGIN", "agent", "DD-EVP-ORIGIN-VERSION", "7.60.0", "dd-message-timestamp", "1720081858123",
@@ -111,7 +111,7 @@ func TestAgent(t *testing.T) {
 // TestProbe: the agent sends an empty object to check that logs are accepted.
 func TestProbe(t *testing.T) {
 	for _, body := range []string{"{}", " { }\n", "[]"} {
-		d, st := door(t)
+		d, st := receiver(t)
 		if w := send(d, "/api/v2/logs", body); w.Code != 202 || len(st.Tables()) != 0 {
 			t.Errorf("%q: %d %s %v", body, w.Code, w.Body, st.Tables())
 		}
@@ -170,7 +170,7 @@ func TestForms(t *testing.T) {
 			[]ingesttest.Row{{"ddtags": `{"a":[2],"b":1}`}, {"ddtags": `{"kéy":"\"v\""}`}},
 		},
 	} {
-		d, st := door(t)
+		d, st := receiver(t)
 		w := send(d, "/api/v2/logs"+c.query, c.body, "Content-Type", c.contentType)
 		if w.Code != 202 {
 			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)
@@ -214,10 +214,10 @@ func TestBadLogs(t *testing.T) {
 		{"a nested line", "{\"a\":1}\n" + deep + "\n{\"a\":2}", 202, 2, 1},
 		{"another type", `[{"a":1},{"a":"x"}]`, 202, 1, 1},
 		{"not UTF-8", "[{\"a\":\"\xff\",\"\xfe\":1}]", 202, 1, 0},
-		{"too large", `[{"a":"` + strings.Repeat("x", doortest.MaxBytes) + `"}]`, 413, 0, 0},
+		{"too large", `[{"a":"` + strings.Repeat("x", receivertest.MaxBytes) + `"}]`, 413, 0, 0},
 		{"many tags", `[{"ddtags":"` + strings.Repeat("a:1,b:2,", 50_000) + `"}]`, 202, 1, 0},
 	} {
-		d, st := door(t)
+		d, st := receiver(t)
 		w := send(d, "/api/v2/logs", c.body)
 		if w.Code != c.status {
 			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)
@@ -261,7 +261,7 @@ func TestRefusals(t *testing.T) {
 		{errs.New(errs.InvalidArguments, "wrong"), 400},
 		{errs.New(errs.InvalidArguments, "another body").WithStatus(422), 400},
 	} {
-		d, st := door(t)
+		d, st := receiver(t)
 		st.Refuse("public.datadog_logs", c.err)
 		w := send(d, "/api/v2/logs", agent)
 		if w.Code != c.status || (w.Header().Get("X-Ratelimit-Reset") != "") != (c.status == 429 || c.status == 503) {
@@ -269,7 +269,7 @@ func TestRefusals(t *testing.T) {
 		}
 		checkErrors(t, w)
 	}
-	d, _ := door(t)
+	d, _ := receiver(t)
 	if w := send(d, "/", agent, "Content-Encoding", "lzma"); w.Code != 400 ||
 		!strings.Contains(checkErrors(t, w), "lzma") {
 		t.Errorf("%d %s", w.Code, w.Body)
@@ -290,7 +290,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestPipeline(t *testing.T) {
-	d, st := door(t)
+	d, st := receiver(t)
 	const program = `. = {"env": .ddtags.env, "m": .message}`
 	st.Put("p", "version: 2\nprocessors: [{vrl: {source: '"+program+"'}}]\n")
 	if w := send(d, "/api/v2/logs?pipeline_name=p&table=t", agent); w.Code != 202 {
@@ -303,8 +303,8 @@ func TestPipeline(t *testing.T) {
 }
 
 func TestValidateAndCredentials(t *testing.T) {
-	d, _ := door(t)
-	w := doortest.Serve(d.Validate, Refuse, httptest.NewRequest(http.MethodGet, "/api/v1/validate", nil))
+	d, _ := receiver(t)
+	w := receivertest.Serve(d.Validate, Refuse, httptest.NewRequest(http.MethodGet, "/api/v1/validate", nil))
 	if w.Code != 200 || w.Body.String() != "{\"valid\":true}\n" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -320,7 +320,7 @@ func TestValidateAndCredentials(t *testing.T) {
 	} {
 		r := httptest.NewRequest(http.MethodPost, c.target, nil)
 		r.Header.Set("DD-API-KEY", c.header)
-		if got := doortest.Credentials(Credentials(r)); got != c.want {
+		if got := receivertest.Credentials(Credentials(r)); got != c.want {
 			t.Errorf("%+v: %q", c, got)
 		}
 	}
@@ -328,7 +328,7 @@ func TestValidateAndCredentials(t *testing.T) {
 
 // The same body is stored once if the request asks for that.
 func TestDedupe(t *testing.T) {
-	d, st := door(t)
+	d, st := receiver(t)
 	for range 2 {
 		if w := send(d, "/api/v2/logs", agent, "x-svc-dedupe", "body"); w.Code != 202 {
 			t.Fatalf("%d %s", w.Code, w.Body)
@@ -350,13 +350,13 @@ func FuzzLogs(f *testing.F) {
 	f.Add(`[{"ddtags":"a:1,a:2,:,b:","timestamp":1e300},{ }]`, ",,", "")
 	f.Add(`{"ddtags":"a","ddtags":"b"}`, "", "")
 	f.Fuzz(func(t *testing.T, body, tags, host string) {
-		d, _ := door(t)
+		d, _ := receiver(t)
 		r := httptest.NewRequest(http.MethodPost, "/api/v2/logs", strings.NewReader(body))
 		q := r.URL.Query()
 		q.Set("ddtags", tags)
 		q.Set("hostname", host)
 		r.URL.RawQuery = q.Encode()
-		if w := doortest.Serve(d.Logs, Refuse, r); w.Code != 202 && w.Code != 400 && w.Code != 413 {
+		if w := receivertest.Serve(d.Logs, Refuse, r); w.Code != 202 && w.Code != 400 && w.Code != 413 {
 			t.Errorf("answer %d %s", w.Code, w.Body)
 		}
 		in := &input{tags: []byte(strings.ToValidUTF8(tags, "?"))}

@@ -10,7 +10,7 @@ import (
 	"cordwood/router/body"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/httpreceiver"
 	"cordwood/router/ingest/jsonwalk"
 	"cordwood/router/ingest/timefield"
 	"cordwood/router/vrl/jsonscan"
@@ -23,7 +23,7 @@ const fieldTags = "ddtags"
 var attributes = [...]string{"ddsource", "service", "hostname"}
 
 // Logs stores the logs in the body of a request: an array of objects, objects one after another, or text.
-func (d *Door) Logs(w http.ResponseWriter, r *http.Request) {
+func (d *Receiver) Logs(w http.ResponseWriter, r *http.Request) {
 	if err := d.store(r); err != nil {
 		exchange.WriteError(w, r, err)
 		return
@@ -31,7 +31,7 @@ func (d *Door) Logs(w http.ResponseWriter, r *http.Request) {
 	exchange.WriteJSON(w, http.StatusAccepted, []byte("{}"))
 }
 
-func (d *Door) store(r *http.Request) error {
+func (d *Receiver) store(r *http.Request) error {
 	call, target, err := d.Open(r)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ type input struct {
 }
 
 // readQuery reads the values in the query string that apply to all logs.
-func (in *input) readQuery(c *httpdoor.Call) {
+func (in *input) readQuery(c *httpreceiver.Call) {
 	for i, name := range attributes {
 		if v := c.Query.Get(name); v != "" {
 			in.query[i] = jsonscan.AppendQuoted(nil, v)

@@ -19,7 +19,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/httpreceiver"
 	"cordwood/router/ingest/jsonwalk"
 )
 
@@ -347,8 +347,8 @@ func (o *operation) readID(w *jsonwalk.Walker) error {
 }
 
 // Bulk stores the documents of a bulk request.
-func (d *Door) Bulk(w http.ResponseWriter, r *http.Request) {
-	d.serve(w, r, func(c *httpdoor.Call) ([]operation, bool, error) {
+func (d *Receiver) Bulk(w http.ResponseWriter, r *http.Request) {
+	d.serve(w, r, func(c *httpreceiver.Call) ([]operation, bool, error) {
 		b := reader{
 			byDefault: cmp.Or(mux.Vars(r)["index"], c.Explicit.Table, d.Defaults.Table),
 			room:      func(n int) error { return c.Inflate(int64(n) * perOperation) },
@@ -359,8 +359,8 @@ func (d *Door) Bulk(w http.ResponseWriter, r *http.Request) {
 }
 
 // Document stores one document.
-func (d *Door) Document(w http.ResponseWriter, r *http.Request) {
-	d.serve(w, r, func(c *httpdoor.Call) ([]operation, bool, error) {
+func (d *Receiver) Document(w http.ResponseWriter, r *http.Request) {
+	d.serve(w, r, func(c *httpreceiver.Call) ([]operation, bool, error) {
 		vars := mux.Vars(r)
 		op := operation{
 			command: &command{verb: verbIndex, index: vars["index"]}, document: bytes.TrimSpace(c.Body), group: -1, next: -1,
@@ -380,7 +380,8 @@ func (d *Door) Document(w http.ResponseWriter, r *http.Request) {
 }
 
 // serve answers a request. read returns the operations, and whether a document may have a time.
-func (d *Door) serve(w http.ResponseWriter, r *http.Request, read func(c *httpdoor.Call) ([]operation, bool, error),
+func (d *Receiver) serve(
+	w http.ResponseWriter, r *http.Request, read func(c *httpreceiver.Call) ([]operation, bool, error),
 	answer func(http.ResponseWriter, *http.Request, []operation),
 ) {
 	c, err := d.Begin(r)
@@ -395,7 +396,7 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request, read func(c *httpdo
 	if c.Explicit.Pipeline == "_none" {
 		c.Explicit.Pipeline = ingest.IdentityPipeline
 	}
-	if err := c.Receive(c.Target(httpdoor.Target{Table: d.tableOf(c, mux.Vars(r)["index"])})); err != nil {
+	if err := c.Receive(c.Target(httpreceiver.Target{Table: d.tableOf(c, mux.Vars(r)["index"])})); err != nil {
 		exchange.WriteError(w, r, err)
 		return
 	}
@@ -410,7 +411,7 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request, read func(c *httpdo
 }
 
 // tableOf returns the table for an index.
-func (d *Door) tableOf(c *httpdoor.Call, index string) string {
+func (d *Receiver) tableOf(c *httpreceiver.Call, index string) string {
 	keep := d.KeepDates
 	switch c.Query.Get("index_date") {
 	case "keep":
@@ -421,12 +422,12 @@ func (d *Door) tableOf(c *httpdoor.Call, index string) string {
 	if !keep {
 		index = withoutDate(index)
 	}
-	return httpdoor.TableName(index)
+	return httpreceiver.TableName(index)
 }
 
 // group has the documents of a request with the same destination.
 type group struct {
-	target      httpdoor.Target
+	target      httpreceiver.Target
 	first, last int32
 	records     int
 	ids         bool // every document has an id
@@ -434,7 +435,7 @@ type group struct {
 }
 
 // store stores the documents and sets the status of each operation. timed is set if a document may have a time.
-func (d *Door) store(c *httpdoor.Call, operations []operation, timed bool) {
+func (d *Receiver) store(c *httpreceiver.Call, operations []operation, timed bool) {
 	groups := d.groups(c, operations)
 	batches := make([]*ingest.Batch, len(groups))
 	how := feeding{
@@ -478,7 +479,7 @@ func byID(b *ingest.Batch, column string) {
 }
 
 // groups returns a group for each destination, in the order in which the request mentions them.
-func (d *Door) groups(c *httpdoor.Call, operations []operation) (groups []*group) {
+func (d *Receiver) groups(c *httpreceiver.Call, operations []operation) (groups []*group) {
 	type place struct{ index, pipeline string }
 	at := map[place]int32{} // by table
 	tables := map[string]string{}
@@ -503,7 +504,7 @@ func (d *Door) groups(c *httpdoor.Call, operations []operation) (groups []*group
 			}
 			if !ok {
 				k = int32(len(groups)) //nolint:gosec // at most maxTables
-				named := httpdoor.Target{Table: table, Pipeline: o.pipeline}
+				named := httpreceiver.Target{Table: table, Pipeline: o.pipeline}
 				if named.Pipeline == "_none" {
 					named.Pipeline = ingest.IdentityPipeline
 				}

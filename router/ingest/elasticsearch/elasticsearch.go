@@ -17,15 +17,15 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/httpreceiver"
 )
 
 // DefaultVersion is the version of Elasticsearch in answers, unless a listener sets another.
 const DefaultVersion = "8.16.0"
 
-// Door answers the requests of clients.
-type Door struct {
-	httpdoor.Door
+// Receiver answers the requests of clients.
+type Receiver struct {
+	httpreceiver.Receiver
 	// Version is the version of Elasticsearch in answers.
 	Version string
 	// KeepDates keeps dates and numbers at the ends of index names.
@@ -36,18 +36,18 @@ type Door struct {
 	logged map[string]bool
 }
 
-// New returns a Door. d.Defaults is the destination for documents without an index. New reads elasticsearch_version
+// New returns a Receiver. d.Defaults is the destination for documents without an index. New reads elasticsearch_version
 // and index_date from d.Options.
-func New(d httpdoor.Door) *Door {
+func New(d httpreceiver.Receiver) *Receiver {
 	d.Protocol = ingest.Elasticsearch
-	d.Defaults = d.Defaults.Or(httpdoor.Target{Pipeline: ingest.IdentityPipeline})
-	door := &Door{
-		Door: d, Version: DefaultVersion, KeepDates: d.Options["index_date"] == "keep", logged: map[string]bool{},
+	d.Defaults = d.Defaults.Or(httpreceiver.Target{Pipeline: ingest.IdentityPipeline})
+	receiver := &Receiver{
+		Receiver: d, Version: DefaultVersion, KeepDates: d.Options["index_date"] == "keep", logged: map[string]bool{},
 	}
 	if v := d.Options["elasticsearch_version"]; v != "" {
-		door.Version = v
+		receiver.Version = v
 	}
-	return door
+	return receiver
 }
 
 // begin sets the headers of every answer. Clients of version 8 refuse answers without the product header.
@@ -111,7 +111,7 @@ func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 }
 
 // Unsupported answers search requests.
-func (d *Door) Unsupported(w http.ResponseWriter, r *http.Request) {
+func (d *Receiver) Unsupported(w http.ResponseWriter, r *http.Request) {
 	out := appendError([]byte(`{"error":`), typeUnsupported,
 		"cordwood stores documents sent with this API, and answers SQL at POST /v1/sql")
 	write(w, r, http.StatusBadRequest, append(out, `,"status":400}`...))

@@ -21,25 +21,25 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
-	"cordwood/router/ingest/httpdoor/doortest"
+	"cordwood/router/ingest/httpreceiver/receivertest"
 	"cordwood/router/ingest/ingesttest"
 )
 
-func door(t testing.TB) (*Door, *ingesttest.Store) {
+func receiver(t testing.TB) (*Receiver, *ingesttest.Store) {
 	t.Helper()
-	d, st := doortest.New(t)
+	d, st := receivertest.New(t)
 	return New(d), st
 }
 
 // bulk sends a bulk request; vars are variables of the path.
-func bulk(d *Door, query, body string, vars ...string) *httptest.ResponseRecorder {
+func bulk(d *Receiver, query, body string, vars ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, "/_bulk"+query, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/x-ndjson")
 	named := map[string]string{}
 	for i := 0; i+1 < len(vars); i += 2 {
 		named[vars[i]] = vars[i+1]
 	}
-	return doortest.Serve(d.Bulk, Refuse, mux.SetURLVars(r, named))
+	return receivertest.Serve(d.Bulk, Refuse, mux.SetURLVars(r, named))
 }
 
 // result is the answer to a bulk request.
@@ -75,7 +75,7 @@ func statuses(r result) (out []string) {
 
 // TestItems: each document has its own item, and a fault in one does not affect the others.
 func TestItems(t *testing.T) {
-	d, st := door(t)
+	d, st := receiver(t)
 	w := bulk(d, "", `{"create":{"_index":"logs-2026.11.22","_id":"a"}}
 {"@timestamp":"2024-01-02T03:04:05.5Z","n":1}
 
@@ -144,7 +144,7 @@ func TestForms(t *testing.T) {
 		},
 		{"no pipeline", "?pipeline=_none", one, "public.app", []string{"index", "app"}, "b message"},
 	} {
-		d, st := door(t)
+		d, st := receiver(t)
 		w := bulk(d, c.query, c.body, c.vars...)
 		rows := st.Rows(c.table)
 		if len(rows) != 1 {
@@ -160,7 +160,7 @@ func TestForms(t *testing.T) {
 			t.Errorf("%s: row %v", c.name, rows[0])
 		}
 	}
-	d, _ := door(t)
+	d, _ := receiver(t)
 	if w := bulk(d, "?filter_path=errors,items.*.status", one, "index",
 		"app"); strings.TrimSpace(w.Body.String()) != `{"errors":false,"items":[{"index":{"status":201}}]}` {
 		t.Errorf("filter_path: %s", w.Body)
@@ -177,13 +177,13 @@ func TestInvalidBodies(t *testing.T) {
 		"7\n{}\n", `{"upsert":{}}` + "\n{}\n", `{"index":{}} x` + "\n{}\n", `{"index":{},"create":{}}` + "\n{}\n",
 		"{\"index\":{\"_id\":\"" + strings.Repeat("x", 600) + "\"}}\n{}\n",
 	} {
-		d, st := door(t)
+		d, st := receiver(t)
 		w := bulk(d, "", body, "index", "app")
 		if w.Code != 400 || !strings.Contains(w.Body.String(), "line 1 of the body") || st.Writes() > 0 {
 			t.Errorf("%.40q: %d %s", body, w.Code, w.Body)
 		}
 	}
-	d, _ := door(t)
+	d, _ := receiver(t)
 	if w := bulk(d, "", ""); w.Code != 200 || len(parse(t, w).Items) != 0 {
 		t.Errorf("nothing: %d %s", w.Code, w.Body)
 	}
@@ -192,7 +192,7 @@ func TestInvalidBodies(t *testing.T) {
 // TestPressed: after temporary refusals, clients resend: the status is 503 with an item of 429 for each document
 // if nothing was stored, and otherwise the refused documents have items of 429.
 func TestPressed(t *testing.T) {
-	d, st := door(t)
+	d, st := receiver(t)
 	st.Refuse("public.full", errs.New(errs.RateLimited, "too many new tables"))
 	const two = "{\"index\":{\"_index\":\"full\"}}\n{\"n\":1}\n{\"create\":{\"_index\":\"full\",\"_id\":\"x\"}}" +
 		"\n{\"n\":2}\n"
@@ -223,11 +223,11 @@ func TestPressed(t *testing.T) {
 	_ = z.Close()
 	r := httptest.NewRequest(http.MethodPost, "/_bulk", &packed)
 	r.Header.Set("Content-Encoding", "gzip")
-	w = doortest.Serve(d.Bulk, Refuse, r)
+	w = receivertest.Serve(d.Bulk, Refuse, r)
 	if got := parse(t, w); w.Code != 503 || len(got.Items) != 6 {
 		t.Errorf("compressed: %d %s", w.Code, w.Body)
 	}
-	w = doortest.Serve(d.Document, Refuse, mux.SetURLVars(
+	w = receivertest.Serve(d.Document, Refuse, mux.SetURLVars(
 		httptest.NewRequest(http.MethodPost, "/full/_doc", strings.NewReader(`{"n":1}`)), map[string]string{"index": "full"}))
 	if w.Code != 503 || w.Header().Get("Retry-After") == "" {
 		t.Errorf("a document: %d %v %s", w.Code, w.Header(), w.Body)
@@ -236,7 +236,7 @@ func TestPressed(t *testing.T) {
 
 // TestKeys: if all documents have an id, a repeated request is recognised by the ids and contents.
 func TestKeys(t *testing.T) {
-	d, st := door(t)
+	d, st := receiver(t)
 	for _, body := range []string{
 		"{\"index\":{\"_index\":\"a\",\"_id\":\"1\"}}\n{\"n\":1}\n",
 		"{\"index\":{\"_index\":\"a\",\"_id\":\"1\"}}\n{\"n\":1}\n{\"index\":{\"_index\":\"b\"}}\n{\"n\":1}\n",
@@ -255,10 +255,10 @@ func TestKeys(t *testing.T) {
 
 // TestDocument stores a single document, and reports what is wrong with another.
 func TestDocument(t *testing.T) {
-	d, st := door(t)
+	d, st := receiver(t)
 	send := func(body string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodPut, "/app/_doc/5", strings.NewReader(body))
-		return doortest.Serve(d.Document, Refuse, mux.SetURLVars(r, map[string]string{"index": "app", "id": "5"}))
+		return receivertest.Serve(d.Document, Refuse, mux.SetURLVars(r, map[string]string{"index": "app", "id": "5"}))
 	}
 	if w := send(`{"n":1}`); w.Code != 201 || !strings.Contains(w.Body.String(), `"_id":"5"`) ||
 		len(st.Rows("public.app")) != 1 {
@@ -309,7 +309,7 @@ func TestTimes(t *testing.T) {
 
 // TestMemberBehindAction: a member after the action has no effect, such as that of winston-elasticsearch.
 func TestMemberBehindAction(t *testing.T) {
-	d, st := door(t)
+	d, st := receiver(t)
 	w := bulk(d, "", `{"index":{"_index":"logs"},"attempts":0}`+"\n"+`{"n":1}`+"\n")
 	if got := statuses(parse(t, w)); w.Code != 200 || len(got) != 1 || got[0] != "index Created" {
 		t.Errorf("%d %s", w.Code, w.Body)
@@ -321,7 +321,7 @@ func TestMemberBehindAction(t *testing.T) {
 
 // TestHandshake: the requests of clients before they send documents.
 func TestHandshake(t *testing.T) {
-	d, _ := door(t)
+	d, _ := receiver(t)
 	d.Version = "7.17.0"
 	for _, c := range []struct {
 		name    string
@@ -340,7 +340,7 @@ func TestHandshake(t *testing.T) {
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.Header.Set("Accept", "application/vnd.elasticsearch+json; compatible-with=8")
-		w := doortest.Serve(c.handler, Refuse, r)
+		w := receivertest.Serve(c.handler, Refuse, r)
 		if !strings.Contains(w.Body.String(), c.want) || w.Header().Get("X-Elastic-Product") != "Elasticsearch" {
 			t.Errorf("%s: %d %v %s", c.name, w.Code, w.Header(), w.Body)
 		}
@@ -350,7 +350,7 @@ func TestHandshake(t *testing.T) {
 		}
 	}
 	r := httptest.NewRequest(http.MethodPut, "/_template/x", strings.NewReader("{}"))
-	if w := doortest.Serve(d.SetUp, Refuse, r); !strings.Contains(w.Body.String(), `"acknowledged":true`) {
+	if w := receivertest.Serve(d.SetUp, Refuse, r); !strings.Contains(w.Body.String(), `"acknowledged":true`) {
 		t.Errorf("a template: %s", w.Body)
 	}
 }
@@ -358,12 +358,12 @@ func TestHandshake(t *testing.T) {
 // TestSetUpIsLogged: for each path, one log line reports that nothing is stored. The number of logged paths is
 // limited.
 func TestSetUpIsLogged(t *testing.T) {
-	base, _ := doortest.New(t)
+	base, _ := receivertest.New(t)
 	var log bytes.Buffer
 	base.Log = slog.New(slog.NewTextHandler(&log, nil))
 	d := New(base)
 	send := func(method, path string) {
-		doortest.Serve(d.SetUp, Refuse, httptest.NewRequest(method, path, strings.NewReader("{}")))
+		receivertest.Serve(d.SetUp, Refuse, httptest.NewRequest(method, path, strings.NewReader("{}")))
 	}
 	for _, path := range []string{"/_template/a", "/_template/a", "/_template/b", "/_template/a"} {
 		send(http.MethodPut, path)
@@ -398,7 +398,7 @@ func FuzzBulk(f *testing.F) {
 			inner(operations[i].document, "message")
 		}
 		compareSlow(t, body, operations)
-		d, _ := door(t)
+		d, _ := receiver(t)
 		w := bulk(d, "", string(body), "index", "x")
 		if w.Code == 200 {
 			if got := parse(t, w); len(got.Items) != len(operations) {
@@ -434,7 +434,7 @@ func BenchmarkBulk(b *testing.B) {
 		body.WriteString("{\"create\":{\"_index\":\"logs-2026.11.24\"}}\n{\"@timestamp\":\"2026-11-24T10:00:00.123Z\"," +
 			"\"level\":\"info\",\"message\":\"request done\",\"status\":200,\"took\":12.5,\"path\":\"/a/b\"}\n")
 	}
-	d, _ := door(b)
+	d, _ := receiver(b)
 	text := body.String()
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
@@ -446,7 +446,7 @@ func BenchmarkBulk(b *testing.B) {
 
 // If a request would create too many new indexes, the client must resend the documents for the excess ones.
 func TestNewIndexesAreBounded(t *testing.T) {
-	d, st := door(t)
+	d, st := receiver(t)
 	var body strings.Builder
 	for i := range 103 {
 		fmt.Fprintf(&body, "{\"index\":{\"_index\":\"new%d\"}}\n{\"a\":1}\n", i)
@@ -491,14 +491,14 @@ func TestAnswersInPieces(t *testing.T) {
 		"stored":      {"logs", false, 201},
 		"busy":        {"logs", true, 429},
 	} {
-		d, st := door(t)
+		d, st := receiver(t)
 		if c.busy {
 			st.Refuse("public.logs", errs.New(errs.ShardNotReady, "no leader"))
 		}
 		r := httptest.NewRequest(http.MethodPost, "/x/_bulk", strings.NewReader(strings.Repeat("{\"index\":{}}\n{}\n", 5000)))
 		r = mux.SetURLVars(r, map[string]string{"index": c.index})
 		longest := 0
-		w := doortest.Serve(func(w http.ResponseWriter, r *http.Request) {
+		w := receivertest.Serve(func(w http.ResponseWriter, r *http.Request) {
 			p := &pieceWriter{ResponseWriter: w}
 			d.Bulk(p, r)
 			longest = p.longest
@@ -518,7 +518,7 @@ func TestAnswersInPieces(t *testing.T) {
 
 // With id_column, the _id becomes a column, and the primary key of a new table that keeps the last row.
 func TestIDColumn(t *testing.T) {
-	d, st := door(t)
+	d, st := receiver(t)
 	w := bulk(d, "?id_column=_id", `{"index":{"_index":"t","_id":"a\"1"}}
 {"@timestamp":"2024-05-06T07:08:09Z","n":1,"_id":"own"}
 {"index":{"_index":"t","_id":7}}
@@ -572,7 +572,7 @@ func TestOperationsGrow(t *testing.T) {
 
 // TestNamesOfItems: each item has the index and the id of its own document, and generated ids differ.
 func TestNamesOfItems(t *testing.T) {
-	d, _ := door(t)
+	d, _ := receiver(t)
 	w := bulk(d, "", `{"create":{"_index":"a"}}
 {"n":1}
 {"create":{"_index":"a"}}

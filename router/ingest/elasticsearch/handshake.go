@@ -12,7 +12,7 @@ import (
 const clusterID = "cordwoodcordwoodcordwo"
 
 // Info answers with the version of Elasticsearch.
-func (d *Door) Info(w http.ResponseWriter, r *http.Request) {
+func (d *Receiver) Info(w http.ResponseWriter, r *http.Request) {
 	out := append([]byte(`{"name":"cordwood","cluster_name":"cordwood","cluster_uuid":"`+clusterID+
 		`","version":{"number":`),
 		exchange.AppendJSONString(nil, d.Version)...)
@@ -29,19 +29,19 @@ const license = `{"status":"active","uid":"` + clusterID +
 	`"issuer":"cordwood","start_date_in_millis":-1}`
 
 // License answers with a license that does not expire.
-func (d *Door) License(w http.ResponseWriter, r *http.Request) {
+func (d *Receiver) License(w http.ResponseWriter, r *http.Request) {
 	write(w, r, http.StatusOK, []byte(`{"license":`+license+`}`))
 }
 
 // XPack answers with the features that clients may set up. They have no effect here.
-func (d *Door) XPack(w http.ResponseWriter, r *http.Request) {
+func (d *Receiver) XPack(w http.ResponseWriter, r *http.Request) {
 	write(w, r, http.StatusOK, []byte(`{"build":{"hash":"unknown","date":"2024-01-01T00:00:00.000Z"},"license":`+license+
 		`,"features":{"ilm":{"available":true,"enabled":true},"security":{"available":true,"enabled":true}},"tagline":"You `+
 		`know, for X"}`))
 }
 
 // Nodes answers with one node, whose address is the one that the client used.
-func (d *Door) Nodes(w http.ResponseWriter, r *http.Request) {
+func (d *Receiver) Nodes(w http.ResponseWriter, r *http.Request) {
 	address := exchange.AppendJSONString(nil, r.Host)
 	out := []byte(`{"_nodes":{"total":1,"successful":1,"failed":0},"cluster_name":"cordwood","nodes":{"` + clusterID +
 		`":{"name":"cordwood","version":`)
@@ -52,7 +52,7 @@ func (d *Door) Nodes(w http.ResponseWriter, r *http.Request) {
 }
 
 // Health answers that the cluster is healthy. If documents cannot be stored, they are refused instead.
-func (d *Door) Health(w http.ResponseWriter, r *http.Request) {
+func (d *Receiver) Health(w http.ResponseWriter, r *http.Request) {
 	write(w, r, http.StatusOK,
 		[]byte(`{"cluster_name":"cordwood","status":"green","timed_out":false,"number_of_nodes":1,"number_of_data_nodes":1,`+
 			`"active_primary_shards":1,"active_shards":1,"relocating_shards":0,"initializing_shards":0,"unassigned_shards":0,`+
@@ -60,7 +60,7 @@ func (d *Door) Health(w http.ResponseWriter, r *http.Request) {
 }
 
 // CatHealth is Health in text form, which rsyslog requests.
-func (d *Door) CatHealth(w http.ResponseWriter, r *http.Request) {
+func (d *Receiver) CatHealth(w http.ResponseWriter, r *http.Request) {
 	begin(w, r)
 	w.Header().Set("Content-Type", "text/plain; charset=UTF-8")
 	x := exchange.Of(r)
@@ -76,7 +76,7 @@ func (d *Door) CatHealth(w http.ResponseWriter, r *http.Request) {
 // SetUp answers requests by which clients set up templates, policies, pipelines and indexes before they send
 // documents. It acknowledges them and stores nothing, because tables and columns are created from the documents.
 // Each path is logged once.
-func (d *Door) SetUp(w http.ResponseWriter, r *http.Request) {
+func (d *Receiver) SetUp(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		write(w, r, http.StatusOK, []byte(`{}`))
 		return
@@ -97,7 +97,7 @@ const (
 )
 
 // first reports whether a path has not been logged yet. After maxLogged paths it always returns false.
-func (d *Door) first(path string) bool {
+func (d *Receiver) first(path string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	path = clip(path)
@@ -112,6 +112,6 @@ func clip(text string) string { return strings.ToValidUTF8(text[:min(len(text), 
 
 // Refresh answers clients, such as pino-elasticsearch, that request that their documents become searchable. Documents
 // are searchable as soon as their request is answered.
-func (d *Door) Refresh(w http.ResponseWriter, r *http.Request) {
+func (d *Receiver) Refresh(w http.ResponseWriter, r *http.Request) {
 	write(w, r, http.StatusOK, []byte(`{"_shards":{"total":1,"successful":1,"failed":0}}`))
 }

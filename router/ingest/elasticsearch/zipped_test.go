@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"cordwood/router/ingest/httpdoor/doortest"
+	"cordwood/router/ingest/httpreceiver/receivertest"
 )
 
 func unzip(t testing.TB, zip []byte) []byte {
@@ -121,11 +121,11 @@ func TestZippedAnswer(t *testing.T) {
 		"": false, "gzip": true, "deflate, GZip;q=0.5": true, "gzip;q=0": false, "gzip; q=0.00": false, "br, zstd": false,
 		"xgzip": false,
 	} {
-		d, _ := door(t)
+		d, _ := receiver(t)
 		r := httptest.NewRequest(http.MethodPost, "/x/_bulk",
 			strings.NewReader(strings.Repeat("{\"create\":{\"_index\":\"logs\"}}\n{\"a\":1}\n", 3000)))
 		r.Header.Set("Accept-Encoding", accepted)
-		w := doortest.Serve(d.Bulk, Refuse, r)
+		w := receivertest.Serve(d.Bulk, Refuse, r)
 		if got := w.Header().Get("Content-Encoding") == "gzip"; got != want {
 			t.Errorf("%q: gzip %v, want %v", accepted, got, want)
 			continue
@@ -146,11 +146,11 @@ func TestZippedAnswer(t *testing.T) {
 		}
 	}
 	// The item of a document that fails is written by the general path.
-	d, _ := door(t)
+	d, _ := receiver(t)
 	r := httptest.NewRequest(http.MethodPost, "/logs/_bulk",
 		strings.NewReader(strings.Repeat("{\"create\":{}}\n{\"a\":1}\n", 20)+"{\"create\":{}}\n7\n"))
 	r.Header.Set("Accept-Encoding", "gzip")
-	if w := doortest.Serve(d.Bulk, Refuse, r); w.Header().Get("Content-Encoding") != "" || !parse(t, w).Errors {
+	if w := receivertest.Serve(d.Bulk, Refuse, r); w.Header().Get("Content-Encoding") != "" || !parse(t, w).Errors {
 		t.Errorf("%s %.300s", w.Header(), w.Body)
 	}
 }

@@ -30,7 +30,7 @@ func BenchmarkDeliver(b *testing.B) {
 		},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			d, st := door(b)
+			d, st := receiver(b)
 			b.SetBytes(int64(len(c.body)))
 			b.ReportAllocs()
 			start := ingesttest.CPU(b)

@@ -22,7 +22,7 @@ import (
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/httpreceiver"
 	"cordwood/router/ingest/jsonwalk"
 	"cordwood/router/vrl/jsonscan"
 )
@@ -37,14 +37,14 @@ const (
 	headerCommon = "X-Amz-Firehose-Common-Attributes"
 )
 
-// Door answers the requests of Firehose.
-type Door struct{ httpdoor.Door }
+// Receiver answers the requests of Firehose.
+type Receiver struct{ httpreceiver.Receiver }
 
-// New returns a Door. d.Defaults is the destination for requests that do not give one.
-func New(d httpdoor.Door) *Door {
+// New returns a Receiver. d.Defaults is the destination for requests that do not give one.
+func New(d httpreceiver.Receiver) *Receiver {
 	d.Protocol = ingest.Firehose
-	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable, Pipeline: ingest.IdentityPipeline})
-	return &Door{d}
+	d.Defaults = d.Defaults.Or(httpreceiver.Target{Table: DefaultTable, Pipeline: ingest.IdentityPipeline})
+	return &Receiver{d}
 }
 
 // Credentials returns the access key of a request: user:password or a token, plain or in base64.
@@ -76,7 +76,7 @@ func answer(w http.ResponseWriter, status int, id, why string) {
 }
 
 // Deliver stores the records in the body of a request.
-func (d *Door) Deliver(w http.ResponseWriter, r *http.Request) {
+func (d *Receiver) Deliver(w http.ResponseWriter, r *http.Request) {
 	id, err := d.store(r)
 	if err != nil {
 		exchange.WriteError(w, r, err)
@@ -85,7 +85,7 @@ func (d *Door) Deliver(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, id, "")
 }
 
-func (d *Door) store(r *http.Request) (id string, err error) {
+func (d *Receiver) store(r *http.Request) (id string, err error) {
 	call, err := d.Begin(r)
 	if err != nil {
 		return "", err
@@ -128,7 +128,7 @@ func (d *Door) store(r *http.Request) (id string, err error) {
 
 // common has the attributes that Firehose sends with every request of a stream. The owner of the stream sets them.
 type common struct {
-	target httpdoor.Target
+	target httpreceiver.Target
 	// members are added to every record.
 	members []member
 }
@@ -166,7 +166,7 @@ func readCommon(header string) (common, error) {
 			case "db":
 				c.target.Database = string(text)
 			case "table":
-				c.target.Table = httpdoor.TableName(string(text))
+				c.target.Table = httpreceiver.TableName(string(text))
 			case "pipeline":
 				c.target.Pipeline = string(text)
 			default:

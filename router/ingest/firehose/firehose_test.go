@@ -16,13 +16,13 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
-	"cordwood/router/ingest/httpdoor/doortest"
+	"cordwood/router/ingest/httpreceiver/receivertest"
 	"cordwood/router/ingest/ingesttest"
 )
 
-func door(t testing.TB) (*Door, *ingesttest.Store) {
+func receiver(t testing.TB) (*Receiver, *ingesttest.Store) {
 	t.Helper()
-	d, st := doortest.New(t)
+	d, st := receivertest.New(t)
 	return New(d), st
 }
 
@@ -42,13 +42,13 @@ func request(data ...string) string {
 }
 
 // send sends a body as Firehose does; headers are further pairs of name and value.
-func send(d *Door, target, body string, headers ...string) *httptest.ResponseRecorder {
-	r := doortest.Post(target, body, append([]string{
+func send(d *Receiver, target, body string, headers ...string) *httptest.ResponseRecorder {
+	r := receivertest.Post(target, body, append([]string{
 		"Content-Type", "application/json", headerID, requestID, headerKey, "ann:secret",
 		"X-Amz-Firehose-Protocol-Version", "1.0", "User-Agent", "Amazon Kinesis Data Firehose Agent/1.0",
 		"X-Amz-Firehose-Source-Arn", "arn:aws:firehose:us-east-1:123456789:deliverystream/testStream",
 	}, headers...)...)
-	return doortest.Serve(d.Deliver, Refuse, r)
+	return receivertest.Serve(d.Deliver, Refuse, r)
 }
 
 // check checks the form of an answer, and returns its error.
@@ -106,7 +106,7 @@ func TestCloudWatch(t *testing.T) {
 		"several members":     {gzipped(controlMessage) + gzipped(cloudwatch)},
 		"decompressed before": {controlMessage + cloudwatch},
 	} {
-		d, st := door(t)
+		d, st := receiver(t)
 		w := send(d, "/v1/firehose", request(data...))
 		if check(t, w); w.Code != 200 {
 			t.Errorf("%s: %d %s", name, w.Code, w.Body)
@@ -163,7 +163,7 @@ func TestForms(t *testing.T) {
 			[]ingesttest.Row{{"time": "0001-01-01T00:00:00Z"}, {"time": "9999-12-31T23:59:59Z"}},
 		},
 	} {
-		d, st := door(t)
+		d, st := receiver(t)
 		w := send(d, "/v1/firehose", request(c.data...))
 		if check(t, w); w.Code != 200 {
 			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)
@@ -183,7 +183,7 @@ func TestForms(t *testing.T) {
 // TestCommonAttributes: some attributes select the destination of records; the others become fields of every record
 // that lacks them.
 func TestCommonAttributes(t *testing.T) {
-	d, st := door(t)
+	d, st := receiver(t)
 	const header = `{"commonAttributes":{"db":"shop","table":"my table","env":"test","a":"x"}}`
 	w := send(d, "/v1/firehose?event_time=off", request(`{"a":1}`, `{}`, "text", cloudwatch), headerCommon, header)
 	if check(t, w); w.Code != 200 {
@@ -224,7 +224,7 @@ func TestCommonAttributes(t *testing.T) {
 
 // TestRepetition: a request that is delivered again is stored once.
 func TestRepetition(t *testing.T) {
-	d, st := door(t)
+	d, st := receiver(t)
 	for range 3 {
 		if w := send(d, "/v1/firehose", request(`{"a":1}`)); w.Code != 200 {
 			t.Fatalf("%d %s", w.Code, w.Body)
@@ -236,9 +236,9 @@ func TestRepetition(t *testing.T) {
 	if n := len(st.Rows("public.firehose_logs")); n != 2 {
 		t.Errorf("%d rows", n)
 	}
-	d, st = door(t)
+	d, st = receiver(t)
 	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(request("x"))) // the id is only in the body
-	if w := doortest.Serve(d.Deliver, Refuse, r); w.Code != 200 || check(t, w) != "" || len(st.Keys()) != 1 {
+	if w := receivertest.Serve(d.Deliver, Refuse, r); w.Code != 200 || check(t, w) != "" || len(st.Keys()) != 1 {
 		t.Errorf("%d %s %v", w.Code, w.Body, st.Keys())
 	}
 }
@@ -269,11 +269,11 @@ func TestBadRecords(t *testing.T) {
 		{"nested", request(deep, "x"), 200, 2, 0},
 		{"another type", request(`{"a":1}`, `{"a":"x"}`), 200, 1, 1},
 		{"not UTF-8 in the body", "{\"records\":[{\"data\":\"eA==\"}],\"\xff\":1}", 200, 1, 0},
-		{"too large", request(strings.Repeat("x", doortest.MaxBytes)), 413, 0, 0},
-		{"a bomb", request(gzipped(strings.Repeat("x", 4*doortest.MaxBytes))), 413, 0, 0},
+		{"too large", request(strings.Repeat("x", receivertest.MaxBytes)), 413, 0, 0},
+		{"a bomb", request(gzipped(strings.Repeat("x", 4*receivertest.MaxBytes))), 413, 0, 0},
 		{"many records", `{"records":[` + strings.Repeat("{},", 20_000) + `{"data":"eA=="}]}`, 200, 1, 20_000},
 	} {
-		d, st := door(t)
+		d, st := receiver(t)
 		w := send(d, "/v1/firehose", c.body)
 		if check(t, w); w.Code != c.status {
 			t.Errorf("%s: %d %.200s", c.name, w.Code, w.Body)
@@ -297,7 +297,7 @@ func TestRefusals(t *testing.T) {
 		{errs.New(errs.PermissionDenied, "not yours"), 403},
 		{errs.New(errs.InvalidArguments, "wrong"), 400},
 	} {
-		d, st := door(t)
+		d, st := receiver(t)
 		st.Refuse("public.firehose_logs", c.err)
 		w := send(d, "/v1/firehose", request("x"))
 		if check(t, w); w.Code != c.status || (w.Header().Get("Retry-After") != "") != (c.status == 503) {
@@ -312,7 +312,7 @@ func TestCredentials(t *testing.T) {
 	} {
 		r := httptest.NewRequest(http.MethodPost, "/", nil)
 		r.Header.Set(headerKey, key)
-		if got := doortest.Credentials(Credentials(r)); got != want {
+		if got := receivertest.Credentials(Credentials(r)); got != want {
 			t.Errorf("%s: %q", key, got)
 		}
 	}
@@ -326,7 +326,7 @@ func FuzzRecords(f *testing.F) {
 	f.Add("[1,{\"time\":1e300}]\n{", controlMessage)
 	f.Add(`{"messageType":"x","logEvents":[[],{}],"a":{"b":1}}`, "\x1f\x8b\x08")
 	f.Fuzz(func(t *testing.T, first, second string) {
-		d, st := door(t)
+		d, st := receiver(t)
 		w := send(d, "/v1/firehose", request(first, second), headerCommon, `{"commonAttributes":{"env":"test"}}`)
 		if w.Code == http.StatusBadRequest && strings.Contains(w.Body.String(), "columns") {
 			return // exceeds the limits of a table
@@ -360,7 +360,7 @@ func FuzzBody(f *testing.F) {
 	f.Add(`{"records":[{"data":"\u0065A=="},1,{}],"requestId":null}`)
 	f.Add(`{"records":[],"records":[{"data":"eA"}]}`)
 	f.Fuzz(func(t *testing.T, body string) {
-		d, _ := door(t)
+		d, _ := receiver(t)
 		if w := send(d, "/v1/firehose", body); w.Code != 200 && w.Code != 400 && w.Code != 413 {
 			t.Errorf("answer %d %s", w.Code, w.Body)
 		}

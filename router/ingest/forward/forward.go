@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/httpdoor"
-	"cordwood/router/ingest/sockdoor"
+	"cordwood/router/ingest/httpreceiver"
+	"cordwood/router/ingest/sockreceiver"
 )
 
 // DefaultTable is the table if the listener does not set one.
@@ -31,17 +31,17 @@ const (
 // more than all memory for bodies would wait forever.
 const shares = 3
 
-// The reasons why records are dropped, besides the common ones of sockdoor.
+// The reasons why records are dropped, besides the common ones of sockreceiver.
 const (
 	// tooLarge: a message or its decompressed content has more than MaxBytes.
-	tooLarge sockdoor.Reason = "too_large"
+	tooLarge sockreceiver.Reason = "too_large"
 	// malformed: a message or an entry does not conform to the protocol.
-	malformed sockdoor.Reason = "malformed"
+	malformed sockreceiver.Reason = "malformed"
 )
 
 // Config has the settings of the listeners.
 type Config struct {
-	sockdoor.Config
+	sockreceiver.Config
 	// SharedKey is the key that clients must know; "" means that they need no key.
 	SharedKey string
 	// Name is the name of this server in handshakes. The default value is cordwood.
@@ -54,7 +54,7 @@ type Config struct {
 
 // Server receives records on any number of sockets with the same settings.
 type Server struct {
-	s        *sockdoor.Server
+	s        *sockreceiver.Server
 	cfg      Config
 	maxBytes int // of a message
 }
@@ -65,23 +65,23 @@ func New(cfg Config) (*Server, error) {
 		cfg.Name = "cordwood"
 	}
 	s := &Server{cfg: cfg, maxBytes: MaxBytes}
-	door := sockdoor.Door{
+	receiver := sockreceiver.Receiver{
 		Protocol: ingest.Forward,
-		Target:   httpdoor.Target{Table: DefaultTable, Pipeline: ingest.IdentityPipeline},
+		Target:   httpreceiver.Target{Table: DefaultTable, Pipeline: ingest.IdentityPipeline},
 		Stream:   s.serve, Forbidden: s.refuse,
 		OnTypeConflict: "aside", // clients do not learn of refused records
-		Input: func(records []sockdoor.Record, _ bool) ingest.Input {
+		Input: func(records []sockreceiver.Record, _ bool) ingest.Input {
 			return ingest.Records(func(to *ingest.Sink) error { return give(records, !cfg.NoEventTime, to) })
 		},
 	}
 	if cfg.TableByTag {
-		door.Table = func(r *sockdoor.Record) string {
+		receiver.Table = func(r *sockreceiver.Record) string {
 			first, _, _ := strings.Cut(r.From, ".")
-			return httpdoor.TableName(first)
+			return httpreceiver.TableName(first)
 		}
 	}
 	var err error
-	if s.s, err = sockdoor.New(cfg.Config, door); err != nil {
+	if s.s, err = sockreceiver.New(cfg.Config, receiver); err != nil {
 		return nil, err
 	}
 	if limit := cfg.Bodies.MaxInFlight(); limit > 0 {
@@ -91,7 +91,7 @@ func New(cfg Config) (*Server, error) {
 }
 
 // Serve accepts connections from l until Shutdown, with TLS if it is set. It closes l and returns
-// sockdoor.ErrClosed or the error of l.
+// sockreceiver.ErrClosed or the error of l.
 func (s *Server) Serve(l net.Listener) error { return s.s.Serve(l) }
 
 // Shutdown ends Serve, and stores and acknowledges everything that was read. If ctx ends first, the rest is dropped.

@@ -19,10 +19,10 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/router/access"
 	"cordwood/router/body"
-	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/httpreceiver"
 	"cordwood/router/ingest/ingesttest"
-	"cordwood/router/ingest/sockdoor"
-	"cordwood/router/ingest/sockdoor/socktest"
+	"cordwood/router/ingest/sockreceiver"
+	"cordwood/router/ingest/sockreceiver/socktest"
 	"cordwood/router/vrl/value"
 )
 
@@ -290,7 +290,7 @@ func TestShutdown(t *testing.T) {
 }
 
 func TestTableByTag(t *testing.T) {
-	address, f := server(t, func(c *Config) { c.TableByTag, c.Target = true, httpdoor.Target{Database: "shop"} })
+	address, f := server(t, func(c *Config) { c.TableByTag, c.Target = true, httpreceiver.Target{Database: "shop"} })
 	c := socktest.Dial(t, "tcp", address)
 	for _, tag := range []string{"web.access", "web.error", "7-x/y.z", "", ".x"} {
 		socktest.Write(t, c, messageOf(tag, packedOf(entry("x"))))
@@ -359,7 +359,7 @@ func TestSharedKey(t *testing.T) {
 func TestForbiddenWithKey(t *testing.T) {
 	address, f := server(t, func(c *Config) {
 		c.SharedKey, c.Name = "secret", "box"
-		c.Sender = func(context.Context, sockdoor.Peer) (*access.Caller, error) {
+		c.Sender = func(context.Context, sockreceiver.Peer) (*access.Caller, error) {
 			return ingesttest.Caller(access.ReadOnly), nil
 		}
 	})
@@ -413,7 +413,9 @@ func TestRights(t *testing.T) {
 		right <- r
 	}
 	address, f := server(t, func(c *Config) {
-		c.Sender = func(context.Context, sockdoor.Peer) (*access.Caller, error) { return ingesttest.Caller(<-right), nil }
+		c.Sender = func(context.Context, sockreceiver.Peer) (*access.Caller, error) {
+			return ingesttest.Caller(<-right), nil
+		}
 	})
 	for n := 1.0; n <= 2; n++ {
 		socktest.Send(t, address, messageOf("a", packedOf(entry("x")), option("chunk", "p")))
@@ -430,7 +432,7 @@ func TestHostile(t *testing.T) {
 	good := messageOf("a", packedOf(entry("good")), option("chunk", "p"))
 	for _, c := range []struct {
 		name, text string
-		reason     sockdoor.Reason
+		reason     sockreceiver.Reason
 		stays      bool // the connection
 	}{
 		{"no MessagePack", "\xc1", malformed, false},
@@ -543,7 +545,7 @@ func FuzzStream(f *testing.F) {
 
 // checkRecord checks that a readable record becomes JSON.
 func checkRecord(t *testing.T, data []byte) {
-	text, ok := appendRecord(nil, &sockdoor.Record{Data: data, From: "tag"})
+	text, ok := appendRecord(nil, &sockreceiver.Record{Data: data, From: "tag"})
 	if ok && !isObject(text) {
 		t.Errorf("%x became %s", data, text)
 	}

@@ -31,7 +31,7 @@ type framing struct {
 	err error
 }
 
-// Next implements sockdoor.Splitter.
+// Next implements sockreceiver.Splitter.
 func (f *framing) Next(data []byte, whole bool) (n int, message []byte) {
 	for f.err == nil {
 		size, values, err := next(data[f.pos:])

@@ -11,7 +11,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/router/body"
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/sockdoor"
+	"cordwood/router/ingest/sockreceiver"
 	"cordwood/router/vrl/jsonscan"
 )
 
@@ -21,7 +21,7 @@ var errNoRecord = errs.New(errs.InvalidArguments, "the record is not a map with 
 const textBytes = 64 << 10
 
 // give passes records to a pipeline as JSON.
-func give(records []sockdoor.Record, eventTime bool, to *ingest.Sink) error {
+func give(records []sockreceiver.Record, eventTime bool, to *ingest.Sink) error {
 	var json []byte // each record's text has separate memory, because pipelines point into it
 	for i := range records {
 		r := &records[i]
@@ -49,7 +49,7 @@ func give(records []sockdoor.Record, eventTime bool, to *ingest.Sink) error {
 
 // appendRecord appends a record as a JSON object with the tag. If the record already has a field tag, the tag goes
 // into fluent_tag.
-func appendRecord(to []byte, r *sockdoor.Record) ([]byte, bool) {
+func appendRecord(to []byte, r *sockreceiver.Record) ([]byte, bool) {
 	if msgp.NextType(r.Data) != msgp.MapType {
 		return to, false
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/tinylib/msgp/msgp"
 
-	"cordwood/router/ingest/sockdoor"
+	"cordwood/router/ingest/sockreceiver"
 )
 
 const (
@@ -31,14 +31,14 @@ const (
 
 // stream is a connection from a client.
 type stream struct {
-	*sockdoor.Conn
+	*sockreceiver.Conn
 	framing framing
 	hello   *handshake // nil if the client has proved that it knows the key, or need not
-	records []sockdoor.Record
+	records []sockreceiver.Record
 }
 
 // serve reads the messages of a connection.
-func (s *Server) serve(c *sockdoor.Conn) error {
+func (s *Server) serve(c *sockreceiver.Conn) error {
 	st := &stream{Conn: c, framing: framing{max: s.maxBytes}}
 	if s.cfg.SharedKey != "" {
 		st.hello = newHandshake(s.cfg.SharedKey, s.cfg.Name)
@@ -54,7 +54,7 @@ func (s *Server) serve(c *sockdoor.Conn) error {
 var errForbidden = errors.New("the user of this listener may not store records")
 
 // refuse tells a client in the handshake that it may not send. For other clients, the connection just ends.
-func (s *Server) refuse(c *sockdoor.Conn) {
+func (s *Server) refuse(c *sockreceiver.Conn) {
 	if s.cfg.SharedKey == "" {
 		return
 	}
@@ -63,7 +63,7 @@ func (s *Server) refuse(c *sockdoor.Conn) {
 		return
 	}
 	c.SetPartial(1)
-	_ = c.Split(&framing{max: s.maxBytes}, s.maxBytes, func(messages []sockdoor.Record) error {
+	_ = c.Split(&framing{max: s.maxBytes}, s.maxBytes, func(messages []sockreceiver.Record) error {
 		if len(messages) == 0 {
 			return nil
 		}
@@ -73,7 +73,7 @@ func (s *Server) refuse(c *sockdoor.Conn) {
 }
 
 // take stores the records of messages, and acknowledges them if the client requests it.
-func (st *stream) take(messages []sockdoor.Record) error {
+func (st *stream) take(messages []sockreceiver.Record) error {
 	for i := range messages {
 		if err := st.message(&messages[i]); err != nil {
 			return err
@@ -91,7 +91,7 @@ func (st *stream) take(messages []sockdoor.Record) error {
 }
 
 // message handles one message.
-func (st *stream) message(r *sockdoor.Record) error {
+func (st *stream) message(r *sockreceiver.Record) error {
 	if msgp.IsNil(r.Data) {
 		return nil // a heartbeat
 	}
@@ -100,7 +100,7 @@ func (st *stream) message(r *sockdoor.Record) error {
 		if _, failed := st.Write(pong); err == nil {
 			err = failed
 		} else {
-			st.Drop(sockdoor.Forbidden, 1)
+			st.Drop(sockreceiver.Forbidden, 1)
 		}
 		st.hello = nil
 		return err
@@ -206,7 +206,7 @@ func (s *sender) bad() {
 // add adds a record.
 func (s *sender) add(at int64, record []byte) error {
 	st := s.st
-	st.records = append(st.records, sockdoor.Record{Data: record, From: s.m.tag, At: at})
+	st.records = append(st.records, sockreceiver.Record{Data: record, From: s.m.tag, At: at})
 	if len(st.records) < batchRecords {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 
-	"cordwood/router/ingest/sockdoor"
+	"cordwood/router/ingest/sockreceiver"
 )
 
 const (
@@ -56,9 +56,9 @@ func newAssembly() *assembly { return &assembly{now: time.Now, open: map[chunked
 
 // message returns the message in a datagram, or the message that the datagram completes, or nil if there is none. It
 // calls drop for dropped messages.
-func (a *assembly) message(from netip.AddrPort, data []byte, drop func(netip.Addr, sockdoor.Reason)) []byte {
+func (a *assembly) message(from netip.AddrPort, data []byte, drop func(netip.Addr, sockreceiver.Reason)) []byte {
 	if len(data) >= 2 && data[0] == 0x1e && data[1] == 0x0f {
-		var why sockdoor.Reason
+		var why sockreceiver.Reason
 		if data, why = a.add(from, data, drop); why != "" {
 			drop(from.Addr(), why)
 		}
@@ -81,8 +81,8 @@ func (a *assembly) message(from netip.AddrPort, data []byte, drop func(netip.Add
 // add adds a chunk and returns the message that it completes, or nil if there is none. why is the reason if a message
 // is dropped.
 func (a *assembly) add(
-	from netip.AddrPort, data []byte, drop func(netip.Addr, sockdoor.Reason),
-) (_ []byte, why sockdoor.Reason) {
+	from netip.AddrPort, data []byte, drop func(netip.Addr, sockreceiver.Reason),
+) (_ []byte, why sockreceiver.Reason) {
 	if len(data) < chunkHeader {
 		return nil, malformed
 	}
@@ -125,7 +125,7 @@ func (a *assembly) add(
 }
 
 // forget drops expired messages, and the oldest ones if there are too many. a.mu must be held.
-func (a *assembly) forget(now time.Time, drop func(netip.Addr, sockdoor.Reason)) {
+func (a *assembly) forget(now time.Time, drop func(netip.Addr, sockreceiver.Reason)) {
 	n := 0
 	for _, m := range a.order {
 		crowded := a.bytes >= maxOpenBytes || len(a.open) >= maxOpen

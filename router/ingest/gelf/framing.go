@@ -17,7 +17,7 @@ type framing struct {
 	seen int
 }
 
-// Next implements sockdoor.Splitter.
+// Next implements sockreceiver.Splitter.
 func (f *framing) Next(data []byte, whole bool) (n int, message []byte) {
 	end := bytes.IndexByte(data[f.seen:], 0)
 	if end >= 0 {

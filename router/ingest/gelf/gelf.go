@@ -16,8 +16,8 @@ import (
 	"cordwood/proto/words"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/httpdoor"
-	"cordwood/router/ingest/sockdoor"
+	"cordwood/router/ingest/httpreceiver"
+	"cordwood/router/ingest/sockreceiver"
 )
 
 // DefaultTable is the table if the listener does not set one.
@@ -26,32 +26,32 @@ const DefaultTable = "gelf_logs"
 // MaxBytes limits the size of a decompressed message over TCP and UDP, in bytes.
 const MaxBytes = 2 << 20
 
-// The reasons why messages are dropped, besides the common ones of sockdoor.
+// The reasons why messages are dropped, besides the common ones of sockreceiver.
 const (
 	// tooLarge: a message has more than MaxBytes.
-	tooLarge sockdoor.Reason = "too_large"
+	tooLarge sockreceiver.Reason = "too_large"
 	// malformed: a datagram is not a valid chunk, or cannot be decompressed.
-	malformed sockdoor.Reason = "malformed"
+	malformed sockreceiver.Reason = "malformed"
 	// incomplete: chunks of a message did not arrive in time, or there were too many incomplete messages.
-	incomplete sockdoor.Reason = "incomplete"
+	incomplete sockreceiver.Reason = "incomplete"
 )
 
 // Server receives messages on any number of sockets with the same settings.
-type Server struct{ s *sockdoor.Server }
+type Server struct{ s *sockreceiver.Server }
 
 // New returns a server. It opens no socket.
-func New(cfg sockdoor.Config) (*Server, error) {
-	var s *sockdoor.Server
+func New(cfg sockreceiver.Config) (*Server, error) {
+	var s *sockreceiver.Server
 	parts := newAssembly()
-	drop := func(from netip.Addr, why sockdoor.Reason) { s.DropFrom(from, why) }
-	s, err := sockdoor.New(cfg, sockdoor.Door{
+	drop := func(from netip.Addr, why sockreceiver.Reason) { s.DropFrom(from, why) }
+	s, err := sockreceiver.New(cfg, sockreceiver.Receiver{
 		Protocol: ingest.GELF,
-		Target:   httpdoor.Target{Table: DefaultTable},
-		Stream: func(c *sockdoor.Conn) error {
+		Target:   httpreceiver.Target{Table: DefaultTable},
+		Stream: func(c *sockreceiver.Conn) error {
 			return c.Split(&framing{max: MaxBytes, tooLong: func() { c.Drop(tooLarge, 1) }}, MaxBytes+1, c.Add)
 		},
 		Packet: func(from netip.AddrPort, data []byte) []byte { return parts.message(from, data, drop) },
-		Input: func(records []sockdoor.Record, pipelined bool) ingest.Input {
+		Input: func(records []sockreceiver.Record, pipelined bool) ingest.Input {
 			in := &input{}
 			for i := range records {
 				r := &records[i]
@@ -68,33 +68,33 @@ func New(cfg sockdoor.Config) (*Server, error) {
 	return &Server{s}, nil
 }
 
-// Serve accepts connections from l until Shutdown. It closes l and returns sockdoor.ErrClosed or the error of l.
+// Serve accepts connections from l until Shutdown. It closes l and returns sockreceiver.ErrClosed or the error of l.
 func (s *Server) Serve(l net.Listener) error { return s.s.Serve(l) }
 
-// ServePacket receives datagrams from p until Shutdown. It closes p and returns sockdoor.ErrClosed or the error of
+// ServePacket receives datagrams from p until Shutdown. It closes p and returns sockreceiver.ErrClosed or the error of
 // p.
 func (s *Server) ServePacket(p net.PacketConn) error { return s.s.ServePacket(p) }
 
 // Shutdown ends Serve and ServePacket, and stores everything that was read. If ctx ends first, the rest is dropped.
 func (s *Server) Shutdown(ctx context.Context) error { return s.s.Shutdown(ctx) }
 
-// Door receives messages over HTTP.
-type Door struct{ httpdoor.Door }
+// Receiver receives messages over HTTP.
+type Receiver struct{ httpreceiver.Receiver }
 
-// NewDoor returns a Door. d.Defaults is the destination for requests that do not give one.
-func NewDoor(d httpdoor.Door) *Door {
+// NewReceiver returns a Receiver. d.Defaults is the destination for requests that do not give one.
+func NewReceiver(d httpreceiver.Receiver) *Receiver {
 	d.Protocol = ingest.GELF
-	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable})
-	return &Door{d}
+	d.Defaults = d.Defaults.Or(httpreceiver.Target{Table: DefaultTable})
+	return &Receiver{d}
 }
 
 // Refuse answers an error with its plain text.
 func Refuse(w http.ResponseWriter, _ *http.Request, why *exchange.Refusal) {
-	httpdoor.WriteText(w, why.Status, why.Text)
+	httpreceiver.WriteText(w, why.Status, why.Text)
 }
 
 // Push stores the messages in the body of a request: one, an array of them, or one on each line.
-func (d *Door) Push(w http.ResponseWriter, r *http.Request) {
+func (d *Receiver) Push(w http.ResponseWriter, r *http.Request) {
 	if err := d.push(r); err != nil {
 		exchange.WriteError(w, r, err)
 		return
@@ -103,7 +103,7 @@ func (d *Door) Push(w http.ResponseWriter, r *http.Request) {
 }
 
 // read reads the messages of a body. It reserves memory for their list as the list grows.
-func (in *input) read(call *httpdoor.Call, body []byte) error {
+func (in *input) read(call *httpreceiver.Call, body []byte) error {
 	address, now := call.X.Caller.Address.String(), call.X.Start.UnixNano()
 	return split(body, func(data []byte) error {
 		if have := len(in.messages); have == cap(in.messages) {
@@ -118,7 +118,7 @@ func (in *input) read(call *httpdoor.Call, body []byte) error {
 	})
 }
 
-func (d *Door) push(r *http.Request) error {
+func (d *Receiver) push(r *http.Request) error {
 	if r.Header.Get("Content-Encoding") == "gzip,deflate" {
 		r.Header.Set("Content-Encoding", "deflate") // graypy lists both encodings but compresses once
 	}

@@ -16,16 +16,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"cordwood/router/ingest/httpdoor"
-	"cordwood/router/ingest/httpdoor/doortest"
+	"cordwood/router/ingest/httpreceiver"
+	"cordwood/router/ingest/httpreceiver/receivertest"
 	"cordwood/router/ingest/ingesttest"
-	"cordwood/router/ingest/sockdoor"
-	"cordwood/router/ingest/sockdoor/socktest"
+	"cordwood/router/ingest/sockreceiver"
+	"cordwood/router/ingest/sockreceiver/socktest"
 	"cordwood/router/vrl/value"
 )
 
 // server returns a server on a store in memory.
-func server(t testing.TB, change ...func(*sockdoor.Config)) (*Server, *socktest.Fixture) {
+func server(t testing.TB, change ...func(*sockreceiver.Config)) (*Server, *socktest.Fixture) {
 	t.Helper()
 	f := socktest.New(t)
 	for _, c := range change {
@@ -185,7 +185,7 @@ func TestRejects(t *testing.T) {
 }
 
 func TestPipeline(t *testing.T) {
-	s, f := server(t, func(c *sockdoor.Config) { c.Target = httpdoor.Target{Table: "t", Pipeline: "p"} })
+	s, f := server(t, func(c *sockreceiver.Config) { c.Target = httpreceiver.Target{Table: "t", Pipeline: "p"} })
 	f.Store.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: |\n        . = {\"got\": encode_json(.)}\n")
 	socktest.Send(t, socktest.TCP(t, s), pygelf+"\x00")
 	const want = `{"_host":"other","full_message":"hello\nworld","host":"box","id":"a","level":4,"line":3,` +
@@ -213,12 +213,12 @@ func TestHTTP(t *testing.T) {
 		{"two arrays", "[][]", "", 400, 0},
 		{"only bad ones", "hello", "", 400, 0},
 	} {
-		d, st := doortest.New(t)
+		d, st := receivertest.New(t)
 		r := httptest.NewRequest(http.MethodPost, "/v1/gelf", strings.NewReader(c.body))
 		if c.encoding != "" {
 			r.Header.Set("Content-Encoding", c.encoding)
 		}
-		w := doortest.Serve(NewDoor(d).Push, Refuse, r)
+		w := receivertest.Serve(NewReceiver(d).Push, Refuse, r)
 		if w.Code != c.status || (w.Body.Len() > 0) != (c.status == 400) {
 			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)
 		}
@@ -230,11 +230,11 @@ func TestHTTP(t *testing.T) {
 
 // TestGone: a message whose sender closes the connection without waiting for the answer is stored.
 func TestGone(t *testing.T) {
-	d, st := doortest.New(t)
+	d, st := receivertest.New(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/gelf", strings.NewReader(docker))
-	if w := doortest.Serve(NewDoor(d).Push, Refuse, r); w.Code != 202 || len(st.Rows("public.gelf_logs")) != 1 {
+	if w := receivertest.Serve(NewReceiver(d).Push, Refuse, r); w.Code != 202 || len(st.Rows("public.gelf_logs")) != 1 {
 		t.Errorf("%d %s, %d rows", w.Code, w.Body, len(st.Rows("public.gelf_logs")))
 	}
 }
@@ -244,8 +244,8 @@ func TestAssembly(t *testing.T) {
 	a := newAssembly()
 	now := time.Now()
 	a.now = func() time.Time { return now }
-	dropped := map[sockdoor.Reason]int{}
-	drop := func(_ netip.Addr, why sockdoor.Reason) { dropped[why]++ }
+	dropped := map[sockreceiver.Reason]int{}
+	drop := func(_ netip.Addr, why sockreceiver.Reason) { dropped[why]++ }
 	from := netip.MustParseAddrPort("192.0.2.1:7")
 	data := make([]byte, 60_000)
 	for i := range 5000 {
@@ -288,7 +288,7 @@ func FuzzDatagram(f *testing.F) {
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		a := newAssembly()
 		for _, d := range [][]byte{first, second, first} {
-			got := a.message(netip.MustParseAddrPort("192.0.2.1:7"), d, func(netip.Addr, sockdoor.Reason) {})
+			got := a.message(netip.MustParseAddrPort("192.0.2.1:7"), d, func(netip.Addr, sockreceiver.Reason) {})
 			if len(got) > MaxBytes && len(got) > len(d) {
 				t.Errorf("a message of %d bytes", len(got))
 			}
@@ -323,9 +323,9 @@ func TestValuesThatCannotBeKept(t *testing.T) {
 		{"a key twice", `{"short_message":"a","_n":1,"_n":2}`, "", "1 key occurred more than once"},
 		{"no UTF-8", "{\"short_message\":\"a\xff\"}", "", "not valid UTF-8"},
 	} {
-		base, _ := doortest.New(t)
-		d := NewDoor(base)
-		w := doortest.Serve(d.Push, Refuse, httptest.NewRequest(http.MethodPost, "/gelf", strings.NewReader(c.body)))
+		base, _ := receivertest.New(t)
+		d := NewReceiver(base)
+		w := receivertest.Serve(d.Push, Refuse, httptest.NewRequest(http.MethodPost, "/gelf", strings.NewReader(c.body)))
 		if (w.Code == http.StatusAccepted) != (c.text == "") || !strings.Contains(w.Body.String(), c.text) ||
 			!strings.Contains(w.Header().Get("X-Svc-Warnings"), c.warning) {
 			t.Errorf("%s: %d %s %v", c.name, w.Code, w.Body, w.Header())
@@ -341,10 +341,10 @@ func TestLevels(t *testing.T) {
 		`"WARNING"`: {int64(4), "WARNING"}, `"odd"`: {nil, "odd"}, `1.5`: {nil, "1.5"}, `{"a":1}`: {nil, `{"a":1}`},
 		`99999999999`: {nil, "99999999999"},
 	} {
-		base, st := doortest.New(t)
+		base, st := receivertest.New(t)
 		body := `{"short_message":{"a":[1]},"host":7,"level":` + level + `}`
 		r := httptest.NewRequest(http.MethodPost, "/gelf", strings.NewReader(body))
-		w := doortest.Serve(NewDoor(base).Push, Refuse, r)
+		w := receivertest.Serve(NewReceiver(base).Push, Refuse, r)
 		rows := st.Rows("public.gelf_logs")
 		if w.Code != http.StatusAccepted || len(rows) != 1 {
 			t.Errorf("%s: %d %s", level, w.Code, w.Body)
@@ -370,7 +370,7 @@ func TestOtherTypes(t *testing.T) {
 	if got := f.Store.Options("public.gelf_logs")["on_type_conflict"]; got != "aside" {
 		t.Errorf("the table has on_type_conflict=%q", got)
 	}
-	s, f = server(t, func(c *sockdoor.Config) { c.OnTypeConflict = "widen" })
+	s, f = server(t, func(c *sockreceiver.Config) { c.OnTypeConflict = "widen" })
 	socktest.Send(t, socktest.TCP(t, s), messages)
 	f.Rows(t, "public.gelf_logs", 2)
 	f.Rows(t, "svc_private.rejects", 1)
@@ -379,18 +379,18 @@ func TestOtherTypes(t *testing.T) {
 // TestManyMessages: the list of messages counts towards the memory for bodies, and malformed lines take linear
 // time.
 func TestManyMessages(t *testing.T) {
-	base, _ := doortest.New(t)
-	d := NewDoor(base)
-	body := strings.Repeat("1 ", doortest.MaxBytes/2) // each message takes 24 times its length
-	w := doortest.Serve(d.Push, Refuse, httptest.NewRequest(http.MethodPost, "/gelf", strings.NewReader(body)))
+	base, _ := receivertest.New(t)
+	d := NewReceiver(base)
+	body := strings.Repeat("1 ", receivertest.MaxBytes/2) // each message takes 24 times its length
+	w := receivertest.Serve(d.Push, Refuse, httptest.NewRequest(http.MethodPost, "/gelf", strings.NewReader(body)))
 	if w.Code != http.StatusRequestEntityTooLarge {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	large, _ := doortest.NewLarge(t, 256<<20)
-	d = NewDoor(large)
+	large, _ := receivertest.NewLarge(t, 256<<20)
+	d = NewReceiver(large)
 	body = "\xff\n" + strings.Repeat("x\n", 300_000)
 	r := httptest.NewRequest(http.MethodPost, "/gelf?on_reject=drop", strings.NewReader(body))
-	w = doortest.Serve(d.Push, Refuse, r)
+	w = receivertest.Serve(d.Push, Refuse, r)
 	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "no message of the request could be stored") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

@@ -1,4 +1,4 @@
-// Package ingesttest provides a Service for tests of doors that writes nothing to disk. The pipelines are real, and
+// Package ingesttest provides a Service for tests of receivers that writes nothing to disk. The pipelines are real, and
 // rows for the shards are kept so that tests can read them.
 package ingesttest
 

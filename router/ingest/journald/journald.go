@@ -19,7 +19,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/httpreceiver"
 )
 
 // DefaultTable is the table for requests that do not give one.
@@ -28,19 +28,19 @@ const DefaultTable = "journald"
 // contentType is the content type of the export format.
 const contentType = "application/vnd.fdo.journal"
 
-// Door answers requests of uploaders.
-type Door struct {
-	httpdoor.Door
+// Receiver answers requests of uploaders.
+type Receiver struct {
+	httpreceiver.Receiver
 	// silence is the time without a new entry after which the pending entries are stored. longest is the longest wait
 	// of the first entry of a piece.
 	silence, longest time.Duration
 }
 
-// New returns a Door. d.Defaults is the destination for requests that do not give one.
-func New(d httpdoor.Door) *Door {
+// New returns a Receiver. d.Defaults is the destination for requests that do not give one.
+func New(d httpreceiver.Receiver) *Receiver {
 	d.Protocol = ingest.Journald
-	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable})
-	return &Door{Door: d, silence: time.Second, longest: 5 * time.Second}
+	d.Defaults = d.Defaults.Or(httpreceiver.Target{Table: DefaultTable})
+	return &Receiver{Receiver: d, silence: time.Second, longest: 5 * time.Second}
 }
 
 // Refuse answers an error with its plain text. Uploaders give up at any status from 300 on, and systemd restarts
@@ -50,19 +50,19 @@ func Refuse(w http.ResponseWriter, _ *http.Request, why *exchange.Refusal) {
 	if status == http.StatusTooManyRequests {
 		status = http.StatusServiceUnavailable
 	}
-	httpdoor.WriteText(w, status, why.Text)
+	httpreceiver.WriteText(w, status, why.Text)
 }
 
 // Upload stores the entries in the body of a request.
-func (d *Door) Upload(w http.ResponseWriter, r *http.Request) {
+func (d *Receiver) Upload(w http.ResponseWriter, r *http.Request) {
 	if err := d.upload(r); err != nil {
 		exchange.WriteError(w, r, err)
 		return
 	}
-	httpdoor.WriteText(w, http.StatusAccepted, "OK.")
+	httpreceiver.WriteText(w, http.StatusAccepted, "OK.")
 }
 
-func (d *Door) upload(r *http.Request) error {
+func (d *Receiver) upload(r *http.Request) error {
 	call, err := d.Begin(r)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (d *Door) upload(r *http.Request) error {
 				contentType).WithStatus(http.StatusUnsupportedMediaType))
 		}
 	}
-	u := &upload{door: d, call: call, target: call.Target(httpdoor.Target{}), found: map[string]stored{}}
+	u := &upload{receiver: d, call: call, target: call.Target(httpreceiver.Target{}), found: map[string]stored{}}
 	if u.stream, err = call.Stream(u.target); err != nil {
 		return err
 	}

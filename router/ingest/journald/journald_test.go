@@ -18,10 +18,10 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/router/access"
 	"cordwood/router/body"
-	"cordwood/router/ingest/httpdoor"
-	"cordwood/router/ingest/httpdoor/doortest"
+	"cordwood/router/ingest/httpreceiver"
+	"cordwood/router/ingest/httpreceiver/receivertest"
 	"cordwood/router/ingest/ingesttest"
-	"cordwood/router/ingest/sockdoor/socktest"
+	"cordwood/router/ingest/sockreceiver/socktest"
 )
 
 const (
@@ -54,9 +54,9 @@ func binaryField(name, value string) string {
 	return name + "\n" + string(binary.LittleEndian.AppendUint64(nil, uint64(len(value)))) + value + "\n"
 }
 
-func newDoor(t testing.TB, change ...func(*httpdoor.Door)) (*Door, *ingesttest.Store) {
+func newReceiver(t testing.TB, change ...func(*httpreceiver.Receiver)) (*Receiver, *ingesttest.Store) {
 	t.Helper()
-	d, st := doortest.New(t)
+	d, st := receivertest.New(t)
 	for _, c := range change {
 		c(&d)
 	}
@@ -64,18 +64,18 @@ func newDoor(t testing.TB, change ...func(*httpdoor.Door)) (*Door, *ingesttest.S
 }
 
 // post uploads a body, as the client does.
-func post(d *Door, body io.Reader, change ...func(*http.Request)) *httptest.ResponseRecorder {
+func post(d *Receiver, body io.Reader, change ...func(*http.Request)) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, "/upload", body)
 	r.Header.Set("Content-Type", contentType)
 	r.Header.Set("Accept", "text/plain")
 	for _, c := range change {
 		c(r)
 	}
-	return doortest.Serve(d.Upload, Refuse, r)
+	return receivertest.Serve(d.Upload, Refuse, r)
 }
 
 func TestUpload(t *testing.T) {
-	d, st := newDoor(t)
+	d, st := newReceiver(t)
 	// Recorded from systemd-journal-upload 252, with repeated fields.
 	body := "__CURSOR=" + cursor(1) + "\n__REALTIME_TIMESTAMP=1764200000000001\n__MONOTONIC_TIMESTAMP=1000\n_BOOT_ID=" +
 		boot + "\n_MACHINE_ID=a4f1606152314255aa4d3642d52c12d2\n_HOSTNAME=web-1\nPRIORITY=6\nSYSLOG_IDENTIFIER=shop\n" +
@@ -119,7 +119,7 @@ func TestUpload(t *testing.T) {
 }
 
 func TestPipeline(t *testing.T) {
-	d, st := newDoor(t)
+	d, st := newReceiver(t)
 	st.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: |\n        .got = encode_json(.)\n        . "+
 		"= {\"got\": .got}\n")
 	body := exported(1)[:len(exported(1))-1] + "EXTRA=x\n\n"
@@ -159,7 +159,7 @@ func checkOnce(t *testing.T, st *ingesttest.Store, first, last int) {
 }
 
 func TestPieces(t *testing.T) {
-	d, st := newDoor(t)
+	d, st := newReceiver(t)
 	if w := post(d, strings.NewReader(entriesOf(900, 5500))); w.Code != http.StatusAccepted {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
@@ -177,7 +177,7 @@ func TestPieces(t *testing.T) {
 
 // An uploader whose answer was lost sends everything again from another place, with new entries.
 func TestAgain(t *testing.T) {
-	d, st := newDoor(t)
+	d, st := newReceiver(t)
 	for _, body := range []string{
 		entriesOf(100, 1500), entriesOf(100, 1500), entriesOf(1200, 1700), entriesOf(50, 120), entriesOf(50, 2300),
 	} {
@@ -190,7 +190,7 @@ func TestAgain(t *testing.T) {
 
 // A piece whose write failed is not acknowledged. Pieces before it are not stored again.
 func TestWriteFails(t *testing.T) {
-	d, st := newDoor(t)
+	d, st := newReceiver(t)
 	st.Refuse("public.journald", errs.New(errs.ShardUnreachable, "shard 1 is gone"))
 	w := post(d, strings.NewReader(entriesOf(1, 10)))
 	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
@@ -214,7 +214,7 @@ func (r iotestErr) Read([]byte) (int, error) { return 0, r.err }
 
 // Entries are stored after a silence, while the request continues.
 func TestSilence(t *testing.T) {
-	d, st := newDoor(t)
+	d, st := newReceiver(t)
 	d.silence = time.Millisecond
 	in, out := io.Pipe()
 	done := make(chan *httptest.ResponseRecorder)
@@ -235,7 +235,7 @@ func TestSilence(t *testing.T) {
 
 // Copies of a machine have the same source and numbers.
 func TestCopies(t *testing.T) {
-	d, st := newDoor(t)
+	d, st := newReceiver(t)
 	other := strings.ReplaceAll(entriesOf(1, 20), ";x=0", ";x=f")
 	for _, body := range []string{entriesOf(1, 20), other, other} {
 		if w := post(d, strings.NewReader(body)); w.Code != http.StatusAccepted {
@@ -253,7 +253,7 @@ func TestNoCursor(t *testing.T) {
 		key  string
 		rows int
 	}{{"", 8000}, {"k", 4000}} {
-		d, st := newDoor(t)
+		d, st := newReceiver(t)
 		var b strings.Builder
 		for i := range 4000 {
 			_, _ = fmt.Fprintf(&b, "MESSAGE=%d\n\n", i)
@@ -275,7 +275,7 @@ func TestNoCursor(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	d, st := newDoor(t)
+	d, st := newReceiver(t)
 	st.Press("public.busy", false)
 	for _, c := range []struct {
 		name, body, contentType, query string
@@ -314,7 +314,7 @@ func TestRefusals(t *testing.T) {
 		if c.contentType != "" {
 			r.Header.Set("Content-Type", c.contentType)
 		}
-		w := doortest.ServeAs(ingesttest.Caller(c.right), d.Upload, Refuse, r)
+		w := receivertest.ServeAs(ingesttest.Caller(c.right), d.Upload, Refuse, r)
 		if w.Code != c.status || !strings.Contains(w.Body.String(), c.text) ||
 			!strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
 			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)
@@ -328,7 +328,7 @@ func TestRefusals(t *testing.T) {
 
 // Long values are cut, and data beyond the limits of an entry is dropped. The entry is stored.
 func TestLong(t *testing.T) {
-	d, st := newDoor(t, func(d *httpdoor.Door) {
+	d, st := newReceiver(t, func(d *httpreceiver.Receiver) {
 		var err error
 		if d.Bodies, err = body.New(body.Config{}); err != nil {
 			t.Fatal(err)
@@ -358,17 +358,17 @@ func TestLong(t *testing.T) {
 
 // If memory for bodies is lacking, a request waits, and is finally refused with 503.
 func TestMemory(t *testing.T) {
-	d, st := newDoor(t)
+	d, st := newReceiver(t)
 	held, err := d.Bodies.Hold(t.Context(), nil)
 	if err == nil {
-		err = held.Reserve(t.Context(), 8*doortest.MaxBytes-1)
+		err = held.Reserve(t.Context(), 8*receivertest.MaxBytes-1)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer held.Release()
 	r := httptest.NewRequest(http.MethodPost, "/upload", strings.NewReader(exported(1)))
-	w := doortest.Serve(d.Upload, Refuse, r)
+	w := receivertest.Serve(d.Upload, Refuse, r)
 	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || len(st.Tables()) > 0 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -376,9 +376,9 @@ func TestMemory(t *testing.T) {
 
 // TestExpect: a client that expects 100 Continue gets it, or is refused before it sends the body.
 func TestExpect(t *testing.T) {
-	d, st := newDoor(t)
+	d, st := newReceiver(t)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		out := doortest.Serve(d.Upload, Refuse, r)
+		out := receivertest.Serve(d.Upload, Refuse, r)
 		w.WriteHeader(out.Code)
 	}))
 	defer s.Close()

@@ -76,7 +76,7 @@ func (u *upload) without(entries []*entry, cursors []string) []*entry {
 			out = append(out, e)
 		}
 	}
-	u.door.Ingestion.Repeated(u.door.Protocol, len(entries)-len(out))
+	u.receiver.Ingestion.Repeated(u.receiver.Protocol, len(entries)-len(out))
 	return out
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"cordwood/router/body"
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/httpreceiver"
 )
 
 const (
@@ -29,12 +29,12 @@ const (
 
 // upload is one request.
 type upload struct {
-	door   *Door
-	call   *httpdoor.Call
-	target httpdoor.Target
-	stream *body.Stream
-	piece  piece
-	found  map[string]stored // the stored part of each source
+	receiver *Receiver
+	call     *httpreceiver.Call
+	target   httpreceiver.Target
+	stream   *body.Stream
+	piece    piece
+	found    map[string]stored // the stored part of each source
 	// pieces counts the stored pieces, and storing how long that took.
 	pieces  int
 	storing time.Duration
@@ -90,7 +90,7 @@ func (u *upload) read(entries chan<- *entry, stop <-chan struct{}) {
 		}
 	}()
 	d := &decoder{
-		r: bufio.NewReaderSize(u.stream, 64<<10), cut: func() { u.door.Ingestion.Cut(u.door.Protocol) },
+		r: bufio.NewReaderSize(u.stream, 64<<10), cut: func() { u.receiver.Ingestion.Cut(u.receiver.Protocol) },
 		hold: func(n int) (err error) {
 			held, err = u.hold(held, n)
 			return err
@@ -122,7 +122,7 @@ func (u *upload) hold(held *body.Body, n int) (*body.Body, error) {
 
 // store stores the entries in pieces.
 func (u *upload) store(entries <-chan *entry) error {
-	silence := time.NewTimer(u.door.silence)
+	silence := time.NewTimer(u.receiver.silence)
 	defer silence.Stop()
 	for {
 		select {
@@ -139,7 +139,7 @@ func (u *upload) store(entries <-chan *entry) error {
 			if err := u.add(e); err != nil {
 				return err
 			}
-			silence.Reset(u.door.silence)
+			silence.Reset(u.receiver.silence)
 		case <-silence.C:
 			if err := u.flush(); err != nil {
 				return err
@@ -151,7 +151,8 @@ func (u *upload) store(entries <-chan *entry) error {
 // add adds an entry to the piece. If the piece ends before or after the entry, it is stored.
 func (u *upload) add(e *entry) error {
 	p := &u.piece
-	if len(p.entries) > 0 && (!p.continues(e) || p.bytes+e.size() > pieceBytes || time.Since(p.started) > u.door.longest) {
+	if len(p.entries) > 0 &&
+		(!p.continues(e) || p.bytes+e.size() > pieceBytes || time.Since(p.started) > u.receiver.longest) {
 		if err := u.flush(); err != nil {
 			return err
 		}

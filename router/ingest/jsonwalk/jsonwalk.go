@@ -1,4 +1,4 @@
-// Package jsonwalk reads JSON documents for doors whose protocol uses JSON with fixed field names. They read the
+// Package jsonwalk reads JSON documents for receivers whose protocol uses JSON with fixed field names. They read the
 // fields that they know and skip the others, in one pass and without a tree.
 //
 // The caller chooses for each value how to read it. A Walker belongs to one goroutine. The comment of each method

@@ -24,32 +24,32 @@ import (
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/httpreceiver"
 	"cordwood/router/ingest/jsonwalk"
 )
 
 // DefaultTable is the table for requests that do not give one.
 const DefaultTable = "loki_logs"
 
-// Door answers push requests. Its embedded Door must be set.
-type Door struct {
-	httpdoor.Door
+// Receiver answers push requests. Its embedded Receiver must be set.
+type Receiver struct {
+	httpreceiver.Receiver
 }
 
-// New returns a Door. The defaults of d are the destination for requests that do not give one.
-func New(d httpdoor.Door) *Door {
+// New returns a Receiver. The defaults of d are the destination for requests that do not give one.
+func New(d httpreceiver.Receiver) *Receiver {
 	d.Protocol = ingest.Loki
-	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable})
-	return &Door{d}
+	d.Defaults = d.Defaults.Or(httpreceiver.Target{Table: DefaultTable})
+	return &Receiver{d}
 }
 
 // Refuse answers an error as Loki does, with its plain text.
 func Refuse(w http.ResponseWriter, _ *http.Request, why *exchange.Refusal) {
-	httpdoor.WriteText(w, why.Status, why.Text)
+	httpreceiver.WriteText(w, why.Status, why.Text)
 }
 
 // Push stores the entries in the body of a request.
-func (d *Door) Push(w http.ResponseWriter, r *http.Request) {
+func (d *Receiver) Push(w http.ResponseWriter, r *http.Request) {
 	out, err := d.push(r)
 	if err != nil {
 		exchange.WriteError(w, r, err)
@@ -81,7 +81,7 @@ func appendAnswer(to []byte, out *ingest.Outcome, millis int64) []byte {
 }
 
 // push stores the entries of a request.
-func (d *Door) push(r *http.Request) (*ingest.Outcome, error) {
+func (d *Receiver) push(r *http.Request) (*ingest.Outcome, error) {
 	isJSON, err := isJSON(r.Header)
 	if err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ func keep(block *[]byte) {
 const maxExpansion = 64/3 + 1
 
 // decode returns the body as JSON in valid UTF-8, or as protobuf. It decodes into the memory of block.
-func (d *Door) decode(call *httpdoor.Call, isJSON bool, block *[]byte) ([]byte, error) {
+func (d *Receiver) decode(call *httpreceiver.Call, isJSON bool, block *[]byte) ([]byte, error) {
 	body := call.Body
 	if isJSON {
 		return call.JSON()

@@ -16,7 +16,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
-	"cordwood/router/ingest/httpdoor/doortest"
+	"cordwood/router/ingest/httpreceiver/receivertest"
 	"cordwood/router/ingest/ingesttest"
 )
 
@@ -51,17 +51,17 @@ func protobuf(labels string, entries ...pushed) []byte {
 	return message(nil, 1, number(stream, 3, 77)) // a hash, which is ignored
 }
 
-// door returns a door on a store in memory.
-func door(t testing.TB) (*Door, *ingesttest.Store) {
+// receiver returns a receiver on a store in memory.
+func receiver(t testing.TB) (*Receiver, *ingesttest.Store) {
 	t.Helper()
-	d, st := doortest.New(t)
+	d, st := receivertest.New(t)
 	return New(d), st
 }
 
 // send sends a body and returns the answer.
-func send(d *Door, contentType string, body []byte, headers ...string) *httptest.ResponseRecorder {
+func send(d *Receiver, contentType string, body []byte, headers ...string) *httptest.ResponseRecorder {
 	typed := append([]string{"Content-Type", contentType}, headers...)
-	return doortest.Serve(d.Push, Refuse, doortest.Post("/loki/api/v1/push", string(body), typed...))
+	return receivertest.Serve(d.Push, Refuse, receivertest.Post("/loki/api/v1/push", string(body), typed...))
 }
 
 const isProtobuf = "application/x-protobuf"
@@ -88,7 +88,7 @@ func TestForms(t *testing.T) {
 				`","one",{"trace":"1"}],[` + nanos(1) + `,"two\n"]]}]}`),
 		},
 	} {
-		d, st := door(t)
+		d, st := receiver(t)
 		w := send(d, c.contentType, c.body, "Content-Encoding", map[bool]string{true: "gzip"}[name == "protobuf"])
 		if w.Code != http.StatusNoContent || w.Body.Len() > 0 {
 			t.Errorf("%s: answer %d %s", name, w.Code, w.Body)
@@ -132,7 +132,7 @@ func TestLabels(t *testing.T) {
 		},
 		{"backticks, and a name in quotes", "{a=`x\"y`, \"b.c\"=\"z\"}", nil, map[string]any{"a": `x"y`, "b.c": "z"}, ""},
 	} {
-		d, st := door(t)
+		d, st := receiver(t)
 		w := send(d, isProtobuf, s2.EncodeSnappy(nil, protobuf(c.labels, pushed{at.UnixNano(), "x", nil})), c.headers...)
 		if w.Code != http.StatusNoContent || !strings.Contains(w.Header().Get("X-Svc-Warnings"), c.warning) {
 			t.Errorf("%s: %d %s %v", c.name, w.Code, w.Body, w.Header())
@@ -146,7 +146,7 @@ func TestLabels(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 	}
-	d, st := door(t)
+	d, st := receiver(t)
 	if w := send(d, isProtobuf, s2.EncodeSnappy(nil,
 		protobuf("{"+strings.Join(many, ",")+"}", pushed{at.UnixNano(), "x", nil}))); w.Code != http.StatusNoContent {
 		t.Fatalf("%d %s", w.Code, w.Body)
@@ -163,7 +163,7 @@ func TestLabels(t *testing.T) {
 }
 
 func TestPipeline(t *testing.T) {
-	d, st := door(t)
+	d, st := receiver(t)
 	st.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: "+
 		"|\n        .up = upcase(string!(.loki_line))\n        .\n")
 	w := send(d, isProtobuf, s2.EncodeSnappy(nil, protobuf(`{app="web"}`, pushed{
@@ -220,7 +220,7 @@ func TestBadEntries(t *testing.T) {
 			1, "the value of the label",
 		},
 	} {
-		d, st := door(t)
+		d, st := receiver(t)
 		w := send(d, "application/json", []byte(c.body))
 		if w.Code != c.status || !strings.Contains(w.Body.String(), c.text) {
 			t.Errorf("%s: answer %d %s", c.name, w.Code, w.Body)
@@ -248,7 +248,7 @@ func TestBadBodies(t *testing.T) {
 		{"another type", "text/plain", good, 400, "Content-Type is \"text/plain\""},
 		{"too large", "application/json", bytes.Repeat([]byte(" "), 2<<20), 413, ""},
 	} {
-		d, st := door(t)
+		d, st := receiver(t)
 		w := send(d, c.contentType, c.body)
 		if w.Code != c.status || !strings.Contains(w.Body.String(), c.text) ||
 			!strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
@@ -261,7 +261,7 @@ func TestBadBodies(t *testing.T) {
 }
 
 func TestAnswers(t *testing.T) {
-	d, st := door(t)
+	d, st := receiver(t)
 	body := []byte(`{"streams":[{"stream":{},"values":[["1","a"]]}]}`)
 	if w := send(d, "application/json", body, "Accept", "application/json"); w.Code != http.StatusOK ||
 		!strings.HasPrefix(w.Body.String(), `{"output":[{"affectedrows":1}],`) {
@@ -279,7 +279,7 @@ func TestAnswers(t *testing.T) {
 
 // A repeated request with a key is recognised.
 func TestKeys(t *testing.T) {
-	d, st := door(t)
+	d, st := receiver(t)
 	body := []byte(`{"streams":[{"stream":{},"values":[["1","a"]]}]}`)
 	send(d, "application/json", body, "Idempotency-Key", "k")
 	send(d, "application/json", body, "x-svc-dedupe", "body")
@@ -297,7 +297,7 @@ func FuzzProto(f *testing.F) {
 	f.Add(protobuf(`{`+strings.Repeat(`a="",`, maxPairs+2)+`}`, pushed{1, "\xff", nil}))
 	f.Add(message(nil, 1, message(message(message(nil, 1, []byte(`{a=}`)), 2, nil), 1, []byte(`{b="c"}`))))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		d, _ := door(t)
+		d, _ := receiver(t)
 		if w := send(d, isProtobuf, s2.EncodeSnappy(nil, data)); w.Code != 204 && w.Code != 400 && w.Code != 413 {
 			t.Errorf("answer %d %s", w.Code, w.Body)
 		}
@@ -311,7 +311,7 @@ func FuzzJSON(f *testing.F) {
 	f.Add([]byte(`{"streams":[{"stream":{` + strings.Repeat(`"a":"\ud800",`, maxPairs+2) +
 		`"b":{}},"values":[[1,"x"]]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		d, _ := door(t)
+		d, _ := receiver(t)
 		if w := send(d, "application/json", data); w.Code != 204 && w.Code != 400 && w.Code != 413 {
 			t.Errorf("answer %d %s", w.Code, w.Body)
 		}
@@ -324,7 +324,7 @@ func BenchmarkPush(b *testing.B) {
 		entries[i] = pushed{at.UnixNano() + int64(i), strings.Repeat("GET /index.html 200 ", 8), nil}
 	}
 	body := s2.EncodeSnappy(nil, protobuf(`{app="web",env="test"}`, entries...))
-	d, _ := door(b)
+	d, _ := receiver(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		if w := send(d, isProtobuf, body); w.Code != http.StatusNoContent {
@@ -350,7 +350,7 @@ func TestRejectsAreWhole(t *testing.T) {
 			[]byte(`{"streams":[{"stream":{"app":"web"},"values":[["10413792000000000007","a \"line\"",{"k":"v"}]]}]}`),
 		},
 	} {
-		d, st := door(t)
+		d, st := receiver(t)
 		send(d, c.contentType, c.body)
 		rejects := st.Rows("svc_private.rejects")
 		const want = `{"streams":[{"stream":{"app":"web"},"values":[["10413792000000000007","a \"line\"",{"k":"v"}]]}]}`
@@ -362,7 +362,7 @@ func TestRejectsAreWhole(t *testing.T) {
 
 // TestReplayedRejects: an entry that is sent again is noted when it is stored, and not if it fails again.
 func TestReplayedRejects(t *testing.T) {
-	d, st := door(t)
+	d, st := receiver(t)
 	again := func(id, body string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodPost, "/loki/api/v1/push?on_reject=drop", strings.NewReader(body))
 		for name, value := range map[string]string{
@@ -372,7 +372,7 @@ func TestReplayedRejects(t *testing.T) {
 		} {
 			r.Header.Set(name, value)
 		}
-		return doortest.Serve(d.Push, Refuse, r)
+		return receivertest.Serve(d.Push, Refuse, r)
 	}
 	again("id1", `{"streams":[{"stream":{},"values":[["x","a"]]}]}`)
 	if notes := st.Rows("svc_private.replayed"); len(notes) != 0 {
@@ -418,7 +418,7 @@ func TestManyPairs(t *testing.T) {
 		},
 	} {
 		for _, headers := range [][]string{nil, {"x-svc-loki-labels", "json"}} {
-			d, records := doortest.NewLarge(t, 64<<20)
+			d, records := receivertest.NewLarge(t, 64<<20)
 			w := send(New(d), c.contentType, c.body, headers...)
 			if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "no entry of the request") {
 				t.Errorf("%s: answer %d %s", c.name, w.Code, w.Body)
@@ -449,7 +449,7 @@ func TestRepeatedNames(t *testing.T) {
 		},
 	} {
 		for _, pipeline := range []string{"", "p"} {
-			d, st := door(t)
+			d, st := receiver(t)
 			st.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: |\n        .structured_metadata = "+
 				"encode_json({\"__b__\": .loki_metadata___b__, \"a\": .loki_metadata_a})\n        .\n")
 			w := send(d, c.contentType, c.body, "x-svc-pipeline-name", pipeline)
@@ -493,7 +493,7 @@ func TestRejectsTakeMemory(t *testing.T) {
 		body = append(body, strings.Repeat("v", 2000)+`",`...)
 	}
 	body = append(body[:len(body)-1], `},"values":[`+strings.Repeat("1,", 100_000)+`1]}]}`...)
-	d, st := door(t)
+	d, st := receiver(t)
 	w := send(d, "application/json", body)
 	if w.Code != http.StatusRequestEntityTooLarge || !strings.Contains(w.Body.String(), "both together may take") {
 		t.Errorf("answer %d %s", w.Code, w.Body)
@@ -509,7 +509,7 @@ func TestUnknownForms(t *testing.T) {
 	moment = message(message(moment, 1, []byte("y")), 2, nil)
 	one := number(number(message(message(nil, 1, []byte("k")), 2, []byte("v")), 1, 3), 2, 4)
 	entry := number(message(message(message(nil, 1, moment), 2, []byte("line")), 3, one), 2, 5)
-	d, st := door(t)
+	d, st := receiver(t)
 	body := message(nil, 1, message(number(message(nil, 1, []byte("{}")), 1, 6), 2, entry))
 	w := send(d, isProtobuf, s2.EncodeSnappy(nil, body))
 	want := []ingesttest.Row{{
@@ -522,11 +522,11 @@ func TestUnknownForms(t *testing.T) {
 
 // TestLoneSurrogates: the answer reports escapes that became U+FFFD.
 func TestLoneSurrogates(t *testing.T) {
-	d, st := door(t)
+	d, st := receiver(t)
 	body := `{"streams":[{"stream":{"a":"\ud83d\ude00"},"values":[["1","x \ud800",{"k":"\uDFFF"}]]}]}`
 	w := send(d, "application/json", []byte(body))
-	if told := w.Header().Get("X-Svc-Warnings"); w.Code != 204 || !strings.HasPrefix(told, "2 escapes") {
-		t.Errorf("%d %q", w.Code, told)
+	if warnings := w.Header().Get("X-Svc-Warnings"); w.Code != 204 || !strings.HasPrefix(warnings, "2 escapes") {
+		t.Errorf("%d %q", w.Code, warnings)
 	}
 	rows := st.Rows("public.loki_logs")
 	if len(rows) != 1 || rows[0]["line"] != "x \uFFFD" || rows[0]["a"] != "\U0001F600" {
@@ -537,7 +537,7 @@ func TestLoneSurrogates(t *testing.T) {
 // TestBlocksAreTheirOwn: a block is decoded into the memory of an earlier one, and none of the earlier data
 // remains.
 func TestBlocksAreTheirOwn(t *testing.T) {
-	d, st := door(t)
+	d, st := receiver(t)
 	for i, line := range []string{strings.Repeat("long ", 1000), "short"} {
 		body := s2.EncodeSnappy(nil, protobuf(`{a="b"}`, pushed{nanos: int64(i) + 1, line: line}))
 		if w := send(d, isProtobuf, body); w.Code != 204 {

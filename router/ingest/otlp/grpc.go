@@ -21,7 +21,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/httpreceiver"
 )
 
 // The gRPC methods, as paths.
@@ -53,14 +53,14 @@ const encodings = "identity,gzip,deflate,zstd"
 // before it calls a handler. So a user without the right to write is refused before the body is read, and the body
 // counts against the memory for bodies.
 type GRPC struct {
-	door Door
+	receiver Receiver
 }
 
 // NewGRPC returns a handler for gRPC calls. d.Defaults is the destination for calls that do not give one.
-func NewGRPC(d httpdoor.Door) *GRPC {
-	door := New(d)
-	door.Protocol = ingest.OTLPGRPC
-	return &GRPC{*door}
+func NewGRPC(d httpreceiver.Receiver) *GRPC {
+	receiver := New(d)
+	receiver.Protocol = ingest.OTLPGRPC
+	return &GRPC{*receiver}
 }
 
 // Export stores the log records of a call.
@@ -100,9 +100,9 @@ func (g *GRPC) NoLogs(w http.ResponseWriter, r *http.Request) {
 // export stores the records of a call.
 func (g *GRPC) export(r *http.Request) (*ingest.Outcome, error) {
 	if err := unframe(r); err != nil {
-		return nil, g.door.Ingestion.Failed(g.door.Protocol, ingest.StageBody, err)
+		return nil, g.receiver.Ingestion.Failed(g.receiver.Protocol, ingest.StageBody, err)
 	}
-	return g.door.store(r, false)
+	return g.receiver.store(r, false)
 }
 
 func isGRPC(h http.Header) bool {

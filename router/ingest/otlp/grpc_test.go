@@ -28,20 +28,20 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/router/access"
 	"cordwood/router/httpapi/exchange"
-	"cordwood/router/ingest/httpdoor/doortest"
+	"cordwood/router/ingest/httpreceiver/receivertest"
 	"cordwood/router/ingest/ingesttest"
 )
 
-// serveGRPC serves a door over HTTP/2 without TLS, and returns a connection of the usual client.
+// serveGRPC serves a receiver over HTTP/2 without TLS, and returns a connection of the usual client.
 func serveGRPC(t *testing.T, right access.Right) (*grpc.ClientConn, *ingesttest.Store) {
 	t.Helper()
-	d, st := doortest.New(t)
-	door := NewGRPC(d)
+	d, st := receivertest.New(t)
+	receiver := NewGRPC(d)
 	mux := http.NewServeMux()
 	for path, handler := range map[string]http.HandlerFunc{
-		PathExportLogs:    door.Export,
-		PathExportTraces:  door.NoLogs,
-		PathExportMetrics: door.NoLogs,
+		PathExportLogs:    receiver.Export,
+		PathExportTraces:  receiver.NoLogs,
+		PathExportMetrics: receiver.NoLogs,
 	} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 			x, r := exchange.Begin(w, r, slog.New(slog.DiscardHandler))
@@ -106,7 +106,7 @@ func TestGRPC(t *testing.T) {
 
 // A refusal has the code that tells clients whether to retry.
 func TestGRPCRefusals(t *testing.T) {
-	large := export(&logs.LogRecord{Body: text(strings.Repeat("x", doortest.MaxBytes))})
+	large := export(&logs.LogRecord{Body: text(strings.Repeat("x", receivertest.MaxBytes))})
 	for name, c := range map[string]struct {
 		right access.Right
 		store func(st *ingesttest.Store)
@@ -178,7 +178,7 @@ func TestGRPCOtherServices(t *testing.T) {
 
 // A call does not wait for busy shards after its timeout.
 func TestGRPCTimeout(t *testing.T) {
-	d, st := doortest.New(t)
+	d, st := receivertest.New(t)
 	st.Press("public.opentelemetry_logs", true)
 	w := call(NewGRPC(d), frame(0, forms(t, export(whole()))[typeProto]), "grpc-timeout", "100m")
 	if got := w.Result().Trailer.Get("Grpc-Status"); got != "14" {
@@ -189,7 +189,7 @@ func TestGRPCTimeout(t *testing.T) {
 	}
 }
 
-// call sends a call in the form in which net/http passes it to the door.
+// call sends a call in the form in which net/http passes it to the receiver.
 func call(g *GRPC, body []byte, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, PathExportLogs, bytes.NewReader(body))
 	r.ProtoMajor = 2
@@ -198,7 +198,7 @@ func call(g *GRPC, body []byte, headers ...string) *httptest.ResponseRecorder {
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	return doortest.Serve(g.Export, RefuseGRPC, r)
+	return receivertest.Serve(g.Export, RefuseGRPC, r)
 }
 
 // frame returns a message with its header.
@@ -239,7 +239,7 @@ func TestGRPCFrames(t *testing.T) {
 		},
 		"a long timeout": {body: frame(0, good), headers: []string{"grpc-timeout", "99999999H"}, status: "0"},
 	} {
-		d, st := doortest.New(t)
+		d, st := receivertest.New(t)
 		w := call(NewGRPC(d), c.body, c.headers...)
 		trailer := w.Result().Trailer
 		if w.Code != 200 && w.Code != http.StatusUnsupportedMediaType || trailer.Get("Grpc-Status") != c.status ||
@@ -254,12 +254,12 @@ func TestGRPCFrames(t *testing.T) {
 
 // A request that is not a call gets an answer of HTTP.
 func TestGRPCOtherRequests(t *testing.T) {
-	d, _ := doortest.New(t)
+	d, _ := receivertest.New(t)
 	g := NewGRPC(d)
 	for _, handler := range []http.HandlerFunc{g.Export, g.NoLogs} {
 		r := httptest.NewRequest(http.MethodPost, PathExportLogs, strings.NewReader("{}"))
 		r.Header.Set("Content-Type", typeGRPC)
-		if w := doortest.Serve(handler, RefuseGRPC, r); w.Code != 415 ||
+		if w := receivertest.Serve(handler, RefuseGRPC, r); w.Code != 415 ||
 			!strings.Contains(w.Body.String(), "--otlp-http-addr") {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
@@ -275,7 +275,7 @@ func FuzzGRPC(f *testing.F) {
 	f.Add(frame(0, q), "gzip", "10S")
 	f.Add(frame(1, q), "", "")
 	f.Fuzz(func(t *testing.T, body []byte, encoding, timeout string) {
-		d, _ := doortest.New(t)
+		d, _ := receivertest.New(t)
 		if timeout != "" && (len(timeout) < 3 || timeout[len(timeout)-1] != 'S') {
 			timeout += "00S" // with a short one, the result would depend on the clock
 		}

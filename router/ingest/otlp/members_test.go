@@ -12,7 +12,7 @@ import (
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	logs "go.opentelemetry.io/proto/otlp/logs/v1"
 
-	"cordwood/router/ingest/httpdoor/doortest"
+	"cordwood/router/ingest/httpreceiver/receivertest"
 )
 
 // repeatedKeys returns a request in which all attributes have keys that occur twice, with few and many
@@ -92,7 +92,7 @@ func TestSharedAttributes(t *testing.T) {
 // Previously both were stored, and a query returned either of them.
 func TestRepeatedKeys(t *testing.T) {
 	for form, body := range forms(t, repeatedKeys()) {
-		d, st := door(t)
+		d, st := receiver(t)
 		w := send(d, form, body)
 		rows := st.Rows("public.opentelemetry_logs")
 		if w.Code != http.StatusOK || len(rows) != 2 {
@@ -107,9 +107,9 @@ func TestRepeatedKeys(t *testing.T) {
 		if rows[1]["log_attributes"] != `{"k":1,"l":2}` {
 			t.Errorf("%s: %v", form, rows[1]["log_attributes"])
 		}
-		told := w.Header().Get("X-Svc-Warnings")
-		if !strings.HasPrefix(told, strconv.Itoa(3+2*(fewKeys-1))+" keys occurred more than once") {
-			t.Errorf("%s: warning %q", form, told)
+		warnings := w.Header().Get("X-Svc-Warnings")
+		if !strings.HasPrefix(warnings, strconv.Itoa(3+2*(fewKeys-1))+" keys occurred more than once") {
+			t.Errorf("%s: warning %q", form, warnings)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func TestBadResource(t *testing.T) {
 			q.ResourceLogs[0].Resource.Attributes = bad
 		}
 		for form, body := range forms(t, q) {
-			d, st := door(t)
+			d, st := receiver(t)
 			w := send(d, form, body)
 			rows := st.Rows("public.opentelemetry_logs")
 			if w.Code != http.StatusOK || len(rows) != 1 || rows[0]["body"] != "good" ||
@@ -185,7 +185,7 @@ func TestExtractFromLargeResource(t *testing.T) {
 func TestLateObservedTime(t *testing.T) {
 	q := export(&logs.LogRecord{TimeUnixNano: 1, ObservedTimeUnixNano: math.MaxUint64})
 	for form, body := range forms(t, q) {
-		d, st := doortest.New(t)
+		d, st := receivertest.New(t)
 		st.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: .\n")
 		w := send(New(d), form, body, "x-svc-pipeline-name", "p")
 		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), errObserved.Error()) {

@@ -25,7 +25,7 @@ import (
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/httpreceiver"
 )
 
 // DefaultTable is the table for requests that do not give one.
@@ -36,16 +36,16 @@ const (
 	typeJSON  = "application/json"
 )
 
-// Door answers the requests of clients.
-type Door struct {
-	httpdoor.Door
+// Receiver answers the requests of clients.
+type Receiver struct {
+	httpreceiver.Receiver
 }
 
-// New returns a Door. d.Defaults is the destination for requests that do not give one.
-func New(d httpdoor.Door) *Door {
+// New returns a Receiver. d.Defaults is the destination for requests that do not give one.
+func New(d httpreceiver.Receiver) *Receiver {
 	d.Protocol = ingest.OTLP
-	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable})
-	return &Door{d}
+	d.Defaults = d.Defaults.Or(httpreceiver.Target{Table: DefaultTable})
+	return &Receiver{d}
 }
 
 // mediaType returns the type of a request's body: typeProto, typeJSON, or another.
@@ -97,13 +97,13 @@ func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 }
 
 // NoLogs refuses requests with traces or metrics.
-func (d *Door) NoLogs(w http.ResponseWriter, r *http.Request) {
+func (d *Receiver) NoLogs(w http.ResponseWriter, r *http.Request) {
 	exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "cordwood accepts only logs: send them to /v1/logs").
 		WithStatus(http.StatusNotFound))
 }
 
 // Logs stores the log records in the body of a request.
-func (d *Door) Logs(w http.ResponseWriter, r *http.Request) {
+func (d *Receiver) Logs(w http.ResponseWriter, r *http.Request) {
 	media := mediaType(r.Header)
 	if media != typeProto && media != typeJSON {
 		exchange.WriteError(w, r, errs.New(errs.Unsupported, "the Content-Type must be %s or %s", typeProto, typeJSON).
@@ -155,7 +155,7 @@ func answerJSON(rejected int64, why string) []byte {
 }
 
 // store stores the records of a request over HTTP or gRPC. Its body is JSON or protobuf.
-func (d *Door) store(r *http.Request, isJSON bool) (*ingest.Outcome, error) {
+func (d *Receiver) store(r *http.Request, isJSON bool) (*ingest.Outcome, error) {
 	call, target, err := d.Open(r)
 	if err != nil {
 		return nil, err

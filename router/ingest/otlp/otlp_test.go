@@ -23,23 +23,23 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	rawbody "cordwood/router/body"
-	"cordwood/router/ingest/httpdoor/doortest"
+	"cordwood/router/ingest/httpreceiver/receivertest"
 	"cordwood/router/ingest/ingesttest"
 )
 
-func door(t testing.TB) (*Door, *ingesttest.Store) {
+func receiver(t testing.TB) (*Receiver, *ingesttest.Store) {
 	t.Helper()
-	d, st := doortest.New(t)
+	d, st := receivertest.New(t)
 	return New(d), st
 }
 
-func send(d *Door, contentType string, body []byte, headers ...string) *httptest.ResponseRecorder {
+func send(d *Receiver, contentType string, body []byte, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, "/v1/logs", bytes.NewReader(body))
 	r.Header.Set("Content-Type", contentType)
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	return doortest.Serve(d.Logs, Refuse, r)
+	return receivertest.Serve(d.Logs, Refuse, r)
 }
 
 func text(s string) *common.AnyValue {
@@ -149,7 +149,7 @@ func TestColumns(t *testing.T) {
 		Body:                 object(pair("a", list(number(1), &common.AnyValue{}))),
 	})
 	for contentType, body := range forms(t, q) {
-		d, st := door(t)
+		d, st := receiver(t)
 		w := send(d, contentType, body)
 		if w.Code != 200 || w.Header().Get("Content-Type") != contentType ||
 			strings.TrimSpace(w.Body.String()) != map[string]string{typeJSON: "{}"}[contentType] {
@@ -169,7 +169,7 @@ func TestBodiesAndTimes(t *testing.T) {
 	q := export(&logs.LogRecord{Body: bin("hi")}, &logs.LogRecord{Body: number(7)}, &logs.LogRecord{},
 		&logs.LogRecord{TimeUnixNano: 1 << 63, Body: text("late")})
 	for contentType, body := range forms(t, q) {
-		d, st := door(t)
+		d, st := receiver(t)
 		w := send(d, contentType, body)
 		if w.Code != 200 || !strings.Contains(w.Body.String(), "record 3: its time is after 2262") {
 			t.Errorf("%s: answer %d %q", contentType, w.Code, w.Body)
@@ -196,7 +196,7 @@ func TestExtract(t *testing.T) {
 	},
 		&logs.LogRecord{TimeUnixNano: 1, Attributes: []*common.KeyValue{pair("n", number(4))}})
 	body := forms(t, q)[typeProto]
-	d, st := door(t)
+	d, st := receiver(t)
 	w := send(d, typeProto, body, "x-svc-log-extract-keys", "host, n,service.name,nowhere")
 	if w.Code != 200 {
 		t.Fatalf("%d %s", w.Code, w.Body)
@@ -218,7 +218,7 @@ func TestExtract(t *testing.T) {
 }
 
 func TestPipeline(t *testing.T) {
-	d, st := door(t)
+	d, st := receiver(t)
 	st.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: |\n        .up = upcase(string!(.Body))\n        .svc "+
 		"= .ResourceAttributes.\"service.name\"\n        .\n")
 	if w := send(d, typeProto, forms(t, export(whole()))[typeProto], "x-svc-pipeline-name", "p", "x-svc-log-table-name",
@@ -270,7 +270,7 @@ func TestBadBodies(t *testing.T) {
 			"record 1: its attributes or its body are nested too deep",
 		},
 	} {
-		d, _ := door(t)
+		d, _ := receiver(t)
 		w := send(d, c.contentType, c.body)
 		if w.Code != c.status || !strings.Contains(w.Body.String(), c.text) {
 			t.Errorf("%s: answer %d %q", c.name, w.Code, w.Body)
@@ -285,14 +285,14 @@ func TestBadBodies(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	d, st := door(t)
+	d, st := receiver(t)
 	st.Refuse("public.opentelemetry_logs", errs.New(errs.ShardNotReady, "no leader"))
 	w := send(d, typeJSON, forms(t, export(whole()))[typeJSON])
 	if w.Code != 503 || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), `"code":14`) {
 		t.Errorf("%d %s %v", w.Code, w.Body, w.Header())
 	}
 	r := httptest.NewRequest(http.MethodPost, "/v1/traces", nil)
-	if w := doortest.Serve(d.NoLogs, Refuse, r); w.Code != 404 || !strings.Contains(w.Body.String(), "only logs") {
+	if w := receivertest.Serve(d.NoLogs, Refuse, r); w.Code != 404 || !strings.Contains(w.Body.String(), "only logs") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -346,7 +346,7 @@ func FuzzJSON(f *testing.F) {
 	f.Add(forms(f, export(whole(), &logs.LogRecord{Body: list(number(1))}))[typeJSON])
 	f.Add(forms(f, repeatedKeys())[typeJSON])
 	f.Fuzz(func(t *testing.T, data []byte) {
-		d, _ := door(t)
+		d, _ := receiver(t)
 		if w := send(d, typeJSON, data); w.Code != 200 && w.Code != 400 && w.Code != 413 {
 			t.Errorf("answer %d %s", w.Code, w.Body)
 		}
@@ -379,17 +379,17 @@ func jsonValid(text []byte) bool { return json.Valid(text) }
 // becomes the same row as the original record would have.
 func TestRejectsAreWhole(t *testing.T) {
 	for contentType, body := range forms(t, export(whole())) {
-		d, want := door(t)
+		d, want := receiver(t)
 		if w := send(d, contentType, body); w.Code != http.StatusOK || len(want.Rows("public.opentelemetry_logs")) != 1 {
 			t.Fatalf("%s: %d %s", contentType, w.Code, w.Body)
 		}
 		bad := whole()
 		bad.TimeUnixNano = 1<<63 + 1
-		d, st := door(t)
+		d, st := receiver(t)
 		r := httptest.NewRequest(http.MethodPost, "/v1/logs?on_reject=store",
 			bytes.NewReader(forms(t, export(bad))[contentType]))
 		r.Header.Set("Content-Type", contentType)
-		doortest.Serve(d.Logs, Refuse, r)
+		receivertest.Serve(d.Logs, Refuse, r)
 		rejects := st.Rows("svc_private.rejects")
 		if len(rejects) != 1 || rejects[0]["format"] != "otlp" {
 			t.Fatalf("%s: rejects %v", contentType, rejects)
@@ -412,7 +412,7 @@ func TestManyAttributes(t *testing.T) {
 	for range 1 << 21 {
 		bad.Attributes = append(bad.Attributes, &common.KeyValue{})
 	}
-	d, st := door(t)
+	d, st := receiver(t)
 	send(d, typeProto, forms(t, export(good))[typeProto])
 	body, err := proto.Marshal(export(bad))
 	if err != nil {
@@ -432,10 +432,10 @@ func TestManyAttributes(t *testing.T) {
 
 // TestLoneSurrogates: the answer reports escapes that became U+FFFD.
 func TestLoneSurrogates(t *testing.T) {
-	d, _ := door(t)
+	d, _ := receiver(t)
 	body := `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"x \ud800"}}]}]}]}`
 	w := send(d, typeJSON, []byte(body))
-	if told := w.Header().Get("X-Svc-Warnings"); w.Code != 200 || !strings.HasPrefix(told, "1 escape") {
-		t.Errorf("%d %q", w.Code, told)
+	if warnings := w.Header().Get("X-Svc-Warnings"); w.Code != 200 || !strings.HasPrefix(warnings, "1 escape") {
+		t.Errorf("%d %q", w.Code, warnings)
 	}
 }

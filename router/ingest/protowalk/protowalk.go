@@ -1,5 +1,5 @@
 // Package protowalk walks through protobuf messages field by field, without generated types and without copies. It is
-// for doors whose records go straight into columns.
+// for receivers whose records go straight into columns.
 package protowalk
 
 import (

@@ -10,13 +10,13 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/httpreceiver"
 	"cordwood/router/vrl/jsonscan"
 )
 
 // Event stores the JSON events in the body of a request.
-func (d *Door) Event(w http.ResponseWriter, r *http.Request) {
-	d.serve(w, r, func(c *httpdoor.Call) ([]*ingest.Batch, error) {
+func (d *Receiver) Event(w http.ResponseWriter, r *http.Request) {
+	d.serve(w, r, func(c *httpreceiver.Call) ([]*ingest.Batch, error) {
 		body, err := c.Text()
 		if err != nil {
 			return nil, err
@@ -35,15 +35,15 @@ func (d *Door) Event(w http.ResponseWriter, r *http.Request) {
 
 // group has the events of a request with the same destination.
 type group struct {
-	target      httpdoor.Target
+	target      httpreceiver.Target
 	first, last int
 	bytes       int64
 }
 
 // batches returns a batch for each table, in the order in which the request mentions the tables.
-func (d *Door) batches(c *httpdoor.Call, in *reading, body []byte) ([]*ingest.Batch, error) {
+func (d *Receiver) batches(c *httpreceiver.Call, in *reading, body []byte) ([]*ingest.Batch, error) {
 	var groups []*group
-	at := map[httpdoor.Target]*group{}
+	at := map[httpreceiver.Target]*group{}
 	for i := range in.events {
 		e := &in.events[i]
 		t := d.target(c, e)
@@ -97,7 +97,7 @@ func orStore(asked string) string {
 }
 
 // feed passes the events of a group to the pipeline.
-func (g *group) feed(to *ingest.Sink, c *httpdoor.Call, events []event, body []byte) error {
+func (g *group) feed(to *ingest.Sink, c *httpreceiver.Call, events []event, body []byte) error {
 	var buf []byte
 	now := c.X.Start.UnixNano()
 	for i := g.first; ; i = events[i].next {
@@ -121,8 +121,8 @@ func (g *group) feed(to *ingest.Sink, c *httpdoor.Call, events []event, body []b
 const padding = "\n               "
 
 // target returns the destination of an event.
-func (d *Door) target(c *httpdoor.Call, e *event) httpdoor.Target {
-	named := httpdoor.Target{Table: httpdoor.TableName(e.index)}
+func (d *Receiver) target(c *httpreceiver.Call, e *event) httpreceiver.Target {
+	named := httpreceiver.Target{Table: httpreceiver.TableName(e.index)}
 	if d.BySourcetype && e.sourcetype != "" && c.HasPipeline(e.sourcetype) {
 		named.Pipeline = e.sourcetype
 	}
@@ -131,8 +131,8 @@ func (d *Door) target(c *httpdoor.Call, e *event) httpdoor.Target {
 
 // Raw stores the text in the body of a request. Each line is a record, or each part that the parameter linebreaker
 // separates.
-func (d *Door) Raw(w http.ResponseWriter, r *http.Request) {
-	d.serve(w, r, func(c *httpdoor.Call) ([]*ingest.Batch, error) {
+func (d *Receiver) Raw(w http.ResponseWriter, r *http.Request) {
+	d.serve(w, r, func(c *httpreceiver.Call) ([]*ingest.Batch, error) {
 		e := event{index: c.Query.Get("index"), sourcetype: c.Query.Get("sourcetype")}
 		if at := c.Query.Get("time"); at != "" && !e.setTime([]byte(at)) {
 			return nil, &eventError{
@@ -163,7 +163,7 @@ func (d *Door) Raw(w http.ResponseWriter, r *http.Request) {
 }
 
 // feedRaw passes the parts of a raw body to the pipeline. rest has further members for each record.
-func feedRaw(to *ingest.Sink, c *httpdoor.Call, e *event, body, cut, rest []byte) error {
+func feedRaw(to *ingest.Sink, c *httpreceiver.Call, e *event, body, cut, rest []byte) error {
 	at := c.X.Start.UnixNano()
 	if e.timed && c.EventTime {
 		at = e.nanos
@@ -196,7 +196,9 @@ func feedRaw(to *ingest.Sink, c *httpdoor.Call, e *event, body, cut, rest []byte
 }
 
 // serve answers a request. decode returns the batches of its body.
-func (d *Door) serve(w http.ResponseWriter, r *http.Request, decode func(c *httpdoor.Call) ([]*ingest.Batch, error)) {
+func (d *Receiver) serve(
+	w http.ResponseWriter, r *http.Request, decode func(c *httpreceiver.Call) ([]*ingest.Batch, error),
+) {
 	err := d.collect(r, decode)
 	fault := (*eventError)(nil)
 	switch {
@@ -213,7 +215,7 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request, decode func(c *http
 	}
 }
 
-func (d *Door) collect(r *http.Request, decode func(c *httpdoor.Call) ([]*ingest.Batch, error)) error {
+func (d *Receiver) collect(r *http.Request, decode func(c *httpreceiver.Call) ([]*ingest.Batch, error)) error {
 	c, _, err := d.Open(r)
 	if err != nil {
 		return err
@@ -273,7 +275,7 @@ func channel(r *http.Request) string {
 
 // Ack answers that the requests with the ids in the body are stored. This is always true, because they were stored
 // before they were answered.
-func (d *Door) Ack(w http.ResponseWriter, r *http.Request) {
+func (d *Receiver) Ack(w http.ResponseWriter, r *http.Request) {
 	if channel(r) == "" {
 		answer(w, http.StatusBadRequest, codeNoChannel, "send the header X-Splunk-Request-Channel", "")
 		return
@@ -300,13 +302,13 @@ func (d *Door) Ack(w http.ResponseWriter, r *http.Request) {
 const maxAcks = 1 << 20
 
 // readAcks reads the ids in a request for acknowledgements.
-func (d *Door) readAcks(r *http.Request) ([]int64, error) {
+func (d *Receiver) readAcks(r *http.Request) ([]int64, error) {
 	c, err := d.Begin(r)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Release()
-	if err := c.Receive(httpdoor.Target{}); err != nil {
+	if err := c.Receive(httpreceiver.Target{}); err != nil {
 		return nil, err
 	}
 	if len(c.Body) > maxAcks {

@@ -21,15 +21,15 @@ import (
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/httpreceiver"
 )
 
 // DefaultTable is the table for events that name no index.
 const DefaultTable = "splunk_logs"
 
-// Door answers the requests of clients.
-type Door struct {
-	httpdoor.Door
+// Receiver answers the requests of clients.
+type Receiver struct {
+	httpreceiver.Receiver
 	// BySourcetype uses the sourcetype of an event as the name of its pipeline, if that pipeline exists.
 	BySourcetype bool
 
@@ -38,7 +38,7 @@ type Door struct {
 
 // nextAck returns the id by which a client may ask whether its request is stored. Clients expect that every id is
 // different.
-func (d *Door) nextAck(now time.Time) int64 {
+func (d *Receiver) nextAck(now time.Time) int64 {
 	for {
 		last := d.lastAck.Load()
 		if next := max(last+1, now.UnixMicro()); d.lastAck.CompareAndSwap(last, next) {
@@ -47,11 +47,11 @@ func (d *Door) nextAck(now time.Time) int64 {
 	}
 }
 
-// New returns a Door. d.Defaults is the destination for requests that name none.
-func New(d httpdoor.Door) *Door {
+// New returns a Receiver. d.Defaults is the destination for requests that name none.
+func New(d httpreceiver.Receiver) *Receiver {
 	d.Protocol = ingest.Splunk
-	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable, Pipeline: ingest.IdentityPipeline})
-	return &Door{Door: d, BySourcetype: d.Options["pipeline_by_sourcetype"] == "true"}
+	d.Defaults = d.Defaults.Or(httpreceiver.Target{Table: DefaultTable, Pipeline: ingest.IdentityPipeline})
+	return &Receiver{Receiver: d, BySourcetype: d.Options["pipeline_by_sourcetype"] == "true"}
 }
 
 // The codes of answers.
@@ -149,7 +149,7 @@ func answerError(w http.ResponseWriter, r *http.Request, e *eventError) {
 }
 
 // Health answers whether events are accepted.
-func (d *Door) Health(w http.ResponseWriter, _ *http.Request) {
+func (d *Receiver) Health(w http.ResponseWriter, _ *http.Request) {
 	if err := d.Ingestion.TakesRows(); err != nil {
 		answer(w, http.StatusServiceUnavailable, codeUnhealthy, errs.From(err).ClientMessage(), "")
 		return
@@ -165,7 +165,7 @@ func hasToken(r *http.Request) bool {
 }
 
 // Options answers a client that asks which methods a path for events supports.
-func (d *Door) Options(w http.ResponseWriter, _ *http.Request) {
+func (d *Receiver) Options(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Allow", "OPTIONS, POST")
 	w.WriteHeader(http.StatusOK)
 }

@@ -16,20 +16,20 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/router/access"
 	"cordwood/router/httpapi/exchange"
-	"cordwood/router/ingest/httpdoor/doortest"
+	"cordwood/router/ingest/httpreceiver/receivertest"
 	"cordwood/router/ingest/ingesttest"
 )
 
-func door(t testing.TB) (*Door, *ingesttest.Store) {
+func receiver(t testing.TB) (*Receiver, *ingesttest.Store) {
 	t.Helper()
-	d, st := doortest.New(t)
+	d, st := receivertest.New(t)
 	return New(d), st
 }
 
 // send sends a body to a handler; target is the path with its query.
 func send(h http.HandlerFunc, target, body string, headers ...string) *httptest.ResponseRecorder {
 	form := []string{"Content-Type", "application/x-www-form-urlencoded"} // as in splunk-logging
-	return doortest.Serve(h, Refuse, doortest.Post(target, body, append(form, headers...)...))
+	return receivertest.Serve(h, Refuse, receivertest.Post(target, body, append(form, headers...)...))
 }
 
 func at(seconds, nanos int64) time.Time { return time.Unix(seconds, nanos).UTC() }
@@ -76,7 +76,7 @@ func TestEvents(t *testing.T) {
 		},
 		{"no event time", "/x?event_time=off", `{"event":"e","time":1}`, "public.splunk_logs", nil},
 	} {
-		d, st := door(t)
+		d, st := receiver(t)
 		w := send(d.Event, c.target, c.body)
 		if w.Code != 200 || w.Body.String() != "{\"text\":\"Success\",\"code\":0}\n" {
 			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)
@@ -116,7 +116,7 @@ func TestWrongEvents(t *testing.T) {
 		{"an empty list", `[]`, `"code":5`},
 		{"deep", `{"event":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`, `"code":6`},
 	} {
-		d, st := door(t)
+		d, st := receiver(t)
 		w := send(d.Event, "/x", c.body)
 		if w.Code != 400 || !strings.Contains(w.Body.String(), c.want) {
 			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)
@@ -128,7 +128,7 @@ func TestWrongEvents(t *testing.T) {
 }
 
 func TestPipelineBySourcetype(t *testing.T) {
-	d, st := door(t)
+	d, st := receiver(t)
 	d.BySourcetype = true
 	st.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: |\n        .up = upcase(string!(.event))\n        .\n")
 	if w := send(d.Event, "/x", `{"event":"a","sourcetype":"p","time":1}{"event":"a","sourcetype":"q","time":1}`,
@@ -150,7 +150,7 @@ func TestRaw(t *testing.T) {
 		{"/raw?linebreaker=|&time=5", "one|two\nlines|", []string{"one", "two\nlines"}},
 		{"/raw?time=5", "bad \xff", []string{"bad \ufffd"}},
 	} {
-		d, st := door(t)
+		d, st := receiver(t)
 		if w := send(d.Raw, c.target, c.body); w.Code != 200 {
 			t.Errorf("%s: %d %s", c.target, w.Code, w.Body)
 		}
@@ -166,7 +166,7 @@ func TestRaw(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", c.target, diff)
 		}
 	}
-	d, _ := door(t)
+	d, _ := receiver(t)
 	if w := send(d.Raw, "/raw", " \n"); w.Code != 400 || !strings.Contains(w.Body.String(), `"code":5`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -177,7 +177,7 @@ func TestRaw(t *testing.T) {
 
 // Refusals have the texts of the collector, and are never 429.
 func TestRefusals(t *testing.T) {
-	d, st := door(t)
+	d, st := receiver(t)
 	st.Press("public.splunk_logs", true)
 	st.Refuse("public.other", errs.New(errs.RateLimited, "too much"))
 	if w := send(d.Event, "/x?table=other", `{"event":1}`); w.Code != 503 ||
@@ -201,7 +201,7 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	reader := ingesttest.Caller(access.ReadOnly)
-	w := doortest.ServeAs(reader, d.Event, Refuse,
+	w := receivertest.ServeAs(reader, d.Event, Refuse,
 		httptest.NewRequest(http.MethodPost, "/x?table=t", strings.NewReader(`{"event":1}`)))
 	if w.Code != 403 || !strings.Contains(w.Body.String(), `"code":4`) {
 		t.Errorf("%d %s", w.Code, w.Body)
@@ -210,7 +210,7 @@ func TestRefusals(t *testing.T) {
 
 // Events that no table accepts are left out and kept. If none is left, the answer reports it.
 func TestUnstorableEvents(t *testing.T) {
-	d, st := door(t)
+	d, st := receiver(t)
 	st.Create("public", "t", schema.Column{
 		Name: "svc_timestamp", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true,
 	},
@@ -227,7 +227,7 @@ func TestUnstorableEvents(t *testing.T) {
 }
 
 func TestHealthAndAck(t *testing.T) {
-	d, _ := door(t)
+	d, _ := receiver(t)
 	if w := send(d.Health, "/health", ""); w.Code != 200 ||
 		w.Body.String() != "{\"text\":\"HEC is healthy\",\"code\":17}\n" {
 		t.Errorf("%d %s", w.Code, w.Body)
@@ -261,7 +261,7 @@ func TestCredentials(t *testing.T) {
 	} {
 		r := httptest.NewRequest(http.MethodPost, c.target, nil)
 		r.Header.Set("Authorization", c.header)
-		if got := doortest.Credentials(Credentials(r)); got != c.want {
+		if got := receivertest.Credentials(Credentials(r)); got != c.want {
 			t.Errorf("%+v: %q", c, got)
 		}
 	}
@@ -270,7 +270,7 @@ func TestCredentials(t *testing.T) {
 func FuzzEvents(f *testing.F) {
 	f.Add(`{"event":{"a":1},"time":1.5,"index":"i","fields":{"k":"v"},"host":"h"}[{"event":2}]`)
 	f.Fuzz(func(t *testing.T, body string) {
-		d, _ := door(t)
+		d, _ := receiver(t)
 		if w := send(d.Event, "/x", body); w.Code != 200 && w.Code != 400 && w.Code != 413 {
 			t.Errorf("answer %d %s", w.Code, w.Body)
 		}
@@ -280,7 +280,7 @@ func FuzzEvents(f *testing.F) {
 // TestSeveralIndexes: if some events may be stored later, the client must resend all of them, whatever other
 // errors there are. An index that the sender may not write is 403.
 func TestSeveralIndexes(t *testing.T) {
-	d, st := door(t)
+	d, st := receiver(t)
 	st.Refuse("public.secret", errs.New(errs.PermissionDenied, "not yours"))
 	st.Refuse("public.full", errs.New(errs.RateLimited, "too much"))
 	for body, want := range map[string]string{
@@ -298,7 +298,7 @@ func TestSeveralIndexes(t *testing.T) {
 // If the events would create too many new indexes, the request is refused as a whole, with the number of the
 // first event beyond the limit.
 func TestNewIndexesAreBounded(t *testing.T) {
-	d, st := door(t)
+	d, st := receiver(t)
 	var body strings.Builder
 	for i := range 101 {
 		body.WriteString(`{"event":"e"}{"event":"e","index":"new` + strconv.Itoa(i) + `"}`)
@@ -314,7 +314,7 @@ func TestNewIndexesAreBounded(t *testing.T) {
 // its client resends all events.
 func TestBusyIndexKeepsOthersWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, st := door(t)
+		d, st := receiver(t)
 		body := `{"index":"a","event":1}{"index":"b","event":2}`
 		st.Press("public.b", true)
 		w := send(d.Event, "/x", body)
@@ -339,7 +339,7 @@ func TestEventsWithTimesComeAgain(t *testing.T) {
 		{`{"index":"a","event":1,"time":1}{"index":"b","event":2,"time":2}`, "off", 2},
 		{`{"index":"a","event":1,"time":1}{"index":"b","event":2}`, "", 2},
 	} {
-		d, st := door(t)
+		d, st := receiver(t)
 		st.Refuse("public.b", errs.New(errs.RateLimited, "too much"))
 		if w := send(d.Event, "/x", c.body, "X-Svc-Dedupe", c.dedupe); w.Code != 503 {
 			t.Fatalf("%d %s", w.Code, w.Body)
@@ -354,10 +354,10 @@ func TestEventsWithTimesComeAgain(t *testing.T) {
 
 // TestRawIsRepaired: the answer reports raw text that is not valid UTF-8.
 func TestRawIsRepaired(t *testing.T) {
-	d, st := door(t)
+	d, st := receiver(t)
 	w := send(d.Raw, "/raw", "a \xff line")
-	if told := w.Header().Get("X-Svc-Warnings"); w.Code != 200 || !strings.Contains(told, "U+FFFD") {
-		t.Errorf("%d %q", w.Code, told)
+	if warnings := w.Header().Get("X-Svc-Warnings"); w.Code != 200 || !strings.Contains(warnings, "U+FFFD") {
+		t.Errorf("%d %q", w.Code, warnings)
 	}
 	if rows := st.Rows("public.splunk_logs"); len(rows) != 1 || rows[0]["message"] != "a \uFFFD line" {
 		t.Errorf("%v", rows)
@@ -368,11 +368,11 @@ func TestRawIsRepaired(t *testing.T) {
 // its own.
 func TestTypeConflictOfListener(t *testing.T) {
 	for hint, want := range map[string]string{"": "aside", "on_type_conflict=cast": "cast", "ttl=7d": "aside"} {
-		base, st := doortest.New(t)
+		base, st := receivertest.New(t)
 		base.Options = map[string]string{"on_type_conflict": "aside"}
 		r := httptest.NewRequest(http.MethodPost, "/x", strings.NewReader(`{"event":{"n":1}}{"event":{"n":"x"}}`))
 		r.Header.Set("X-Svc-Hints", hint)
-		w := doortest.Serve(New(base).Event, Refuse, r)
+		w := receivertest.Serve(New(base).Event, Refuse, r)
 		if got := st.Options("public.splunk_logs")["on_type_conflict"]; w.Code != 200 || got != want ||
 			len(st.Rows("public.splunk_logs")) != 2 {
 			t.Errorf("%s: %d, the table has %q, want %q; %v", hint, w.Code, got, want, st.Rows("public.splunk_logs"))
@@ -382,7 +382,7 @@ func TestTypeConflictOfListener(t *testing.T) {
 
 // TestAckIDs: requests at the same moment have different ids.
 func TestAckIDs(t *testing.T) {
-	d, _ := door(t)
+	d, _ := receiver(t)
 	now := time.Now()
 	seen := map[int64]bool{}
 	for range 100 {

@@ -10,7 +10,7 @@ import (
 
 	"cordwood/router/ingest"
 	"cordwood/router/ingest/ingesttest"
-	"cordwood/router/ingest/sockdoor/socktest"
+	"cordwood/router/ingest/sockreceiver/socktest"
 	"cordwood/router/pipeline"
 	"cordwood/router/write"
 )

@@ -10,8 +10,8 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/httpdoor"
-	"cordwood/router/ingest/sockdoor"
+	"cordwood/router/ingest/httpreceiver"
+	"cordwood/router/ingest/sockreceiver"
 	"cordwood/router/vrl/logformat/syslog"
 )
 
@@ -25,15 +25,15 @@ const (
 // Drain receives messages over HTTP from Heroku's drains. They are framed as over TCP, and have the format of RFC
 // 5424 without structured data.
 type Drain struct {
-	httpdoor.Door
+	httpreceiver.Receiver
 	parser, old *syslog.Parser
 }
 
 // NewDrain returns a Drain. Its defaults are the destination for requests that name none.
-func NewDrain(d httpdoor.Door) *Drain {
+func NewDrain(d httpreceiver.Receiver) *Drain {
 	d.Protocol = ingest.Heroku
-	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable})
-	out := &Drain{Door: d, parser: &syslog.Parser{Zone: time.UTC, Now: time.Now}}
+	d.Defaults = d.Defaults.Or(httpreceiver.Target{Table: DefaultTable})
+	out := &Drain{Receiver: d, parser: &syslog.Parser{Zone: time.UTC, Now: time.Now}}
 	old := *out.parser
 	old.Format = syslog.RFC3164
 	out.old = &old
@@ -46,7 +46,7 @@ func RefuseDrain(w http.ResponseWriter, _ *http.Request, why *exchange.Refusal) 
 	if why.Passing() {
 		status = http.StatusServiceUnavailable
 	}
-	httpdoor.WriteText(w, status, why.Text)
+	httpreceiver.WriteText(w, status, why.Text)
 }
 
 // Take stores the messages in the body of a request.
@@ -101,8 +101,8 @@ const maxToken = 256
 
 // cutMessages finds the messages in the body of a request. It shortens none of them, because the size of the body
 // is limited.
-func cutMessages(call *httpdoor.Call, from string) ([]sockdoor.Record, error) {
-	var records []sockdoor.Record
+func cutMessages(call *httpreceiver.Call, from string) ([]sockreceiver.Record, error) {
+	var records []sockreceiver.Record
 	f := framing{max: len(call.Body), cut: func() {}}
 	at := call.X.Start.UnixNano()
 	for data := call.Body; len(data) > 0; {
@@ -113,13 +113,13 @@ func cutMessages(call *httpdoor.Call, from string) ([]sockdoor.Record, error) {
 		}
 		if n := cap(records); len(records) == n {
 			n = max(64, 2*n)
-			size := int64(n+cap(records)) * int64(unsafe.Sizeof(sockdoor.Record{}))
+			size := int64(n+cap(records)) * int64(unsafe.Sizeof(sockreceiver.Record{}))
 			if err := call.Inflate(size); err != nil {
 				return nil, err
 			}
-			records = append(make([]sockdoor.Record, 0, n), records...)
+			records = append(make([]sockreceiver.Record, 0, n), records...)
 		}
-		records = append(records, sockdoor.Record{Data: message, From: from, At: at})
+		records = append(records, sockreceiver.Record{Data: message, From: from, At: at})
 	}
 	return records, nil
 }

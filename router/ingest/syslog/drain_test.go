@@ -10,13 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cordwood/proto/errs"
-	"cordwood/router/ingest/httpdoor/doortest"
+	"cordwood/router/ingest/httpreceiver/receivertest"
 	"cordwood/router/ingest/ingesttest"
 )
 
 func drain(t testing.TB) (*Drain, *ingesttest.Store) {
 	t.Helper()
-	d, st := doortest.New(t)
+	d, st := receivertest.New(t)
 	return NewDrain(d), st
 }
 
@@ -31,7 +31,7 @@ func frame(messages ...string) string {
 
 // pour sends messages as logplex does; headers are further pairs of name and value.
 func pour(d *Drain, target, body string, headers ...string) *httptest.ResponseRecorder {
-	return doortest.Serve(d.Take, RefuseDrain, doortest.Post(target, body, append([]string{
+	return receivertest.Serve(d.Take, RefuseDrain, receivertest.Post(target, body, append([]string{
 		"Content-Type", "application/logplex-1", "Logplex-Msg-Count", "2", "User-Agent", "Logplex/v72",
 		headerToken, "d.fc6b856b-3332-4546-93de-7d0ee272c3bd", headerFrame, "09C557EAFCFB6CF2740EE62F62971098",
 	}, headers...)...))
@@ -158,10 +158,10 @@ func TestDrainRefusals(t *testing.T) {
 		}
 	}
 	d, st := drain(t)
-	if w := pour(d, "/v1/heroku", strings.Repeat("x", doortest.MaxBytes+1)); w.Code != 413 || len(st.Tables()) > 0 {
+	if w := pour(d, "/v1/heroku", strings.Repeat("x", receivertest.MaxBytes+1)); w.Code != 413 || len(st.Tables()) > 0 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if w := pour(d, "/v1/heroku", strings.Repeat("x\n", doortest.MaxBytes/2)); w.Code != 413 || len(st.Tables()) > 0 {
+	if w := pour(d, "/v1/heroku", strings.Repeat("x\n", receivertest.MaxBytes/2)); w.Code != 413 || len(st.Tables()) > 0 {
 		t.Errorf("%d %s: the messages exceed the memory", w.Code, w.Body)
 	}
 }

@@ -27,7 +27,7 @@ type framing struct {
 	seen int
 }
 
-// Next implements sockdoor.Splitter.
+// Next implements sockreceiver.Splitter.
 func (f *framing) Next(data []byte, whole bool) (n int, message []byte) {
 	switch {
 	case f.skip > 0:

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"cordwood/router/ingest/sockdoor"
-	"cordwood/router/ingest/sockdoor/socktest"
+	"cordwood/router/ingest/sockreceiver"
+	"cordwood/router/ingest/sockreceiver/socktest"
 	"cordwood/router/vrl/logformat/syslog"
 	"cordwood/router/vrl/value"
 )
@@ -52,7 +52,7 @@ func FuzzRead(f *testing.F) {
 		old := *p
 		old.Format = syslog.RFC3164
 		in := &input{parser: p, old: &old}
-		m, _ := in.read(&sockdoor.Record{Data: []byte(text), From: "192.0.2.1"})
+		m, _ := in.read(&sockreceiver.Record{Data: []byte(text), From: "192.0.2.1"})
 		if m.Host == "" || len(m.Text) > len(text) {
 			t.Errorf("%+v", m)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"cordwood/proto/schema"
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/sockdoor"
+	"cordwood/router/ingest/sockreceiver"
 	"cordwood/router/pipeline"
 	"cordwood/router/vrl/jsonscan"
 	"cordwood/router/vrl/logformat/syslog"
@@ -48,13 +48,13 @@ const (
 
 // input has the messages of a batch. It may be read more than once.
 type input struct {
-	records []sockdoor.Record
+	records []sockreceiver.Record
 	// parser parses all formats, and old only RFC 3164.
 	parser, old *syslog.Parser
 	// noData is set if messages of RFC 5424 have neither structured data nor the dash for it.
 	noData bool
 	// at is the current message of fill.
-	at   *sockdoor.Record
+	at   *sockreceiver.Record
 	json []byte
 }
 
@@ -67,7 +67,7 @@ func (in *input) of(pipelined bool) ingest.Input {
 }
 
 // read parses a message. The texts of m point into the record.
-func (in *input) read(r *sockdoor.Record) (m syslog.Message, nanos int64) {
+func (in *input) read(r *sockreceiver.Record) (m syslog.Message, nanos int64) {
 	text := withoutBlank(textOf(r.Data))
 	if in.noData {
 		text = withDash(text)

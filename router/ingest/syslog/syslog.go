@@ -20,8 +20,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/httpdoor"
-	"cordwood/router/ingest/sockdoor"
+	"cordwood/router/ingest/httpreceiver"
+	"cordwood/router/ingest/sockreceiver"
 	"cordwood/router/vrl/logformat/syslog"
 )
 
@@ -33,13 +33,13 @@ const MaxBytes = 256 << 10
 
 // Config has the settings of the listeners.
 type Config struct {
-	sockdoor.Config
+	sockreceiver.Config
 	// Zone is the time zone of times without a zone. The default value is UTC.
 	Zone *time.Location
 }
 
 // Server receives messages on any number of sockets with the same settings.
-type Server struct{ s *sockdoor.Server }
+type Server struct{ s *sockreceiver.Server }
 
 // New returns a server. It opens no socket.
 func New(cfg Config) (*Server, error) {
@@ -47,7 +47,7 @@ func New(cfg Config) (*Server, error) {
 		cfg.Zone = time.UTC
 	}
 	var err error
-	cut := sockdoor.Register(cfg.Registerer, prometheus.NewCounter(prometheus.CounterOpts{
+	cut := sockreceiver.Register(cfg.Registerer, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "cordwood_syslog_cut_total",
 		Help: "Syslog messages that were longer than 256 KiB and were therefore cut.",
 	}), &err)
@@ -61,13 +61,13 @@ func New(cfg Config) (*Server, error) {
 	parser := &syslog.Parser{Zone: cfg.Zone, Now: now}
 	old := *parser
 	old.Format = syslog.RFC3164
-	s, err := sockdoor.New(cfg.Config, sockdoor.Door{
+	s, err := sockreceiver.New(cfg.Config, sockreceiver.Receiver{
 		Protocol: ingest.Syslog,
-		Target:   httpdoor.Target{Table: DefaultTable},
-		Stream: func(c *sockdoor.Conn) error {
+		Target:   httpreceiver.Target{Table: DefaultTable},
+		Stream: func(c *sockreceiver.Conn) error {
 			return c.Split(&framing{max: MaxBytes, cut: cut.Inc}, MaxBytes+maxPrefix, c.Add)
 		},
-		Input: func(records []sockdoor.Record, pipelined bool) ingest.Input {
+		Input: func(records []sockreceiver.Record, pipelined bool) ingest.Input {
 			in := &input{records: records, parser: parser, old: &old}
 			return in.of(pipelined)
 		},
@@ -80,10 +80,10 @@ func New(cfg Config) (*Server, error) {
 }
 
 // Serve accepts connections from l until Shutdown, with TLS if it is set. It closes l and returns
-// sockdoor.ErrClosed or the error of l.
+// sockreceiver.ErrClosed or the error of l.
 func (s *Server) Serve(l net.Listener) error { return s.s.Serve(l) }
 
-// ServePacket receives datagrams from p until Shutdown. It closes p and returns sockdoor.ErrClosed or the error of
+// ServePacket receives datagrams from p until Shutdown. It closes p and returns sockreceiver.ErrClosed or the error of
 // p.
 func (s *Server) ServePacket(p net.PacketConn) error { return s.s.ServePacket(p) }
 

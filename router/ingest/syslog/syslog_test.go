@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cordwood/proto/schema"
-	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/httpreceiver"
 	"cordwood/router/ingest/ingesttest"
-	"cordwood/router/ingest/sockdoor/socktest"
+	"cordwood/router/ingest/sockreceiver/socktest"
 )
 
 // server returns a server on a store in memory.
@@ -248,7 +248,7 @@ func TestColumns(t *testing.T) {
 // A pipeline receives the fields and the original message.
 func TestPipeline(t *testing.T) {
 	s, f := server(t, func(c *Config) {
-		c.Target = httpdoor.Target{Database: "shop", Table: "boxes", Pipeline: "p"}
+		c.Target = httpreceiver.Target{Database: "shop", Table: "boxes", Pipeline: "p"}
 	})
 	f.Store.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: |\n        .got = encode_json(.)\n        . "+
 		"= {\"got\": .got}\n")

@@ -63,14 +63,14 @@ func hostile() map[string]string {
 // TestHostile checks the time of rewriting and the size of the result.
 func TestHostile(t *testing.T) {
 	for name, text := range hostile() {
-		begun := time.Now()
+		start := time.Now()
 		res, _ := Rewrite(text, session())
 		Items(text)
 		pieces, _ := Split(text)
 		for _, p := range pieces {
 			_, _, _ = Places(p.Text)
 		}
-		if took := time.Since(begun); took > 10*time.Second { // a tenth of a second on a quiet machine
+		if took := time.Since(start); took > 10*time.Second { // a tenth of a second on a quiet machine
 			t.Errorf("%s: %v", name, took)
 		}
 		if len(res.Text) > 16<<20 {

@@ -80,7 +80,7 @@ type Rows interface {
 	Err() error
 }
 
-// Flusher is implemented by a destination that must be told when a batch is complete, so that it can flush its own
+// Flusher is implemented by a destination that has to know when a batch is complete, so that it can flush its own
 // buffer.
 type Flusher interface{ Flush() error }
 

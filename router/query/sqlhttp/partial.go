@@ -49,10 +49,10 @@ const maxWarnings = 20
 func setWarningHeaders(w http.ResponseWriter, warnings []string) {
 	h := w.Header()
 	for _, text := range warnings {
-		switch told := len(h.Values(headerWarnings)); {
-		case told < maxWarnings:
+		switch sent := len(h.Values(headerWarnings)); {
+		case sent < maxWarnings:
 			h.Add(headerWarnings, headerText(text))
-		case told == maxWarnings:
+		case sent == maxWarnings:
 			h.Add(headerWarnings, "there are more warnings, which are not shown: run the statements one by one to see them")
 		default:
 			return

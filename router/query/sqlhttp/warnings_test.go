@@ -13,9 +13,9 @@ func TestWarningsAreBounded(t *testing.T) {
 	for range 1000 {
 		setWarningHeaders(w, []string{"one", "two"})
 	}
-	told := w.Header().Values("X-Svc-Warnings")
-	if len(told) != maxWarnings+1 || !strings.HasPrefix(told[maxWarnings], "there are more warnings") ||
-		slices.Index(told, "two") != 1 {
-		t.Errorf("%d warnings: %q", len(told), told)
+	warnings := w.Header().Values("X-Svc-Warnings")
+	if len(warnings) != maxWarnings+1 || !strings.HasPrefix(warnings[maxWarnings], "there are more warnings") ||
+		slices.Index(warnings, "two") != 1 {
+		t.Errorf("%d warnings: %q", len(warnings), warnings)
 	}
 }

@@ -1,4 +1,4 @@
-package sockdoor
+package sockreceiver
 
 import (
 	"net"

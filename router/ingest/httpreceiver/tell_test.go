@@ -1,4 +1,4 @@
-package httpdoor_test
+package httpreceiver_test
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"cordwood/router/ingest/datadog"
 	"cordwood/router/ingest/elasticsearch"
 	"cordwood/router/ingest/gelf"
-	"cordwood/router/ingest/httpdoor"
-	"cordwood/router/ingest/httpdoor/doortest"
+	"cordwood/router/ingest/httpreceiver"
+	"cordwood/router/ingest/httpreceiver/receivertest"
 	"cordwood/router/ingest/loki"
 	"cordwood/router/ingest/otlp"
 	"cordwood/router/ingest/splunk"
@@ -23,41 +23,41 @@ func TestExpiredRowsAreTold(t *testing.T) {
 	type refusal = func(http.ResponseWriter, *http.Request, *exchange.Refusal)
 	for _, c := range []struct {
 		name, contentType, body string
-		handler                 func(d httpdoor.Door) http.HandlerFunc
+		handler                 func(d httpreceiver.Receiver) http.HandlerFunc
 		refuse                  refusal
 	}{
 		{
 			"elasticsearch", "application/x-ndjson",
 			"{\"create\":{\"_index\":\"old\"}}\n{\"@timestamp\":\"2020-01-05T10:00:00Z\"}\n",
-			func(d httpdoor.Door) http.HandlerFunc { return elasticsearch.New(d).Bulk }, elasticsearch.Refuse,
+			func(d httpreceiver.Receiver) http.HandlerFunc { return elasticsearch.New(d).Bulk }, elasticsearch.Refuse,
 		},
 		{
 			"datadog", "application/json", `[{"message":"x","timestamp":1600000000000}]`,
-			func(d httpdoor.Door) http.HandlerFunc { return datadog.New(d).Logs }, datadog.Refuse,
+			func(d httpreceiver.Receiver) http.HandlerFunc { return datadog.New(d).Logs }, datadog.Refuse,
 		},
 		{
 			"gelf", "application/json", `{"version":"1.1","host":"h","short_message":"x","timestamp":1600000000}`,
-			func(d httpdoor.Door) http.HandlerFunc { return gelf.NewDoor(d).Push }, gelf.Refuse,
+			func(d httpreceiver.Receiver) http.HandlerFunc { return gelf.NewReceiver(d).Push }, gelf.Refuse,
 		},
 		{
 			"loki", "application/json", `{"streams":[{"stream":{"app":"x"},"values":[["1600000000000000000","old"]]}]}`,
-			func(d httpdoor.Door) http.HandlerFunc { return loki.New(d).Push }, loki.Refuse,
+			func(d httpreceiver.Receiver) http.HandlerFunc { return loki.New(d).Push }, loki.Refuse,
 		},
 		{
 			"otlp", "application/json", `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"timeUnixNano":` +
 				`"1600000000000000000","body":{"stringValue":"x"}}]}]}]}`,
-			func(d httpdoor.Door) http.HandlerFunc { return otlp.New(d).Logs }, otlp.Refuse,
+			func(d httpreceiver.Receiver) http.HandlerFunc { return otlp.New(d).Logs }, otlp.Refuse,
 		},
 		{
 			"splunk", "application/json", `{"time":1600000000,"event":"x"}`,
-			func(d httpdoor.Door) http.HandlerFunc { return splunk.New(d).Event }, splunk.Refuse,
+			func(d httpreceiver.Receiver) http.HandlerFunc { return splunk.New(d).Event }, splunk.Refuse,
 		},
 	} {
-		d, _ := doortest.New(t)
+		d, _ := receivertest.New(t)
 		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(c.body))
 		r.Header.Set("Content-Type", c.contentType)
 		r.Header.Set("x-svc-hints", "ttl=1h")
-		h := doortest.Serve(c.handler(d), c.refuse, r).Header()
+		h := receivertest.Serve(c.handler(d), c.refuse, r).Header()
 		if h.Get("x-svc-expired") != "1" || !strings.HasPrefix(h.Get("x-svc-warnings"), "1 row is older than the ttl") {
 			t.Errorf("%s: expired %q, warnings %q", c.name, h.Get("x-svc-expired"), h.Get("x-svc-warnings"))
 		}
@@ -71,10 +71,10 @@ func TestWarningsAreBounded(t *testing.T) {
 		index := fmt.Sprintf("t%c%c", 'a'+i/10, 'a'+i%10)
 		body.WriteString(`{"create":{"_index":"` + index + `"}}` + "\n" + `{"@timestamp":"2020-01-05T10:00:00Z"}` + "\n")
 	}
-	d, _ := doortest.New(t)
+	d, _ := receivertest.New(t)
 	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body.String()))
 	r.Header.Set("x-svc-hints", "ttl=1h")
-	h := doortest.Serve(elasticsearch.New(d).Bulk, elasticsearch.Refuse, r).Header()
+	h := receivertest.Serve(elasticsearch.New(d).Bulk, elasticsearch.Refuse, r).Header()
 	if n := len(h.Values("x-svc-warnings")); n != 20 || h.Get("x-svc-expired") != "100" {
 		t.Errorf("%d warnings, expired %q; want 20 and 100", n, h.Get("x-svc-expired"))
 	}

@@ -1,9 +1,9 @@
-// Package httpdoor has the common parts of doors over HTTP: the destination of records, reading the body within the
-// limits of the user port, keys, and cheap refusals.
+// Package httpreceiver has the common parts of receivers over HTTP: it finds the destination of records, reads the body
+// within the limits of the user port, sets idempotency keys, and refuses requests before their body is read.
 //
-// A door creates a Call for each request, reads its body, decodes it into batches, stores them, and answers in the
+// A receiver creates a Call for each request, reads its body, decodes it into batches, stores them, and answers in the
 // format of its protocol. This package does not decode protocols or write answers.
-package httpdoor
+package httpreceiver
 
 import (
 	"bytes"
@@ -28,8 +28,8 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// Door has the settings of a protocol over HTTP in one place: on the user port, or on a separate listener.
-type Door struct {
+// Receiver has the settings of a protocol over HTTP in one place: on the user port, or on a separate listener.
+type Receiver struct {
 	Protocol  ingest.Protocol
 	Ingestion *ingest.Service
 	Bodies    *body.Reader
@@ -67,8 +67,8 @@ func (t Target) Or(other Target) Target {
 
 // Call is one request of a protocol. It belongs to the goroutine of the request.
 type Call struct {
-	door *Door
-	r    *http.Request
+	receiver *Receiver
+	r        *http.Request
 	// X is the exchange of the request.
 	X *exchange.Exchange
 	// Query has the parameters in the query string.
@@ -90,8 +90,8 @@ type Call struct {
 }
 
 // Begin reads the parameters of a request. Unknown parameters are ignored. Errors have code InvalidArguments.
-func (d *Door) Begin(r *http.Request) (*Call, error) {
-	c := &Call{door: d, r: r, X: exchange.Of(r), EventTime: !d.NoEventTime}
+func (d *Receiver) Begin(r *http.Request) (*Call, error) {
+	c := &Call{receiver: d, r: r, X: exchange.Of(r), EventTime: !d.NoEventTime}
 	var err error
 	if c.Query, err = params.Parse(r.URL.RawQuery); err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func first(texts ...string) string {
 func (c *Call) Target(named Target) Target {
 	fixed := c.X.Caller.Fixed
 	t := c.Explicit.Or(named).Or(Target{Database: fixed.Database, Table: fixed.Table, Pipeline: fixed.Pipeline})
-	if t = t.Or(c.door.Defaults); t.Database == "" {
+	if t = t.Or(c.receiver.Defaults); t.Database == "" {
 		t.Database = schema.DefaultDatabase
 	}
 	return t
@@ -159,7 +159,7 @@ func (c *Call) Target(named Target) Target {
 
 // Open reads the parameters and the body of a request, for protocols that do not name a destination in their data.
 // It calls Begin, Target and Receive. The caller must release the call, unless there is an error.
-func (d *Door) Open(r *http.Request) (*Call, Target, error) {
+func (d *Receiver) Open(r *http.Request) (*Call, Target, error) {
 	c, err := d.Begin(r)
 	if err != nil {
 		return nil, Target{}, err
@@ -173,9 +173,9 @@ func (d *Door) Open(r *http.Request) (*Call, Target, error) {
 }
 
 // Receive checks whether records for the target would be accepted, and then reads the body. Errors have the status
-// that the user port uses. A door answers them in its own format.
+// that the user port uses. A receiver answers them in its own format.
 func (c *Call) Receive(t Target) error {
-	d, x := c.door, c.X
+	d, x := c.receiver, c.X
 	if err := c.admit(t); err != nil {
 		return err
 	}
@@ -198,8 +198,8 @@ func (c *Call) Receive(t Target) error {
 
 // admit checks whether records for the target would be accepted.
 func (c *Call) admit(t Target) error {
-	return c.door.Ingestion.Admit(c.r.Context(), &ingest.Arrival{
-		Protocol: c.door.Protocol, Caller: &c.X.Caller, Database: t.Database, Table: t.Table, Wait: true,
+	return c.receiver.Ingestion.Admit(c.r.Context(), &ingest.Arrival{
+		Protocol: c.receiver.Protocol, Caller: &c.X.Caller, Database: t.Database, Table: t.Table, Wait: true,
 	})
 }
 
@@ -209,7 +209,7 @@ func (c *Call) Stream(t Target) (*body.Stream, error) {
 	if err := c.admit(t); err != nil {
 		return nil, err
 	}
-	s, err := c.door.Bodies.Stream(c.X, c.r, c.X.Start)
+	s, err := c.receiver.Bodies.Stream(c.X, c.r, c.X.Start)
 	if err != nil {
 		return nil, c.Refuse(err)
 	}
@@ -218,7 +218,7 @@ func (c *Call) Stream(t Target) (*body.Stream, error) {
 
 // Hold reserves n bytes of the memory for bodies, for a piece of a streamed body.
 func (c *Call) Hold(n int64) (*body.Body, error) {
-	held, err := c.door.Bodies.Hold(c.r.Context(), nil)
+	held, err := c.receiver.Bodies.Hold(c.r.Context(), nil)
 	if err == nil {
 		if err = held.Reserve(c.r.Context(), n); err == nil {
 			return held, nil
@@ -239,8 +239,8 @@ func (c *Call) Grow(held *body.Body, n int64) error {
 // StorePart stores a batch with records of a streamed body. held holds n bytes for the records. Their rows need
 // additional memory.
 func (c *Call) StorePart(b *ingest.Batch, held *body.Body, n int64) *ingest.Outcome {
-	out := &c.door.Ingestion.Store(c.r.Context(), &ingest.Request{
-		Protocol: c.door.Protocol, Caller: &c.X.Caller, Deadline: c.X.Deadline, Memory: memory{held, n}, Wait: true,
+	out := &c.receiver.Ingestion.Store(c.r.Context(), &ingest.Request{
+		Protocol: c.receiver.Protocol, Caller: &c.X.Caller, Deadline: c.X.Deadline, Memory: memory{held, n}, Wait: true,
 		Batches: []*ingest.Batch{b},
 	})[0]
 	forbidden(out)
@@ -249,7 +249,7 @@ func (c *Call) StorePart(b *ingest.Batch, held *body.Body, n int64) *ingest.Outc
 
 // Lookup is Service.Lookup. It sets the table as for a batch.
 func (c *Call) Lookup(q *ingest.Lookup) ([]string, error) {
-	return c.door.Ingestion.Lookup(c.r.Context(), q)
+	return c.receiver.Ingestion.Lookup(c.r.Context(), q)
 }
 
 // Inflate reserves n bytes for data that is decoded from the body, besides the body itself.
@@ -264,7 +264,7 @@ func (c *Call) Inflate(n int64) error {
 
 // CheckDecoded returns an error if the decoded data is larger than a body may be.
 func (c *Call) CheckDecoded(n int64) error {
-	limit := c.door.Bodies.MaxBytes()
+	limit := c.receiver.Bodies.MaxBytes()
 	if limit <= 0 || n <= limit {
 		return nil
 	}
@@ -280,13 +280,13 @@ func (c *Call) Refuse(err error) error {
 	if e := errs.From(err); e.Code == errs.RateLimited {
 		err = e.WithStatus(http.StatusServiceUnavailable)
 	}
-	return c.door.Ingestion.Failed(c.door.Protocol, ingest.StageBody, err)
+	return c.receiver.Ingestion.Failed(c.receiver.Protocol, ingest.StageBody, err)
 }
 
 // headerDedupe is the header that decides how a repeated request without a key is recognised: body or off.
 const headerDedupe = "X-Svc-Dedupe"
 
-// Batch returns a batch for the target. The door must set its input and, if the protocol has keys, call SetKey.
+// Batch returns a batch for the target. The receiver must set its input and, if the protocol has keys, call SetKey.
 // Otherwise the request's key is used, or the hash of its body if that was requested.
 func (c *Call) Batch(t Target) *ingest.Batch {
 	b := c.template
@@ -294,7 +294,7 @@ func (c *Call) Batch(t Target) *ingest.Batch {
 	b.Version, b.HasVersion = t.Version, t.Version != ""
 	b.Bytes = int64(len(c.Body))
 	by := params.Header(c.r.Header, headerDedupe)
-	if c.Key != "" || strings.EqualFold(by, "body") || by == "" && c.door.DedupeBody {
+	if c.Key != "" || strings.EqualFold(by, "body") || by == "" && c.receiver.DedupeBody {
 		c.SetKey(&b, c.Key)
 	}
 	return &b
@@ -316,7 +316,7 @@ func (c *Call) SetKey(b *ingest.Batch, key string) {
 		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // writing to a hash does not fail
 	}
 	_, _ = h.Write(c.sum)
-	b.Key = string(c.door.Protocol) + "-" + hex.EncodeToString(h.Sum(nil))
+	b.Key = string(c.receiver.Protocol) + "-" + hex.EncodeToString(h.Sum(nil))
 }
 
 // KeyByBody uses the body as the key of the batch, unless it has another key or the request forbids it
@@ -342,8 +342,8 @@ func (m memory) TryReserve(n int64) bool { return m.content.TryReserve(m.extra +
 // Store stores the batches and returns their outcomes. It also sets headers of the answer that report changed values,
 // so no part of the answer may have been sent.
 func (c *Call) Store(batches ...*ingest.Batch) []ingest.Outcome {
-	outs := c.door.Ingestion.Store(c.r.Context(), &ingest.Request{
-		Protocol: c.door.Protocol, Caller: &c.X.Caller, Deadline: c.X.Deadline, Memory: memory{c.content, c.extra},
+	outs := c.receiver.Ingestion.Store(c.r.Context(), &ingest.Request{
+		Protocol: c.receiver.Protocol, Caller: &c.X.Caller, Deadline: c.X.Deadline, Memory: memory{c.content, c.extra},
 		Wait: true, Batches: batches,
 	})
 	for i := range outs {
@@ -399,12 +399,12 @@ func (c *Call) JSON() ([]byte, error) {
 // AdmitAll checks whether records for the tables of all batches would be accepted, before any of them is stored. It
 // is for protocols whose clients resend the whole request.
 func (c *Call) AdmitAll(batches []*ingest.Batch) error {
-	return c.door.Ingestion.AdmitAll(c.r.Context(), c.door.Protocol, batches)
+	return c.receiver.Ingestion.AdmitAll(c.r.Context(), c.receiver.Protocol, batches)
 }
 
 // HasPipeline reports whether a pipeline with the name is stored.
 func (c *Call) HasPipeline(name string) bool {
-	return c.door.Ingestion.HasPipeline(c.r.Context(), name)
+	return c.receiver.Ingestion.HasPipeline(c.r.Context(), name)
 }
 
 // TableName converts another system's name to a valid table name. Invalid characters become _, and if the first

@@ -1,4 +1,4 @@
-package sockdoor_test
+package sockreceiver_test
 
 import (
 	"bytes"
@@ -21,10 +21,10 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/router/access"
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/httpreceiver"
 	"cordwood/router/ingest/ingesttest"
-	"cordwood/router/ingest/sockdoor"
-	"cordwood/router/ingest/sockdoor/socktest"
+	"cordwood/router/ingest/sockreceiver"
+	"cordwood/router/ingest/sockreceiver/socktest"
 )
 
 const table = "public.lines"
@@ -32,7 +32,7 @@ const table = "public.lines"
 // lines is a protocol of lines. A line "boom" causes its whole batch to be refused permanently.
 type lines struct{}
 
-// Next implements sockdoor.Splitter.
+// Next implements sockreceiver.Splitter.
 func (lines) Next(data []byte, whole bool) (int, []byte) {
 	if end := bytes.IndexByte(data, '\n'); end >= 0 {
 		return end + 1, data[:end]
@@ -46,16 +46,16 @@ func (lines) Next(data []byte, whole bool) (int, []byte) {
 var errBoom = errs.New(errs.InvalidArguments, "boom")
 
 // server returns a server of lines.
-func server(t testing.TB, change ...func(*sockdoor.Config)) (*sockdoor.Server, *socktest.Fixture) {
+func server(t testing.TB, change ...func(*sockreceiver.Config)) (*sockreceiver.Server, *socktest.Fixture) {
 	t.Helper()
 	f := socktest.New(t)
 	for _, c := range change {
 		c(&f.Config)
 	}
-	s, err := sockdoor.New(f.Config, sockdoor.Door{
-		Protocol: ingest.Syslog, Target: httpdoor.Target{Table: "lines", Pipeline: ingest.IdentityPipeline},
-		Stream: func(c *sockdoor.Conn) error { return c.Split(lines{}, 1<<20, c.Add) },
-		Input: func(records []sockdoor.Record, _ bool) ingest.Input {
+	s, err := sockreceiver.New(f.Config, sockreceiver.Receiver{
+		Protocol: ingest.Syslog, Target: httpreceiver.Target{Table: "lines", Pipeline: ingest.IdentityPipeline},
+		Stream: func(c *sockreceiver.Conn) error { return c.Split(lines{}, 1<<20, c.Add) },
+		Input: func(records []sockreceiver.Record, _ bool) ingest.Input {
 			return ingest.Records(func(to *ingest.Sink) error {
 				for i := range records {
 					if string(records[i].Data) == "boom" {
@@ -76,7 +76,7 @@ func server(t testing.TB, change ...func(*sockdoor.Config)) (*sockdoor.Server, *
 	return s, f
 }
 
-func dropped(t *testing.T, f *socktest.Fixture, why sockdoor.Reason) float64 {
+func dropped(t *testing.T, f *socktest.Fixture, why sockreceiver.Reason) float64 {
 	return f.Metric(t, "cordwood_syslog_dropped_total", string(why))
 }
 
@@ -84,13 +84,13 @@ func dropped(t *testing.T, f *socktest.Fixture, why sockdoor.Reason) float64 {
 func TestBatches(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		change func(*sockdoor.Config)
+		change func(*sockreceiver.Config)
 		writes int
 	}{
-		{"records", func(c *sockdoor.Config) { c.BatchRecords = 10 }, 10},
-		{"bytes", func(c *sockdoor.Config) { c.BatchBytes = 25 * 6 }, 4},
+		{"records", func(c *sockreceiver.Config) { c.BatchRecords = 10 }, 10},
+		{"bytes", func(c *sockreceiver.Config) { c.BatchBytes = 25 * 6 }, 4},
 	} {
-		s, f := server(t, func(c *sockdoor.Config) { c.BatchDelay = time.Hour }, c.change)
+		s, f := server(t, func(c *sockreceiver.Config) { c.BatchDelay = time.Hour }, c.change)
 		socktest.Send(t, socktest.TCP(t, s), strings.Repeat("a line\n", 100))
 		f.Rows(t, table, 100)
 		if n := f.Store.Writes(); n != c.writes {
@@ -101,7 +101,7 @@ func TestBatches(t *testing.T) {
 
 // When a server stops, it stores its batches and everything that clients have sent.
 func TestShutdown(t *testing.T) {
-	s, f := server(t, func(c *sockdoor.Config) { c.BatchDelay = time.Hour })
+	s, f := server(t, func(c *sockreceiver.Config) { c.BatchDelay = time.Hour })
 	c := socktest.Dial(t, "tcp", socktest.TCP(t, s))
 	socktest.Write(t, c, "one\ntwo\nhalf")
 	socktest.Await(t, "a batch", func() bool { return f.Metric(t, "cordwood_syslog_batches") == 1 })
@@ -123,7 +123,7 @@ func TestShutdown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Serve(l); !errors.Is(err, sockdoor.ErrClosed) {
+	if err := s.Serve(l); !errors.Is(err, sockreceiver.ErrClosed) {
 		t.Errorf("serving again: %v", err)
 	}
 	socktest.Stop(t, s)
@@ -131,7 +131,7 @@ func TestShutdown(t *testing.T) {
 
 // A client that continues to send does not keep the server from stopping.
 func TestShutdownEnds(t *testing.T) {
-	s, f := server(t, func(c *sockdoor.Config) { c.Drain = 10 * time.Millisecond })
+	s, f := server(t, func(c *sockreceiver.Config) { c.Drain = 10 * time.Millisecond })
 	address := socktest.TCP(t, s)
 	socktest.Dial(t, "tcp", address)
 	busy := socktest.Dial(t, "tcp", address)
@@ -157,7 +157,7 @@ func TestGivenUp(t *testing.T) {
 	if err := s.Shutdown(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("shutdown: %v", err)
 	}
-	if n := dropped(t, f, sockdoor.Stopped); n != 2 || !strings.Contains(f.Log.String(), "messages are lost") {
+	if n := dropped(t, f, sockreceiver.Stopped); n != 2 || !strings.Contains(f.Log.String(), "messages are lost") {
 		t.Errorf("%v counted, log %s", n, f.Log)
 	}
 }
@@ -165,7 +165,7 @@ func TestGivenUp(t *testing.T) {
 // While rows cannot be stored, the server does not read from clients. They can send only as much as the buffers hold,
 // and everything is stored later.
 func TestBackPressure(t *testing.T) {
-	s, f := server(t, func(c *sockdoor.Config) { c.BatchRecords, c.MaxBatches = 1000, 2 })
+	s, f := server(t, func(c *sockreceiver.Config) { c.BatchRecords, c.MaxBatches = 1000, 2 })
 	f.Store.Refuse(table, errs.New(errs.ShardNotReady, "no leader"))
 	c := socktest.Dial(t, "tcp", socktest.TCP(t, s))
 	piece := strings.Repeat(strings.Repeat("x", 999)+"\n", 1000)
@@ -210,7 +210,7 @@ func TestRefused(t *testing.T) {
 	}
 	socktest.Send(t, socktest.TCP(t, s), text)
 	f.Rows(t, table, 100)
-	if n := dropped(t, f, sockdoor.Refused); n != 2 {
+	if n := dropped(t, f, sockreceiver.Refused); n != 2 {
 		t.Errorf("%v refused", n)
 	}
 }
@@ -219,12 +219,12 @@ func TestRefused(t *testing.T) {
 func TestAllRefused(t *testing.T) {
 	s, f := server(t)
 	socktest.Send(t, socktest.TCP(t, s), strings.Repeat("boom\n", 5000))
-	socktest.Await(t, "all are refused", func() bool { return dropped(t, f, sockdoor.Refused) == 5000 })
+	socktest.Await(t, "all are refused", func() bool { return dropped(t, f, sockreceiver.Refused) == 5000 })
 }
 
 // If an operator can fix the cause, the server waits.
 func TestNoPipeline(t *testing.T) {
-	s, f := server(t, func(c *sockdoor.Config) { c.Target = httpdoor.Target{Pipeline: "p"} })
+	s, f := server(t, func(c *sockreceiver.Config) { c.Target = httpreceiver.Target{Pipeline: "p"} })
 	socktest.Send(t, socktest.TCP(t, s), "one\n")
 	socktest.Await(t, "it is said", func() bool { return strings.Contains(f.Log.String(), "cannot be stored yet") })
 	f.Store.Put("p", "version: 2\nprocessors:\n  - vrl:\n      source: |\n        .\n")
@@ -234,8 +234,8 @@ func TestNoPipeline(t *testing.T) {
 // A sender who may not write is disconnected, at once or when it loses the right.
 func TestForbidden(t *testing.T) {
 	var right atomic.Int32
-	s, f := server(t, func(c *sockdoor.Config) {
-		c.Sender = func(_ context.Context, from sockdoor.Peer) (*access.Caller, error) {
+	s, f := server(t, func(c *sockreceiver.Config) {
+		c.Sender = func(_ context.Context, from sockreceiver.Peer) (*access.Caller, error) {
 			if right.Load() == 2 {
 				return nil, errs.New(errs.UserPasswordMismatch, "wrong")
 			}
@@ -248,7 +248,7 @@ func TestForbidden(t *testing.T) {
 	f.Rows(t, table, 1)
 	right.Store(1)
 	socktest.Write(t, c, "two\n")
-	socktest.Await(t, "it is refused", func() bool { return dropped(t, f, sockdoor.Forbidden) == 1 })
+	socktest.Await(t, "it is refused", func() bool { return dropped(t, f, sockreceiver.Forbidden) == 1 })
 	_, _ = io.WriteString(c, "three\n") // it may be closed already
 	if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the connection is open: %v", err)
@@ -264,30 +264,30 @@ func TestForbidden(t *testing.T) {
 
 // A connection is closed if a message is not complete in time, or if nothing arrives.
 func TestSlow(t *testing.T) {
-	s, f := server(t, func(c *sockdoor.Config) { c.Patience, c.Idle = 10*time.Millisecond, time.Hour })
+	s, f := server(t, func(c *sockreceiver.Config) { c.Patience, c.Idle = 10*time.Millisecond, time.Hour })
 	slow := socktest.Dial(t, "tcp", socktest.TCP(t, s))
 	socktest.Write(t, slow, "whole\nhalf")
 	if _, err := slow.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("the connection is open: %v", err)
 	}
-	if n := dropped(t, f, sockdoor.Slow); n != 1 {
+	if n := dropped(t, f, sockreceiver.Slow); n != 1 {
 		t.Errorf("%v counted", n)
 	}
 	f.Rows(t, table, 2)
 
-	s, f = server(t, func(c *sockdoor.Config) { c.Idle = 10 * time.Millisecond })
+	s, f = server(t, func(c *sockreceiver.Config) { c.Idle = 10 * time.Millisecond })
 	idle := socktest.Dial(t, "tcp", socktest.TCP(t, s))
 	if _, err := idle.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("the connection is open: %v", err)
 	}
-	if n := dropped(t, f, sockdoor.Slow); n != 0 {
+	if n := dropped(t, f, sockreceiver.Slow); n != 0 {
 		t.Errorf("%v counted", n)
 	}
 }
 
 // When all allowed connections are in use, a further one is refused.
 func TestTooMany(t *testing.T) {
-	s, f := server(t, func(c *sockdoor.Config) { c.MaxConnections = 2 })
+	s, f := server(t, func(c *sockreceiver.Config) { c.MaxConnections = 2 })
 	address := socktest.TCP(t, s)
 	for range 2 {
 		socktest.Write(t, socktest.Dial(t, "tcp", address), "one\n")
@@ -297,7 +297,7 @@ func TestTooMany(t *testing.T) {
 	if _, err := third.Read(make([]byte, 1)); err == nil {
 		t.Error("the third was not refused")
 	}
-	if n := dropped(t, f, sockdoor.Full); n != 1 {
+	if n := dropped(t, f, sockreceiver.Full); n != 1 {
 		t.Errorf("%v refused", n)
 	}
 }
@@ -319,34 +319,34 @@ func TestLongLine(t *testing.T) {
 
 // Datagrams are dropped and counted if a sender exceeds its rate, and while all batches are full.
 func TestDatagrams(t *testing.T) {
-	s, f := server(t, func(c *sockdoor.Config) { c.Rate = 10 })
+	s, f := server(t, func(c *sockreceiver.Config) { c.Rate = 10 })
 	c := socktest.Dial(t, "udp", socktest.UDP(t, s))
 	for range 15 {
 		socktest.Write(t, c, "a line")
 	}
 	f.Rows(t, table, 10) // the clock of the test stands still
-	socktest.Await(t, "the others are counted", func() bool { return dropped(t, f, sockdoor.Rate) == 5 })
+	socktest.Await(t, "the others are counted", func() bool { return dropped(t, f, sockreceiver.Rate) == 5 })
 	if n := strings.Count(f.Log.String(), "datagrams of a sender were dropped"); n != 1 {
 		t.Errorf("logged %d times: %s", n, f.Log)
 	}
 
-	s, f = server(t, func(c *sockdoor.Config) { c.MaxBatches, c.BatchRecords = 1, 3 })
+	s, f = server(t, func(c *sockreceiver.Config) { c.MaxBatches, c.BatchRecords = 1, 3 })
 	f.Store.Refuse(table, errs.New(errs.ShardNotReady, "no leader"))
 	c = socktest.Dial(t, "udp", socktest.UDP(t, s))
 	for range 8 {
 		socktest.Write(t, c, "a line")
 	}
-	socktest.Await(t, "the others are counted", func() bool { return dropped(t, f, sockdoor.Busy) >= 5 })
+	socktest.Await(t, "the others are counted", func() bool { return dropped(t, f, sockreceiver.Busy) >= 5 })
 	f.Store.Refuse(table, nil)
-	f.Rows(t, table, 8-int(dropped(t, f, sockdoor.Busy)))
+	f.Rows(t, table, 8-int(dropped(t, f, sockreceiver.Busy)))
 }
 
 // Without a right to write, datagrams are dropped and counted. When the right is back, they are stored.
 func TestForbiddenDatagrams(t *testing.T) {
 	var forbidden atomic.Bool
 	forbidden.Store(true)
-	s, f := server(t, func(c *sockdoor.Config) {
-		c.Sender = func(context.Context, sockdoor.Peer) (*access.Caller, error) {
+	s, f := server(t, func(c *sockreceiver.Config) {
+		c.Sender = func(context.Context, sockreceiver.Peer) (*access.Caller, error) {
 			if forbidden.Load() {
 				return ingesttest.Caller(access.ReadOnly), nil
 			}
@@ -355,7 +355,7 @@ func TestForbiddenDatagrams(t *testing.T) {
 	})
 	c := socktest.Dial(t, "udp", socktest.UDP(t, s))
 	socktest.Write(t, c, "one")
-	socktest.Await(t, "it is counted", func() bool { return dropped(t, f, sockdoor.Forbidden) == 1 })
+	socktest.Await(t, "it is counted", func() bool { return dropped(t, f, sockreceiver.Forbidden) == 1 })
 	forbidden.Store(false)
 	socktest.Await(t, "a row", func() bool {
 		socktest.Write(t, c, "again")
@@ -365,7 +365,7 @@ func TestForbiddenDatagrams(t *testing.T) {
 
 // When a server stops, it stores the datagrams that have arrived.
 func TestShutdownDatagrams(t *testing.T) {
-	s, f := server(t, func(c *sockdoor.Config) { c.BatchDelay = time.Hour })
+	s, f := server(t, func(c *sockreceiver.Config) { c.BatchDelay = time.Hour })
 	c := socktest.Dial(t, "udp", socktest.UDP(t, s))
 	for range 100 {
 		socktest.Write(t, c, "a line")
@@ -402,10 +402,10 @@ func TestTLS(t *testing.T) {
 	cert := certificate(t)
 	roots := x509.NewCertPool()
 	roots.AddCert(cert.Leaf)
-	asked := make(chan sockdoor.Peer, 10)
-	s, f := server(t, func(c *sockdoor.Config) {
+	asked := make(chan sockreceiver.Peer, 10)
+	s, f := server(t, func(c *sockreceiver.Config) {
 		c.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequireAnyClientCert}
-		c.Sender = func(_ context.Context, from sockdoor.Peer) (*access.Caller, error) {
+		c.Sender = func(_ context.Context, from sockreceiver.Peer) (*access.Caller, error) {
 			asked <- from
 			return ingesttest.Caller(access.WriteOnly), nil
 		}
@@ -430,17 +430,17 @@ func TestTLS(t *testing.T) {
 // New returns an error for invalid settings.
 func TestConfig(t *testing.T) {
 	f := socktest.New(t)
-	door := sockdoor.Door{Protocol: ingest.Syslog, Target: httpdoor.Target{Table: "lines"}}
+	receiver := sockreceiver.Receiver{Protocol: ingest.Syslog, Target: httpreceiver.Target{Table: "lines"}}
 	for _, c := range []struct {
-		change func(*sockdoor.Config)
+		change func(*sockreceiver.Config)
 		want   string
 	}{
-		{func(c *sockdoor.Config) { c.Bodies = nil }, "must be set"},
-		{func(c *sockdoor.Config) { c.Target.Table = "a table" }, "table of the listener"},
+		{func(c *sockreceiver.Config) { c.Bodies = nil }, "must be set"},
+		{func(c *sockreceiver.Config) { c.Target.Table = "a table" }, "table of the listener"},
 	} {
 		cfg := f.Config
 		c.change(&cfg)
-		if _, err := sockdoor.New(cfg, door); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := sockreceiver.New(cfg, receiver); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %s", err, c.want)
 		}
 	}
@@ -468,13 +468,13 @@ func TestShutdownTakesWaiting(t *testing.T) {
 		close(late.goOn)
 	}()
 	socktest.Stop(t, s)
-	if err := <-ended; !errors.Is(err, sockdoor.ErrClosed) {
+	if err := <-ended; !errors.Is(err, sockreceiver.ErrClosed) {
 		t.Errorf("serving ended with %v", err)
 	}
 	f.Rows(t, table, 1)
 }
 
-// lateListener accepts the first connection after the server has begun to stop.
+// lateListener accepts the first connection after the server starts to stop.
 type lateListener struct {
 	*net.TCPListener
 	once        sync.Once

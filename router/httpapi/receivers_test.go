@@ -11,7 +11,7 @@ import (
 
 	"cordwood/router/access"
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/httpreceiver"
 )
 
 const lokiBody = `{"streams":[{"stream":{"app":"web"},"values":[["1700000000000000000","a line"]]}]}`
@@ -19,7 +19,7 @@ const lokiBody = `{"streams":[{"stream":{"app":"web"},"values":[["17000000000000
 // The paths of Loki are served on the user port, and on a separate listener with default database and table.
 func TestLokiPaths(t *testing.T) {
 	f := newFixture(t)
-	own, err := f.DoorHandler(ingest.Loki, httpdoor.Door{Defaults: httpdoor.Target{Table: "own"}})
+	own, err := f.ReceiverHandler(ingest.Loki, httpreceiver.Receiver{Defaults: httpreceiver.Target{Table: "own"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestLokiPaths(t *testing.T) {
 			t.Errorf("%s: %d %s", tt.path, w.Code, w.Body)
 		}
 	}
-	if _, err := f.DoorHandler("nope", httpdoor.Door{}); err == nil {
+	if _, err := f.ReceiverHandler("nope", httpreceiver.Receiver{}); err == nil {
 		t.Error("there is a handler for a protocol that does not exist")
 	}
 }
@@ -59,7 +59,7 @@ func TestLokiPaths(t *testing.T) {
 // paths may not.
 func TestSlashAtTheEnd(t *testing.T) {
 	f := newFixture(t)
-	own, err := f.DoorHandler(ingest.Elasticsearch, httpdoor.Door{})
+	own, err := f.ReceiverHandler(ingest.Elasticsearch, httpreceiver.Receiver{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestRefusalsAreHeld(t *testing.T) {
 func TestUnknownPathsOfProtocols(t *testing.T) {
 	f := newFixture(t, func(c *Config) { c.Auth = basicUser{} })
 	own := func(p ingest.Protocol) http.Handler {
-		h, err := f.DoorHandler(p, httpdoor.Door{})
+		h, err := f.ReceiverHandler(p, httpreceiver.Receiver{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package sockdoor
+package sockreceiver
 
 import (
 	"cmp"
@@ -64,13 +64,13 @@ func (c *Conn) Store(ctx context.Context, key string, records []Record) error {
 // the error of ctx, it also returns the number of records that were not stored.
 func (q *queue) storeAll(ctx context.Context, key string, records []Record, held bool) (left int, err error) {
 	s := q.s
-	if s.door.Table == nil {
+	if s.receiver.Table == nil {
 		return q.storeIn(ctx, s.cfg.Target.Table, key, records, held)
 	}
 	var tables []string
 	byTable := map[string][]Record{}
 	for i := range records {
-		table := s.door.Table(&records[i])
+		table := s.receiver.Table(&records[i])
 		if table == "" {
 			table = s.cfg.Target.Table
 		}
@@ -99,7 +99,7 @@ func newKey() string {
 func (q *queue) lose(n int) {
 	q.s.Drop(Stopped, n)
 	q.s.cfg.Logger.Error("messages are lost, because the server stopped before they could be stored",
-		"protocol", q.s.door.Protocol, "messages", n)
+		"protocol", q.s.receiver.Protocol, "messages", n)
 }
 
 // part has records of a batch with a separate key.
@@ -199,7 +199,7 @@ func (s *Server) try(ctx context.Context, from Peer, table string, p *part) (*in
 		return nil, err
 	}
 	b := s.batch(table, p)
-	protocol := s.door.Protocol
+	protocol := s.receiver.Protocol
 	err = s.cfg.Ingestion.Admit(ctx, &ingest.Arrival{
 		Protocol: protocol, Caller: caller, Database: b.Database, Table: b.Table, Wait: true,
 	})
@@ -240,7 +240,7 @@ func (s *Server) batch(table string, p *part) *ingest.Batch {
 	b := &ingest.Batch{
 		Database: t.Database, Table: table, Pipeline: t.Pipeline, Version: t.Version, HasVersion: t.Version != "",
 		SkipError: true, OnReject: ingest.StoreRejects, // the sender does not learn which records were refused
-		Key: string(s.door.Protocol) + "-" + p.key, Input: s.door.Input(p.records, t.Pipeline != ""),
+		Key: string(s.receiver.Protocol) + "-" + p.key, Input: s.receiver.Input(p.records, t.Pipeline != ""),
 	}
 	if how := s.cfg.OnTypeConflict; how != "" {
 		b.Hints = map[string]string{schema.OptionOnTypeConflict: how}

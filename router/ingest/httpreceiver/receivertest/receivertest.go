@@ -1,6 +1,6 @@
-// Package doortest sends requests to doors over HTTP as the server does: with an exchange, a sender who may write,
-// and the protocol's own refusals.
-package doortest
+// Package receivertest sends requests to receivers over HTTP as the server does: with an exchange, a user who may
+// write, and the protocol's own refusals.
+package receivertest
 
 import (
 	"log/slog"
@@ -13,28 +13,28 @@ import (
 	"cordwood/router/body"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
-	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/httpreceiver"
 	"cordwood/router/ingest/ingesttest"
 )
 
 // MaxBytes limits the size of a body, in bytes.
 const MaxBytes = 1 << 20
 
-// New returns the parts of a door with a store in memory.
-func New(t testing.TB) (httpdoor.Door, *ingesttest.Store) {
+// New returns the parts of a receiver with a store in memory.
+func New(t testing.TB) (httpreceiver.Receiver, *ingesttest.Store) {
 	t.Helper()
 	return NewLarge(t, MaxBytes)
 }
 
 // NewLarge is like New, with bodies of at most maxBytes.
-func NewLarge(t testing.TB, maxBytes int64) (httpdoor.Door, *ingesttest.Store) {
+func NewLarge(t testing.TB, maxBytes int64) (httpreceiver.Receiver, *ingesttest.Store) {
 	t.Helper()
 	s, st := ingesttest.New(t)
 	bodies, err := body.New(body.Config{MaxBytes: maxBytes, MaxInFlight: 8 * maxBytes})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return httpdoor.Door{Ingestion: s, Bodies: bodies}, st
+	return httpreceiver.Receiver{Ingestion: s, Bodies: bodies}, st
 }
 
 // Post returns a request with a body. headers are pairs of a name and a value.

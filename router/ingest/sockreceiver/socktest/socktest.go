@@ -1,4 +1,4 @@
-// Package socktest runs doors over TCP and UDP for tests, on 127.0.0.1, with a store in memory.
+// Package socktest runs receivers over TCP and UDP for tests, on 127.0.0.1, with a store in memory.
 package socktest
 
 import (
@@ -22,21 +22,21 @@ import (
 	"cordwood/router/body"
 	"cordwood/router/ingest"
 	"cordwood/router/ingest/ingesttest"
-	"cordwood/router/ingest/sockdoor"
+	"cordwood/router/ingest/sockreceiver"
 )
 
 // maxWait is how long a test waits for an expected event.
 const maxWait = 30 * time.Second
 
-// Fixture has the parts of a door under test.
+// Fixture has the parts of a receiver under test.
 type Fixture struct {
-	Config   sockdoor.Config
+	Config   sockreceiver.Config
 	Store    *ingesttest.Store
 	Registry *prometheus.Registry
 	Log      *Log
 }
 
-// New returns the settings of a door whose senders may write.
+// New returns the settings of a receiver whose senders may write.
 func New(t testing.TB, change ...func(*ingest.Config)) *Fixture {
 	t.Helper()
 	s, st := ingesttest.New(t, change...)
@@ -45,9 +45,9 @@ func New(t testing.TB, change ...func(*ingest.Config)) *Fixture {
 		t.Fatal(err)
 	}
 	f := &Fixture{Store: st, Registry: prometheus.NewRegistry(), Log: &Log{}}
-	f.Config = sockdoor.Config{
+	f.Config = sockreceiver.Config{
 		Ingestion: s, Bodies: bodies,
-		Sender: func(context.Context, sockdoor.Peer) (*access.Caller, error) {
+		Sender: func(context.Context, sockreceiver.Peer) (*access.Caller, error) {
 			return ingesttest.Caller(access.WriteOnly), nil
 		},
 		BatchDelay: 2 * time.Millisecond, Drain: maxWait,
@@ -57,13 +57,13 @@ func New(t testing.TB, change ...func(*ingest.Config)) *Fixture {
 	return f
 }
 
-// Server is a door.
+// Server is a receiver.
 type Server interface {
 	Serve(l net.Listener) error
 	Shutdown(ctx context.Context) error
 }
 
-// TCP serves a door on a separate port until the test ends, and returns its address.
+// TCP serves a receiver on a separate port until the test ends, and returns its address.
 func TCP(t testing.TB, s Server) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -95,13 +95,13 @@ func serve(t testing.TB, s Server, run func() error) {
 	go func() { ended <- run() }()
 	t.Cleanup(func() {
 		Stop(t, s)
-		if err := <-ended; !errors.Is(err, sockdoor.ErrClosed) {
+		if err := <-ended; !errors.Is(err, sockreceiver.ErrClosed) {
 			t.Errorf("serving ended with %v", err)
 		}
 	})
 }
 
-// Stop stops a door, which then stores what it has read.
+// Stop stops a receiver, which then stores what it has read.
 func Stop(t testing.TB, s Server) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
@@ -233,7 +233,7 @@ func (l *Log) String() string {
 
 // Split returns the records that a Splitter finds in data, if a connection receives step bytes at a time and has
 // room bytes.
-func Split(find sockdoor.Splitter, data []byte, step, room int) []string {
+func Split(find sockreceiver.Splitter, data []byte, step, room int) []string {
 	var out []string
 	var have []byte
 	for rest := data; ; {

@@ -1,4 +1,4 @@
-package sockdoor
+package sockreceiver
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"cordwood/router/access"
 )
 
-// Conn is a connection of a client. Only the goroutine of Door.Stream uses it.
+// Conn is a connection of a client. Only the goroutine of Receiver.Stream uses it.
 type Conn struct {
 	*Server
 	Peer Peer
@@ -51,13 +51,13 @@ func (c *Conn) serve() {
 	caller, err := c.caller(c.ctx, c.Peer)
 	if err != nil {
 		c.forbid(c.Peer, err, 1)
-		if c.door.Forbidden != nil {
-			c.door.Forbidden(c)
+		if c.receiver.Forbidden != nil {
+			c.receiver.Forbidden(c)
 		}
 		return
 	}
 	c.queue = c.queueFor(caller, c.Peer)
-	switch err := c.door.Stream(c); {
+	switch err := c.receiver.Stream(c); {
 	case err == nil, errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), errors.Is(err, errDrained):
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		if c.unfinished() {
@@ -145,7 +145,7 @@ func (c *Conn) drain(within time.Duration) {
 	defer c.mu.Unlock()
 	c.until = time.Now().Add(within)
 	_ = c.nc.SetReadDeadline(c.until)
-	if !c.door.HalfClose {
+	if !c.receiver.HalfClose {
 		return
 	}
 	if half, ok := c.nc.(interface{ CloseWrite() error }); ok {

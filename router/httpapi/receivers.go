@@ -16,7 +16,7 @@ import (
 	"cordwood/router/ingest/elasticsearch"
 	"cordwood/router/ingest/firehose"
 	"cordwood/router/ingest/gelf"
-	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/httpreceiver"
 	"cordwood/router/ingest/journald"
 	"cordwood/router/ingest/loki"
 	"cordwood/router/ingest/otlp"
@@ -40,11 +40,11 @@ type protocol struct {
 	// headers of HTTP.
 	credentials credentials
 	// routes returns its paths as the other system has them.
-	routes func(d httpdoor.Door) []doorRoute
+	routes func(d httpreceiver.Receiver) []protocolRoute
 }
 
-// doorRoute is a path of a protocol, with the privilege that it needs.
-type doorRoute struct {
+// protocolRoute is a path of a protocol, with the privilege that it needs.
+type protocolRoute struct {
 	methods []string
 	path    string
 	needs   access.Privilege
@@ -59,52 +59,52 @@ var protocols = []protocol{
 	{
 		name: ingest.Loki, refuse: loki.Refuse,
 		prefixes: []string{"/v1", "/v1/loki", "", "/v1/db/{db}"}, // winston-loki appends the whole path to a base URL
-		routes: func(d httpdoor.Door) []doorRoute {
-			return []doorRoute{
+		routes: func(d httpreceiver.Receiver) []protocolRoute {
+			return []protocolRoute{
 				{methods: post, path: "/loki/api/v1/push", needs: access.Insert, action: "ingest", handler: loki.New(d).Push},
 			}
 		},
 	},
 	{
 		name: ingest.OTLP, refuse: otlp.Refuse, prefixes: []string{"", "/v1/otlp"},
-		routes: func(d httpdoor.Door) []doorRoute {
-			door := otlp.New(d)
-			return []doorRoute{
-				{methods: post, path: "/v1/logs", needs: access.Insert, action: "ingest", handler: door.Logs},
-				{methods: post, path: "/v1/traces", needs: access.Insert, action: "ingest", handler: door.NoLogs},
-				{methods: post, path: "/v1/metrics", needs: access.Insert, action: "ingest", handler: door.NoLogs},
+		routes: func(d httpreceiver.Receiver) []protocolRoute {
+			r := otlp.New(d)
+			return []protocolRoute{
+				{methods: post, path: "/v1/logs", needs: access.Insert, action: "ingest", handler: r.Logs},
+				{methods: post, path: "/v1/traces", needs: access.Insert, action: "ingest", handler: r.NoLogs},
+				{methods: post, path: "/v1/metrics", needs: access.Insert, action: "ingest", handler: r.NoLogs},
 			}
 		},
 	},
 	{
 		// This protocol is only available on its own listener, because the user port does not speak HTTP/2 without TLS.
 		name: ingest.OTLPGRPC, refuse: otlp.RefuseGRPC,
-		routes: func(d httpdoor.Door) []doorRoute {
-			door := otlp.NewGRPC(d)
-			return []doorRoute{
-				{methods: post, path: otlp.PathExportLogs, needs: access.Insert, action: "ingest", handler: door.Export},
-				{methods: post, path: otlp.PathExportTraces, needs: access.Insert, action: "ingest", handler: door.NoLogs},
-				{methods: post, path: otlp.PathExportMetrics, needs: access.Insert, action: "ingest", handler: door.NoLogs},
+		routes: func(d httpreceiver.Receiver) []protocolRoute {
+			r := otlp.NewGRPC(d)
+			return []protocolRoute{
+				{methods: post, path: otlp.PathExportLogs, needs: access.Insert, action: "ingest", handler: r.Export},
+				{methods: post, path: otlp.PathExportTraces, needs: access.Insert, action: "ingest", handler: r.NoLogs},
+				{methods: post, path: otlp.PathExportMetrics, needs: access.Insert, action: "ingest", handler: r.NoLogs},
 			}
 		},
 	},
 	{
 		name: ingest.Datadog, refuse: datadog.Refuse, credentials: datadog.Credentials, prefixes: []string{"", "/v1/datadog"},
-		routes: func(d httpdoor.Door) []doorRoute {
-			door := datadog.New(d)
-			return []doorRoute{
-				{methods: post, path: "/api/v2/logs", needs: access.Insert, action: "ingest", handler: door.Logs},
-				{methods: post, path: "/v1/input", needs: access.Insert, action: "ingest", handler: door.Logs},
-				{methods: post, path: "/v1/input/{key}", needs: access.Insert, action: "ingest", handler: door.Logs},
-				{methods: get, path: "/api/v1/validate", needs: access.SignedIn, handler: door.Validate},
+		routes: func(d httpreceiver.Receiver) []protocolRoute {
+			r := datadog.New(d)
+			return []protocolRoute{
+				{methods: post, path: "/api/v2/logs", needs: access.Insert, action: "ingest", handler: r.Logs},
+				{methods: post, path: "/v1/input", needs: access.Insert, action: "ingest", handler: r.Logs},
+				{methods: post, path: "/v1/input/{key}", needs: access.Insert, action: "ingest", handler: r.Logs},
+				{methods: get, path: "/api/v1/validate", needs: access.SignedIn, handler: r.Validate},
 			}
 		},
 	},
 	{
 		// Users of Firehose enter a whole URL, so no separate port is needed.
 		name: ingest.Firehose, refuse: firehose.Refuse, credentials: firehose.Credentials, prefixes: []string{""},
-		routes: func(d httpdoor.Door) []doorRoute {
-			return []doorRoute{
+		routes: func(d httpreceiver.Receiver) []protocolRoute {
+			return []protocolRoute{
 				{
 					methods: post, path: "/v1/firehose", needs: access.Insert, action: "ingest",
 					handler: firehose.New(d).Deliver,
@@ -114,24 +114,24 @@ var protocols = []protocol{
 	},
 	{
 		name: ingest.Heroku, refuse: syslog.RefuseDrain, prefixes: []string{""}, // users of Heroku enter a whole URL
-		routes: func(d httpdoor.Door) []doorRoute {
-			return []doorRoute{
+		routes: func(d httpreceiver.Receiver) []protocolRoute {
+			return []protocolRoute{
 				{methods: post, path: "/v1/heroku", needs: access.Insert, action: "ingest", handler: syslog.NewDrain(d).Take},
 			}
 		},
 	},
 	{
 		name: ingest.GELF, refuse: gelf.Refuse, prefixes: []string{"", "/v1"},
-		routes: func(d httpdoor.Door) []doorRoute {
-			return []doorRoute{
-				{methods: post, path: "/gelf", needs: access.Insert, action: "ingest", handler: gelf.NewDoor(d).Push},
+		routes: func(d httpreceiver.Receiver) []protocolRoute {
+			return []protocolRoute{
+				{methods: post, path: "/gelf", needs: access.Insert, action: "ingest", handler: gelf.NewReceiver(d).Push},
 			}
 		},
 	},
 	{
 		name: ingest.Journald, refuse: journald.Refuse, prefixes: []string{"/v1/journald"},
-		routes: func(d httpdoor.Door) []doorRoute {
-			return []doorRoute{{
+		routes: func(d httpreceiver.Receiver) []protocolRoute {
+			return []protocolRoute{{
 				methods: post, path: "/upload", needs: access.Insert, action: "ingest", handler: journald.New(d).Upload,
 				endless: true, // one request may contain everything that a machine writes in days
 			}}
@@ -144,12 +144,12 @@ var protocols = []protocol{
 	},
 	{
 		name: ingest.Splunk, refuse: splunk.Refuse, credentials: splunk.Credentials, prefixes: []string{"/v1/splunk"},
-		routes: func(d httpdoor.Door) []doorRoute {
-			door := splunk.New(d)
-			var out []doorRoute
+		routes: func(d httpreceiver.Receiver) []protocolRoute {
+			r := splunk.New(d)
+			var out []protocolRoute
 			add := func(methods []string, needs access.Privilege, handler http.HandlerFunc, paths ...string) {
 				for _, path := range paths {
-					out = append(out, doorRoute{
+					out = append(out, protocolRoute{
 						methods: methods,
 						path:    "/services/collector" + path,
 						needs:   needs,
@@ -158,12 +158,12 @@ var protocols = []protocol{
 					})
 				}
 			}
-			add(get, access.Open, door.Health, "/health", "/health/1.0")
+			add(get, access.Open, r.Health, "/health", "/health/1.0")
 			// Docker's driver sends OPTIONS without a token to check the address.
-			add([]string{http.MethodOptions}, access.Open, door.Options, "", "/event", "/event/1.0", "/raw", "/raw/1.0")
-			add(post, access.Insert, door.Event, "", "/event", "/event/1.0")
-			add(post, access.Insert, door.Raw, "/raw", "/raw/1.0")
-			add(post, access.Insert, door.Ack, "/ack")
+			add([]string{http.MethodOptions}, access.Open, r.Options, "", "/event", "/event/1.0", "/raw", "/raw/1.0")
+			add(post, access.Insert, r.Event, "", "/event", "/event/1.0")
+			add(post, access.Insert, r.Raw, "/raw", "/raw/1.0")
+			add(post, access.Insert, r.Ack, "/ack")
 			return out
 		},
 	},
@@ -175,35 +175,35 @@ const index = "/{index:[^_/][^/]*}"
 
 // elasticsearchRoutes returns the paths for documents, and the paths that clients request before they send
 // documents.
-func elasticsearchRoutes(d httpdoor.Door) []doorRoute {
-	door := elasticsearch.New(d)
-	var out []doorRoute
+func elasticsearchRoutes(d httpreceiver.Receiver) []protocolRoute {
+	r := elasticsearch.New(d)
+	var out []protocolRoute
 	add := func(methods []string, needs access.Privilege, action string, handler http.HandlerFunc, paths ...string) {
 		for _, path := range paths {
-			out = append(out, doorRoute{methods: methods, path: path, needs: needs, action: action, handler: handler})
+			out = append(out, protocolRoute{methods: methods, path: path, needs: needs, action: action, handler: handler})
 		}
 	}
-	add(postPut, access.Insert, "ingest", door.Bulk, "/_bulk", index+"/_bulk")
-	add(postPut, access.Insert, "ingest", door.Document, index+"/_doc", index+"/_doc/{id}", index+"/_create/{id}")
-	add(get, access.SignedIn, "", door.Info, "", "/")
-	add(get, access.SignedIn, "", door.License, "/_license")
-	add(get, access.SignedIn, "", door.XPack, "/_xpack")
-	add(get, access.SignedIn, "", door.Nodes, "/_nodes", "/_nodes/{what:.*}")
-	add(get, access.SignedIn, "", door.Health, "/_cluster/health", "/_cluster/health/{what:.*}")
-	add(get, access.SignedIn, "", door.CatHealth, "/_cat/health")
-	add(getPostPut, access.SignedIn, "", door.SetUp, "/_index_template/{what:.*}", "/_template/{what:.*}",
+	add(postPut, access.Insert, "ingest", r.Bulk, "/_bulk", index+"/_bulk")
+	add(postPut, access.Insert, "ingest", r.Document, index+"/_doc", index+"/_doc/{id}", index+"/_create/{id}")
+	add(get, access.SignedIn, "", r.Info, "", "/")
+	add(get, access.SignedIn, "", r.License, "/_license")
+	add(get, access.SignedIn, "", r.XPack, "/_xpack")
+	add(get, access.SignedIn, "", r.Nodes, "/_nodes", "/_nodes/{what:.*}")
+	add(get, access.SignedIn, "", r.Health, "/_cluster/health", "/_cluster/health/{what:.*}")
+	add(get, access.SignedIn, "", r.CatHealth, "/_cat/health")
+	add(getPostPut, access.SignedIn, "", r.SetUp, "/_index_template/{what:.*}", "/_template/{what:.*}",
 		"/_component_template/{what:.*}",
 		"/_ilm/policy/{what:.*}", "/_ingest/{what:.*}", "/_data_stream/{what:.*}", "/_alias/{what:.*}",
 		"/_logstash/{what:.*}",
 		"/logstash/{what:.*}", index, index+"/_alias/{what:.*}")
-	add(getPost, access.SignedIn, "", door.Refresh, "/_refresh", "/_flush", index+"/_refresh", index+"/_flush")
-	add(getPost, access.SignedIn, "", door.Unsupported, "/_search", "/_msearch", "/_count", "/_mapping", index+"/_search",
+	add(getPost, access.SignedIn, "", r.Refresh, "/_refresh", "/_flush", index+"/_refresh", index+"/_flush")
+	add(getPost, access.SignedIn, "", r.Unsupported, "/_search", "/_msearch", "/_count", "/_mapping", index+"/_search",
 		index+"/_count", index+"/_mapping")
 	return out
 }
 
-// doors are the protocols of other systems over HTTP.
-type doors struct {
+// receivers are the protocols of other systems over HTTP.
+type receivers struct {
 	ingestion  *ingest.Service
 	bodies     *body.Reader
 	log        *slog.Logger
@@ -213,12 +213,12 @@ type doors struct {
 }
 
 // routes returns the paths of all protocols on the user port.
-func (d *doors) routes() []route {
+func (d *receivers) routes() []route {
 	var out []route
 	for i := range protocols {
 		p := &protocols[i]
 		for _, prefix := range p.prefixes {
-			for _, rt := range d.routesOf(p, prefix, httpdoor.Door{}) {
+			for _, rt := range d.routesOf(p, prefix, httpreceiver.Receiver{}) {
 				if rt.path == logsPath && d.logQueries != nil {
 					rt = d.logQueries.beside(rt)
 				}
@@ -230,10 +230,10 @@ func (d *doors) routes() []route {
 }
 
 // routesOf returns the paths of a protocol with a prefix.
-func (d *doors) routesOf(p *protocol, prefix string, door httpdoor.Door) []route {
-	door.Ingestion, door.Bodies, door.Log = d.ingestion, d.bodies, d.log
+func (d *receivers) routesOf(p *protocol, prefix string, receiver httpreceiver.Receiver) []route {
+	receiver.Ingestion, receiver.Bodies, receiver.Log = d.ingestion, d.bodies, d.log
 	var out []route
-	for _, r := range p.routes(door) {
+	for _, r := range p.routes(receiver) {
 		if prefix+r.path == "" {
 			continue
 		}
@@ -251,7 +251,7 @@ func (d *doors) routesOf(p *protocol, prefix string, door httpdoor.Door) []route
 
 // lokiReads returns the paths of Loki's API for reading, with a prefix. The last one is for the parts of the API that
 // do not exist.
-func (d *doors) lokiReads(prefix string) []route {
+func (d *receivers) lokiReads(prefix string) []route {
 	var out []route
 	add := func(r lokiapi.Route) {
 		to := route{
@@ -274,7 +274,7 @@ func (d *doors) lokiReads(prefix string) []route {
 }
 
 // delayed returns a refusal that is delayed for senders that retry at once after any answer.
-func (d *doors) delayed(refuse refusal) refusal {
+func (d *receivers) delayed(refuse refusal) refusal {
 	return func(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 		x := exchange.Of(r)
 		sender := x.Caller.KnownShare()

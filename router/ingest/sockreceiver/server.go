@@ -1,4 +1,4 @@
-package sockdoor
+package sockreceiver
 
 import (
 	"context"
@@ -16,11 +16,11 @@ import (
 
 // Server serves a protocol on one or several sockets. See the package comment.
 type Server struct {
-	cfg     Config
-	door    Door
-	metrics *metrics
-	limiter logLimiter
-	senders senders
+	cfg      Config
+	receiver Receiver
+	metrics  *metrics
+	limiter  logLimiter
+	senders  senders
 	// silentLong is how long a connection must have been silent before a new connection may replace it.
 	silentLong time.Duration
 
@@ -47,17 +47,17 @@ type Server struct {
 var ErrClosed = errors.New("the server is closed")
 
 // New returns a server for a protocol.
-func New(cfg Config, door Door) (*Server, error) {
-	cfg, err := cfg.withDefaults(&door)
+func New(cfg Config, receiver Receiver) (*Server, error) {
+	cfg, err := cfg.withDefaults(&receiver)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", door.Protocol, err)
+		return nil, fmt.Errorf("%s: %w", receiver.Protocol, err)
 	}
-	m, err := newMetrics(string(door.Protocol), cfg.Registerer)
+	m, err := newMetrics(string(receiver.Protocol), cfg.Registerer)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", door.Protocol, err)
+		return nil, fmt.Errorf("%s: %w", receiver.Protocol, err)
 	}
 	s := &Server{
-		cfg: cfg, door: door, metrics: m, limiter: logLimiter{now: cfg.Now}, senders: newSenders(cfg.Rate, cfg.Now),
+		cfg: cfg, receiver: receiver, metrics: m, limiter: logLimiter{now: cfg.Now}, senders: newSenders(cfg.Rate, cfg.Now),
 		silentLong: 30 * time.Second,
 		slots:      make(chan struct{}, cfg.MaxBatches), storing: make(chan struct{}, parallelStores),
 		sockets: map[io.Closer]struct{}{}, conns: map[*Conn]struct{}{}, queues: map[access.Sender]*queue{},
@@ -95,7 +95,7 @@ func (s *Server) Serve(l net.Listener) error {
 			}
 			// If there is no free file descriptor, Accept fails until there is one.
 			wait = min(max(2*wait, 5*time.Millisecond), time.Second)
-			s.cfg.Logger.Warn("accepting a connection failed", "protocol", s.door.Protocol, "error", err)
+			s.cfg.Logger.Warn("accepting a connection failed", "protocol", s.receiver.Protocol, "error", err)
 			select {
 			case <-time.After(wait):
 			case <-s.ctx.Done():
@@ -290,7 +290,7 @@ func (c *Conn) Say(what string, args ...any) { c.say(what, c.Peer.Address, args.
 // say logs a warning, once a minute for each address and text.
 func (s *Server) say(what string, from netip.Addr, args ...any) {
 	if s.limiter.allow(what + from.String()) {
-		s.cfg.Logger.Warn(what, append([]any{"protocol", s.door.Protocol, "remote", from}, args...)...)
+		s.cfg.Logger.Warn(what, append([]any{"protocol", s.receiver.Protocol, "remote", from}, args...)...)
 	}
 }
 

@@ -1,4 +1,4 @@
-package httpdoor_test
+package httpreceiver_test
 
 import (
 	"net/http"
@@ -11,8 +11,8 @@ import (
 	"cordwood/router/ingest/datadog"
 	"cordwood/router/ingest/firehose"
 	"cordwood/router/ingest/gelf"
-	"cordwood/router/ingest/httpdoor"
-	"cordwood/router/ingest/httpdoor/doortest"
+	"cordwood/router/ingest/httpreceiver"
+	"cordwood/router/ingest/httpreceiver/receivertest"
 	"cordwood/router/ingest/loki"
 	"cordwood/router/ingest/otlp"
 	"cordwood/router/ingest/splunk"
@@ -24,18 +24,18 @@ func TestMemoryTaken(t *testing.T) {
 	type refusal = func(http.ResponseWriter, *http.Request, *exchange.Refusal)
 	for _, c := range []struct {
 		name    string
-		handler func(d httpdoor.Door) http.HandlerFunc
+		handler func(d httpreceiver.Receiver) http.HandlerFunc
 		refuse  refusal
 	}{
-		{"datadog", func(d httpdoor.Door) http.HandlerFunc { return datadog.New(d).Logs }, datadog.Refuse},
-		{"firehose", func(d httpdoor.Door) http.HandlerFunc { return firehose.New(d).Deliver }, firehose.Refuse},
-		{"gelf", func(d httpdoor.Door) http.HandlerFunc { return gelf.NewDoor(d).Push }, gelf.Refuse},
-		{"loki", func(d httpdoor.Door) http.HandlerFunc { return loki.New(d).Push }, loki.Refuse},
-		{"otlp", func(d httpdoor.Door) http.HandlerFunc { return otlp.New(d).Logs }, otlp.Refuse},
-		{"splunk", func(d httpdoor.Door) http.HandlerFunc { return splunk.New(d).Event }, splunk.Refuse},
+		{"datadog", func(d httpreceiver.Receiver) http.HandlerFunc { return datadog.New(d).Logs }, datadog.Refuse},
+		{"firehose", func(d httpreceiver.Receiver) http.HandlerFunc { return firehose.New(d).Deliver }, firehose.Refuse},
+		{"gelf", func(d httpreceiver.Receiver) http.HandlerFunc { return gelf.NewReceiver(d).Push }, gelf.Refuse},
+		{"loki", func(d httpreceiver.Receiver) http.HandlerFunc { return loki.New(d).Push }, loki.Refuse},
+		{"otlp", func(d httpreceiver.Receiver) http.HandlerFunc { return otlp.New(d).Logs }, otlp.Refuse},
+		{"splunk", func(d httpreceiver.Receiver) http.HandlerFunc { return splunk.New(d).Event }, splunk.Refuse},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d, _ := doortest.New(t)
+			d, _ := receivertest.New(t)
 			bodies, err := body.New(body.Config{MaxInFlight: 1 << 20, Policy: body.Fail})
 			if err != nil {
 				t.Fatal(err)
@@ -51,7 +51,7 @@ func TestMemoryTaken(t *testing.T) {
 			d.Bodies = bodies
 			r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`[{"message":"x"}]`))
 			r.Header.Set("Content-Type", "application/json")
-			w := doortest.Serve(c.handler(d), c.refuse, r)
+			w := receivertest.Serve(c.handler(d), c.refuse, r)
 			if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
 				t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 			}

@@ -1,12 +1,12 @@
-// Package sockdoor has the common parts of doors over TCP or UDP without HTTP: connections and their limits,
+// Package sockreceiver has the common parts of receivers over TCP or UDP without HTTP: connections and their limits,
 // batches by size and time, the calls of package ingest, and retries while rows cannot be stored.
 //
-// A door finds the records in the received bytes and decides which rows they become. This package does not decode
+// A receiver finds the records in the received bytes and decides which rows they become. This package does not decode
 // protocols.
 //
 // Serve serves a listener, and ServePacket a packet connection. A Server may serve any number of both. Shutdown
 // ends them and stores what was read. All methods may be called concurrently.
-package sockdoor
+package sockreceiver
 
 import (
 	"cmp"
@@ -24,10 +24,10 @@ import (
 	"cordwood/router/access"
 	"cordwood/router/body"
 	"cordwood/router/ingest"
-	"cordwood/router/ingest/httpdoor"
+	"cordwood/router/ingest/httpreceiver"
 )
 
-// Config has the settings of a door. Limits that are zero have their defaults.
+// Config has the settings of a receiver. Limits that are zero have their defaults.
 type Config struct {
 	// Ingestion stores the rows. Required.
 	Ingestion *ingest.Service
@@ -38,7 +38,7 @@ type Config struct {
 	// reason why the peer may not send. Required.
 	Sender func(ctx context.Context, from Peer) (*access.Caller, error)
 	// Target is the destination of the records. The protocol's defaults apply to its empty fields.
-	Target httpdoor.Target
+	Target httpreceiver.Target
 	// OnTypeConflict is the table option on_type_conflict for tables that the records create. It decides what happens
 	// to values that do not have the type of their column. The default value depends on the protocol.
 	OnTypeConflict string
@@ -79,11 +79,11 @@ type Peer struct {
 	TLS *tls.ConnectionState
 }
 
-// Door has the parts that a protocol implements.
-type Door struct {
+// Receiver has the parts that a protocol implements.
+type Receiver struct {
 	Protocol ingest.Protocol
 	// Target has the defaults for empty fields of Config.Target.
-	Target httpdoor.Target
+	Target httpreceiver.Target
 	// OnTypeConflict is the default of Config.OnTypeConflict.
 	OnTypeConflict string
 	// Stream reads the records of a connection until it ends. Its error is logged, unless the client or Shutdown ended
@@ -107,7 +107,7 @@ type Door struct {
 // Record is a received record.
 type Record struct {
 	Data []byte
-	// From is the address of the sender, or other data that the door needs besides Data.
+	// From is the address of the sender, or other data that the receiver needs besides Data.
 	From string
 	// At is the time of arrival or of the event, in nanoseconds since 1970.
 	At int64
@@ -121,11 +121,11 @@ const (
 	parallelStores = 4
 )
 
-func (c Config) withDefaults(d *Door) (Config, error) {
+func (c Config) withDefaults(d *Receiver) (Config, error) {
 	if c.Ingestion == nil || c.Bodies == nil || c.Sender == nil {
 		return c, errors.New("Config.Ingestion, Config.Bodies and Config.Sender must be set")
 	}
-	c.Target = c.Target.Or(d.Target).Or(httpdoor.Target{Database: schema.DefaultDatabase})
+	c.Target = c.Target.Or(d.Target).Or(httpreceiver.Target{Database: schema.DefaultDatabase})
 	if err := schema.CheckTableName(c.Target.Table); err != nil {
 		return c, fmt.Errorf("the table of the listener: %w", err)
 	}

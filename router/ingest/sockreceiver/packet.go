@@ -1,4 +1,4 @@
-package sockdoor
+package sockreceiver
 
 import (
 	"errors"
@@ -82,8 +82,8 @@ func (r *packets) take(from netip.AddrPort, data []byte) {
 		s.DropFrom(from.Addr(), Rate)
 		return
 	}
-	if s.door.Packet != nil {
-		data = s.door.Packet(from, data)
+	if s.receiver.Packet != nil {
+		data = s.receiver.Packet(from, data)
 	}
 	if len(data) == 0 {
 		return
@@ -124,7 +124,7 @@ func (s *Server) DropFrom(from netip.Addr, why Reason) {
 	s.Drop(why, 1)
 	if n := s.senders.dropped(from); n > 0 {
 		s.cfg.Logger.Warn("datagrams of a sender were dropped",
-			"protocol", s.door.Protocol, "remote", from, "reason", string(why), "messages", n)
+			"protocol", s.receiver.Protocol, "remote", from, "reason", string(why), "messages", n)
 	}
 }
 

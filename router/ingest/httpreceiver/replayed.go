@@ -1,4 +1,4 @@
-package httpdoor
+package httpreceiver
 
 import (
 	"net/http"
