@@ -16,7 +16,7 @@ import (
 // Arrival is a request whose body has not been read yet.
 type Arrival struct {
 	Protocol Protocol
-	// Caller is its sender. Required.
+	// Caller is the sender of the request. Required.
 	Caller *access.Caller
 	// Database and Table are the destination of the records, if it is known. They may be empty.
 	Database, Table string
@@ -50,8 +50,9 @@ func (s *Service) Admit(ctx context.Context, a *Arrival) error {
 	return s.awaitRoom(ctx, a.Protocol, a.Wait, []*Batch{{Database: a.Database, Table: a.Table}})
 }
 
-// permitNamed returns an error if the sender may store no rows of the request. named says that they may store rows in
-// the table that the request names. Otherwise the pipeline may choose other tables of the database.
+// permitNamed returns an error if the sender may store no rows of the request. named reports that the sender may store
+// rows in the table that the request names. If named is false, the request is not refused yet, because the pipeline may
+// choose other tables of the database.
 func permitNamed(a *Arrival) (named bool, err error) {
 	n := need(a.Database, a.Table)
 	if a.Table == "" || a.Caller.Grants == nil || a.Caller.May(n) ||

@@ -16,8 +16,8 @@ const (
 	// freshEvery is the time between two refreshes of the view, and freshWait the longest duration of one.
 	freshEvery = 50 * time.Millisecond
 	freshWait  = time.Second
-	// knownAge is how old a refresh may be for tables that the view has. It avoids a wait in every request if a client
-	// keeps sending records that are refused with skip_error.
+	// knownAge is how old a refresh may be for tables that the view has. Without it, every request of a client that keeps
+	// sending refused records with skip_error would wait.
 	knownAge = 250 * time.Millisecond
 )
 
@@ -66,7 +66,7 @@ func (f *freshView) wait(ctx context.Context) error {
 	}
 }
 
-// run runs a refresh in its turn. Requests that arrive after its start join the next one.
+// run waits for the refresh's turn and runs it. Requests that arrive after its start join the next refresh.
 func (f *freshView) run(r *refresh) {
 	f.turn <- struct{}{}
 	defer func() { <-f.turn }()

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// For any number of requests, one refresh runs at a time, and one starts every freshEvery. No request uses a refresh
-// that started before the request.
+// However many requests there are, only one refresh runs at a time, and at most one starts every freshEvery. No request
+// uses a refresh that started before the request.
 func TestRefreshesAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex // guards started

@@ -23,8 +23,9 @@ func tables(privileges rights.Set, name string) rights.Grant {
 	}
 }
 
-// TestRowsNeedGrantsOnTheirTables: rows need INSERT on the table that they go to, whatever table the request names, and
-// CREATE if it does not exist. With skip_error, records for other tables are skipped.
+// TestRowsNeedGrantsOnTheirTables checks that rows need INSERT on the table in which they are stored, whatever table
+// the request names, and CREATE if that table does not exist. With skip_error, records for tables without the grant are
+// skipped.
 func TestRowsNeedGrantsOnTheirTables(t *testing.T) {
 	const mixed = `{"a":1,"svc_table_suffix":"_a"}` + "\n" + `{"a":2,"svc_table_suffix":"_b"}` + "\n"
 	for _, tt := range []struct {
@@ -71,8 +72,8 @@ func TestRowsNeedGrantsOnTheirTables(t *testing.T) {
 	}
 }
 
-// TestPipelineNeedsGrant: a pipeline on which the sender has no privilege does not exist, and one that they may only
-// read is refused.
+// TestPipelineNeedsGrant checks that a pipeline on which the sender has no privilege is reported as missing, and that a
+// pipeline that the sender may only read is refused.
 func TestPipelineNeedsGrant(t *testing.T) {
 	s, _ := ingesttest.New(t)
 	pipeline := func(privileges rights.Set) rights.Grant {
@@ -96,7 +97,7 @@ func TestPipelineNeedsGrant(t *testing.T) {
 	}
 }
 
-// TestDispatchNeedsGrant: a dispatcher sends records only to pipelines that the sender may use.
+// TestDispatchNeedsGrant checks that a dispatcher sends records only to pipelines that the sender may use.
 func TestDispatchNeedsGrant(t *testing.T) {
 	const plain = "processors: [{vrl: {source: .}}]\ntransform: [{field: a, type: int32}]"
 	for _, tt := range []struct {

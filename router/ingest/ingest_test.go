@@ -174,7 +174,7 @@ func (n recording) Require(need access.Need) error {
 	return errs.New(errs.PermissionDenied, "no right on %s", need.Object)
 }
 
-// A request that may wait succeeds when the shards are free again. One that may not wait is refused at once.
+// A request that may wait succeeds when the shards are free again. A request that may not wait is refused at once.
 func TestWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, st := ingesttest.New(t)
@@ -270,8 +270,8 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// TestNewColumnsOfARequest: the batches of a request share the limit of its new columns, and a batch that is
-// retried keeps its share.
+// TestNewColumnsOfARequest checks that the batches of a request share the limit on new columns, and that a batch that
+// is retried keeps its share.
 func TestNewColumnsOfARequest(t *testing.T) {
 	s, st := ingesttest.New(t, func(c *ingest.Config) { c.MaxNewColumns = 5 })
 	feed := func(doc string) ingest.Records {

@@ -8,7 +8,7 @@ import (
 // sharedMemory divides the memory of a request among its batches.
 type sharedMemory struct {
 	all Memory
-	// asking is held while more memory is reserved. Only one goroutine may do that at a time.
+	// asking is held while more memory is reserved, because only one goroutine may reserve memory at a time.
 	asking sync.Mutex
 
 	mu   sync.Mutex // guards held

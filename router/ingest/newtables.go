@@ -23,7 +23,8 @@ type minute struct {
 	made int
 }
 
-// maxMinutes limits the number of users that are remembered. Beyond that, users whose minute is over are forgotten.
+// maxMinutes limits the number of users that are remembered. When there are more, users whose minute is over are
+// forgotten.
 const maxMinutes = 10_000
 
 // tooManyTables returns the batches of a request for new tables beyond the limit.

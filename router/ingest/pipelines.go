@@ -56,7 +56,7 @@ func knownPipelines(ctx context.Context, meta StoredPipelines) []string {
 	return known
 }
 
-// MayRead returns the need for reading a pipeline.
+// MayRead returns the privilege that is needed for reading a pipeline.
 func MayRead(name string) access.Need {
 	return access.Need{
 		Privilege: access.PipelineRead, Action: "read pipeline", Object: access.Object{Kind: access.Pipeline, Name: name},
@@ -75,7 +75,7 @@ func (p *Pipelines) hidden(ctx context.Context, name, version string, hasVersion
 	return p.NotFound(ctx, name, pipelines.FormatVersion(at))
 }
 
-// ReadLookup is Lookup for a sender who must be allowed to read the pipelines.
+// ReadLookup is like Lookup, but the sender must be allowed to read the pipelines.
 func (p *Pipelines) ReadLookup(ctx context.Context) pipeline.Lookup {
 	find, caller := p.Lookup(ctx), access.From(ctx)
 	return func(name, version string) (*pipeline.Pipeline, error) {
@@ -86,7 +86,7 @@ func (p *Pipelines) ReadLookup(ctx context.Context) pipeline.Lookup {
 	}
 }
 
-// FindReadable is Find for a sender who must be allowed to read the pipeline.
+// FindReadable is like Find, but the sender must be allowed to read the pipeline.
 func (p *Pipelines) FindReadable(ctx context.Context, name, version string,
 	hasVersion bool,
 ) (*pipeline.Pipeline, int64, error) {

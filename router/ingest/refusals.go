@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	// freeRefusals is the number of refusals per second that a sender gets without delay.
-	freeRefusals = 2
-	// refusalHeld is the delay of further refusals.
-	refusalHeld = time.Second
+	// undelayedRefusals is the number of refusals per second that a sender gets without delay.
+	undelayedRefusals = 2
+	// refusalDelay is the delay of each further refusal.
+	refusalDelay = time.Second
 	// maxHeld limits the number of refusals that are delayed at a time, and maxRefused the senders that are counted.
 	maxHeld    = 1000
 	maxRefused = 10_000
@@ -36,7 +36,7 @@ func (s *Service) HoldRefusal(ctx context.Context, sender string) {
 		return
 	}
 	defer s.refusals.release()
-	timer := time.NewTimer(refusalHeld)
+	timer := time.NewTimer(refusalDelay)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -57,7 +57,7 @@ func (r *refusals) hold(sender string, now time.Time) bool {
 	}
 	one.n++
 	r.senders[sender] = one
-	if one.n <= freeRefusals || r.held >= maxHeld {
+	if one.n <= undelayedRefusals || r.held >= maxHeld {
 		return false
 	}
 	r.held++

@@ -89,7 +89,7 @@ func (r *rejects) onSkip(reason pipeline.Reason) { r.pending = append(r.pending,
 // onRefuse is Options.OnRefuse of the reader of the body.
 func (r *rejects) onRefuse(text []byte) { r.refused = text }
 
-// done ends a record that the pipeline has handled.
+// done is called after the pipeline has handled a record, and adds a reject if the pipeline skipped it.
 func (r *rejects) done(text []byte) error {
 	for _, reason := range r.pending {
 		r.add(reason, text)

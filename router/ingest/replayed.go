@@ -55,7 +55,7 @@ func PermitReplay(caller *access.Caller) error {
 }
 
 // watch configures the pipeline to report the records that it skips, and to skip all rows of such a record, because a
-// record without a note is sent again as a whole. It starts again when the pipeline does.
+// record without a note is sent again as a whole. If the pipeline runs again, watch starts with no skipped records.
 func (r *Replayed) watch(q *pipeline.Request, kept bool) {
 	q.WholeRecords = true
 	r.skipped, r.kept = map[int]bool{}, kept

@@ -177,7 +177,7 @@ func (j *job) open(ctx context.Context) (run, error) {
 	return b.Input.open(ctx, j)
 }
 
-// both returns a function that calls first, if it is not nil, and then second.
+// both returns a function that calls first, unless it is nil, and then second.
 func both(first, second func(pipeline.Reason)) func(pipeline.Reason) {
 	if first == nil {
 		return second
@@ -188,7 +188,7 @@ func both(first, second func(pipeline.Reason)) func(pipeline.Reason) {
 // maxTexts limits the number of refused records of a batch for which the whole error is kept.
 const maxTexts = 1000
 
-// failedAlike has the short errors for further records, by step.
+// failedAlike has the short errors for refused records beyond maxTexts, by step.
 var failedAlike = func() map[pipeline.SkipKind]string {
 	texts := map[pipeline.SkipKind]string{}
 	for _, kind := range pipeline.SkipKinds() {

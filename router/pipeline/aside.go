@@ -23,13 +23,13 @@ type adapted struct {
 	count *Aside
 }
 
-// aside reports whether values that do not fit the column are set aside. Values of tags and of the time index are
-// not, because they identify rows, and neither are values of a column that must not be null.
+// aside reports whether values that do not fit the column are set aside. Values of tags and of the time index are never
+// set aside, because they identify rows. Values of a NOT NULL column are not set aside either.
 func (d *dest) aside(col *column.Col) bool {
 	return d.rule.PutsAside() && col.Semantic == schema.Field && !col.NotNull
 }
 
-// store is put, but sets the value aside if it does not fit and may be set aside.
+// store writes the value like put, but sets it aside if it does not fit the column and the rules allow that.
 func (d *dest) store(col *column.Col, row int, v *cell) error {
 	if n := len(d.adapted); n > 0 && d.adapted[n-1].row == row && col.Has(row) {
 		return d.asideTaken(col)
@@ -41,7 +41,8 @@ func (d *dest) store(col *column.Col, row int, v *cell) error {
 	return err
 }
 
-// newColumn is column for the value of a field. It returns nil if the value fits no column and was set aside.
+// newColumn returns the column for the value of a field, like column. It returns nil if the value fits no column and
+// was set aside.
 func (d *dest) newColumn(name []byte, row int, v *cell) (*column.Col, error) {
 	if v.kind == kindBig && d.rule.PutsAside() && d.byName[string(name)] == nil && d.existingColumn(name) == nil {
 		return nil, d.putAside(string(name), nil, row, v)
@@ -77,7 +78,7 @@ func (d *dest) asideTaken(col *column.Col) error {
 			"of them", col.Name)}
 }
 
-// text returns the text of v for setting it aside.
+// text returns v as the text that is stored when the value is set aside.
 func (d *dest) text(v *cell) []byte {
 	switch v.kind {
 	case kindString, kindText, kindJSON, kindBig:
@@ -101,7 +102,7 @@ func (d *dest) asideOf(name string) *Aside {
 	return a
 }
 
-// adapt counts a value. The count is undone if the row is removed.
+// adapt counts a value that was converted or set aside. unadapt undoes the count if the row is removed.
 func (d *dest) adapt(row int, a *Aside, text []byte) {
 	if a.Count++; a.Count == 1 {
 		a.First = processor.Cut(string(text))
@@ -109,7 +110,7 @@ func (d *dest) adapt(row int, a *Aside, text []byte) {
 	d.adapted = append(d.adapted, adapted{row, a})
 }
 
-// unadapt undoes the counts for removed rows, from the given one on.
+// unadapt undoes the counts for the removed rows, which are row and all rows after it.
 func (d *dest) unadapt(row int) {
 	n := len(d.adapted)
 	for ; n > 0 && d.adapted[n-1].row >= row; n-- {
@@ -137,7 +138,7 @@ func (v *cell) convert(t schema.Type, d *dest) (w cell, ok bool) {
 	case t == schema.String:
 		return cell{kind: kindString, bytes: d.text(v)}, true
 	case v.kind == kindFloat && t.IsInteger():
-		// From MaxExact on, the text of the number may have meant another integer.
+		// From MaxExact on, several integers have the same float, so the client may have sent another integer than this one.
 		return cell{kind: kindInt, i: int64(v.f)}, v.f == math.Trunc(v.f) && math.Abs(v.f) < schema.MaxExact
 	case v.kind != kindString:
 		return w, false
@@ -168,7 +169,8 @@ func (v *cell) convert(t schema.Type, d *dest) (w cell, ok bool) {
 // maxTold limits the number of columns that one answer names because values were set aside.
 const maxTold = 4
 
-// AsideWarnings returns warnings about values that are stored in another column than the intended one.
+// AsideWarnings returns warnings about values that were stored in the column for set-aside values or converted to their
+// column's type.
 func (t *TableRows) AsideWarnings() (out []string) {
 	more := 0
 	for i, a := range t.Asides {

@@ -152,7 +152,7 @@ func BenchmarkIdentityText(b *testing.B) {
 	}
 }
 
-// TestAllocations: the number of allocations of a request does not grow with its rows.
+// TestAllocations checks that the number of allocations of a request does not grow with its rows.
 func TestAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("under the race detector, pools drop items at random")

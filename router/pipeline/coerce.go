@@ -72,7 +72,7 @@ func (k *converter) convert(out *cell, v value.Value, t schema.Type) (ok bool) {
 // bytesOf returns the bytes of a string without copying, for reading.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
-// keep ends a text that was appended to k.text at from.
+// keep returns the text that was appended to k.text from position from, and reserves its memory until reset.
 func (k *converter) keep(from int, text []byte) []byte {
 	k.text = text
 	return text[from:len(text):len(text)]

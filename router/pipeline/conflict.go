@@ -165,7 +165,7 @@ func (d *dest) retype(col *column.Col, row int) {
 	d.s.top().retyped = true
 }
 
-// typeAgain restores the types that columns had before the given row.
+// typeAgain restores the types that columns had before row was written.
 func (d *dest) typeAgain(row int) {
 	n := len(d.retyped)
 	for ; n > 0 && d.retyped[n-1].row >= row; n-- {
@@ -191,7 +191,8 @@ func (e *valueError) Unwrap() error { return e.err }
 // errConflict is the error for a value that can be set aside.
 var errConflict = errors.New("the value goes aside")
 
-// unsaid returns a placeholder for the error of a value if the text will not be read, otherwise nil.
+// unsaid returns a placeholder for a value's error if nobody will read the error's text, and nil otherwise. Formatting
+// the text is slow.
 func (d *dest) unsaid(col *column.Col) error {
 	switch {
 	case d.aside(col):
@@ -202,7 +203,8 @@ func (d *dest) unsaid(col *column.Col) error {
 	return nil
 }
 
-// wayOut returns advice for the error about a value of another type, unless the request already skips such records.
+// wayOut returns what the client can do about a value of another type. It returns "" if the request already skips such
+// records.
 func (d *dest) wayOut(col *column.Col) string {
 	switch {
 	case d.s.req.SkipError:

@@ -46,7 +46,7 @@ func (d *dest) column(name []byte, typ schema.Type) (*column.Col, error) {
 	return d.columnLike(name, &like)
 }
 
-// columnLike is column, but a new column gets the properties of like, except its name.
+// columnLike returns the column like column. A new column gets all properties of like except its name.
 func (d *dest) columnLike(name []byte, like *schema.Column) (*column.Col, error) {
 	if col := d.byName[string(name)]; col != nil {
 		return col, nil
@@ -124,7 +124,7 @@ func checkFieldName(name string) error {
 const nameAdvice = "rename or remove the field before it is sent or in a pipeline, or leave such records out with " +
 	"skip_error=true"
 
-// end completes the current row: its time, in the request's unit, and the columns that must not be null.
+// end completes the current row. It writes the time, in the request's unit, and checks the NOT NULL columns.
 func (d *dest) end(t int64) error {
 	row := d.rows.Rows()
 	v, over, ok := convertMoment(t, d.s.timeRest, d.s.timeUnit, d.time.Type)
@@ -180,7 +180,7 @@ func (d *dest) drop() {
 	d.rows.DropRow()
 }
 
-// rewind removes the current row and all rows from the given one on.
+// rewind removes the current row, row, and all rows after it.
 func (d *dest) rewind(rows int) {
 	d.typeAgain(rows)
 	d.unadapt(rows)
@@ -188,7 +188,7 @@ func (d *dest) rewind(rows int) {
 	d.rows.Rewind(rows)
 }
 
-// forget removes the columns that were added by rows from the given one on.
+// forget removes the columns that row, or a row after it, has added.
 func (d *dest) forget(rows int) {
 	d.guess = d.guess[:0]
 	cols := d.rows.Cols()

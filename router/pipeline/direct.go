@@ -51,7 +51,7 @@ type directColumn struct {
 	col *column.Col // nil if the rows do not have the column yet
 	// expected is the expected size of its texts; 0 after memory was allocated.
 	expected int
-	// origin is what CutFrom was given; nil: nothing.
+	// origin has the arguments of CutFrom; nil if CutFrom was not called.
 	origin *column.Origin
 }
 
@@ -76,7 +76,7 @@ func NewDirect(q *Request, l *Layout) (*Direct, error) {
 		r.timeName = r.req.TimestampColumn
 	}
 	if r.req.Catalog != nil {
-		// In an existing table, the time of records goes into its time index, whatever its name is.
+		// In an existing table, the time of records goes into the table's time index, which may have any name.
 		if t, ok := r.req.Catalog.Table(r.req.Database, r.req.Table); ok && t.TimeIndex() != nil {
 			r.timeName = t.TimeIndex().Name
 		}
@@ -119,16 +119,16 @@ func (r *Direct) Column(c schema.Column) int {
 	return i
 }
 
-// Expect tells the total size of the texts for column i. It must not exceed the size of the request. It avoids
-// repeated reallocation as the column grows.
+// Expect announces the total size of the texts for column i, so that the column is allocated once and not again each
+// time that it grows. The size must not exceed the size of the request.
 func (r *Direct) Expect(i, bytes int) {
 	r.cols[i].expected = min(bytes, maxExpected)
 	r.makeRoom(i)
 }
 
-// CutFrom tells that the texts for column i are parts of text, in the order of the text, and that the client compressed
-// text to block, in the format of snappy or s2. If all rows go to one shard, they are sent and logged with this block
-// and not compressed again. Both must stay unchanged until the rows are stored.
+// CutFrom announces that the texts for column i are parts of text, in the order of the text, and that block is text as
+// the client compressed it, in the format of snappy or s2. If all rows go to one shard, they are sent and logged with
+// this block and not compressed again. text and block must stay unchanged until the rows are stored.
 func (r *Direct) CutFrom(i int, block, text []byte) {
 	r.cols[i].origin = &column.Origin{Block: block, Text: text}
 	r.makeRoom(i)
@@ -284,7 +284,7 @@ func (r *Direct) Drop(err error) error {
 	return r.refuse(err)
 }
 
-// count adds the bytes of a row, whether or not it is stored, to those of the request.
+// count adds the bytes of a row, whether or not it is stored, to the bytes of the request.
 func (r *Direct) count(load int) error {
 	if r.total += load; r.total <= maxDirectBytes {
 		return nil
@@ -294,7 +294,7 @@ func (r *Direct) count(load int) error {
 		WithStatus(http.StatusRequestEntityTooLarge)
 }
 
-// takeBack removes the current row and the columns that it added.
+// takeBack removes the current row and the columns that this row added.
 func (r *Direct) takeBack() {
 	d := r.home
 	d.drop()

@@ -265,8 +265,8 @@ func BenchmarkDirect(b *testing.B) {
 	b.ReportMetric(float64(b.N)*1000/b.Elapsed().Seconds(), "rows/s")
 }
 
-// TestDirectTotal: a text that all records of a request share counts each time that it becomes a value, even in
-// records that are skipped.
+// TestDirectTotal checks that a text that all records of a request share counts each time that it becomes a value, even
+// in records that are skipped.
 func TestDirectTotal(t *testing.T) {
 	shared := bytes.Repeat([]byte("x"), 4<<20)
 	rows := 0
@@ -285,8 +285,8 @@ func TestDirectTotal(t *testing.T) {
 	}
 }
 
-// TestDroppedRowsCount: the values of dropped rows count for the request. Otherwise a request could copy without
-// a limit.
+// TestDroppedRowsCount checks that the values of dropped rows count towards the limit of the request. Otherwise a
+// request could copy texts without a limit.
 func TestDroppedRowsCount(t *testing.T) {
 	r, err := NewDirect(request(skipErrors), lines)
 	if err != nil {
@@ -306,8 +306,8 @@ func TestDroppedRowsCount(t *testing.T) {
 	t.Error("the dropped rows had no limit")
 }
 
-// TestExpect: memory that is allocated in advance does not change the stored texts, in a new table or in an
-// existing one.
+// TestExpect checks that memory allocated in advance does not change the stored texts, in a new table or in an existing
+// one.
 func TestExpect(t *testing.T) {
 	for _, change := range [][]func(*Request){
 		nil,

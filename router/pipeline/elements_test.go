@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSkippedElements: if a record becomes several rows, the failing rows are skipped, unless records must be
-// stored whole.
+// TestSkippedElements checks that, if a record becomes several rows, only the failing rows are skipped, unless records
+// must be stored whole.
 func TestSkippedElements(t *testing.T) {
 	const source = `
 processors:

@@ -149,8 +149,8 @@ func (r *identity) memberKey(m *member) []byte {
 	return r.src[m.key : m.key+m.klen]
 }
 
-// rowExact stores the record that parseExact has parsed. An error is an error of the record, which left no trace,
-// or a *jsonscan.Error.
+// rowExact stores the record that parseExact has parsed. Its error is a *jsonscan.Error or an error of this record.
+// After an error nothing of the record is stored.
 func (r *identity) rowExact() (*dest, error) {
 	x := &r.exact
 	x.order, x.leaves, x.names = x.order[:0], x.leaves[:0], x.names[:0]

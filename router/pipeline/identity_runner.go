@@ -135,7 +135,7 @@ func (r *identity) Release() {
 	}
 }
 
-// renew prepares r for another request, and reports whether it is worth keeping.
+// renew prepares r for another request, and reports whether r should be kept for it.
 func (r *identity) renew() bool {
 	size := r.byteSize() + cap(r.scratch) + cap(r.record) + cap(r.exact.members)*48 + cap(r.exact.names)
 	if size > keepBytes || r.columns > keepColumns {

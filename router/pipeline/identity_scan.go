@@ -166,7 +166,7 @@ func (r *identity) object(d *dest, parent *node, pos, depth int) int {
 	}
 }
 
-// nested is object for the object at pos, which is the value of key n.
+// nested reads the object at pos, which is the value of key n, like object.
 func (r *identity) nested(d *dest, n *node, pos, depth int) int {
 	if depth >= jsonscan.MaxDepth {
 		return r.fail(jsonscan.TooDeep(pos))
@@ -174,8 +174,8 @@ func (r *identity) nested(d *dest, n *node, pos, depth int) int {
 	return r.object(d, n, pos+1, depth+1)
 }
 
-// float puts the number that text.Number read at pos into a column of floats. It returns next, or -1 if other must
-// handle the value.
+// float puts the number that text.Number read at pos into a column of floats. It returns next, or -1 if the method
+// other must handle the value.
 func (r *identity) float(d *dest, n *node, pos, next int, kind jsonscan.NumberKind, i int64, f float64) int {
 	row := d.rows.Rows()
 	switch {

@@ -134,7 +134,7 @@ func TestIdentityTable(t *testing.T) {
 			x TimestampMillisecond: 1700000000000 1700000000000 1700000000000`,
 		},
 		{
-			"another time index, and no time",
+			"another time index, and records without a time",
 			changes{having("ts TimestampNanosecond ti")},
 			`[{"a":1}]`,
 			`!record 0: table "t" has the time index "ts", but these records have "svc_timestamp"; ` +

@@ -28,7 +28,7 @@ type reader struct {
 	fields  *value.Fields   // the fields of the record, reused
 	inner   []*value.Fields // the same for nested objects; the first used ones belong to the record
 	used    int
-	// big is the error for a record with an integer that no value can hold.
+	// big is the error for a record with an integer that value.Value cannot hold.
 	big error
 	// What was changed in the record: see notes.
 	lone, repeated int
@@ -109,7 +109,7 @@ func (s *reader) release() {
 	}
 }
 
-// own returns the reused fields of the record, empty.
+// own empties the fields of the previous record, and returns them for the next one.
 func (s *reader) own() *value.Fields {
 	if s.fields == nil {
 		s.fields = value.MakeFields(32)
@@ -201,7 +201,8 @@ func (s *reader) readObject(o *value.Fields, sh *shape, pos, depth int) (int, er
 	}
 }
 
-// emit puts the members into o, sorted by key, and returns their number. If a key is repeated, the last one wins.
+// emit puts the members into o, sorted by key, and returns the number of members. If a key is repeated, the last one
+// wins.
 func (sh *shape) emit(o *value.Fields, members []readMember) (keys int) {
 	if len(sh.fresh) > 0 {
 		sh.settle()
@@ -277,7 +278,7 @@ func (s *reader) add(sh *shape, key string) *shapeKey {
 	return k
 }
 
-// settle sorts fresh keys into the sorted ones.
+// settle moves the keys of fresh to their places in sorted.
 func (sh *shape) settle() {
 	fresh := sh.fresh
 	slices.SortFunc(fresh, func(a, b *shapeKey) int { return strings.Compare(a.key, b.key) })

@@ -91,7 +91,7 @@ func TestReaderErrors(t *testing.T) {
 	}
 }
 
-// TestReaderManyRecords reads records whose keys are always new and in other orders.
+// TestReaderManyRecords reads records whose keys are new each time and in a different order.
 func TestReaderManyRecords(t *testing.T) {
 	s := newReader()
 	r := rand.New(rand.NewPCG(1, 2))

@@ -11,8 +11,8 @@ type listed struct {
 	in        processor.Name
 	column    schema.Column
 	onFailure onFailure
-	// def is the value for a missing field, and for a field that cannot be converted if onFailure is default;
-	// kindNone: there is none.
+	// def is the value for a missing field, and, if onFailure is default, for a field that cannot be converted. kindNone
+	// means that there is no such value.
 	def cell
 	now bool // a missing field gets the time of processing
 	// at is the column's index among the columns of the list, without the time index.
@@ -67,7 +67,7 @@ func (c *listed) failed(out *cell, rec *processor.Record, v value.Value) error {
 	return &transformError{c.in.Text, c.column.Name, processor.Describe(v), why}
 }
 
-// zero returns the value for on_failure: default if there is no default.
+// zero returns the value that on_failure: default stores if the column has no default.
 func (c *listed) zero() (cell, bool) {
 	switch t := c.column.Type; {
 	case c.def.kind != kindNone:

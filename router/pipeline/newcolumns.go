@@ -2,8 +2,9 @@ package pipeline
 
 import "sync/atomic"
 
-// NewColumns counts the columns that one batch of a request adds to tables. It shares the total with the other
-// batches, which may run concurrently. It belongs to one goroutine, but the shared total does not.
+// NewColumns counts the columns that one batch of a request adds to tables. It shares the request's total with the
+// other batches, which may run concurrently. A NewColumns must be used by one goroutine only; the total may be used by
+// many.
 type NewColumns struct {
 	all *atomic.Int64 // the total of the request
 	own int64
@@ -19,7 +20,7 @@ func ShareNewColumns(batches int) []NewColumns {
 	return out
 }
 
-// GiveBack subtracts the batch's columns, before another run of it.
+// GiveBack subtracts the batch's columns, before the batch runs again.
 func (n *NewColumns) GiveBack() {
 	n.all.Add(-n.own)
 	n.own = 0

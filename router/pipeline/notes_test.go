@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestWarnings: values that are stored differently than they were sent are reported, on each path that records take.
+// TestWarnings checks that values that are stored differently than they were sent are reported, on each path that
+// records take.
 func TestWarnings(t *testing.T) {
 	const (
 		vrl    = `processors: [{vrl: {source: ".v = parse_json!(.m)\ndel(.m)\n."}}]`
@@ -314,7 +315,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// An integer that a value cannot hold is an error of the record, wherever it occurs.
+// An integer that value.Value cannot hold is an error of the record, wherever it occurs.
 func TestIntegersBeyondValues(t *testing.T) {
 	const refused = "!the integer 18446744073709551615 is beyond -9223372036854775808 to 9223372036854775807"
 	checkPipelines(t, nil, []pipelineCase{

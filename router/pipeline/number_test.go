@@ -12,7 +12,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// TestNumberOf: a text becomes a number only if the number has the digits of the text.
+// TestNumberOf checks that a text becomes a number only if the number keeps the digits of the text.
 func TestNumberOf(t *testing.T) {
 	for text, want := range map[string]string{
 		"7": "int 7", "-7": "int -7", "7.0": "int 7", "1e3": "int 1000", "1.50e1": "int 15", "0": "int 0", "0.0": "int 0",
@@ -26,7 +26,7 @@ func TestNumberOf(t *testing.T) {
 		"-9223372036854775808": "int -9223372036854775808",
 		"0.1":                  "float 0.1", "1.10": "float 1.1", "1e-7": "float 1e-07", "1e300": "float 1e+300",
 		"5e-324":                      "float 5e-324",
-		"18446744073709551616":        "none", // a double has it only as 18446744073709552000
+		"18446744073709551616":        "none", // the nearest double is printed as 18446744073709552000
 		"9007199254740992.5":          "none",
 		"0.1234567890123456789012345": "none",
 		"2.0000000000000000000001":    "none",
@@ -85,8 +85,8 @@ func FuzzNumberOf(f *testing.F) {
 	})
 }
 
-// TestKeepsDigits: a float keeps the digits of a text if its shortest text is the same number, both in a column
-// with cast and in a transform list.
+// TestKeepsDigits checks when a float keeps the digits of a text, both in a column with cast and in a transform list:
+// the float's shortest text must be the same number.
 func TestKeepsDigits(t *testing.T) {
 	for _, tt := range []struct {
 		text string
@@ -128,7 +128,7 @@ func TestKeepsDigits(t *testing.T) {
 	}
 }
 
-// TestConvertFloat: a double does not become an integer if its text may have been another one.
+// TestConvertFloat checks that a double does not become an integer if the client may have sent another integer.
 func TestConvertFloat(t *testing.T) {
 	for f, want := range map[float64]bool{
 		7: true, -7: true, 7.5: false, schema.MaxExact - 1: true, schema.MaxExact: false, -schema.MaxExact: false,

@@ -106,7 +106,7 @@ func (s *sink) newTable(name string) error {
 	return nil
 }
 
-// open creates the builder with the columns that every row has.
+// open creates the builder of the rows, with the columns that every row has.
 func (d *dest) open() {
 	s := d.s
 	d.rule = schema.ConflictRuleOf(d.opts.options)

@@ -25,8 +25,8 @@ const (
 	reserveStep = 1 << 20
 )
 
-// grew records that a row with the given number of bytes was completed. From time to time it checks whether the
-// request has ended. Its error ends the request.
+// grew records that a row with the given number of bytes was completed. At intervals it checks whether the request has
+// ended. An error ends the request.
 func (d *dest) grew(bytes int) error {
 	if err := d.s.tick(); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (d *dest) grew(bytes int) error {
 	return nil
 }
 
-// stored is grew and then cutPart, for a record with one row.
+// stored calls grew and then cutPart, for a record with one row.
 func (d *dest) stored(bytes int) error {
 	if err := d.grew(bytes); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (d *dest) stored(bytes int) error {
 	return d.cutPart()
 }
 
-// endRecord is cutPart for a record of a pipeline, whose errors do not end the request.
+// endRecord calls cutPart at the end of a record of a pipeline. Errors of such a record do not end the request.
 func (d *dest) endRecord() error {
 	if err := d.cutPart(); err != nil {
 		return &fatal{err}
@@ -129,7 +129,7 @@ func (s *sink) memory() int {
 	return size
 }
 
-// padding returns the additional memory once all columns are as long as their table.
+// padding returns the memory that is added when all columns are padded to the length of their table.
 func (s *sink) padding() int {
 	size := 0
 	for _, d := range s.dests {
@@ -151,7 +151,7 @@ func (s *sink) reserveAll() error {
 	return s.reserve()
 }
 
-// old returns how many rows that are not in parts are older than the table's ttl.
+// old returns how many of the rows outside of parts are older than the table's ttl.
 func (d *dest) old() int {
 	options := d.opts.options
 	if d.existing != nil {

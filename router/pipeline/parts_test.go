@@ -93,7 +93,7 @@ func TestManySmallRowsAreBounded(t *testing.T) {
 
 var errFull = errs.New(errs.RateLimited, "full")
 
-// A request that gets no more memory ends, even if it skips errors.
+// A request that cannot reserve more memory ends, even if it skips errors.
 func TestReserveRefuses(t *testing.T) {
 	p, err := Compile([]byte("processors:\n  - vrl: {source: '[., {\"b\": 2}]'}\n"), Options{})
 	if err != nil {
@@ -165,12 +165,12 @@ func TestPartsEndAlike(t *testing.T) {
 	}
 	for name, how := range map[string]func(*identity){"exact": onlySlow, "forgetful": smallTrie} {
 		if got := feed(how); !slices.Equal(got, want) {
-			t.Errorf("%s: parts of %v rows, else of %v", name, got, want)
+			t.Errorf("%s: parts of %v rows, without it %v", name, got, want)
 		}
 	}
 }
 
-// Records that lost a part are dropped and counted like others, and columns that are added later have no value in
+// Records that lost a row are dropped and counted like other records, and columns that are added later have no value in
 // earlier parts.
 func TestPartsKeepRows(t *testing.T) {
 	r, err := NewIdentity(request(skipErrors))

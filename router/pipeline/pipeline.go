@@ -9,9 +9,9 @@
 // store pipelines or write rows: package write receives an Output, creates missing tables and columns, and sends
 // the rows.
 //
-// A Pipeline is immutable and may be used by any number of goroutines. A Runner serves one request and belongs to
-// one goroutine. Call New…, pass any number of records, call Finish, and call Release when the Output is no longer
-// needed.
+// A Pipeline is immutable and may be used by any number of goroutines. A Runner serves one request and belongs to one
+// goroutine. To use a Runner, call New…, pass any number of records, call Finish, and call Release when the Output is
+// no longer needed.
 package pipeline
 
 import (
@@ -61,13 +61,13 @@ type Request struct {
 	NoClientVariables bool
 	// Trace, if not nil, is called with the result of each step for each record. It is slow and meant for dry runs.
 	Trace func(RecordTrace)
-	// TraceSteps reports whether the steps and rows of the record with a number, from 0, are traced; nil means that
-	// all are.
+	// TraceSteps reports whether the steps and rows of the record with the given number, from 0, are traced. nil means
+	// that all are traced.
 	TraceSteps func(index int) bool
 	// TraceBytes limits the size of the texts of all traces together; 0 means no limit. Texts that do not fit are
 	// omitted.
 	TraceBytes int
-	// TellAbsent adds a warning for each field of a transform list that no record had. It is slow too.
+	// TellAbsent adds a warning for each field of a transform list that no record had. Like Trace, it is slow.
 	TellAbsent bool
 	// Tags are fields that become tags if svc_identity creates columns for them and they contain texts. Other fields
 	// become ordinary columns. Existing columns are not affected.
@@ -202,7 +202,7 @@ func (t *TableRows) Count() int {
 type Aside struct {
 	Column string
 	Count  int
-	// First is the first of them, formatted for messages.
+	// First is the first of these values, formatted for messages.
 	First string
 }
 

@@ -143,7 +143,7 @@ func BenchmarkReader(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000, "ns/row")
 }
 
-// TestPipelineAllocations: a row costs no allocations except those that a processor needs for its result.
+// TestPipelineAllocations checks that a row needs no allocations except for the results of processors.
 func TestPipelineAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("under the race detector, pools drop items at random")

@@ -81,7 +81,8 @@ func (r *runner) admitWork(size int) error {
 	return nil
 }
 
-// take passes a record through the pipeline. text is its source, if it has one, and size the length of the source.
+// take passes a record through the pipeline. text is the record's source, if there is one, and size is the length of
+// the source.
 func (r *runner) take(v value.Value, text []byte, size int) error {
 	if err := r.admitWork(size); err != nil {
 		return err

@@ -19,7 +19,8 @@ const (
 	maxMillis  = 9_200_000_000_000_000
 )
 
-// TestTimeIndexOfURL: the error for a pattern whose + became a blank in a URL says how to write it.
+// TestTimeIndexOfURL checks the error for a pattern whose + became a blank in a URL. It must say how to write the
+// pattern.
 func TestTimeIndexOfURL(t *testing.T) {
 	_, err := ParseTimeIndex("ts;datestr;% ")
 	if err == nil || !strings.Contains(err.Error(), "write rfc3339 for %+, or %25%2B") {

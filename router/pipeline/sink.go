@@ -18,8 +18,8 @@ type sink struct {
 	timeName string
 	timeUnit schema.Type
 	ownTime  bool // the pipeline defines the time field, so custom_time_index is ignored
-	// listed are columns that every table has besides the time index, in this order. timePlace is the number of them
-	// before the time index in a new table.
+	// listed are columns that every table has besides the time index, in this order. In a new table, timePlace of them
+	// come before the time index.
 	listed    []schema.Column
 	timePlace int
 

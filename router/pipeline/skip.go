@@ -83,9 +83,9 @@ func KindOf(err error) SkipKind {
 }
 
 const (
-	// maxReasons limits the number of errors that an Output quotes.
+	// maxReasons limits the number of reasons in an Output.
 	maxReasons = 10
-	// maxReasonBytes limits the length of each.
+	// maxReasonBytes limits the length of each reason.
 	maxReasonBytes = 1024
 )
 

@@ -45,8 +45,8 @@ func compileTemplate(n *document.Node, names *processor.Names) *template {
 	return t
 }
 
-// append appends the suffix for a record. The suffix is empty if one of its fields is missing or neither a string
-// nor an integer.
+// append appends the suffix for a record. The suffix is empty if one of the fields in the template is missing, or is
+// neither a string nor an integer.
 func (t *template) append(dst []byte, rec *processor.Record) []byte {
 	from := len(dst)
 	for i := range t.parts {

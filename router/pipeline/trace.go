@@ -199,7 +199,7 @@ func (t *tracer) end(r *runner, err error) {
 	t.record, t.was = RecordTrace{}, value.Value{}
 }
 
-// refused records that one of the rows of the record is left out. The last such error is kept.
+// refused records that one of the rows of the record is left out because of an error. Only the last such error is kept.
 func (t *tracer) refused(err error) { t.record.Error = t.explain(err) }
 
 func (t *tracer) explain(err error) *StepError {

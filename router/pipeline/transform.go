@@ -13,8 +13,8 @@ import (
 // maxListed limits the number of columns of a transform list.
 const maxListed = 4096
 
-// compileTransform compiles the transform list at n. An empty list counts as none. texts has the fields that are
-// texts after the processors.
+// compileTransform compiles the transform list at n. An empty list means the same as no list. texts has the fields that
+// are texts after the processors.
 func (p *Pipeline) compileTransform(n *document.Node, o Options, texts map[string]string) {
 	var index *document.Node // of the time index
 	byName := map[string]*document.Node{}
@@ -152,7 +152,8 @@ var typeWords = map[string]schema.Type{
 	"string": schema.String, "json": schema.JSON,
 }
 
-// columnType parses the type of a transform, for example int32, or epoch, ms. why is the fault.
+// columnType parses the type of a transform, for example int32, or epoch, ms. why describes the fault if the type is
+// invalid.
 func columnType(text string) (t schema.Type, why string) {
 	word, unit, hasUnit := strings.Cut(strings.ToLower(strings.TrimSpace(text)), ",")
 	word, unit = strings.TrimSpace(word), strings.TrimSpace(unit)

@@ -17,7 +17,7 @@ func (s *sink) warmth() warmth {
 	return w
 }
 
-// cool returns the request's home, emptied, if another request can use it; otherwise nil.
+// cool empties the request's home and returns it, if another request can use it. Otherwise it returns nil.
 func (r *identity) cool() *dest {
 	d := r.home
 	if d == nil || d.err != nil || d.parts != nil || d.existing == nil || d.opts != r.base || r.trie.full(r.maxNodes) {

@@ -65,8 +65,8 @@ func TestWarmFollowsTheTable(t *testing.T) {
 	}
 }
 
-// TestWarmJSON: a field that one request stores as JSON is flattened in the next, if that one does not ask for
-// JSON.
+// TestWarmJSON checks that a field that one request stores as JSON is flattened in the next request, if that one does
+// not ask for JSON.
 func TestWarmJSON(t *testing.T) {
 	r := newIdentity()
 	table := having("svc_timestamp TimestampNanosecond ti, a Int64")

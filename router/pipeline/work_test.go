@@ -89,7 +89,7 @@ func TestEndedRequest(t *testing.T) {
 	}
 }
 
-// TestRequestSteps: when the steps of a request are used up, the request ends, even if it skips errors.
+// TestRequestSteps checks that the request ends when its steps are used up, even if it skips errors.
 func TestRequestSteps(t *testing.T) {
 	p, err := Compile([]byte(busy), Options{})
 	if err != nil {
@@ -127,7 +127,7 @@ func TestRequestSteps(t *testing.T) {
 	run.Release()
 }
 
-// TestRequestStepsOfBranches: dispatched records use the same budget.
+// TestRequestStepsOfBranches checks that dispatched records use the same budget.
 func TestRequestStepsOfBranches(t *testing.T) {
 	other, err := Compile([]byte(busy), Options{})
 	if err != nil {
@@ -154,7 +154,7 @@ func TestRequestStepsOfBranches(t *testing.T) {
 	}
 }
 
-// TestLongRecordsMayTakeMore: the budget of a record grows with its length.
+// TestLongRecordsMayTakeMore checks that the budget of a record grows with its length.
 func TestLongRecordsMayTakeMore(t *testing.T) {
 	src := `processors: [{vrl: {source: "n = 0\nfor_each(array!(.a)) -> |_, v| { n = n + int!(v); n = n + 1; n = n - 1; ` +
 		`n = n * 1 }\n.n = n\ndel(.a)\n."}}]`

@@ -9,8 +9,8 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// TestPayForOperators: operators on large values are charged to the budget. Without that, each of these programs
-// would run for minutes or take gigabytes.
+// TestPayForOperators checks that operators on large values are charged to the budget. Without the charge, each of
+// these programs would run for minutes or take gigabytes.
 func TestPayForOperators(t *testing.T) {
 	fields := value.MakeFields(100_000)
 	list := make([]value.Value, 100_000)
@@ -61,7 +61,7 @@ func TestPayForOperators(t *testing.T) {
 	}
 }
 
-// TestErrorTextsAreBounded: an error quotes only the beginning of a long value.
+// TestErrorTextsAreBounded checks that an error quotes only the beginning of a long value.
 func TestErrorTextsAreBounded(t *testing.T) {
 	long := value.NewString(strings.Repeat("é", 1<<20))
 	for _, source := range []string{

@@ -274,7 +274,7 @@ func TestKeyedRequestAcrossAMove(t *testing.T) {
 		t.Errorf("%d rows, want 5", s.rows())
 	}
 	if len(s.sealed) != 1 || s.checks != 2 {
-		t.Errorf("told %v, asked %d times", s.sealed, s.checks)
+		t.Errorf("the observed sealed state is %v after %d checks", s.sealed, s.checks)
 	}
 	if _, err := w.WriteKeyed(t.Context(), output(rows("a", 5)), Key{Text: "another"}); err != nil || s.rows() != 10 ||
 		s.got[len(s.got)-1].shard != 2 {

@@ -58,7 +58,8 @@ func Refuse(w http.ResponseWriter, _ *http.Request, why *exchange.Refusal) {
 	exchange.WriteJSON(w, status, append(out, "}]}"...))
 }
 
-// Validate answers that the API key is valid. Requests without a valid key were refused before.
+// Validate answers that the API key is valid. Requests without a valid key never get here, because they are refused
+// earlier.
 func (d *Receiver) Validate(w http.ResponseWriter, _ *http.Request) {
 	exchange.WriteJSON(w, http.StatusOK, []byte(`{"valid":true}`))
 }

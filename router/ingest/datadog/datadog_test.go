@@ -108,7 +108,7 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// TestProbe: the agent sends an empty object to check that logs are accepted.
+// TestProbe checks the answer to the empty object with which the agent checks that logs are accepted.
 func TestProbe(t *testing.T) {
 	for _, body := range []string{"{}", " { }\n", "[]"} {
 		d, st := receiver(t)
@@ -193,7 +193,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestBadLogs: logs that can never be stored are kept among the rejects, and the others are stored.
+// TestBadLogs checks that logs that can never be stored are kept among the rejects, and that the other logs are stored.
 func TestBadLogs(t *testing.T) {
 	deep := strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200)
 	for _, c := range []struct {
@@ -247,8 +247,8 @@ func checkErrors(t *testing.T, w *httptest.ResponseRecorder) (detail string) {
 	return got.Errors[0].Detail
 }
 
-// TestRefusals: temporary refusals are 429 or 503, and all others have a status after which the agent does not
-// retry.
+// TestRefusals checks that temporary refusals have the status 429 or 503, and that all other refusals have a status
+// after which the agent does not retry.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		err    error
@@ -326,7 +326,7 @@ func TestValidateAndCredentials(t *testing.T) {
 	}
 }
 
-// The same body is stored once if the request asks for that.
+// A body that is sent twice is stored once if its requests have x-svc-dedupe: body.
 func TestDedupe(t *testing.T) {
 	d, st := receiver(t)
 	for range 2 {

@@ -152,8 +152,9 @@ func (b *reader) grow(n int) error {
 	return nil
 }
 
-// kept returns the list of an earlier request for n operations, or nil. Lists with room for more than four times as
-// many are kept for larger requests, because the whole list counts against the budget of a request.
+// kept returns the memory of an earlier request's list for n operations, or nil if there is none. Lists with room for
+// more than four times as many are kept for larger requests, because the whole list counts against the budget of a
+// request.
 func (b *reader) kept(n int) []operation {
 	if len(b.out) > 0 {
 		return nil
@@ -248,9 +249,9 @@ const (
 	verbDelete = "delete"
 )
 
-// skipBehind skips a member after the action of a command. Elasticsearch ignores such members, and
+// skipMember skips a member after the action of a command. Elasticsearch ignores such members, and
 // winston-elasticsearch stores its number of attempts there.
-func skipBehind(w *jsonwalk.Walker, key string) error {
+func skipMember(w *jsonwalk.Walker, key string) error {
 	switch key {
 	case verbCreate, verbIndex, verbUpdate, verbDelete:
 		return errs.New(errs.InvalidArguments, "it has two actions")
@@ -264,7 +265,7 @@ func (b *reader) readCommand(line []byte, c *command, o *operation) error {
 	w.Reset(line)
 	err := w.Object(func(key []byte) error {
 		if c.verb != "" {
-			return skipBehind(w, string(key))
+			return skipMember(w, string(key))
 		}
 		switch string(key) {
 		case verbCreate:

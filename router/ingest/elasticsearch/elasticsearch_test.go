@@ -73,7 +73,7 @@ func statuses(r result) (out []string) {
 	return out
 }
 
-// TestItems: each document has its own item, and a fault in one does not affect the others.
+// TestItems checks that each document has its own item, and that a fault in one document does not affect the others.
 func TestItems(t *testing.T) {
 	d, st := receiver(t)
 	w := bulk(d, "", `{"create":{"_index":"logs-2026.11.22","_id":"a"}}
@@ -171,7 +171,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestInvalidBodies: an invalid body is refused as a whole.
+// TestInvalidBodies checks that an invalid body is refused as a whole.
 func TestInvalidBodies(t *testing.T) {
 	for _, body := range []string{
 		"7\n{}\n", `{"upsert":{}}` + "\n{}\n", `{"index":{}} x` + "\n{}\n", `{"index":{},"create":{}}` + "\n{}\n",
@@ -189,8 +189,9 @@ func TestInvalidBodies(t *testing.T) {
 	}
 }
 
-// TestPressed: after temporary refusals, clients resend: the status is 503 with an item of 429 for each document
-// if nothing was stored, and otherwise the refused documents have items of 429.
+// TestPressed checks the answers to temporary refusals, after which clients resend. If nothing was stored, the status
+// is 503, and each document has an item with status 429. Otherwise only the refused documents have items with status
+// 429.
 func TestPressed(t *testing.T) {
 	d, st := receiver(t)
 	st.Refuse("public.full", errs.New(errs.RateLimited, "too many new tables"))
@@ -219,7 +220,7 @@ func TestPressed(t *testing.T) {
 	}
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
-	_, _ = z.Write([]byte(strings.Repeat(two, 3))) // a buffer takes everything
+	_, _ = z.Write([]byte(strings.Repeat(two, 3))) // writing to a buffer does not fail
 	_ = z.Close()
 	r := httptest.NewRequest(http.MethodPost, "/_bulk", &packed)
 	r.Header.Set("Content-Encoding", "gzip")
@@ -234,7 +235,8 @@ func TestPressed(t *testing.T) {
 	}
 }
 
-// TestKeys: if all documents have an id, a repeated request is recognised by the ids and contents.
+// TestKeys checks that a repeated request is recognised by the ids and contents of its documents, if all of them have
+// an id.
 func TestKeys(t *testing.T) {
 	d, st := receiver(t)
 	for _, body := range []string{
@@ -307,8 +309,9 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestMemberBehindAction: a member after the action has no effect, such as that of winston-elasticsearch.
-func TestMemberBehindAction(t *testing.T) {
+// TestMemberAfterAction checks that a member after the action, such as the one that winston-elasticsearch adds, has no
+// effect.
+func TestMemberAfterAction(t *testing.T) {
 	d, st := receiver(t)
 	w := bulk(d, "", `{"index":{"_index":"logs"},"attempts":0}`+"\n"+`{"n":1}`+"\n")
 	if got := statuses(parse(t, w)); w.Code != 200 || len(got) != 1 || got[0] != "index Created" {
@@ -319,7 +322,7 @@ func TestMemberBehindAction(t *testing.T) {
 	}
 }
 
-// TestHandshake: the requests of clients before they send documents.
+// TestHandshake checks the answers to the requests that clients send before they send documents.
 func TestHandshake(t *testing.T) {
 	d, _ := receiver(t)
 	d.Version = "7.17.0"
@@ -355,8 +358,8 @@ func TestHandshake(t *testing.T) {
 	}
 }
 
-// TestSetUpIsLogged: for each path, one log line reports that nothing is stored. The number of logged paths is
-// limited.
+// TestSetUpIsLogged checks that one log line for each path reports that nothing is stored, and that the number of
+// logged paths is limited.
 func TestSetUpIsLogged(t *testing.T) {
 	base, _ := receivertest.New(t)
 	var log bytes.Buffer
@@ -382,7 +385,7 @@ func TestSetUpIsLogged(t *testing.T) {
 	}
 }
 
-// FuzzBulk: every body gets an answer with an item for each document, or an error.
+// FuzzBulk checks that every body gets an answer with an item for each document, or an error.
 func FuzzBulk(f *testing.F) {
 	f.Add([]byte("{\"index\":{\"_index\":\"a\"}}\n{\"n\":1}\n"))
 	f.Add([]byte("{\"create\":{\"_index\":\"a\",\"_id\":\"\\u0041\"}}\r\n\n{\"@timestamp\":1}"))
@@ -479,8 +482,8 @@ func (w *pieceWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// TestAnswersInPieces: a large answer is never in memory as a whole, and does not repeat a long name. An index in
-// the path once turned a body of 320 KB into 80 MB.
+// TestAnswersInPieces checks that a large answer is never in memory as a whole, and does not repeat a long name. An
+// index in the path once turned a body of 320 KB into 80 MB.
 func TestAnswersInPieces(t *testing.T) {
 	for name, c := range map[string]struct {
 		index string
@@ -549,8 +552,8 @@ func TestIDColumn(t *testing.T) {
 	}
 }
 
-// TestOperationsGrow: the memory for operations is reserved before it is allocated, also for commands without a
-// document, and equal commands are stored once.
+// TestOperationsGrow checks that the memory for operations is reserved before it is allocated, also for commands
+// without a document, and that equal commands are kept in memory once.
 func TestOperationsGrow(t *testing.T) {
 	const n = 1000
 	body := bytes.Repeat([]byte("{\"delete\":{\"_index\":\"a\",\"_id\":\"x\"}}\n"), n)
@@ -570,7 +573,7 @@ func TestOperationsGrow(t *testing.T) {
 	}
 }
 
-// TestNamesOfItems: each item has the index and the id of its own document, and generated ids differ.
+// TestNamesOfItems checks that each item has the index and the id of its own document, and that generated ids differ.
 func TestNamesOfItems(t *testing.T) {
 	d, _ := receiver(t)
 	w := bulk(d, "", `{"create":{"_index":"a"}}
@@ -597,8 +600,8 @@ func TestNamesOfItems(t *testing.T) {
 	}
 }
 
-// TestOperationsIn: the estimate has room for all operations of a body of similar documents, and for a few more. A
-// body whose documents become longer or shorter does not reserve more than it needs.
+// TestOperationsIn checks that the estimate covers all operations of a body of similar documents, and a few more. A
+// body whose documents become longer or shorter must not reserve more than it needs.
 func TestOperationsIn(t *testing.T) {
 	long := "{\"create\":{}}\n{\"a\":\"" + strings.Repeat("x", 500) + "\"}\n"
 	short := "{\"create\":{}}\n{\"a\":1}\n"

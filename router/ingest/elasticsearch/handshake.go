@@ -59,7 +59,7 @@ func (d *Receiver) Health(w http.ResponseWriter, r *http.Request) {
 			`"active_shards_percent_as_number":100.0}`))
 }
 
-// CatHealth is Health in text form, which rsyslog requests.
+// CatHealth answers as Health does, in the text form that rsyslog requests.
 func (d *Receiver) CatHealth(w http.ResponseWriter, r *http.Request) {
 	begin(w, r)
 	w.Header().Set("Content-Type", "text/plain; charset=UTF-8")
@@ -110,8 +110,8 @@ func (d *Receiver) first(path string) bool {
 
 func clip(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxShown)], "\uFFFD") }
 
-// Refresh answers clients, such as pino-elasticsearch, that request that their documents become searchable. Documents
-// are searchable as soon as their request is answered.
+// Refresh answers requests to make documents searchable, as pino-elasticsearch sends them. Documents are searchable as
+// soon as their request is answered.
 func (d *Receiver) Refresh(w http.ResponseWriter, r *http.Request) {
 	write(w, r, http.StatusOK, []byte(`{"_shards":{"total":1,"successful":1,"failed":0}}`))
 }

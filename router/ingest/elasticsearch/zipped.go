@@ -123,7 +123,7 @@ func (z *zipped) repeat(text []byte, distance int) {
 	z.flush()
 }
 
-// match appends the codes of a match at the last distance.
+// match appends the codes for a repetition of earlier text at the last distance.
 func (z *zipped) match(length int) {
 	c := lengths[length]
 	z.put(c.bits|z.to.bits<<c.n, c.n+z.to.n)

@@ -27,7 +27,7 @@ func unzip(t testing.TB, zip []byte) []byte {
 	return text
 }
 
-// FuzzZipped: the decompressed output equals the text, wherever it repeats.
+// FuzzZipped checks that the decompressed output equals the text, wherever the text repeats.
 func FuzzZipped(f *testing.F) {
 	f.Add([]byte("abcabcabc"), uint64(1))
 	f.Add([]byte("é\xff\x00aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), uint64(7))
@@ -79,7 +79,7 @@ func TestZippedLengths(t *testing.T) {
 	}
 }
 
-// FuzzAnswer: the compressed answer equals the uncompressed one, for any ids and commands.
+// FuzzAnswer checks that the compressed answer equals the uncompressed answer, for any ids and commands.
 func FuzzAnswer(f *testing.F) {
 	f.Add("logs", "a", uint16(20))
 	f.Add(strings.Repeat("é", 130), "\"\xff", uint16(9))
@@ -101,7 +101,7 @@ func FuzzAnswer(f *testing.F) {
 				o.id = fmt.Appendf(nil, "%s%d", id, random.IntN(1000)*random.IntN(1000))
 			}
 		}
-		// Both have the same generated ids.
+		// Both answers have the same generated ids.
 		a, b := newNames(), newNames()
 		*b.ids = *a.ids
 		plain := httptest.NewRecorder()
@@ -115,7 +115,7 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// TestZippedAnswer: a client that accepts gzip gets it, with the same items.
+// TestZippedAnswer checks that a client that accepts gzip gets a compressed answer with the same items.
 func TestZippedAnswer(t *testing.T) {
 	for accepted, want := range map[string]bool{
 		"": false, "gzip": true, "deflate, GZip;q=0.5": true, "gzip;q=0": false, "gzip; q=0.00": false, "br, zstd": false,

@@ -182,7 +182,7 @@ func (in *input) decode(text []byte) error {
 	return in.valid(from)
 }
 
-// valid ends the record that began at from, and makes it valid UTF-8.
+// valid ends the record that began at from, and replaces its bytes that are not valid UTF-8.
 func (in *input) valid(from int) error {
 	if data := in.data[from:]; !utf8.Valid(data) {
 		data = bytes.ToValidUTF8(data, []byte("\uFFFD"))

@@ -180,8 +180,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestCommonAttributes: some attributes select the destination of records; the others become fields of every record
-// that lacks them.
+// TestCommonAttributes checks that some attributes select the destination of records, and that the others become fields
+// of every record that lacks them.
 func TestCommonAttributes(t *testing.T) {
 	d, st := receiver(t)
 	const header = `{"commonAttributes":{"db":"shop","table":"my table","env":"test","a":"x"}}`
@@ -196,7 +196,7 @@ func TestCommonAttributes(t *testing.T) {
 			t.Errorf("its time is %s", row["svc_timestamp"])
 		}
 	}
-	// The first a is a number, so a text has another type.
+	// The first value of a is a number, so a text has another type than the column.
 	want := []string{"test1 <nil>"}
 	if diff := cmp.Diff(want, got); diff != "" || len(st.Rows("svc_private.rejects")) != 4 {
 		t.Errorf("rows (-want +got):\n%s%v", diff, st.Rows("svc_private.rejects"))
@@ -222,7 +222,7 @@ func TestCommonAttributes(t *testing.T) {
 	}
 }
 
-// TestRepetition: a request that is delivered again is stored once.
+// TestRepetition checks that a request that is delivered twice is stored once.
 func TestRepetition(t *testing.T) {
 	d, st := receiver(t)
 	for range 3 {
@@ -243,7 +243,8 @@ func TestRepetition(t *testing.T) {
 	}
 }
 
-// TestBadRecords: records that can never be stored are kept among the rejects, and the others are stored.
+// TestBadRecords checks that records that can never be stored are kept among the rejects, and that the other records
+// are stored.
 func TestBadRecords(t *testing.T) {
 	deep := strings.Repeat("[", 200) + strings.Repeat("]", 200)
 	packed := gzipped(strings.Repeat("a line of text\n", 100))
@@ -285,7 +286,7 @@ func TestBadRecords(t *testing.T) {
 	}
 }
 
-// TestRefusals: temporary refusals, including quotas, are 503.
+// TestRefusals checks that temporary refusals, including quotas, have the status 503.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		err    error

@@ -177,7 +177,7 @@ type group struct {
 	members []member
 }
 
-// control is the type of messages by which CloudWatch Logs tests a subscription.
+// control is the type of the messages with which CloudWatch Logs tests a subscription.
 const control = "CONTROL_MESSAGE"
 
 // readGroup parses a group. If the object is not a group, kind or events are empty.

@@ -355,7 +355,7 @@ func TestSharedKey(t *testing.T) {
 	}
 }
 
-// TestForbiddenWithKey: during the handshake, a client learns that it may not send.
+// TestForbiddenWithKey checks that a client learns during the handshake that it may not send.
 func TestForbiddenWithKey(t *testing.T) {
 	address, f := server(t, func(c *Config) {
 		c.SharedKey, c.Name = "secret", "box"
@@ -557,8 +557,8 @@ func isObject(text []byte) bool {
 	return err == nil && v.Kind() == value.Object
 }
 
-// TestLittleMemory: a chunk that fits into the memory for bodies is stored although the connection holds its bytes. A
-// decompression bomb is acknowledged, because otherwise the client would resend it forever.
+// TestLittleMemory checks that a chunk that fits into the memory for bodies is stored although the connection also
+// holds its bytes. A decompression bomb is acknowledged, because otherwise the client would resend it forever.
 func TestLittleMemory(t *testing.T) {
 	const limit = 24 << 20
 	text := strings.Repeat("x", limit/4)

@@ -10,7 +10,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// handshake checks that a client knows a key, and proves the same to the client.
+// handshake checks that a client knows the shared key, and proves to the client that the server knows it too.
 type handshake struct {
 	key, name string
 	// nonce is hexadecimal, because some clients read it as a text. It is sent as bytes.

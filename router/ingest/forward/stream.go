@@ -22,8 +22,8 @@ const (
 	// batchRecords limits the number of records that are passed on at a time, so that a message with many small ones
 	// takes little memory.
 	batchRecords = 10_000
-	// ackTime is the time for which the server tries to store a chunk. Then the connection is closed, and the client
-	// sends the chunk again.
+	// ackTime is the time for which the server tries to store a chunk. After that time the connection is closed, and the
+	// client sends the chunk again.
 	ackTime = 2 * time.Minute
 	// maxChunk limits the length of the name of a chunk, in bytes.
 	maxChunk = 1024
@@ -203,7 +203,7 @@ func (s *sender) bad() {
 	s.st.Say("entries of messages do not conform to the forward protocol, and were dropped", "tag", s.m.tag)
 }
 
-// add adds a record.
+// add adds a record to the records that flush passes on.
 func (s *sender) add(at int64, record []byte) error {
 	st := s.st
 	st.records = append(st.records, sockreceiver.Record{Data: record, From: s.m.tag, At: at})

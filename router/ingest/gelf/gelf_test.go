@@ -228,7 +228,7 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
-// TestGone: a message whose sender closes the connection without waiting for the answer is stored.
+// TestGone checks that a message is stored although its sender closes the connection without waiting for the answer.
 func TestGone(t *testing.T) {
 	d, st := receivertest.New(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -255,7 +255,7 @@ func TestAssembly(t *testing.T) {
 		}
 	}
 	if n := dropped[incomplete]; n != 5000-len(a.open) || n < 3000 {
-		t.Errorf("%d were dropped, %d are open", n, len(a.open))
+		t.Errorf("%d messages were dropped, %d are incomplete", n, len(a.open))
 	}
 	for i := range 2 * maxOpen {
 		a.message(from, chunk(fmt.Sprintf("s%07d", i), 0, 2, nil), drop)
@@ -316,7 +316,7 @@ func FuzzFraming(f *testing.F) {
 	})
 }
 
-// TestValuesThatCannotBeKept: no value is changed without a warning.
+// TestValuesThatCannotBeKept checks that no value is changed without a warning.
 func TestValuesThatCannotBeKept(t *testing.T) {
 	for _, c := range []struct{ name, body, text, warning string }{
 		{"an integer beyond 64 bits", `{"short_message":"a","_n":9223372036854775808}`, value.BigInteger, ""},
@@ -333,8 +333,8 @@ func TestValuesThatCannotBeKept(t *testing.T) {
 	}
 }
 
-// TestLevels: a level is a syslog number, also given by its name. Any other value is kept in another column. No
-// message is refused because of the type of a fixed field.
+// TestLevels checks that a level is stored as a syslog number, even if it is given by its name. Any other value is kept
+// in another column. No message is refused because of the type of a fixed field.
 func TestLevels(t *testing.T) {
 	for level, want := range map[string][2]any{
 		`3`: {int64(3), nil}, `"4"`: {int64(4), nil}, `6.0`: {int64(6), nil}, `"Error"`: {int64(3), "Error"},
@@ -357,8 +357,8 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestOtherTypes: a message is stored although the type of a field differs from that of its column, unless the
-// listener forbids it.
+// TestOtherTypes checks that a message is stored although a field has another type than its column, unless the listener
+// forbids it.
 func TestOtherTypes(t *testing.T) {
 	const messages = `{"host":"h","_n":1}` + "\x00" + `{"host":"h","_n":"x"}` + "\x00" + `{"host":"h","_n":2}`
 	s, f := server(t)
@@ -376,8 +376,8 @@ func TestOtherTypes(t *testing.T) {
 	f.Rows(t, "svc_private.rejects", 1)
 }
 
-// TestManyMessages: the list of messages counts towards the memory for bodies, and malformed lines take linear
-// time.
+// TestManyMessages checks that the list of messages counts towards the memory for bodies, and that malformed lines take
+// linear time.
 func TestManyMessages(t *testing.T) {
 	base, _ := receivertest.New(t)
 	d := NewReceiver(base)

@@ -38,7 +38,7 @@ func decoded(t *testing.T, r io.Reader) (out []string, failed error) {
 	}
 }
 
-// FuzzDecoder: the result does not depend on how a body is split, and decoded entries are valid.
+// FuzzDecoder checks that the result does not depend on how a body is split, and that decoded entries are valid.
 func FuzzDecoder(f *testing.F) {
 	f.Add([]byte(exported(1) + exported(0x1000)))
 	f.Add([]byte("MESSAGE=a\nMESSAGE=b\nX=\n=y\n" + binaryField("MESSAGE", "\xff\n=\n") + "\n\n" + exported(7)))

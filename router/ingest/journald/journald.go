@@ -31,8 +31,8 @@ const contentType = "application/vnd.fdo.journal"
 // Receiver answers requests of uploaders.
 type Receiver struct {
 	httpreceiver.Receiver
-	// silence is the time without a new entry after which the pending entries are stored. longest is the longest wait
-	// of the first entry of a piece.
+	// silence is the time without a new entry after which the pending entries are stored. longest is the longest time that
+	// the first entry of a piece waits before it is stored.
 	silence, longest time.Duration
 }
 

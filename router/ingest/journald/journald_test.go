@@ -175,7 +175,8 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// An uploader whose answer was lost sends everything again from another place, with new entries.
+// An uploader whose answer was lost sends everything again from another position in the journal, together with new
+// entries.
 func TestAgain(t *testing.T) {
 	d, st := newReceiver(t)
 	for _, body := range []string{
@@ -233,7 +234,7 @@ func TestSilence(t *testing.T) {
 	checkOnce(t, st, 1, 5)
 }
 
-// Copies of a machine have the same source and numbers.
+// Copies of a virtual machine have the same source and numbers.
 func TestCopies(t *testing.T) {
 	d, st := newReceiver(t)
 	other := strings.ReplaceAll(entriesOf(1, 20), ";x=0", ";x=f")
@@ -374,7 +375,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestExpect: a client that expects 100 Continue gets it, or is refused before it sends the body.
+// TestExpect checks that a client that expects 100 Continue gets it, or is refused before it sends the body.
 func TestExpect(t *testing.T) {
 	d, st := newReceiver(t)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

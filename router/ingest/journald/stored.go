@@ -7,14 +7,14 @@ import (
 	"cordwood/router/ingest"
 )
 
-// stored is the part of a source's entries that is stored already: none, some, or not known.
+// stored says how many of a source's entries are stored already: none, some, or an unknown number.
 type stored uint8
 
 const (
 	unknown stored = iota
-	// none of the new entries is stored.
+	// none means that none of the new entries is stored.
 	none
-	// some of the new entries are stored, so the table is queried for each piece.
+	// some means that some of the new entries are stored, so the table is queried for each piece.
 	some
 )
 
@@ -61,7 +61,7 @@ func (u *upload) unstored(entries []*entry) ([]*entry, error) {
 	return u.without(entries, cursors), nil
 }
 
-// without returns the entries whose cursors are not in the list.
+// without returns the entries whose cursors are not in the given list.
 func (u *upload) without(entries []*entry, cursors []string) []*entry {
 	if len(cursors) == 0 {
 		return entries

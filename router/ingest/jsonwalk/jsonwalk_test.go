@@ -126,7 +126,8 @@ func FuzzWalk(f *testing.F) {
 	})
 }
 
-// TestValues: values follow one another or are in arrays. Malformed text outside of arrays counts as a line.
+// TestValues checks that values are read one after another and from arrays, and that malformed text outside of arrays
+// is reported by line.
 func TestValues(t *testing.T) {
 	for body, want := range map[string]string{
 		``:                                   ``,
@@ -178,7 +179,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestValuesNested: after malformed lines with unclosed brackets, the rest is not read repeatedly.
+// TestValuesNested checks that the rest of a text is not read repeatedly after malformed lines with unclosed brackets.
 func TestValuesNested(t *testing.T) {
 	body := []byte(strings.Repeat("[[\n", 100) + strings.Repeat("{\"a\":\n", 100_000))
 	reads := 0

@@ -33,7 +33,7 @@ func message(to []byte, field protowire.Number, data []byte) []byte {
 }
 
 func number(to []byte, field protowire.Number, v int64) []byte {
-	//nolint:gosec // its bits
+	//nolint:gosec // the varint is the same 64 bits without a sign
 	return protowire.AppendVarint(protowire.AppendTag(to, field, protowire.VarintType), uint64(v))
 }
 
@@ -334,7 +334,7 @@ func BenchmarkPush(b *testing.B) {
 	b.ReportMetric(float64(b.N)*1000/b.Elapsed().Seconds(), "lines/s")
 }
 
-// TestRejectsAreWhole: a refused entry is kept as a push request with its labels, time and metadata.
+// TestRejectsAreWhole checks that a refused entry is kept as a push request with its labels, time and metadata.
 func TestRejectsAreWhole(t *testing.T) {
 	const year2300 = 10_413_792_000
 	proto := message(nil, 1, message(message(nil, 1, []byte(`{app="web"}`)), 2,
@@ -360,7 +360,7 @@ func TestRejectsAreWhole(t *testing.T) {
 	}
 }
 
-// TestReplayedRejects: an entry that is sent again is noted when it is stored, and not if it fails again.
+// TestReplayedRejects checks that an entry that is sent again is noted when it is stored, and not if it fails again.
 func TestReplayedRejects(t *testing.T) {
 	d, st := receiver(t)
 	again := func(id, body string) *httptest.ResponseRecorder {
@@ -384,8 +384,8 @@ func TestReplayedRejects(t *testing.T) {
 	}
 }
 
-// TestManyPairs: unlimited labels and metadata take linear time and memory, whether their entries are stored or
-// not. They once took minutes.
+// TestManyPairs checks that very many labels and metadata take linear time and memory, whether their entries are stored
+// or not.
 func TestManyPairs(t *testing.T) {
 	const n = 300_000
 	labels, metadata, fields := []byte("{"), []byte("{"), []byte(nil)
@@ -434,8 +434,8 @@ func TestManyPairs(t *testing.T) {
 	}
 }
 
-// TestRepeatedNames: if a name is repeated, its last value is stored, and the answer reports it. Metadata named
-// like a label that is internal to Loki is stored.
+// TestRepeatedNames checks that the last value of a repeated name is stored, and that the answer reports the
+// repetition. Metadata named like a label that is internal to Loki is stored.
 func TestRepeatedNames(t *testing.T) {
 	metadata := []string{"a", "1", "__b__", "2", "a", "3"}
 	for name, c := range map[string]struct {
@@ -462,7 +462,7 @@ func TestRepeatedNames(t *testing.T) {
 	}
 }
 
-// TestManyEntries: entries are read one by one, so millions of them take no memory besides their rows.
+// TestManyEntries checks that millions of entries take no memory besides their rows, because they are read one by one.
 func TestManyEntries(t *testing.T) {
 	const n = 200_000
 	one := message(nil, 1, []byte(`{a="b"}`))
@@ -484,8 +484,8 @@ func TestManyEntries(t *testing.T) {
 	}
 }
 
-// TestRejectsTakeMemory: rejects that repeat the labels of their stream count towards the memory for bodies, and
-// the request ends when the limit is exceeded.
+// TestRejectsTakeMemory checks that rejects that repeat the labels of their stream count towards the memory for bodies,
+// and that the request ends when the limit is exceeded.
 func TestRejectsTakeMemory(t *testing.T) {
 	body := []byte(`{"streams":[{"stream":{`)
 	for i := range 60 {
@@ -503,7 +503,7 @@ func TestRejectsTakeMemory(t *testing.T) {
 	}
 }
 
-// TestUnknownForms: fields of the wrong type are skipped, like unknown fields.
+// TestUnknownForms checks that fields of the wrong type are skipped, like unknown fields.
 func TestUnknownForms(t *testing.T) {
 	moment := number(number(message(message(nil, 1, nil), 2, []byte("x")), 1, 7), 2, 8)
 	moment = message(message(moment, 1, []byte("y")), 2, nil)
@@ -520,7 +520,7 @@ func TestUnknownForms(t *testing.T) {
 	}
 }
 
-// TestLoneSurrogates: the answer reports escapes that became U+FFFD.
+// TestLoneSurrogates checks that the answer reports escapes that became U+FFFD.
 func TestLoneSurrogates(t *testing.T) {
 	d, st := receiver(t)
 	body := `{"streams":[{"stream":{"a":"\ud83d\ude00"},"values":[["1","x \ud800",{"k":"\uDFFF"}]]}]}`
@@ -534,8 +534,8 @@ func TestLoneSurrogates(t *testing.T) {
 	}
 }
 
-// TestBlocksAreTheirOwn: a block is decoded into the memory of an earlier one, and none of the earlier data
-// remains.
+// TestBlocksAreTheirOwn checks that a block that is decoded into the memory of an earlier block contains none of the
+// earlier data.
 func TestBlocksAreTheirOwn(t *testing.T) {
 	d, st := receiver(t)
 	for i, line := range []string{strings.Repeat("long ", 1000), "short"} {

@@ -30,8 +30,8 @@ const (
 	Text
 )
 
-// KindOf returns the kind for a Content-Type header. If the header is missing or has another type, the error has code
-// InvalidArguments.
+// KindOf returns the kind for a Content-Type header. If the header is missing or has a type that is not supported, the
+// error has code InvalidArguments.
 func KindOf(contentType string) (Kind, error) {
 	switch contentType { // the usual form
 	case "application/json":

@@ -252,7 +252,7 @@ func TestGRPCFrames(t *testing.T) {
 	}
 }
 
-// A request that is not a call gets an answer of HTTP.
+// A request that is not a gRPC call gets a plain HTTP answer.
 func TestGRPCOtherRequests(t *testing.T) {
 	d, _ := receivertest.New(t)
 	g := NewGRPC(d)

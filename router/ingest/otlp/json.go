@@ -284,7 +284,7 @@ func appendAttributesJSON(to []byte, w *jsonwalk.Walker, depth int, m *members) 
 	return to, err
 }
 
-// appendBodyJSON is appendBody for JSON.
+// appendBodyJSON appends a body in JSON.
 func appendBodyJSON(to []byte, w *jsonwalk.Walker) ([]byte, error) {
 	raw, err := w.Raw()
 	if err != nil {

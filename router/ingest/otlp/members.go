@@ -47,7 +47,7 @@ func (m *members) note(key, object []byte) {
 // fewKeys is the largest number of keys for which all pairs are compared.
 const fewKeys = 24
 
-// again returns which members have a key that is repeated later, or nil if there is none.
+// again returns, for each member, whether a later member has the same key. It returns nil if no key is repeated.
 func (m *members) again() (out []bool) {
 	mark := func(i int) {
 		if out == nil {
@@ -76,7 +76,8 @@ func (m *members) again() (out []bool) {
 	return out
 }
 
-// settle removes members whose keys are repeated later, and returns their number. The object is not closed yet.
+// settle removes members whose keys are repeated later, and returns the number of removed members. The object is not
+// closed yet.
 func (m *members) settle(object []byte) (out []byte, left int) {
 	again := m.again()
 	if again == nil {

@@ -68,7 +68,7 @@ func checkAlone(t *testing.T, r *record) {
 	}
 }
 
-// TestSharedAttributes: attributes that are the same as those of the record before give the same JSON.
+// TestSharedAttributes checks that attributes that equal those of the previous record give the same JSON.
 func TestSharedAttributes(t *testing.T) {
 	const records = 5000
 	n, refused, repeated := 0, 0, 0
@@ -88,8 +88,8 @@ func TestSharedAttributes(t *testing.T) {
 	}
 }
 
-// TestRepeatedKeys: if attributes have the same key, the last one is stored, and the answer reports it.
-// Previously both were stored, and a query returned either of them.
+// TestRepeatedKeys checks that the last of several attributes with the same key is stored, and that the answer reports
+// the repetition.
 func TestRepeatedKeys(t *testing.T) {
 	for form, body := range forms(t, repeatedKeys()) {
 		d, st := receiver(t)
@@ -114,7 +114,7 @@ func TestRepeatedKeys(t *testing.T) {
 	}
 }
 
-// TestBadResource: if attributes cannot be stored, only the records of their resource or scope are refused.
+// TestBadResource checks that only the records of a resource or scope are refused if its attributes cannot be stored.
 func TestBadResource(t *testing.T) {
 	deep := text("x")
 	for range maxDepth + 1 {
@@ -141,8 +141,8 @@ func TestBadResource(t *testing.T) {
 	}
 }
 
-// TestExtractFromLargeResource: shared attributes are searched only once for those that become columns. Otherwise a
-// body of 600 KB takes minutes.
+// TestExtractFromLargeResource checks that the attributes that records share are searched only once for the ones that
+// become columns. Otherwise a body of 600 KB takes minutes.
 func TestExtractFromLargeResource(t *testing.T) {
 	const records, keys = 100_000, 64
 	attributes := make([]*common.KeyValue, 0, 10_000)
@@ -181,7 +181,7 @@ func TestExtractFromLargeResource(t *testing.T) {
 	}
 }
 
-// TestLateObservedTime: a pipeline never gets a wrong time.
+// TestLateObservedTime checks that a pipeline never gets a wrong time.
 func TestLateObservedTime(t *testing.T) {
 	q := export(&logs.LogRecord{TimeUnixNano: 1, ObservedTimeUnixNano: math.MaxUint64})
 	for form, body := range forms(t, q) {

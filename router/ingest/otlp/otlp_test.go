@@ -164,7 +164,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// Bodies of all types become text. Times may be missing, or not fit.
+// Bodies of all types become text. Times may be missing, or may not fit into a column.
 func TestBodiesAndTimes(t *testing.T) {
 	q := export(&logs.LogRecord{Body: bin("hi")}, &logs.LogRecord{Body: number(7)}, &logs.LogRecord{},
 		&logs.LogRecord{TimeUnixNano: 1 << 63, Body: text("late")})
@@ -375,8 +375,8 @@ func BenchmarkRead(b *testing.B) {
 
 func jsonValid(text []byte) bool { return json.Valid(text) }
 
-// TestRejectsAreWhole: a refused record is kept as a request with all data of the record. When the fault is fixed, it
-// becomes the same row as the original record would have.
+// TestRejectsAreWhole checks that a refused record is kept as a request with all data of the record, and that this
+// request, once its fault is fixed, becomes the same row as the original record.
 func TestRejectsAreWhole(t *testing.T) {
 	for contentType, body := range forms(t, export(whole())) {
 		d, want := receiver(t)
@@ -405,8 +405,8 @@ func TestRejectsAreWhole(t *testing.T) {
 	}
 }
 
-// TestManyAttributes: if the attributes of a record would take much more memory than the body, only this record
-// is refused.
+// TestManyAttributes checks that a record whose attributes would take much more memory than the body is refused, and no
+// other record.
 func TestManyAttributes(t *testing.T) {
 	good, bad := whole(), whole()
 	for range 1 << 21 {
@@ -430,7 +430,7 @@ func TestManyAttributes(t *testing.T) {
 	}
 }
 
-// TestLoneSurrogates: the answer reports escapes that became U+FFFD.
+// TestLoneSurrogates checks that the answer reports escapes that became U+FFFD.
 func TestLoneSurrogates(t *testing.T) {
 	d, _ := receiver(t)
 	body := `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"x \ud800"}}]}]}]}`

@@ -72,8 +72,8 @@ func (d *Receiver) batches(c *httpreceiver.Call, in *reading, body []byte) ([]*i
 		b := c.Batch(g.target)
 		b.Tags, b.OnReject, b.Bytes = in.tags, orStore(b.OnReject), g.bytes
 		if len(groups) > 1 && in.allTimed() {
-			// If a table refuses its events, the client resends all of them. Events with their own times are the same again,
-			// and are stored once.
+			// If a table refuses its events, the client resends all of them. Events with their own times become the same rows
+			// again, and are stored once.
 			c.KeyByBody(b)
 		}
 		b.Input = ingest.Records(func(to *ingest.Sink) error { return g.feed(to, c, in.events, body) })
@@ -88,7 +88,8 @@ func (r *reading) allTimed() bool { return r.timed == len(r.events) }
 // maxTables limits the number of indexes of one request.
 const maxTables = 1000
 
-// orStore returns what happens to skipped events. The default is to keep them, because the answer cannot list them.
+// orStore returns what happens to skipped events. By default they are kept among the rejects, because the answer cannot
+// list them.
 func orStore(asked string) string {
 	if asked == "" {
 		return ingest.StoreRejects

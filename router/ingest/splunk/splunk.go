@@ -47,7 +47,7 @@ func (d *Receiver) nextAck(now time.Time) int64 {
 	}
 }
 
-// New returns a Receiver. d.Defaults is the destination for requests that name none.
+// New returns a Receiver. d.Defaults is the destination for requests that do not give one.
 func New(d httpreceiver.Receiver) *Receiver {
 	d.Protocol = ingest.Splunk
 	d.Defaults = d.Defaults.Or(httpreceiver.Target{Table: DefaultTable, Pipeline: ingest.IdentityPipeline})

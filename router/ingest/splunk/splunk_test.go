@@ -277,8 +277,8 @@ func FuzzEvents(f *testing.F) {
 	})
 }
 
-// TestSeveralIndexes: if some events may be stored later, the client must resend all of them, whatever other
-// errors there are. An index that the sender may not write is 403.
+// TestSeveralIndexes checks that the client must resend all events if some of them may be stored later, whatever other
+// errors there are. For an index that the sender may not write to, the status is 403.
 func TestSeveralIndexes(t *testing.T) {
 	d, st := receiver(t)
 	st.Refuse("public.secret", errs.New(errs.PermissionDenied, "not yours"))
@@ -310,8 +310,8 @@ func TestNewIndexesAreBounded(t *testing.T) {
 	}
 }
 
-// TestBusyIndexKeepsOthersWaiting: if the table of one index is busy, nothing of the request is stored, because
-// its client resends all events.
+// TestBusyIndexKeepsOthersWaiting checks that nothing of a request is stored if the table of one index is busy, because
+// the client resends all events.
 func TestBusyIndexKeepsOthersWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, st := receiver(t)
@@ -328,8 +328,8 @@ func TestBusyIndexKeepsOthersWaiting(t *testing.T) {
 	})
 }
 
-// TestEventsWithTimesComeAgain: a table refuses its events, and the whole request is sent again. Events with
-// their own times are stored once, unless the request disables that.
+// TestEventsWithTimesComeAgain sends a whole request again after one table has refused its events. Events with their
+// own times must be stored once, unless the request disables that.
 func TestEventsWithTimesComeAgain(t *testing.T) {
 	for _, c := range []struct {
 		body, dedupe string
@@ -352,7 +352,7 @@ func TestEventsWithTimesComeAgain(t *testing.T) {
 	}
 }
 
-// TestRawIsRepaired: the answer reports raw text that is not valid UTF-8.
+// TestRawIsRepaired checks that the answer reports raw text that is not valid UTF-8.
 func TestRawIsRepaired(t *testing.T) {
 	d, st := receiver(t)
 	w := send(d.Raw, "/raw", "a \xff line")
@@ -364,8 +364,8 @@ func TestRawIsRepaired(t *testing.T) {
 	}
 }
 
-// TestTypeConflictOfListener: the setting of a listener applies to values of another type, unless the request has
-// its own.
+// TestTypeConflictOfListener checks that the listener's on_type_conflict applies to values of another type, unless the
+// request sets its own.
 func TestTypeConflictOfListener(t *testing.T) {
 	for hint, want := range map[string]string{"": "aside", "on_type_conflict=cast": "cast", "ttl=7d": "aside"} {
 		base, st := receivertest.New(t)
@@ -380,7 +380,7 @@ func TestTypeConflictOfListener(t *testing.T) {
 	}
 }
 
-// TestAckIDs: requests at the same moment have different ids.
+// TestAckIDs checks that requests at the same moment have different ids.
 func TestAckIDs(t *testing.T) {
 	d, _ := receiver(t)
 	now := time.Now()

@@ -29,7 +29,7 @@ type Drain struct {
 	parser, old *syslog.Parser
 }
 
-// NewDrain returns a Drain. Its defaults are the destination for requests that name none.
+// NewDrain returns a Drain. Its defaults are the destination for requests that do not give one.
 func NewDrain(d httpreceiver.Receiver) *Drain {
 	d.Protocol = ingest.Heroku
 	d.Defaults = d.Defaults.Or(httpreceiver.Target{Table: DefaultTable})

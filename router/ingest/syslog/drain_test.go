@@ -59,7 +59,7 @@ func heroku() []ingesttest.Row {
 	}
 }
 
-// TestDrain: Heroku's messages become rows as with syslog, and each frame is stored once.
+// TestDrain checks that Heroku's messages become rows like other syslog messages, and that each frame is stored once.
 func TestDrain(t *testing.T) {
 	d, st := drain(t)
 	for range 3 {
@@ -79,8 +79,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestDrainForms: bodies that are not from Heroku are read as other syslog, and no message is refused because of
-// its format.
+// TestDrainForms checks that bodies that are not from Heroku are read like other syslog messages, and that no message
+// is refused because of its format.
 func TestDrainForms(t *testing.T) {
 	for _, c := range []struct {
 		name, body, contentType string
@@ -138,8 +138,8 @@ func TestDrainPipeline(t *testing.T) {
 	}
 }
 
-// TestDrainRefusals: logplex drops messages that are answered with 4xx, so quotas are 503 like all temporary
-// errors.
+// TestDrainRefusals checks that quotas are answered with 503, like all temporary errors, because logplex drops messages
+// that are answered with 4xx.
 func TestDrainRefusals(t *testing.T) {
 	for _, c := range []struct {
 		err    error

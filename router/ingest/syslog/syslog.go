@@ -5,7 +5,7 @@
 // Over TCP and TLS, a message is framed by its length (RFC 6587, octet counting) or by a line end. This is detected
 // for each message. A datagram is one message.
 //
-// Drain receives them over HTTP from Heroku.
+// Drain receives messages over HTTP from Heroku.
 //
 // Without a pipeline, a message becomes a row with the columns of layout. With a pipeline, it becomes a record with
 // the same fields and raw, the whole message.
@@ -25,7 +25,7 @@ import (
 	"cordwood/router/vrl/logformat/syslog"
 )
 
-// DefaultTable is the table if the listener names none.
+// DefaultTable is the table if the listener does not set one.
 const DefaultTable = "syslog"
 
 // MaxBytes limits how many bytes of a message over TCP and TLS are kept. The rest is dropped.

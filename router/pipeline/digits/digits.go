@@ -20,8 +20,8 @@ const (
 	minNormal32   = 0x1p-126
 )
 
-// Kept reports whether f, which was parsed from text as a float of type t, keeps the digits of text: the shortest
-// text for f, which queries show, is the same decimal number.
+// Kept reports whether f, which was parsed from text as a float of type t, keeps the digits of text. It does if the
+// shortest text for f, which is what queries show, is the same decimal number.
 func Kept(text string, f float64, t schema.Type) bool {
 	always, smallest, bits := float64Digits, minNormal64, 64
 	if t == schema.Float32 {

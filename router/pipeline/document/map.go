@@ -113,8 +113,8 @@ func (m *Map) Get(key string) *Node {
 	return nil
 }
 
-// OneOf returns the key among those given that the map contains, with its value; "" and nil if there is none. More
-// than one is a fault.
+// OneOf returns the one of the given keys that the map contains, with its value. It returns "" and nil if the map has
+// none of them. More than one is a fault.
 func (m *Map) OneOf(keys ...string) (string, *Node) {
 	m.known = append(m.known, keys...)
 	var found *Entry

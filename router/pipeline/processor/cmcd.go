@@ -51,7 +51,7 @@ const (
 	cmcdEscaped // a text with percent escapes
 )
 
-// cmcdKeys is the known keys of CTA-5004.
+// cmcdKeys has the known keys of CTA-5004.
 var cmcdKeys = []struct {
 	name string
 	kind cmcdKind

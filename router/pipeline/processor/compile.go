@@ -30,7 +30,7 @@ func CompileList(n *document.Node, env Env, names *Names) List {
 	return out
 }
 
-// elsewhere maps processors of other systems to the equivalent here.
+// elsewhere maps processors of other systems to advice on their equivalent here.
 var elsewhere = map[string]string{
 	"set":         "; use vrl: `.field = \"value\"`",
 	"append":      "; use vrl: `.field = push(array!(.field), \"value\")`",

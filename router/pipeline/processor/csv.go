@@ -17,7 +17,7 @@ const maxTargets = 10_000
 //	separator: one byte, default ,
 //	quote: one byte, default "
 //	trim: whether spaces around values are removed, default false
-//	empty_value: what targets get for which the line has no value, default null
+//	empty_value: what targets get if the line has no value for them, default null
 //
 // A value that begins with a quote ends at the next quote. It may contain separators and line breaks, and a quote
 // is written as two quotes. Only the first record of the text is used, and empty lines before it are skipped.
@@ -59,7 +59,7 @@ func compileCSV(o *Options) Apply {
 	})
 }
 
-// oneByte returns the byte at n, or otherwise if n is nil.
+// oneByte returns the byte at n. If n is nil, it returns otherwise.
 func oneByte(n *document.Node, otherwise byte) byte {
 	if n == nil {
 		return otherwise
@@ -202,7 +202,7 @@ func (r *csvReader) trimLeft(s string) string {
 	return s
 }
 
-// spaces are what trim removes.
+// spaces are the characters that trim removes.
 const spaces = " \t"
 
 func trimSpaces(s string) string { return strings.Trim(s, spaces) }

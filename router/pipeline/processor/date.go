@@ -128,8 +128,8 @@ func readTimeFormat(n *document.Node) (f timeFormat, ok bool) {
 	return timeFormat{compiled, false}, true
 }
 
-// CountsNanoseconds reports whether a pattern has %f without a dot or a number of digits. This parses a number of
-// nanoseconds, but nearly always a fraction of a second was intended.
+// CountsNanoseconds reports whether a pattern has %f without a dot or a number of digits. Such a pattern reads a number
+// of nanoseconds, but its author nearly always meant a fraction of a second.
 func CountsNanoseconds(pattern string) bool {
 	for i := 0; i+1 < len(pattern); i++ {
 		if pattern[i] != '%' {

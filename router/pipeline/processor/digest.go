@@ -12,8 +12,8 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// compileDigest: digest removes the variable parts of a message, so that messages of one kind become equal. The
-// result goes to <field>_digest, whatever name the field list gives. The field itself stays.
+// compileDigest: digest removes the variable parts of a message, so that messages of one kind become equal. The result
+// goes to <field>_digest, even if the field list gives a new name. The field itself stays.
 //
 //	presets: list of parts to remove:
 //	         numbers    runs of digits
@@ -24,8 +24,8 @@ import (
 //	         ip         IPv4 addresses and IPv6 addresses in brackets, with their port
 //	regex:   list of patterns to remove
 //
-// One of the two must be given. They are applied in the order in which they are written, each to the result of the
-// previous one.
+// At least one of presets and regex must be given. They are applied in the order in which they are written, each to the
+// result of the previous one.
 func compileDigest(o *Options) Apply {
 	fields := o.Fields()
 	for i := range fields.List {

@@ -158,7 +158,7 @@ func (c *capture) match(s string) (text, rest string, ok bool) {
 	return text, rest, true
 }
 
-// applyAll is apply for patterns with joins and pairs.
+// applyAll does what apply does, for patterns with joins and pairs.
 func (d *dissector) applyAll(rec *Record, s string) bool {
 	var fewTexts [fewCaptures]string
 	texts := fewTexts[:]
@@ -219,7 +219,7 @@ func (d *dissector) setPairs(rec *Record, texts []string) {
 	}
 }
 
-// whyNoMatch describes what the pattern that matched furthest was missing, and where.
+// whyNoMatch describes which text is missing, and where, for the pattern that matched the longest part of s.
 func whyNoMatch(patterns []dissector, s string) string {
 	farthest, why := -1, ""
 	for i := range patterns {

@@ -20,8 +20,8 @@ var (
 	maxEpoch = time.Date(262142, 12, 31, 23, 59, 59, 0, time.UTC).Unix()
 )
 
-// compileEpoch: epoch converts numbers to timestamps: the time since 1970 in a unit, the resolution. A number may
-// be an integer, a float, whose fraction is dropped, or the text of an integer. Timestamps stay unchanged.
+// compileEpoch: epoch converts numbers to timestamps: the time since 1970 in a unit, the resolution. A number may be an
+// integer, a float, or the text of an integer. The fraction of a float is dropped. Timestamps stay unchanged.
 //
 //	resolution: s, ms (default), us or ns, or one of their longer names
 func compileEpoch(o *Options) Apply {

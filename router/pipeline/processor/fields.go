@@ -10,7 +10,7 @@ import (
 
 // Field is an entry of a field list.
 type Field struct {
-	// In is the field that is read, and Out the one that gets the result.
+	// In is the field that is read, and Out is the field that gets the result.
 	In, Out Name
 	// Renamed is set if the list gives Out.
 	Renamed bool
@@ -30,7 +30,7 @@ func (o *Options) Fields() Fields {
 	return fs
 }
 
-// FieldList is Fields for processors without ignore_missing.
+// FieldList reads the fields like Fields, for processors without the option ignore_missing.
 func (o *Options) FieldList() Fields {
 	key, n := o.OneOf("field", "fields")
 	var fs Fields
@@ -119,7 +119,7 @@ func (fs Fields) Each(f func(rec *Record, fl *Field, v value.Value) error) Apply
 	return fs.each(f, true)
 }
 
-// EachPresent is Each for processors that also handle null.
+// EachPresent is like Each, for processors that also handle null.
 func (fs Fields) EachPresent(f func(rec *Record, fl *Field, v value.Value) error) Apply {
 	return fs.each(f, false)
 }
@@ -153,7 +153,7 @@ func (fs Fields) each(f func(rec *Record, fl *Field, v value.Value) error, nullI
 	}
 }
 
-// EachString is Each for fields that must be strings.
+// EachString is like Each, for fields that must be strings.
 func (fs Fields) EachString(f func(rec *Record, fl *Field, s string) error) Apply {
 	return fs.Each(func(rec *Record, fl *Field, v value.Value) error {
 		if !v.IsString() {
@@ -163,8 +163,9 @@ func (fs Fields) EachString(f func(rec *Record, fl *Field, s string) error) Appl
 	})
 }
 
-// MapStrings returns an Apply that replaces each field, a string, with the result of f, or stores the result under
-// the new name in the list. An error of f only needs to describe the fault.
+// MapStrings returns an Apply that replaces each field, a string, with the result of f, or stores the result under the
+// new name in the list. An error of f needs to describe only the fault, because MapStrings adds the field and the
+// value.
 func (fs Fields) MapStrings(f func(rec *Record, s string) (value.Value, error)) Apply {
 	return fs.EachString(func(rec *Record, fl *Field, s string) error {
 		v, err := f(rec, s)

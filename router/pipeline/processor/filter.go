@@ -9,8 +9,8 @@ import (
 // compileFilter: filter drops records whose field has one of several texts.
 //
 //	targets: list of the texts; empty ones are ignored
-//	match_op: in (default) drops if a field has one of them, not_in if it has another text
-//	case_insensitive: whether upper and lower case are alike, default true
+//	match_op: in (default) drops records with one of the texts, not_in drops records with another text
+//	case_insensitive: whether upper and lower case are treated alike, default true
 //	mode: simple, the only one
 //
 // It is enough if one of the listed fields meets the condition. A field that is missing or null does not. A field

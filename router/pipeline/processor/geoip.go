@@ -13,7 +13,7 @@ import (
 // compileGeoIP: geoip looks up the location of an IP address in a database of the server in MaxMind's format. If
 // the server has no database, pipelines with this processor are refused.
 //
-//	properties: list of what to take; default all: continent_code, country_code,
+//	properties: list of the properties to store; default all: continent_code, country_code,
 //	            country_name, region_code, region_name, city_name, postal_code, timezone,
 //	            latitude, longitude, accuracy_radius, asn and as_organization
 //	language:   of the names, as in en (default), de or pt-BR, if the database has it
@@ -112,7 +112,7 @@ func geoPropertyNames() []string {
 	return names
 }
 
-// geoLookup takes one property out of an entry.
+// geoLookup reads one property of an entry.
 type geoLookup struct {
 	kind geoKind
 	path []any

@@ -27,11 +27,10 @@ import (
 //	                     (default) makes that an error
 //	prefix:              text in front of the names of all fields; default none
 //
-// A captured part, %{NAME:field}, %{NAME:field:type} or (?<field>regex), becomes a field of the record. If the
-// field list gives a new name, it becomes a member of an object with that name. The type is string (default), int,
-// float or bool. A part that did not take part in the match is left out. The field itself stays, unless a part has
-// its name. A pattern may match anywhere in the text. Begin it with ^ to match at the start only. Regular
-// expressions are RE2.
+// A captured part, %{NAME:field}, %{NAME:field:type} or (?<field>regex), becomes a field of the record. If the field
+// list gives a new name, it becomes a member of an object with that name. The type is string (default), int, float or
+// bool. A part that did not match any text is left out. The field itself stays, unless a part has its name. A pattern
+// may match anywhere in the text. Begin it with ^ to match at the start only. Regular expressions are RE2.
 func compileGrok(o *Options) Apply {
 	fields := o.Fields()
 	prefix := o.String("prefix", "")

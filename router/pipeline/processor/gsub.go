@@ -165,8 +165,8 @@ func (r *replacement) apply(rec *Record, s string) (value.Value, error) {
 // maxGrown returns the largest size of the result for s.
 func maxGrown(s string) int { return growFactor*len(s) + growBytes }
 
-// replaceQuick is apply with the quick matcher. If the matcher gives up, decided is false. As in package regexp, an
-// empty match directly after another match is ignored.
+// replaceQuick does what apply does, with the quick matcher. If the matcher gives up, decided is false. As in package
+// regexp, an empty match directly after another match is ignored.
 func (r *replacement) replaceQuick(rec *Record, s string) (v value.Value, decided bool, err error) {
 	var few [fewPlaces]int
 	places := few[:]
@@ -208,7 +208,7 @@ func (r *replacement) replaceQuick(rec *Record, s string) (v value.Value, decide
 	return rec.Text(b), true, nil
 }
 
-// append appends the replacement of the match at places.
+// append appends the replacement of the match whose groups are at places.
 func (r *replacement) append(dst []byte, s string, places []int) []byte {
 	for _, p := range r.pieces {
 		dst = append(dst, p.text...)
@@ -230,7 +230,7 @@ func (r *replacement) size(re *regexp.Regexp, s string) int {
 	return len(s) + matches*r.fixedBytes + matched*r.groups
 }
 
-// replaceFixed is apply for a fixed text, without a regular expression.
+// replaceFixed does what apply does, for a fixed text and without a regular expression.
 func (r *replacement) replaceFixed(rec *Record, s string) (value.Value, error) {
 	at := strings.Index(s, r.fixed)
 	if at < 0 {

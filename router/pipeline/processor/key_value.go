@@ -18,10 +18,9 @@ import "strings"
 //	standalone_keys: true: a key without value_split is a pair with the value true;
 //	                 false (default): it is passed over
 //
-// The pairs become fields of the record. If the field list gives a new name, they become
-// members of an object of that name. The field itself stays, unless a pair has its name.
-// If two pairs have the same key, the later one counts. Nothing is malformed: a mark that is
-// not closed is part of the value, which ends at the next field_split.
+// The pairs become fields of the record. If the field list gives a new name, they become members of an object of that
+// name. The field itself stays, unless a pair has its name. If two pairs have the same key, the later one is stored. No
+// text is refused: a mark that is not closed is part of the value, which ends at the next field_split.
 func compileKeyValue(o *Options) Apply {
 	options := readPairOptions(o, false)
 	options.trimKey = o.String("trim_key", "")

@@ -10,10 +10,9 @@ package processor
 //	include_keys:    list of the only keys to take; default all
 //	exclude_keys:    list of keys to pass over; default none
 //
-// The pairs become fields of the record. If the field list gives a new name, they become
-// members of an object of that name. The field itself stays, unless a pair has its name.
-// If two pairs have the same key, the later one counts. Nothing is malformed: a quotation mark
-// that is not closed is part of the value, which ends at the next white space.
+// The pairs become fields of the record. If the field list gives a new name, they become members of an object of that
+// name. The field itself stays, unless a pair has its name. If two pairs have the same key, the later one counts. No
+// text is refused: a quotation mark that is not closed is part of the value, which ends at the next white space.
 func compileLogfmt(o *Options) Apply {
 	options := readPairOptions(o, true)
 	syntax := &pairSyntax{valueSplit: "=", unescape: unescapeAll}

@@ -23,7 +23,7 @@ func newMatcher(re *regexp.Regexp) matcher {
 	return m
 }
 
-// on returns the form of the expression for s, and whether the quick matcher may be used.
+// on returns the form of the expression to use for s, and whether the quick matcher may be used.
 func (m *matcher) on(s string) (re *regexp.Regexp, mayQuick bool) {
 	if m.wide != nil && !onlyASCII(s) {
 		return m.wide, false
@@ -34,8 +34,8 @@ func (m *matcher) on(s string) (re *regexp.Regexp, mayQuick bool) {
 // fewPlaces is the number of positions that fit on the stack: var few [fewPlaces]int; places := m.find(s, few[:]).
 const fewPlaces = 2 * fewCaptures
 
-// find returns the positions of the leftmost match in s and of its groups: two numbers for each, -1 for groups that
-// took no part, or nil if there is no match. It uses few for them if it is large enough.
+// find returns the positions of the leftmost match in s and of its groups, as two numbers each. The numbers are -1 for
+// groups that did not match. If there is no match, it returns nil. The result is stored in few if few is large enough.
 func (m *matcher) find(s string, few []int) []int {
 	re, mayQuick := m.on(s)
 	if mayQuick {

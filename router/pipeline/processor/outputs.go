@@ -2,8 +2,8 @@ package processor
 
 import "cordwood/router/vrl/value"
 
-// EachStringWith is EachString for processors that prepare data for each field of the list, such as the names of
-// the fields that they write. prepare is called once for each.
+// EachStringWith is like EachString, for processors that prepare data for each field of the list, such as the names of
+// the fields that they write. prepare is called once for each field.
 func (fs Fields) EachStringWith(prepare func(fl Field) func(rec *Record, s string) error) Apply {
 	steps := make([]Apply, len(fs.List))
 	for i, fl := range fs.List {

@@ -72,8 +72,8 @@ func (p *pairScanner) next() (found pair, ok bool) {
 	}
 }
 
-// quoted reads a quoted text at the start of rest, if the end of the pair or the text after follows it. If there is
-// none, n is the end of a quoted text that is followed directly by other text, or 0.
+// quoted reads a quoted text at the start of rest, if the end of the pair or the text after follows it. If there is no
+// such text, n is the end of a quoted text that other text follows directly, or 0.
 func (p *pairScanner) quoted(after string) (q quotable, n int, ok bool) {
 	if p.rest == "" {
 		return q, 0, false

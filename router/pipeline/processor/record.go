@@ -16,13 +16,13 @@ type Name struct {
 	slot int
 }
 
-// Names numbers the field names of a pipeline.
+// Names assigns numbers to the field names of a pipeline.
 type Names struct {
 	slots map[string]int
 	list  []string
 }
 
-// Name returns the name of that text.
+// Name returns the number of a field name, and adds the name if it is new.
 func (n *Names) Name(text string) Name {
 	slot, ok := n.slots[text]
 	if !ok {
@@ -57,11 +57,10 @@ type Record struct {
 	block []byte
 }
 
-// NewRecord returns the record of a pipeline that uses the names. Its Work is for the
-// caller to set.
+// NewRecord returns the record of a pipeline that uses the names. The caller must set its Work.
 func NewRecord(names *Names) *Record { return &Record{hints: make([]int, len(names.list))} }
 
-// Get returns the value of a field for reading. To store a container elsewhere too, call its Share.
+// Get returns the value of a field for reading. To store a container in another place too, call its method Share first.
 func (r *Record) Get(n Name) (value.Value, bool) {
 	o := r.Value.Object()
 	if o == nil {
@@ -82,7 +81,7 @@ func (r *Record) Set(n Name, v value.Value) {
 	r.hints[n.slot] = o.SetHint(n.Text, v, r.hints[n.slot])
 }
 
-// SetKey is Set for a name that is not known at compile time.
+// SetKey does what Set does, for a name that is not known at compile time.
 func (r *Record) SetKey(key string, v value.Value) {
 	if o := r.Value.MutObject(); o != nil {
 		o.Set(key, v)

@@ -13,11 +13,10 @@ import (
 //	pattern: a regular expression in RE2 syntax
 //	patterns: a list of them; if both are given, patterns follow pattern
 //
-// Every pattern is searched for, and every group (?<name>…) that took part in the first
-// match of its pattern gives a field: the field's name, or its new name if the list gives
-// one, with _name. A pattern that does not occur gives none and is not an error. The source
-// stays. \d, \w and \s go by Unicode, unless a pattern has more than maxWide of them; \b knows
-// ASCII only.
+// Every pattern is searched for. Every group (?<name>…) that matched in the first match of its pattern becomes a field.
+// The field is called <field>_<name>, or <new name>_<name> if the field list gives a new name. A pattern that does not
+// occur gives no fields and is not an error. The source stays. \d, \w and \s go by Unicode, unless a pattern has more
+// than maxWide of them; \b knows ASCII only.
 func compileRegex(o *Options) Apply {
 	fields := o.Fields()
 	var patterns []*regexp.Regexp

@@ -20,7 +20,7 @@ var variableFields = [variableCount]string{
 
 // compileSelect: select removes fields.
 //
-//	type: include (default) leaves the listed fields only, under their new names if the
+//	type: include (default) keeps only the listed fields, under their new names if the
 //	  list gives any; exclude removes them, and new names mean nothing
 //
 // Listed fields that a record lacks are ignored. The variables svc_… stay with include if

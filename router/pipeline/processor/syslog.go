@@ -93,7 +93,7 @@ func spreadSyslog(out spread, m *syslog.Message, data value.Value) {
 	out.done()
 }
 
-// structuredData returns an object with all elements; None if there are none.
+// structuredData returns an object with all elements, or None if the message has no elements.
 func structuredData(rec *Record, d syslog.Data) value.Value {
 	if d.IsEmpty() {
 		return value.None

@@ -8,7 +8,7 @@ import (
 
 // compileUserAgent: user_agent parses the User-Agent header of a request.
 //
-//	properties: list of what to take; default all: name and version of the program, os
+//	properties: list of the properties to store; default all: name and version of the program, os
 //	            and os_version, device, type (desktop, mobile, tablet or bot) and url, which
 //	            bots give
 //

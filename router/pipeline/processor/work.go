@@ -81,8 +81,8 @@ func (m *matcher) spendOnMatch(rec *Record, s string) error {
 	return rec.Spend(pattern.Cost(len(s), m.instructions))
 }
 
-// spendOnMatches is spendOnMatch for all matches in s. The cost of a loose pattern does not follow from the
-// lengths. So in a long text the search is tried here first, and aborted if it is slow.
+// spendOnMatches does what spendOnMatch does, for all matches in s. The cost of some patterns cannot be computed from
+// the lengths. So in a long text the search is tried here first, and aborted if it is slow.
 func (m *matcher) spendOnMatches(rec *Record, s string) error {
 	if err := m.spendOnMatch(rec, s); err != nil || !m.loose {
 		return err

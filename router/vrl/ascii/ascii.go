@@ -26,7 +26,7 @@ func Only(s string) bool {
 	return true
 }
 
-// HexDigit returns the value of a hexadecimal digit, or -1 if c is not one.
+// HexDigit returns the value of the hexadecimal digit c, or -1 if c is not a hexadecimal digit.
 func HexDigit(c byte) int {
 	switch {
 	case IsDigit(c):

@@ -85,7 +85,7 @@ func (c *compiler) arguments(n *syntax.Call, f *fn.Function) []argument {
 	return args
 }
 
-// checkArgument reports an argument that is always wrong.
+// checkArgument reports an argument whose kind can never be right.
 func (c *compiler) checkArgument(f *fn.Function, i int, a *argument) bool {
 	p := &f.Params[i]
 	if a.fallible {
@@ -173,8 +173,8 @@ func (c *compiler) refused(n *syntax.Call, f *fn.Function, args []argument, err 
 	return d
 }
 
-// checked returns the code of an argument. Unless it is constant, it is checked for its kind. If the function reads
-// all of it, its size is charged.
+// checked returns the code of an argument. The code checks the kind of the value unless the argument is constant. If
+// the function reads the whole value, the code also charges the value's size.
 func checked(f *fn.Function, i int, a *argument) fn.Expr {
 	p := &f.Params[i]
 	run := a.run

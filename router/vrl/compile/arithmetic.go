@@ -8,7 +8,7 @@ import (
 
 const smallestNormal = 2.2250738585072014e-308
 
-// kindText is a value that is formatted as its kind, when it is formatted.
+// kindText is a value that is shown as its kind in a message.
 type kindText struct{ v value.Value }
 
 func (k kindText) String() string {
@@ -19,8 +19,8 @@ func (k kindText) String() string {
 	return kind.Of(k.v).String()
 }
 
-// problem is the reason why a calculation failed: a format for the operands. If swap is set, the right operand
-// comes first.
+// problem is the reason why a calculation failed. It is a format string for the operands. If swap is set, the right
+// operand comes first.
 type problem struct {
 	format string
 	swap   bool
@@ -48,7 +48,7 @@ var (
 	errNaN      = &problem{format: "operation would produce NaN", fixed: true}
 )
 
-// calculate calculates with numbers.
+// calculate returns the result of an operation on two numbers.
 func calculate(op string, l, r value.Value) (value.Value, *problem) {
 	if l.Kind() == value.Int && r.Kind() == value.Int && op != "/" {
 		a, b := l.Int(), r.Int()

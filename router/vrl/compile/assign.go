@@ -33,7 +33,7 @@ func (c *compiler) assign(n *syntax.Assign) expr {
 	to, single := c.target(n.OK, e.kind.Defined(), e.value, e.known)
 	out := expr{span: n.Span(), kind: e.kind.Defined(), value: e.value, known: e.known}
 	if single != nil {
-		// A field of the event, the usual case.
+		// The usual case: a field of the event.
 		out.drop = single(e.run)
 	} else {
 		run := e.run

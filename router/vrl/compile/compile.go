@@ -113,8 +113,8 @@ type expr struct {
 	span diag.Span
 	// run evaluates the expression. A container that it returns is either new or marked as shared.
 	run fn.Expr
-	// look, if not nil, evaluates the expression without marking containers as shared, for code that does not keep the
-	// value.
+	// look, if not nil, evaluates the expression for code that does not keep the value. It does not mark containers as
+	// shared.
 	look fn.Expr
 	// drop, if not nil, evaluates the expression for code that does not need the value.
 	drop fn.Expr
@@ -176,7 +176,7 @@ func constant(span diag.Span, v value.Value) expr {
 	}
 }
 
-// container is constant for a container of constants, which are already frozen.
+// container returns the expression for a container of constants, which are already frozen.
 func container(span diag.Span, v value.Value, k kind.Kind) expr {
 	v.Share()
 	return expr{
@@ -210,7 +210,7 @@ func (e *expr) reason() *diag.Diagnostic {
 		Note("give a value for the failure: … ?? default\nor take the error: value, err = …")
 }
 
-// inherit marks e as fallible if one of its parts is.
+// inherit marks e as fallible if one of its parts is fallible.
 func (e *expr) inherit(parts ...*expr) {
 	for _, p := range parts {
 		if p.fallible {

@@ -103,7 +103,8 @@ func resultKind(op string, l, r *expr) (result kind.Kind, fallible bool) {
 	return kind.Any, true
 }
 
-// numberKind is resultKind for two numbers. If it is not known that both are numbers, the kind is otherwise.
+// numberKind returns the kind of an operation's result if both operands are numbers. If it is not known that both are
+// numbers, it returns otherwise.
 func numberKind(a, b, otherwise kind.Kind) (result kind.Kind, fallible bool) {
 	switch {
 	case a.Is(kind.FloatBit) || b.Is(kind.FloatBit):
@@ -120,7 +121,7 @@ func isSafeDivisor(x *expr) bool {
 	return x.known && ok && (n >= smallestNormal || n <= -smallestNormal) && n-n == 0
 }
 
-// mergeKind is resultKind for the merge of two objects.
+// mergeKind returns the kind of the merge of two objects, and whether the merge may fail.
 func mergeKind(a, b kind.Kind) (result kind.Kind, fallible bool) {
 	switch {
 	case a.Is(kind.ObjectBit) && b.Is(kind.ObjectBit):

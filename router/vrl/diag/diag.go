@@ -164,7 +164,7 @@ func (d *Diagnostic) excerpt(b *strings.Builder, name, source string) (gutter st
 func underline(b *strings.Builder, gutter string, marks []mark) {
 	row := drawMarks(marks)
 	fmt.Fprintf(b, "%s │ %s", gutter, strings.TrimRight(row, " "))
-	// One text fits beside the line. It is the finding's own text, if that is the rightmost.
+	// Only the rightmost text fits next to the line.
 	beside := -1
 	for i, m := range marks {
 		if m.text != "" && m.to == len(row) && (beside < 0 || m.primary) {

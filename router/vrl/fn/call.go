@@ -33,9 +33,10 @@ type Call struct {
 type Arg struct {
 	// Given reports whether the program passes the argument.
 	Given bool
-	// Kind is its kind. If it is not given, it is the kind of the default, or undefined if there is none.
+	// Kind is the kind of the argument. If the argument is not given, Kind is the kind of the default, or undefined if
+	// there is no default.
 	Kind kind.Kind
-	// Const is its value if Known is set. This is the case for literals, constant expressions and defaults.
+	// Const is the value if Known is set. Known is set for literals, constant expressions and defaults.
 	Const value.Value
 	Known bool
 	// Target is set if the argument is a path. Root is the kind of the value from which the path starts.
@@ -103,7 +104,7 @@ func (c *Call) BadArgument(i int, format string, args ...any) error {
 	}
 }
 
-// Invalid is BadArgument with a given diagnostic number, for example for an invalid grok pattern.
+// Invalid is like BadArgument, with a given diagnostic number, for example for an invalid grok pattern.
 func (c *Call) Invalid(code, i int, format string, args ...any) error {
 	return &Error{Code: code, Arg: i, Text: fmt.Sprintf(format, args...)}
 }
@@ -185,8 +186,8 @@ func (t *Target) Place(f *Frame) *value.Value {
 	return nil
 }
 
-// Peek returns the value at the path for reading, and whether there is one. The last result is false if evaluating
-// the base failed.
+// Peek returns the value at the path for reading, and whether the path has a value. The last result is false if
+// evaluating the base failed.
 func (t *Target) Peek(f *Frame) (v value.Value, found, ok bool) {
 	if p := t.Place(f); p != nil {
 		v, found = p.Peek(t.Path)
@@ -204,7 +205,7 @@ type Body struct {
 	// Code is the code of its block. Params are the slots of its parameters, or -1 for unused ones.
 	Code   Expr
 	Params []int
-	// Cost is the number of steps that a run is charged.
+	// Cost is the number of steps that are charged for each run.
 	Cost int
 }
 

@@ -95,7 +95,7 @@ func (f *Frame) Reset(event, meta *value.Value, b Budget) {
 	f.stop = Running
 }
 
-// Meter makes the run that Reset started use the budget of m for the current record. Settle ends this.
+// Meter makes the run that Reset started use the budget that m has for the current record. Settle ends this.
 func (f *Frame) Meter(m *Meter) {
 	f.meter = m
 	f.budget = Budget{Steps: min(m.Record.Steps, m.slice), Bytes: m.Record.Bytes}
@@ -262,7 +262,7 @@ func (f *Frame) Failing() *Site {
 	return f.calls[len(f.calls)-1]
 }
 
-// TextFor is Text with the places of calls formatted by place.
+// TextFor returns the same text as Text, but formats the places of calls with the function place.
 func (f *Frame) TextFor(place func(*Site) string) string {
 	var b []byte
 	if f.stop != Aborted {
@@ -308,13 +308,13 @@ func (f *Frame) Spend(n int) bool {
 	return f.goOn()
 }
 
-// goOn takes steps from rest when the available ones are used up.
+// goOn takes steps from rest when the available steps are used up.
 func (f *Frame) goOn() bool {
 	need := -f.budget.Steps
 	if need > f.rest {
 		return f.exhaust("the program needs too much time for this event: its budget of steps is used up")
 	}
-	// Only runs with a meter have a rest.
+	// Only runs with a meter have steps in rest.
 	slice, ok := f.meter.take(need)
 	if !ok {
 		return f.exhaust("the program was stopped: " + f.meter.Err().Error())
@@ -348,7 +348,7 @@ func (f *Frame) exhaust(text string) bool {
 
 const slabSize = 4 << 10
 
-// Bytes returns n new bytes for a string that the run creates; see Str. Small ones are allocated from a block, so
+// Bytes returns n new bytes for a string that the run creates; see Str. Small strings are allocated from a block, so
 // that many strings need few allocations.
 func (f *Frame) Bytes(n int) []byte {
 	if n > slabSize/8 {

@@ -15,9 +15,9 @@ const matchSize = 128
 // AllMatches returns the positions of the groups of up to n matches in s; all if n < 0. It takes the cost from the
 // budget, and returns false if there is not enough.
 //
-// Finding all matches of a loose pattern may take time proportional to the square of the text's length. So
-// AllMatches searches a long text for few matches first, measures the time, and continues only while the time is
-// proportionate.
+// Finding all matches of a loose pattern (see pattern.Loose) may take time proportional to the square of the text's
+// length. So AllMatches searches a long text for few matches first, measures the time, and continues only while the
+// time is proportionate.
 func (f *Frame) AllMatches(re *pattern.Regex, s string, n int) ([][]int, bool) {
 	if n == 0 {
 		return nil, true

@@ -62,8 +62,8 @@ func (m *Meter) Grant(steps int) {
 // request may continue.
 func (m *Meter) Err() error { return m.err }
 
-// Spend takes n steps from the budgets of the record and the request. If one of them has too few, it returns false,
-// and Err says which.
+// Spend takes n steps from the budgets of the record and the request. If one of the budgets has too few steps, it
+// returns false. Err then says whether it is the request's budget.
 func (m *Meter) Spend(n int) bool {
 	if m.Record.Steps -= n; m.Record.Steps < 0 {
 		return false
@@ -88,7 +88,7 @@ func (m *Meter) Reserve(n int) bool {
 	return true
 }
 
-// take pays for need steps that were used, and returns how many steps may be used before the next check. It checks
+// take charges need steps that were used, and returns how many steps may be used before the next check. It checks
 // whether the request has ended.
 func (m *Meter) take(need int) (slice int, ok bool) {
 	if m.err == nil && m.ended != nil {

@@ -14,7 +14,7 @@ func (f *Frame) SpendOn(v value.Value) bool {
 	return k < value.Array && (k != value.String || v.Len() < BytesPerStep) || f.spendOnLarge(v)
 }
 
-// spendOnLarge is SpendOn for long texts and for containers.
+// spendOnLarge does what SpendOn does, for long texts and for containers.
 func (f *Frame) spendOnLarge(v value.Value) bool {
 	switch v.Kind() {
 	case value.String:
@@ -91,7 +91,7 @@ func elementsToFill(index, n int) int {
 	return 0
 }
 
-// SpendOnRemoval is SpendOnChange for removing the value at the path.
+// SpendOnRemoval takes the cost of removing the value at the path from the budget, like SpendOnChange.
 func (f *Frame) SpendOnRemoval(v value.Value, p value.Path) bool {
 	if _, ok := v.Peek(p); !ok {
 		return true

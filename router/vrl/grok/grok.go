@@ -92,8 +92,8 @@ func Compile(source string) (*Pattern, error) {
 	return Build(text, e.fields)
 }
 
-// Build compiles a regular expression. Its groups named Group(0), Group(1)… are the fields. Groups with other names
-// become fields with these names, after the others.
+// Build compiles a regular expression. Its groups with the names Group(0), Group(1)… are the fields. Groups with other
+// names become fields with these names, after the others.
 func Build(text string, fields []string) (*Pattern, error) {
 	if re, err := pattern.Compile(text); err == nil {
 		p := &Pattern{re: re, fields: make([]string, len(re.Names()))}
@@ -140,7 +140,7 @@ func fieldName(group string, fields []string) string {
 // changed.
 func (p *Pattern) Fields() []string { return p.fields }
 
-// Match appends the fields of the first match in s to dst. Fields that did not take part are left out. It returns
+// Match appends the fields of the first match in s to dst. Fields whose group did not match are left out. It returns
 // false if there is no match.
 func (p *Pattern) Match(dst []Capture, s string) ([]Capture, bool, error) {
 	if p.slow != nil {

@@ -97,7 +97,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestBounded: a match that would take very long is aborted.
+// TestBounded checks that a match that would take very long is aborted.
 func TestBounded(t *testing.T) {
 	p, err := Compile(`^(?=a)(a+)+$`)
 	if err != nil {

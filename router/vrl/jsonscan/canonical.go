@@ -9,10 +9,11 @@ import (
 // keys, strings with as few escapes as possible, integers digit by digit, and floats as AppendFloat writes them.
 // The zero value is ready for use. It keeps buffers between calls.
 type Writer struct {
-	// Lone counts the lone surrogates of the last value. Repeated counts its repeated object keys, without the last of
-	// each.
+	// Lone counts the lone surrogates in the last value that was written. Repeated counts the members that were left out
+	// because a later member has the same key.
 	Lone, Repeated int
-	// Vanished counts its nonzero numbers that were written as 0.0, because they are too small for a float.
+	// Vanished counts the nonzero numbers in the last value that were written as 0.0 because they are too small for a
+	// float.
 	Vanished int
 
 	members []member

@@ -52,7 +52,7 @@ func AppendQuoted(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// AppendQuotedBytes is AppendQuoted of bytes.
+// AppendQuotedBytes does what AppendQuoted does, for bytes.
 func AppendQuotedBytes(dst, s []byte) []byte {
 	return AppendQuoted(dst, unsafe.String(unsafe.SliceData(s), len(s)))
 }

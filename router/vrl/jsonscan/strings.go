@@ -12,8 +12,8 @@ const (
 	highs = 0x8080808080808080
 )
 
-// StringEnd returns the position of the first quote, backslash or control character from pos on. If it is a quote,
-// the string ends there. src is Text.Bytes, and pos is usually just after an opening quote.
+// StringEnd returns the position of the first quote, backslash or control character from pos on. If that byte is a
+// quote, the string ends there. src is Text.Bytes, and pos is usually just after an opening quote.
 func StringEnd(src []byte, pos int) int {
 	for {
 		w := binary.LittleEndian.Uint64(src[pos:])

@@ -74,7 +74,7 @@ var (
 	Number = Kind{set: IntegerBit | FloatBit}
 )
 
-// The recursive kinds contain themselves: an element of any value may be any value.
+// The recursive kinds contain themselves, because the elements of containers may again be of any such kind.
 var (
 	// Any is every kind, including undefined, at every depth.
 	Any = endless(anyBits)
@@ -249,7 +249,7 @@ func (k Kind) Mentions(s Set) bool {
 	return false
 }
 
-// IsExact reports whether k is a single kind.
+// IsExact reports whether all values of k have the same kind.
 func (k Kind) IsExact() bool { return bits.OnesCount16(uint16(k.set)) == 1 }
 
 // Without returns k without the kinds in the set.

@@ -191,7 +191,7 @@ func (k Kind) Remove(p value.Path, compact bool) Kind {
 	return after
 }
 
-// remove is Remove if there is a value at the path.
+// remove does what Remove does, for a path that has a value.
 func (k Kind) remove(p value.Path, compact bool) Kind {
 	if len(p) == 0 {
 		var out Kind
@@ -259,7 +259,7 @@ func (k Kind) removeElement(p value.Path, compact bool) Kind {
 		k.arr = newElems(o.known, o.unknown)
 		return k
 	}
-	// It is not known which element is removed, if any. Each element may be removed or move up.
+	// It is not known which element is removed, or whether one is removed. Each element may be removed or move up.
 	if e.unknown == nil && len(e.known) == 0 {
 		return k
 	}

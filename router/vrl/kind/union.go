@@ -35,7 +35,7 @@ func newFields(known []Field, unknown *Kind) *Fields {
 	return &Fields{known, unknown, n}
 }
 
-// newElems is newFields for an array.
+// newElems returns the knowledge about an array's elements, or nothing if it is too large.
 func newElems(known []Kind, unknown *Kind) *Elems {
 	n := 1
 	for i := range known {

@@ -13,11 +13,12 @@ func (r *Regex) Cost(n int) int { return Cost(n, r.instructions) }
 func Cost(n, instructions int) int { return 1 + n/16 + n*instructions/256 }
 
 // Loose reports whether the engine may read far beyond a match before it can decide that it is one, for example for
-// a*b|a in a long row of a. Finding all matches in a text may then take as long as that many searches.
+// a*b|a in a long row of a. Finding all matches in a text may then take as long as one search of the text for each
+// match.
 func (r *Regex) Loose() bool { return r.loose }
 
-// loose is Loose for a syntax tree. The engine reads no further than the end of a match if no unlimited repetition
-// comes before something else that must match.
+// loose reports whether a syntax tree is loose. It is not if no unlimited repetition comes before something else that
+// must match, because the engine then reads no further than the end of a match.
 func loose(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpStar, syntax.OpPlus, syntax.OpRepeat:

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestEnginesAgree: patterns have the same matches with and without package quick.
+// TestEnginesAgree checks that patterns have the same matches with and without package quick.
 func TestEnginesAgree(t *testing.T) {
 	texts := []string{"", "a", "ab ab", "a1 b22 c333", "aaa", "x=1,y=2", "\n\na\nb", "GET /a?b=c 200", "a\u00e9b"}
 	for _, source := range []string{

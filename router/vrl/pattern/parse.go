@@ -158,7 +158,7 @@ func isPatternSpace(r rune) bool {
 	return r == ' ' || r >= '\t' && r <= '\r' || r == 0x85 || r == 0x200e || r == 0x200f || r == 0x2028 || r == 0x2029
 }
 
-// alternation parses up to the end of a group. Flags that are set inside apply up to there.
+// alternation parses up to the end of a group. Flags that are set inside the group apply up to its end.
 func (p *parser) alternation() (*node, error) {
 	if p.nest++; p.nest > maxNest {
 		return nil, p.fail("groups are nested more than %d deep", maxNest)

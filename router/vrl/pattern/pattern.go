@@ -51,7 +51,7 @@ type Regex struct {
 	loose        bool
 
 	ascii *regexp.Regexp
-	// fast matches the same as ascii, but may give up; nil if there is none.
+	// fast has the same matches as ascii, but may give up; nil if package quick does not support the pattern.
 	fast *quick.Program
 	// unicode returns the form for texts that are not ASCII, or nil if it is the same form.
 	unicode func() *regexp.Regexp
@@ -172,7 +172,7 @@ func (r *Regex) Size() int { return r.size }
 // match. The slice must not be changed.
 func (r *Regex) Names() []string { return r.names }
 
-// Certain reports whether a group takes part in every match.
+// Certain reports whether the group matches a part of the text in every match.
 func (r *Regex) Certain(group int) bool { return r.certain[group] }
 
 // Match reports whether s contains a match.
@@ -201,8 +201,8 @@ func (r *Regex) Find(s string) (start, end int, ok bool) {
 	return loc[0], loc[1], true
 }
 
-// Groups returns the positions of the groups of the leftmost match in s: two numbers for each group, -1 if it took no
-// part, or nil if there is no match.
+// Groups returns the positions of the groups of the leftmost match in s: two numbers for each group, which are -1 if
+// the group did not match. If there is no match, it returns nil.
 func (r *Regex) Groups(s string) []int {
 	re, fast := r.on(s)
 	if fast != nil {
@@ -217,7 +217,8 @@ func (r *Regex) Groups(s string) []int {
 	return re.FindStringSubmatchIndex(s)
 }
 
-// All returns Groups for up to n matches in s that do not overlap; all if n < 0.
+// All returns the positions of the groups, as Groups does, for up to n matches in s that do not overlap; for all
+// matches if n < 0.
 func (r *Regex) All(s string, n int) [][]int {
 	re, fast := r.on(s)
 	if fast != nil {
@@ -228,8 +229,8 @@ func (r *Regex) All(s string, n int) [][]int {
 	return re.FindAllStringSubmatchIndex(s, n)
 }
 
-// allFast is All for a quick program. It returns false if the program gives up. As in package regexp, an empty
-// match directly after another match is ignored.
+// allFast does what All does, with a quick program. It returns false if the program gives up. As in package regexp, an
+// empty match directly after another match is ignored.
 func allFast(fast *quick.Program, s string, n int) (all [][]int, ok bool) {
 	size := 2 * fast.Groups()
 	var block []int // the positions of several matches

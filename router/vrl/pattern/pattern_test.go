@@ -10,7 +10,7 @@ import (
 	"cordwood/router/vrl/pattern"
 )
 
-// TestFind: want is the text of the first match, or "none" if there is no match.
+// TestFind compares the text of the first match with want, which is "none" if there is no match.
 func TestFind(t *testing.T) {
 	const none = "none"
 	tests := []struct{ name, pattern, text, want string }{

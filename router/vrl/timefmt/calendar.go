@@ -137,7 +137,7 @@ func localToUnix(local int64, zone *time.Location, policy LocalPolicy) (int64, R
 	return local - off, ok
 }
 
-// nearChange is localToUnix close to one change of the clocks.
+// nearChange does what localToUnix does, for a time close to one change of the clocks.
 func nearChange(local, change, before, after int64, policy LocalPolicy) (int64, Reason) {
 	switch {
 	case local < change+min(before, after):

@@ -158,7 +158,8 @@ func (p *parsed) clock() (int64, int32, Reason) {
 	return h*3600 + int64(p.v[fMinute])*60 + int64(p.v[fSecond]), p.v[fNano], ok
 }
 
-// local resolves any set of fields to seconds of the local clock, as if it were UTC.
+// local resolves any set of fields to the seconds since 1970 that a clock set to UTC counts when it shows the local
+// time.
 func (p *parsed) local(offset int64) (int64, int32, Reason) {
 	days, dateReason := p.date()
 	clock, nsec, clockReason := p.clock()

@@ -20,7 +20,7 @@ var zones struct {
 	byName map[string]*time.Location
 }
 
-// SeenZone is Zone for a cached name. If the name is not cached, seen is false.
+// SeenZone does what Zone does, but only for names that are cached. If the name is not cached, seen is false.
 func SeenZone(name string) (zone *time.Location, seen bool) {
 	zones.mu.RLock()
 	defer zones.mu.RUnlock()

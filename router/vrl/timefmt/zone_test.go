@@ -33,7 +33,8 @@ func TestZone(t *testing.T) {
 	}
 }
 
-// TestZonesAreBounded: names come from records, so there may be any number of names.
+// TestZonesAreBounded checks that the number of cached names is limited. Names come from records, so there may be any
+// number of names.
 func TestZonesAreBounded(t *testing.T) {
 	var wg sync.WaitGroup
 	for part := range 4 {
@@ -52,7 +53,7 @@ func TestZonesAreBounded(t *testing.T) {
 	}
 }
 
-// TestZoneKeepsItsName: the name may be in memory that is reused.
+// TestZoneKeepsItsName checks that a zone keeps its name, even if the memory of the text that named it is reused.
 func TestZoneKeepsItsName(t *testing.T) {
 	body := []byte("Asia/Tokyo")
 	zone := Zone(unsafe.String(&body[0], len(body)))
@@ -62,7 +63,8 @@ func TestZoneKeepsItsName(t *testing.T) {
 	}
 }
 
-// TestOneWayToZones: only this package reads zones from files, because other code would do so for each record.
+// TestOneWayToZones checks that only this package reads zones from files, because other code would read them again for
+// each record.
 func TestOneWayToZones(t *testing.T) {
 	for _, root := range []string{"../../vrl", "../../pipeline", "../../ingest"} {
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

@@ -34,7 +34,7 @@ func Same(a, b Value) bool {
 	})
 }
 
-// Equal implements the language's ==. It is Same, but compares an integer and a float as floats, unless they are
+// Equal implements the language's ==. It is like Same, but compares an integer and a float as floats, unless they are
 // inside containers.
 func Equal(a, b Value) bool {
 	switch {

@@ -145,7 +145,7 @@ func (o *Fields) Get(key string) (Value, bool) {
 	return v.Share(), ok
 }
 
-// PeekGet is Get for reading; see the package comment.
+// PeekGet is like Get, for reading only; see the package comment.
 func (o *Fields) PeekGet(key string) (Value, bool) {
 	list := o.list
 	if len(list) <= linear {
@@ -162,8 +162,8 @@ func (o *Fields) PeekGet(key string) (Value, bool) {
 	return Value{}, false
 }
 
-// PeekHint is PeekGet for callers that expect the key at the same index as last time, as in records of one stream.
-// It returns the index for the next call.
+// PeekHint is like PeekGet, for callers that expect the key at the same index as last time, as in records of one
+// stream. It returns the index for the next call.
 func (o *Fields) PeekHint(key string, hint int) (v Value, at int, ok bool) {
 	list := o.list
 	if uint(hint) < uint(len(list)) {

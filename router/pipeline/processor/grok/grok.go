@@ -135,8 +135,8 @@ func (p *Pattern) Match(s string, room []int) []int {
 	return p.re.FindStringSubmatchIndex(s)
 }
 
-// Text returns the text of field f in a match of s. It returns false if the field took no part. If several groups
-// have the name of the field, the first one that took part is used.
+// Text returns the text of field f in a match of s. It returns false if no group of the field matched. If several
+// groups have the name of the field, the first group that matched is used.
 func (f *Field) Text(s string, match []int) (string, bool) {
 	for _, g := range f.groups {
 		if match[2*g] >= 0 {

@@ -85,7 +85,7 @@ func (t comparison) holds(e *evaluation, current value.Value) bool {
 	return less(b, a) || equal(a, b)
 }
 
-// equal compares two values. Two missing operands are equal.
+// equal reports whether two values are equal. Two missing operands are equal.
 func equal(a, b value.Value) bool {
 	if !a.IsDefined() || !b.IsDefined() {
 		return a.IsDefined() == b.IsDefined()

@@ -62,7 +62,7 @@ func (p *Path) Select(dst []value.Value, root value.Value, limit int) ([]value.V
 	return dst, err
 }
 
-// SelectCounted is Select, and also returns the number of steps used.
+// SelectCounted does what Select does, and also returns the number of steps used.
 func (p *Path) SelectCounted(dst []value.Value, root value.Value, limit int) (found []value.Value, steps int,
 	err error,
 ) {

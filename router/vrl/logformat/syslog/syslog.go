@@ -1,8 +1,8 @@
 // Package syslog parses syslog messages: RFC 5424, and RFC 3164 in the many variants that senders use. The texts of
 // a Message are parts of the parsed text, so parsing allocates no memory.
 //
-// There are two sets of rules. The strict rules, which are the default, refuse a malformed message and say why. The
-// loose rules (Parser.Loose) are those of the VRL function parse_syslog: they read as much as possible and keep the
+// The package has two sets of rules. The strict rules, which are the default, refuse a malformed message and say why.
+// The loose rules (Parser.Loose) are those of the VRL function parse_syslog: they read as much as possible and keep the
 // rest as the message. Comments mark each difference between the two.
 //
 // The package parses one message at a time. Its callers find messages in a stream, and decide what happens to

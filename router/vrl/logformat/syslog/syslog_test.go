@@ -33,7 +33,7 @@ func TestSyslogYear(t *testing.T) {
 	}
 }
 
-// TestRefused: a refused message still has its priority, so that a caller can store the text with it.
+// TestRefused checks that a refused message still has its priority, so that a caller can store the text with it.
 func TestRefused(t *testing.T) {
 	p := Parser{Zone: time.UTC, Now: time.Now}
 	m, err := p.Parse("<34>1 yesterday h a - - - x")
@@ -42,7 +42,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestElements: Next moves to the next element even if parameters of the current one were not read.
+// TestElements checks that Next moves to the next element even if parameters of the current element were not read.
 func TestElements(t *testing.T) {
 	p := Parser{Zone: time.UTC, Now: time.Now}
 	m, err := p.Parse(`<34>1 - h a - - [a x="1" y="2"][b][c z="\"3\\"] text`)
@@ -83,7 +83,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// FuzzParse: the texts of a message are parts of the parsed text, and its structured data can be read to the end.
+// FuzzParse checks that the texts of a message are parts of the parsed text, and that its structured data can be read
+// to the end.
 func FuzzParse(f *testing.F) {
 	f.Add(`<165>1 2003-10-11T22:14:15.003Z h a 17 ID47 [ex@1 iut="3" src="a \"b\\ \]"][y] An event`)
 	f.Add(`<34>Oct 11 22:14:15 mymachine su[17]: failed`)

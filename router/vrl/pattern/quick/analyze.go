@@ -8,7 +8,7 @@ type start struct {
 	end bool
 	// empty is set if the rest may be empty anywhere.
 	empty bool
-	// perhaps says the same, but subject to an assertion.
+	// perhaps is set if the rest may be empty where an assertion holds.
 	perhaps bool
 }
 

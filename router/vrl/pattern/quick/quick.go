@@ -54,7 +54,7 @@ const (
 // inst is an instruction. next is the index of the following one.
 type inst struct {
 	op op
-	// final is set if opGreedy never backtracks.
+	// final is set if the repetition of opGreedy never backtracks.
 	final bool
 	// delim is the byte that must follow a repetition, or -1. follow has the bytes of which one must follow; nil
 	// means any. atEnd is set if the end of the text may follow too.
@@ -91,8 +91,8 @@ type frame struct {
 func (p *Program) Groups() int { return p.groups }
 
 // Match finds the leftmost match in s. It stores the positions of the whole match and of the groups in places: two
-// numbers for each, -1 if a group took no part. If it gives up, decided is false, and package regexp must be used.
-// It allocates memory only if very many alternatives must be remembered.
+// numbers for each, which are -1 if the group did not match. If it gives up, decided is false, and the caller must use
+// package regexp. It allocates memory only if very many alternatives must be remembered.
 func (p *Program) Match(s string, places []int) (matched, decided bool) {
 	if !p.Suits(s) {
 		return false, false
@@ -103,7 +103,7 @@ func (p *Program) Match(s string, places []int) (matched, decided bool) {
 // Suits reports whether the program is valid for s.
 func (p *Program) Suits(s string) bool { return !p.ascii || isASCII(s) }
 
-// MatchFrom is Match for the leftmost match that begins at from or later. The program must suit the text.
+// MatchFrom is like Match, but finds the leftmost match that begins at from or later. The program must suit the text.
 func (p *Program) MatchFrom(s string, from int, places []int) (matched, decided bool) {
 	if p.anchored && from > 0 {
 		return false, true

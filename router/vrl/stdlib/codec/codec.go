@@ -161,7 +161,7 @@ type byteSet [2]uint64
 
 func (s byteSet) has(c byte) bool { return s[c>>6&1]&(1<<(c&63)) != 0 }
 
-// with returns the set with more characters.
+// with returns a copy of the set with more characters added.
 func (s byteSet) with(chars string) byteSet {
 	for i := range len(chars) {
 		s[chars[i]>>6&1] |= 1 << (chars[i] & 63)

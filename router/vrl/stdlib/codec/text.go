@@ -21,7 +21,7 @@ import (
 
 // This file has the functions for character sets, encoded words in mail headers, and domain names.
 
-// charsetOf returns the encoding that a label of the WHATWG's standard names.
+// charsetOf returns the encoding for a label of the WHATWG Encoding Standard.
 func charsetOf(label string) (encoding.Encoding, string, bool) {
 	if len(label) > 100 { // the longest label has 19 characters
 		return nil, "", false
@@ -37,7 +37,8 @@ func charsetOf(label string) (encoding.Encoding, string, bool) {
 	return e, name, true
 }
 
-// recoded returns s after a transformation whose result is at most times as long.
+// recoded returns s after a transformation. The result is at most as many times as long as s as the argument times
+// says.
 func recoded(f *fn.Frame, s string, t transform.Transformer, times int, problem string) (value.Value, bool) {
 	if !f.Reserve(times * len(s)) {
 		return value.Value{}, false

@@ -56,7 +56,8 @@ var formatTimestamp = &fn.Function{
 		{Title: "no such specifier", Source: `format_timestamp!(now(), "%Q")`, Fails: `invalid format`},
 	},
 	Compile: func(c *fn.Call) (fn.Impl, error) {
-		// Known arguments are checked once. The call reports their faults, because the program may handle its failure.
+		// Arguments that are known at compile time are checked once. Their faults are reported by the call at run time,
+		// because the program may handle the failure.
 		var format *timefmt.Format
 		if v, ok := c.Const(1); ok {
 			format, _ = timefmt.Compile(v.Str())

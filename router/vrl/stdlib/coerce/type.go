@@ -71,8 +71,8 @@ var (
 		`is_timestamp("2020-01-01T00:00:00Z")`)
 )
 
-// is returns the function that tests whether its argument is of kind k. yes and no are examples with the results
-// true and false.
+// is returns the function that tests whether its argument is of kind k. yes and no are examples whose results are true
+// and false.
 func is(name string, k value.Kind, yes, no string) *fn.Function {
 	return &fn.Function{
 		Name:    name,
@@ -140,7 +140,7 @@ var isJSON = &fn.Function{
 			if variant != "" && jsonVariant(s) != variant {
 				return value.NewBool(false), true
 			}
-			// Valid only reads.
+			// json.Valid only reads the bytes.
 			return value.NewBool(json.Valid(unsafe.Slice(unsafe.StringData(s), len(s)))), true
 		}}, nil
 	},

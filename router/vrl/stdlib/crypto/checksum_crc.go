@@ -159,8 +159,8 @@ var crcModels = []crcModel{
 	},
 }
 
-// A crcTable computes a check byte by byte. The register is in the upper bits of its 64 bits, or in the lower ones
-// if refIn is set.
+// A crcTable computes a check one byte at a time. The register is in the upper bits of its 64 bits, or in the lower
+// ones if refIn is set.
 type crcTable struct {
 	model crcModel
 	once  sync.Once

@@ -28,7 +28,7 @@ type algorithm struct {
 	mode    cryptoMode
 }
 
-// algorithms are all of them, in the order of the reference.
+// algorithms lists all algorithms, in the order of the reference.
 var algorithms = func() (list []algorithm) {
 	for _, m := range []struct {
 		name string
@@ -427,7 +427,7 @@ func double(b [aes.BlockSize]byte) (out [aes.BlockSize]byte) {
 	return out
 }
 
-// sum returns the code of s.
+// sum returns the authentication code of s.
 func (m *cmac) sum(s []byte) (x [aes.BlockSize]byte) {
 	for ; len(s) > aes.BlockSize; s = s[aes.BlockSize:] {
 		subtle.XORBytes(x[:], x[:], s[:aes.BlockSize])
@@ -444,7 +444,7 @@ func (m *cmac) sum(s []byte) (x [aes.BlockSize]byte) {
 	return x
 }
 
-// s2v returns the code of several strings; the last one is the text.
+// s2v returns the authentication code (S2V of RFC 5297) of several strings. The last string is the text.
 func (m *cmac) s2v(list ...[]byte) [aes.BlockSize]byte {
 	d := m.sum(make([]byte, aes.BlockSize))
 	text := list[len(list)-1]

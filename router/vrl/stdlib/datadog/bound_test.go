@@ -8,8 +8,8 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// TestDatadogQueryIsPaid: the pattern of a query is a constant, so the cost of a match depends only on the
-// lengths of the text and the query.
+// TestDatadogQueryIsPaid checks that a match is charged by the lengths of the text and of the query, which is a
+// constant.
 func TestDatadogQueryIsPaid(t *testing.T) {
 	for _, query := range []string{"*" + strings.Repeat("a*", 1000) + "b", "@x:*" + strings.Repeat("a*", 1000) + "b"} {
 		p, _, err := vrl.Compile("match_datadog_query(., s'"+query+"')", vrl.Options{})

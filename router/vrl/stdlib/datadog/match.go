@@ -110,7 +110,7 @@ func (d *ddField) strings(event value.Value, f func(s string) bool) bool {
 	return d.values(event, func(v value.Value) bool { return f(textOf(v)) })
 }
 
-// values is strings for the values of fields.
+// values calls f with the values of the field, like strings.
 func (d *ddField) values(event value.Value, f func(v value.Value) bool) bool {
 	for _, p := range d.paths {
 		v, ok := event.Peek(p)

@@ -355,7 +355,7 @@ func within(f *fn.Frame, list []netip.Prefix, v value.Value) (value.Value, bool)
 	return value.NewBool(false), true
 }
 
-// contains4 is Contains, but does not convert IPv4-mapped IPv6 addresses to IPv4.
+// contains4 is like netip.Prefix.Contains, but does not convert IPv4-mapped IPv6 addresses to IPv4.
 func contains4(p netip.Prefix, a netip.Addr) bool {
 	return p.Addr().BitLen() == a.BitLen() && p.Contains(a)
 }

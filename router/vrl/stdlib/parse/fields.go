@@ -112,7 +112,7 @@ func compileLayout(c *fn.Call, i int) (layout, error) {
 	return layout{f}, nil
 }
 
-// of returns the layout in an argument at run time.
+// of returns the layout to use at run time, from the argument if it was not known at compile time.
 func (l layout) of(v value.Value) (*timefmt.Format, error) {
 	if l.format != nil {
 		return l.format, nil

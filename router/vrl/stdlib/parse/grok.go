@@ -55,7 +55,7 @@ var parseGrok = &fn.Function{
 // slowStep is the time on the backtracking engine that costs one step. Two aborted matches exhaust a budget.
 const slowStep = 60 * time.Nanosecond
 
-// matchGrok is Pattern.Match, and takes its cost from the budget: by the length of the text, or by the time on the
+// matchGrok calls Pattern.Match and takes the cost from the budget: by the length of the text, or by the time on the
 // backtracking engine.
 func matchGrok(f *fn.Frame, p *grok.Pattern, dst []grok.Capture, s string) ([]grok.Capture, bool, error) {
 	if !f.Spend(p.Cost(len(s))) {
@@ -72,8 +72,8 @@ func matchGrok(f *fn.Frame, p *grok.Pattern, dst []grok.Capture, s string) ([]gr
 	return list, ok, err
 }
 
-// runGrok returns the fields of the first match. If several fields have the same name, the last one that took part
-// counts.
+// runGrok returns the fields of the first match. If several fields have the same name, the last field that matched is
+// returned.
 func runGrok(f *fn.Frame, p *grok.Pattern, s string) (value.Value, bool) {
 	var room [16]grok.Capture
 	list, ok, err := matchGrok(f, p, room[:0], s)

@@ -17,7 +17,8 @@ import (
 // specifier.
 type jodaField struct{ re, spec string }
 
-// jodaFields has the fields by letter, the longest run first. A longer run counts as the longest one.
+// jodaFields has the fields by letter, the longest run first. A run that is longer than the longest in the table has
+// the same meaning as the longest.
 var jodaFields = map[byte][]struct {
 	n int
 	f jodaField
@@ -158,8 +159,8 @@ func dateMatcher(c *call) (string, groksFilter, error) {
 	}), nil
 }
 
-// missingParts returns the parts of a date that the layout lacks, each with its smallest value, as a text and as
-// a format. Both stand before the text and the layout.
+// missingParts returns the parts of a date that the layout lacks, each with its smallest value, as a text and as a
+// format. The text is put before the text to parse, and the format before its layout.
 func missingParts(layout string) (text, format string) {
 	for _, part := range [...]struct {
 		text, spec string

@@ -103,7 +103,7 @@ func textFilter(filter func(f *fn.Frame, s string) (value.Value, bool)) groksFil
 // structured takes the cost of parsing a value from a text from the budget.
 func structured(f *fn.Frame, s string) bool { return f.Reserve(12*len(s)) && f.Spend(len(s)/4) }
 
-// wholeNumber returns x as an integer if it is one in range.
+// wholeNumber returns x as an integer if x is an integer in the range of int64.
 func wholeNumber(x float64) value.Value {
 	if x == math.Trunc(x) && math.Abs(x) < 1<<63 {
 		return value.NewInt(int64(x))
@@ -138,7 +138,7 @@ func toNumber(_ *fn.Frame, v value.Value) (value.Value, bool) {
 	return v, false
 }
 
-// scaleFilter multiplies, exactly: 0.202 times 10 is 2.02.
+// scaleFilter multiplies decimal numbers exactly, so 0.202 times 10 is 2.02.
 func scaleFilter(c *call) (groksFilter, error) {
 	var factor *big.Rat
 	if len(c.text(0, "")) <= maxNumber {
@@ -220,7 +220,7 @@ func arrayMarks(texts []string) (brackets, separator string) {
 	return "[]", texts[0]
 }
 
-// splitArray returns the array of the parts of s. It applies the filter each, if there is one, to each of them.
+// splitArray returns the array of the parts of s. It applies the filter each, if it is not nil, to each part.
 func splitArray(f *fn.Frame, s, separator string, each groksFilter) (value.Value, bool) {
 	var list []value.Value
 	for x := range strings.SplitSeq(s, separator) {

@@ -13,7 +13,7 @@ import (
 type groups struct {
 	re      *pattern.Regex
 	named   []namedGroup // sorted by name
-	numbers []string     // the keys of numbered groups; nil means that they are not wanted
+	numbers []string     // the keys of numbered groups; nil if the caller does not want them
 }
 
 type namedGroup struct {
@@ -45,7 +45,7 @@ func (g *groups) object(s string, at []int) value.Value {
 	b := newFields(len(g.named) + len(g.numbers))
 	n := 0
 	for i := range g.numbers {
-		// A group that took no part is skipped, and later ones move up.
+		// A group that did not match is skipped, and later groups move up.
 		if at[2*i] >= 0 {
 			b.str(g.numbers[n], s[at[2*i]:at[2*i+1]])
 			n++

@@ -127,7 +127,7 @@ func csvField(s string, delimiter byte) (field, rest string, more bool) {
 	return s, "", false
 }
 
-// csvQuoted is csvField for a field that starts with a quote. Text after the closing quote is part of the field.
+// csvQuoted parses a field that starts with a quote, like csvField. Text after the closing quote is part of the field.
 func csvQuoted(s string, delimiter byte) (field, rest string, more bool) {
 	i := 1
 	for i < len(s) && s[i] != '"' {

@@ -126,7 +126,7 @@ func (r *xmlReader) element(start xml.StartElement, depth int) (value.Value, err
 	}
 }
 
-// content returns the value of an element with everything in it.
+// content returns the value of an element and everything in it.
 func (r *xmlReader) content(start xml.StartElement, list []value.Field, children, texts int) value.Value {
 	attributes := false
 	if r.attributes {

@@ -338,7 +338,7 @@ func dnsRecords(list []dnsmessage.Resource) value.Value {
 	return value.NewArray(out)
 }
 
-// rData returns the data of a record in the format of zone files.
+// rData returns the data of a record as text, in the format of zone files.
 func rData(body dnsmessage.ResourceBody) string {
 	switch b := body.(type) {
 	case *dnsmessage.AResource:

@@ -33,7 +33,8 @@ func TestChangeCase(t *testing.T) {
 	})
 }
 
-// TestCaseIsPaid: non-ASCII characters, each of which may be a word, cost ten times as much.
+// TestCaseIsPaid checks that non-ASCII characters, each of which may be a word, are charged ten times as much as ASCII
+// characters.
 func TestCaseIsPaid(t *testing.T) {
 	for unit, perByte := range map[string]int{"aB": 1, "ßA": 8, "_é": 8, "e\u0301": 8} {
 		text := strings.Repeat(unit, 10_000)

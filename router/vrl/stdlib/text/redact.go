@@ -83,7 +83,7 @@ type redactFilter struct {
 	text string
 }
 
-// redactor appends the replacement of a text to b.
+// redactor appends the replacement for a text to b.
 type redactor func(b []byte, found string) []byte
 
 // socialSecurity matches numbers that may be assigned: no part is all zeros, and the first part is neither 666 nor

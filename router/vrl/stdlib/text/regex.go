@@ -153,8 +153,8 @@ func replaceRegex(f *fn.Frame, s string, re *pattern.Regex, n int,
 	return value.NewBytes(append(b, s[from:]...)), true
 }
 
-// expand appends the template to b, with the names of groups replaced by the groups of a match in s. A group that
-// does not exist or took no part is empty.
+// expand appends the template to b, with the names of groups replaced by the groups of a match in s. A group that does
+// not exist or did not match is empty.
 func expand(b []byte, template, s string, re *pattern.Regex, loc []int) []byte {
 	for {
 		i := strings.IndexByte(template, '$')
