@@ -119,7 +119,7 @@ func doctorSettings(cmd *cobra.Command, cfg *doctor.Config, file string) error {
 	ofNode := cmd.Flags().Changed("config") || cmd.Flags().Changed("data-dir") || len(cfg.Forget) > 0
 	named := cmd.Flags().Changed("server") || os.Getenv("CORDWOOD_SERVER") != ""
 	cfg.ServerOnly = named && !ofNode
-	// A server that only the environment contains need not be the one of this folder.
+	// A server that is given only by the environment need not be the server of this folder.
 	cfg.AskServer = cmd.Flags().Changed("server") || cfg.ServerOnly
 	if !cfg.AskServer {
 		servers = []string{cmp.Or(node.ServerOf(cfg.DataDir), settings.UserURL())}

@@ -167,7 +167,7 @@ func TestPromptOnTerminal(t *testing.T) {
 	}
 	term.wait("public> ")
 
-	// The prompt refuses an unknown database. This server has every database but none.
+	// The prompt refuses an unknown database. This server has every database except the one called none.
 	term.press("\\timing off\r\\c shop\r")
 	term.wait("shop> ")
 

@@ -13,7 +13,7 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// TestCallsHaveRows: the table has a row for each call of the services that the tunnel serves.
+// TestCallsHaveRows checks that the table has a row for each call of the services that the tunnel serves.
 func TestCallsHaveRows(t *testing.T) {
 	methods := map[string]bool{}
 	for _, s := range []grpc.ServiceDesc{metapb.Meta_ServiceDesc, shardpb.ShardService_ServiceDesc} {
@@ -39,7 +39,7 @@ func TestCallsHaveRows(t *testing.T) {
 	}
 }
 
-// TestCommandsHaveRows: the table has a row for each command of the metadata.
+// TestCommandsHaveRows checks that the table has a row for each command of the metadata.
 func TestCommandsHaveRows(t *testing.T) {
 	oneof := (&metapb.Command{}).ProtoReflect().Descriptor().Oneofs().ByName("op").Fields()
 	for i := range oneof.Len() {
@@ -59,7 +59,7 @@ func TestCommandsHaveRows(t *testing.T) {
 	}
 }
 
-// TestRights: each privilege is given to the rights in the documentation, and to no others.
+// TestRights checks that each privilege is given to the rights in the documentation, and to no others.
 func TestRights(t *testing.T) {
 	want := map[Privilege]string{
 		Undeclared: "", Open: "none rw ro wo", SignedIn: "rw ro wo", Query: "rw ro", Select: "rw ro", Insert: "rw wo",

@@ -52,7 +52,7 @@ func takeCredentials(found []params.Credential, r *http.Request) (inURL bool, er
 			if wins != "" {
 				continue // the other header has precedence
 			}
-			headers = headers[1:] // without the one that has them
+			headers = headers[1:] // without the header that has the credentials
 		}
 		if c.InURL {
 			if inURL = true; !token.Like(c.Text) {

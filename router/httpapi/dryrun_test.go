@@ -506,7 +506,7 @@ func TestDryRunBodyKeys(t *testing.T) {
 	}
 }
 
-// TestDocumentWarns: uploads and dry runs warn of parts of a document that probably do not have the intended
+// TestDocumentWarns checks that uploads and dry runs warn of parts of a document that probably do not have the intended
 // effect.
 func TestDocumentWarns(t *testing.T) {
 	const nanoseconds = "line 2: processors[0].date.formats: %f in \"%Y-%m-%d %H:%M:%S.%f\" is a number of " +
@@ -580,7 +580,7 @@ func TestDocumentWarns(t *testing.T) {
 	}
 }
 
-// TestDryRunNamesAbsentFields: a dry run lists the fields of a transform list that no record had.
+// TestDryRunNamesAbsentFields checks that a dry run lists the fields of a transform list that no record had.
 func TestDryRunNamesAbsentFields(t *testing.T) {
 	f := newPipelineFixture(t)
 	f.put(t, "list", "version: 2\ntransform: [{field: at, type: 'epoch, s', index: timestamp}, {field: amout, type: "+
@@ -671,7 +671,7 @@ func TestDryRunAgainstTable(t *testing.T) {
 	checkError(t, w, 400, errs.InvalidArguments)
 }
 
-// TestDryRunWithoutAutoCreate: if a table does not exist and must not be created, the dry run reports that
+// TestDryRunWithoutAutoCreate checks that, if a table does not exist and must not be created, the dry run reports that
 // ingestion would refuse the records.
 func TestDryRunWithoutAutoCreate(t *testing.T) {
 	for name, f := range map[string]*pipelineFixture{

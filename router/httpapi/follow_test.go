@@ -176,8 +176,8 @@ func TestStreamThatNobodyReadsEnds(t *testing.T) {
 	}
 }
 
-// TestConnectionServesOthersAfterwards: after a request was ended, its connection serves a request of another
-// user.
+// TestConnectionServesOthersAfterwards checks that, after a request was ended, its connection serves a request of
+// another user.
 func TestConnectionServesOthersAfterwards(t *testing.T) {
 	users := newUserFile(t, annIsThere)
 	began := make(chan struct{})
@@ -250,7 +250,7 @@ func TestBodyOfRemovedUserIsNotStored(t *testing.T) {
 	}
 }
 
-// TestTunnelEndsWithItsUser: when a user is removed, the connections of the user's backups are closed.
+// TestTunnelEndsWithItsUser checks that, when a user is removed, the connections of the user's backups are closed.
 func TestTunnelEndsWithItsUser(t *testing.T) {
 	for after, code := range map[string]errs.Code{
 		annIsGone:     errs.UserPasswordMismatch,
@@ -284,8 +284,8 @@ func TestTunnelEndsWithItsUser(t *testing.T) {
 	}
 }
 
-// TestGuessingIsRefused: after too many wrong passwords the status is 429, with the time to wait. Other users
-// are not affected.
+// TestGuessingIsRefused checks that, after too many wrong passwords the status is 429, with the time to wait. Other
+// users are not affected.
 func TestGuessingIsRefused(t *testing.T) {
 	users := newUserFile(t, annIsThere)
 	f := newWhole(t, func(c *Config) { c.Auth = users })

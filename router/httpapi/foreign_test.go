@@ -7,8 +7,8 @@ import (
 	"cordwood/proto/errs"
 )
 
-// TestForeignPaths: the error for a path of another system contains the protocol that the client uses and what to use
-// instead.
+// TestForeignPaths checks that the error for a path of another system contains the protocol that the client uses and
+// what to use instead.
 func TestForeignPaths(t *testing.T) {
 	f := newFixture(t)
 	for path, protocol := range map[string]string{
@@ -55,7 +55,7 @@ func TestForeignPaths(t *testing.T) {
 	}
 }
 
-// TestMetricsAreRefused: the error for senders of metrics says how to send their records as logs.
+// TestMetricsAreRefused checks that the error for senders of metrics says how to send their records as logs.
 func TestMetricsAreRefused(t *testing.T) {
 	for _, path := range []string{
 		"/v1/influxdb/write", "/v1/influxdb/api/v2/write", "/v1/prometheus/write", "/v1/opentsdb/api/put",
@@ -69,7 +69,7 @@ func TestMetricsAreRefused(t *testing.T) {
 	}
 }
 
-// TestNearPaths: the error suggests the path that was probably meant.
+// TestNearPaths checks that the error suggests the path that was probably meant.
 func TestNearPaths(t *testing.T) {
 	f := newPipelineFixture(t)
 	for path, want := range map[string]string{

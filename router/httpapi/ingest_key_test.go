@@ -40,8 +40,8 @@ func TestIngestKey(t *testing.T) {
 	}
 }
 
-// TestIngestKeyKnowsParameters: the hash of the parameters differs if and only if the parameters produce other rows
-// from the same body or store them in another table.
+// TestIngestKeyKnowsParameters checks that the hash of the parameters differs if and only if the parameters produce
+// other rows from the same body or store them in another table.
 func TestIngestKeyKnowsParameters(t *testing.T) {
 	f := newFixture(t)
 	send := func(more string, headers ...string) write.Key {
@@ -104,7 +104,7 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestIngestOfABusyTable: requests for a busy table are refused before the body is read.
+// TestIngestOfABusyTable checks that requests for a busy table are refused before the body is read.
 func TestIngestOfABusyTable(t *testing.T) {
 	f := newFixture(t)
 	r := httptest.NewRequest("POST", "/v1/ingest?table=pressed&pipeline_name=svc_identity", unread{t})

@@ -356,7 +356,7 @@ func BenchmarkIngest(b *testing.B) {
 	}
 }
 
-// TestIngestExpired: the answer warns of rows that no query will show.
+// TestIngestExpired checks that the answer warns of rows that no query will show.
 func TestIngestExpired(t *testing.T) {
 	f := newFixture(t)
 	w := f.ingest("&custom_time_index=at;epoch;s", `[{"at":1},{"at":4000000000},{"at":2}]`, "x-svc-hints", "ttl=1d")
@@ -370,7 +370,7 @@ func TestIngestExpired(t *testing.T) {
 	}
 }
 
-// TestIngestDropped: the answer counts the records that the pipeline drops.
+// TestIngestDropped checks that the answer counts the records that the pipeline drops.
 func TestIngestDropped(t *testing.T) {
 	f := newPipelineFixture(t)
 	f.put(t, "nothing", `processors: [{vrl: {source: ".nope"}}]`)

@@ -34,9 +34,9 @@ func (q *logQueries) route() route {
 	}
 }
 
-// beside returns the route of OTLP, extended to structured queries. The body of a request shows whether it has logs
+// extendOTLP returns the route of OTLP, extended to structured queries. The body of a request shows whether it has logs
 // or a query, and thereby which privilege it needs.
-func (q *logQueries) beside(rt route) route {
+func (q *logQueries) extendOTLP(rt route) route {
 	store, insert := rt.handler, access.Need{Privilege: rt.needs, Action: rt.action}
 	rt.needs, rt.action = access.SignedIn, ""
 	rt.handler = func(w http.ResponseWriter, r *http.Request) {

@@ -12,8 +12,8 @@ import (
 	"cordwood/router/httpapi/exchange"
 )
 
-// TestLogQueries: the body of a request to /v1/logs decides whether it is a query or logs by OTLP, and thereby
-// which privilege it needs.
+// TestLogQueries checks that the body of a request to /v1/logs decides whether it is a query or logs by OTLP, and
+// thereby which privilege it needs.
 func TestLogQueries(t *testing.T) {
 	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -66,7 +66,7 @@ func TestLogQueries(t *testing.T) {
 	}
 }
 
-// TestNoLogQueries: without structured queries, the path belongs to OTLP.
+// TestNoLogQueries checks that without structured queries, the path belongs to OTLP.
 func TestNoLogQueries(t *testing.T) {
 	f := newFixture(t)
 	checkError(t, f.call("GET", "/v1/logs", ""), 405, errs.InvalidArguments)

@@ -117,7 +117,7 @@ func TestRoutesAreDescribed(t *testing.T) {
 	}
 }
 
-// TestForeignPathsAreNamed: the description contains each path of another system's protocol, and no other.
+// TestForeignPathsAreNamed checks that the description contains each path of another system's protocol, and no other.
 func TestForeignPathsAreNamed(t *testing.T) {
 	f := newWhole(t)
 	text := described(t, f).Info.Description
@@ -146,7 +146,7 @@ func TestForeignPathsAreNamed(t *testing.T) {
 	}
 }
 
-// TestRouteWithoutPrivilege: a route without a privilege is refused.
+// TestRouteWithoutPrivilege checks that a route without a privilege is refused.
 func TestRouteWithoutPrivilege(t *testing.T) {
 	f := newFixture(t)
 	_, err := f.gate.dispatch([]route{{methods: get, path: "/v1/new", handler: f.handlers.about.Index}}, protocolUnder)
@@ -196,7 +196,7 @@ func TestSchemasOfStructs(t *testing.T) {
 	}
 }
 
-// TestDocumentNeedsUser: only users can read the description, because it lists all paths.
+// TestDocumentNeedsUser checks that only users can read the description, because it lists all paths.
 func TestDocumentNeedsUser(t *testing.T) {
 	f := newWhole(t, func(c *Config) { c.Auth = byUser{} })
 	if w := f.call("GET", "/v1/openapi.json", ""); w.Code != 401 {
@@ -213,7 +213,7 @@ func TestDocumentNeedsUser(t *testing.T) {
 	}
 }
 
-// TestLiteralPaths: with every method, words of the API are not treated as names of pipelines.
+// TestLiteralPaths checks that, with every method, words of the API are not treated as names of pipelines.
 func TestLiteralPaths(t *testing.T) {
 	f := newWhole(t)
 	for _, path := range []string{"/v1/pipelines/_dryrun", "/v1/events/pipelines/dryrun"} {

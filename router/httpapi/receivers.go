@@ -220,7 +220,7 @@ func (d *receivers) routes() []route {
 		for _, prefix := range p.prefixes {
 			for _, rt := range d.routesOf(p, prefix, httpreceiver.Receiver{}) {
 				if rt.path == logsPath && d.logQueries != nil {
-					rt = d.logQueries.beside(rt)
+					rt = d.logQueries.extendOTLP(rt)
 				}
 				out = append(out, rt)
 			}

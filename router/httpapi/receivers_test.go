@@ -55,8 +55,8 @@ func TestLokiPaths(t *testing.T) {
 	}
 }
 
-// TestSlashAtTheEnd: Elasticsearch's paths may end with a slash, because the client olivere/elastic sends it. Other
-// paths may not.
+// TestSlashAtTheEnd checks that Elasticsearch's paths may end with a slash, because the client olivere/elastic sends
+// it. Other paths may not.
 func TestSlashAtTheEnd(t *testing.T) {
 	f := newFixture(t)
 	own, err := f.ReceiverHandler(ingest.Elasticsearch, httpreceiver.Receiver{})
@@ -172,8 +172,8 @@ func TestRefusalsAreHeld(t *testing.T) {
 	})
 }
 
-// TestUnknownPathsOfProtocols: below the paths of a protocol, and on its own port, errors have the protocol's
-// format. Elasticsearch's clients refuse answers without the product header.
+// TestUnknownPathsOfProtocols checks that, below the paths of a protocol, and on its own port, errors have the
+// protocol's format. Elasticsearch's clients refuse answers without the product header.
 func TestUnknownPathsOfProtocols(t *testing.T) {
 	f := newFixture(t, func(c *Config) { c.Auth = basicUser{} })
 	own := func(p ingest.Protocol) http.Handler {

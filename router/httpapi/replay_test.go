@@ -182,9 +182,9 @@ func TestReplayAfterAKill(t *testing.T) {
 	}
 }
 
-// TestReplayKeys: each record has one key, and each key belongs to one record, regardless of rejects that were added
-// since an earlier run, and of rejects that the runs skip. A run does not see the records that other runs stored, as
-// if all ran at the same time or were killed.
+// TestReplayKeys checks that each record has one key, and each key belongs to one record, regardless of rejects that
+// were added since an earlier run, and of rejects that the runs skip. A run does not see the records that other runs
+// stored, as if all ran at the same time or were killed.
 func TestReplayKeys(t *testing.T) {
 	row := func(i int) string {
 		return reject(fmt.Sprintf("2024-07-04T08:%02d:%02dZ", i/60, i%60), fmt.Sprint("t", i%2), "json",
@@ -237,7 +237,7 @@ func TestReplayKeys(t *testing.T) {
 	}
 }
 
-// TestReplayLooksAgain: records that another run noted after this run started are not sent.
+// TestReplayLooksAgain checks that records that another run noted after this run started are not sent.
 func TestReplayLooksAgain(t *testing.T) {
 	var rejects []string
 	for i := range 2 * replayRecords {

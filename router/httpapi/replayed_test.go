@@ -12,8 +12,8 @@ import (
 	"cordwood/router/write"
 )
 
-// TestReplayedAreNoted: stored records of a request are noted after their rows are stored, with a separate key.
-// Records that fail again are not noted.
+// TestReplayedAreNoted checks that stored records of a request are noted after their rows are stored, with a separate
+// key. Records that fail again are not noted.
 func TestReplayedAreNoted(t *testing.T) {
 	var writes []string
 	f := newFixture(t, func(c *Config) { c.Auth = byUser{} })
@@ -51,8 +51,8 @@ func TestReplayedAreNoted(t *testing.T) {
 	}
 }
 
-// TestReplayedWhole: if a replayed record becomes several rows and one of them fails, no row of the record is stored,
-// even if the record is not kept again.
+// TestReplayedWhole checks that, if a replayed record becomes several rows and one of them fails, no row of the record
+// is stored, even if the record is not kept again.
 func TestReplayedWhole(t *testing.T) {
 	f := newPipelineFixture(t)
 	const source = "processors: [{vrl: {source: '.rows'}}]\ntransform: [{field: n, type: int8}]\n"
@@ -72,8 +72,7 @@ func TestReplayedWhole(t *testing.T) {
 	}
 }
 
-// TestReplayedRefused: a request with wrong ids stores nothing. The request of a user who may only ingest does not
-// either.
+// TestReplayedRefused checks that a request with wrong ids, or of a user who may only ingest, stores nothing.
 func TestReplayedRefused(t *testing.T) {
 	f := newFixture(t, func(c *Config) { c.Auth = byUser{} })
 	for _, tt := range []struct {
@@ -100,8 +99,8 @@ func TestReplayedRefused(t *testing.T) {
 	}
 }
 
-// TestReplayedNotNoted: if the rows of a request are stored but the note is not, the client must send the request
-// again.
+// TestReplayedNotNoted checks that, if the rows of a request are stored but the note is not, the client must send the
+// request again.
 func TestReplayedNotNoted(t *testing.T) {
 	f := newFixture(t, func(c *Config) { c.Auth = byUser{} })
 	f.writer.answer = func(_ context.Context, call int, _ *pipeline.Output) (write.Result, error) {

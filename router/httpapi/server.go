@@ -88,7 +88,7 @@ type Config struct {
 	LogQuery http.Handler
 	// Explore answers requests of the page for logs at /v1/explore. Without it, the paths do not exist.
 	Explore *explore.Handler
-	// Loki reads with Loki's API, beside the path for pushing. Without it, the paths do not exist.
+	// Loki serves the paths of Loki's API for reading. Without it, these paths do not exist.
 	Loki *lokiapi.Handler
 	// Tunnel serves connections over which backup and restore call the parts of the node. It checks the caller's
 	// rights before each call, and must not block for long. Without it, the path of the tunnel does not exist.

@@ -216,7 +216,7 @@ func browsers(t *testing.T, users bool) *browser.Rules {
 	return rules
 }
 
-// TestMetricsWithoutUser: only users who may read get the names of databases and tables.
+// TestMetricsWithoutUser checks that only users who may read get the names of databases and tables.
 func TestMetricsWithoutUser(t *testing.T) {
 	const named, blank = `cordwood_ingest_rows_total{db="public",protocol="native"} 2`,
 		`cordwood_ingest_rows_total{db="",protocol="native"} 2`
@@ -294,7 +294,8 @@ func TestCORS(t *testing.T) {
 	}
 }
 
-// TestBrowsers: every route, and paths that do not exist, refuse requests that the rules refuse.
+// TestBrowsers checks that every route, and every path that does not exist, refuses the requests of browsers that the
+// rules of package browser forbid.
 func TestBrowsers(t *testing.T) {
 	everything := func(c *Config) {
 		c.SQL, c.Tail = http.NotFoundHandler(), http.NotFoundHandler()
@@ -338,7 +339,7 @@ func TestBrowsers(t *testing.T) {
 	}
 }
 
-// TestClientOfProxy: a proxy on the same machine forwards requests. If the proxy is trusted, its headers decide
+// TestClientOfProxy sends requests through a proxy on the same machine. If the proxy is trusted, its headers decide
 // whether the client is on this machine.
 func TestClientOfProxy(t *testing.T) {
 	for _, c := range []struct {
@@ -365,7 +366,7 @@ func TestClientOfProxy(t *testing.T) {
 	}
 }
 
-// TestPasswordDialog: browsers ask for a password only when somebody opens an address.
+// TestPasswordDialog checks that browsers ask for a password only when somebody opens an address.
 func TestPasswordDialog(t *testing.T) {
 	f := newFixture(t, func(c *Config) { c.Auth = byUser{} })
 	for _, c := range []struct {

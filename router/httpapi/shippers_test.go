@@ -208,7 +208,7 @@ var shipped = []recorded{
 	},
 }
 
-// TestRecordedRequests: requests of shippers that cannot be installed here are stored and get the expected
+// TestRecordedRequests checks that requests of shippers that cannot be installed here are stored and get the expected
 // answers.
 func TestRecordedRequests(t *testing.T) {
 	for _, r := range shipped {

@@ -55,7 +55,8 @@ func TestStoredEntriesArriveOnce(t *testing.T) {
 	}
 }
 
-// TestAttributesWithOneLabel checks that of two attributes whose names become one label always the same one counts.
+// TestAttributesWithOneLabel checks which of two attributes is used if their names become the same label: it must
+// always be the same attribute.
 func TestAttributesWithOneLabel(t *testing.T) {
 	for range 50 {
 		e := &lines.Entry{Metadata: map[string]string{}}

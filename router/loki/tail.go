@@ -109,8 +109,8 @@ type handover struct {
 	opened chan struct{}
 
 	mu sync.Mutex // guards seen
-	// seen counts the stored entries that have not arrived as new ones. A tail may last for days, so it has hashes instead
-	// of lines.
+	// seen counts the stored entries that have not arrived as new entries yet, by the hash of each entry. It has no lines,
+	// because a tail may last for days.
 	seen map[entryKey]int
 }
 
@@ -121,7 +121,7 @@ func keyOf(e *lines.Entry) entryKey {
 	return sha256.Sum256([]byte(strconv.FormatInt(e.Nanos, 10) + "\x00" + e.Line + "\x00" + labels))
 }
 
-// again reports whether an entry is one of the stored ones. Each of them is dropped once.
+// again reports whether an entry is one of the stored entries. It returns true only once for each stored entry.
 func (h *handover) again(e *lines.Entry) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

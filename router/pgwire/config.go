@@ -1,10 +1,10 @@
 // Package pgwire serves PostgreSQL clients: it implements version 3 of PostgreSQL's protocol. Package query runs the
 // statements.
 //
-// A connection has one goroutine, and two more while a statement runs: the one of package query, which waits until the
-// rows have been read, and one that detects that the client disconnects. Package query enforces rights and limits, and
-// has the metrics of statements. This package has the state of a connection: its settings, prepared statements,
-// portals, and what PostgreSQL calls a transaction.
+// A connection has one goroutine, and two more while a statement runs. In one of them, package query runs the statement
+// and waits until its rows have been read. The other detects that the client disconnects. Package query enforces rights
+// and limits, and has the metrics of statements. This package has the state of a connection: its settings, prepared
+// statements, portals, and what PostgreSQL calls a transaction.
 //
 // A Server can be used once. Serve runs until Shutdown, which waits for running statements.
 package pgwire

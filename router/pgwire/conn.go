@@ -37,7 +37,7 @@ type conn struct {
 
 	sender  access.Sender
 	session *session
-	// statements and portals have the objects of the extended protocol and those of PREPARE and DECLARE.
+	// statements and portals have the objects of the extended protocol, and the objects that PREPARE and DECLARE create.
 	statements map[string]*prepared
 	textBytes  int // the memory of all statements
 	portals    map[string]*portal

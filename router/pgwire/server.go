@@ -230,8 +230,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // elsewhereTime is the time limit for asking other nodes to cancel.
 const elsewhereTime = 2 * time.Second
 
-// cancelAnywhere is Cancel, also for connections of other nodes: behind a load balancer, a request to cancel may reach
-// another node than the statement did.
+// cancelAnywhere cancels a statement like Cancel, also on connections of other nodes. Behind a load balancer, a request
+// to cancel may reach another node than the node that runs the statement.
 func (s *Server) cancelAnywhere(pid, key uint32) bool {
 	if s.Cancel(pid, key) {
 		return true

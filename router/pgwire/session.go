@@ -24,8 +24,8 @@ type session struct {
 	// hasDatabase reports whether a database exists for the user.
 	hasDatabase func(name string) bool
 
-	// values are the settings by name in lower case. local are those until the transaction ends, before are the values
-	// at its start, and start are the values that RESET restores.
+	// values are the settings by name in lower case. local are the settings that apply until the transaction ends, before
+	// are the values at its start, and start are the values that RESET restores.
 	values, local, before, start map[string]string
 	reported                     map[string]string
 

@@ -60,8 +60,8 @@ const (
 	maxExtraBytes = 1 << 10
 )
 
-// settings has all parameters by their names in lower case. reportedNames are those whose changes are reported to
-// clients.
+// settings has all parameters by their names in lower case. reportedNames are the parameters whose changes are reported
+// to clients.
 var (
 	settings      = map[string]*setting{}
 	reportedNames []string

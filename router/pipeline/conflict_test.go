@@ -291,7 +291,7 @@ func TestTypeConflicts(t *testing.T) {
 	})
 }
 
-// TestConflictVariable: a record can set the rule, which is not stored in the row.
+// TestConflictVariable checks that a record can set the rule, which is not stored in the row.
 func TestConflictVariable(t *testing.T) {
 	got, err := both(t, nil, elements(`[{"n":1,"svc_on_type_conflict":"aside"},{"n":"x","svc_on_type_conflict":"aside"}]`))
 	if err != nil || !strings.Contains(got, `n_conflict String: - "x"`) {
@@ -367,8 +367,8 @@ func TestWidenedParts(t *testing.T) {
 	}
 }
 
-// TestRewoundTypes: if one row of a record fails, all its rows are removed, and the changes of column types are
-// undone.
+// TestRewoundTypes checks that, if one row of a record fails, all its rows are removed, and the changes of column types
+// are undone.
 func TestRewoundTypes(t *testing.T) {
 	const source = `
 processors:

@@ -82,7 +82,7 @@ func TestChangesAreAudited(t *testing.T) {
 	}
 }
 
-// TestEachStatementIsAudited: each statement of a text is logged in a separate line with its own text.
+// TestEachStatementIsAudited checks that each statement of a text is logged in a separate line with its own text.
 func TestEachStatementIsAudited(t *testing.T) {
 	var log bytes.Buffer
 	w := newWorld(t, func(c *Config) { c.Logger = slog.New(slog.NewJSONHandler(&log, nil)) })

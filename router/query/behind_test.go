@@ -8,8 +8,8 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// TestBehindRefuses: a node that cannot read the metadata does not report that something does not exist or that
-// there is nothing to change, because another node may have created it.
+// TestBehindRefuses checks that a node that cannot read the metadata does not report that something does not exist or
+// that there is nothing to change, because another node may have created it.
 func TestBehindRefuses(t *testing.T) {
 	for _, sql := range []string{
 		"DROP TABLE IF EXISTS later", "DROP TABLE later", "TRUNCATE TABLE later", "ALTER TABLE later ADD COLUMN c STRING",
@@ -33,7 +33,7 @@ func TestBehindRefuses(t *testing.T) {
 	}
 }
 
-// TestBehindAsksShards: a query on a node that cannot read the metadata uses the tables that the node knows,
+// TestBehindAsksShards checks that a query on a node that cannot read the metadata uses the tables that the node knows,
 // unless a shard knows newer ones.
 func TestBehindAsksShards(t *testing.T) {
 	cut := errs.New(errs.DeadlineExceeded, "this node is isolated")

@@ -371,7 +371,7 @@ func TestInsert(t *testing.T) {
 	}
 }
 
-// TestInsertFollowsSchema: if the table has changed, the INSERT converts its rows again.
+// TestInsertFollowsSchema checks that, if the table has changed, the INSERT converts its rows again.
 func TestInsertFollowsSchema(t *testing.T) {
 	w := newWorld(t)
 	w.writer.err = errors.Join(write.ErrSchemaChanged, errs.New(errs.InvalidArguments, "another type"))
@@ -489,7 +489,7 @@ func TestValueOf(t *testing.T) {
 	}
 }
 
-// TestCreateTableMode: a table without a primary key keeps all rows. A table with a key merges rows, and a
+// TestCreateTableMode checks that a table without a primary key keeps all rows. A table with a key merges rows, and a
 // warning says so.
 func TestCreateTableMode(t *testing.T) {
 	for _, c := range []struct{ sql, mode, warning string }{
@@ -533,7 +533,7 @@ func TestCreateTableMode(t *testing.T) {
 	}
 }
 
-// TestSetAppendMode: setting append_mode ends the merging of rows.
+// TestSetAppendMode checks that setting append_mode ends the merging of rows.
 func TestSetAppendMode(t *testing.T) {
 	w := newWorld(t)
 	table, ok := w.meta.Table("public", "logs")
@@ -550,8 +550,8 @@ func TestSetAppendMode(t *testing.T) {
 	}
 }
 
-// TestUnsetAppendMode: a table without a primary key keeps all rows by default, so UNSET either changes nothing
-// or makes the table keep all rows.
+// TestUnsetAppendMode checks that a table without a primary key keeps all rows by default, so UNSET either changes
+// nothing or makes the table keep all rows.
 func TestUnsetAppendMode(t *testing.T) {
 	for _, c := range []struct {
 		sql, mode string
@@ -620,7 +620,7 @@ func TestDefineRefusals(t *testing.T) {
 	}
 }
 
-// TestTimezoneOfStatements: a time zone applies to the statements after it.
+// TestTimezoneOfStatements checks that SET of a time zone applies to the statements after it.
 func TestTimezoneOfStatements(t *testing.T) {
 	w := newWorld(t)
 	if _, err := w.run(t.Context(),

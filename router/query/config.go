@@ -73,8 +73,8 @@ type Accounts interface {
 // Writer is the write path, for INSERT and DELETE.
 type Writer interface {
 	Write(ctx context.Context, out *pipeline.Output) (write.Result, error)
-	// WriteKeyed is Write, but leaves out rows that were stored under the key before. The zero key means that there is
-	// no key.
+	// WriteKeyed stores rows like Write, but leaves out rows that were stored under the key before. The zero key means
+	// that there is no key.
 	WriteKeyed(ctx context.Context, out *pipeline.Output, key write.Key) (write.Result, error)
 }
 

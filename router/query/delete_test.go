@@ -155,8 +155,8 @@ func TestDeleteRefused(t *testing.T) {
 	}
 }
 
-// TestDeleteChecksCondition: a condition that the engine does not parse as a single condition, or that reads a
-// table, is not run.
+// TestDeleteChecksCondition checks that a condition that the engine does not parse as a single condition, or that reads
+// a table, is not run.
 func TestDeleteChecksCondition(t *testing.T) {
 	for _, tt := range []struct {
 		err   error

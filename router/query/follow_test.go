@@ -7,8 +7,8 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// TestQueryFollowsTables: if a query reaches a shard after the rows of a table have moved, it is sent again to
-// the table's current shards.
+// TestQueryFollowsTables checks that, if a query reaches a shard after the rows of a table have moved, it is sent again
+// to the table's current shards.
 func TestQueryFollowsTables(t *testing.T) {
 	for _, c := range []struct {
 		gone int

@@ -120,7 +120,8 @@ func TestStatementsWithGrants(t *testing.T) {
 	}
 }
 
-// TestForbiddenIsMissing: a table without privileges answers like one that does not exist, in each place of a SELECT.
+// TestForbiddenIsMissing checks that a table on which the user has no privilege gives the same answer as a table that
+// does not exist, in each place of a SELECT.
 func TestForbiddenIsMissing(t *testing.T) {
 	ctx := with(on(rights.Select, "public", "metrics"), on(rights.Insert, "shop", "orders"))
 	for _, sql := range []string{
@@ -145,7 +146,7 @@ func TestForbiddenIsMissing(t *testing.T) {
 	}
 }
 
-// TestListsAreFiltered: lists and suggestions have only objects that the caller may see.
+// TestListsAreFiltered checks that lists and suggestions have only objects that the caller may see.
 func TestListsAreFiltered(t *testing.T) {
 	w := newWorld(t)
 	for _, tt := range []struct {
@@ -179,7 +180,7 @@ func TestListsAreFiltered(t *testing.T) {
 	}
 }
 
-// TestSystemTablesDeclareNeeds: each system table says who may read it, and refuses others.
+// TestSystemTablesDeclareNeeds checks that each system table says who may read it, and refuses others.
 func TestSystemTablesDeclareNeeds(t *testing.T) {
 	for _, st := range systemTables {
 		if st.needs == access.Undeclared {
@@ -197,7 +198,8 @@ func TestSystemTablesDeclareNeeds(t *testing.T) {
 	}
 }
 
-// TestRename: a new name needs rights on both names, and gives the caller no privilege on the rows.
+// TestRename checks that renaming a table needs rights on both names, and gives the caller no new privilege on the
+// rows.
 func TestRename(t *testing.T) {
 	parsed, err := statement.Parse("ALTER TABLE logs RENAME TO mine")
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 
 func keyed(r *Request) { r.Key = write.Key{Text: "k", Body: 7} }
 
-// TestInsertKeys: the rows of each INSERT of a text have a separate key with the user's name. The first has the
-// key of the request, like a request of another kind.
+// TestInsertKeys checks that the rows of each INSERT of a text have a separate key with the user's name. The first has
+// the key of the request, like a request of another kind.
 func TestInsertKeys(t *testing.T) {
 	w := newWorld(t)
 	const text = "INSERT INTO logs (ts) VALUES (1); CREATE DATABASE IF NOT EXISTS shop; " +
@@ -60,8 +60,8 @@ func (*fakeChange) Unwrap() []error {
 	return []error{write.ErrSchemaChanged, errs.New(errs.InvalidArguments, "changed")}
 }
 
-// TestUnknownAfterStatements: clients retry a request that failed with 503 and no reason, so such a request must
-// not have stored rows by an earlier statement.
+// TestUnknownAfterStatements checks that clients retry a request that failed with 503 and no reason, so such a request
+// must not have stored rows by an earlier statement.
 func TestUnknownAfterStatements(t *testing.T) {
 	busy := errs.New(errs.ShardBusy, "full")
 	for _, tt := range []struct {

@@ -57,8 +57,8 @@ func valueOf(l statement.Literal, t schema.Type, now time.Time) (value, error) {
 	return value{}, mismatch(l, t, "")
 }
 
-// jsonValue is JSON in the form that ingestion stores. Text that the engine cannot read, such as an escaped lone
-// surrogate, must not be stored.
+// jsonValue returns JSON in the form in which ingestion stores it. Text that the engine cannot read, such as an escaped
+// lone surrogate, must not be stored.
 func jsonValue(l statement.Literal) (value, error) {
 	if !utf8.ValidString(l.Text) {
 		return value{}, mismatch(l, schema.JSON, "; it is not valid UTF-8")

@@ -39,7 +39,7 @@ func boundsStream(t *testing.T, least, most int64) []byte {
 	return out.Bytes()
 }
 
-// TestModifyChecksRows: if the metadata does not know that the integers of a column fit, the change has two
+// TestModifyChecksRows checks that, if the metadata does not know that the integers of a column fit, the change has two
 // steps. Between them, first all shards are informed, and then all rows are checked, including expired ones.
 func TestModifyChecksRows(t *testing.T) {
 	begin, finish := metapb.ModifyColumn_STEP_BEGIN, metapb.ModifyColumn_STEP_FINISH

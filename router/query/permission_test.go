@@ -80,7 +80,7 @@ func TestEveryKindOfStatement(t *testing.T) {
 	}
 }
 
-// TestNothingOfARefusedText: if the sender may not run all statements of a text, none of them runs.
+// TestNothingOfARefusedText checks that no statement of a text runs if the sender may not run all of them.
 func TestNothingOfARefusedText(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.run(by("ship", access.WriteOnly), "INSERT INTO logs (ts) VALUES (1); DROP TABLE logs")
@@ -90,7 +90,7 @@ func TestNothingOfARefusedText(t *testing.T) {
 	}
 }
 
-// TestNoNamesForWriters: errors suggest names only to users who may read them.
+// TestNoNamesForWriters checks that errors suggest names only to users who may read them.
 func TestNoNamesForWriters(t *testing.T) {
 	w := newWorld(t)
 	for _, tt := range []struct {
@@ -111,7 +111,7 @@ func TestNoNamesForWriters(t *testing.T) {
 	}
 }
 
-// TestNoCallerIsRefused: a call without a caller is refused.
+// TestNoCallerIsRefused checks that a call without a caller is refused.
 func TestNoCallerIsRefused(t *testing.T) {
 	w := newWorld(t)
 	ctx := access.With(t.Context(), access.From(t.Context()))
@@ -132,7 +132,8 @@ func (e *expiring) Require(access.Need) error {
 	return nil
 }
 
-// TestRightLostBetweenStatements: a text ends at the statement at which its sender has lost the right.
+// TestRightLostBetweenStatements checks that a text of several statements ends at the first statement for which its
+// sender no longer has the right.
 func TestRightLostBetweenStatements(t *testing.T) {
 	w := newWorld(t)
 	ctx := access.With(t.Context(), &access.Caller{Sender: access.Everybody(), Work: &expiring{n: 3 + 1}})

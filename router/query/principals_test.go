@@ -46,7 +46,8 @@ func (*fakeUsers) Check(_ context.Context, user, password string, _ netip.Addr) 
 	return access.Sender{User: user}, nil
 }
 
-// TestWhoMayManage: nobody grants more than they hold, and only an administrator changes one.
+// TestWhoMayManage checks that nobody can grant more than they hold, and that only an administrator can change an
+// administrator.
 func TestWhoMayManage(t *testing.T) {
 	grantable := on(rights.Select, "public", "*")
 	grantable.Grantable = rights.Select
@@ -94,7 +95,8 @@ func TestWhoMayManage(t *testing.T) {
 	}
 }
 
-// TestCommandOfUser: a command has the verifier of the password and never the password, also in the actor's statement.
+// TestCommandOfUser checks that a command has the verifier of the password and never the password, also in the actor's
+// statement.
 func TestCommandOfUser(t *testing.T) {
 	w := newWorld(t)
 	const sql = "CREATE USER IF NOT EXISTS x PASSWORD 'correct horse' VALID UNTIL '2030-01-01'"
@@ -109,7 +111,7 @@ func TestCommandOfUser(t *testing.T) {
 	}
 }
 
-// TestShowGrants: grants are shown as statements that would make them.
+// TestShowGrants checks that each grant is shown as the statement that grants it.
 func TestShowGrants(t *testing.T) {
 	users := &fakeUsers{principals: []*metapb.AccessPrincipal{{
 		Name: "ann", Roles: []string{"team"}, Grants: []*metapb.AccessGrant{

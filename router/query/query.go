@@ -125,7 +125,7 @@ func (s *Service) Table(ctx context.Context, database, name string) (*schema.Tab
 	return s.names.of(ctx).readable(database, name)
 }
 
-// Target is Table for a table that the caller in ctx may insert rows into.
+// Target returns a table like Table, if the caller in ctx may insert rows into it.
 func (s *Service) Target(ctx context.Context, database, name string) (*schema.Table, error) {
 	if _, err := s.names.fresh(ctx, oldIsFine); err != nil {
 		return nil, err

@@ -272,7 +272,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// TestSelectShare: the shards learn for whom a query runs, if that is known.
+// TestSelectShare checks that the shards learn for whom a query runs, if that is known.
 func TestSelectShare(t *testing.T) {
 	w := newWorld(t)
 	w.shards.reads = []*shardpb.TableName{{Database: "public", Name: "logs"}}
@@ -423,7 +423,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestTimeIsUpWhileShardsAreAway: if the time is up, the error says what the query waited for.
+// TestTimeIsUpWhileShardsAreAway checks that the error of a query that exceeds its time limit says what the query
+// waited for.
 func TestTimeIsUpWhileShardsAreAway(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()

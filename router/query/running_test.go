@@ -12,7 +12,8 @@ import (
 	"cordwood/router/access"
 )
 
-// TestRunningQueries: users see and end their own queries, and with the right rw those of all users.
+// TestRunningQueries checks that users see and end their own queries, and that users with the right rw see and end the
+// queries of all users.
 func TestRunningQueries(t *testing.T) {
 	w := newWorld(t)
 	w.shards.running = []*shardpb.RunningQuery{

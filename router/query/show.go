@@ -171,7 +171,7 @@ func (d describer) describe(st *statement.Describe, database string) (array.Reco
 	return textRows([]string{"Column", "Type", "Key", "Null", "Default", "Semantic Type"}, rows), nil
 }
 
-// columnKey is PRI for columns of the identity of a row.
+// columnKey returns PRI for columns that identify a row.
 func columnKey(c schema.Column) string {
 	if c.Semantic == schema.Tag || c.Semantic == schema.Timestamp {
 		return "PRI"

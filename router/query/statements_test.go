@@ -46,8 +46,8 @@ func TestStatementsHaveRows(t *testing.T) {
 	}
 }
 
-// TestChangesAreLogged: each statement that changes something, except INSERT, is logged. Statements that only
-// read are not.
+// TestChangesAreLogged checks that each statement that changes something, except INSERT, is logged. Statements that
+// only read are not logged.
 func TestChangesAreLogged(t *testing.T) {
 	for typ, k := range kinds {
 		row, st := k.Row, reflect.New(typ.Elem()).Interface().(statement.Statement)
@@ -77,7 +77,7 @@ func TestChangesAreLogged(t *testing.T) {
 	}
 }
 
-// TestObjects: names without a database belong to the request's database.
+// TestObjects checks that names without a database belong to the request's database.
 func TestObjects(t *testing.T) {
 	for text, want := range map[string]access.Object{
 		"DROP TABLE t":                    {Kind: access.Table, Database: "app", Name: "t"},

@@ -22,7 +22,7 @@ type systemTable struct {
 	database, name string
 	columns        []schema.Column
 	rows           func(f *facts, w *rowWriter) error
-	// needs is the privilege for reading it. If it is Query, its rows are only those that the caller may see.
+	// needs is the privilege for reading the table. If it is Query, only rows that the caller may see are returned.
 	needs access.Privilege
 	// stats is how much it needs to know from the shards.
 	stats statsNeed

@@ -15,8 +15,8 @@ type clients struct {
 	sessions func(ctx context.Context, all bool) ([]*metapb.ClientSession, error)
 }
 
-// sessionsTable is svc_private.pg_sessions: the sessions of PostgreSQL clients on all nodes. Users see their own, and
-// those of others if they may see the queries of others.
+// sessionsTable is svc_private.pg_sessions: the sessions of PostgreSQL clients on all nodes. Users see their own
+// sessions. They see the sessions of other users if they may see the queries of these users.
 var sessionsTable = &systemTable{
 	id: 10, database: schema.PrivateDatabase, name: "pg_sessions", needs: access.Query,
 	columns: []schema.Column{

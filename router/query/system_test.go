@@ -98,8 +98,8 @@ NULL 5 node-drain running "" 1 NULL 0 0 NULL cluster b "" 0 NULL ann
 	}
 }
 
-// TestSystemTablesWithANodeDown: the data of other nodes is shown, and the shards that no node has reported are
-// listed. If no node reports sizes, this is an error.
+// TestSystemTablesWithANodeDown checks that the data of other nodes is shown, and the shards that no node has reported
+// are listed. If no node reports sizes, this is an error.
 func TestSystemTablesWithANodeDown(t *testing.T) {
 	w := newWorld(t)
 	reader := w.reader.of(by("ann", access.ReadWrite))

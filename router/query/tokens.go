@@ -169,7 +169,7 @@ func tokenDuration(what, text string) (time.Duration, error) {
 	return ttl.D, nil
 }
 
-// ranges returns address ranges in their normal form. An address stands for itself.
+// ranges returns address ranges in their normal form. A single address is a range with one address.
 func ranges(texts []string) (out []string, err error) {
 	for _, text := range texts {
 		p, err := netip.ParsePrefix(text)

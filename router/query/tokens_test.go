@@ -67,7 +67,7 @@ func TestWhoMayMakeTokens(t *testing.T) {
 		{keeper, "ALTER TOKEN of_boss SET EXPIRES NEVER", errs.PermissionDenied},
 		{keeper, "DROP TOKEN of_boss", errs.PermissionDenied},
 		{keeper, "DROP TOKEN ship", 0},
-		// A stolen token makes no further ones.
+		// A stolen token cannot be used to create further tokens.
 		{signedInWith("idB"), "CREATE TOKEN x FOR USER bob", errs.PermissionDenied},
 		{signedInWith("idB"), "ALTER TOKEN of_bob ROTATE", errs.PermissionDenied},
 		{signedInWith("idB", use), "CREATE TOKEN x FOR USE ON PIPELINE web", errs.PermissionDenied},

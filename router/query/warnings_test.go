@@ -30,7 +30,7 @@ func (w *world) warned(t *testing.T, sql string) (warnings []string) {
 	return warnings
 }
 
-// TestInsertWarnsOfExpiredRows: an INSERT warns of rows that no query will show, according to the ttl of the
+// TestInsertWarnsOfExpiredRows checks that an INSERT warns of rows that no query will show, according to the ttl of the
 // table or of its database.
 func TestInsertWarnsOfExpiredRows(t *testing.T) {
 	const olderThanTTL = "older than the ttl of table"
@@ -58,7 +58,7 @@ func TestInsertWarnsOfExpiredRows(t *testing.T) {
 	}
 }
 
-// TestInsertWarnsOfConversions: an INSERT counts values that are stored in another form, like ingestion.
+// TestInsertWarnsOfConversions checks that an INSERT counts values that are stored in another form, like ingestion.
 func TestInsertWarnsOfConversions(t *testing.T) {
 	w := newWorld(t)
 	logs, _ := w.meta.Table("public", "logs")
@@ -85,7 +85,7 @@ func TestInsertWarnsOfConversions(t *testing.T) {
 	}
 }
 
-// TestAlterWarnsOfExpiry: a shorter ttl causes a warning, and a longer one does not.
+// TestAlterWarnsOfExpiry checks that a shorter ttl causes a warning, and a longer one does not.
 func TestAlterWarnsOfExpiry(t *testing.T) {
 	for sql, want := range map[string]string{
 		"ALTER TABLE logs SET 'ttl'='30d'":     "rows of table public.logs that are older than 30days have expired",
@@ -121,7 +121,7 @@ func TestAlterWarnsOfExpiry(t *testing.T) {
 	}
 }
 
-// TestIndexReplaced: replacing an index by one of another kind causes a warning.
+// TestIndexReplaced checks that replacing an index by an index of another kind causes a warning.
 func TestIndexReplaced(t *testing.T) {
 	for sql, want := range map[string]string{
 		"ALTER TABLE logs MODIFY COLUMN host SET SKIPPING INDEX": "column host of table " +
@@ -138,7 +138,7 @@ func TestIndexReplaced(t *testing.T) {
 	}
 }
 
-// TestMergeModeWithoutEffect: a merge_mode for a table that keeps all rows causes a warning.
+// TestMergeModeWithoutEffect checks that a merge_mode for a table that keeps all rows causes a warning.
 func TestMergeModeWithoutEffect(t *testing.T) {
 	for sql, want := range map[string]bool{
 		"CREATE TABLE m (ts TIMESTAMP TIME INDEX) WITH " +
@@ -160,8 +160,8 @@ func TestMergeModeWithoutEffect(t *testing.T) {
 	}
 }
 
-// TestAddedDefaults: a column that is added with a default is not null, so that older rows show the default. If they
-// cannot show it, a warning says so.
+// TestAddedDefaults checks that a column that is added with a default is not null, so that older rows show the default.
+// If they cannot show it, a warning says so.
 func TestAddedDefaults(t *testing.T) {
 	for def, want := range map[string]struct {
 		notNull bool

@@ -30,8 +30,8 @@ func (c *handedOver) TableByID(uint64) (*schema.Table, bool) {
 	return t, !c.moved.Load()
 }
 
-// TestHandedOver: when the rows of a followed table are handed over, the client can follow again, and commands do so
-// automatically.
+// TestHandedOver checks that, when the rows of a followed table are handed over, the client can follow again, and
+// commands do so automatically.
 func TestHandedOver(t *testing.T) {
 	for _, name := range [][2]string{{"public", "t"}, {"we.b", "t.x"}} {
 		meta := &handedOver{database: name[0], name: name[1]}

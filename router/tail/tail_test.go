@@ -302,7 +302,7 @@ func TestNDJSON(t *testing.T) {
 	<-b.closed
 }
 
-// TestSearch: the search and the parameter where become one condition.
+// TestSearch checks that the search and the parameter where become one condition.
 func TestSearch(t *testing.T) {
 	for query, want := range map[string]string{
 		"search=ts:*":                       "ts IS NOT NULL",
@@ -341,7 +341,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestNearestNames: the error for a table that does not exist suggests the most similar name, as for queries.
+// TestNearestNames checks that the error for a table that does not exist suggests the most similar name, as for
+// queries.
 func TestNearestNames(t *testing.T) {
 	r := newRig(t, nil)
 	for query, want := range map[string]string{
@@ -397,7 +398,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestLostRight: when a user may no longer read, the final event of the tail says why it ends.
+// TestLostRight checks that, when a user may no longer read, the final event of the tail says why it ends.
 func TestLostRight(t *testing.T) {
 	for accept, want := range map[string]string{
 		"":                  `{"error":"the user ann was removed","code":7002}` + "\n",
@@ -426,7 +427,7 @@ func TestLostRight(t *testing.T) {
 	}
 }
 
-// TestTooManyOfOneUser: the limit for one user leaves tails for other users.
+// TestTooManyOfOneUser checks that the limit for one user leaves tails for other users.
 func TestTooManyOfOneUser(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.MaxOpen = 4 })
 	inner := r.h
@@ -480,7 +481,7 @@ func TestHeartbeat(t *testing.T) {
 	lines(t, bufio.NewReader(resp.Body), 2+1+3) // the stored rows, the seam, and heartbeats
 }
 
-// TestTimeout: a tail with a limit of a tenth of a second ends without an error, even on a busy machine.
+// TestTimeout checks that a tail with a limit of a tenth of a second ends without an error, even on a busy machine.
 func TestTimeout(t *testing.T) {
 	r := newRig(t, nil)
 	resp := r.get("table=t", "x-svc-timeout", "100ms")
@@ -490,8 +491,8 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// TestShardKeepsTheTime: if the shard is the first to notice that the client's time limit has passed, the tail
-// ends without an error. Without such a limit the end is an error.
+// TestShardKeepsTheTime checks that, if the shard is the first to notice that the client's time limit has passed, the
+// tail ends without an error. Without such a limit the end is an error.
 func TestShardKeepsTheTime(t *testing.T) {
 	for header, want := range map[string]string{"90ms": "", "1h": `"code":1008`, "": `"code":1008`} {
 		r := newRig(t, nil)
@@ -599,7 +600,8 @@ func (c *moving) Changed() <-chan struct{} {
 	}
 }
 
-// TestMovedTable: a shard that takes over the table's writes is followed too, with all rows that it already has.
+// TestMovedTable checks that a shard that takes over the table's writes is followed too, with all rows that it already
+// has.
 func TestMovedTable(t *testing.T) {
 	meta := &moving{moved: make(chan struct{})}
 	r := newRig(t, func(c *Config) { c.Meta = meta })

@@ -115,8 +115,8 @@ func TestSmallWritesAreCombined(t *testing.T) {
 	}
 }
 
-// TestOneWriteDoesNotSpoilOthers: if a shard refuses the rows of one of several combined requests, the others
-// succeed.
+// TestOneWriteDoesNotSpoilOthers checks that, if a shard refuses the rows of one of several combined requests, the
+// others succeed.
 func TestOneWriteDoesNotSpoilOthers(t *testing.T) {
 	w, s := held(t)
 	s.refuse = func(_ int, _ uint32, heads []column.Header) error {
@@ -145,7 +145,8 @@ func TestOneWriteDoesNotSpoilOthers(t *testing.T) {
 	}
 }
 
-// TestACombinedFailureReachesAll: if the outcome of a combined call is unknown, every request gets the error.
+// TestACombinedFailureReachesAll checks that, if the outcome of a combined call is unknown, every request gets the
+// error.
 func TestACombinedFailureReachesAll(t *testing.T) {
 	w, s := held(t)
 	s.refuse = func(call int, _ uint32, _ []column.Header) error {
@@ -167,7 +168,8 @@ func TestACombinedFailureReachesAll(t *testing.T) {
 	}
 }
 
-// TestACancelledWriteLeaves: a request of a pack is cancelled and then changes its rows.
+// TestACancelledWriteLeaves cancels a request of a pack, which then changes its rows. The other requests must not be
+// affected.
 func TestACancelledWriteLeaves(t *testing.T) {
 	w, s := held(t)
 	ctx, cancel := context.WithCancel(context.Background())

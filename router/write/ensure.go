@@ -32,7 +32,7 @@ func (w *Writer) ensure(ctx context.Context, req *request) error {
 		}
 	}
 	for _, t := range pending {
-		if err := t.restoring(); err != nil {
+		if err := t.checkRestoring(); err != nil {
 			return err
 		}
 		if err := t.adopt(); err != nil {
@@ -72,9 +72,9 @@ func (w *Writer) lacking(pending []*target) (list []*target, err error) {
 	return list, nil
 }
 
-// restoring returns an error if the table is being restored. A repeated restore empties the table, and in a table
+// checkRestoring returns an error if the table is being restored. A repeated restore empties the table, and in a table
 // that merges rows, the backup's rows would replace newer ones.
-func (t *target) restoring() error {
+func (t *target) checkRestoring() error {
 	r := t.table.Restored
 	if r == nil || r.Complete && r.Replaces == "" {
 		return nil

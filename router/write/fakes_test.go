@@ -28,7 +28,7 @@ type fakeMeta struct {
 	shards  uint32
 	hold    chan struct{} // if set, EnsureSchema waits for it
 	entered chan struct{} // if set, receives a value at every EnsureSchema
-	// stale has the tables of the local view until Fresh has waited. A nil value means that the view lacks the
+	// stale has the tables of the local view until Fresh has waited. A nil value means that the view does not have the
 	// table.
 	stale map[string]*schema.Table
 	cut   bool // Fresh waits until its deadline

@@ -16,8 +16,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// TestKeyIdentity: the id depends on every part of the key and on nothing else, and its session has the bit of
-// keys.
+// TestKeyIdentity checks that the id depends on every part of the key and on nothing else, and its session has the bit
+// of keys.
 func TestKeyIdentity(t *testing.T) {
 	base := Key{Text: "k", User: "u"}.id(5, 0, 0, 10, 0)
 	if base.session&column.KeyedBit == 0 || base != (Key{Text: "k", User: "u"}).id(5, 0, 0, 10, 0) {
@@ -39,8 +39,8 @@ func TestKeyIdentity(t *testing.T) {
 	}
 }
 
-// TestKeyIdentityWithBody: the session does not depend on the body or the end of the row range, so that a shard
-// can detect another body. The sequence number contains the body's hash.
+// TestKeyIdentityWithBody checks that the session does not depend on the body or the end of the row range, so that a
+// shard can detect another body. The sequence number contains the body's hash.
 func TestKeyIdentityWithBody(t *testing.T) {
 	k := Key{Text: "k", User: "u", Body: 1 << 40}
 	other := Key{Text: "k", User: "u", Body: 2 << 40}
@@ -63,7 +63,7 @@ func TestKeyIdentityWithBody(t *testing.T) {
 	}
 }
 
-// TestKeyIdentityByUser: all sessions of a user contain the same hash, and sessions of other users do not.
+// TestKeyIdentityByUser checks that all sessions of a user contain the same hash, and sessions of other users do not.
 func TestKeyIdentityByUser(t *testing.T) {
 	id := func(k Key) batchID { return k.id(5, 0, 0, 10, 0) }
 	a := id(Key{Text: "k", User: "u", Body: 1 << 40, byUser: true})
@@ -93,8 +93,8 @@ func TestKeyIdentityByUser(t *testing.T) {
 	}
 }
 
-// TestKeyIdentityWithParams: from the cluster version that added them, the parameters are part of the hash in the
-// sequence number, and the session does not depend on them. With an older cluster version the id is unchanged,
+// TestKeyIdentityWithParams checks that, from the cluster version that added them, the parameters are part of the hash
+// in the sequence number, and the session does not depend on them. With an older cluster version the id is unchanged,
 // because routers of both versions work at the same time.
 func TestKeyIdentityWithParams(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
@@ -137,8 +137,8 @@ func TestKeyIdentityWithParams(t *testing.T) {
 	}
 }
 
-// TestEarlierByOtherClocks: a writer asks a table's former shards for half an hour after it has seen the move,
-// even if the clock of the node that moved the table is wrong. It does not ask them later, or if the move was
+// TestEarlierByOtherClocks checks that a writer asks a table's former shards for half an hour after it has seen the
+// move, even if the clock of the node that moved the table is wrong. It does not ask them later, or if the move was
 // long ago.
 func TestEarlierByOtherClocks(t *testing.T) {
 	now := time.Now()
@@ -169,8 +169,8 @@ func TestEarlierByOtherClocks(t *testing.T) {
 	}
 }
 
-// TestAnswersAreHonest: an error begins with "the outcome is unknown" if rows may have been stored, and says when to
-// retry if only the time ran out.
+// TestAnswersAreHonest checks that an error begins with "the outcome is unknown" if rows may have been stored, and says
+// when to retry if only the time ran out.
 func TestAnswersAreHonest(t *testing.T) {
 	for _, c := range []struct {
 		err     *errs.Error
@@ -197,8 +197,8 @@ func TestAnswersAreHonest(t *testing.T) {
 	}
 }
 
-// TestKeyedRequestIsStoredOnce: another writer may send the repetition, and any part of the request may be stored
-// already.
+// TestKeyedRequestIsStoredOnce checks that another writer may send the repetition, and any part of the request may be
+// stored already.
 func TestKeyedRequestIsStoredOnce(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	m.shards = 3
@@ -247,8 +247,8 @@ func spread(m *fakeMeta, s *fakeShards, t *testing.T, placement ...schema.Placem
 	s.got = nil
 }
 
-// TestKeyedRequestAcrossAMove: the new shard does not store rows again that the former shard has. Before that, the
-// former shard gets the definition by which it accepts no more writes.
+// TestKeyedRequestAcrossAMove checks that the new shard does not store rows again that the former shard has. Before
+// that, the former shard gets the definition by which it accepts no more writes.
 func TestKeyedRequestAcrossAMove(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	spread(m, s, t, schema.Placement{Epoch: 1, ShardID: 1})
@@ -294,7 +294,7 @@ func TestKeyedRequestAcrossAMove(t *testing.T) {
 	}
 }
 
-// TestKeysWaitForTheUpgrade: shards of older versions would treat keys as sessions.
+// TestKeysWaitForTheUpgrade checks that shards of older versions would treat keys as sessions.
 func TestKeysWaitForTheUpgrade(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	version := uint32(1)
@@ -310,7 +310,7 @@ func TestKeysWaitForTheUpgrade(t *testing.T) {
 	}
 }
 
-// TestPackingWaitsForTheUpgrade: nodes of older versions would stop at a packed entry.
+// TestPackingWaitsForTheUpgrade checks that nodes of older versions would stop at a packed entry.
 func TestPackingWaitsForTheUpgrade(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	version := uint32(metapb.ProtocolPacking - 1)
@@ -327,7 +327,7 @@ func TestPackingWaitsForTheUpgrade(t *testing.T) {
 	}
 }
 
-// TestKeyedChoosesTheShardByItsKey: every router sends a batch to the same shard.
+// TestKeyedChoosesTheShardByItsKey checks that every router sends a batch to the same shard.
 func TestKeyedChoosesTheShardByItsKey(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	spread(m, s, t, schema.Placement{Epoch: 1, ShardID: 1, More: []uint32{2, 3}})
@@ -348,7 +348,7 @@ func TestKeyedChoosesTheShardByItsKey(t *testing.T) {
 	}
 }
 
-// TestPartitionsStick: small requests go to one shard until they add up to stickyBytes, then to the shard to
+// TestPartitionsStick checks that small requests go to one shard until they add up to stickyBytes, then to the shard to
 // which the fewest bytes are being sent. A shard without a leader is avoided.
 func TestPartitionsStick(t *testing.T) {
 	s := &fakeShards{loads: map[uint32]int64{1: 10, 2: 5, 3: 20}, ailing: map[uint32]bool{}, pressed: map[uint32]bool{}}
@@ -371,7 +371,8 @@ func TestPartitionsStick(t *testing.T) {
 	}
 }
 
-// TestAnotherShardTakesWhatOneCannot: a batch goes to another shard only if the first certainly did not store it.
+// TestAnotherShardTakesWhatOneCannot checks that a batch goes to another shard only if the first shard certainly did
+// not store it.
 func TestAnotherShardTakesWhatOneCannot(t *testing.T) {
 	for _, tt := range []struct {
 		reason errs.Reason

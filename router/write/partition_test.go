@@ -42,7 +42,7 @@ func placed(s *fakeShards, t *schema.Table) map[string][]string {
 	return out
 }
 
-// TestDividesByKey: in a table that merges rows, all rows with the same key go to the same shard, whichever
+// TestDividesByKey checks that, in a table that merges rows, all rows with the same key go to the same shard, whichever
 // writer sends them, and each row is sent once.
 func TestDividesByKey(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
@@ -67,7 +67,7 @@ func TestDividesByKey(t *testing.T) {
 	}
 }
 
-// TestDividesAgain: the table gets fewer shards during a request, after one shard has stored its part.
+// TestDividesAgain writes to a table that gets fewer shards during the request, after one shard has stored its part.
 func TestDividesAgain(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	table := merging(t, m, s, schema.Placement{Epoch: 1, ShardID: 1, More: []uint32{2, 3}})
@@ -106,8 +106,8 @@ func TestDividesAgain(t *testing.T) {
 	}
 }
 
-// TestRestoring: a table that a restore is filling takes no rows until the restore is complete, whether or not
-// the writer knew the table before.
+// TestRestoring checks that a table that a restore is filling takes no rows until the restore is complete, whether or
+// not the writer knew the table before.
 func TestRestoring(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	table := merging(t, m, s, schema.Placement{Epoch: 1, ShardID: 1})
@@ -134,8 +134,8 @@ func TestRestoring(t *testing.T) {
 	}
 }
 
-// TestWaitsWhileClosed: while the rows of a table are handed over, nothing is sent. Afterwards everything goes to
-// the new shard.
+// TestWaitsWhileClosed checks that, while the rows of a table are handed over, nothing is sent. Afterwards everything
+// goes to the new shard.
 func TestWaitsWhileClosed(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	table := merging(t, m, s, schema.Placement{Epoch: 1, ShardID: 1}, schema.Placement{Epoch: 2, ShardID: 1, Closed: true})

@@ -12,8 +12,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// TestEqualDemandsShareACommand: a table that appears in many concurrent requests costs one command, and each other
-// table costs one more.
+// TestEqualDemandsShareACommand checks that a table that appears in many concurrent requests costs one command, and
+// each other table costs one more.
 func TestEqualDemandsShareACommand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, s := newFakeMeta(), &fakeShards{}
@@ -43,8 +43,8 @@ func TestEqualDemandsShareACommand(t *testing.T) {
 	})
 }
 
-// TestCommandOutlivesItsFirstRequest: the request that started the command is cancelled, and the others that wait
-// for the command succeed.
+// TestCommandOutlivesItsFirstRequest cancels the request that started a command. The other requests that wait for the
+// command must succeed.
 func TestCommandOutlivesItsFirstRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, s := newFakeMeta(), &fakeShards{}
@@ -72,8 +72,8 @@ func TestCommandOutlivesItsFirstRequest(t *testing.T) {
 	})
 }
 
-// TestOnlyTheGuiltyFail: a refused demand does not affect demands that arrived at the same time.
-func TestOnlyTheGuiltyFail(t *testing.T) {
+// TestOnlyRefusedDemandFails checks that a refused demand does not affect demands that arrived at the same time.
+func TestOnlyRefusedDemandFails(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	w := newWriter(t, m, s)
 	var wg sync.WaitGroup
@@ -110,7 +110,7 @@ func TestQuotaRefusalsAreRemembered(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreRemembered: a refusal is remembered until the metadata changes.
+// TestRefusalsAreRemembered checks that a refusal is remembered until the metadata changes.
 func TestRefusalsAreRemembered(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	w := newWriter(t, m, s)

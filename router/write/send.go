@@ -17,9 +17,9 @@ import (
 // maxParallelShards limits how many shards one request is sent to concurrently.
 const maxParallelShards = 16
 
-// send encodes and sends the batches that are not stored yet. It sends to all shards in parallel, and to each shard
-// in as few calls as the limits allow. It notes the outcome of each batch on its job. The returned error is the one
-// for the client if this is the last round.
+// send encodes and sends the batches that are not stored yet. It sends to all shards in parallel, and to each shard in
+// as few calls as the limits allow. It notes the outcome of each batch on its job. If this is the last round, the
+// returned error is the error for the client.
 func (w *Writer) send(ctx context.Context, sessionID uint64, req *request) error {
 	pending := req.pending()
 	for _, t := range pending {

@@ -11,8 +11,8 @@ import (
 	"cordwood/router/pipeline"
 )
 
-// TestTableOfAnotherRouter: if another router created or changed a table, its new definition is used only after it
-// has reached the local view, so that another run of the pipeline uses it too.
+// TestTableOfAnotherRouter checks that the new definition of a table that another router created or changed is used
+// only after it has reached the local view, so that another run of the pipeline uses it too.
 func TestTableOfAnotherRouter(t *testing.T) {
 	ts := schema.Column{ID: 1, Name: "ts", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true}
 	table := func(version uint32, columns ...schema.Column) *schema.Table {

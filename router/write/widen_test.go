@@ -223,7 +223,7 @@ func TestWideningOfANewTable(t *testing.T) {
 	}
 }
 
-// TestAdaptedValues: values that were stored as text or converted cause warnings and are counted.
+// TestAdaptedValues checks that values that were stored as text or converted cause warnings and are counted.
 func TestAdaptedValues(t *testing.T) {
 	tr := numbers(nil, []int64{1})
 	tr.Asides, tr.Cast = []pipeline.Aside{{Column: "n", Count: 3, First: "x"}}, 2

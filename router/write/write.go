@@ -159,9 +159,9 @@ func (w *Writer) Write(ctx context.Context, out *pipeline.Output) (Result, error
 	return w.WriteKeyed(ctx, out, Key{})
 }
 
-// WriteKeyed is Write for a request with a key. Rows that any router stored when the request was sent before are
-// not written again, but count as stored. Shards remember keys for 15 minutes, and at most 200,000 batches each.
-// Beyond that, the user with the most batches loses the oldest. After a *PartialError or an error with reason
+// WriteKeyed stores rows like Write, for a request with a key. Rows that any router stored when the request was sent
+// before are not written again, but count as stored. Shards remember keys for 15 minutes, and at most 200,000 batches
+// each. Beyond that, the user with the most batches loses the oldest. After a *PartialError or an error with reason
 // errs.OutcomeUnknown, the client should send the request again.
 //
 // The same key with another body or other parameters is an error of status 422, and nothing is stored, as long as

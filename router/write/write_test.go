@@ -170,8 +170,8 @@ func TestGroupsByOptions(t *testing.T) {
 	}
 }
 
-// TestWarnsOfMergingWithoutAKey: a write that creates a table without a key warns that the table keeps one row
-// for each time.
+// TestWarnsOfMergingWithoutAKey checks that a write that creates a table without a key warns that the table keeps one
+// row for each time.
 func TestWarnsOfMergingWithoutAKey(t *testing.T) {
 	w := newWriter(t, newFakeMeta(), &fakeShards{})
 	for _, c := range []struct{ table, mode, want string }{
@@ -259,7 +259,7 @@ func TestPartialFailure(t *testing.T) {
 	}
 }
 
-// TestSessionsDiffer: writers have different session ids, although nothing assigns them.
+// TestSessionsDiffer checks that writers have different session ids, although nothing assigns them.
 func TestSessionsDiffer(t *testing.T) {
 	seen := map[uint64]bool{}
 	for range 1000 {

@@ -104,7 +104,7 @@ var (
 	snapshotDesc = raftDesc("snapshot_age_seconds", "Time since the last snapshot of the group on this member; "+
 		"absent until there is one. A group without writes takes no snapshots.")
 	followerDesc = raftDesc("follower_lag_entries",
-		"Entries that another member lacks according to its last answer; only on the leader.", "peer")
+		"Entries that another member did not have at its last answer; only on the leader.", "peer")
 	silentDesc = raftDesc("follower_silent_seconds",
 		"Time since the last answer of another member; only on the leader, and absent if it never answered.", "peer")
 )

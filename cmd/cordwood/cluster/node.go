@@ -44,7 +44,7 @@ func newNodeDrainCommand() *cobra.Command {
 	var wait, restart bool
 	cmd := &cobra.Command{
 		Use:   "drain NODE",
-		Short: "Move all replicas away from a node, which then gets no new ones",
+		Short: "Move all replicas away from a node, which then gets no new replicas",
 		Long: `Move the leaderships and the replicas of all shards to other nodes. The node gets no new replicas
 until 'cordwood node undrain'. With --for-restart only leaderships move, and the node keeps its
 replicas.`,

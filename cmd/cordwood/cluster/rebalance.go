@@ -98,7 +98,7 @@ func runRebalance(cmd *cobra.Command, o *rebalanceOptions) error {
 	return begin(cmd, &clusterapi.Request{Kind: "rebalance"}, o.wait)
 }
 
-// nothingToDo reports whether a plan has no moves and no blocked ones.
+// nothingToDo reports whether a plan has no moves, not even blocked moves.
 func nothingToDo(plan *clusterapi.Plan) bool {
 	return len(plan.Moves) == 0 && len(plan.Blocked) == 0 && !plan.Paused
 }

@@ -97,7 +97,7 @@ func printDryRun(w io.Writer, o *dryRunOptions, answer json.RawMessage) error {
 	return err
 }
 
-// printRecords prints the records that failed, and the first of the others; the rest are counted by outcome.
+// printRecords prints the records that failed and the first of the other records. It counts the rest by outcome.
 func printRecords(out *strings.Builder, a *dryRunAnswer, whole int) {
 	rest := map[string]int{}
 	for _, r := range a.Records {

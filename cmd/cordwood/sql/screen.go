@@ -132,7 +132,7 @@ type replayed struct {
 	current arrow.RecordBatch
 }
 
-// again goes back to the first row.
+// again starts again at the first row.
 func (r *replayed) again() { r.keep = false }
 
 func (r *replayed) Next() bool {

@@ -253,7 +253,7 @@ func (r *repl) handle(line string) (leave bool) {
 	return false
 }
 
-// help describes a function, or lists all if there is none with that name.
+// help describes a function, or lists all functions if there is none with that name.
 func (r *repl) help(name string) {
 	if f, ok := vrl.Function(name); ok {
 		describeFunction(r.out, f)

@@ -65,7 +65,7 @@ func TestSaltedPassword(t *testing.T) {
 	}
 }
 
-// TestPrepare: passwords that look alike have the same normal form.
+// TestPrepare checks that passwords that look alike have the same normal form.
 func TestPrepare(t *testing.T) {
 	keys, err := New("Ⅸ\u00ad", Iterations)
 	if err != nil || !keys.Matches("IX") || !keys.Matches("Ⅸ") || keys.Matches("ix") {
@@ -76,7 +76,7 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// TestChannelBinding: the exchange is bound to the connection, and a changed list of mechanisms is detected.
+// TestChannelBinding checks that the exchange is bound to the connection, and a changed list of mechanisms is detected.
 func TestChannelBinding(t *testing.T) {
 	keys, _ := New("secret", Iterations)
 	binding := []byte("the certificate's hash")

@@ -17,7 +17,7 @@ func table() *scope.Table {
 	return &scope.Table{Def: def.Index(), Condition: "TRUE"}
 }
 
-// TestSlices: slices follow the rows, so a file with many rows in a short time gets more slices.
+// TestSlices checks that slices follow the rows, so a file with many rows in a short time gets more slices.
 func TestSlices(t *testing.T) {
 	s := &scope.Scope{Tables: []*scope.Table{table()}, Range: scope.Range{To: time.Unix(1e6, 0)}}
 	extents := map[uint64]*query.Extent{7: {Rows: 3_000_000, Segments: []query.Segment{

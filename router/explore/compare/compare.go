@@ -67,7 +67,7 @@ type Field struct {
 	Values []Value `json:"values"`
 }
 
-// Set is one of the two sets of rows.
+// Set is one of the two sets of rows that are compared.
 type Set struct {
 	Rows int64 `json:"rows"`
 }

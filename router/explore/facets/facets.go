@@ -161,9 +161,9 @@ func Count(ctx context.Context, s *scope.Scope, known *fields.Service, req Reque
 	return c.run(ctx, rows, sample)
 }
 
-// run counts exactly if there are few rows. With many rows, it counts those fields exactly that have few values, if no
-// search has to read each row: the shards keep such counts. It counts a sample for the others, and for all if exact
-// counts take too long. Without a sample, it always counts exactly.
+// run counts exactly if there are few rows. With many rows, it counts only the fields with few values exactly, because
+// the shards keep counts of such values, and only if no search has to read each row. It counts the other fields in a
+// sample, and all fields if exact counts take too long. Without a sample, it always counts exactly.
 func (c *counter) run(ctx context.Context, rows int64, sample *budget.Sample) (*Answer, error) {
 	var a *Answer
 	count := func(ctx context.Context) (err error) {

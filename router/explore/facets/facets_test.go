@@ -7,7 +7,8 @@ import (
 	"cordwood/router/explore/scope"
 )
 
-// TestDivide: among many rows, fields with few values are counted exactly, unless a search has to read each row.
+// TestDivide checks that, among many rows, fields with few values are counted exactly, unless a search has to read each
+// row.
 func TestDivide(t *testing.T) {
 	table := &scope.Table{Def: (&schema.Table{ID: 7}).Index(), Condition: "TRUE"}
 	c := &counter{
@@ -23,8 +24,8 @@ func TestDivide(t *testing.T) {
 	}
 }
 
-// TestWith: fields that were counted exactly and those of a sample have the order of the request, and each says what it
-// is.
+// TestWith checks that exactly counted fields and sampled fields are in the order of the request, and that each is
+// marked as exact or sampled.
 func TestWith(t *testing.T) {
 	estimate := &Answer{
 		Rows: 99, Fields: []Field{{Name: "path", Sampled: true}, {Name: "id", Sampled: true}}, SampledRows: 5, SampledOf: 100,

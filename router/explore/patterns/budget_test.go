@@ -49,7 +49,8 @@ func (s *slow) Execute(ctx context.Context, _ query.Request, _ func(context.Cont
 	return errs.New(errs.QueryTimeout, "the query was aborted")
 }
 
-// TestBudgetWithoutSample: if there are too few rows for a sample, they are counted once and without the budget.
+// TestBudgetWithoutSample checks that, if there are too few rows for a sample, they are counted once and without the
+// budget.
 func TestBudgetWithoutSample(t *testing.T) {
 	t.Parallel()
 	for rows, limited := range map[int64]int{budget.SampleRows: 0, budget.SampleRows + 1: 1, budget.MaxExact + 1: 0} {

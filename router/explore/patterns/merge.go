@@ -108,7 +108,7 @@ func groupOf(words []string) string {
 	b.WriteByte(byte(len(words)))
 	b.WriteByte(byte(len(words) >> 8))
 	for i, w := range first {
-		// If there are few words, the second one may be the one that differs.
+		// If there are few words, the second word may be the word that differs.
 		if strings.Contains(w, Hole) || i > 0 && len(words) < 2*prefixWords {
 			w = Hole
 		}

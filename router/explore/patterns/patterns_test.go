@@ -11,7 +11,7 @@ import (
 	"cordwood/router/explore/search"
 )
 
-// TestMerge: masks are merged if they differ in one or two words, and not otherwise.
+// TestMerge checks that masks are merged if they differ in one or two words, and not otherwise.
 func TestMerge(t *testing.T) {
 	for _, c := range []struct{ masks, want string }{
 		{"job a of b done,job a of c done", "job a of ⟨*⟩ done"},
@@ -39,7 +39,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestManyMasks: masks that have nothing in common are merged in a limited time.
+// TestManyMasks checks that masks that have nothing in common are merged in a limited time.
 func TestManyMasks(t *testing.T) {
 	var tree tree[int]
 	refused := 0
@@ -57,7 +57,7 @@ func TestManyMasks(t *testing.T) {
 	}
 }
 
-// FuzzQuery: the search text of any pattern can be parsed and compiled to a condition.
+// FuzzQuery checks that the search text of any pattern can be parsed and compiled to a condition.
 func FuzzQuery(f *testing.F) {
 	f.Add("my text", `disk "⟨*⟩" full \ (⟨*⟩%)`)
 	f.Add(`a"b\`, "⟨*⟩")

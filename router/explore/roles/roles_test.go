@@ -58,7 +58,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestChosenMessage: the owner of a table can choose the column of messages. A column that is not text is
+// TestChosenMessage checks that the owner of a table can choose the column of messages. A column that is not text is
 // ignored.
 func TestChosenMessage(t *testing.T) {
 	tab := table("ts TimestampSecond", "msg", "note", "n Int64")
@@ -69,7 +69,8 @@ func TestChosenMessage(t *testing.T) {
 	}
 }
 
-// TestChosenLevel: a user can choose the column of levels. A column that is neither text nor an integer is ignored.
+// TestChosenLevel checks that a user can choose the column of levels. A column that is neither text nor an integer is
+// ignored.
 func TestChosenLevel(t *testing.T) {
 	tab := table("ts TimestampSecond", "level", "grade", "n Int64", "took Float64", "status Int32")
 	for chosen, want := range map[string]string{

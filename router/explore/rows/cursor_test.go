@@ -42,8 +42,8 @@ func TestCursor(t *testing.T) {
 	}
 }
 
-// FuzzCursor: the parser accepts or refuses any text. An accepted cursor has the same text when formatted, and SQL
-// can express its positions.
+// FuzzCursor checks that the parser accepts or refuses any text. An accepted cursor has the same text when formatted,
+// and SQL can express its positions.
 func FuzzCursor(f *testing.F) {
 	for _, c := range someCursors() {
 		f.Add(c.String())

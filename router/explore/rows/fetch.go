@@ -177,7 +177,7 @@ func (f *fetcher) fetchTime(ctx context.Context, t *scope.Table, after *place,
 type farthest struct {
 	rows   []*Row
 	newest bool
-	// held is the size of the rows in bytes, and most its limit.
+	// held is the size of the rows in bytes, and most is the limit of this size.
 	held, most int
 }
 

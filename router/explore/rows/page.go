@@ -13,8 +13,8 @@ import (
 type Request struct {
 	Limit  int
 	Newest bool
-	// Cursor is the end of an earlier page. At is the time, or the id of a row, at which the page starts. At most one
-	// of the two is set.
+	// Cursor is the end of an earlier page. At is the time, or the id of a row, at which the page starts. At most one of
+	// them is set.
 	Cursor, At string
 	// Columns lists the columns to show; nil means all.
 	Columns []string

@@ -206,7 +206,7 @@ func (p *parser) group(depth int) (node, error) {
 	return n, p.closeGroup(open)
 }
 
-// closeGroup accepts the closing parenthesis for the one at open.
+// closeGroup accepts the closing parenthesis that belongs to the parenthesis at open.
 func (p *parser) closeGroup(open int) error {
 	if !p.peek(')') {
 		return wrong(span{open, open + 1}, "the parenthesis is not closed")

@@ -161,7 +161,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestManyColumns: the SQL for a short text in a table with many columns is limited.
+// TestManyColumns checks that the SQL for a short text in a table with many columns is limited.
 func TestManyColumns(t *testing.T) {
 	for _, c := range []struct {
 		columns int
@@ -220,7 +220,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestWithout: Without removes the conditions on a field that must hold, and no others.
+// TestWithout checks that Without removes the required conditions on a field, and no other conditions.
 func TestWithout(t *testing.T) {
 	columns := NewColumns(tables["app"], roles.Chosen{})
 	for _, c := range []struct{ text, field, want string }{
@@ -256,7 +256,7 @@ func columnsOf(t *testing.T, text string, columns *Columns) string {
 	return sql
 }
 
-// TestMessageColumn: words are searched in the column in the table's option, unless the caller gives another
+// TestMessageColumn checks that words are searched in the column in the table's option, unless the caller gives another
 // column.
 func TestMessageColumn(t *testing.T) {
 	table := &schema.Table{Database: "public", Name: "app", Columns: []schema.Column{
@@ -286,7 +286,7 @@ func TestMessageColumn(t *testing.T) {
 	}
 }
 
-// TestTableField: if several tables are searched, the name of each is a field.
+// TestTableField checks that, if several tables are searched, the name of each is a field.
 func TestTableField(t *testing.T) {
 	q, err := Parse("_table:app")
 	if err != nil {

@@ -287,7 +287,7 @@ func (p *Provider) Check(ctx context.Context, user, password string, from netip.
 	var err error
 	switch {
 	case !found && users.stored:
-		// The check of a user that does not exist takes as long as that of another one.
+		// The check for a user that does not exist takes as long as the check for an existing user.
 		_, err = p.checkSlow(ctx, p.unknownUser(user), password, from)
 	case found && u.password.slow():
 		match, err = p.checkSlow(ctx, u, password, from)
@@ -424,7 +424,7 @@ func below(p, root string) bool {
 }
 
 // Session returns the sender for a user who signed in earlier. check receives the digest of the currently stored
-// password, and reports whether it is the one from the sign-in. The error is UserNotFound or UserPasswordMismatch.
+// password, and reports whether it is the password of the sign-in. The error is UserNotFound or UserPasswordMismatch.
 func (p *Provider) Session(name string, check func(stored [sha256.Size]byte) bool) (access.Sender, error) {
 	u, found := p.users.Load().byName[name]
 	if !found {

@@ -74,7 +74,7 @@ func deriveHex(password string) (string, error) {
 	return "pbkdf2_sha256:1000:" + hex.EncodeToString([]byte("salt")) + ":" + hex.EncodeToString(salted), err
 }
 
-// TestChallengeWithoutScram: keys are not computed unless they are requested.
+// TestChallengeWithoutScram checks that keys are not computed unless they are requested.
 func TestChallengeWithoutScram(t *testing.T) {
 	p := inline(t, "ann=secret")
 	c, err := p.Challenge("ann", home)
@@ -83,7 +83,7 @@ func TestChallengeWithoutScram(t *testing.T) {
 	}
 }
 
-// TestChallengesAreLocked: failures of SCRAM count together with failures of other sign-ins.
+// TestChallengesAreLocked checks that failures of SCRAM count together with failures of other sign-ins.
 func TestChallengesAreLocked(t *testing.T) {
 	p, clock := timed(t, "ann=secret")
 	for range maxFailures {

@@ -68,7 +68,7 @@ func code(p *Provider, user, password, from string) errs.Code {
 	return errs.CodeOf(err)
 }
 
-// TestSuccessesAreRemembered: a right password is checked once, and a wrong password each time.
+// TestSuccessesAreRemembered checks that a right password is checked once, and a wrong password each time.
 func TestSuccessesAreRemembered(t *testing.T) {
 	p, c := timed(t, "ann=x")
 	counting := &countingVerifier{}
@@ -96,7 +96,8 @@ func TestSuccessesAreRemembered(t *testing.T) {
 	}
 }
 
-// TestRememberedAreBounded: the least recently used credentials are forgotten first.
+// TestRememberedAreBounded checks that the number of remembered credentials is limited, and that the least recently
+// used ones are forgotten first.
 func TestRememberedAreBounded(t *testing.T) {
 	r := newRemembered(time.Now)
 	first, second := r.key("ann", 1, "0"), r.key("ann", 1, "1")
@@ -114,7 +115,7 @@ func TestRememberedAreBounded(t *testing.T) {
 	}
 }
 
-// TestGuessing: one user is locked for one address; other users and addresses are not.
+// TestGuessing checks that one user is locked for one address, and that other users and addresses are not locked.
 func TestGuessing(t *testing.T) {
 	for _, slow := range []bool{false, true} {
 		p, c := timed(t, "ann=secret,bob=secret")
@@ -160,7 +161,8 @@ func TestGuessing(t *testing.T) {
 	}
 }
 
-// TestGuessingOfUnknownUsers: names that do not exist are locked too, so the answer does not reveal which exist.
+// TestGuessingOfUnknownUsers checks that names that do not exist are locked too, so the answer does not reveal which
+// exist.
 func TestGuessingOfUnknownUsers(t *testing.T) {
 	p, _ := timed(t, "ann=secret")
 	for range maxFailures {
@@ -171,7 +173,7 @@ func TestGuessingOfUnknownUsers(t *testing.T) {
 	}
 }
 
-// TestGuessingByIPv6: all addresses of a 64-bit network count as one client.
+// TestGuessingByIPv6 checks that all addresses of a 64-bit network count as one client.
 func TestGuessingByIPv6(t *testing.T) {
 	p, _ := timed(t, "ann=secret")
 	for i := range maxFailures {
@@ -185,7 +187,7 @@ func TestGuessingByIPv6(t *testing.T) {
 	}
 }
 
-// TestGuessesAreBounded: the number of counted pairs is limited, the oldest are forgotten first, and all are
+// TestGuessesAreBounded checks that the number of counted pairs is limited, the oldest are forgotten first, and all are
 // forgotten after their time.
 func TestGuessesAreBounded(t *testing.T) {
 	p, c := timed(t, "ann=secret")
@@ -227,7 +229,8 @@ func waitFor(t *testing.T, q *slowChecks, waiting, suspects int) {
 	}
 }
 
-// TestSlowChecks: checks wait for a place, for a limited time; suspects are served last.
+// TestSlowChecks checks that password checks wait for a place for a limited time, and that checks from suspect
+// addresses are served last.
 func TestSlowChecks(t *testing.T) {
 	q := newSlowChecks()
 	q.free, q.wait = 1, time.Hour
@@ -266,7 +269,8 @@ func TestSlowChecks(t *testing.T) {
 	}
 }
 
-// TestSlowChecksAreBounded: if the queue is full, checks are refused, and those from suspects are refused first.
+// TestSlowChecksAreBounded checks that, if the queue is full, checks are refused, and those from suspects are refused
+// first.
 func TestSlowChecksAreBounded(t *testing.T) {
 	q := newSlowChecks()
 	q.free, q.wait = 0, time.Hour
@@ -303,7 +307,7 @@ func TestSlowChecksAreBounded(t *testing.T) {
 	}
 }
 
-// TestSlowPasswordsWaitForTheirContext: a check stops waiting when its client disconnects.
+// TestSlowPasswordsWaitForTheirContext checks that a password check stops waiting when its client disconnects.
 func TestSlowPasswordsWaitForTheirContext(t *testing.T) {
 	p := inline(t, "ann="+hashBcrypt(t, "secret"))
 	p.slow.free = 0
@@ -315,7 +319,7 @@ func TestSlowPasswordsWaitForTheirContext(t *testing.T) {
 	}
 }
 
-// TestSuspects: checks from an address with many failures wait behind others.
+// TestSuspects checks that password checks from an address with many failures wait behind other checks.
 func TestSuspects(t *testing.T) {
 	p, c := timed(t, "ann=secret")
 	for i := range maxFromAddress + 1 {

@@ -56,7 +56,7 @@ func openStored(t *testing.T) *Provider {
 	return p
 }
 
-// TestStoredUsers: users of the metadata sign in, and their grants follow changes of the user and of roles.
+// TestStoredUsers checks that users of the metadata sign in, and their grants follow changes of the user and of roles.
 func TestStoredUsers(t *testing.T) {
 	p := openStored(t)
 	if _, err := p.Check(t.Context(), "ann", "x", here); errs.CodeOf(err) != errs.UserNotFound {
@@ -97,8 +97,8 @@ func TestStoredUsers(t *testing.T) {
 	}
 }
 
-// TestWorkEndsWithGrant: work ends when its user loses a right that it needs, and goes on at other changes. Work of a
-// user who is disabled, dropped, or has another password ends.
+// TestWorkEndsWithGrant checks that work ends when its user loses a right that it needs, and continues after other
+// changes. Work of a user who is disabled, dropped, or has another password ends.
 func TestWorkEndsWithGrant(t *testing.T) {
 	ann := func(t *testing.T) *metapb.AccessPrincipal {
 		return principal(t, "ann", "password of ann", 7, selectOn("a"), selectOn("b"))
@@ -160,7 +160,8 @@ func TestWorkEndsWithGrant(t *testing.T) {
 	}
 }
 
-// TestListHidesStoredUsers: a name of the file hides the user of the metadata.
+// TestListHidesStoredUsers checks that a user of the users file takes precedence over a user of the metadata with the
+// same name.
 func TestListHidesStoredUsers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "users")
 	if err := os.WriteFile(file, []byte("ann:ro=of the file\n"), 0o600); err != nil {
@@ -188,7 +189,7 @@ func TestListHidesStoredUsers(t *testing.T) {
 	}
 }
 
-// TestStoredUserExpires: a user who expires loses running work without a change of the metadata.
+// TestStoredUserExpires checks that a user who expires loses running work without a change of the metadata.
 func TestStoredUserExpires(t *testing.T) {
 	p := openStored(t)
 	u := principal(t, "ann", "password of ann", 1)
@@ -208,7 +209,7 @@ func TestStoredUserExpires(t *testing.T) {
 	}
 }
 
-// TestStoredUserByScram: the verifier of the metadata serves SCRAM.
+// TestStoredUserByScram checks that a user of the metadata can sign in with SCRAM.
 func TestStoredUserByScram(t *testing.T) {
 	p := openStored(t)
 	apply(p, true, []*metapb.AccessPrincipal{principal(t, "ann", "password of ann", 1)}, nil)

@@ -89,7 +89,8 @@ func (p *Provider) EndExpired() { p.recheckWork(func(s *access.Sender) bool { re
 // recheck ends the work that the current list of users does not allow.
 func (p *Provider) recheck() { p.recheckWork(func(*access.Sender) bool { return true }) }
 
-// recheckWork ends the work that the current list of users does not allow, of senders for which of returns true.
+// recheckWork ends work that the current list of users no longer allows. It looks only at senders for which of returns
+// true.
 func (p *Provider) recheckWork(of func(*access.Sender) bool) {
 	var ended []*Work
 	p.work.mu.Lock()

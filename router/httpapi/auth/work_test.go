@@ -17,7 +17,7 @@ func TestWorkEndsWithItsUser(t *testing.T) {
 	for _, tt := range []struct {
 		what, after string
 		need        access.Privilege
-		code        errs.Code // 0 if the work goes on
+		code        errs.Code // 0 if the work continues
 		text        string
 	}{
 		{"nothing changes", "bob=1\nann=pw\n", access.Drop, 0, ""},
@@ -86,7 +86,8 @@ func TestWorkOfAnEarlierList(t *testing.T) {
 	}
 }
 
-// TestWorkThatNeverWasAllowed: the error says which right the user lacks, not that it was taken away.
+// TestWorkThatNeverWasAllowed checks that the error says which right the user lacks, and does not say that it was taken
+// away.
 func TestWorkThatNeverWasAllowed(t *testing.T) {
 	p := inline(t, "ann:ro=pw")
 	s, err := p.Check(context.Background(), "ann", "pw", home)
@@ -100,8 +101,8 @@ func TestWorkThatNeverWasAllowed(t *testing.T) {
 	}
 }
 
-// TestRememberedPasswordIsForgotten: when a password changes, the remembered check of the old password is no longer
-// used. Those of other users are.
+// TestRememberedPasswordIsForgotten checks that the remembered check of an old password is no longer used when the
+// password changes. Remembered checks of other users are still used.
 func TestRememberedPasswordIsForgotten(t *testing.T) {
 	old, other := hashBcrypt(t, "secret"), hashBcrypt(t, "other")
 	p := inline(t, "ann="+old+",bob="+other)

@@ -101,7 +101,7 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// TestTarget: the name in the request line takes precedence over the header.
+// TestTarget checks that the name in the request line takes precedence over the header.
 func TestTarget(t *testing.T) {
 	for text, want := range map[string]int{
 		"GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\n\r\n":      421,

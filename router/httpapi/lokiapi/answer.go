@@ -12,7 +12,7 @@ import (
 	"cordwood/router/loki/series"
 )
 
-// Refuse writes an error with the members that Loki's clients expect and those of cordwood's own errors.
+// Refuse writes an error with the members that Loki's clients expect, and with the members of cordwood's own errors.
 func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 	out := append([]byte(`{"status":"error","errorType":"`), errorType(why.Status)...)
 	out = append(out, `","message":`...)

@@ -97,7 +97,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestMistakes: inconsistent parts of a document are refused.
+// TestMistakes checks that inconsistent parts of a document are refused.
 func TestMistakes(t *testing.T) {
 	a, b := object{"paths": object{"/a": object{"get": "x"}}}, object{"paths": object{"/a": object{"get": "y"}}}
 	if err := join(a, b, "f"); err == nil || err.Error() != "openapi: f: paths: /a: get is defined twice" {

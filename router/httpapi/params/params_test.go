@@ -304,7 +304,7 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// TestHintsOfZeroTTL: a ttl that removes no rows causes a warning, in either kind of header.
+// TestHintsOfZeroTTL checks that a ttl that removes no rows causes a warning, in either kind of header.
 func TestHintsOfZeroTTL(t *testing.T) {
 	for value, warned := range map[string]bool{"0": true, "0s": true, "forever": false, "7d": false, "soon": false} {
 		for name, header := range map[string]string{"X-Svc-Hints": "ttl=" + value, "X-Svc-Hint-Ttl": value} {

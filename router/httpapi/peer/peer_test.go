@@ -16,7 +16,7 @@ func TestAddress(t *testing.T) {
 		forwarded  []string
 		want       string
 	}{
-		{"a stranger's header counts for nothing", "192.0.2.1:80", []string{"203.0.113.9"}, "192.0.2.1"},
+		{"the header of an untrusted sender is ignored", "192.0.2.1:80", []string{"203.0.113.9"}, "192.0.2.1"},
 		{"a proxy without a header", "10.0.0.1:80", nil, "10.0.0.1"},
 		{"one proxy", "10.0.0.1:80", []string{"203.0.113.9"}, "203.0.113.9"},
 		{"the right-most that is not a proxy", "10.0.0.1:80", []string{"1.1.1.1, 203.0.113.9, 10.9.9.9"}, "203.0.113.9"},

@@ -96,7 +96,8 @@ func TestCookie(t *testing.T) {
 	}
 }
 
-// TestEnds: sessions end after a time, with the password, with the user and with the keys.
+// TestEnds checks that sessions end after a time, when the password changes, when the user is removed, and when the
+// keys are replaced.
 func TestEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(p *place)
@@ -129,8 +130,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestWhole: a session that is used all the time ends after a week, even across a change of month.
-func TestWhole(t *testing.T) {
+// TestMaxAge checks that a session that is used all the time ends after a week, even across a change of month.
+func TestMaxAge(t *testing.T) {
 	p := newPlace(t)
 	c := p.begin(t, "ann")
 	begin := p.now
@@ -149,7 +150,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestOrigins: pages of other origins cannot use the cookie.
+// TestOrigins checks that pages of other origins cannot use the cookie.
 func TestOrigins(t *testing.T) {
 	p := newPlace(t)
 	c := p.begin(t, "ann")
@@ -170,7 +171,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// TestForeignCookie: cookies of the same name that are not tokens do not hide the session's cookie.
+// TestForeignCookie checks that cookies of the same name that are not tokens do not hide the session's cookie.
 func TestForeignCookie(t *testing.T) {
 	p := newPlace(t)
 	c := p.begin(t, "ann")

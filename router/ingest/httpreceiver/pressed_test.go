@@ -18,8 +18,8 @@ import (
 	"cordwood/router/ingest/splunk"
 )
 
-// TestMemoryTaken: while the memory for bodies is exhausted, every protocol answers 503 and not 429, because some
-// clients lose records after 429.
+// TestMemoryTaken checks that, while the memory for bodies is exhausted, every protocol answers 503 and not 429,
+// because some clients lose records after 429.
 func TestMemoryTaken(t *testing.T) {
 	type refusal = func(http.ResponseWriter, *http.Request, *exchange.Refusal)
 	for _, c := range []struct {

@@ -1,5 +1,6 @@
 // Package lines runs pipelines of LogQL over entries in memory: to show the entries of a query with their labels, and
-// to follow new ones. It has the same rules as package translate, which turns them into SQL; a test compares both.
+// to follow new ones. It has the same rules as package translate, which turns pipelines into SQL. A test compares the
+// results of both packages.
 //
 // A Pipeline is immutable and may be used concurrently. An Entry belongs to its caller.
 package lines

@@ -396,8 +396,8 @@ func (p *parser) ranged(r *Range) error {
 	}
 }
 
-// noSelector returns the error for a range aggregation without a selector. If a metric stands in its place, this is a
-// subquery.
+// noSelector returns the error for a range aggregation without a selector. If there is a metric instead of the
+// selector, the error says that subqueries are not supported.
 func (p *parser) noSelector(r *Range) error {
 	t := p.peek()
 	_, ranged := rangeOps[t.value]

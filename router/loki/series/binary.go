@@ -208,7 +208,7 @@ func match(b *logql.Binary, l, r []*Series, steps int) ([]*Series, error) {
 	return slices.Collect(maps.Values(m.out)), nil
 }
 
-// partners are the series of one side with the same signature: for each step the one that has a number there.
+// partners has, for each step, the series of one side with the same signature that has a number at the step.
 type partners struct {
 	at []*Series
 	// double says at which steps several have a number.

@@ -5,5 +5,5 @@
 //
 // A pipeline is translated without running it: Query keeps, for each label, the SQL expression of its value after the
 // stages so far. User text is inserted into SQL only as a quoted literal. The package reads no data and has no state.
-// Package lines does the same to rows in memory; a test compares the two.
+// Package lines applies the same rules to rows in memory. A test compares the results of both packages.
 package translate

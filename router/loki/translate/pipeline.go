@@ -42,7 +42,7 @@ type Query struct {
 	// labels has the indexed labels that stages removed. others has the other labels that stages set or removed:
 	// structured metadata and parsed labels. An indexed label with a value hides another one of the same name.
 	labels, others map[string]string
-	// grown has the labels that templates may make longer, and how many times as long. lineGrown is that of the line.
+	// grown has the labels that templates may make longer, and the factor of each. lineGrown is the factor of the line.
 	grown     map[string]float64
 	lineGrown float64
 	// kept is true if a stage keep removed all labels that are not in labels or others.

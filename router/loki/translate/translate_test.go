@@ -186,8 +186,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestLongTexts checks that SQL never makes texts that are many times as long as the stored ones, while a template
-// whose text no filter reads is possible: it is computed for the entries of the answer only.
+// TestLongTexts checks that SQL never makes texts that are many times as long as the stored ones, and that a template
+// whose text no filter reads is allowed, because its text is computed only for the entries of the answer.
 func TestLongTexts(t *testing.T) {
 	longer := func(n int) string {
 		return "{{ .msg " + strings.Repeat("| Replace `e` `eeeeeeee` ", n) + "}}"

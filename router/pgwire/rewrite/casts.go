@@ -95,7 +95,7 @@ func (r *rewriter) readType(n int) (t castType, ok bool) {
 	return t, true
 }
 
-// closingBracket returns the distance to the bracket that closes the one n tokens ahead, or -1 if there is none.
+// closingBracket returns the distance to the bracket that closes the bracket n tokens ahead, or -1 if there is none.
 func (r *rewriter) closingBracket(n int) int {
 	if match := r.at(n).match; match > 0 && r.i+n+match < len(r.in) {
 		return n + match

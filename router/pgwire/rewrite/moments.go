@@ -69,7 +69,7 @@ func (r *rewriter) compared() bool {
 	return compares && last.kind != statement.TokenSymbol
 }
 
-// calls reports whether parentheses after the token are those of a call.
+// calls reports whether parentheses after the token belong to a call.
 func (t tok) calls() bool { return t.isName() && !notCalled[strings.ToUpper(t.val)] }
 
 // isArrow reports whether the > at the end belongs to =>, -> or ->>.

@@ -299,7 +299,7 @@ func overAt(toks []tok, i int) bool {
 	return i > 0 && i < len(toks) && (toks[i].word("OVER") || toks[i].word("FILTER"))
 }
 
-// closingIndex returns the index of the bracket that closes the one at i, or -1 if there is none.
+// closingIndex returns the index of the bracket that closes the bracket at i, or -1 if there is none.
 func closingIndex(toks []tok, i int) int {
 	if match := toks[i].match; match > 0 && i+match < len(toks) {
 		return i + match

@@ -198,7 +198,7 @@ var byEngine = map[string]*Type{
 	"JSON": JSON,
 }
 
-// nestedAsText are the types that Arrow lacks. A nested type that contains one is sent as text.
+// nestedAsText are the types that Arrow does not have. A nested type that contains one of them is sent as text.
 var nestedAsText = []string{
 	"ENUM(", "UNION(", "BIT", "TIME WITH TIME ZONE", "UHUGEINT", "BIGNUM", "TIME_NS", "INTERVAL", "UUID", "GEOMETRY",
 	"VARIANT", `"NULL"`,

@@ -197,7 +197,7 @@ func measureProcessor(t *testing.T, step *Step, names *Names, v value.Value, fre
 	return ""
 }
 
-// TestRecordBudget: processors fail on a record whose budget is used up.
+// TestRecordBudget checks that processors fail on a record whose budget is used up.
 func TestRecordBudget(t *testing.T) {
 	var names Names
 	var all []Step

@@ -89,8 +89,8 @@ type Flusher interface{ Flush() error }
 // writes.
 func Write(w io.Writer, f Format, rows Rows) (n int64, err error) { return write(w, f, rows, false) }
 
-// WriteSafe is Write for readers whose numbers are doubles: in NDJSON, integers beyond ±(2^53−1), NaN and infinities
-// are texts.
+// WriteSafe writes rows like Write, for readers whose numbers are doubles: in NDJSON, integers beyond ±(2^53−1), NaN
+// and infinities are texts.
 func WriteSafe(w io.Writer, f Format, rows Rows) (n int64, err error) { return write(w, f, rows, true) }
 
 func write(w io.Writer, f Format, rows Rows, safe bool) (n int64, err error) {

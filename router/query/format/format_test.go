@@ -267,7 +267,7 @@ func TestParquet(t *testing.T) {
 	}
 }
 
-// TestParquetRowGroups: the rows and bytes of a row group, and thereby the memory, are limited.
+// TestParquetRowGroups checks that the rows and bytes of a row group, and thereby the memory, are limited.
 func TestParquetRowGroups(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String}}, nil)
 	b := array.NewStringBuilder(memory.DefaultAllocator)
@@ -329,7 +329,7 @@ func TestEmptyAndDuplicates(t *testing.T) {
 	}
 }
 
-// TestErrors: a failed result never looks complete.
+// TestErrors checks that a failed result never looks complete.
 func TestErrors(t *testing.T) {
 	rec := allTypes(t, true)
 	broken := errors.New("shard 3 went away")
@@ -513,8 +513,8 @@ type counter int64
 
 func (c *counter) Write(p []byte) (int, error) { *c += counter(len(p)); return len(p), nil }
 
-// TestSumsOfIntegers: the type of a column with 38 digits is named Int64 in svcdb_v1 if all values fit into 64
-// bits.
+// TestSumsOfIntegers checks that the type of a column with 38 digits is named Int64 in svcdb_v1 if all values fit into
+// 64 bits.
 func TestSumsOfIntegers(t *testing.T) {
 	kind := &arrow.Decimal128Type{Precision: 38}
 	of := func(name string, values ...string) (arrow.Field, arrow.Array) {

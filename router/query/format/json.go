@@ -52,8 +52,8 @@ func writeNDJSON(o *output, rows Rows, safe bool) error {
 // braces included, and returns how many rows there were.
 func AppendRecords(b *Buffer, rows Rows) (n int64, err error) { return appendRecords(b, rows, false) }
 
-// AppendSafeRecords is AppendRecords for readers whose numbers are doubles: integers beyond ±(2^53−1), also in
-// times, NaN and infinities are texts.
+// AppendSafeRecords appends rows like AppendRecords, for readers whose numbers are doubles: integers beyond ±(2^53−1),
+// also in times, NaN and infinities are texts.
 func AppendSafeRecords(b *Buffer, rows Rows) (n int64, err error) {
 	return appendRecords(b, rows, true)
 }

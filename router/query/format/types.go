@@ -7,7 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// TypeKey is the key in the metadata of an Arrow field for a type that Arrow lacks, for example Json.
+// TypeKey is the key in the metadata of an Arrow field for a type that Arrow does not have, for example Json.
 const TypeKey = "cordwood.type"
 
 // TypeName returns the type of a result column as clients see it.

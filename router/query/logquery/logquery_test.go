@@ -320,7 +320,7 @@ func TestIsQuery(t *testing.T) {
 	}
 }
 
-// FuzzCompile: a query is either refused or becomes one statement that reads the table in the query.
+// FuzzCompile checks that a query is either refused or becomes one statement that reads the table in the query.
 func FuzzCompile(f *testing.F) {
 	f.Add(`{"table":{"table_name":"app"},"time_filter":{"start":"2026","end":"2027-01-01T00:00:00Z"},"limit":{"skip":1}}`)
 	f.Add(`{"table":{"table_name":"app"},"time_filter":{"span":1},"filters":{"And":[{"Not":{"Single":{"expr":` +

@@ -384,7 +384,7 @@ func TestGetReads(t *testing.T) {
 	}
 }
 
-// TestErrorsBeforeFirstByte: errors before the first byte have their own status in every format.
+// TestErrorsBeforeFirstByte checks that errors before the first byte have their own status in every format.
 func TestErrorsBeforeFirstByte(t *testing.T) {
 	for _, name := range []string{"svcdb_v1", "ndjson", "csv", "table", "arrow", "parquet"} {
 		for what, s := range map[string]*fakeService{
@@ -408,7 +408,7 @@ func TestErrorsBeforeFirstByte(t *testing.T) {
 	}
 }
 
-// TestErrorAfterFirstByte: an error after the first byte must not look like the end of the rows.
+// TestErrorAfterFirstByte checks that an error after the first byte does not look like the end of the rows.
 func TestErrorAfterFirstByte(t *testing.T) {
 	s := &fakeService{
 		rows: func() format.Rows { return &numbers{n: 100_000, batch: 10_000, err: errors.New("shard lost")} },
@@ -449,7 +449,7 @@ func TestStreams(t *testing.T) {
 	_ = resp.Body.Close()
 }
 
-// TestTooLarge: a result that is too large for svcdb_v1 is refused.
+// TestTooLarge checks that a result that is too large for svcdb_v1 is refused.
 func TestTooLarge(t *testing.T) {
 	s := &fakeService{rows: func() format.Rows { return &numbers{n: -1, batch: 1000} }}
 	h := newHandler(t, s, func(c *Config) { c.MaxResultBytes = 1 << 20 })
@@ -466,7 +466,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestClientStalls: a client sends a part of its statement and then nothing.
+// TestClientStalls checks the answer to a client that sends a part of its statement and then nothing.
 func TestClientStalls(t *testing.T) {
 	for name, header := range map[string]string{"of its own": "x-svc-timeout: 20ms\r\n", "of the server": ""} {
 		h := newHandler(t, &fakeService{rows: ones(1)}, func(c *Config) {
@@ -500,7 +500,7 @@ func TestClientStalls(t *testing.T) {
 	}
 }
 
-// TestDeadlineIsLifted: a statement may run longer than its body may take to arrive.
+// TestDeadlineIsLifted checks that a statement may run longer than its body may take to arrive.
 func TestDeadlineIsLifted(t *testing.T) {
 	s := &fakeService{rows: func() format.Rows { return &numbers{n: -1, batch: 10} }}
 	srv := httptest.NewServer(newHandler(t, s, func(c *Config) { c.Timeout = 50 * time.Millisecond }))
@@ -517,7 +517,7 @@ func TestDeadlineIsLifted(t *testing.T) {
 	}
 }
 
-// TestServeLogs: a structured query becomes a SELECT, with the same parameters and answers as SQL.
+// TestServeLogs checks that a structured query becomes a SELECT, with the same parameters and answers as SQL.
 func TestServeLogs(t *testing.T) {
 	const q = `{"table":{"table_name":"app"},"time_filter":{"start":"2026"},"columns":["level"],"limit":{"fetch":5}}`
 	const want = `SELECT "level" FROM "public"."app" WHERE "ts" >= '2026-01-01T00:00:00Z' AND ` +
@@ -557,7 +557,7 @@ func TestServeLogs(t *testing.T) {
 	}
 }
 
-// TestLinks: links use parameters instead of headers.
+// TestLinks checks that links use parameters instead of headers.
 func TestLinks(t *testing.T) {
 	s := &fakeService{rows: ones(1)}
 	h := newHandler(t, s)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestWarningsAreBounded: a text of many statements produces a limited number of headers.
+// TestWarningsAreBounded checks that a text of many statements produces a limited number of headers.
 func TestWarningsAreBounded(t *testing.T) {
 	w := httptest.NewRecorder()
 	for range 1000 {

@@ -7,14 +7,15 @@ import (
 	"cordwood/proto/rights"
 )
 
-// CreateUser is CREATE USER u [PASSWORD 'p'] [VALID UNTIL 't'] [DISABLED].
+// CreateUser is the statement CREATE USER u [PASSWORD 'p'] [VALID UNTIL 't'] [DISABLED].
 type CreateUser struct {
 	Name        string
 	IfNotExists bool
 	UserOptions
 }
 
-// AlterUser is ALTER USER u with options. Own is set for ALTER USER CURRENT_USER PASSWORD 'new' OLD 'old'.
+// AlterUser is the statement ALTER USER u with options. Own is set for ALTER USER CURRENT_USER PASSWORD 'new' OLD
+// 'old'.
 type AlterUser struct {
 	Name string
 	UserOptions
@@ -30,19 +31,19 @@ type UserOptions struct {
 	Disabled   *bool
 }
 
-// CreateRole is CREATE ROLE r.
+// CreateRole is the statement CREATE ROLE r.
 type CreateRole struct {
 	Name        string
 	IfNotExists bool
 }
 
-// DropPrincipal is DROP USER or DROP ROLE.
+// DropPrincipal is the statement DROP USER or DROP ROLE.
 type DropPrincipal struct {
 	Name           string
 	Role, IfExists bool
 }
 
-// Grant is GRANT or REVOKE of privileges.
+// Grant is the statement GRANT or REVOKE of privileges.
 type Grant struct {
 	Revoke bool
 	// Grants have the privileges and their targets. For ALL, Privileges is 0.
@@ -54,20 +55,20 @@ type Grant struct {
 	Option, Cascade bool
 }
 
-// GrantRole is GRANT or REVOKE of roles.
+// GrantRole is the statement GRANT or REVOKE of roles.
 type GrantRole struct {
 	Revoke       bool
 	Roles, Names []string
 }
 
-// ShowPrincipals is SHOW USERS or SHOW ROLES.
+// ShowPrincipals is the statement SHOW USERS or SHOW ROLES.
 type ShowPrincipals struct {
 	Role bool
 	Like *string
 	Page Page
 }
 
-// ShowGrants is SHOW GRANTS [FOR p]. If there is no name, the sender is meant.
+// ShowGrants is the statement SHOW GRANTS [FOR p]. If there is no name, the sender is meant.
 type ShowGrants struct{ Name string }
 
 // Rows implements Statement.

@@ -25,13 +25,13 @@ type Name struct{ Database, Table string }
 // Query is a statement for the engine, such as SELECT, WITH or EXPLAIN.
 type Query struct{ Text string }
 
-// ShowDatabases is SHOW DATABASES [LIKE 'p'] [LIMIT n] [OFFSET n].
+// ShowDatabases is the statement SHOW DATABASES [LIKE 'p'] [LIMIT n] [OFFSET n].
 type ShowDatabases struct {
 	Like *string
 	Page Page
 }
 
-// ShowTables is SHOW [FULL] TABLES [FROM d] [LIKE 'p'] [LIMIT n] [OFFSET n]. Database may
+// ShowTables is the statement SHOW [FULL] TABLES [FROM d] [LIKE 'p'] [LIMIT n] [OFFSET n]. Database may
 // be empty.
 type ShowTables struct {
 	Database string
@@ -48,22 +48,22 @@ type Page struct {
 	Offset  uint64
 }
 
-// ShowCreateTable is SHOW CREATE TABLE t.
+// ShowCreateTable is the statement SHOW CREATE TABLE t.
 type ShowCreateTable struct{ Name Name }
 
-// ShowCreateDatabase is SHOW CREATE DATABASE d.
+// ShowCreateDatabase is the statement SHOW CREATE DATABASE d.
 type ShowCreateDatabase struct{ Database string }
 
-// DescribeQuery is DESCRIBE of a SELECT, which is Text.
+// DescribeQuery is the statement DESCRIBE of a SELECT, which is Text.
 type DescribeQuery struct{ Text string }
 
-// Kill is KILL [QUERY] 'id'.
+// Kill is the statement KILL [QUERY] 'id'.
 type Kill struct{ ID string }
 
-// Describe is DESCRIBE [TABLE] t, and SHOW COLUMNS FROM t.
+// Describe is the statement DESCRIBE [TABLE] t, and SHOW COLUMNS FROM t.
 type Describe struct{ Name Name }
 
-// CreateDatabase is CREATE DATABASE d.
+// CreateDatabase is the statement CREATE DATABASE d.
 type CreateDatabase struct {
 	Database    string
 	IfNotExists bool
@@ -76,14 +76,14 @@ type ShowQuotas struct {
 	Page Page
 }
 
-// AlterDatabase is ALTER DATABASE d SET or UNSET; exactly one of the lists is set.
+// AlterDatabase is the statement ALTER DATABASE d SET or UNSET; exactly one of the lists is set.
 type AlterDatabase struct {
 	Database string
 	Set      []Option
 	Unset    []string
 }
 
-// DropDatabase is DROP DATABASE d.
+// DropDatabase is the statement DROP DATABASE d.
 type DropDatabase struct {
 	Database          string
 	IfExists, Cascade bool
@@ -112,7 +112,7 @@ type IndexDef struct {
 	Options []Option
 }
 
-// CreateTable is CREATE TABLE. Its clauses are not yet checked against each other.
+// CreateTable is the statement CREATE TABLE. Its clauses are not yet checked against each other.
 type CreateTable struct {
 	Name        Name
 	IfNotExists bool
@@ -123,7 +123,7 @@ type CreateTable struct {
 	Options    []Option
 }
 
-// AlterTable is ALTER TABLE with one change; exactly one of the others is set.
+// AlterTable is the statement ALTER TABLE with one change; exactly one of the others is set.
 type AlterTable struct {
 	Name           Name
 	Add            *ColumnDef
@@ -139,7 +139,7 @@ type AlterTable struct {
 	Modify         *ModifyColumn
 }
 
-// ModifyColumn is MODIFY COLUMN: one of Type, SetIndex and UnsetIndex is set.
+// ModifyColumn is the change MODIFY COLUMN: one of Type, SetIndex and UnsetIndex is set.
 type ModifyColumn struct {
 	Name       string
 	Type       string
@@ -147,24 +147,24 @@ type ModifyColumn struct {
 	UnsetIndex string // its kind
 }
 
-// DropTable is DROP TABLE t.
+// DropTable is the statement DROP TABLE t.
 type DropTable struct {
 	Name     Name
 	IfExists bool
 }
 
-// TruncateTable is TRUNCATE TABLE t.
+// TruncateTable is the statement TRUNCATE TABLE t.
 type TruncateTable struct{ Name Name }
 
-// Insert is INSERT INTO t (columns) VALUES rows. If there are no columns, all are meant. Otherwise every row has
-// as many values as there are columns.
+// Insert is the statement INSERT INTO t (columns) VALUES rows. If the list of columns is empty, the rows have a value
+// for every column of the table. Otherwise every row has as many values as there are columns.
 type Insert struct {
 	Name    Name
 	Columns []string
 	Values  [][]Literal
 }
 
-// Delete is DELETE FROM t WHERE condition.
+// Delete is the statement DELETE FROM t WHERE condition.
 type Delete struct {
 	Name Name
 	// Where is the condition as written. CheckCondition has accepted it.

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestRestrictions checks which tables have restrictions: those whose every use has one.
+// TestRestrictions checks that a table is reported as restricted only if every use of it in the query has a
+// restriction.
 func TestRestrictions(t *testing.T) {
 	const one = "(SELECT a FROM pg_catalog.pg_attribute WHERE attrelid IN (5, -1))"
 	type found = map[string]map[string][]int64

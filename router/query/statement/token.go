@@ -4,7 +4,7 @@ import (
 	"cordwood/proto/rights"
 )
 
-// CreateToken is CREATE TOKEN t FOR scope with options.
+// CreateToken is the statement CREATE TOKEN t FOR scope with options.
 type CreateToken struct {
 	Name  string
 	Scope TokenScope
@@ -40,7 +40,7 @@ type TokenOptions struct {
 // Expiry says when a token expires: at a time, after a duration, or never if both are empty.
 type Expiry struct{ At, In string }
 
-// AlterToken is ALTER TOKEN t ROTATE [OVERLAP '24h'], or SET with options.
+// AlterToken is the statement ALTER TOKEN t ROTATE [OVERLAP '24h'], or SET with options.
 type AlterToken struct {
 	Name   string
 	Rotate bool
@@ -49,13 +49,13 @@ type AlterToken struct {
 	TokenOptions
 }
 
-// DropToken is DROP TOKEN [IF EXISTS] t.
+// DropToken is the statement DROP TOKEN [IF EXISTS] t.
 type DropToken struct {
 	Name     string
 	IfExists bool
 }
 
-// ShowTokens is SHOW TOKENS.
+// ShowTokens is the statement SHOW TOKENS.
 type ShowTokens struct {
 	Like *string
 	Page Page
