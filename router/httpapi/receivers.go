@@ -169,8 +169,8 @@ var protocols = []protocol{
 	},
 }
 
-// index is a path variable for the name of an index. The name does not begin with an underscore. Elasticsearch's own
-// paths do.
+// index is a path variable for the name of an index. The name does not begin with an underscore, because
+// Elasticsearch's own paths begin with one.
 const index = "/{index:[^_/][^/]*}"
 
 // elasticsearchRoutes returns the paths for documents, and the paths that clients request before they send

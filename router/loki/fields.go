@@ -78,8 +78,7 @@ func occurrences(values map[string]int) (n int) {
 	return n
 }
 
-// notLabel returns the name of a parsed label: an indexed label of the same name keeps it, and the parsed one gets a
-// suffix.
+// notLabel returns the name of a parsed label. If an indexed label has the same name, the parsed label gets a suffix.
 func notLabel(e *lines.Entry, name string) string {
 	if e.Labels[name] != "" {
 		return name + "_extracted"

@@ -108,8 +108,8 @@ func (e *evaluator) eval(m logql.Metric) (series.Value, error) {
 	return series.Value{}, errs.New(errs.Internal, "metrics of type %T are not implemented", m)
 }
 
-// additive are the aggregations over series that one SQL statement computes together with the aggregation over a range,
-// for each of the range aggregations listed.
+// additive lists, for each range aggregation, the aggregations over series that one SQL statement can compute together
+// with it.
 var additive = map[string][]string{
 	"sum": {"count_over_time", "rate", "bytes_over_time", "bytes_rate", "sum_over_time"},
 	"min": {"min_over_time"},

@@ -87,7 +87,7 @@ func requireTable(log *logql.Log) *logql.Log {
 	return &logql.Log{Matchers: append(slices.Clone(log.Matchers), all)}
 }
 
-// labelsTogether is the maximum number of labels in a statement that counts the bytes for each of them.
+// labelsTogether limits the number of labels whose bytes one statement counts.
 const labelsTogether = 100
 
 // bytesByName returns the bytes of the entries that have a label, with any value. If no labels are given, it takes all

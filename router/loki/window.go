@@ -80,7 +80,7 @@ type window struct {
 	op string
 	// front has the oldest parts, the oldest last. Each is merged with the newer parts before it.
 	front []part
-	// back has the newest parts, the newest last. sum is their merged value.
+	// back has the newest parts of the window, the newest last. sum is the merged value of these parts.
 	back []part
 	sum  part
 }

@@ -359,7 +359,7 @@ func (c *conn) report() {
 	}
 }
 
-// currentSender returns the client's user with the rights that the user has now.
+// currentSender returns the client's user with the user's current rights.
 func (c *conn) currentSender() access.Sender {
 	if c.srv.cfg.Users == nil {
 		return c.sender

@@ -16,9 +16,9 @@ const (
 	// freshSoon is for statements that describe. The statement waits for freshTimeout, and is
 	// refused then.
 	freshSoon
-	// oldIsFine is for statements about rows. They ask the metadata group only if this node holds no lease
-	// (metaclient.Acknowledged). The statement waits for freshTimeout and then continues with what this node knows. The
-	// shards check whether that is too old.
+	// oldIsFine is for statements about rows. Such a statement asks the metadata group only if this node has no lease
+	// (metaclient.Acknowledged). It waits for at most freshTimeout and then continues with the view of this node. The
+	// shards check whether that view is too old.
 	oldIsFine
 )
 

@@ -329,8 +329,8 @@ func (w *Writer) awaitOpen(ctx context.Context, req *request) (waited bool, err 
 	}
 }
 
-// stale returns the name of a target that failed, and whether its table has changed since its rows were sent. It
-// considers all such targets.
+// stale returns the name of a table to which writing failed, and whether the definition of such a table has changed
+// since its rows were sent. It looks at all targets that failed.
 func (w *Writer) stale(req *request) (name string, newer bool) {
 	for _, t := range req.pending() {
 		if !slices.ContainsFunc(t.jobs, func(j *job) bool { return j.err != nil }) {

@@ -59,7 +59,7 @@ func showProgress(out io.Writer, text func() string) (stop func()) {
 	}
 }
 
-// fitted shortens a text to the width of the terminal, so that it can be overwritten.
+// fitted returns a text cut to the width of the terminal, so that the next line of progress can overwrite it.
 func fitted(text string, width int) string {
 	if width <= 1 {
 		return text

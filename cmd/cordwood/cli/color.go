@@ -72,7 +72,7 @@ func Painted(text, code string) string {
 // Palette colours states if it is true.
 type Palette bool
 
-// State returns a state of the cluster, or of a part of it, in its colour.
+// State returns the name of a state of the cluster, or of a part of it, in the colour of this state.
 func (p Palette) State(state string) string { return p.Like(state, state) }
 
 // Like returns text in the colour of a state.

@@ -98,7 +98,7 @@ too.`,
 	f.StringVar(&o.onReject, "on-reject", "", "`WHAT` to do with records that --skip-error drops: "+
 		"drop, or store in svc_private.rejects; the server's setting by default")
 	f.BoolVar(&o.force, "force", false,
-		"send files even if their content does not match their names (.gz, .zst), or has NUL bytes and so seems to be binary")
+		"send files even if their content does not match their names (.gz, .zst), or has NUL bytes, as binary files do")
 	f.StringVar(&o.customTimeIndex, "custom-time-index", "",
 		"`FIELD;KIND;CONFIG` of the time of each record, such as ts;epoch;ms (svc_identity only)")
 	f.StringArrayVar(&o.hints, "hint", nil, "option `KEY=VALUE` of a table that the records create, such as ttl=7d, "+

@@ -124,7 +124,7 @@ func (p *progress) line(after time.Duration) string {
 	return b.String()
 }
 
-// position returns the bytes read, at most the size: a file may grow.
+// position returns the number of bytes read. It is at most the size of the input at the start, because a file may grow.
 func (p *progress) position() int64 {
 	n := p.read.Load()
 	if p.total >= 0 {

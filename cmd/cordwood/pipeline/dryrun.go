@@ -269,8 +269,8 @@ func firstRecords(cmd *cobra.Command, file string, format ingest.InputFormat, n 
 	return d, nil
 }
 
-// countMore returns the number of all records, if there are more than were read. It is "more than"
-// a number if counting takes too long or fails.
+// countMore returns the number of all records, if there are more than were read. If counting takes too long or fails,
+// the text is "more than" a number.
 func countMore(s ingest.Splitter, taken int) string {
 	all, read := taken, 0
 	var buf []byte

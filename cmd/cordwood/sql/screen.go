@@ -123,8 +123,8 @@ func (f *firstLine) Write(b []byte) (int, error) {
 	return f.w.Write(b)
 }
 
-// replayed has rows that can be read again while keep is set: the rows of a table until its width is known. The
-// format limits their number.
+// replayed has rows that can be read again while keep is set. The rows of a table are kept until the widths of its
+// columns are known. The format limits the number of these rows.
 type replayed struct {
 	format.Rows
 	keep    bool

@@ -105,10 +105,10 @@ type counter struct {
 	fields []*field
 	// sample has the rows that are read; nil: all.
 	sample *budget.Sample
-	// newest has a condition for the rows that are read, by table id; nil: none.
+	// newest has a condition for the rows that are read, by table id; nil if there is none.
 	newest map[uint64]string
-	// described has the rows whose numbers are described if there are many, and describedBy the factor for their
-	// counts. Without described, these are the rows that are counted.
+	// described has the rows from which statistics of numbers are computed if there are many rows, and describedBy is the
+	// factor for their counts. If described is not set, statistics are computed from the rows that are counted.
 	described   *budget.Sample
 	describedBy float64
 	// many is set if there are more rows than are counted exactly with a search.

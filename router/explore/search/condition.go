@@ -70,7 +70,7 @@ func (k *compiler) join(list []node, negate, and bool) (expr, error) {
 	return joined(parts, and), nil
 }
 
-// joined returns the condition that all parts hold, or that at least one holds.
+// joined returns the condition that all parts are true, or that at least one part is true.
 func joined(parts []expr, and bool) expr {
 	if and {
 		return conjoin(parts)

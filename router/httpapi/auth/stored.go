@@ -35,8 +35,8 @@ type storedUser struct {
 	disabled bool
 }
 
-// Apply changes the users, roles and tokens of the metadata. Calls must not overlap. When it returns, the change
-// applies to all requests, and work that it does not allow has been ended.
+// Apply changes the users, roles and tokens of the metadata. Calls must not overlap. When Apply returns, the change
+// applies to all requests, and work that is no longer allowed has ended.
 func (p *Provider) Apply(c metaclient.AccessChanges) {
 	whole, principals := c.Whole, c.Principals
 	l := &p.lists

@@ -34,7 +34,7 @@ type userList struct {
 	stored bool
 	// owners are the users of the metadata whose tokens are valid: also users without a password.
 	owners map[string]*user
-	// tokens has the tokens of the metadata, which change separately, and clock returns the time.
+	// tokens has the tokens of the metadata, which change independently of users. clock returns the time.
 	tokens *tokens
 	clock  func() time.Time
 }

@@ -71,7 +71,7 @@ func (f *follower) finish() {
 	}
 }
 
-// reason returns the reason why the request was ended, or nil if it was not.
+// reason returns the reason why the request was ended, or nil if it was not ended.
 func (f *follower) reason() error {
 	if f == nil {
 		return nil

@@ -9,7 +9,8 @@ import (
 // Members returns the members of the JSON object for the answer, without braces.
 type Members func(x *Exchange, r *http.Request) ([]byte, error)
 
-// Manage returns a handler that answers with the members from f and the time that the request took.
+// Manage returns a handler whose answer is a JSON object with the members that f returns and the time that the request
+// took.
 func Manage(f Members) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		x := Of(r)

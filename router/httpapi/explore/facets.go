@@ -28,7 +28,7 @@ func (h *Handler) Facets() http.HandlerFunc {
 		if req.Own != "" && req.Own != "exclude" && req.Own != "include" {
 			return nil, errs.New(errs.InvalidArguments, "own is %.40q: it must be exclude or include", req.Own)
 		}
-		s, limit, err := c.counting(ctx, req.Request)
+		s, limit, err := c.countingScope(ctx, req.Request)
 		if err != nil {
 			return nil, err
 		}

@@ -128,9 +128,9 @@ func (c *call) scope(ctx context.Context, req scope.Request) (*scope.Scope, erro
 	return scope.Resolve(ctx, c.h.cfg.Source, req, c.now, c.timeout)
 }
 
-// counting resolves the scope of a request that counts rows. It also returns how long an exact count may take before
-// a sample is used.
-func (c *call) counting(ctx context.Context, req scope.Request) (*scope.Scope, time.Duration, error) {
+// countingScope resolves the scope of a request that counts rows. It also returns how long an exact count may take
+// before a sample is used.
+func (c *call) countingScope(ctx context.Context, req scope.Request) (*scope.Scope, time.Duration, error) {
 	s, err := c.scope(ctx, req)
 	if err != nil {
 		return nil, 0, err

@@ -34,7 +34,7 @@ func numberOr(n *int, usual int) int {
 // Hits answers with counts over time.
 func (h *Handler) Hits() http.HandlerFunc {
 	return answering(h, func(ctx context.Context, c *call, req *hitsRequest) (any, error) {
-		s, limit, err := c.counting(ctx, req.Request)
+		s, limit, err := c.countingScope(ctx, req.Request)
 		if err != nil {
 			return nil, err
 		}

@@ -24,7 +24,7 @@ type PatternsAnswer struct {
 // Patterns answers with the patterns that the texts of a field share.
 func (h *Handler) Patterns() http.HandlerFunc {
 	return answering(h, func(ctx context.Context, c *call, req *patternsRequest) (any, error) {
-		s, limit, err := c.counting(ctx, req.Request)
+		s, limit, err := c.countingScope(ctx, req.Request)
 		if err != nil {
 			return nil, err
 		}

@@ -33,7 +33,7 @@ type Receiver struct {
 	Protocol  ingest.Protocol
 	Ingestion *ingest.Service
 	Bodies    *body.Reader
-	// Log logs what the answers of a protocol cannot express; nil means that nothing is logged.
+	// Log gets messages about what the answers of a protocol cannot express. If it is nil, nothing is logged.
 	Log *slog.Logger
 	// Defaults is the destination for requests that do not give one. It comes from the listener's settings and the
 	// protocol's defaults.
@@ -247,7 +247,7 @@ func (c *Call) StorePart(b *ingest.Batch, held *body.Body, n int64) *ingest.Outc
 	return out
 }
 
-// Lookup is Service.Lookup. It sets the table as for a batch.
+// Lookup calls Service.Lookup.
 func (c *Call) Lookup(q *ingest.Lookup) ([]string, error) {
 	return c.receiver.Ingestion.Lookup(c.r.Context(), q)
 }
@@ -368,8 +368,8 @@ func (c *Call) Release() {
 	}
 }
 
-// Text returns the body as valid UTF-8. Invalid bytes become U+FFFD, which headers of the answer report. As after
-// Body, zeros follow, so that scanners can read it in place.
+// Text returns the body as valid UTF-8. Invalid bytes become U+FFFD, which headers of the answer report. Zeros follow
+// the text, as they follow Body, so that scanners can read it in place.
 func (c *Call) Text() ([]byte, error) {
 	if utf8.Valid(c.Body) {
 		return c.Body, nil
@@ -384,7 +384,7 @@ func (c *Call) Text() ([]byte, error) {
 	return append(valid, make([]byte, body.Pad)...)[:len(valid)], nil
 }
 
-// JSON is Text for a JSON body. It also reports escapes that became U+FFFD.
+// JSON returns a JSON body as Text does. It also reports escapes that became U+FFFD.
 func (c *Call) JSON() ([]byte, error) {
 	text, err := c.Text()
 	if err != nil {

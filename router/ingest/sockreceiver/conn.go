@@ -84,7 +84,7 @@ func (s *Server) forbid(from Peer, err error, n int) {
 	s.say("records of a sender are refused, because it may not store rows", from.Address, "error", err)
 }
 
-// errDrained ends a connection after Shutdown.
+// errDrained is returned by Read when a connection ends because of Shutdown.
 var errDrained = errors.New("the server is stopping")
 
 // Read implements io.Reader, with the time limits of the settings. After Shutdown, it returns errDrained when no
@@ -154,8 +154,8 @@ func (c *Conn) drain(within time.Duration) {
 	}
 }
 
-// Add copies records into batches. While rows cannot be stored it waits, and the client is not read. It returns an
-// error if the sender may not store rows, or if the server had to stop.
+// Add copies records into batches. While rows cannot be stored, it waits, and nothing is read from the client. It
+// returns an error if the sender may not store rows, or if the server had to stop.
 func (c *Conn) Add(records []Record) error {
 	n, err := c.queue.add(records, true)
 	if err != nil {

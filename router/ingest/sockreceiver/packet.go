@@ -152,7 +152,7 @@ func newSenders(rate int, now func() time.Time) senders {
 	return senders{rate: float64(rate), now: now, known: map[netip.Addr]*sender{}}
 }
 
-// find returns a sender. IPv6 addresses count by their network. s.mu must be held.
+// find returns a sender. All IPv6 addresses of a network count as one sender. s.mu must be held.
 func (s *senders) find(a netip.Addr, now time.Time) *sender {
 	k := access.Network(a)
 	one, ok := s.known[k]

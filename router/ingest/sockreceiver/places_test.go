@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// If there is no place for a new connection, it replaces one that has been silent for a long time.
+// If there is no place for a new connection, it replaces a connection that has been silent for a long time.
 func TestPlaces(t *testing.T) {
 	now := time.Now()
 	s := &Server{cfg: Config{MaxConnections: 2}, silentLong: 30 * time.Second, conns: map[*Conn]struct{}{}}
@@ -32,7 +32,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Senders get their rate back with time, and the senders of an IPv6 network share one rate. The number of remembered
+// Senders may send again as time passes, and the senders of an IPv6 network share one rate. The number of remembered
 // senders is limited.
 func TestSenders(t *testing.T) {
 	now := time.Now()

@@ -285,7 +285,7 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// When all allowed connections are in use, a further one is refused.
+// When all allowed connections are in use, a further connection is refused.
 func TestTooMany(t *testing.T) {
 	s, f := server(t, func(c *sockreceiver.Config) { c.MaxConnections = 2 })
 	address := socktest.TCP(t, s)

@@ -60,8 +60,8 @@ func (c *Conn) Store(ctx context.Context, key string, records []Record) error {
 	return err
 }
 
-// storeAll stores records, separately for each table. held is set if their memory is counted already. If it returns
-// the error of ctx, it also returns the number of records that were not stored.
+// storeAll stores records, separately for each table. held is set if the memory of the records is counted already. If
+// it returns the error of ctx, it also returns the number of records that were not stored.
 func (q *queue) storeAll(ctx context.Context, key string, records []Record, held bool) (left int, err error) {
 	s := q.s
 	if s.receiver.Table == nil {
@@ -257,8 +257,8 @@ func isForbidden(err error) bool {
 	return status == http.StatusUnauthorized || status == http.StatusForbidden
 }
 
-// permanent reports whether rows that were refused with err can never be stored. Errors that an operator can fix are
-// not permanent, such as a missing pipeline or database.
+// permanent reports whether rows that were refused with err can never be stored. Errors that an operator can fix, such
+// as a missing pipeline or database, are not permanent.
 func (s *Server) permanent(ctx context.Context, err error) bool {
 	if errors.Is(err, context.Canceled) {
 		return false

@@ -8,7 +8,7 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// defining are the first words of statements that only cordwood has, which are not rewritten.
+// defining has the first words of statements that only cordwood has. These statements are not rewritten.
 var defining = map[string]bool{
 	"CREATE": true, "ALTER": true, "DROP": true, "SHOW": true, "DESC": true, "DESCRIBE": true, "TRUNCATE": true,
 	"KILL": true,

@@ -112,7 +112,7 @@ func castInt(t *Type, n int64) string {
 	return fmt.Sprintf("CAST(%s AS %s)", parenthesized(strconv.FormatInt(n, 10)), t.cast)
 }
 
-// parenthesized puts a negative number in parentheses, so that its minus cannot follow another one.
+// parenthesized puts a negative number in parentheses, so that its minus sign cannot follow another minus sign.
 func parenthesized(digits string) string {
 	if strings.HasPrefix(digits, "-") {
 		return "(" + digits + ")"

@@ -35,8 +35,7 @@ type input struct {
 	filename string
 }
 
-// read reads parameters, headers and body. A parameter may be in the query string or
-// in a form, but only once.
+// read reads parameters, headers and body. A parameter may be in the query string or in a form, but not in both.
 func (h *Handler) read(a *answer, r *http.Request) (*input, error) {
 	values, err := params.Parse(r.URL.RawQuery)
 	if err != nil {

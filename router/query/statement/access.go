@@ -146,7 +146,7 @@ func (p *parser) password(what string) string {
 	return p.textLiteral(what)
 }
 
-// userOptions parses options up to the end of the statement. Each may be given once.
+// userOptions parses options up to the end of the statement. Each option may be given once.
 func (p *parser) userOptions(o *UserOptions) {
 	once := func(again bool) {
 		if again {
