@@ -24,7 +24,7 @@ type applying struct {
 	c   *change
 }
 
-// now is the time of the command, by the clock of the node that proposed it.
+// now returns the time of the command, by the clock of the node that proposed it.
 func (a *applying) now() int64 { return a.cmd.TimeUnixNano }
 
 // commandRules contains the rules of all kinds of commands, by their names (opName).

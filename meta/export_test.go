@@ -22,7 +22,7 @@ func ReadWithoutAsking(c *Config) {
 	}
 }
 
-// ForgetProposals has a member execute commands each time that they come.
+// ForgetProposals makes a member execute a command each time that it arrives.
 func ForgetProposals(c *Config) {
 	c.answered = func(*catalog.Tx, *metapb.Command) (*metapb.Result, error) { return nil, nil }
 }

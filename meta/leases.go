@@ -43,8 +43,8 @@ type lease struct {
 	reached uint64 // the index that its copy has reached
 }
 
-// notice drops the leases of earlier terms. alone means that earlier leaders have given none.
-func (l *leases) notice(term uint64, alone bool, now time.Time) {
+// startTerm drops the leases of earlier terms. alone means that earlier leaders have given none.
+func (l *leases) startTerm(term uint64, alone bool, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held == nil || term > l.term {
@@ -135,7 +135,7 @@ func (l *leases) pending(index uint64, now time.Time) (wait time.Duration, moved
 // before a command of the term is put through the log.
 func (m *Meta) noticeTerm() {
 	if term := m.replica.LeadsInTerm(); term > 0 {
-		m.leases.notice(term, m.replica.SoleVoter() || m.machine.version.Load() < metapb.ProtocolLeases, m.cfg.Now())
+		m.leases.startTerm(term, m.replica.SoleVoter() || m.machine.version.Load() < metapb.ProtocolLeases, m.cfg.Now())
 	}
 }
 

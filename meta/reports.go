@@ -32,7 +32,7 @@ type reports struct {
 	news chan struct{}
 }
 
-// changed is closed at the next news.
+// changed returns a channel that is closed when a report changes something.
 func (r *reports) changed() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -76,8 +76,8 @@ func (n *membership) whyNoShards() string {
 	return missingShards(len(n.meta.Shards()), n.meta.Settings(), holders, n.unused())
 }
 
-// missingShards is whyNoShards for `have` shards and `holders` nodes that hold shards. unused means that nothing was
-// written to the cluster yet.
+// missingShards returns the reason of whyNoShards for `have` shards and `holders` nodes that hold shards. unused
+// means that nothing was written to the cluster yet.
 func missingShards(have int, set *metapb.Settings, holders int, unused bool) string {
 	left := int(set.GetInitialShards())
 	if have > 0 && (left == 0 || !unused) {

@@ -57,9 +57,9 @@ type userPort struct {
 	// flag is the name of the setting that holds the address.
 	flag, addr string
 	tls        *tls.Config // nil without TLS
-	// Each connection from headed must begin with a PROXY protocol header, which contains the client's address. From
+	// Each connection from proxies must begin with a PROXY protocol header, which contains the client's address. From
 	// other clients, such a header is refused, since it is not HTTP.
-	headed peer.Proxies
+	proxies peer.Proxies
 	// http2 makes the port accept HTTP/2 without TLS, too, within limits of its own.
 	http2 bool
 	// before answers requests until the handler is set.
@@ -75,7 +75,7 @@ func (p userPort) open(log *slog.Logger) (*httpServer, error) {
 	if p.http2 {
 		l = netutil.LimitListener(l, http2Connections)
 	}
-	l = behindProxies(l, p.headed)
+	l = behindProxies(l, p.proxies)
 	s := &httpServer{addr: l.Addr(), done: make(chan error, 1)}
 	s.setHandler(p.before)
 	s.server = &http.Server{
@@ -110,16 +110,16 @@ func (p userPort) open(log *slog.Logger) (*httpServer, error) {
 	return s, nil
 }
 
-// behindProxies returns a listener that expects a PROXY protocol header on each connection from headed.
-func behindProxies(l net.Listener, headed peer.Proxies) net.Listener {
-	if len(headed) == 0 {
+// behindProxies returns a listener that expects a PROXY protocol header on each connection from proxies.
+func behindProxies(l net.Listener, proxies peer.Proxies) net.Listener {
+	if len(proxies) == 0 {
 		return l
 	}
 	return &proxyproto.Listener{
 		Listener: l, ReadHeaderTimeout: handshakeTimeout,
 		ConnPolicy: func(c proxyproto.ConnPolicyOptions) (proxyproto.Policy, error) {
 			if from, err := netip.ParseAddrPort(c.Upstream.String()); err == nil &&
-				headed.Trust(from.Addr().Unmap().WithZone("")) {
+				proxies.Trust(from.Addr().Unmap().WithZone("")) {
 				return proxyproto.REQUIRE, nil
 			}
 			return proxyproto.SKIP, nil

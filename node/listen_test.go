@@ -60,7 +60,7 @@ func TestDrainEndsConnections(t *testing.T) {
 // connections must not.
 func TestProxyProtocol(t *testing.T) {
 	open := func(network string) string {
-		port := userPort{addr: "127.0.0.1:0", headed: peer.Proxies{netip.MustParsePrefix(network)}}
+		port := userPort{addr: "127.0.0.1:0", proxies: peer.Proxies{netip.MustParsePrefix(network)}}
 		port.before = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, r.RemoteAddr)
 		})

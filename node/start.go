@@ -190,7 +190,7 @@ func (n *front) openUserPorts(files *settingsFiles) (err error) {
 		before: n.guard(n.browsers, n.beforeReady(noHandler)),
 	}
 	if n.cfg.HTTP.ProxyProtocol {
-		port.headed = n.proxies
+		port.proxies = n.proxies
 	}
 	if n.users, err = port.open(n.log); err != nil {
 		return err

@@ -23,13 +23,13 @@ var (
 	_ replica.Ahead  = fsm{}
 )
 
-// AppliedIndex is the index of the last entry that the manifest holds.
+// AppliedIndex returns the index of the last entry that the manifest holds.
 func (f fsm) AppliedIndex() uint64 { return f.s.store.Tables.Base }
 
-// AppliedTerm is the term of that entry.
+// AppliedTerm returns the term of that entry.
 func (f fsm) AppliedTerm() uint64 { return f.s.store.Tables.AppliedTerm }
 
-// AheadIndex is the index up to which the manifest may be ahead of the log, because the manifest
+// AheadIndex returns the index up to which the manifest may be ahead of the log, because the manifest
 // was taken over from another replica.
 func (f fsm) AheadIndex() uint64 { return f.s.ahead }
 

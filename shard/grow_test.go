@@ -130,7 +130,7 @@ func TestFarBehind(t *testing.T) {
 	g.wantRows(away, 1, want...)
 }
 
-// TestFarBehindAndAlone has a new leader whose only other member needs entries that are no longer
+// TestFarBehindAndAlone elects a new leader whose only other member needs entries that are no longer
 // in the log. The leader cannot commit and is not ready before this member has its state. It must
 // send the state nevertheless.
 func TestFarBehindAndAlone(t *testing.T) {

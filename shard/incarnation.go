@@ -168,7 +168,7 @@ func Recover(dir string, id uint32, nodeID string) (Recovery, error) {
 // recoverSteps is the number of steps of Recover.
 const recoverSteps = 5
 
-// run takes the first steps of Recover. Tests interrupt Recover by taking fewer.
+// run carries out the given number of steps of Recover. Tests interrupt Recover by a smaller number.
 func (r *Recovery) run(dir string, id uint32, nodeID string, steps int) error {
 	cfg := replica.RecoverConfig{Dir: filepath.Join(dir, store.RaftDirName), NodeID: nodeID}
 	st, _, err := manifest.Read(manifest.Config{FS: vfs.OS, Dir: dir, ShardID: id})

@@ -19,7 +19,7 @@ func mergingDef(version uint32, options map[string]string) *schemapb.Table {
 	return d
 }
 
-// TestReplicasMergeAlike has three replicas that flush and compact at different times; one gets its
+// TestReplicasMergeAlike runs three replicas that flush and compact at different times; one gets its
 // rows as files. Rows that were replaced before the table changed to append mode are gone on every
 // replica, and rows that were kept are there. Only the leader decides which rows have expired.
 func TestReplicasMergeAlike(t *testing.T) {

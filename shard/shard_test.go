@@ -121,7 +121,7 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
-// TestConcurrentWriters has writers that append to two tables at once and repeat some batches, and
+// TestConcurrentWriters runs writers that append to two tables at once and repeat some batches, and
 // readers that must never see half of a write.
 func TestConcurrentWriters(t *testing.T) {
 	t.Parallel()

@@ -144,7 +144,7 @@ func Grow(
 			have = timeIndex // a second time index is not possible
 		}
 		if have != nil {
-			made, ok := meets(t, have, w, widen)
+			made, ok := columnForWrite(t, have, w, widen)
 			switch {
 			case !ok:
 				conflicts = append(conflicts, &metapb.Conflict{
@@ -165,8 +165,8 @@ func Grow(
 	return added, changed || added > 0, conflicts
 }
 
-// meets returns the table's column as it must be for a write. ok is false if they disagree.
-func meets(t *schemapb.Table, have, want *schemapb.Column, widen bool) (made *schemapb.Column, ok bool) {
+// columnForWrite returns the table's column, widened if the write needs that. ok is false if the write does not fit.
+func columnForWrite(t *schemapb.Table, have, want *schemapb.Column, widen bool) (made *schemapb.Column, ok bool) {
 	if have.Name != want.Name || have.Semantic != semantic(want) {
 		return nil, false
 	}

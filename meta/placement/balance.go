@@ -87,7 +87,7 @@ func (p *planner) spans(nodes []*nodeState) (scores, counts span) {
 	return measure(p.score), measure(func(n *nodeState) float64 { return float64(n.replicas) })
 }
 
-// lopsidedFrom is the difference in replicas from which two nodes are uneven. With many nodes or
+// lopsidedFrom returns the difference in replicas from which two nodes are uneven. With many nodes or
 // full disks, a node without replicas hardly changes the scores, but it should still get some.
 func (p *planner) lopsidedFrom(counts span) int {
 	return max(2, int(2*p.limits.Spread*counts.mean)+1)

@@ -66,7 +66,7 @@ type Blocked struct {
 type Plan struct {
 	Moves   []Move
 	Blocked []Blocked
-	// Loads are the nodes that may take replicas, in the order of ids, before the plan is executed.
+	// Loads are the present loads of the nodes that may take replicas, in the order of node ids.
 	Loads []NodeLoad
 	// Even is a text that gives the reason why nothing is moved for balance. It is empty if
 	// something is moved, or if something else has to be done first.

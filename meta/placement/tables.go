@@ -122,9 +122,9 @@ func (r *tableRates) bestMove(minRate float64) (best TableMove, bestGain float64
 			if !s.Open || s.ID == t.Shard {
 				continue
 			}
-			gain := shardWeight * lowered(r.perShard[t.Shard], r.perShard[s.ID], t.Rate)
+			gain := shardWeight * squaresGain(r.perShard[t.Shard], r.perShard[s.ID], t.Rate)
 			if a, b := r.node[t.Shard], s.Node; a != b {
-				gain += lowered(r.perNode[a], r.perNode[b], t.Rate)
+				gain += squaresGain(r.perNode[a], r.perNode[b], t.Rate)
 			}
 			if gain > bestGain {
 				best, bestGain = TableMove{Table: t.ID, From: t.Shard, To: s.ID, Rate: t.Rate}, gain
@@ -148,8 +148,8 @@ func (r *tableRates) move(m TableMove) {
 // shardWeight is the weight of the unevenness of shards against the unevenness of nodes.
 const shardWeight = 0.1
 
-// lowered returns the decrease of the sum of two squares if rate moves from a to b.
-func lowered(a, b, rate float64) float64 {
+// squaresGain returns by how much a² + b² decreases if rate moves from a to b.
+func squaresGain(a, b, rate float64) float64 {
 	return a*a + b*b - (a-rate)*(a-rate) - (b+rate)*(b+rate)
 }
 

@@ -114,7 +114,7 @@ func (r *Repository) Restore(ctx context.Context, cfg RestoreConfig) (*RestoreRe
 	if err := s.plan(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.metadata(ctx); err != nil {
+	if err := s.createMetadata(ctx); err != nil {
 		return s.out, err
 	}
 	if !cfg.MetadataOnly {
@@ -236,8 +236,8 @@ func (s *restoration) restoreSaved(ctx context.Context, now int64) error {
 	return nil
 }
 
-// metadata creates databases, tables and pipelines.
-func (s *restoration) metadata(ctx context.Context) error {
+// createMetadata creates databases, tables and pipelines.
+func (s *restoration) createMetadata(ctx context.Context) error {
 	now := s.cfg.Now().UnixNano()
 	for _, d := range s.databases {
 		_, err := s.propose(ctx, cmp.Or(d.CreatedUnixNano, now),

@@ -10,8 +10,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// TestClosedByOtherClocks has a table closed by a leader whose clock is an hour wrong. Writes must wait for the usual
-// time.
+// TestClosedByOtherClocks lets a table be closed by a leader whose clock is an hour wrong. Writes must wait for
+// the usual time.
 func TestClosedByOtherClocks(t *testing.T) {
 	for _, skew := range []time.Duration{-time.Hour, 0, time.Hour} {
 		for _, late := range []time.Duration{0, time.Hour} {

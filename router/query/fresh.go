@@ -13,7 +13,7 @@ const (
 	// freshAtLast is for changes of the metadata, even if they may turn out to change nothing, such as DROP TABLE IF
 	// EXISTS. The statement waits as long as the change itself would, and is then refused.
 	freshAtLast freshness = iota
-	// freshSoon is for statements that describe. The statement waits for freshTimeout, and is
+	// freshSoon is for statements that describe tables. Such a statement waits for freshTimeout, and is
 	// refused then.
 	freshSoon
 	// oldIsFine is for statements about rows. Such a statement asks the metadata group only if this node has no lease

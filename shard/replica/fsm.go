@@ -107,8 +107,8 @@ func (h *haltError) Unwrap() error { return h.err }
 // version. The replica then stops for good.
 func Halt(err error) any { return &haltError{err: err} }
 
-// Abandon returns the result of Apply for an entry that it does not apply because the state machine
-// is being closed. It gets no more entries, and no snapshot is taken.
+// Abandon returns the result with which Apply refuses an entry because the state machine
+// is being closed. The state machine then gets no more entries, and no snapshot is taken.
 func Abandon() any { return &haltError{err: ErrClosed, ending: true} }
 
 func asHalt(result any, h **haltError) bool {

@@ -95,7 +95,7 @@ func (b *builder) complete(out *column.Batch, spots []sections) {
 	slices.SortFunc(out.Cols, func(x, y column.View) int { return int(int64(x.ID) - int64(y.ID)) })
 }
 
-// times returns the smallest and the largest of the current numbers, which belong to a view.
+// times returns the smallest and the largest number of the current column, the time index.
 func (b *builder) times() (lo, hi int64) {
 	lo, hi = math.MaxInt64, math.MinInt64
 	for _, t := range b.numbers {
@@ -104,7 +104,7 @@ func (b *builder) times() (lo, hi int64) {
 	return lo, hi
 }
 
-// sections returns the start and end of each section of a view, or 0, 0 if it does not exist.
+// sections has the start and end of each section of a view, or 0, 0 if the section does not exist.
 type sections struct{ validity, offsets, codes, data [2]int }
 
 func (s *sections) point(v *column.View, mem []byte) {

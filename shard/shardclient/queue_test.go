@@ -93,7 +93,7 @@ func TestWindowQueues(t *testing.T) {
 		synctest.Wait()
 		time.Sleep(1500 * time.Millisecond)
 		if _, yes := w.pressed(); !yes {
-			t.Error("not pressed, although the first one waits for long")
+			t.Error("the queue does not count as full, although its first write has waited for long")
 		}
 		wg.Go(func() { enter(t, w, 20)(taken) })
 		wg.Wait()

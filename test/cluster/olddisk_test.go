@@ -46,10 +46,10 @@ func refused(t *testing.T, n *Node, words ...string) {
 	}
 }
 
-// TestFolderOfBefore replaces a node's data folder with an older copy. The node must be refused with a clear text,
+// TestOlderFolder replaces a node's data folder with an older copy. The node must be refused with a clear text,
 // however often it is started, also while the metadata group has no leader. The other nodes must lose nothing. Both
 // remedies in the text must work.
-func TestFolderOfBefore(t *testing.T) {
+func TestOlderFolder(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3})
 	c.Start()

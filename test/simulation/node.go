@@ -132,8 +132,8 @@ func (n *Node) newLog(group string) *Log {
 
 func (n *Node) shardDir() string { return filepath.Join(n.dir, "shards") }
 
-// gone removes the record of a replica that was removed.
-func (n *Node) gone(id uint32) error {
+// removeReplica removes the record of a replica that was removed.
+func (n *Node) removeReplica(id uint32) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.created, id)

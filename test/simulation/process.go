@@ -146,7 +146,7 @@ func (p *process) openHost() {
 			if p.dead.Load() {
 				return errDead
 			}
-			return n.gone(id)
+			return n.removeReplica(id)
 		},
 		Open: func(o host.Opening) (*shard.Shard, error) {
 			group := groupName(o.ID, o.Incarnation)

@@ -10,7 +10,7 @@ import (
 // MaxSlices is the largest number of slices of all tables of a statement. The engine allows 50 names of tables.
 const MaxSlices = 48
 
-// Sample is a part of the rows of some tables. Statements read it from From, under Condition. A nil Sample has all
+// Sample is a part of the rows of some tables. A statement reads From with Condition. A nil Sample has all
 // rows, and so does a Sample for a table that it does not know.
 type Sample struct {
 	slices map[uint64][]slice // by table id

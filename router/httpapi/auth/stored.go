@@ -19,7 +19,7 @@ import (
 // former hides the same name in the latter.
 type lists struct {
 	mu sync.Mutex // guards the fields below, and the order of published lists
-	// listed are the users of the file or option; nil: there is none.
+	// listed are the users of the user file or option; nil if there is neither.
 	listed *userList
 	// principals are all users and roles of the metadata, and stored the users among them who may sign in.
 	principals map[string]*metapb.AccessPrincipal

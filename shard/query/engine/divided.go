@@ -72,7 +72,7 @@ func (s *divided) apart(st *studied, conditions []plan.Condition) *divided {
 	return &out
 }
 
-// definitionKey is the part of a table's definition that the meaning of a statement depends on.
+// definitionKey returns the part of a table's definition on which the meaning of a statement depends.
 func definitionKey(v *plan.View) string {
 	t := v.Schema
 	b := make([]byte, 0, 64*(len(t.Columns)+1))

@@ -45,7 +45,7 @@ func (c *cache[V]) put(key string, v *V) {
 	c.kept.Put(key, v, 1)
 }
 
-// statementKey is the key of a statement. Its texts are preceded by their lengths, so that different lists of
+// statementKey returns the key of a statement. Its texts are preceded by their lengths, so that different lists of
 // texts make different keys.
 func statementKey(texts ...string) string {
 	n := 0
@@ -59,7 +59,7 @@ func statementKey(texts ...string) string {
 	return string(b)
 }
 
-// splitKey is the key of a statement that is split for several nodes. The version of a table changes with its
+// splitKey returns the key of a statement that is split for several nodes. The version of a table changes with its
 // columns.
 func splitKey(req *query.Request) string {
 	texts := []string{req.SQL, req.Database, req.Timezone, strconv.FormatUint(req.Limit, 10)}

@@ -173,7 +173,7 @@ func TestAlone(t *testing.T) {
 	wantError(t, attack(t, w, mallory, "SELECT 1"), errs.RateLimited)
 }
 
-// TestNoRoomApart has more watched users than separate processes.
+// TestNoRoomApart runs queries of more watched users than there are separate processes.
 func TestNoRoomApart(t *testing.T) {
 	w := openWorker(t, func(c *Config) { c.MaxWait = 50 * time.Millisecond })
 	if _, err := ask(as(t, ann), w, "SELECT 1"); err != nil {

@@ -83,8 +83,8 @@ func (f *freshness) note(req *raft.AppendEntriesRequest, now time.Time) {
 	f.marks = append(f.marks, m)
 }
 
-// firstOfTerm returns the lowest index that an append shows to belong to the leader's own term, or
-// 0 if it shows none.
+// firstOfTerm returns the lowest index in an append whose entry is of the leader's own term, or
+// 0 if there is none.
 func firstOfTerm(req *raft.AppendEntriesRequest) uint64 {
 	if req.PrevLogTerm == req.Term {
 		return req.PrevLogEntry

@@ -222,7 +222,8 @@ func (d *decoder) deltaLength(v *Values, src []byte, n int) error {
 	at := int64(0)
 	for i, size := range lengths {
 		if at += int64(size); size < 0 || at > int64(len(src)) {
-			return fmt.Errorf("byte string %d of %d, of %d bytes up to %d: got %d", i, n, size, at, len(src))
+			return fmt.Errorf("byte string %d of %d: its length is %d, its end %d, and the page has %d bytes",
+				i, n, size, at, len(src))
 		}
 		v.Ends[i] = uint32(at)
 	}

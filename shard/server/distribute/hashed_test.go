@@ -59,7 +59,7 @@ func hashStream(t *testing.T, list ...uint64) []byte {
 	return out.Bytes()
 }
 
-// valueStream is what a node answers to the statement for values: pairs of a hash and a value.
+// valueStream returns a node's answer to the statement for values: pairs of a hash and a value.
 func valueStream(t *testing.T, hashes []uint64, list ...string) []byte {
 	t.Helper()
 	k := array.NewUint64Builder(memory.DefaultAllocator)

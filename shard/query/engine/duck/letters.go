@@ -16,7 +16,7 @@ import "C"
 // were made with the same tables.
 var initMatch = sync.OnceFunc(func() {
 	numbers, entries := letters()
-	// The C functions read both for as long as the process lives.
+	// The copies are never freed, because the C functions read them until the process ends.
 	bytes := func(p unsafe.Pointer, n int) unsafe.Pointer { return C.CBytes(unsafe.Slice((*byte)(p), n)) }
 	C.cw_match_init(
 		(*C.uint16_t)(bytes(unsafe.Pointer(&numbers[0]), 2*len(numbers))),

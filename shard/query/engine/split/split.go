@@ -126,21 +126,21 @@ func notSplit(cause Cause, format string, args ...any) error {
 	return &NotSplit{Reason: fmt.Sprintf(format, args...), Cause: cause}
 }
 
-// SeveralTables is the error for a statement that does not read one table once.
+// SeveralTables returns the error for a statement that does not read one table once.
 func SeveralTables() error {
 	return notSplit(causeJoin, "it reads several tables, or one of them several times")
 }
 
-// SimilarNames is the error for a table with two columns whose names differ only in case, because
+// SimilarNames returns the error for a table with two columns whose names differ only in case, because
 // DuckDB considers such names equal.
 func SimilarNames() error {
 	return notSplit(causeNames, "the table has columns whose names differ only in case")
 }
 
-// Types is the error if nodes cannot send the values, or if the types of the values would change.
+// Types returns the error for values that nodes cannot send, or whose types would change.
 func Types(reason string) error { return notSplit(causeType, "%s", reason) }
 
-// Refused is the error for a generated statement that DuckDB does not accept.
+// Refused returns the error for a generated statement that DuckDB does not accept.
 func Refused(what string, err error) error {
 	return notSplit(causeRefused, "%s is refused: %s", what, err)
 }

@@ -64,7 +64,7 @@ func SameQuery(n, root sql.Node) bool {
 // HasAggregate reports whether an expression has an aggregate or a window.
 func HasAggregate(v any) bool { return hasAggregate(v) || sql.HasClass(v, "WINDOW") }
 
-// Subquery is the error for a statement with a subquery in an expression that cannot be run first.
+// Subquery returns the error for a statement with a subquery in an expression that cannot be run first.
 func Subquery(reason string) error { return notSplit(causeSubquery, "%s", reason) }
 
 // subquery returns what replaces a subquery in an expression.

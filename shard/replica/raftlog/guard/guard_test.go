@@ -106,7 +106,7 @@ func TestDeadlineAndEnd(t *testing.T) {
 	w.fire() // which was running when the write ended
 }
 
-// TestFullDisk has no disk space for a while. Nothing fails, nothing is latched, and the log
+// TestFullDisk fills the disk for a while. Nothing fails, nothing is latched, and the log
 // continues when there is space.
 func TestFullDisk(t *testing.T) {
 	notified := make(chan error, 100)
