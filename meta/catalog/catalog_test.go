@@ -251,7 +251,7 @@ func TestDamage(t *testing.T) {
 			continue
 		}
 		if got, err := all(); err != nil || got != want {
-			t.Fatalf("byte %d of %d: nothing is found, and the file holds other things: %v\n%s", at, len(sound), err,
+			t.Fatalf("byte %d of %d: no check finds the change, and the content differs: %v\n%s", at, len(sound), err,
 				cmp.Diff(want, got))
 		}
 	}

@@ -196,8 +196,8 @@ func (n *node) waits(what string) {
 	}
 }
 
-// one checks that all nodes belong to the same cluster, and returns its id.
-func (w *world) one() string {
+// checkOneCluster checks that all nodes belong to the same cluster, and returns its id.
+func (w *world) checkOneCluster() string {
 	w.t.Helper()
 	first, founders := w.nodes[0].state.Cluster()
 	for _, n := range w.nodes {
@@ -223,7 +223,7 @@ func TestOneCluster(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		w.one()
+		w.checkOneCluster()
 		if _, founders := w.nodes[0].state.Cluster(); !slices.Equal(founders, []string{"n1", "n2", "n3"}) {
 			t.Errorf("founders %v", founders)
 		}
@@ -256,7 +256,7 @@ func TestKilledFounders(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		w.one()
+		w.checkOneCluster()
 		for _, n := range w.nodes {
 			n.kill()
 		}
@@ -291,7 +291,7 @@ func TestPromise(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if id := w.one(); id == "x" {
+	if id := w.checkOneCluster(); id == "x" {
 		t.Error("the cluster that was given up was founded")
 	}
 }
@@ -398,7 +398,7 @@ func TestNames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.one()
+	w.checkOneCluster()
 }
 
 func TestCheckSeed(t *testing.T) {

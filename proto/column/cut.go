@@ -24,8 +24,8 @@ const (
 	minCuts = 1 << 10
 	// spareNum / spareDen is the maximum ratio of the text to the strings that are cut from it.
 	spareNum, spareDen = 3, 2
-	// tightNum / tightDen is the maximum ratio of the block to the text. A client that compresses
-	// less leaves the work to s2.
+	// tightNum / tightDen is the maximum ratio of the block to the text. If the client's block is
+	// larger, the strings are compressed with s2 instead.
 	tightNum, tightDen = 3, 4
 )
 

@@ -41,9 +41,9 @@ func TestWriteFollowsAHintOutOfPlacement(t *testing.T) {
 	}
 }
 
-// TestHintsThatGoRoundEnd checks that replicas which report each other as leader do not cause
+// TestCircularHints checks that replicas which report each other as leader do not cause
 // endless tries.
-func TestHintsThatGoRoundEnd(t *testing.T) {
+func TestCircularHints(t *testing.T) {
 	to := func(node string) []any {
 		var list []any
 		for range 50 {

@@ -89,7 +89,7 @@ func (m *Memory) FlushFails() bool {
 	return tb.flushErr != nil
 }
 
-// Accepts refuses rows of a table that has raw rows, if all raw rows together take as much memory
+// Accepts returns an error for rows of a table that has raw rows, if all raw rows together take as much memory
 // as a memtable may.
 func (m *Memory) Accepts(table uint64) error {
 	tb := m.tables

@@ -105,7 +105,7 @@ func (d *diagnosis) downNode(n *metapb.NodeStatus, replicas int) {
 	if hasStopped(snap, id) {
 		silent = "stopped, as announced, " + snapshot.Round(snap.SilentFor(id)) + " ago"
 	} else {
-		advice += orNetwork(snap, id)
+		advice += networkAsCause(snap, id)
 	}
 	if op := snap.FindRunning(func(o *metapb.Operation) bool {
 		return o.Kind == operation.NodeDecommission && o.NodeId == id
@@ -144,9 +144,9 @@ func (d *diagnosis) replacement(id string, replicas int) (text string, blocked b
 	return fmt.Sprintf("; %s being replaced if another replica is left", its), false
 }
 
-// orNetwork returns another possible cause if the leader of the metadata group gets no reports from
+// networkAsCause returns another possible cause if the leader of the metadata group gets no reports from
 // a node that others may reach.
-func orNetwork(snap *snapshot.Snapshot, id string) string {
+func networkAsCause(snap *snapshot.Snapshot, id string) string {
 	if leader := snap.Status.GetLeader(); leader != "" && leader != id {
 		return fmt.Sprintf("; if it runs, check the network between it and node %s, which leads the metadata group and gets "+
 			"no reports from it", snap.Label(leader))

@@ -443,7 +443,7 @@ func (x *exchange) stop(reason byte) error {
 	putHeader(frame, frameCancel, 1)
 	if _, err := x.c.c.Write(append(frame, reason)); err != nil {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			// The context ended in between, or the child does not read. The deadline decides.
+			// The context has ended meanwhile, or the child does not read. Try until the deadline of the grace period.
 			return x.stopAgain(append(frame, reason))
 		}
 		return errBroken

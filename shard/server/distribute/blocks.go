@@ -18,7 +18,7 @@ import (
 // blocksAtATime is the maximum number of blocks of a query whose nodes are asked at a time.
 const blocksAtATime = 4
 
-// divideBlocks makes a statement of each block. If the tables of a block are not those of shards, rows are fetched.
+// divideBlocks makes a statement of each block. If a block reads tables that are not in shards, rows are fetched.
 func (d *Statement) divideBlocks() {
 	for i, b := range d.split.Blocks {
 		if same := slices.Index(d.split.Blocks[:i], b); same >= 0 {
