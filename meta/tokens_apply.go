@@ -13,7 +13,7 @@ import (
 	"cordwood/proto/rights"
 )
 
-// After the log: tokens.
+// This file applies commands about tokens.
 
 // tokens is the state of the tokens that a command changes. Nothing is written before all changes have been made.
 type tokens struct {

@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/rights"
 )
 
-// Before the log: tokens. Routers check whether a sender may make the changes.
+// This file prepares commands about tokens. Routers check whether a sender may make the changes.
 
 const (
 	// maxTokenGrants and maxTokenRanges bound the rights and the address ranges of a token.

@@ -328,7 +328,7 @@ func TestAiling(t *testing.T) {
 		g := NewGroup(new(Nodes))
 		g.leaderless()
 		if g.Ailing() {
-			t.Error("ailing at once, although an election takes as long")
+			t.Error("the group counts as ailing at once, although an election takes as long")
 		}
 		time.Sleep(ailingAfter + time.Millisecond)
 		if !g.Ailing() || g.Leaderless() != ailingAfter+time.Millisecond {

@@ -163,8 +163,7 @@ func (c *cursor) appendValue(dst []byte, i int) (out []byte, null bool, err erro
 	return dst, false, err
 }
 
-// send sends rows, at most as many as most says; 0 means all. It returns the number of rows and whether more may
-// follow.
+// send sends at most most rows (0 means all). It returns the number of rows and whether more may follow.
 func (c *cursor) send(w *wire.Writer, most int64) (n int64, more bool, err error) {
 	for most == 0 || n < most {
 		if !c.next() {

@@ -181,7 +181,7 @@ func TestManyTails(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	// Tails whose stored entries cannot be read in time get 503.
+	// Those whose stored entries nobody has time to read get 503.
 	n, busy := len(open), refused[http.StatusServiceUnavailable]
 	if n == 0 || n > 64 || busy > 500 || refused[http.StatusTooManyRequests] != 1000-n-busy {
 		t.Fatalf("%d tails are open, refused are %v", len(open), refused)
