@@ -232,6 +232,11 @@ func everything() []sent {
 
 	out = append(out, forPages()...)
 
+	get("/v1/access/whoami", 200, false)
+	get("/v1/access/whoami", 400, false, "x-svc-timeout", "soon")
+	post("/v1/access/check", asJSON, `[{"privilege":"SELECT","object":"app.web"}]`, 200, false)
+	post("/v1/access/check", asJSON, `[{"privilege":"FLY","object":"app.web"}]`, 400, false)
+	post("/v1/access/check", asJSON, `{}`, 400, true)
 	get("/v1/session", 200, false)
 	get("/v1/session", 400, false, "x-svc-timeout", "soon")
 	post("/v1/session", asJSON, `{"user":"query","password":"q"}`, 204, false)
