@@ -63,7 +63,7 @@ func init() { // not in the declaration: some handlers refer to handlers
 // queryShows are the SHOW statements that package query runs.
 var queryShows = map[string]bool{
 	"DATABASES": true, "SCHEMAS": true, "TABLES": true, "CREATE": true, "COLUMNS": true, "FIELDS": true, "FULL": true,
-	"USERS": true, "ROLES": true, "GRANTS": true, "QUOTAS": true,
+	"USERS": true, "ROLES": true, "GRANTS": true, "TOKENS": true, "QUOTAS": true,
 }
 
 // newCommand returns the command for a text with at most one statement.

@@ -205,16 +205,22 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestRightIsLost checks that prepared statements and COPY are refused after the user has lost the right to run them.
-func TestRightIsLost(t *testing.T) {
+// startWithUsers starts a server with a user file. write changes the content of the file.
+func startWithUsers(t *testing.T, text string) (f *fixture, write func(text string)) {
+	t.Helper()
 	file := t.TempDir() + "/users"
-	write := func(text string) {
+	write = func(text string) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write("ann=secret\n")
-	f := start(t, withUserFile(t, file))
+	write(text)
+	return start(t, withUserFile(t, file)), write
+}
+
+// TestRightIsLost checks that prepared statements and COPY are refused after the user has lost the right to run them.
+func TestRightIsLost(t *testing.T) {
+	f, write := startWithUsers(t, "ann=secret\n")
 	c, r := f.connect(t, "user=ann password=secret"), f.connect(t, "user=ann password=secret")
 	for _, conn := range []*pgconn.PgConn{c, r} {
 		if _, err := conn.Prepare(t.Context(), "p", "INSERT INTO logs (host) VALUES ($1)", nil); err != nil {
@@ -245,14 +251,7 @@ func TestRightIsLost(t *testing.T) {
 // TestCursorWhenRightIsLost checks that the next fetch from a cursor fails after the user has lost the right to read,
 // although rows that the query has already returned are left.
 func TestCursorWhenRightIsLost(t *testing.T) {
-	file := t.TempDir() + "/users"
-	write := func(text string) {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("ann=secret\n")
-	f := start(t, withUserFile(t, file))
+	f, write := startWithUsers(t, "ann=secret\n")
 	fetch := map[*pgconn.PgConn]string{}
 	for _, next := range []string{"FETCH 2 FROM c", "MOVE 2 FROM c", "FETCH ALL FROM c"} {
 		c := f.connect(t, "user=ann password=secret")
@@ -277,14 +276,7 @@ func TestCursorWhenRightIsLost(t *testing.T) {
 
 // TestUserRemoved checks that the connections of removed users end, idle or not.
 func TestUserRemoved(t *testing.T) {
-	file := t.TempDir() + "/users"
-	write := func(text string) {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("ann=secret\nbob=secret\n")
-	f := start(t, withUserFile(t, file))
+	f, write := startWithUsers(t, "ann=secret\nbob=secret\n")
 	idle, busy := f.connect(t, "user=ann password=secret"), f.connect(t, "user=ann password=secret")
 	other := f.connect(t, "user=bob password=secret")
 	done := make(chan error, 1)

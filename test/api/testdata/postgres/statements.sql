@@ -1,8 +1,8 @@
 -- Statements that clients of PostgreSQL send on their own, as they were recorded with PostgreSQL 15: the number, the
 -- client, what it was asked for, and the values of parameters. An entry ends with a line of two semicolons. From @201 on
 -- they are what tools send over the same tables. Those of asyncpg and psycopg were recorded with cordwood, those of
--- Grafana's schema browser and Npgsql are from their sources, with values filled in, and the others were written after
--- what these tools are known to send. Their expected columns come from PostgreSQL 15, too.
+-- Grafana's schema browser follow its source, those of Npgsql follow copies of its query in other public sources, and the
+-- others were written after what these tools are known to send. Their expected columns come from PostgreSQL 15, too.
 
 -- @1 psql 15.18 | \l
 SELECT d.datname as "Name",
