@@ -129,6 +129,7 @@ var differs = map[string]string{
 	"@221 week":            "times are in UTC and reported as timestamptz",
 	"@226 reltuples":       "counts of rows are integers",
 	"@233 elemtypoid":      "a number of 64 bits holds every OID",
+	"@236 array_oid":       "a number of 64 bits holds every OID",
 	"@34 rows":             "no parameter differs from its default",
 	"@37 rows":             "there are no casts by functions",
 	"@38 rows":             "there are no languages for functions",

