@@ -192,14 +192,23 @@ func TestRandomQueries(t *testing.T) {
 	}
 }
 
+// answered reports whether a query has results. It is an error if it has none, unless the server refuses the query
+// because its expression would be too large: some random pipelines use a label many times.
+func answered(t *testing.T, q string, status int, got *result) bool {
+	t.Helper()
+	if status != 200 && !strings.Contains(got.Message, "becomes an SQL expression of more than") {
+		t.Errorf("%s: %d %s", q, status, got.Message)
+	}
+	return status == 200
+}
+
 // compareLines compares the lines of a response.
 func (s *server) compareLines(t *testing.T, q string, want []*lines.Entry) {
 	t.Helper()
 	status, got := s.query("query_range", "query", q, "start", nanos(s.begin), "end", nanos(s.end), "limit", "5000",
 		"direction",
 		"forward")
-	if status != 200 {
-		t.Errorf("%s: %d %s", q, status, got.Message)
+	if !answered(t, q, status, got) {
 		return
 	}
 	var lines []string
@@ -243,8 +252,7 @@ func (s *server) compareCounts(t *testing.T, q, label string, want []*lines.Entr
 	span := time.Duration(s.end - s.begin + 1)
 	metric := fmt.Sprintf("sum by (%s) (count_over_time(%s [%s]))", label, q, logql.FormatDuration(span))
 	status, got := s.query("query", "query", metric, "time", nanos(s.end))
-	if status != 200 {
-		t.Errorf("%s: %d %s", metric, status, got.Message)
+	if !answered(t, metric, status, got) {
 		return
 	}
 	counts := map[string]int{}
@@ -283,8 +291,7 @@ func (s *server) compareWindows(t *testing.T, g *generator, q string, want []*li
 	}
 	status, got := s.query("query_range", "query", metric, "start", nanos(s.begin), "end", nanos(s.end), "step",
 		fmt.Sprint(step.Seconds()))
-	if status != 200 {
-		t.Errorf("%s: %d %s", metric, status, got.Message)
+	if !answered(t, metric, status, got) {
 		return
 	}
 	expected := map[string]float64{}
