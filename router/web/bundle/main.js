@@ -1,1 +1,1 @@
-import"./chunk-34DIAQP4.js";
+import"./chunk-7EP2JGN4.js";

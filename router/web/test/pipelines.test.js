@@ -6,6 +6,7 @@ import { batchesOf, typeOfLines } from '../app/lib/batches.js';
 import { diffLines, nearChanges } from '../app/lib/diff.js';
 import { templates } from '../app/lib/templates.js';
 import { colourPipeline, faultsOf, linesOfSteps } from '../app/lib/yamltext.js';
+import { createPipelines } from '../app/stores/pipelines.js';
 import { joinShards } from '../app/stores/tables.js';
 
 test('lines that differ are removed and added, others stay', () => {
@@ -104,4 +105,28 @@ test('a table in several shards is one entry', () => {
   ];
   const [a, b] = joinShards(rows);
   assert.deepEqual([a.shards, a.rows, a.bytes, b.ttl], [[1, 2], 15, 150, '7d']);
+});
+
+test('a version whose request was cancelled does not replace the text that was opened after it', async () => {
+  /** @type {Record<string, (failed?: Error) => void>} the end of each request, by its version */
+  const end = {};
+  const api = {
+    json: (/** @type {{path: string}} */ { path }) =>
+      new Promise((resolve, reject) => {
+        const version = new URL(path, 'http://x').searchParams.get('version') ?? 'newest';
+        end[version] = (failed) => (failed ? reject(failed) : resolve({ pipelines: [{ version, pipeline: `text of ${version}` }] }));
+      }),
+  };
+  const storage = { getItem: () => null, setItem: () => undefined };
+  const clock = { now: () => 0, wait: async () => undefined };
+  const pipelines = createPipelines(/** @type {any} */ ({ api, storage, clock }));
+  const first = pipelines.open('p', 'old');
+  const second = pipelines.open('p', '');
+  end.newest();
+  await second;
+  assert.equal(pipelines.draft.value, 'text of newest');
+  pipelines.draft.value = 'restored';
+  end.old(new DOMException('aborted', 'AbortError'));
+  await first;
+  assert.equal(pipelines.draft.value, 'restored');
 });

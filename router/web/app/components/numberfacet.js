@@ -18,10 +18,8 @@ export function NumberFacet({ facet, exact, onOnly }) {
   const anchor = useRef(-1);
   const [brush, setBrush] = useState(/** @type {[number, number] | null} */ (null));
   const [range, setRange] = useState(['', '']);
-  useEffect(() => {
-    setBrush(null);
-    setRange(['', '']);
-  }, [facet]);
+  useEffect(clear, [facet.name]); // and not at each new count, which would remove what the reader types
+  useEffect(() => setBrush(null), [min, max]);
   const most = Math.max(1, ...bins);
   const edge = (/** @type {number} */ bin) => roundTo(min + ((max - min) * bin) / bins.length, (max - min) / bins.length);
 
@@ -39,10 +37,16 @@ export function NumberFacet({ facet, exact, onOnly }) {
     setRange([low === 0 ? String(min) : edge(low), high === bins.length - 1 ? String(max) : edge(high + 1)]);
   }
 
+  function clear() {
+    setBrush(null);
+    setRange(['', '']);
+  }
+
   /** @param {Event} event */
   function apply(event) {
     event.preventDefault();
     const [low, high] = range.map((text) => text.trim());
+    clear();
     const field = clauseFor(facet.name, 0).slice(0, -2);
     if (low && high) onOnly(`${field}:${low}..${high}`);
     else if (low) onOnly(`${field}:>=${low}`);

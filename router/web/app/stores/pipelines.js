@@ -36,6 +36,7 @@ export function createPipelines({ api, storage, clock }) {
     );
   const name = signal('');
   const draft = signal('');
+  let opened = {}; // the last call of open
   const samples = signal(/** @type {string[]} */ ([]));
   const tested = signal(0); // when the last dry run was answered
 
@@ -67,7 +68,10 @@ export function createPipelines({ api, storage, clock }) {
       dry.value.value = null;
       dry.error.value = null;
     });
+    const request = {};
+    opened = request;
     await stored.run((signal) => readVersion(wanted, version, signal));
+    if (opened !== request) return; // another text was opened meanwhile
     if (stored.value.value) draft.value = stored.value.value.pipeline;
   }
 
