@@ -42,7 +42,7 @@ func (n *readiness) wait(text string) {
 	n.notifySystemd()
 }
 
-// notifySystemd sends the state that users see to systemd.
+// notifySystemd reports to systemd the state that users see.
 func (n *readiness) notifySystemd() {
 	if why := n.unready(); len(why) > 0 {
 		n.service.Status(strings.Join(why, "; "))

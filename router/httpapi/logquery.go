@@ -55,7 +55,7 @@ func (q *logQueries) extendOTLP(rt route) route {
 	return rt
 }
 
-// serve answers a structured query on the path of OTLP, in the same way as its own route.
+// serve answers a structured query that was sent to the path of OTLP, as the route of structured queries would.
 func (q *logQueries) serve(x *exchange.Exchange, w http.ResponseWriter, r *http.Request) {
 	rt := q.route()
 	x.Refuse = nil

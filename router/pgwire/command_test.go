@@ -7,8 +7,8 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// TestShowStatements checks that every SHOW statement that the parser knows is executed as a query, and not as SHOW of a
-// PostgreSQL setting.
+// TestShowStatements checks that every SHOW statement that the parser knows is executed as a query, and not as SHOW of
+// a PostgreSQL setting.
 func TestShowStatements(t *testing.T) {
 	_, err := statement.Parse("SHOW nonsense")
 	if err == nil {

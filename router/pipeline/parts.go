@@ -9,10 +9,10 @@ import (
 )
 
 // All rows of a request are made before the first one is written. To limit the memory of many small rows, the rows
-// of a table are encoded as soon as they are enough for a batch. The memory of encoded and other rows is reserved
-// in steps (Request.Reserve).
+// of a table are encoded in parts: as soon as there are enough rows for a batch, they become a part. The memory of
+// encoded and other rows is reserved in steps (Request.Reserve).
 //
-// The end of a part depends only on the records, and never on memory from an earlier request, because a request
+// Where a part ends depends only on the records, and never on memory from an earlier request, because a request
 // that is sent again with the same key must be divided in the same way.
 const (
 	partRows  = 1 << 16

@@ -53,7 +53,7 @@ func TestKeysAreBounded(t *testing.T) {
 	}
 	if w.len() != maxKeys || len(w.ids) != maxKeys || w.has(BatchID{column.KeyedBit, 4999}) ||
 		!w.has(BatchID{column.KeyedBit, 5000}) {
-		t.Errorf("%d keys, %d ids, or not the oldest were forgotten", w.len(), len(w.ids))
+		t.Errorf("%d keys and %d ids, want %d of each, without key 4999 and with key 5000", w.len(), len(w.ids), maxKeys)
 	}
 	if cap(w.keys) > 2*maxKeys || cap(w.free) > 2*maxKeys {
 		t.Errorf("there are slots for %d, of which %d are free", cap(w.keys), cap(w.free))

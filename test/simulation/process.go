@@ -191,7 +191,7 @@ func (p *process) openHost() {
 	}))
 }
 
-// clock provides a shard with the elapsed time, and with the time of most nodes.
+// clock gives a shard the elapsed time, and the time that the clocks of a majority of the nodes have reached.
 type clock struct {
 	elapsed func() time.Duration
 	agreed  func(context.Context) (time.Time, error)

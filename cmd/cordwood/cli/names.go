@@ -12,8 +12,7 @@ import (
 // maxNames is the maximum number of names of one kind.
 const maxNames = 10_000
 
-// FirstColumn runs a statement that reads and returns the first column of its rows, at most
-// maxNames.
+// FirstColumn runs a statement that only reads. It returns at most maxNames values of the first column of the result.
 func FirstColumn(ctx context.Context, c *client.Client, sql string) ([]string, error) {
 	resp, err := c.Do(ctx, client.Request{
 		Method: http.MethodPost, Path: "/v1/sql", Reads: true, Body: []byte(sql),

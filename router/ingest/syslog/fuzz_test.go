@@ -14,8 +14,8 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// FuzzFraming checks that messages do not depend on how the bytes are split, that none exceeds the maximum
-// length, and that the framing continues.
+// FuzzFraming checks that messages do not depend on how the bytes are split, that no message exceeds
+// the maximum length, and that the framing always makes progress.
 func FuzzFraming(f *testing.F) {
 	f.Add([]byte("5 <13>x<13>line\r\n\x0012 <13>xxxxxxxx\n"), uint8(3))
 	f.Add([]byte("99 <13>half"), uint8(1))

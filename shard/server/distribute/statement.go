@@ -55,8 +55,9 @@ type part struct {
 	shards []uint32
 	// sql, if not empty, is sent to this node instead of the statement for all nodes.
 	sql string
-	// streams is the answer of the node, and bytes its size. If the node has several shards of a table that merges rows,
-	// there is one for each. sorted are their rows, if the statement is for the first rows by time.
+	// streams is the node's answer, and bytes its total size. It is one Arrow stream, or one for each shard if the node
+	// has several shards of a table that merges rows. sorted has the rows of each stream, if the statement requests the
+	// first rows by time.
 	streams [][]byte
 	sorted  []*sorted
 	bytes   int

@@ -27,8 +27,8 @@ func (p *Parser) parse3164(m *Message, s string) error {
 	return nil
 }
 
-// host parses the host at the start of s and returns the rest. If the first word ends like a tag, there is no host.
-// By the loose rules, only a colon ends a tag, and any white space ends a word.
+// host parses the host at the start of s and returns the rest. If the first word is a tag, there is no host.
+// With the loose rules, only a colon marks a tag, and any white space ends a word.
 func (p *Parser) host(m *Message, s string) (rest string) {
 	if p.Loose {
 		word, after := ascii.CutWord(s)

@@ -17,7 +17,8 @@ type agent struct {
 	browser, browserVersion string
 	os, osVersion           string
 	category                string
-	// parts is the version in the product's own token, without dots, if it differs from browserVersion.
+	// token is the version in the product's own token. It may differ from browserVersion. The parts of the version come
+	// from it.
 	token                string
 	device, brand, model string
 }

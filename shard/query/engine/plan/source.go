@@ -30,8 +30,8 @@ type Source struct {
 	where string
 	// registered are the batches that DuckDB reads.
 	registered []Registration
-	// numbered means that rows get the number of their segment, which is a position in Numbered.
-	// Numbered is filled when the query is written.
+	// numbered means that each row gets the number of its segment, which is an index into Numbered. Numbered is filled
+	// when the SQL is generated.
 	numbered bool
 	// weighted means that each row has, in WeightColumn, the number of rows that it represents.
 	weighted bool
@@ -83,8 +83,8 @@ type Part struct {
 	Rank int
 	// Min and Max are the bounds of the time index, in its unit.
 	Min, Max int64
-	// Groups are the row groups that filters did not exclude, as runs of row numbers and by index;
-	// nil means all.
+	// Left lists the row groups that the filters did not exclude, by index. Groups has their rows as ranges of row
+	// numbers, which may include excluded rows. nil means all rows.
 	Groups []rowRun
 	Left   []int
 	// far means that times may be out of the range in which DuckDB compares, which is the range of

@@ -55,7 +55,8 @@ func (w *walker) repeat(times int) error {
 	w.stars = max(w.stars, 1) * max(times, 1)
 	w.maxStars = max(w.maxStars, w.stars)
 	if w.stars > maxStars {
-		return errs.New(errs.Unsupported, "the statement repeats the columns of a query with * more than %d times", maxStars)
+		return errs.New(errs.Unsupported, "the statement copies the columns of a subquery more than %d times by repeated *",
+			maxStars)
 	}
 	return nil
 }
