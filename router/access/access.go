@@ -295,11 +295,11 @@ func (s Sender) missingGrant(n Need) error {
 	if int(n.Privilege) < len(bits) {
 		bit = bits[n.Privilege]
 	}
-	if bit == 0 {
-		return errs.New(errs.PermissionDenied, "%s may not %s: it is not allowed to any user", s.User, n.describe())
-	}
 	if s.IngestOnly && !ingestion[n.Privilege] {
 		return errs.New(errs.PermissionDenied, "%s may only ingest, and not %s", s.User, n.describe())
+	}
+	if bit == 0 {
+		return errs.New(errs.PermissionDenied, "%s may not %s: it is not allowed to any user", s.User, n.describe())
 	}
 	o := n.Object
 	target := rights.Target{Kind: rights.Tables, Database: o.Database, Name: o.Name}
