@@ -73,9 +73,10 @@ func (l *Log) Record(ctx context.Context, c Change) {
 	}
 	o := c.Need.Object
 	l.log.InfoContext(ctx, "change", "principal", c.By.User, "auth", c.By.Proof, "address", address,
-		"action", c.Need.Action, "object_kind", string(o.Kind), "database", o.Database, "object", o.Name,
+		"action", c.Need.Action, "object_kind", string(o.Kind), "database", token.Hide(o.Database),
+		"object", token.Hide(o.Name),
 		"statement", WithoutSecrets(cut(c.Statement, maxStatement)), "outcome", outcome, "code", int(errs.CodeOf(c.Err)),
-		"message", WithoutSecrets(cut(message, maxMessage)), "request_id", c.By.RequestID)
+		"message", WithoutSecrets(cut(message, maxMessage)), "request_id", token.Hide(c.By.RequestID))
 }
 
 // cut shortens a text to at most most bytes, without splitting a character.

@@ -119,10 +119,16 @@ func validUntil(text string) (int64, error) {
 	return parseTime("VALID UNTIL", text)
 }
 
+// lastYear is the last year whose times all fit into 64 bits of nanoseconds.
+const lastYear = 2261
+
 // parseTime parses a time, in UTC if it has no zone.
 func parseTime(what, text string) (int64, error) {
 	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05", time.DateOnly} {
 		if at, err := time.Parse(layout, text); err == nil {
+			if at.Year() < 1970 || at.Year() > lastYear {
+				return 0, errs.New(errs.InvalidArguments, "%s %.60q: the year must be from 1970 to %d", what, text, lastYear)
+			}
 			return at.UnixNano(), nil
 		}
 	}

@@ -107,6 +107,9 @@ func (m *manager) scopeOf(st *statement.CreateToken, database string, t *metapb.
 		if err := table("INGEST INTO", rights.Insert|rights.Create, *scope.Ingest); err != nil {
 			return err
 		}
+		if strings.HasSuffix(st.Pipeline, "*") {
+			return errs.New(errs.InvalidArguments, "PIPELINE %s: name one pipeline, without a *", st.Pipeline)
+		}
 		for _, name := range m.pipelinesOf(st.Pipeline) {
 			if err := add(rights.Use, rights.Target{Kind: rights.Pipelines, Name: name}); err != nil {
 				return err
@@ -149,6 +152,10 @@ func (m *manager) expiry(e *statement.Expiry) (int64, error) {
 		return now.Add(tokenLife).UnixNano(), nil
 	case e.In != "":
 		d, err := tokenDuration("EXPIRES IN", e.In)
+		if err == nil && now.Add(d).Year() > lastYear {
+			err = errs.New(errs.InvalidArguments, "EXPIRES IN: the token must expire by the year %d, "+
+				"or never: EXPIRES NEVER", lastYear)
+		}
 		return now.Add(d).UnixNano(), err
 	case e.At == "":
 		return 0, nil

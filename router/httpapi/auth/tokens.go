@@ -153,8 +153,8 @@ func (p *Provider) Token(text string, from netip.Addr) (access.Sender, error) {
 	return p.Current(s), nil
 }
 
-// anyToken is the name under which failures with tokens are counted. No user has it.
-const anyToken = "tokens"
+// anyToken is the name under which failures with tokens are counted. It is reserved, so no user has it.
+const anyToken = "token"
 
 // tokenSender returns the sender of the token with an id and a hash. The rights of a token with a user are set by
 // Current.
