@@ -66,16 +66,41 @@ func (t *tokens) create(
 			return errs.New(errs.InvalidArguments, "%s has %d tokens, the maximum: drop one first", one.User, n)
 		}
 	}
-	if most := int(c.MostOfCreator); most > 0 {
-		if n := t.count(t.tx.Tokens.OfCreator(actor), func(x *metapb.AccessToken) bool { return x.CreatedBy == actor }); n >=
-			most {
-			return errs.New(errs.InvalidArguments, "%s has created %d tokens, the maximum without the privilege ACCESS: drop "+
-				"one first", actor, n)
+	if c.MostOfCreator > 0 {
+		if err := t.checkCreator(one, actor, int(c.MostOfCreator)); err != nil {
+			return err
 		}
 	}
 	one.CreatedBy, one.CreatedUnixNano = actor, now
 	one.OldHash, one.OldUntilUnixNano, one.UsedUnixNano, one.UsedAddress = nil, 0, 0, ""
 	t.now[one.Name] = one
+	return nil
+}
+
+// checkCreator returns an error if a creator without the privilege ACCESS has too many tokens for another one.
+func (t *tokens) checkCreator(one *metapb.AccessToken, actor string, most int) error {
+	stored := t.tx.Tokens.OfCreator(actor)
+	if n := t.count(stored, func(x *metapb.AccessToken) bool { return x.CreatedBy == actor }); n >= most {
+		return errs.New(errs.InvalidArguments, "%s has created %d tokens, the maximum without the privilege ACCESS: drop "+
+			"one first", actor, n)
+	}
+	size := proto.Size(one)
+	for _, name := range stored {
+		had, err := t.tx.Tokens.Get(name)
+		if err != nil {
+			return err
+		}
+		size += proto.Size(had)
+	}
+	for name, now := range t.now {
+		if t.before[name] == nil && now.GetCreatedBy() == actor {
+			size += proto.Size(now)
+		}
+	}
+	if size > catalog.MaxTokenBytesOfCreator {
+		return errs.New(errs.InvalidArguments, "The tokens that %s has created would have %d bytes; at most %d are allowed "+
+			"without the privilege ACCESS: drop one first, or give it fewer rights", actor, size, catalog.MaxTokenBytesOfCreator)
+	}
 	return nil
 }
 
@@ -155,20 +180,22 @@ func (t *tokens) dropUser(user string) error {
 	return nil
 }
 
-// check checks the number and the size of all tokens after all changes.
+// check checks the number and the size of all tokens after all changes. Only new tokens are refused: a token can always
+// be rotated.
 func (t *tokens) check() error {
 	totals := t.tx.Tokens.Totals()
 	count, size := int64(totals.Count), int64(totals.Bytes)
+	created := false
 	for name, now := range t.now {
 		if old := t.before[name]; old != nil {
 			count, size = count-1, size-int64(proto.Size(old))
 		}
 		if now != nil {
 			count, size = count+1, size+int64(proto.Size(now))
+			created = created || t.before[name].GetId() != now.Id
 		}
 	}
-	grew := count > int64(totals.Count) || size > int64(totals.Bytes)
-	if grew && (count > catalog.MaxTokens || size > catalog.MaxTokenBytes) {
+	if created && (count > catalog.MaxTokens || size > catalog.MaxTokenBytes) {
 		return errs.New(errs.InvalidArguments, "There would be %d tokens of %d bytes; at most %d of %d bytes are allowed: "+
 			"drop some", count, size, catalog.MaxTokens, catalog.MaxTokenBytes)
 	}

@@ -163,6 +163,49 @@ func (r *runner) tokens() (all []*metapb.AccessToken) {
 	return all
 }
 
+// TestBytesOfCreator checks that the tokens of a creator without ACCESS are limited in bytes, also within one command,
+// and that the creator can still rotate and drop them.
+func TestBytesOfCreator(t *testing.T) {
+	r := newRunner(t)
+	r.do("bootstrap c1 shards=1")
+	large := func(name string) *metapb.AccessChange {
+		var grants []*metapb.AccessGrant
+		for range 100 {
+			grants = append(grants, accessGrant(rights.Select, 0, "web", strings.Repeat("x", 500)+"*"))
+		}
+		c := tokenChange(name, "", grants...)
+		c.GetCreateToken().MostOfCreator = 1000
+		return c
+	}
+	made := 0
+	for ; made < 100; made++ {
+		if r.proposed(accessCommand("ann", large(fmt.Sprint("t", made))), int64(made+1)).ErrorCode != 0 {
+			break
+		}
+	}
+	if made == 0 || made > catalog.MaxTokenBytesOfCreator/50_000 {
+		t.Fatalf("%d tokens of 50 kB were created", made)
+	}
+	both := []*metapb.AccessChange{large("a")}
+	for i := range made {
+		both = append(both, large(fmt.Sprint("b", i)))
+	}
+	for i, tt := range []struct {
+		cmd     *metapb.Command
+		refused bool
+	}{
+		{accessCommand("bob", both...), true},
+		{accessCommand("ann", alterToken(&metapb.AlterToken{Name: "t0", Hash: bytes.Repeat([]byte{9}, 32)})), false},
+		{accessCommand("ann", dropToken("t0"), large("again")), true}, // it is counted until the command has ended
+		{accessCommand("ann", dropToken("t0")), false},
+		{accessCommand("ann", large("again")), false},
+	} {
+		if result := r.proposed(tt.cmd, int64(1000+i)); (result.ErrorCode != 0) != tt.refused {
+			t.Errorf("step %d: %d %s", i, result.ErrorCode, result.ErrorMessage)
+		}
+	}
+}
+
 // TestRotatedTokens checks a rotation, and the record of uses.
 func TestRotatedTokens(t *testing.T) {
 	r := newRunner(t)

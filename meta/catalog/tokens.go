@@ -12,6 +12,8 @@ const (
 	MaxTokens       = 100_000
 	MaxTokensOfUser = 100      // that have the rights of one user
 	MaxTokenBytes   = 32 << 20 // of all of them
+	// MaxTokenBytesOfCreator limits the tokens of a creator without the privilege ACCESS.
+	MaxTokenBytesOfCreator = 1 << 20
 )
 
 // Part of the format.

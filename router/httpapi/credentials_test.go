@@ -14,7 +14,7 @@ import (
 )
 
 // tokenFixture returns a server with a token that may only ingest into public.web, and one that may do that and read.
-func tokenFixture(t *testing.T) (f *fixture, ingestOnly, other string) {
+func tokenFixture(t *testing.T, change ...func(*Config)) (f *fixture, ingestOnly, other string) {
 	t.Helper()
 	users, err := auth.Open(auth.Config{Stored: true})
 	if err != nil {
@@ -32,7 +32,8 @@ func tokenFixture(t *testing.T) (f *fixture, ingestOnly, other string) {
 		return text
 	}
 	ingestOnly, other = add("only", true, 0), add("other", false, rights.Select)
-	return newFixture(t, func(c *Config) { c.Auth = users }), ingestOnly, other
+	change = append(change, func(c *Config) { c.Auth = users })
+	return newFixture(t, change...), ingestOnly, other
 }
 
 // TestTokensOfProtocols sends tokens in each place that a protocol has for them.

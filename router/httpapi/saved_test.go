@@ -132,6 +132,17 @@ func TestSaved(t *testing.T) {
 }
 
 // A link's name is derived from its value, and its use is reported once a day.
+// TestTokensSaveNothing checks that a token with a scope cannot store values, which would remain after the token.
+func TestTokensSaveNothing(t *testing.T) {
+	f, _, other := tokenFixture(t, func(c *Config) { c.Saved = &fakeSaved{} })
+	for _, tt := range []struct{ method, path string }{{"PUT", "/v1/saved/view/x"}, {"POST", "/v1/saved/link"}} {
+		w := f.call(tt.method, tt.path, "1", "If-None-Match", "*", "Authorization", "Bearer "+other)
+		if w.Code != 403 || !strings.Contains(w.Body.String(), "may not save values") {
+			t.Errorf("%s %s: %d %s", tt.method, tt.path, w.Code, w.Body)
+		}
+	}
+}
+
 func TestLinks(t *testing.T) {
 	kept := &fakeSaved{}
 	f := newPipelineFixture(t, func(c *Config) { c.Saved = kept })

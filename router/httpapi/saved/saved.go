@@ -27,6 +27,7 @@ import (
 	"cordwood/proto/metapb"
 	"cordwood/proto/savedrules"
 	"cordwood/router/access"
+	"cordwood/router/access/token"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
 )
@@ -58,6 +59,16 @@ func owner(x *exchange.Exchange) (name string, alone bool) {
 // mayManage reports whether the caller may change values that other users have shared.
 func mayManage(x *exchange.Exchange) bool {
 	return x.Caller.May(access.Need{Privilege: access.ManageAccess})
+}
+
+// mayStore returns an error for a token with a scope. Its values would remain after the token, and nobody could remove
+// them.
+func mayStore(x *exchange.Exchange) error {
+	if token.Like(x.Caller.User) {
+		return errs.New(errs.PermissionDenied, "%s may not save values: sign in as a user, or use a token FOR USER",
+			x.Caller.User)
+	}
+	return nil
 }
 
 // pathNames returns the kind and the name in the path.
@@ -195,6 +206,9 @@ func (h *Handlers) Put(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 
 // store stores a value, and answers with the stored value.
 func (h *Handlers) store(x *exchange.Exchange, r *http.Request, put *metapb.PutSaved) ([]byte, error) {
+	if err := mayStore(x); err != nil {
+		return nil, err
+	}
 	result, err := h.Store.Propose(r.Context(), &metapb.Command{
 		TimeUnixNano: h.Now().UnixNano(), Op: &metapb.Command_PutSaved{PutSaved: put},
 	})

@@ -1,1 +1,1 @@
-import"./chunk-7EP2JGN4.js";
+import"./chunk-4WDIIZR7.js";

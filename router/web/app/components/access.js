@@ -5,7 +5,7 @@ import { accessActions, hidePasswords, lifetimes, privileges, revokeOf, targetPa
 import { mostListed } from '../stores/access.js';
 import { toast } from '../stores/toast.js';
 import { copyText } from './copy.js';
-import { Confirm, Dialog } from './dialog.js';
+import { Dialog } from './dialog.js';
 import { ErrorPanel } from './states.js';
 import { StatementForm } from './statementform.js';
 
@@ -68,10 +68,10 @@ function Users({ access, onAct, onGrants, grantsOf }) {
   return html`<${ListHead} title="Users" latest=${access.users}><button class="text" data-ui="new-user" onClick=${() => onAct('createUser')}>New user…</button><//>
     ${
       all.length > 0 &&
-      html`<div class="wide-table" tabindex="0" role="region" aria-label="Users"><table><thead><tr><th>name</th><th>roles</th><th>state</th><th>valid until</th><th></th></tr></thead>
+      html`<div class="wide-table" tabindex="0" role="region" aria-label="Users"><table><thead><tr><th>name</th><th>roles</th><th>state</th><th>valid until, UTC</th><th></th></tr></thead>
       <tbody>${all.map((u) => {
         const enabled = !u.State.startsWith('disabled');
-        return html`<tr key=${u.User} data-ui="user" data-name=${u.User}><td><b>${u.User}</b></td><td>${u.Roles}</td><td>${u.State}</td><td>${dayOf(u['Valid until'])}</td>
+        return html`<tr key=${u.User} data-ui="user" data-name=${u.User}><td><b>${u.User}</b></td><td>${u.Roles}</td><td>${u.State}</td><td>${minuteOf(u['Valid until'])}</td>
           <td class="r"><button class="text" aria-expanded=${grantsOf === u.User} onClick=${() => onGrants(u.User)}>Grants</button>
             <button class="text" onClick=${() => onAct('password', u.User)}>Password…</button>
             <button class="text" onClick=${() => onAct(enabled ? 'disable' : 'enable', u.User)}>${enabled ? 'Disable…' : 'Enable…'}</button>
@@ -117,11 +117,11 @@ function Tokens({ access, onAct }) {
   return html`<${ListHead} title="Tokens" latest=${access.tokens}><button class="text" data-ui="new-token" onClick=${() => onAct('createToken')}>New token…</button><//>
     ${
       all.length > 0 &&
-      html`<div class="wide-table" tabindex="0" role="region" aria-label="Tokens"><table><thead><tr><th>name</th><th>scope</th><th>state</th><th>expires</th><th>last used</th><th>note</th><th></th></tr></thead>
+      html`<div class="wide-table" tabindex="0" role="region" aria-label="Tokens"><table><thead><tr><th>name</th><th>scope</th><th>state</th><th>expires, UTC</th><th>last used, UTC</th><th>note</th><th></th></tr></thead>
       <tbody>${all.map(
         (t) =>
           html`<tr key=${t.Id} data-ui="token" data-name=${t.Token}><td><b>${t.Token}</b><small>cw_${t.Id}</small></td><td class="mono">${t.Scope}</td><td>${t.State}</td>
-          <td>${dayOf(t.Expires) || 'never'}</td><td title=${t['Last address']}>${dayOf(t['Last used'])}</td><td>${t.Note}</td>
+          <td>${minuteOf(t.Expires) || 'never'}</td><td title=${t['Last address']}>${minuteOf(t['Last used'])}</td><td>${t.Note}</td>
           <td class="r"><button class="text" onClick=${() => onAct('rotate', t.Token)}>Rotate…</button><button class="text" onClick=${() => onAct('dropToken', t.Token)}>Drop…</button></td></tr>`,
       )}</tbody></table></div>`
     }`;
@@ -136,16 +136,6 @@ function ListHead({ title, latest, children }) {
 
 /** @param {{id: string, target: string, access: AccessStore, onRun: (statement: string, shown: string) => unknown, onClose: () => void}} props */
 function AccessForm({ id, target, access, onRun, onClose }) {
-  if (id === 'revoke') {
-    const statement = revokeOf(target);
-    return html`<${Confirm} title="Revoke" word="" action="Run it" onYes=${() => onRun(statement, statement)}
-      onClose=${() => {
-        access.action.error.value = null;
-        onClose();
-      }}>
-      <p>Open requests, tails and connections that need this right end.</p><pre class="asked">${statement}</pre>
-      <${ErrorPanel} latest=${access.action} what="The statement" /><//>`;
-  }
   const action = accessActions[id];
   const roles = (access.roles.value.value ?? []).map((r) => r.Role).filter((r) => r !== target);
   const shown = (/** @type {Values} */ values) => action.statement(target, hidePasswords(action, values));
@@ -163,4 +153,4 @@ function Secret({ of, onClose }) {
 }
 
 /** @param {string} time in RFC 3339 */
-const dayOf = (time) => time.slice(0, 16).replace('T', ' ');
+const minuteOf = (time) => time.slice(0, 16).replace('T', ' ');

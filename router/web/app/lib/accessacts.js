@@ -9,7 +9,7 @@ import { quoteName, quoteText } from './sqlwords.js';
  * @property {string} name
  * @property {string} says what happens
  * @property {[string, string, string][]} asks name, label and kind of each value; an optional value has a kind that ends with ?
- * @property {(target: string, values: Values) => string} statement target is the user, role or token
+ * @property {(target: string, values: Values) => string} statement target is the user, role or token, or the grant to revoke
  * @property {boolean} [typed] the target's name has to be typed
  */
 
@@ -105,6 +105,12 @@ export const accessActions = {
     says: 'The user gets all rights of the role.',
     asks: [['role', 'Role', 'role']],
     statement: (to, { role }) => `GRANT ${quoteName(role)} TO ${quoteName(to)}`,
+  },
+  revoke: {
+    name: 'Revoke…',
+    says: 'Open requests, tails and connections that need this right end.',
+    asks: [],
+    statement: (grant) => revokeOf(grant),
   },
   createToken: {
     name: 'New token…',

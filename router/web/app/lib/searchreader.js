@@ -30,7 +30,10 @@ export class Reader {
     this.src = src;
   }
 
-  /** @param {number} at */
+  /**
+   * Moves to an offset. The type checker takes an assignment to 'at' in a subclass for a declaration.
+   * @param {number} at
+   */
   moveTo(at) {
     this.at = at;
   }
