@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -25,13 +26,16 @@ type Arrival struct {
 }
 
 const (
-	// pressedWait is the total time that a request with Wait waits for busy shards.
+	// pressedWait is the longest wait for busy shards of Admit, and again of each batch in Store, if Wait is set.
 	pressedWait = 10 * time.Second
 	// lookAgain is the interval at which a waiting request checks again.
 	lookAgain = 50 * time.Millisecond
-	// maxWaiting limits the number of waiting requests.
+	// maxWaiting limits the requests that wait for busy shards at the same time. Others are refused at once.
 	maxWaiting = 1000
 )
+
+// errManyWait means that maxWaiting requests wait already.
+var errManyWait = errors.New("ingest: too many requests wait for busy shards")
 
 // Admit returns an error if a request would be refused anyway: the sender may not ingest, rows are refused because
 // a disk is full, or the table's shards are busy. It is called before the body is read, so that such requests take
@@ -79,7 +83,7 @@ func (s *Service) awaitRoom(ctx context.Context, p Protocol, wait bool, batches 
 		return busy != nil
 	}
 	if look() && wait {
-		if err := s.waitWhile(ctx, look); err != nil {
+		if err := s.waitWhile(ctx, look); err != nil && !errors.Is(err, errManyWait) {
 			return s.Failed(p, StageBusy, err)
 		}
 	}
@@ -122,11 +126,12 @@ func permitTable(caller *access.Caller, database, table string, exists bool) err
 // waiting counts the requests that wait for busy shards.
 type waiting struct{ n atomic.Int64 }
 
-// waitWhile waits while busy returns true, for at most pressedWait. It returns the context's error.
+// waitWhile waits while busy returns true, for at most pressedWait. It returns errManyWait at once if maxWaiting
+// requests wait already, and the context's error.
 func (s *Service) waitWhile(ctx context.Context, busy func() bool) error {
 	if s.waiting.n.Add(1) > maxWaiting {
 		s.waiting.n.Add(-1)
-		return nil
+		return errManyWait
 	}
 	defer s.waiting.n.Add(-1)
 	ticker := time.NewTicker(lookAgain)

@@ -2,6 +2,7 @@ package ingest_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -201,6 +202,31 @@ func TestWaiting(t *testing.T) {
 	})
 }
 
+// TestManyWait checks that a request is refused at once, after one run of its pipeline, if a thousand others wait.
+func TestManyWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, st := ingesttest.New(t)
+		st.Press("public.t", true)
+		var others sync.WaitGroup
+		for range 1000 {
+			others.Go(func() {
+				_ = s.Admit(t.Context(), &ingest.Arrival{
+					Protocol: ingest.Loki, Caller: ingesttest.Caller(access.WriteOnly), Database: "public", Table: "t", Wait: true,
+				})
+			})
+		}
+		synctest.Wait()
+		q := request(batch("t", func(to *ingest.Sink) error { return to.JSON([]byte(`{"a":1}`)) }))
+		q.Wait = true
+		begin, writes := time.Now(), st.Writes()
+		out := s.Store(t.Context(), q)[0]
+		if errs.CodeOf(out.Err) != errs.ShardBusy || time.Since(begin) != 0 || st.Writes() != writes+1 {
+			t.Errorf("%v after %s and %d writes", out.Err, time.Since(begin), st.Writes()-writes)
+		}
+		others.Wait()
+	})
+}
+
 // Values go directly into columns, for an existing and a new table, and refused records are kept among the
 // rejects.
 func TestColumns(t *testing.T) {
@@ -211,41 +237,43 @@ func TestColumns(t *testing.T) {
 		schema.Column{Name: "level", Type: schema.String, Semantic: schema.Field},
 	)
 	at := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
-	text := ""
-	in := ingest.Columns{
-		Layout: &pipeline.Layout{
-			Columns: []schema.Column{
-				{Name: "line", Type: schema.String, Semantic: schema.Field},
-				{Name: "level", Type: schema.Int64, Semantic: schema.Field},
+	input := func() ingest.Columns { // the batches of a request are read at the same time
+		text := ""
+		return ingest.Columns{
+			Layout: &pipeline.Layout{
+				Columns: []schema.Column{
+					{Name: "line", Type: schema.String, Semantic: schema.Field},
+					{Name: "level", Type: schema.Int64, Semantic: schema.Field},
+				},
 			},
-		},
-		Fill: func(to *pipeline.Direct) error {
-			app := to.Column(schema.Column{Name: "app", Type: schema.String, Semantic: schema.Tag})
-			for i, line := range []string{"a", "b", "c"} {
-				text = `{"line":"` + line + `"}`
-				if line == "b" {
-					if err := to.Drop(errs.New(errs.InvalidArguments, "not b")); err != nil {
+			Fill: func(to *pipeline.Direct) error {
+				app := to.Column(schema.Column{Name: "app", Type: schema.String, Semantic: schema.Tag})
+				for i, line := range []string{"a", "b", "c"} {
+					text = `{"line":"` + line + `"}`
+					if line == "b" {
+						if err := to.Drop(errs.New(errs.InvalidArguments, "not b")); err != nil {
+							return err
+						}
+						continue
+					}
+					to.Time(at.Add(time.Duration(i) * time.Second).UnixNano())
+					to.Text(0, []byte(line))
+					if line == "c" {
+						to.Int(1, 3)
+					}
+					to.Text(app, []byte("x"))
+					if err := to.End(); err != nil {
 						return err
 					}
-					continue
 				}
-				to.Time(at.Add(time.Duration(i) * time.Second).UnixNano())
-				to.Text(0, []byte(line))
-				if line == "c" {
-					to.Int(1, 3)
-				}
-				to.Text(app, []byte("x"))
-				if err := to.End(); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-		Text: func() []byte { return []byte(text) },
+				return nil
+			},
+			Text: func() []byte { return []byte(text) },
+		}
 	}
 	direct := func(table string) *ingest.Batch {
 		return &ingest.Batch{
-			Database: "public", Table: table, SkipError: true, Each: true, OnReject: ingest.StoreRejects, Input: in,
+			Database: "public", Table: table, SkipError: true, Each: true, OnReject: ingest.StoreRejects, Input: input(),
 		}
 	}
 	out := s.Store(t.Context(), request(direct("new"), direct("old")))

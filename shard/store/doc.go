@@ -26,7 +26,7 @@
 // This is the contract of all locks, in the order in which they are taken. A goroutine that holds
 // one takes only those below it:
 //
-//	Compactor.turn   the one compaction that runs; guards Compactor.failed
+//	compactor.turn   a channel with one token, for the one compaction that runs; guards compactor.failed
 //	Flusher.mu       the one flush that writes frozen memtables
 //	Ledger.mu        the manifest, the pending edits, the generation. It is held while
 //	                 an edit is written to disk, never while segments are written
@@ -35,9 +35,9 @@
 // Below Tables.mu there are only locks that guard a few fields, and under which no other lock is
 // taken: the locks of segmentIDs, crashLog and Operations.
 //
-// Tables.mu is held for moments, never across I/O, a call to another node, or a wait. A View copies
-// slice headers under it and takes references; it needs no lock after that. Therefore lists of
-// segments are replaced and never changed in place, and batches are only appended.
+// Readers take Tables.mu by RLock. It is held for moments, never across I/O, a call to another node, or
+// a wait. A View copies slice headers under it and takes references; it needs no lock after that.
+// Therefore lists of segments are replaced and never changed in place, and batches are only appended.
 //
 // # The apply goroutine
 //

@@ -13,10 +13,10 @@ import (
 	"cordwood/shard/memtable"
 )
 
-// Status describes the state of the shard for operators, for the metadata, and as metrics.
+// Status describes the state of the store for operators, for the metadata, and as metrics.
 type Status struct{ tables *Tables }
 
-// Describe adds the description of the shard's tables.
+// Describe adds what the store knows: its state, index and totals, and the tables and segments that req requests.
 func (st *Status) Describe(out *shardpb.ShardStats, req *shardpb.StatsRequest) {
 	tb := st.tables
 	tb.mu.RLock()

@@ -103,7 +103,7 @@ func (st *Store) Open() (state *manifest.State, err error) {
 	return state, nil
 }
 
-// Sweep handles files that the manifest does not list; see segmentFiles.sweep. It must be called
+// Sweep handles files that the manifest does not list; see SegmentFiles.sweep. It must be called
 // after the replica has confirmed the manifest.
 func (st *Store) Sweep() error {
 	state := st.Ledger.State()

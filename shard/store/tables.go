@@ -28,7 +28,7 @@ type Tables struct {
 	mu sync.RWMutex // guards everything below
 
 	State  *rules.State
-	ticked time.Duration // when state.Clock was set, by Config.Monotonic
+	ticked time.Duration // when State.Clock was set, by Config.Monotonic
 	Mem    memtables
 	segs   segmentLists
 	// Base is the applied index of the manifest at Open. Replayed entries up to it are skipped.
@@ -47,9 +47,9 @@ type Tables struct {
 // memtables holds the rows in memory; Tables.mu guards it.
 type memtables struct {
 	Active *memtable.Memtable
-	bytes  int64     // size of active after the last entry
-	since  time.Time // arrival of the first row in active; zero if there is none
-	last   time.Time // arrival of the last row in active
+	bytes  int64     // size of Active after the last entry
+	since  time.Time // arrival of the first row in Active; zero if there is none
+	last   time.Time // arrival of the last row in Active
 	frozen []*frozen // oldest first
 }
 
