@@ -410,5 +410,9 @@ func prepare(cmd *metapb.Command) error {
 
 // refused returns the result of a command that changed nothing.
 func refused(e *errs.Error) *metapb.Result {
-	return &metapb.Result{ErrorCode: uint32(e.Code), ErrorMessage: e.Msg}
+	r := &metapb.Result{ErrorCode: uint32(e.Code), ErrorMessage: e.Msg}
+	if q := e.Quota; q != nil {
+		r.Quota = &metapb.QuotaRefusal{Database: q.Database, Name: q.Name, Limit: q.Limit, Value: q.Value, Unit: q.Unit}
+	}
+	return r
 }

@@ -18,17 +18,10 @@ func checkTableQuota(tx *catalog.Tx, d *schemapb.Database, more uint64, name str
 	if !ok {
 		return nil
 	}
-	// The search stops at the limit, so a flood of refused tables costs no more with many tables.
-	have := more
-	if limit > 0 {
-		have += uint64(len(tx.Tables.InDatabase(d.Name, int(limit))))
+	if have := more + tx.Tables.CountIn(d.Name); have >= limit {
+		return schema.TooManyTables(d.Name, name, limit, have)
 	}
-	if have < limit {
-		return nil
-	}
-	return errs.New(errs.RateLimited, "Table `%s` cannot be created: database `%s` has used up its quota of %d tables "+
-		"(%s); drop tables, or ask an operator for a higher quota", catalog.TableName(d.Name, name), d.Name, limit,
-		schema.QuotaTables)
+	return nil
 }
 
 // checkColumnQuota refuses a table that has grown beyond the quota of its database.
@@ -37,9 +30,13 @@ func checkColumnQuota(d *schemapb.Database, t *schemapb.Table) error {
 	if !ok || uint64(len(t.Columns)) <= limit {
 		return nil
 	}
-	return errs.New(errs.RateLimited, "Table `%s` would have %d columns, and the quota of its database is %d for each "+
-		"table (%s); send fewer fields, or ask an operator for a higher quota", catalog.TableName(t.Database, t.Name),
-		len(t.Columns), limit, schema.QuotaColumns)
+	q := errs.Quota{
+		Database: d.Name, Name: schema.QuotaColumns, Limit: limit, Value: uint64(len(t.Columns)), Unit: "columns",
+	}
+	return errs.OverQuota(q, schema.QuotaWait,
+		"Table `%s` would have %d columns, and the quota of its database is %d for each table (%s); send fewer fields, or "+
+			"ask an operator for a higher quota",
+		catalog.TableName(t.Database, t.Name), len(t.Columns), limit, schema.QuotaColumns)
 }
 
 // columnFits refuses a table that has another column beyond the quota of its database.

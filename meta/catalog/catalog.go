@@ -74,6 +74,8 @@ type Catalog struct {
 	path string
 	mu   sync.RWMutex // guards db itself: Restore replaces it
 	db   *bbolt.DB
+
+	counts counts
 }
 
 // Open opens or creates the file at path. A new file is durable on return.
@@ -188,7 +190,7 @@ func (c *Catalog) Close() error {
 func (c *Catalog) View(f func(tx *Tx) error) error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.db.View(func(tx *bbolt.Tx) error { return f(newTx(tx)) })
+	return c.db.View(func(tx *bbolt.Tx) error { return f(newTx(tx, &c.counts)) })
 }
 
 // Update calls f, which may change the state through tx. If f returns nil, its changes are durable
@@ -196,13 +198,19 @@ func (c *Catalog) View(f func(tx *Tx) error) error {
 func (c *Catalog) Update(f func(tx *Tx) error) error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.db.Update(func(tx *bbolt.Tx) error {
-		t := newTx(tx)
+	var more map[string]int64
+	err := c.db.Update(func(tx *bbolt.Tx) error {
+		t := newTx(tx, &c.counts)
 		if err := f(t); err != nil {
 			return err
 		}
+		more = t.more
 		return t.finish()
 	})
+	if err == nil {
+		c.counts.commit(more)
+	}
+	return err
 }
 
 // Frozen is a snapshot of the state: the catalog may continue to change.
@@ -263,6 +271,7 @@ func (c *Catalog) Restore(r io.Reader) (err error) {
 	if err := vfs.OS.SyncDir(filepath.Dir(c.path)); err != nil {
 		return err
 	}
+	c.counts.forget()
 	c.db, err = openFile(c.path)
 	return err
 }

@@ -47,6 +47,7 @@ func (t Tables) Create(table *schemapb.Table) error {
 	if err := t.addLoads(table, 1); err != nil {
 		return err
 	}
+	t.add(table.Database, 1)
 	if err := t.put(bucketNames, nameKey(table.Database, table.Name), u64(table.Id)); err != nil {
 		return err
 	}
@@ -77,6 +78,7 @@ func (t Tables) Drop(table *schemapb.Table, index uint64, unixNano int64) error 
 	if err := t.addLoads(table, -1); err != nil {
 		return err
 	}
+	t.add(table.Database, -1)
 	if err := t.delete(bucketNames, nameKey(table.Database, table.Name)); err != nil {
 		return err
 	}

@@ -25,8 +25,8 @@ type Tx struct {
 	Tokens     Tokens
 }
 
-func newTx(tx *bbolt.Tx) *Tx {
-	s := &store{tx: tx}
+func newTx(tx *bbolt.Tx, c *counts) *Tx {
+	s := &store{tx: tx, counts: c}
 	return &Tx{
 		store: s, Databases: Databases{s}, Tables: Tables{s}, Pipelines: Pipelines{s}, Nodes: Nodes{s}, Shards: Shards{s},
 		Operations: Operations{s}, Proposals: Proposals{s}, Saved: Saved{s},
@@ -40,6 +40,9 @@ type store struct {
 	tx     *bbolt.Tx
 	writes int
 	digest uint64 // change of the state's digest
+
+	counts *counts
+	more   map[string]int64 // new tables by database; negative if they are fewer
 }
 
 // Writes returns how many changes were made so far.

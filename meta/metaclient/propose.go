@@ -11,6 +11,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
 )
 
 // ConflictError contains the columns of an EnsureSchema that disagree with the tables' columns. It
@@ -51,7 +52,10 @@ func (c *Client) Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Resu
 		case e.Status() == http.StatusServiceUnavailable:
 			e = e.WithRetryAfter(time.Second)
 		case e.Code == errs.RateLimited:
-			e = e.WithRetryAfter(quotaWait)
+			e = e.WithRetryAfter(schema.QuotaWait)
+			if q := result.Quota; q != nil {
+				e.Quota = &errs.Quota{Database: q.Database, Name: q.Name, Limit: q.Limit, Value: q.Value, Unit: q.Unit}
+			}
 		}
 		if len(result.Conflicts) > 0 {
 			return nil, &ConflictError{Conflicts: result.Conflicts, err: e}
@@ -66,10 +70,6 @@ func (c *Client) Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Resu
 	}
 	return result, nil
 }
-
-// quotaWait is when a client may try again after a refusal because of a quota. Somebody has to drop tables or raise the
-// quota first.
-const quotaWait = 30 * time.Second
 
 // awaitView waits for a limited time until the watch has reached index.
 func (c *Client) awaitView(ctx context.Context, index uint64) {

@@ -98,8 +98,28 @@ type Error struct {
 	Reason     Reason
 	// Leader is the id of the node that leads, if it is known and the reason is NotLeader.
 	Leader string
+	// Quota is the quota that does not allow more; nil if the reason is another.
+	Quota *Quota
 	// Err is the cause, for the log; clients do not see it.
 	Err error
+}
+
+// Quota is a quota of a database that does not allow more.
+type Quota struct {
+	Database string
+	// Name is the option that sets it.
+	Name string
+	// Limit and Value are the limit and the present value of the whole cluster.
+	Limit, Value uint64
+	// Unit is what Limit and Value count, for example "tables" or "bytes/s".
+	Unit string
+}
+
+// OverQuota returns an error of code RateLimited.
+func OverQuota(q Quota, after time.Duration, format string, args ...any) *Error {
+	e := New(RateLimited, format, args...).WithRetryAfter(after)
+	e.Quota = &q
+	return e
 }
 
 // New returns an error of the given code.
@@ -113,6 +133,7 @@ func Wrap(code Code, err error, format string, args ...any) *Error {
 	w := &Error{Code: code, Msg: fmt.Sprintf(format, args...) + ": " + err.Error(), Err: err}
 	if e := (*Error)(nil); errors.As(err, &e) {
 		w.Code, w.HTTPStatus, w.RetryAfter, w.Reason, w.Leader = e.Code, e.HTTPStatus, e.RetryAfter, e.Reason, e.Leader
+		w.Quota = e.Quota
 	}
 	return w
 }

@@ -41,6 +41,7 @@ func ToGRPC(err error) error {
 	if e.Leader != "" {
 		info.Metadata["leader"] = e.Leader
 	}
+	e.Quota.encode(info.Metadata)
 	st := status.New(e.Code.grpc(), e.Msg)
 	if d, derr := st.WithDetails(info); derr == nil {
 		st = d
@@ -79,7 +80,7 @@ func FromGRPC(err error) error {
 			found = true
 			e.Code, e.Reason = Code(n), Reason(d.Reason)
 			e.HTTPStatus, _ = strconv.Atoi(d.Metadata["http"])
-			e.Leader = d.Metadata["leader"]
+			e.Leader, e.Quota = d.Metadata["leader"], decodeQuota(d.Metadata)
 		case *errdetails.RetryInfo:
 			e.RetryAfter = max(d.RetryDelay.AsDuration(), time.Duration(0))
 		}
@@ -99,6 +100,26 @@ func FromGRPC(err error) error {
 		e.Code, e.Reason = ShardUnreachable, OutcomeUnknown
 	}
 	return e
+}
+
+// encode adds the quota to the metadata of an error.
+func (q *Quota) encode(to map[string]string) {
+	if q == nil {
+		return
+	}
+	to["quota"], to["quota_database"], to["quota_unit"] = q.Name, q.Database, q.Unit
+	to["quota_limit"], to["quota_value"] = strconv.FormatUint(q.Limit, 10), strconv.FormatUint(q.Value, 10)
+}
+
+// decodeQuota is the inverse of encode.
+func decodeQuota(from map[string]string) *Quota {
+	if from["quota"] == "" {
+		return nil
+	}
+	q := &Quota{Database: from["quota_database"], Name: from["quota"], Unit: from["quota_unit"]}
+	q.Limit, _ = strconv.ParseUint(from["quota_limit"], 10, 64)
+	q.Value, _ = strconv.ParseUint(from["quota_value"], 10, 64)
+	return q
 }
 
 // cutDialing removes gRPC's text around the error of a dialer.

@@ -2,6 +2,7 @@ package errs
 
 import (
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -19,5 +20,14 @@ func TestDialing(t *testing.T) {
 		if e.Msg != want || e.Code != ShardUnreachable || e.Reason != OutcomeUnknown {
 			t.Errorf("%s: %q, code %d, reason %q", text, e.Msg, e.Code, e.Reason)
 		}
+	}
+}
+
+// TestQuotaCrossesNodes checks that an error keeps its quota between nodes and when it is wrapped.
+func TestQuotaCrossesNodes(t *testing.T) {
+	q := Quota{Database: "app", Name: "quota.tables", Limit: 3, Value: 4, Unit: "tables"}
+	e := From(FromGRPC(ToGRPC(Wrap(Internal, OverQuota(q, time.Minute, "full"), "create"))))
+	if e.Quota == nil || *e.Quota != q || e.Code != RateLimited || e.RetryAfter != time.Minute || e.Msg != "create: full" {
+		t.Errorf("%+v with %+v", e, e.Quota)
 	}
 }

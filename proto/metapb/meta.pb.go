@@ -252,7 +252,7 @@ func (x ModifyColumn_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ModifyColumn_Step.Descriptor instead.
 func (ModifyColumn_Step) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{39, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{45, 0}
 }
 
 type PlaceTable_Step int32
@@ -312,7 +312,7 @@ func (x PlaceTable_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PlaceTable_Step.Descriptor instead.
 func (PlaceTable_Step) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{75, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{81, 0}
 }
 
 type ChangeMembersRequest_Change int32
@@ -368,7 +368,7 @@ func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
 func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{102, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{108, 0}
 }
 
 type ListSessionsRequest struct {
@@ -1419,6 +1419,8 @@ type Result struct {
 	Saved *Saved `protobuf:"bytes,11,opt,name=saved,proto3" json:"saved,omitempty"`
 	// How many users, roles and grants ChangeAccess changed.
 	AccessChanges uint32 `protobuf:"varint,12,opt,name=access_changes,json=accessChanges,proto3" json:"access_changes,omitempty"`
+	// The quota because of which the command was refused.
+	Quota         *QuotaRefusal `protobuf:"bytes,13,opt,name=quota,proto3" json:"quota,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1537,6 +1539,420 @@ func (x *Result) GetAccessChanges() uint32 {
 	return 0
 }
 
+func (x *Result) GetQuota() *QuotaRefusal {
+	if x != nil {
+		return x.Quota
+	}
+	return nil
+}
+
+// QuotaRefusal is a quota that does not allow more.
+type QuotaRefusal struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Database string                 `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
+	// The name of the option.
+	Name  string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Limit uint64 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	Value uint64 `protobuf:"varint,4,opt,name=value,proto3" json:"value,omitempty"`
+	// What limit and value count.
+	Unit          string `protobuf:"bytes,5,opt,name=unit,proto3" json:"unit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QuotaRefusal) Reset() {
+	*x = QuotaRefusal{}
+	mi := &file_metapb_meta_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QuotaRefusal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QuotaRefusal) ProtoMessage() {}
+
+func (x *QuotaRefusal) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QuotaRefusal.ProtoReflect.Descriptor instead.
+func (*QuotaRefusal) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *QuotaRefusal) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *QuotaRefusal) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *QuotaRefusal) GetLimit() uint64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *QuotaRefusal) GetValue() uint64 {
+	if x != nil {
+		return x.Value
+	}
+	return 0
+}
+
+func (x *QuotaRefusal) GetUnit() string {
+	if x != nil {
+		return x.Unit
+	}
+	return ""
+}
+
+// ShareQuotasRequest is what one router admitted since its last report.
+type ShareQuotasRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	NodeId string                 `protobuf:"bytes,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	// Differs for each start of the process.
+	Process       uint64      `protobuf:"varint,2,opt,name=process,proto3" json:"process,omitempty"`
+	Uses          []*QuotaUse `protobuf:"bytes,3,rep,name=uses,proto3" json:"uses,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShareQuotasRequest) Reset() {
+	*x = ShareQuotasRequest{}
+	mi := &file_metapb_meta_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShareQuotasRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShareQuotasRequest) ProtoMessage() {}
+
+func (x *ShareQuotasRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShareQuotasRequest.ProtoReflect.Descriptor instead.
+func (*ShareQuotasRequest) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ShareQuotasRequest) GetNodeId() string {
+	if x != nil {
+		return x.NodeId
+	}
+	return ""
+}
+
+func (x *ShareQuotasRequest) GetProcess() uint64 {
+	if x != nil {
+		return x.Process
+	}
+	return 0
+}
+
+func (x *ShareQuotasRequest) GetUses() []*QuotaUse {
+	if x != nil {
+		return x.Uses
+	}
+	return nil
+}
+
+// QuotaUse is the use of one quota of a database by one router.
+type QuotaUse struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Database string                 `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
+	// The name of the option.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// For a rate, what was admitted and what was refused, for each second of the time since the last report. For a number
+	// of things at a time, how many there are, and how many were refused or wait.
+	Admitted      float64 `protobuf:"fixed64,3,opt,name=admitted,proto3" json:"admitted,omitempty"`
+	Refused       float64 `protobuf:"fixed64,4,opt,name=refused,proto3" json:"refused,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QuotaUse) Reset() {
+	*x = QuotaUse{}
+	mi := &file_metapb_meta_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QuotaUse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QuotaUse) ProtoMessage() {}
+
+func (x *QuotaUse) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QuotaUse.ProtoReflect.Descriptor instead.
+func (*QuotaUse) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *QuotaUse) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *QuotaUse) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *QuotaUse) GetAdmitted() float64 {
+	if x != nil {
+		return x.Admitted
+	}
+	return 0
+}
+
+func (x *QuotaUse) GetRefused() float64 {
+	if x != nil {
+		return x.Refused
+	}
+	return 0
+}
+
+type ShareQuotasResponse struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Shares []*QuotaShare          `protobuf:"bytes,1,rep,name=shares,proto3" json:"shares,omitempty"`
+	// How long the shares are valid after the request was sent.
+	ValidNanos int64 `protobuf:"varint,2,opt,name=valid_nanos,json=validNanos,proto3" json:"valid_nanos,omitempty"`
+	// The number of routers that report.
+	Routers uint32 `protobuf:"varint,3,opt,name=routers,proto3" json:"routers,omitempty"`
+	// The stored bytes of the databases that have a quota for them, without copies by replication.
+	Stored        []*DatabaseBytes `protobuf:"bytes,4,rep,name=stored,proto3" json:"stored,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShareQuotasResponse) Reset() {
+	*x = ShareQuotasResponse{}
+	mi := &file_metapb_meta_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShareQuotasResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShareQuotasResponse) ProtoMessage() {}
+
+func (x *ShareQuotasResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShareQuotasResponse.ProtoReflect.Descriptor instead.
+func (*ShareQuotasResponse) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ShareQuotasResponse) GetShares() []*QuotaShare {
+	if x != nil {
+		return x.Shares
+	}
+	return nil
+}
+
+func (x *ShareQuotasResponse) GetValidNanos() int64 {
+	if x != nil {
+		return x.ValidNanos
+	}
+	return 0
+}
+
+func (x *ShareQuotasResponse) GetRouters() uint32 {
+	if x != nil {
+		return x.Routers
+	}
+	return 0
+}
+
+func (x *ShareQuotasResponse) GetStored() []*DatabaseBytes {
+	if x != nil {
+		return x.Stored
+	}
+	return nil
+}
+
+// QuotaShare is the part of a quota that one router may admit.
+type QuotaShare struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Database string                 `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
+	Name     string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Share    float64                `protobuf:"fixed64,3,opt,name=share,proto3" json:"share,omitempty"`
+	// What all routers together admit.
+	Value         float64 `protobuf:"fixed64,4,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QuotaShare) Reset() {
+	*x = QuotaShare{}
+	mi := &file_metapb_meta_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QuotaShare) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QuotaShare) ProtoMessage() {}
+
+func (x *QuotaShare) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QuotaShare.ProtoReflect.Descriptor instead.
+func (*QuotaShare) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *QuotaShare) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *QuotaShare) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *QuotaShare) GetShare() float64 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
+
+func (x *QuotaShare) GetValue() float64 {
+	if x != nil {
+		return x.Value
+	}
+	return 0
+}
+
+// DatabaseBytes is the size of the tables of a database.
+type DatabaseBytes struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Database      string                 `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
+	Bytes         uint64                 `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DatabaseBytes) Reset() {
+	*x = DatabaseBytes{}
+	mi := &file_metapb_meta_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DatabaseBytes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DatabaseBytes) ProtoMessage() {}
+
+func (x *DatabaseBytes) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DatabaseBytes.ProtoReflect.Descriptor instead.
+func (*DatabaseBytes) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *DatabaseBytes) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *DatabaseBytes) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
 // AccessGrant gives privileges on a target.
 type AccessGrant struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1556,7 +1972,7 @@ type AccessGrant struct {
 
 func (x *AccessGrant) Reset() {
 	*x = AccessGrant{}
-	mi := &file_metapb_meta_proto_msgTypes[9]
+	mi := &file_metapb_meta_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1568,7 +1984,7 @@ func (x *AccessGrant) String() string {
 func (*AccessGrant) ProtoMessage() {}
 
 func (x *AccessGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[9]
+	mi := &file_metapb_meta_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1581,7 +1997,7 @@ func (x *AccessGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessGrant.ProtoReflect.Descriptor instead.
 func (*AccessGrant) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{9}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *AccessGrant) GetKind() uint32 {
@@ -1649,7 +2065,7 @@ type AccessPrincipal struct {
 
 func (x *AccessPrincipal) Reset() {
 	*x = AccessPrincipal{}
-	mi := &file_metapb_meta_proto_msgTypes[10]
+	mi := &file_metapb_meta_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1661,7 +2077,7 @@ func (x *AccessPrincipal) String() string {
 func (*AccessPrincipal) ProtoMessage() {}
 
 func (x *AccessPrincipal) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[10]
+	mi := &file_metapb_meta_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1674,7 +2090,7 @@ func (x *AccessPrincipal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessPrincipal.ProtoReflect.Descriptor instead.
 func (*AccessPrincipal) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{10}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AccessPrincipal) GetName() string {
@@ -1754,7 +2170,7 @@ type AccessActor struct {
 
 func (x *AccessActor) Reset() {
 	*x = AccessActor{}
-	mi := &file_metapb_meta_proto_msgTypes[11]
+	mi := &file_metapb_meta_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1766,7 +2182,7 @@ func (x *AccessActor) String() string {
 func (*AccessActor) ProtoMessage() {}
 
 func (x *AccessActor) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[11]
+	mi := &file_metapb_meta_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1779,7 +2195,7 @@ func (x *AccessActor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessActor.ProtoReflect.Descriptor instead.
 func (*AccessActor) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{11}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AccessActor) GetPrincipal() string {
@@ -1821,7 +2237,7 @@ type ChangeAccess struct {
 
 func (x *ChangeAccess) Reset() {
 	*x = ChangeAccess{}
-	mi := &file_metapb_meta_proto_msgTypes[12]
+	mi := &file_metapb_meta_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1833,7 +2249,7 @@ func (x *ChangeAccess) String() string {
 func (*ChangeAccess) ProtoMessage() {}
 
 func (x *ChangeAccess) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[12]
+	mi := &file_metapb_meta_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1846,7 +2262,7 @@ func (x *ChangeAccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeAccess.ProtoReflect.Descriptor instead.
 func (*ChangeAccess) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{12}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ChangeAccess) GetActor() *AccessActor {
@@ -1885,7 +2301,7 @@ type AccessChange struct {
 
 func (x *AccessChange) Reset() {
 	*x = AccessChange{}
-	mi := &file_metapb_meta_proto_msgTypes[13]
+	mi := &file_metapb_meta_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1897,7 +2313,7 @@ func (x *AccessChange) String() string {
 func (*AccessChange) ProtoMessage() {}
 
 func (x *AccessChange) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[13]
+	mi := &file_metapb_meta_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1910,7 +2326,7 @@ func (x *AccessChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessChange.ProtoReflect.Descriptor instead.
 func (*AccessChange) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{13}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AccessChange) GetChange() isAccessChange_Change {
@@ -2087,7 +2503,7 @@ type CreatePrincipal struct {
 
 func (x *CreatePrincipal) Reset() {
 	*x = CreatePrincipal{}
-	mi := &file_metapb_meta_proto_msgTypes[14]
+	mi := &file_metapb_meta_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2099,7 +2515,7 @@ func (x *CreatePrincipal) String() string {
 func (*CreatePrincipal) ProtoMessage() {}
 
 func (x *CreatePrincipal) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[14]
+	mi := &file_metapb_meta_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2112,7 +2528,7 @@ func (x *CreatePrincipal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreatePrincipal.ProtoReflect.Descriptor instead.
 func (*CreatePrincipal) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{14}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CreatePrincipal) GetPrincipal() *AccessPrincipal {
@@ -2149,7 +2565,7 @@ type AlterUser struct {
 
 func (x *AlterUser) Reset() {
 	*x = AlterUser{}
-	mi := &file_metapb_meta_proto_msgTypes[15]
+	mi := &file_metapb_meta_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2161,7 +2577,7 @@ func (x *AlterUser) String() string {
 func (*AlterUser) ProtoMessage() {}
 
 func (x *AlterUser) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[15]
+	mi := &file_metapb_meta_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2174,7 +2590,7 @@ func (x *AlterUser) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterUser.ProtoReflect.Descriptor instead.
 func (*AlterUser) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{15}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AlterUser) GetName() string {
@@ -2216,7 +2632,7 @@ type DropPrincipal struct {
 
 func (x *DropPrincipal) Reset() {
 	*x = DropPrincipal{}
-	mi := &file_metapb_meta_proto_msgTypes[16]
+	mi := &file_metapb_meta_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2228,7 +2644,7 @@ func (x *DropPrincipal) String() string {
 func (*DropPrincipal) ProtoMessage() {}
 
 func (x *DropPrincipal) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[16]
+	mi := &file_metapb_meta_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2241,7 +2657,7 @@ func (x *DropPrincipal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropPrincipal.ProtoReflect.Descriptor instead.
 func (*DropPrincipal) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{16}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DropPrincipal) GetName() string {
@@ -2280,7 +2696,7 @@ type ChangeGrant struct {
 
 func (x *ChangeGrant) Reset() {
 	*x = ChangeGrant{}
-	mi := &file_metapb_meta_proto_msgTypes[17]
+	mi := &file_metapb_meta_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2292,7 +2708,7 @@ func (x *ChangeGrant) String() string {
 func (*ChangeGrant) ProtoMessage() {}
 
 func (x *ChangeGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[17]
+	mi := &file_metapb_meta_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2305,7 +2721,7 @@ func (x *ChangeGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeGrant.ProtoReflect.Descriptor instead.
 func (*ChangeGrant) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{17}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ChangeGrant) GetPrincipals() []string {
@@ -2346,7 +2762,7 @@ type ChangeRole struct {
 
 func (x *ChangeRole) Reset() {
 	*x = ChangeRole{}
-	mi := &file_metapb_meta_proto_msgTypes[18]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2358,7 +2774,7 @@ func (x *ChangeRole) String() string {
 func (*ChangeRole) ProtoMessage() {}
 
 func (x *ChangeRole) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[18]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2371,7 +2787,7 @@ func (x *ChangeRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRole.ProtoReflect.Descriptor instead.
 func (*ChangeRole) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{18}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ChangeRole) GetRoles() []string {
@@ -2421,7 +2837,7 @@ type AccessToken struct {
 
 func (x *AccessToken) Reset() {
 	*x = AccessToken{}
-	mi := &file_metapb_meta_proto_msgTypes[19]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2433,7 +2849,7 @@ func (x *AccessToken) String() string {
 func (*AccessToken) ProtoMessage() {}
 
 func (x *AccessToken) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[19]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2446,7 +2862,7 @@ func (x *AccessToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessToken.ProtoReflect.Descriptor instead.
 func (*AccessToken) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{19}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AccessToken) GetName() string {
@@ -2565,7 +2981,7 @@ type CreateToken struct {
 
 func (x *CreateToken) Reset() {
 	*x = CreateToken{}
-	mi := &file_metapb_meta_proto_msgTypes[20]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2577,7 +2993,7 @@ func (x *CreateToken) String() string {
 func (*CreateToken) ProtoMessage() {}
 
 func (x *CreateToken) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[20]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2590,7 +3006,7 @@ func (x *CreateToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateToken.ProtoReflect.Descriptor instead.
 func (*CreateToken) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{20}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CreateToken) GetToken() *AccessToken {
@@ -2627,7 +3043,7 @@ type AlterToken struct {
 
 func (x *AlterToken) Reset() {
 	*x = AlterToken{}
-	mi := &file_metapb_meta_proto_msgTypes[21]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2639,7 +3055,7 @@ func (x *AlterToken) String() string {
 func (*AlterToken) ProtoMessage() {}
 
 func (x *AlterToken) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[21]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2652,7 +3068,7 @@ func (x *AlterToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterToken.ProtoReflect.Descriptor instead.
 func (*AlterToken) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{21}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AlterToken) GetName() string {
@@ -2723,7 +3139,7 @@ type DropToken struct {
 
 func (x *DropToken) Reset() {
 	*x = DropToken{}
-	mi := &file_metapb_meta_proto_msgTypes[22]
+	mi := &file_metapb_meta_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2735,7 +3151,7 @@ func (x *DropToken) String() string {
 func (*DropToken) ProtoMessage() {}
 
 func (x *DropToken) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[22]
+	mi := &file_metapb_meta_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2748,7 +3164,7 @@ func (x *DropToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropToken.ProtoReflect.Descriptor instead.
 func (*DropToken) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DropToken) GetName() string {
@@ -2782,7 +3198,7 @@ type TouchTokens struct {
 
 func (x *TouchTokens) Reset() {
 	*x = TouchTokens{}
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2794,7 +3210,7 @@ func (x *TouchTokens) String() string {
 func (*TouchTokens) ProtoMessage() {}
 
 func (x *TouchTokens) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2807,7 +3223,7 @@ func (x *TouchTokens) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TouchTokens.ProtoReflect.Descriptor instead.
 func (*TouchTokens) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TouchTokens) GetUses() []*TokenUse {
@@ -2829,7 +3245,7 @@ type TokenUse struct {
 
 func (x *TokenUse) Reset() {
 	*x = TokenUse{}
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2841,7 +3257,7 @@ func (x *TokenUse) String() string {
 func (*TokenUse) ProtoMessage() {}
 
 func (x *TokenUse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2854,7 +3270,7 @@ func (x *TokenUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenUse.ProtoReflect.Descriptor instead.
 func (*TokenUse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TokenUse) GetName() string {
@@ -2903,7 +3319,7 @@ type Bootstrap struct {
 
 func (x *Bootstrap) Reset() {
 	*x = Bootstrap{}
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2915,7 +3331,7 @@ func (x *Bootstrap) String() string {
 func (*Bootstrap) ProtoMessage() {}
 
 func (x *Bootstrap) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2928,7 +3344,7 @@ func (x *Bootstrap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bootstrap.ProtoReflect.Descriptor instead.
 func (*Bootstrap) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Bootstrap) GetClusterId() string {
@@ -2980,7 +3396,7 @@ type RegisterNode struct {
 
 func (x *RegisterNode) Reset() {
 	*x = RegisterNode{}
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2992,7 +3408,7 @@ func (x *RegisterNode) String() string {
 func (*RegisterNode) ProtoMessage() {}
 
 func (x *RegisterNode) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3005,7 +3421,7 @@ func (x *RegisterNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterNode.ProtoReflect.Descriptor instead.
 func (*RegisterNode) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RegisterNode) GetNode() *Node {
@@ -3044,7 +3460,7 @@ type FolderMark struct {
 
 func (x *FolderMark) Reset() {
 	*x = FolderMark{}
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3056,7 +3472,7 @@ func (x *FolderMark) String() string {
 func (*FolderMark) ProtoMessage() {}
 
 func (x *FolderMark) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3069,7 +3485,7 @@ func (x *FolderMark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FolderMark.ProtoReflect.Descriptor instead.
 func (*FolderMark) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *FolderMark) GetNumber() uint64 {
@@ -3097,7 +3513,7 @@ type RegisterSession struct {
 
 func (x *RegisterSession) Reset() {
 	*x = RegisterSession{}
-	mi := &file_metapb_meta_proto_msgTypes[28]
+	mi := &file_metapb_meta_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3109,7 +3525,7 @@ func (x *RegisterSession) String() string {
 func (*RegisterSession) ProtoMessage() {}
 
 func (x *RegisterSession) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[28]
+	mi := &file_metapb_meta_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3122,7 +3538,7 @@ func (x *RegisterSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterSession.ProtoReflect.Descriptor instead.
 func (*RegisterSession) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RegisterSession) GetNodeId() string {
@@ -3143,7 +3559,7 @@ type CreateDatabase struct {
 
 func (x *CreateDatabase) Reset() {
 	*x = CreateDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[29]
+	mi := &file_metapb_meta_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3155,7 +3571,7 @@ func (x *CreateDatabase) String() string {
 func (*CreateDatabase) ProtoMessage() {}
 
 func (x *CreateDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[29]
+	mi := &file_metapb_meta_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3168,7 +3584,7 @@ func (x *CreateDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateDatabase.ProtoReflect.Descriptor instead.
 func (*CreateDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CreateDatabase) GetName() string {
@@ -3203,7 +3619,7 @@ type DropDatabase struct {
 
 func (x *DropDatabase) Reset() {
 	*x = DropDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[30]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3215,7 +3631,7 @@ func (x *DropDatabase) String() string {
 func (*DropDatabase) ProtoMessage() {}
 
 func (x *DropDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[30]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3228,7 +3644,7 @@ func (x *DropDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropDatabase.ProtoReflect.Descriptor instead.
 func (*DropDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *DropDatabase) GetName() string {
@@ -3264,7 +3680,7 @@ type AlterDatabase struct {
 
 func (x *AlterDatabase) Reset() {
 	*x = AlterDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[31]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3276,7 +3692,7 @@ func (x *AlterDatabase) String() string {
 func (*AlterDatabase) ProtoMessage() {}
 
 func (x *AlterDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[31]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3289,7 +3705,7 @@ func (x *AlterDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterDatabase.ProtoReflect.Descriptor instead.
 func (*AlterDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AlterDatabase) GetName() string {
@@ -3326,7 +3742,7 @@ type EnsureSchema struct {
 
 func (x *EnsureSchema) Reset() {
 	*x = EnsureSchema{}
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3338,7 +3754,7 @@ func (x *EnsureSchema) String() string {
 func (*EnsureSchema) ProtoMessage() {}
 
 func (x *EnsureSchema) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3351,7 +3767,7 @@ func (x *EnsureSchema) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnsureSchema.ProtoReflect.Descriptor instead.
 func (*EnsureSchema) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *EnsureSchema) GetTables() []*TableDemand {
@@ -3380,7 +3796,7 @@ type ProposalPart struct {
 
 func (x *ProposalPart) Reset() {
 	*x = ProposalPart{}
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3392,7 +3808,7 @@ func (x *ProposalPart) String() string {
 func (*ProposalPart) ProtoMessage() {}
 
 func (x *ProposalPart) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3405,7 +3821,7 @@ func (x *ProposalPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProposalPart.ProtoReflect.Descriptor instead.
 func (*ProposalPart) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ProposalPart) GetId() []byte {
@@ -3441,7 +3857,7 @@ type TableDemand struct {
 
 func (x *TableDemand) Reset() {
 	*x = TableDemand{}
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3453,7 +3869,7 @@ func (x *TableDemand) String() string {
 func (*TableDemand) ProtoMessage() {}
 
 func (x *TableDemand) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3466,7 +3882,7 @@ func (x *TableDemand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableDemand.ProtoReflect.Descriptor instead.
 func (*TableDemand) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TableDemand) GetDatabase() string {
@@ -3525,7 +3941,7 @@ type Conflict struct {
 
 func (x *Conflict) Reset() {
 	*x = Conflict{}
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3537,7 +3953,7 @@ func (x *Conflict) String() string {
 func (*Conflict) ProtoMessage() {}
 
 func (x *Conflict) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3550,7 +3966,7 @@ func (x *Conflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Conflict.ProtoReflect.Descriptor instead.
 func (*Conflict) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Conflict) GetDatabase() string {
@@ -3599,7 +4015,7 @@ type CreateTable struct {
 
 func (x *CreateTable) Reset() {
 	*x = CreateTable{}
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3611,7 +4027,7 @@ func (x *CreateTable) String() string {
 func (*CreateTable) ProtoMessage() {}
 
 func (x *CreateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3624,7 +4040,7 @@ func (x *CreateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTable.ProtoReflect.Descriptor instead.
 func (*CreateTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *CreateTable) GetTable() *schemapb.Table {
@@ -3663,7 +4079,7 @@ type AlterTable struct {
 
 func (x *AlterTable) Reset() {
 	*x = AlterTable{}
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3675,7 +4091,7 @@ func (x *AlterTable) String() string {
 func (*AlterTable) ProtoMessage() {}
 
 func (x *AlterTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3688,7 +4104,7 @@ func (x *AlterTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterTable.ProtoReflect.Descriptor instead.
 func (*AlterTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *AlterTable) GetDatabase() string {
@@ -3863,7 +4279,7 @@ type RenameColumn struct {
 
 func (x *RenameColumn) Reset() {
 	*x = RenameColumn{}
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3875,7 +4291,7 @@ func (x *RenameColumn) String() string {
 func (*RenameColumn) ProtoMessage() {}
 
 func (x *RenameColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3888,7 +4304,7 @@ func (x *RenameColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameColumn.ProtoReflect.Descriptor instead.
 func (*RenameColumn) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RenameColumn) GetFrom() string {
@@ -3920,7 +4336,7 @@ type ModifyColumn struct {
 
 func (x *ModifyColumn) Reset() {
 	*x = ModifyColumn{}
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3932,7 +4348,7 @@ func (x *ModifyColumn) String() string {
 func (*ModifyColumn) ProtoMessage() {}
 
 func (x *ModifyColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3945,7 +4361,7 @@ func (x *ModifyColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyColumn.ProtoReflect.Descriptor instead.
 func (*ModifyColumn) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ModifyColumn) GetName() string {
@@ -3988,7 +4404,7 @@ type ModifyIndex struct {
 
 func (x *ModifyIndex) Reset() {
 	*x = ModifyIndex{}
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4000,7 +4416,7 @@ func (x *ModifyIndex) String() string {
 func (*ModifyIndex) ProtoMessage() {}
 
 func (x *ModifyIndex) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4013,7 +4429,7 @@ func (x *ModifyIndex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyIndex.ProtoReflect.Descriptor instead.
 func (*ModifyIndex) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ModifyIndex) GetName() string {
@@ -4039,7 +4455,7 @@ type SetOptions struct {
 
 func (x *SetOptions) Reset() {
 	*x = SetOptions{}
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4051,7 +4467,7 @@ func (x *SetOptions) String() string {
 func (*SetOptions) ProtoMessage() {}
 
 func (x *SetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4064,7 +4480,7 @@ func (x *SetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetOptions.ProtoReflect.Descriptor instead.
 func (*SetOptions) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SetOptions) GetOptions() map[string]string {
@@ -4083,7 +4499,7 @@ type UnsetOptions struct {
 
 func (x *UnsetOptions) Reset() {
 	*x = UnsetOptions{}
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4095,7 +4511,7 @@ func (x *UnsetOptions) String() string {
 func (*UnsetOptions) ProtoMessage() {}
 
 func (x *UnsetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4108,7 +4524,7 @@ func (x *UnsetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnsetOptions.ProtoReflect.Descriptor instead.
 func (*UnsetOptions) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *UnsetOptions) GetKeys() []string {
@@ -4129,7 +4545,7 @@ type DropTable struct {
 
 func (x *DropTable) Reset() {
 	*x = DropTable{}
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4141,7 +4557,7 @@ func (x *DropTable) String() string {
 func (*DropTable) ProtoMessage() {}
 
 func (x *DropTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4154,7 +4570,7 @@ func (x *DropTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTable.ProtoReflect.Descriptor instead.
 func (*DropTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *DropTable) GetDatabase() string {
@@ -4189,7 +4605,7 @@ type TruncateTable struct {
 
 func (x *TruncateTable) Reset() {
 	*x = TruncateTable{}
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4201,7 +4617,7 @@ func (x *TruncateTable) String() string {
 func (*TruncateTable) ProtoMessage() {}
 
 func (x *TruncateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4214,7 +4630,7 @@ func (x *TruncateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TruncateTable.ProtoReflect.Descriptor instead.
 func (*TruncateTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *TruncateTable) GetDatabase() string {
@@ -4246,7 +4662,7 @@ type ReplaceTables struct {
 
 func (x *ReplaceTables) Reset() {
 	*x = ReplaceTables{}
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4258,7 +4674,7 @@ func (x *ReplaceTables) String() string {
 func (*ReplaceTables) ProtoMessage() {}
 
 func (x *ReplaceTables) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4271,7 +4687,7 @@ func (x *ReplaceTables) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceTables.ProtoReflect.Descriptor instead.
 func (*ReplaceTables) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ReplaceTables) GetBackupId() string {
@@ -4311,7 +4727,7 @@ type TableReplacement struct {
 
 func (x *TableReplacement) Reset() {
 	*x = TableReplacement{}
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4323,7 +4739,7 @@ func (x *TableReplacement) String() string {
 func (*TableReplacement) ProtoMessage() {}
 
 func (x *TableReplacement) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4336,7 +4752,7 @@ func (x *TableReplacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableReplacement.ProtoReflect.Descriptor instead.
 func (*TableReplacement) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *TableReplacement) GetDatabase() string {
@@ -4394,7 +4810,7 @@ type PutPipeline struct {
 
 func (x *PutPipeline) Reset() {
 	*x = PutPipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4406,7 +4822,7 @@ func (x *PutPipeline) String() string {
 func (*PutPipeline) ProtoMessage() {}
 
 func (x *PutPipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4419,7 +4835,7 @@ func (x *PutPipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutPipeline.ProtoReflect.Descriptor instead.
 func (*PutPipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *PutPipeline) GetName() string {
@@ -4475,7 +4891,7 @@ type DeletePipeline struct {
 
 func (x *DeletePipeline) Reset() {
 	*x = DeletePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4487,7 +4903,7 @@ func (x *DeletePipeline) String() string {
 func (*DeletePipeline) ProtoMessage() {}
 
 func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4500,7 +4916,7 @@ func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletePipeline.ProtoReflect.Descriptor instead.
 func (*DeletePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *DeletePipeline) GetName() string {
@@ -4529,7 +4945,7 @@ type RestorePipeline struct {
 
 func (x *RestorePipeline) Reset() {
 	*x = RestorePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4541,7 +4957,7 @@ func (x *RestorePipeline) String() string {
 func (*RestorePipeline) ProtoMessage() {}
 
 func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4554,7 +4970,7 @@ func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestorePipeline.ProtoReflect.Descriptor instead.
 func (*RestorePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *RestorePipeline) GetPipeline() *PipelineVersion {
@@ -4590,7 +5006,7 @@ type PipelineVersion struct {
 
 func (x *PipelineVersion) Reset() {
 	*x = PipelineVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4602,7 +5018,7 @@ func (x *PipelineVersion) String() string {
 func (*PipelineVersion) ProtoMessage() {}
 
 func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4615,7 +5031,7 @@ func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PipelineVersion.ProtoReflect.Descriptor instead.
 func (*PipelineVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *PipelineVersion) GetName() string {
@@ -4672,7 +5088,7 @@ type ReadPipelinesRequest struct {
 
 func (x *ReadPipelinesRequest) Reset() {
 	*x = ReadPipelinesRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4684,7 +5100,7 @@ func (x *ReadPipelinesRequest) String() string {
 func (*ReadPipelinesRequest) ProtoMessage() {}
 
 func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4697,7 +5113,7 @@ func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesRequest.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ReadPipelinesRequest) GetName() string {
@@ -4724,7 +5140,7 @@ type ReadPipelinesResponse struct {
 
 func (x *ReadPipelinesResponse) Reset() {
 	*x = ReadPipelinesResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4736,7 +5152,7 @@ func (x *ReadPipelinesResponse) String() string {
 func (*ReadPipelinesResponse) ProtoMessage() {}
 
 func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4749,7 +5165,7 @@ func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesResponse.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ReadPipelinesResponse) GetPipeline() *PipelineVersion {
@@ -4789,7 +5205,7 @@ type Saved struct {
 
 func (x *Saved) Reset() {
 	*x = Saved{}
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4801,7 +5217,7 @@ func (x *Saved) String() string {
 func (*Saved) ProtoMessage() {}
 
 func (x *Saved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4814,7 +5230,7 @@ func (x *Saved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Saved.ProtoReflect.Descriptor instead.
 func (*Saved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Saved) GetKind() string {
@@ -4891,7 +5307,7 @@ type PutSaved struct {
 
 func (x *PutSaved) Reset() {
 	*x = PutSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4903,7 +5319,7 @@ func (x *PutSaved) String() string {
 func (*PutSaved) ProtoMessage() {}
 
 func (x *PutSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4916,7 +5332,7 @@ func (x *PutSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutSaved.ProtoReflect.Descriptor instead.
 func (*PutSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *PutSaved) GetSaved() *Saved {
@@ -4961,7 +5377,7 @@ type DropSaved struct {
 
 func (x *DropSaved) Reset() {
 	*x = DropSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4973,7 +5389,7 @@ func (x *DropSaved) String() string {
 func (*DropSaved) ProtoMessage() {}
 
 func (x *DropSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4986,7 +5402,7 @@ func (x *DropSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropSaved.ProtoReflect.Descriptor instead.
 func (*DropSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *DropSaved) GetKind() string {
@@ -5035,7 +5451,7 @@ type TouchSaved struct {
 
 func (x *TouchSaved) Reset() {
 	*x = TouchSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5047,7 +5463,7 @@ func (x *TouchSaved) String() string {
 func (*TouchSaved) ProtoMessage() {}
 
 func (x *TouchSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5060,7 +5476,7 @@ func (x *TouchSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TouchSaved.ProtoReflect.Descriptor instead.
 func (*TouchSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *TouchSaved) GetKind() string {
@@ -5088,7 +5504,7 @@ type RestoreSaved struct {
 
 func (x *RestoreSaved) Reset() {
 	*x = RestoreSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5100,7 +5516,7 @@ func (x *RestoreSaved) String() string {
 func (*RestoreSaved) ProtoMessage() {}
 
 func (x *RestoreSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5113,7 +5529,7 @@ func (x *RestoreSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreSaved.ProtoReflect.Descriptor instead.
 func (*RestoreSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *RestoreSaved) GetSaved() *Saved {
@@ -5144,7 +5560,7 @@ type ReadSavedRequest struct {
 
 func (x *ReadSavedRequest) Reset() {
 	*x = ReadSavedRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5156,7 +5572,7 @@ func (x *ReadSavedRequest) String() string {
 func (*ReadSavedRequest) ProtoMessage() {}
 
 func (x *ReadSavedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5169,7 +5585,7 @@ func (x *ReadSavedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSavedRequest.ProtoReflect.Descriptor instead.
 func (*ReadSavedRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ReadSavedRequest) GetKind() string {
@@ -5203,7 +5619,7 @@ type ReadSavedResponse struct {
 
 func (x *ReadSavedResponse) Reset() {
 	*x = ReadSavedResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5215,7 +5631,7 @@ func (x *ReadSavedResponse) String() string {
 func (*ReadSavedResponse) ProtoMessage() {}
 
 func (x *ReadSavedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5228,7 +5644,7 @@ func (x *ReadSavedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSavedResponse.ProtoReflect.Descriptor instead.
 func (*ReadSavedResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ReadSavedResponse) GetSaved() *Saved {
@@ -5268,7 +5684,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5280,7 +5696,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5293,7 +5709,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Node) GetId() string {
@@ -5410,7 +5826,7 @@ type Shard struct {
 
 func (x *Shard) Reset() {
 	*x = Shard{}
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5422,7 +5838,7 @@ func (x *Shard) String() string {
 func (*Shard) ProtoMessage() {}
 
 func (x *Shard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5435,7 +5851,7 @@ func (x *Shard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shard.ProtoReflect.Descriptor instead.
 func (*Shard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Shard) GetId() uint32 {
@@ -5526,7 +5942,7 @@ type SetNodeState struct {
 
 func (x *SetNodeState) Reset() {
 	*x = SetNodeState{}
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5538,7 +5954,7 @@ func (x *SetNodeState) String() string {
 func (*SetNodeState) ProtoMessage() {}
 
 func (x *SetNodeState) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5551,7 +5967,7 @@ func (x *SetNodeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNodeState.ProtoReflect.Descriptor instead.
 func (*SetNodeState) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *SetNodeState) GetNodeId() string {
@@ -5578,7 +5994,7 @@ type RemoveNode struct {
 
 func (x *RemoveNode) Reset() {
 	*x = RemoveNode{}
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5590,7 +6006,7 @@ func (x *RemoveNode) String() string {
 func (*RemoveNode) ProtoMessage() {}
 
 func (x *RemoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5603,7 +6019,7 @@ func (x *RemoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNode.ProtoReflect.Descriptor instead.
 func (*RemoveNode) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *RemoveNode) GetNodeId() string {
@@ -5624,7 +6040,7 @@ type SetClusterVersion struct {
 
 func (x *SetClusterVersion) Reset() {
 	*x = SetClusterVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5636,7 +6052,7 @@ func (x *SetClusterVersion) String() string {
 func (*SetClusterVersion) ProtoMessage() {}
 
 func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5649,7 +6065,7 @@ func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetClusterVersion.ProtoReflect.Descriptor instead.
 func (*SetClusterVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *SetClusterVersion) GetVersion() uint32 {
@@ -5669,7 +6085,7 @@ type SetSettings struct {
 
 func (x *SetSettings) Reset() {
 	*x = SetSettings{}
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5681,7 +6097,7 @@ func (x *SetSettings) String() string {
 func (*SetSettings) ProtoMessage() {}
 
 func (x *SetSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5694,7 +6110,7 @@ func (x *SetSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettings.ProtoReflect.Descriptor instead.
 func (*SetSettings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *SetSettings) GetSettings() *Settings {
@@ -5719,7 +6135,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5731,7 +6147,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5744,7 +6160,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Settings) GetReplication() uint32 {
@@ -5782,7 +6198,7 @@ type CreateShard struct {
 
 func (x *CreateShard) Reset() {
 	*x = CreateShard{}
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5794,7 +6210,7 @@ func (x *CreateShard) String() string {
 func (*CreateShard) ProtoMessage() {}
 
 func (x *CreateShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5807,7 +6223,7 @@ func (x *CreateShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateShard.ProtoReflect.Descriptor instead.
 func (*CreateShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *CreateShard) GetReplicas() []string {
@@ -5853,7 +6269,7 @@ type ChangeShard struct {
 
 func (x *ChangeShard) Reset() {
 	*x = ChangeShard{}
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5865,7 +6281,7 @@ func (x *ChangeShard) String() string {
 func (*ChangeShard) ProtoMessage() {}
 
 func (x *ChangeShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5878,7 +6294,7 @@ func (x *ChangeShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeShard.ProtoReflect.Descriptor instead.
 func (*ChangeShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ChangeShard) GetShardId() uint32 {
@@ -6050,7 +6466,7 @@ type RetireShard struct {
 
 func (x *RetireShard) Reset() {
 	*x = RetireShard{}
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6062,7 +6478,7 @@ func (x *RetireShard) String() string {
 func (*RetireShard) ProtoMessage() {}
 
 func (x *RetireShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6075,7 +6491,7 @@ func (x *RetireShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetireShard.ProtoReflect.Descriptor instead.
 func (*RetireShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *RetireShard) GetShardId() uint32 {
@@ -6104,7 +6520,7 @@ type FoundShards struct {
 
 func (x *FoundShards) Reset() {
 	*x = FoundShards{}
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6116,7 +6532,7 @@ func (x *FoundShards) String() string {
 func (*FoundShards) ProtoMessage() {}
 
 func (x *FoundShards) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6129,7 +6545,7 @@ func (x *FoundShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundShards.ProtoReflect.Descriptor instead.
 func (*FoundShards) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *FoundShards) GetNodeId() string {
@@ -6156,7 +6572,7 @@ type FoundedShard struct {
 
 func (x *FoundedShard) Reset() {
 	*x = FoundedShard{}
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6168,7 +6584,7 @@ func (x *FoundedShard) String() string {
 func (*FoundedShard) ProtoMessage() {}
 
 func (x *FoundedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6181,7 +6597,7 @@ func (x *FoundedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundedShard.ProtoReflect.Descriptor instead.
 func (*FoundedShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *FoundedShard) GetId() uint32 {
@@ -6212,7 +6628,7 @@ type RaiseCounters struct {
 
 func (x *RaiseCounters) Reset() {
 	*x = RaiseCounters{}
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6224,7 +6640,7 @@ func (x *RaiseCounters) String() string {
 func (*RaiseCounters) ProtoMessage() {}
 
 func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6237,7 +6653,7 @@ func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseCounters.ProtoReflect.Descriptor instead.
 func (*RaiseCounters) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *RaiseCounters) GetRecovered() bool {
@@ -6265,7 +6681,7 @@ type MadeAnew struct {
 
 func (x *MadeAnew) Reset() {
 	*x = MadeAnew{}
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6277,7 +6693,7 @@ func (x *MadeAnew) String() string {
 func (*MadeAnew) ProtoMessage() {}
 
 func (x *MadeAnew) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6290,7 +6706,7 @@ func (x *MadeAnew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MadeAnew.ProtoReflect.Descriptor instead.
 func (*MadeAnew) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *MadeAnew) GetNodeIds() []string {
@@ -6312,7 +6728,7 @@ type Recovered struct {
 
 func (x *Recovered) Reset() {
 	*x = Recovered{}
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6324,7 +6740,7 @@ func (x *Recovered) String() string {
 func (*Recovered) ProtoMessage() {}
 
 func (x *Recovered) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6337,7 +6753,7 @@ func (x *Recovered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Recovered.ProtoReflect.Descriptor instead.
 func (*Recovered) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *Recovered) GetNodeId() string {
@@ -6374,7 +6790,7 @@ type PlaceTable struct {
 
 func (x *PlaceTable) Reset() {
 	*x = PlaceTable{}
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6386,7 +6802,7 @@ func (x *PlaceTable) String() string {
 func (*PlaceTable) ProtoMessage() {}
 
 func (x *PlaceTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6399,7 +6815,7 @@ func (x *PlaceTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceTable.ProtoReflect.Descriptor instead.
 func (*PlaceTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *PlaceTable) GetTableId() uint64 {
@@ -6495,7 +6911,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6507,7 +6923,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6520,7 +6936,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *Operation) GetId() uint64 {
@@ -6816,7 +7232,7 @@ type ShardAddProgress struct {
 
 func (x *ShardAddProgress) Reset() {
 	*x = ShardAddProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[77]
+	mi := &file_metapb_meta_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6828,7 +7244,7 @@ func (x *ShardAddProgress) String() string {
 func (*ShardAddProgress) ProtoMessage() {}
 
 func (x *ShardAddProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[77]
+	mi := &file_metapb_meta_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6841,7 +7257,7 @@ func (x *ShardAddProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardAddProgress.ProtoReflect.Descriptor instead.
 func (*ShardAddProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ShardAddProgress) GetCount() uint32 {
@@ -6897,7 +7313,7 @@ type ReplicasProgress struct {
 
 func (x *ReplicasProgress) Reset() {
 	*x = ReplicasProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[78]
+	mi := &file_metapb_meta_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6909,7 +7325,7 @@ func (x *ReplicasProgress) String() string {
 func (*ReplicasProgress) ProtoMessage() {}
 
 func (x *ReplicasProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[78]
+	mi := &file_metapb_meta_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6922,7 +7338,7 @@ func (x *ReplicasProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicasProgress.ProtoReflect.Descriptor instead.
 func (*ReplicasProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ReplicasProgress) GetUndo() string {
@@ -7004,7 +7420,7 @@ type ShardDropProgress struct {
 
 func (x *ShardDropProgress) Reset() {
 	*x = ShardDropProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[79]
+	mi := &file_metapb_meta_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7016,7 +7432,7 @@ func (x *ShardDropProgress) String() string {
 func (*ShardDropProgress) ProtoMessage() {}
 
 func (x *ShardDropProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[79]
+	mi := &file_metapb_meta_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7029,7 +7445,7 @@ func (x *ShardDropProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardDropProgress.ProtoReflect.Descriptor instead.
 func (*ShardDropProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *ShardDropProgress) GetShardId() uint32 {
@@ -7070,7 +7486,7 @@ type ShardRemoveProgress struct {
 
 func (x *ShardRemoveProgress) Reset() {
 	*x = ShardRemoveProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[80]
+	mi := &file_metapb_meta_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7082,7 +7498,7 @@ func (x *ShardRemoveProgress) String() string {
 func (*ShardRemoveProgress) ProtoMessage() {}
 
 func (x *ShardRemoveProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[80]
+	mi := &file_metapb_meta_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7095,7 +7511,7 @@ func (x *ShardRemoveProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardRemoveProgress.ProtoReflect.Descriptor instead.
 func (*ShardRemoveProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ShardRemoveProgress) GetShardId() uint32 {
@@ -7149,7 +7565,7 @@ type TableProgress struct {
 
 func (x *TableProgress) Reset() {
 	*x = TableProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[81]
+	mi := &file_metapb_meta_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7161,7 +7577,7 @@ func (x *TableProgress) String() string {
 func (*TableProgress) ProtoMessage() {}
 
 func (x *TableProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[81]
+	mi := &file_metapb_meta_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7174,7 +7590,7 @@ func (x *TableProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableProgress.ProtoReflect.Descriptor instead.
 func (*TableProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *TableProgress) GetName() string {
@@ -7274,7 +7690,7 @@ type NodeProgress struct {
 
 func (x *NodeProgress) Reset() {
 	*x = NodeProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[82]
+	mi := &file_metapb_meta_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7286,7 +7702,7 @@ func (x *NodeProgress) String() string {
 func (*NodeProgress) ProtoMessage() {}
 
 func (x *NodeProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[82]
+	mi := &file_metapb_meta_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7299,7 +7715,7 @@ func (x *NodeProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeProgress.ProtoReflect.Descriptor instead.
 func (*NodeProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *NodeProgress) GetName() string {
@@ -7327,7 +7743,7 @@ type RebalanceProgress struct {
 
 func (x *RebalanceProgress) Reset() {
 	*x = RebalanceProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[83]
+	mi := &file_metapb_meta_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7339,7 +7755,7 @@ func (x *RebalanceProgress) String() string {
 func (*RebalanceProgress) ProtoMessage() {}
 
 func (x *RebalanceProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[83]
+	mi := &file_metapb_meta_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7352,7 +7768,7 @@ func (x *RebalanceProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RebalanceProgress.ProtoReflect.Descriptor instead.
 func (*RebalanceProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{83}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *RebalanceProgress) GetParts() uint32 {
@@ -7374,7 +7790,7 @@ type PutOperation struct {
 
 func (x *PutOperation) Reset() {
 	*x = PutOperation{}
-	mi := &file_metapb_meta_proto_msgTypes[84]
+	mi := &file_metapb_meta_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7386,7 +7802,7 @@ func (x *PutOperation) String() string {
 func (*PutOperation) ProtoMessage() {}
 
 func (x *PutOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[84]
+	mi := &file_metapb_meta_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7399,7 +7815,7 @@ func (x *PutOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOperation.ProtoReflect.Descriptor instead.
 func (*PutOperation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{84}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *PutOperation) GetOperation() *Operation {
@@ -7419,7 +7835,7 @@ type DropOperations struct {
 
 func (x *DropOperations) Reset() {
 	*x = DropOperations{}
-	mi := &file_metapb_meta_proto_msgTypes[85]
+	mi := &file_metapb_meta_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7431,7 +7847,7 @@ func (x *DropOperations) String() string {
 func (*DropOperations) ProtoMessage() {}
 
 func (x *DropOperations) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[85]
+	mi := &file_metapb_meta_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7444,7 +7860,7 @@ func (x *DropOperations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOperations.ProtoReflect.Descriptor instead.
 func (*DropOperations) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{85}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *DropOperations) GetKeep() uint32 {
@@ -7467,7 +7883,7 @@ type ReadIndexRequest struct {
 
 func (x *ReadIndexRequest) Reset() {
 	*x = ReadIndexRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[86]
+	mi := &file_metapb_meta_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7479,7 +7895,7 @@ func (x *ReadIndexRequest) String() string {
 func (*ReadIndexRequest) ProtoMessage() {}
 
 func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[86]
+	mi := &file_metapb_meta_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7492,7 +7908,7 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{86}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *ReadIndexRequest) GetHolder() string {
@@ -7521,7 +7937,7 @@ type ReadIndexResponse struct {
 
 func (x *ReadIndexResponse) Reset() {
 	*x = ReadIndexResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[87]
+	mi := &file_metapb_meta_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7533,7 +7949,7 @@ func (x *ReadIndexResponse) String() string {
 func (*ReadIndexResponse) ProtoMessage() {}
 
 func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[87]
+	mi := &file_metapb_meta_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7546,7 +7962,7 @@ func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
 func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{87}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *ReadIndexResponse) GetIndex() uint64 {
@@ -7580,7 +7996,7 @@ type ReachedRequest struct {
 
 func (x *ReachedRequest) Reset() {
 	*x = ReachedRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[88]
+	mi := &file_metapb_meta_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7592,7 +8008,7 @@ func (x *ReachedRequest) String() string {
 func (*ReachedRequest) ProtoMessage() {}
 
 func (x *ReachedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[88]
+	mi := &file_metapb_meta_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7605,7 +8021,7 @@ func (x *ReachedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachedRequest.ProtoReflect.Descriptor instead.
 func (*ReachedRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{88}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *ReachedRequest) GetHolder() string {
@@ -7630,7 +8046,7 @@ type ReachedResponse struct {
 
 func (x *ReachedResponse) Reset() {
 	*x = ReachedResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[89]
+	mi := &file_metapb_meta_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7642,7 +8058,7 @@ func (x *ReachedResponse) String() string {
 func (*ReachedResponse) ProtoMessage() {}
 
 func (x *ReachedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[89]
+	mi := &file_metapb_meta_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7655,7 +8071,7 @@ func (x *ReachedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachedResponse.ProtoReflect.Descriptor instead.
 func (*ReachedResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{89}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{95}
 }
 
 // ReplicaReport is a node's report about one of its replicas.
@@ -7715,7 +8131,7 @@ type ReplicaReport struct {
 
 func (x *ReplicaReport) Reset() {
 	*x = ReplicaReport{}
-	mi := &file_metapb_meta_proto_msgTypes[90]
+	mi := &file_metapb_meta_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7727,7 +8143,7 @@ func (x *ReplicaReport) String() string {
 func (*ReplicaReport) ProtoMessage() {}
 
 func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[90]
+	mi := &file_metapb_meta_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7740,7 +8156,7 @@ func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaReport.ProtoReflect.Descriptor instead.
 func (*ReplicaReport) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{90}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *ReplicaReport) GetShardId() uint32 {
@@ -7964,7 +8380,7 @@ type AsideRows struct {
 
 func (x *AsideRows) Reset() {
 	*x = AsideRows{}
-	mi := &file_metapb_meta_proto_msgTypes[91]
+	mi := &file_metapb_meta_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7976,7 +8392,7 @@ func (x *AsideRows) String() string {
 func (*AsideRows) ProtoMessage() {}
 
 func (x *AsideRows) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[91]
+	mi := &file_metapb_meta_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7989,7 +8405,7 @@ func (x *AsideRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsideRows.ProtoReflect.Descriptor instead.
 func (*AsideRows) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{91}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *AsideRows) GetTableId() uint64 {
@@ -8041,7 +8457,7 @@ type DamagedSegment struct {
 
 func (x *DamagedSegment) Reset() {
 	*x = DamagedSegment{}
-	mi := &file_metapb_meta_proto_msgTypes[92]
+	mi := &file_metapb_meta_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8053,7 +8469,7 @@ func (x *DamagedSegment) String() string {
 func (*DamagedSegment) ProtoMessage() {}
 
 func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[92]
+	mi := &file_metapb_meta_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8066,7 +8482,7 @@ func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DamagedSegment.ProtoReflect.Descriptor instead.
 func (*DamagedSegment) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{92}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *DamagedSegment) GetFile() string {
@@ -8102,7 +8518,7 @@ type TableIngest struct {
 
 func (x *TableIngest) Reset() {
 	*x = TableIngest{}
-	mi := &file_metapb_meta_proto_msgTypes[93]
+	mi := &file_metapb_meta_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8114,7 +8530,7 @@ func (x *TableIngest) String() string {
 func (*TableIngest) ProtoMessage() {}
 
 func (x *TableIngest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[93]
+	mi := &file_metapb_meta_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8127,7 +8543,7 @@ func (x *TableIngest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableIngest.ProtoReflect.Descriptor instead.
 func (*TableIngest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{93}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *TableIngest) GetTableId() uint64 {
@@ -8168,14 +8584,16 @@ type ReportRequest struct {
 	// How other nodes have to prove that they belong to the cluster.
 	Protection Protection `protobuf:"varint,15,opt,name=protection,proto3,enum=cordwood.meta.Protection" json:"protection,omitempty"`
 	// Nodes that it last called without TLS although it could use TLS.
-	PlainNodes    []string `protobuf:"bytes,16,rep,name=plain_nodes,json=plainNodes,proto3" json:"plain_nodes,omitempty"`
+	PlainNodes []string `protobuf:"bytes,16,rep,name=plain_nodes,json=plainNodes,proto3" json:"plain_nodes,omitempty"`
+	// The bytes of tables in the shards that the node leads, for the databases with a quota of them.
+	Stored        []*DatabaseBytes `protobuf:"bytes,17,rep,name=stored,proto3" json:"stored,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[94]
+	mi := &file_metapb_meta_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8187,7 +8605,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[94]
+	mi := &file_metapb_meta_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8200,7 +8618,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{94}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *ReportRequest) GetNodeId() string {
@@ -8315,6 +8733,13 @@ func (x *ReportRequest) GetPlainNodes() []string {
 	return nil
 }
 
+func (x *ReportRequest) GetStored() []*DatabaseBytes {
+	if x != nil {
+		return x.Stored
+	}
+	return nil
+}
+
 // Unreached is a node that cannot reach another one.
 type Unreached struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -8330,7 +8755,7 @@ type Unreached struct {
 
 func (x *Unreached) Reset() {
 	*x = Unreached{}
-	mi := &file_metapb_meta_proto_msgTypes[95]
+	mi := &file_metapb_meta_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8342,7 +8767,7 @@ func (x *Unreached) String() string {
 func (*Unreached) ProtoMessage() {}
 
 func (x *Unreached) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[95]
+	mi := &file_metapb_meta_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8355,7 +8780,7 @@ func (x *Unreached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unreached.ProtoReflect.Descriptor instead.
 func (*Unreached) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{95}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *Unreached) GetNodeId() string {
@@ -8390,7 +8815,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[96]
+	mi := &file_metapb_meta_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8402,7 +8827,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[96]
+	mi := &file_metapb_meta_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8415,7 +8840,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{96}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *ReportResponse) GetSilent() []string {
@@ -8440,7 +8865,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[97]
+	mi := &file_metapb_meta_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8452,7 +8877,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[97]
+	mi := &file_metapb_meta_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8465,7 +8890,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{97}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{103}
 }
 
 type NodeStatus struct {
@@ -8486,7 +8911,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[98]
+	mi := &file_metapb_meta_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8498,7 +8923,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[98]
+	mi := &file_metapb_meta_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8511,7 +8936,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{98}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *NodeStatus) GetNode() *Node {
@@ -8577,7 +9002,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[99]
+	mi := &file_metapb_meta_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8589,7 +9014,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[99]
+	mi := &file_metapb_meta_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8602,7 +9027,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{99}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *StatusResponse) GetClusterId() string {
@@ -8719,7 +9144,7 @@ type ShardLed struct {
 
 func (x *ShardLed) Reset() {
 	*x = ShardLed{}
-	mi := &file_metapb_meta_proto_msgTypes[100]
+	mi := &file_metapb_meta_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8731,7 +9156,7 @@ func (x *ShardLed) String() string {
 func (*ShardLed) ProtoMessage() {}
 
 func (x *ShardLed) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[100]
+	mi := &file_metapb_meta_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8744,7 +9169,7 @@ func (x *ShardLed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLed.ProtoReflect.Descriptor instead.
 func (*ShardLed) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{100}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *ShardLed) GetShardId() uint32 {
@@ -8783,7 +9208,7 @@ type MemberStatus struct {
 
 func (x *MemberStatus) Reset() {
 	*x = MemberStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[101]
+	mi := &file_metapb_meta_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8795,7 +9220,7 @@ func (x *MemberStatus) String() string {
 func (*MemberStatus) ProtoMessage() {}
 
 func (x *MemberStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[101]
+	mi := &file_metapb_meta_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8808,7 +9233,7 @@ func (x *MemberStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
 func (*MemberStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{101}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *MemberStatus) GetNodeId() string {
@@ -8849,7 +9274,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[102]
+	mi := &file_metapb_meta_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8861,7 +9286,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[102]
+	mi := &file_metapb_meta_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8874,7 +9299,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{102}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *ChangeMembersRequest) GetNodeId() string {
@@ -8901,7 +9326,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[103]
+	mi := &file_metapb_meta_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8913,7 +9338,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[103]
+	mi := &file_metapb_meta_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8926,7 +9351,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{103}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *ChangeMembersResponse) GetAdvice() string {
@@ -8951,7 +9376,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[104]
+	mi := &file_metapb_meta_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8963,7 +9388,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[104]
+	mi := &file_metapb_meta_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8976,7 +9401,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{104}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *HelloRequest) GetClusterId() string {
@@ -9047,7 +9472,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[105]
+	mi := &file_metapb_meta_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9059,7 +9484,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[105]
+	mi := &file_metapb_meta_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9072,7 +9497,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{105}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *HelloResponse) GetClusterId() string {
@@ -9170,7 +9595,7 @@ type FoundRequest struct {
 
 func (x *FoundRequest) Reset() {
 	*x = FoundRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[106]
+	mi := &file_metapb_meta_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9182,7 +9607,7 @@ func (x *FoundRequest) String() string {
 func (*FoundRequest) ProtoMessage() {}
 
 func (x *FoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[106]
+	mi := &file_metapb_meta_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9195,7 +9620,7 @@ func (x *FoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
 func (*FoundRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{106}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *FoundRequest) GetClusterId() string {
@@ -9227,7 +9652,7 @@ type FoundResponse struct {
 
 func (x *FoundResponse) Reset() {
 	*x = FoundResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[107]
+	mi := &file_metapb_meta_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9239,7 +9664,7 @@ func (x *FoundResponse) String() string {
 func (*FoundResponse) ProtoMessage() {}
 
 func (x *FoundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[107]
+	mi := &file_metapb_meta_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9252,7 +9677,7 @@ func (x *FoundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
 func (*FoundResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{107}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{113}
 }
 
 type ReachRequest struct {
@@ -9265,7 +9690,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[108]
+	mi := &file_metapb_meta_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9277,7 +9702,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[108]
+	mi := &file_metapb_meta_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9290,7 +9715,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{108}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *ReachRequest) GetNodeId() string {
@@ -9316,7 +9741,7 @@ type ReachResponse struct {
 
 func (x *ReachResponse) Reset() {
 	*x = ReachResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[109]
+	mi := &file_metapb_meta_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9328,7 +9753,7 @@ func (x *ReachResponse) String() string {
 func (*ReachResponse) ProtoMessage() {}
 
 func (x *ReachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[109]
+	mi := &file_metapb_meta_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9341,7 +9766,7 @@ func (x *ReachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachResponse.ProtoReflect.Descriptor instead.
 func (*ReachResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{109}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *ReachResponse) GetReached() bool {
@@ -9382,7 +9807,7 @@ type EchoRequest struct {
 
 func (x *EchoRequest) Reset() {
 	*x = EchoRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[110]
+	mi := &file_metapb_meta_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9394,7 +9819,7 @@ func (x *EchoRequest) String() string {
 func (*EchoRequest) ProtoMessage() {}
 
 func (x *EchoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[110]
+	mi := &file_metapb_meta_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9407,7 +9832,7 @@ func (x *EchoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoRequest.ProtoReflect.Descriptor instead.
 func (*EchoRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{110}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *EchoRequest) GetNodeId() string {
@@ -9425,7 +9850,7 @@ type EchoResponse struct {
 
 func (x *EchoResponse) Reset() {
 	*x = EchoResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[111]
+	mi := &file_metapb_meta_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9437,7 +9862,7 @@ func (x *EchoResponse) String() string {
 func (*EchoResponse) ProtoMessage() {}
 
 func (x *EchoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[111]
+	mi := &file_metapb_meta_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9450,7 +9875,7 @@ func (x *EchoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoResponse.ProtoReflect.Descriptor instead.
 func (*EchoResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{111}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{117}
 }
 
 type WatchRequest struct {
@@ -9463,7 +9888,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[112]
+	mi := &file_metapb_meta_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9475,7 +9900,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[112]
+	mi := &file_metapb_meta_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9488,7 +9913,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{112}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *WatchRequest) GetAccess() bool {
@@ -9536,7 +9961,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[113]
+	mi := &file_metapb_meta_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9548,7 +9973,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[113]
+	mi := &file_metapb_meta_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9561,7 +9986,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{113}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -9795,7 +10220,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x0fdrop_operations\x18= \x01(\v2\x1d.cordwood.meta.DropOperationsH\x00R\x0edropOperations\x12B\n" +
 	"\rchange_access\x18F \x01(\v2\x1b.cordwood.meta.ChangeAccessH\x00R\fchangeAccess\x12?\n" +
 	"\ftouch_tokens\x18G \x01(\v2\x1a.cordwood.meta.TouchTokensH\x00R\vtouchTokensB\x04\n" +
-	"\x02op\"\x8b\x04\n" +
+	"\x02op\"\xbe\x04\n" +
 	"\x06Result\x12\x1d\n" +
 	"\n" +
 	"error_code\x18\x01 \x01(\rR\terrorCode\x12#\n" +
@@ -9812,7 +10237,38 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\toperation\x18\n" +
 	" \x01(\v2\x18.cordwood.meta.OperationR\toperation\x12*\n" +
 	"\x05saved\x18\v \x01(\v2\x14.cordwood.meta.SavedR\x05saved\x12%\n" +
-	"\x0eaccess_changes\x18\f \x01(\rR\raccessChanges\"\xae\x01\n" +
+	"\x0eaccess_changes\x18\f \x01(\rR\raccessChanges\x121\n" +
+	"\x05quota\x18\r \x01(\v2\x1b.cordwood.meta.QuotaRefusalR\x05quota\"~\n" +
+	"\fQuotaRefusal\x12\x1a\n" +
+	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\x04R\x05limit\x12\x14\n" +
+	"\x05value\x18\x04 \x01(\x04R\x05value\x12\x12\n" +
+	"\x04unit\x18\x05 \x01(\tR\x04unit\"t\n" +
+	"\x12ShareQuotasRequest\x12\x17\n" +
+	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12\x18\n" +
+	"\aprocess\x18\x02 \x01(\x04R\aprocess\x12+\n" +
+	"\x04uses\x18\x03 \x03(\v2\x17.cordwood.meta.QuotaUseR\x04uses\"p\n" +
+	"\bQuotaUse\x12\x1a\n" +
+	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
+	"\badmitted\x18\x03 \x01(\x01R\badmitted\x12\x18\n" +
+	"\arefused\x18\x04 \x01(\x01R\arefused\"\xb9\x01\n" +
+	"\x13ShareQuotasResponse\x121\n" +
+	"\x06shares\x18\x01 \x03(\v2\x19.cordwood.meta.QuotaShareR\x06shares\x12\x1f\n" +
+	"\vvalid_nanos\x18\x02 \x01(\x03R\n" +
+	"validNanos\x12\x18\n" +
+	"\arouters\x18\x03 \x01(\rR\arouters\x124\n" +
+	"\x06stored\x18\x04 \x03(\v2\x1c.cordwood.meta.DatabaseBytesR\x06stored\"h\n" +
+	"\n" +
+	"QuotaShare\x12\x1a\n" +
+	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05share\x18\x03 \x01(\x01R\x05share\x12\x14\n" +
+	"\x05value\x18\x04 \x01(\x01R\x05value\"A\n" +
+	"\rDatabaseBytes\x12\x1a\n" +
+	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\"\xae\x01\n" +
 	"\vAccessGrant\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x1a\n" +
 	"\bdatabase\x18\x02 \x01(\tR\bdatabase\x12\x12\n" +
@@ -10363,7 +10819,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\">\n" +
 	"\vTableIngest\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x14\n" +
-	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"\xd4\x04\n" +
+	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"\x8a\x05\n" +
 	"\rReportRequest\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12\x18\n" +
 	"\aprocess\x18\x02 \x01(\x04R\aprocess\x12$\n" +
@@ -10385,7 +10841,8 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"protection\x18\x0f \x01(\x0e2\x19.cordwood.meta.ProtectionR\n" +
 	"protection\x12\x1f\n" +
 	"\vplain_nodes\x18\x10 \x03(\tR\n" +
-	"plainNodes\"T\n" +
+	"plainNodes\x124\n" +
+	"\x06stored\x18\x11 \x03(\v2\x1c.cordwood.meta.DatabaseBytesR\x06stored\"T\n" +
 	"\tUnreached\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x16\n" +
@@ -10529,7 +10986,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x11PROTECTION_SECRET\x10\x02\x12\x16\n" +
 	"\x12PROTECTION_MACHINE\x10\x03\x12\x17\n" +
 	"\x13PROTECTION_OPTIONAL\x10\x04\x12\x13\n" +
-	"\x0fPROTECTION_NONE\x10\x052\xca\x05\n" +
+	"\x0fPROTECTION_NONE\x10\x052\xa0\x06\n" +
 	"\x04Meta\x12H\n" +
 	"\aPropose\x12\x1d.cordwood.meta.ProposeRequest\x1a\x1e.cordwood.meta.ProposeResponse\x12D\n" +
 	"\x05Watch\x12\x1b.cordwood.meta.WatchRequest\x1a\x1c.cordwood.meta.WatchResponse0\x01\x12\\\n" +
@@ -10537,7 +10994,8 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\tReadSaved\x12\x1f.cordwood.meta.ReadSavedRequest\x1a .cordwood.meta.ReadSavedResponse0\x01\x12N\n" +
 	"\tReadIndex\x12\x1f.cordwood.meta.ReadIndexRequest\x1a .cordwood.meta.ReadIndexResponse\x12H\n" +
 	"\aReached\x12\x1d.cordwood.meta.ReachedRequest\x1a\x1e.cordwood.meta.ReachedResponse\x12E\n" +
-	"\x06Report\x12\x1c.cordwood.meta.ReportRequest\x1a\x1d.cordwood.meta.ReportResponse\x12E\n" +
+	"\x06Report\x12\x1c.cordwood.meta.ReportRequest\x1a\x1d.cordwood.meta.ReportResponse\x12T\n" +
+	"\vShareQuotas\x12!.cordwood.meta.ShareQuotasRequest\x1a\".cordwood.meta.ShareQuotasResponse\x12E\n" +
 	"\x06Status\x12\x1c.cordwood.meta.StatusRequest\x1a\x1d.cordwood.meta.StatusResponse\x12Z\n" +
 	"\rChangeMembers\x12#.cordwood.meta.ChangeMembersRequest\x1a$.cordwood.meta.ChangeMembersResponse2\x93\x01\n" +
 	"\tDiscovery\x12B\n" +
@@ -10563,7 +11021,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 }
 
 var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 120)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 126)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
@@ -10580,293 +11038,306 @@ var file_metapb_meta_proto_goTypes = []any{
 	(*ProposeResponse)(nil),          // 12: cordwood.meta.ProposeResponse
 	(*Command)(nil),                  // 13: cordwood.meta.Command
 	(*Result)(nil),                   // 14: cordwood.meta.Result
-	(*AccessGrant)(nil),              // 15: cordwood.meta.AccessGrant
-	(*AccessPrincipal)(nil),          // 16: cordwood.meta.AccessPrincipal
-	(*AccessActor)(nil),              // 17: cordwood.meta.AccessActor
-	(*ChangeAccess)(nil),             // 18: cordwood.meta.ChangeAccess
-	(*AccessChange)(nil),             // 19: cordwood.meta.AccessChange
-	(*CreatePrincipal)(nil),          // 20: cordwood.meta.CreatePrincipal
-	(*AlterUser)(nil),                // 21: cordwood.meta.AlterUser
-	(*DropPrincipal)(nil),            // 22: cordwood.meta.DropPrincipal
-	(*ChangeGrant)(nil),              // 23: cordwood.meta.ChangeGrant
-	(*ChangeRole)(nil),               // 24: cordwood.meta.ChangeRole
-	(*AccessToken)(nil),              // 25: cordwood.meta.AccessToken
-	(*CreateToken)(nil),              // 26: cordwood.meta.CreateToken
-	(*AlterToken)(nil),               // 27: cordwood.meta.AlterToken
-	(*DropToken)(nil),                // 28: cordwood.meta.DropToken
-	(*TouchTokens)(nil),              // 29: cordwood.meta.TouchTokens
-	(*TokenUse)(nil),                 // 30: cordwood.meta.TokenUse
-	(*Bootstrap)(nil),                // 31: cordwood.meta.Bootstrap
-	(*RegisterNode)(nil),             // 32: cordwood.meta.RegisterNode
-	(*FolderMark)(nil),               // 33: cordwood.meta.FolderMark
-	(*RegisterSession)(nil),          // 34: cordwood.meta.RegisterSession
-	(*CreateDatabase)(nil),           // 35: cordwood.meta.CreateDatabase
-	(*DropDatabase)(nil),             // 36: cordwood.meta.DropDatabase
-	(*AlterDatabase)(nil),            // 37: cordwood.meta.AlterDatabase
-	(*EnsureSchema)(nil),             // 38: cordwood.meta.EnsureSchema
-	(*ProposalPart)(nil),             // 39: cordwood.meta.ProposalPart
-	(*TableDemand)(nil),              // 40: cordwood.meta.TableDemand
-	(*Conflict)(nil),                 // 41: cordwood.meta.Conflict
-	(*CreateTable)(nil),              // 42: cordwood.meta.CreateTable
-	(*AlterTable)(nil),               // 43: cordwood.meta.AlterTable
-	(*RenameColumn)(nil),             // 44: cordwood.meta.RenameColumn
-	(*ModifyColumn)(nil),             // 45: cordwood.meta.ModifyColumn
-	(*ModifyIndex)(nil),              // 46: cordwood.meta.ModifyIndex
-	(*SetOptions)(nil),               // 47: cordwood.meta.SetOptions
-	(*UnsetOptions)(nil),             // 48: cordwood.meta.UnsetOptions
-	(*DropTable)(nil),                // 49: cordwood.meta.DropTable
-	(*TruncateTable)(nil),            // 50: cordwood.meta.TruncateTable
-	(*ReplaceTables)(nil),            // 51: cordwood.meta.ReplaceTables
-	(*TableReplacement)(nil),         // 52: cordwood.meta.TableReplacement
-	(*PutPipeline)(nil),              // 53: cordwood.meta.PutPipeline
-	(*DeletePipeline)(nil),           // 54: cordwood.meta.DeletePipeline
-	(*RestorePipeline)(nil),          // 55: cordwood.meta.RestorePipeline
-	(*PipelineVersion)(nil),          // 56: cordwood.meta.PipelineVersion
-	(*ReadPipelinesRequest)(nil),     // 57: cordwood.meta.ReadPipelinesRequest
-	(*ReadPipelinesResponse)(nil),    // 58: cordwood.meta.ReadPipelinesResponse
-	(*Saved)(nil),                    // 59: cordwood.meta.Saved
-	(*PutSaved)(nil),                 // 60: cordwood.meta.PutSaved
-	(*DropSaved)(nil),                // 61: cordwood.meta.DropSaved
-	(*TouchSaved)(nil),               // 62: cordwood.meta.TouchSaved
-	(*RestoreSaved)(nil),             // 63: cordwood.meta.RestoreSaved
-	(*ReadSavedRequest)(nil),         // 64: cordwood.meta.ReadSavedRequest
-	(*ReadSavedResponse)(nil),        // 65: cordwood.meta.ReadSavedResponse
-	(*Node)(nil),                     // 66: cordwood.meta.Node
-	(*Shard)(nil),                    // 67: cordwood.meta.Shard
-	(*SetNodeState)(nil),             // 68: cordwood.meta.SetNodeState
-	(*RemoveNode)(nil),               // 69: cordwood.meta.RemoveNode
-	(*SetClusterVersion)(nil),        // 70: cordwood.meta.SetClusterVersion
-	(*SetSettings)(nil),              // 71: cordwood.meta.SetSettings
-	(*Settings)(nil),                 // 72: cordwood.meta.Settings
-	(*CreateShard)(nil),              // 73: cordwood.meta.CreateShard
-	(*ChangeShard)(nil),              // 74: cordwood.meta.ChangeShard
-	(*RetireShard)(nil),              // 75: cordwood.meta.RetireShard
-	(*FoundShards)(nil),              // 76: cordwood.meta.FoundShards
-	(*FoundedShard)(nil),             // 77: cordwood.meta.FoundedShard
-	(*RaiseCounters)(nil),            // 78: cordwood.meta.RaiseCounters
-	(*MadeAnew)(nil),                 // 79: cordwood.meta.MadeAnew
-	(*Recovered)(nil),                // 80: cordwood.meta.Recovered
-	(*PlaceTable)(nil),               // 81: cordwood.meta.PlaceTable
-	(*Operation)(nil),                // 82: cordwood.meta.Operation
-	(*ShardAddProgress)(nil),         // 83: cordwood.meta.ShardAddProgress
-	(*ReplicasProgress)(nil),         // 84: cordwood.meta.ReplicasProgress
-	(*ShardDropProgress)(nil),        // 85: cordwood.meta.ShardDropProgress
-	(*ShardRemoveProgress)(nil),      // 86: cordwood.meta.ShardRemoveProgress
-	(*TableProgress)(nil),            // 87: cordwood.meta.TableProgress
-	(*NodeProgress)(nil),             // 88: cordwood.meta.NodeProgress
-	(*RebalanceProgress)(nil),        // 89: cordwood.meta.RebalanceProgress
-	(*PutOperation)(nil),             // 90: cordwood.meta.PutOperation
-	(*DropOperations)(nil),           // 91: cordwood.meta.DropOperations
-	(*ReadIndexRequest)(nil),         // 92: cordwood.meta.ReadIndexRequest
-	(*ReadIndexResponse)(nil),        // 93: cordwood.meta.ReadIndexResponse
-	(*ReachedRequest)(nil),           // 94: cordwood.meta.ReachedRequest
-	(*ReachedResponse)(nil),          // 95: cordwood.meta.ReachedResponse
-	(*ReplicaReport)(nil),            // 96: cordwood.meta.ReplicaReport
-	(*AsideRows)(nil),                // 97: cordwood.meta.AsideRows
-	(*DamagedSegment)(nil),           // 98: cordwood.meta.DamagedSegment
-	(*TableIngest)(nil),              // 99: cordwood.meta.TableIngest
-	(*ReportRequest)(nil),            // 100: cordwood.meta.ReportRequest
-	(*Unreached)(nil),                // 101: cordwood.meta.Unreached
-	(*ReportResponse)(nil),           // 102: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 103: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 104: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 105: cordwood.meta.StatusResponse
-	(*ShardLed)(nil),                 // 106: cordwood.meta.ShardLed
-	(*MemberStatus)(nil),             // 107: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 108: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 109: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 110: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 111: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 112: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 113: cordwood.meta.FoundResponse
-	(*ReachRequest)(nil),             // 114: cordwood.meta.ReachRequest
-	(*ReachResponse)(nil),            // 115: cordwood.meta.ReachResponse
-	(*EchoRequest)(nil),              // 116: cordwood.meta.EchoRequest
-	(*EchoResponse)(nil),             // 117: cordwood.meta.EchoResponse
-	(*WatchRequest)(nil),             // 118: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 119: cordwood.meta.WatchResponse
-	nil,                              // 120: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 121: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 122: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 123: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 124: cordwood.meta.Operation.NotesEntry
-	nil,                              // 125: cordwood.meta.TableProgress.CopiersEntry
-	(*schemapb.Table)(nil),           // 126: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 127: cordwood.schema.Column
-	(schemapb.Type)(0),               // 128: cordwood.schema.Type
-	(*schemapb.Index)(nil),           // 129: cordwood.schema.Index
-	(*schemapb.Database)(nil),        // 130: cordwood.schema.Database
+	(*QuotaRefusal)(nil),             // 15: cordwood.meta.QuotaRefusal
+	(*ShareQuotasRequest)(nil),       // 16: cordwood.meta.ShareQuotasRequest
+	(*QuotaUse)(nil),                 // 17: cordwood.meta.QuotaUse
+	(*ShareQuotasResponse)(nil),      // 18: cordwood.meta.ShareQuotasResponse
+	(*QuotaShare)(nil),               // 19: cordwood.meta.QuotaShare
+	(*DatabaseBytes)(nil),            // 20: cordwood.meta.DatabaseBytes
+	(*AccessGrant)(nil),              // 21: cordwood.meta.AccessGrant
+	(*AccessPrincipal)(nil),          // 22: cordwood.meta.AccessPrincipal
+	(*AccessActor)(nil),              // 23: cordwood.meta.AccessActor
+	(*ChangeAccess)(nil),             // 24: cordwood.meta.ChangeAccess
+	(*AccessChange)(nil),             // 25: cordwood.meta.AccessChange
+	(*CreatePrincipal)(nil),          // 26: cordwood.meta.CreatePrincipal
+	(*AlterUser)(nil),                // 27: cordwood.meta.AlterUser
+	(*DropPrincipal)(nil),            // 28: cordwood.meta.DropPrincipal
+	(*ChangeGrant)(nil),              // 29: cordwood.meta.ChangeGrant
+	(*ChangeRole)(nil),               // 30: cordwood.meta.ChangeRole
+	(*AccessToken)(nil),              // 31: cordwood.meta.AccessToken
+	(*CreateToken)(nil),              // 32: cordwood.meta.CreateToken
+	(*AlterToken)(nil),               // 33: cordwood.meta.AlterToken
+	(*DropToken)(nil),                // 34: cordwood.meta.DropToken
+	(*TouchTokens)(nil),              // 35: cordwood.meta.TouchTokens
+	(*TokenUse)(nil),                 // 36: cordwood.meta.TokenUse
+	(*Bootstrap)(nil),                // 37: cordwood.meta.Bootstrap
+	(*RegisterNode)(nil),             // 38: cordwood.meta.RegisterNode
+	(*FolderMark)(nil),               // 39: cordwood.meta.FolderMark
+	(*RegisterSession)(nil),          // 40: cordwood.meta.RegisterSession
+	(*CreateDatabase)(nil),           // 41: cordwood.meta.CreateDatabase
+	(*DropDatabase)(nil),             // 42: cordwood.meta.DropDatabase
+	(*AlterDatabase)(nil),            // 43: cordwood.meta.AlterDatabase
+	(*EnsureSchema)(nil),             // 44: cordwood.meta.EnsureSchema
+	(*ProposalPart)(nil),             // 45: cordwood.meta.ProposalPart
+	(*TableDemand)(nil),              // 46: cordwood.meta.TableDemand
+	(*Conflict)(nil),                 // 47: cordwood.meta.Conflict
+	(*CreateTable)(nil),              // 48: cordwood.meta.CreateTable
+	(*AlterTable)(nil),               // 49: cordwood.meta.AlterTable
+	(*RenameColumn)(nil),             // 50: cordwood.meta.RenameColumn
+	(*ModifyColumn)(nil),             // 51: cordwood.meta.ModifyColumn
+	(*ModifyIndex)(nil),              // 52: cordwood.meta.ModifyIndex
+	(*SetOptions)(nil),               // 53: cordwood.meta.SetOptions
+	(*UnsetOptions)(nil),             // 54: cordwood.meta.UnsetOptions
+	(*DropTable)(nil),                // 55: cordwood.meta.DropTable
+	(*TruncateTable)(nil),            // 56: cordwood.meta.TruncateTable
+	(*ReplaceTables)(nil),            // 57: cordwood.meta.ReplaceTables
+	(*TableReplacement)(nil),         // 58: cordwood.meta.TableReplacement
+	(*PutPipeline)(nil),              // 59: cordwood.meta.PutPipeline
+	(*DeletePipeline)(nil),           // 60: cordwood.meta.DeletePipeline
+	(*RestorePipeline)(nil),          // 61: cordwood.meta.RestorePipeline
+	(*PipelineVersion)(nil),          // 62: cordwood.meta.PipelineVersion
+	(*ReadPipelinesRequest)(nil),     // 63: cordwood.meta.ReadPipelinesRequest
+	(*ReadPipelinesResponse)(nil),    // 64: cordwood.meta.ReadPipelinesResponse
+	(*Saved)(nil),                    // 65: cordwood.meta.Saved
+	(*PutSaved)(nil),                 // 66: cordwood.meta.PutSaved
+	(*DropSaved)(nil),                // 67: cordwood.meta.DropSaved
+	(*TouchSaved)(nil),               // 68: cordwood.meta.TouchSaved
+	(*RestoreSaved)(nil),             // 69: cordwood.meta.RestoreSaved
+	(*ReadSavedRequest)(nil),         // 70: cordwood.meta.ReadSavedRequest
+	(*ReadSavedResponse)(nil),        // 71: cordwood.meta.ReadSavedResponse
+	(*Node)(nil),                     // 72: cordwood.meta.Node
+	(*Shard)(nil),                    // 73: cordwood.meta.Shard
+	(*SetNodeState)(nil),             // 74: cordwood.meta.SetNodeState
+	(*RemoveNode)(nil),               // 75: cordwood.meta.RemoveNode
+	(*SetClusterVersion)(nil),        // 76: cordwood.meta.SetClusterVersion
+	(*SetSettings)(nil),              // 77: cordwood.meta.SetSettings
+	(*Settings)(nil),                 // 78: cordwood.meta.Settings
+	(*CreateShard)(nil),              // 79: cordwood.meta.CreateShard
+	(*ChangeShard)(nil),              // 80: cordwood.meta.ChangeShard
+	(*RetireShard)(nil),              // 81: cordwood.meta.RetireShard
+	(*FoundShards)(nil),              // 82: cordwood.meta.FoundShards
+	(*FoundedShard)(nil),             // 83: cordwood.meta.FoundedShard
+	(*RaiseCounters)(nil),            // 84: cordwood.meta.RaiseCounters
+	(*MadeAnew)(nil),                 // 85: cordwood.meta.MadeAnew
+	(*Recovered)(nil),                // 86: cordwood.meta.Recovered
+	(*PlaceTable)(nil),               // 87: cordwood.meta.PlaceTable
+	(*Operation)(nil),                // 88: cordwood.meta.Operation
+	(*ShardAddProgress)(nil),         // 89: cordwood.meta.ShardAddProgress
+	(*ReplicasProgress)(nil),         // 90: cordwood.meta.ReplicasProgress
+	(*ShardDropProgress)(nil),        // 91: cordwood.meta.ShardDropProgress
+	(*ShardRemoveProgress)(nil),      // 92: cordwood.meta.ShardRemoveProgress
+	(*TableProgress)(nil),            // 93: cordwood.meta.TableProgress
+	(*NodeProgress)(nil),             // 94: cordwood.meta.NodeProgress
+	(*RebalanceProgress)(nil),        // 95: cordwood.meta.RebalanceProgress
+	(*PutOperation)(nil),             // 96: cordwood.meta.PutOperation
+	(*DropOperations)(nil),           // 97: cordwood.meta.DropOperations
+	(*ReadIndexRequest)(nil),         // 98: cordwood.meta.ReadIndexRequest
+	(*ReadIndexResponse)(nil),        // 99: cordwood.meta.ReadIndexResponse
+	(*ReachedRequest)(nil),           // 100: cordwood.meta.ReachedRequest
+	(*ReachedResponse)(nil),          // 101: cordwood.meta.ReachedResponse
+	(*ReplicaReport)(nil),            // 102: cordwood.meta.ReplicaReport
+	(*AsideRows)(nil),                // 103: cordwood.meta.AsideRows
+	(*DamagedSegment)(nil),           // 104: cordwood.meta.DamagedSegment
+	(*TableIngest)(nil),              // 105: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 106: cordwood.meta.ReportRequest
+	(*Unreached)(nil),                // 107: cordwood.meta.Unreached
+	(*ReportResponse)(nil),           // 108: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 109: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 110: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 111: cordwood.meta.StatusResponse
+	(*ShardLed)(nil),                 // 112: cordwood.meta.ShardLed
+	(*MemberStatus)(nil),             // 113: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 114: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 115: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 116: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 117: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 118: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 119: cordwood.meta.FoundResponse
+	(*ReachRequest)(nil),             // 120: cordwood.meta.ReachRequest
+	(*ReachResponse)(nil),            // 121: cordwood.meta.ReachResponse
+	(*EchoRequest)(nil),              // 122: cordwood.meta.EchoRequest
+	(*EchoResponse)(nil),             // 123: cordwood.meta.EchoResponse
+	(*WatchRequest)(nil),             // 124: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 125: cordwood.meta.WatchResponse
+	nil,                              // 126: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 127: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 128: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 129: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 130: cordwood.meta.Operation.NotesEntry
+	nil,                              // 131: cordwood.meta.TableProgress.CopiersEntry
+	(*schemapb.Table)(nil),           // 132: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 133: cordwood.schema.Column
+	(schemapb.Type)(0),               // 134: cordwood.schema.Type
+	(*schemapb.Index)(nil),           // 135: cordwood.schema.Index
+	(*schemapb.Database)(nil),        // 136: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	8,   // 0: cordwood.meta.ListSessionsResponse.sessions:type_name -> cordwood.meta.ClientSession
 	13,  // 1: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
 	14,  // 2: cordwood.meta.ProposeResponse.result:type_name -> cordwood.meta.Result
-	31,  // 3: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
-	32,  // 4: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
-	34,  // 5: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
-	68,  // 6: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
-	69,  // 7: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
-	70,  // 8: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
-	71,  // 9: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
-	35,  // 10: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
-	36,  // 11: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
-	37,  // 12: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
-	38,  // 13: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
-	42,  // 14: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
-	43,  // 15: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
-	49,  // 16: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
-	50,  // 17: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
-	51,  // 18: cordwood.meta.Command.replace_tables:type_name -> cordwood.meta.ReplaceTables
-	53,  // 19: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
-	54,  // 20: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
-	55,  // 21: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
-	60,  // 22: cordwood.meta.Command.put_saved:type_name -> cordwood.meta.PutSaved
-	61,  // 23: cordwood.meta.Command.drop_saved:type_name -> cordwood.meta.DropSaved
-	62,  // 24: cordwood.meta.Command.touch_saved:type_name -> cordwood.meta.TouchSaved
-	63,  // 25: cordwood.meta.Command.restore_saved:type_name -> cordwood.meta.RestoreSaved
-	73,  // 26: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
-	74,  // 27: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
-	81,  // 28: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
-	76,  // 29: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
-	78,  // 30: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
-	75,  // 31: cordwood.meta.Command.retire_shard:type_name -> cordwood.meta.RetireShard
-	90,  // 32: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
-	91,  // 33: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
-	18,  // 34: cordwood.meta.Command.change_access:type_name -> cordwood.meta.ChangeAccess
-	29,  // 35: cordwood.meta.Command.touch_tokens:type_name -> cordwood.meta.TouchTokens
-	41,  // 36: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	126, // 37: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
-	56,  // 38: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
-	67,  // 39: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
-	82,  // 40: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
-	59,  // 41: cordwood.meta.Result.saved:type_name -> cordwood.meta.Saved
-	15,  // 42: cordwood.meta.AccessPrincipal.grants:type_name -> cordwood.meta.AccessGrant
-	17,  // 43: cordwood.meta.ChangeAccess.actor:type_name -> cordwood.meta.AccessActor
-	19,  // 44: cordwood.meta.ChangeAccess.changes:type_name -> cordwood.meta.AccessChange
-	20,  // 45: cordwood.meta.AccessChange.create:type_name -> cordwood.meta.CreatePrincipal
-	21,  // 46: cordwood.meta.AccessChange.alter:type_name -> cordwood.meta.AlterUser
-	22,  // 47: cordwood.meta.AccessChange.drop:type_name -> cordwood.meta.DropPrincipal
-	23,  // 48: cordwood.meta.AccessChange.grant:type_name -> cordwood.meta.ChangeGrant
-	23,  // 49: cordwood.meta.AccessChange.revoke:type_name -> cordwood.meta.ChangeGrant
-	24,  // 50: cordwood.meta.AccessChange.grant_role:type_name -> cordwood.meta.ChangeRole
-	24,  // 51: cordwood.meta.AccessChange.revoke_role:type_name -> cordwood.meta.ChangeRole
-	26,  // 52: cordwood.meta.AccessChange.create_token:type_name -> cordwood.meta.CreateToken
-	27,  // 53: cordwood.meta.AccessChange.alter_token:type_name -> cordwood.meta.AlterToken
-	28,  // 54: cordwood.meta.AccessChange.drop_token:type_name -> cordwood.meta.DropToken
-	16,  // 55: cordwood.meta.CreatePrincipal.principal:type_name -> cordwood.meta.AccessPrincipal
-	15,  // 56: cordwood.meta.ChangeGrant.grant:type_name -> cordwood.meta.AccessGrant
-	15,  // 57: cordwood.meta.AccessToken.grants:type_name -> cordwood.meta.AccessGrant
-	25,  // 58: cordwood.meta.CreateToken.token:type_name -> cordwood.meta.AccessToken
-	30,  // 59: cordwood.meta.TouchTokens.uses:type_name -> cordwood.meta.TokenUse
-	66,  // 60: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	33,  // 61: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
-	120, // 62: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	121, // 63: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
-	40,  // 64: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
-	39,  // 65: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	127, // 66: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	122, // 67: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	127, // 68: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	127, // 69: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	126, // 70: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	127, // 71: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
-	47,  // 72: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
-	48,  // 73: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	44,  // 74: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
-	45,  // 75: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
-	46,  // 76: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
-	128, // 77: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
-	3,   // 78: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
-	129, // 79: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
-	123, // 80: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
-	52,  // 81: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
-	56,  // 82: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
-	56,  // 83: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
-	59,  // 84: cordwood.meta.PutSaved.saved:type_name -> cordwood.meta.Saved
-	59,  // 85: cordwood.meta.RestoreSaved.saved:type_name -> cordwood.meta.Saved
-	59,  // 86: cordwood.meta.ReadSavedResponse.saved:type_name -> cordwood.meta.Saved
-	0,   // 87: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
-	33,  // 88: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
-	0,   // 89: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
-	72,  // 90: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
-	80,  // 91: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
-	79,  // 92: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
-	77,  // 93: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
-	4,   // 94: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
-	1,   // 95: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	124, // 96: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
-	83,  // 97: cordwood.meta.Operation.shard_add:type_name -> cordwood.meta.ShardAddProgress
-	84,  // 98: cordwood.meta.Operation.replicas:type_name -> cordwood.meta.ReplicasProgress
-	85,  // 99: cordwood.meta.Operation.shard_drop:type_name -> cordwood.meta.ShardDropProgress
-	87,  // 100: cordwood.meta.Operation.table:type_name -> cordwood.meta.TableProgress
-	88,  // 101: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
-	89,  // 102: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
-	86,  // 103: cordwood.meta.Operation.shard_remove:type_name -> cordwood.meta.ShardRemoveProgress
-	125, // 104: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
-	82,  // 105: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
-	99,  // 106: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
-	98,  // 107: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
-	97,  // 108: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
-	96,  // 109: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	101, // 110: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
-	2,   // 111: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
-	66,  // 112: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	100, // 113: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
-	72,  // 114: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	107, // 115: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	104, // 116: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
-	67,  // 117: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
-	82,  // 118: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	106, // 119: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
-	67,  // 120: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
-	5,   // 121: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	66,  // 122: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	130, // 123: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	126, // 124: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	66,  // 125: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	67,  // 126: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	56,  // 127: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	56,  // 128: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	82,  // 129: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	72,  // 130: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	67,  // 131: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
-	16,  // 132: cordwood.meta.WatchResponse.principals:type_name -> cordwood.meta.AccessPrincipal
-	25,  // 133: cordwood.meta.WatchResponse.tokens:type_name -> cordwood.meta.AccessToken
-	11,  // 134: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	118, // 135: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	57,  // 136: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	64,  // 137: cordwood.meta.Meta.ReadSaved:input_type -> cordwood.meta.ReadSavedRequest
-	92,  // 138: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	94,  // 139: cordwood.meta.Meta.Reached:input_type -> cordwood.meta.ReachedRequest
-	100, // 140: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	103, // 141: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	108, // 142: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	110, // 143: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	112, // 144: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	114, // 145: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
-	116, // 146: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
-	6,   // 147: cordwood.meta.Sessions.ListSessions:input_type -> cordwood.meta.ListSessionsRequest
-	9,   // 148: cordwood.meta.Sessions.CancelStatement:input_type -> cordwood.meta.CancelStatementRequest
-	12,  // 149: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	119, // 150: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	58,  // 151: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	65,  // 152: cordwood.meta.Meta.ReadSaved:output_type -> cordwood.meta.ReadSavedResponse
-	93,  // 153: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	95,  // 154: cordwood.meta.Meta.Reached:output_type -> cordwood.meta.ReachedResponse
-	102, // 155: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	105, // 156: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	109, // 157: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	111, // 158: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	113, // 159: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	115, // 160: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
-	117, // 161: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
-	7,   // 162: cordwood.meta.Sessions.ListSessions:output_type -> cordwood.meta.ListSessionsResponse
-	10,  // 163: cordwood.meta.Sessions.CancelStatement:output_type -> cordwood.meta.CancelStatementResponse
-	149, // [149:164] is the sub-list for method output_type
-	134, // [134:149] is the sub-list for method input_type
-	134, // [134:134] is the sub-list for extension type_name
-	134, // [134:134] is the sub-list for extension extendee
-	0,   // [0:134] is the sub-list for field type_name
+	37,  // 3: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
+	38,  // 4: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
+	40,  // 5: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
+	74,  // 6: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
+	75,  // 7: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
+	76,  // 8: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
+	77,  // 9: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
+	41,  // 10: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
+	42,  // 11: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
+	43,  // 12: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
+	44,  // 13: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
+	48,  // 14: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
+	49,  // 15: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
+	55,  // 16: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
+	56,  // 17: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
+	57,  // 18: cordwood.meta.Command.replace_tables:type_name -> cordwood.meta.ReplaceTables
+	59,  // 19: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
+	60,  // 20: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
+	61,  // 21: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
+	66,  // 22: cordwood.meta.Command.put_saved:type_name -> cordwood.meta.PutSaved
+	67,  // 23: cordwood.meta.Command.drop_saved:type_name -> cordwood.meta.DropSaved
+	68,  // 24: cordwood.meta.Command.touch_saved:type_name -> cordwood.meta.TouchSaved
+	69,  // 25: cordwood.meta.Command.restore_saved:type_name -> cordwood.meta.RestoreSaved
+	79,  // 26: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
+	80,  // 27: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
+	87,  // 28: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
+	82,  // 29: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
+	84,  // 30: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
+	81,  // 31: cordwood.meta.Command.retire_shard:type_name -> cordwood.meta.RetireShard
+	96,  // 32: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
+	97,  // 33: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
+	24,  // 34: cordwood.meta.Command.change_access:type_name -> cordwood.meta.ChangeAccess
+	35,  // 35: cordwood.meta.Command.touch_tokens:type_name -> cordwood.meta.TouchTokens
+	47,  // 36: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
+	132, // 37: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	62,  // 38: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
+	73,  // 39: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
+	88,  // 40: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
+	65,  // 41: cordwood.meta.Result.saved:type_name -> cordwood.meta.Saved
+	15,  // 42: cordwood.meta.Result.quota:type_name -> cordwood.meta.QuotaRefusal
+	17,  // 43: cordwood.meta.ShareQuotasRequest.uses:type_name -> cordwood.meta.QuotaUse
+	19,  // 44: cordwood.meta.ShareQuotasResponse.shares:type_name -> cordwood.meta.QuotaShare
+	20,  // 45: cordwood.meta.ShareQuotasResponse.stored:type_name -> cordwood.meta.DatabaseBytes
+	21,  // 46: cordwood.meta.AccessPrincipal.grants:type_name -> cordwood.meta.AccessGrant
+	23,  // 47: cordwood.meta.ChangeAccess.actor:type_name -> cordwood.meta.AccessActor
+	25,  // 48: cordwood.meta.ChangeAccess.changes:type_name -> cordwood.meta.AccessChange
+	26,  // 49: cordwood.meta.AccessChange.create:type_name -> cordwood.meta.CreatePrincipal
+	27,  // 50: cordwood.meta.AccessChange.alter:type_name -> cordwood.meta.AlterUser
+	28,  // 51: cordwood.meta.AccessChange.drop:type_name -> cordwood.meta.DropPrincipal
+	29,  // 52: cordwood.meta.AccessChange.grant:type_name -> cordwood.meta.ChangeGrant
+	29,  // 53: cordwood.meta.AccessChange.revoke:type_name -> cordwood.meta.ChangeGrant
+	30,  // 54: cordwood.meta.AccessChange.grant_role:type_name -> cordwood.meta.ChangeRole
+	30,  // 55: cordwood.meta.AccessChange.revoke_role:type_name -> cordwood.meta.ChangeRole
+	32,  // 56: cordwood.meta.AccessChange.create_token:type_name -> cordwood.meta.CreateToken
+	33,  // 57: cordwood.meta.AccessChange.alter_token:type_name -> cordwood.meta.AlterToken
+	34,  // 58: cordwood.meta.AccessChange.drop_token:type_name -> cordwood.meta.DropToken
+	22,  // 59: cordwood.meta.CreatePrincipal.principal:type_name -> cordwood.meta.AccessPrincipal
+	21,  // 60: cordwood.meta.ChangeGrant.grant:type_name -> cordwood.meta.AccessGrant
+	21,  // 61: cordwood.meta.AccessToken.grants:type_name -> cordwood.meta.AccessGrant
+	31,  // 62: cordwood.meta.CreateToken.token:type_name -> cordwood.meta.AccessToken
+	36,  // 63: cordwood.meta.TouchTokens.uses:type_name -> cordwood.meta.TokenUse
+	72,  // 64: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
+	39,  // 65: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
+	126, // 66: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	127, // 67: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	46,  // 68: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
+	45,  // 69: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
+	133, // 70: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	128, // 71: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	133, // 72: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	133, // 73: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	132, // 74: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	133, // 75: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	53,  // 76: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
+	54,  // 77: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
+	50,  // 78: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
+	51,  // 79: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
+	52,  // 80: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
+	134, // 81: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
+	3,   // 82: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
+	135, // 83: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
+	129, // 84: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	58,  // 85: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
+	62,  // 86: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
+	62,  // 87: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
+	65,  // 88: cordwood.meta.PutSaved.saved:type_name -> cordwood.meta.Saved
+	65,  // 89: cordwood.meta.RestoreSaved.saved:type_name -> cordwood.meta.Saved
+	65,  // 90: cordwood.meta.ReadSavedResponse.saved:type_name -> cordwood.meta.Saved
+	0,   // 91: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
+	39,  // 92: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
+	0,   // 93: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
+	78,  // 94: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
+	86,  // 95: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
+	85,  // 96: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
+	83,  // 97: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
+	4,   // 98: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
+	1,   // 99: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
+	130, // 100: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	89,  // 101: cordwood.meta.Operation.shard_add:type_name -> cordwood.meta.ShardAddProgress
+	90,  // 102: cordwood.meta.Operation.replicas:type_name -> cordwood.meta.ReplicasProgress
+	91,  // 103: cordwood.meta.Operation.shard_drop:type_name -> cordwood.meta.ShardDropProgress
+	93,  // 104: cordwood.meta.Operation.table:type_name -> cordwood.meta.TableProgress
+	94,  // 105: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
+	95,  // 106: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
+	92,  // 107: cordwood.meta.Operation.shard_remove:type_name -> cordwood.meta.ShardRemoveProgress
+	131, // 108: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
+	88,  // 109: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
+	105, // 110: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	104, // 111: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
+	103, // 112: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
+	102, // 113: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	107, // 114: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
+	2,   // 115: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
+	20,  // 116: cordwood.meta.ReportRequest.stored:type_name -> cordwood.meta.DatabaseBytes
+	72,  // 117: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	106, // 118: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	78,  // 119: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	113, // 120: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	110, // 121: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	73,  // 122: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	88,  // 123: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	112, // 124: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
+	73,  // 125: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
+	5,   // 126: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	72,  // 127: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	136, // 128: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	132, // 129: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	72,  // 130: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	73,  // 131: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	62,  // 132: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	62,  // 133: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	88,  // 134: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	78,  // 135: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	73,  // 136: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
+	22,  // 137: cordwood.meta.WatchResponse.principals:type_name -> cordwood.meta.AccessPrincipal
+	31,  // 138: cordwood.meta.WatchResponse.tokens:type_name -> cordwood.meta.AccessToken
+	11,  // 139: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	124, // 140: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	63,  // 141: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	70,  // 142: cordwood.meta.Meta.ReadSaved:input_type -> cordwood.meta.ReadSavedRequest
+	98,  // 143: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	100, // 144: cordwood.meta.Meta.Reached:input_type -> cordwood.meta.ReachedRequest
+	106, // 145: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	16,  // 146: cordwood.meta.Meta.ShareQuotas:input_type -> cordwood.meta.ShareQuotasRequest
+	109, // 147: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	114, // 148: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	116, // 149: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	118, // 150: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	120, // 151: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
+	122, // 152: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
+	6,   // 153: cordwood.meta.Sessions.ListSessions:input_type -> cordwood.meta.ListSessionsRequest
+	9,   // 154: cordwood.meta.Sessions.CancelStatement:input_type -> cordwood.meta.CancelStatementRequest
+	12,  // 155: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	125, // 156: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	64,  // 157: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	71,  // 158: cordwood.meta.Meta.ReadSaved:output_type -> cordwood.meta.ReadSavedResponse
+	99,  // 159: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	101, // 160: cordwood.meta.Meta.Reached:output_type -> cordwood.meta.ReachedResponse
+	108, // 161: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	18,  // 162: cordwood.meta.Meta.ShareQuotas:output_type -> cordwood.meta.ShareQuotasResponse
+	111, // 163: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	115, // 164: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	117, // 165: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	119, // 166: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	121, // 167: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
+	123, // 168: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
+	7,   // 169: cordwood.meta.Sessions.ListSessions:output_type -> cordwood.meta.ListSessionsResponse
+	10,  // 170: cordwood.meta.Sessions.CancelStatement:output_type -> cordwood.meta.CancelStatementResponse
+	155, // [155:171] is the sub-list for method output_type
+	139, // [139:155] is the sub-list for method input_type
+	139, // [139:139] is the sub-list for extension type_name
+	139, // [139:139] is the sub-list for extension extendee
+	0,   // [0:139] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -10909,7 +11380,7 @@ func file_metapb_meta_proto_init() {
 		(*Command_ChangeAccess)(nil),
 		(*Command_TouchTokens)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[13].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[19].OneofWrappers = []any{
 		(*AccessChange_Create)(nil),
 		(*AccessChange_Alter)(nil),
 		(*AccessChange_Drop)(nil),
@@ -10921,9 +11392,9 @@ func file_metapb_meta_proto_init() {
 		(*AccessChange_AlterToken)(nil),
 		(*AccessChange_DropToken)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[15].OneofWrappers = []any{}
 	file_metapb_meta_proto_msgTypes[21].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[37].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[27].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[43].OneofWrappers = []any{
 		(*AlterTable_AddColumn)(nil),
 		(*AlterTable_DropColumn)(nil),
 		(*AlterTable_SetOptions)(nil),
@@ -10934,9 +11405,9 @@ func file_metapb_meta_proto_init() {
 		(*AlterTable_ModifyIndex)(nil),
 		(*AlterTable_RestoreComplete)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[47].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[58].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[68].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[53].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[64].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[74].OneofWrappers = []any{
 		(*ChangeShard_AddLearner)(nil),
 		(*ChangeShard_Promote)(nil),
 		(*ChangeShard_Remove)(nil),
@@ -10946,7 +11417,7 @@ func file_metapb_meta_proto_init() {
 		(*ChangeShard_MadeAnew)(nil),
 		(*ChangeShard_Retiring)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[76].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[82].OneofWrappers = []any{
 		(*Operation_ShardAdd)(nil),
 		(*Operation_Replicas)(nil),
 		(*Operation_ShardDrop)(nil),
@@ -10961,7 +11432,7 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   120,
+			NumMessages:   126,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

@@ -29,6 +29,7 @@ const (
 	Meta_ReadIndex_FullMethodName     = "/cordwood.meta.Meta/ReadIndex"
 	Meta_Reached_FullMethodName       = "/cordwood.meta.Meta/Reached"
 	Meta_Report_FullMethodName        = "/cordwood.meta.Meta/Report"
+	Meta_ShareQuotas_FullMethodName   = "/cordwood.meta.Meta/ShareQuotas"
 	Meta_Status_FullMethodName        = "/cordwood.meta.Meta/Status"
 	Meta_ChangeMembers_FullMethodName = "/cordwood.meta.Meta/ChangeMembers"
 )
@@ -57,6 +58,9 @@ type MetaClient interface {
 	// Report sends the leader the state of a node and its replicas. The leader keeps the newest
 	// report of each node in memory, and writes nothing to the log.
 	Report(ctx context.Context, in *ReportRequest, opts ...grpc.CallOption) (*ReportResponse, error)
+	// ShareQuotas reports what a router admitted within the quotas of databases, and returns its shares of them. Only the
+	// leader can do this.
+	ShareQuotas(ctx context.Context, in *ShareQuotasRequest, opts ...grpc.CallOption) (*ShareQuotasResponse, error)
 	// Status describes the group, the nodes and the shards as the leader knows them from the reports.
 	// Only the leader answers.
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error)
@@ -170,6 +174,16 @@ func (c *metaClient) Report(ctx context.Context, in *ReportRequest, opts ...grpc
 	return out, nil
 }
 
+func (c *metaClient) ShareQuotas(ctx context.Context, in *ShareQuotasRequest, opts ...grpc.CallOption) (*ShareQuotasResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ShareQuotasResponse)
+	err := c.cc.Invoke(ctx, Meta_ShareQuotas_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *metaClient) Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(StatusResponse)
@@ -214,6 +228,9 @@ type MetaServer interface {
 	// Report sends the leader the state of a node and its replicas. The leader keeps the newest
 	// report of each node in memory, and writes nothing to the log.
 	Report(context.Context, *ReportRequest) (*ReportResponse, error)
+	// ShareQuotas reports what a router admitted within the quotas of databases, and returns its shares of them. Only the
+	// leader can do this.
+	ShareQuotas(context.Context, *ShareQuotasRequest) (*ShareQuotasResponse, error)
 	// Status describes the group, the nodes and the shards as the leader knows them from the reports.
 	// Only the leader answers.
 	Status(context.Context, *StatusRequest) (*StatusResponse, error)
@@ -250,6 +267,9 @@ func (UnimplementedMetaServer) Reached(context.Context, *ReachedRequest) (*Reach
 }
 func (UnimplementedMetaServer) Report(context.Context, *ReportRequest) (*ReportResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Report not implemented")
+}
+func (UnimplementedMetaServer) ShareQuotas(context.Context, *ShareQuotasRequest) (*ShareQuotasResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ShareQuotas not implemented")
 }
 func (UnimplementedMetaServer) Status(context.Context, *StatusRequest) (*StatusResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Status not implemented")
@@ -383,6 +403,24 @@ func _Meta_Report_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Meta_ShareQuotas_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ShareQuotasRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MetaServer).ShareQuotas(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Meta_ShareQuotas_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MetaServer).ShareQuotas(ctx, req.(*ShareQuotasRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Meta_Status_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(StatusRequest)
 	if err := dec(in); err != nil {
@@ -441,6 +479,10 @@ var Meta_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Report",
 			Handler:    _Meta_Report_Handler,
+		},
+		{
+			MethodName: "ShareQuotas",
+			Handler:    _Meta_ShareQuotas_Handler,
 		},
 		{
 			MethodName: "Status",

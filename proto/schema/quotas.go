@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/nearest"
@@ -16,6 +17,20 @@ const (
 	// QuotaColumns is the maximum number of columns of each table of the database.
 	QuotaColumns = "quota.columns"
 )
+
+// QuotaWait is when a client may try again after a refusal because of a quota of tables, columns or stored bytes.
+// Somebody has to drop tables or raise the quota first.
+const QuotaWait = time.Minute
+
+// TooManyTables returns the error for a new table beyond the quota of its database.
+func TooManyTables(database, table string, limit, value uint64) *errs.Error {
+	q := errs.Quota{Database: database, Name: QuotaTables, Limit: limit, Value: value, Unit: "tables"}
+	if database != DefaultDatabase {
+		table = database + "." + table
+	}
+	return errs.OverQuota(q, QuotaWait, "Table `%s` cannot be created: database `%s` has used up its quota of %d tables "+
+		"(%s); drop tables, or ask an operator for a higher quota", table, database, limit, QuotaTables)
+}
 
 // maxQuota is the highest value of a quota.
 const maxQuota = 1_000_000_000

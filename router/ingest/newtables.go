@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -68,20 +69,23 @@ func (s *Service) CheckNewTables(n int, table func(i int) (database, table strin
 	return -1, nil
 }
 
+// madeTables are the tables of a batch that were counted.
+type madeTables struct {
+	minute          *minute
+	database, names []string // of the same length
+}
+
 // charge counts the tables that out is about to create. If they exceed the limit, none of them is counted.
-func (n *newTables) charge(user string, out *pipeline.Output, now time.Time) error {
-	var names map[string]struct{}
+func (n *newTables) charge(user string, out *pipeline.Output, now time.Time) (made madeTables, err error) {
 	for _, t := range out.Tables {
-		if t.Existing != nil || t.Internal || t.NoCreate {
+		if t.Existing != nil || t.Internal || t.NoCreate || slices.Contains(made.names, t.Table) {
 			continue
 		}
-		if names == nil {
-			names = map[string]struct{}{}
-		}
-		names[t.Table] = struct{}{}
+		made.database, made.names = append(made.database, t.Database), append(made.names, t.Table)
 	}
+	names := made.names
 	if len(names) == 0 {
-		return nil
+		return made, nil
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -101,11 +105,28 @@ func (n *newTables) charge(user string, out *pipeline.Output, now time.Time) err
 		n.users[user] = m
 	}
 	if m.made+len(names) > n.limit {
-		return errs.New(errs.RateLimited,
+		return madeTables{}, errs.New(errs.RateLimited,
 			"the request would create %d new tables, and user %s created %d within the minute, of %d that a user may create by "+
 				"ingestion (--max-new-tables-per-minute): send to existing tables, or try again later",
 			len(names), user, m.made, n.limit).WithRetryAfter(max(m.ends.Sub(now).Round(time.Second), time.Second))
 	}
 	m.made += len(names)
-	return nil
+	made.minute = m
+	return made, nil
+}
+
+// giveBack no longer counts those tables of a failed batch that do not exist.
+func (s *Service) giveBack(made madeTables) {
+	if made.minute == nil {
+		return
+	}
+	missing := 0
+	for i, name := range made.names {
+		if s.creates(made.database[i], name) {
+			missing++
+		}
+	}
+	s.newTables.mu.Lock()
+	defer s.newTables.mu.Unlock()
+	made.minute.made -= missing
 }

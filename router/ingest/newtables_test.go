@@ -14,7 +14,7 @@ func TestNewTablesForgetUsers(t *testing.T) {
 	n := newTables{limit: 1}
 	out := &pipeline.Output{Tables: []*pipeline.TableRows{{Table: "t"}}}
 	for i := range 3 * maxMinutes {
-		if err := n.charge(fmt.Sprint(i), out, now.Add(time.Duration(i)*time.Second)); err != nil {
+		if _, err := n.charge(fmt.Sprint(i), out, now.Add(time.Duration(i)*time.Second)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -115,6 +115,7 @@ type job struct {
 	refused  []pipeline.Reason
 	repaired int
 	leave    func() // frees the place among the running pipelines
+	made     madeTables
 }
 
 // once runs the pipeline over the input with the current tables, and writes the rows.
@@ -135,7 +136,11 @@ func (s *Service) once(ctx context.Context, q *Request, b *Batch, m Memory) Outc
 	if err := j.permit(ctx, out); err != nil {
 		return Outcome{Err: err}
 	}
-	return j.write(ctx, out)
+	outcome := j.write(ctx, out)
+	if outcome.Err != nil {
+		s.giveBack(j.made)
+	}
+	return outcome
 }
 
 // open prepares a run that makes rows from the input.
@@ -286,7 +291,8 @@ func (j *job) permit(ctx context.Context, out *pipeline.Output) error {
 			return s.Failed(protocol, StageWrite, err)
 		}
 	}
-	if err := s.newTables.charge(j.q.Caller.User, out, s.cfg.Now()); err != nil {
+	var err error
+	if j.made, err = s.newTables.charge(j.q.Caller.User, out, s.cfg.Now()); err != nil {
 		return s.Failed(protocol, StageWrite, err)
 	}
 	return nil

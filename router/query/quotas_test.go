@@ -7,6 +7,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/rights"
+	"cordwood/proto/shardpb"
 )
 
 // TestQuotasNeedOperate: the right to alter a database does not include its quotas, and the right to change quotas
@@ -72,5 +73,26 @@ func TestShowQuotas(t *testing.T) {
 	got, err = w.run(t.Context(), "SHOW CREATE DATABASE shop")
 	if err != nil || strings.Contains(got, "quota") || !strings.Contains(got, "ttl='7days'") {
 		t.Errorf("SHOW CREATE DATABASE: %q, %v", got, err)
+	}
+}
+
+// TestQuotasAreHidden: a user who may not list quotas does not see them in information_schema either.
+func TestQuotasAreHidden(t *testing.T) {
+	monitor := rights.Grant{Target: rights.Target{Kind: rights.Cluster}, Privileges: rights.Monitor}
+	for _, sees := range []bool{false, true} {
+		w := newWorld(t)
+		w.meta.databases[1].Options = map[string]string{"quota.tables": "3"}
+		w.shards.reads = []*shardpb.TableName{{Database: "information_schema", Name: "schemata"}}
+		grants := []rights.Grant{on(rights.Select, "shop", "*")}
+		if sees {
+			grants = append(grants, monitor)
+		}
+		if _, err := w.run(with(grants...), "SELECT * FROM information_schema.schemata"); err != nil {
+			t.Fatal(err)
+		}
+		got := dump(t, w.shards.queried.Tables[0].InlineBatches[0])
+		if !strings.Contains(got, "svc shop") || strings.Contains(got, "quota.tables='3'") != sees {
+			t.Errorf("with MONITOR %v: %s", sees, got)
+		}
 	}
 }

@@ -24,13 +24,18 @@ var schemataTable = &systemTable{
 		moment("create_time"),
 	},
 	rows: func(f *facts, w *rowWriter) error {
+		monitors := f.names.by().May(access.Need{Privilege: access.Monitor})
 		for _, name := range f.names.databaseNames() {
 			if schema.ReservedDatabase(name) {
 				w.add(f.catalog, name, nil, "", nil)
 				continue
 			}
 			if d, ok := f.meta().Database(name); ok {
-				w.add(f.catalog, name, orNull(d.Options[schema.OptionTTL]), optionsText(d.Options), d.CreatedUnixNano)
+				options := d.Options
+				if !monitors {
+					options = schema.WithoutQuotas(options) // as SHOW QUOTAS
+				}
+				w.add(f.catalog, name, orNull(d.Options[schema.OptionTTL]), optionsText(options), d.CreatedUnixNano)
 			}
 		}
 		return nil

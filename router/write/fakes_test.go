@@ -112,7 +112,7 @@ func (m *fakeMeta) Propose(_ context.Context, cmd *metapb.Command) (*metapb.Resu
 					d.Name)
 			}
 			if m.full {
-				return nil, errs.New(errs.RateLimited, "quota.tables").WithRetryAfter(time.Minute)
+				return nil, schema.TooManyTables(d.Database, d.Name, 3, 3)
 			}
 			m.nextID++
 			t.ID = m.nextID

@@ -35,11 +35,12 @@ type schemas struct {
 
 	mu      sync.Mutex         // guards refused
 	refused map[string]refusal // by the refused demand
+	full    map[string]refusal // by the database whose quota does not allow another table
 }
 
 // refusal is an answer that does not change until the metadata changes.
 type refusal struct {
-	err     error
+	err     *errs.Error
 	until   time.Time
 	changed <-chan struct{}
 }
@@ -52,6 +53,9 @@ func (s *schemas) ensure(ctx context.Context, tables []*metapb.TableDemand) ([]*
 		return nil, err
 	}
 	if err := s.refusedBefore(key); err != nil {
+		return nil, err
+	}
+	if err := s.fullBefore(tables); err != nil {
 		return nil, err
 	}
 	changed := s.meta.Changed()
@@ -74,7 +78,7 @@ func (s *schemas) ensure(ctx context.Context, tables []*metapb.TableDemand) ([]*
 		}
 	}
 	if final(result.Err) {
-		s.remember(key, refusal{err: result.Err, until: time.Now().Add(refusedFor), changed: changed})
+		s.remember(key, refusal{err: errs.From(result.Err), until: time.Now().Add(refusedFor), changed: changed})
 	}
 	if result.Err != nil {
 		return nil, result.Err
@@ -127,24 +131,56 @@ func keyOf(tables []*metapb.TableDemand) (string, error) {
 func (s *schemas) refusedBefore(key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, ok := s.refused[key]
-	if !ok {
+	if r, ok := valid(s.refused, key); ok {
+		return r.err
+	}
+	return nil
+}
+
+// fullBefore returns an error if a demand needs a new table in a database whose quota did not allow another one. So
+// clients that invent names of tables cost the metadata group one command until the metadata change.
+func (s *schemas) fullBefore(tables []*metapb.TableDemand) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.full) == 0 {
 		return nil
+	}
+	for _, t := range tables {
+		r, full := valid(s.full, t.Database)
+		if _, exists := s.meta.Table(t.Database, t.Name); full && !exists {
+			return schema.TooManyTables(t.Database, t.Name, r.err.Quota.Limit, r.err.Quota.Value)
+		}
+	}
+	return nil
+}
+
+// valid returns a refusal if it is still valid, and otherwise removes it. The mutex of the map must be held.
+func valid(refused map[string]refusal, key string) (refusal, bool) {
+	r, ok := refused[key]
+	if !ok {
+		return r, false
 	}
 	select {
 	case <-r.changed:
 	default:
 		if time.Now().Before(r.until) {
-			return r.err
+			return r, true
 		}
 	}
-	delete(s.refused, key)
-	return nil
+	delete(refused, key)
+	return r, false
 }
 
 func (s *schemas) remember(key string, r refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if q := r.err.Quota; q != nil && q.Name == schema.QuotaTables {
+		if s.full == nil || len(s.full) >= maxRefused {
+			s.full = map[string]refusal{}
+		}
+		s.full[q.Database] = r
+		return
+	}
 	if s.refused == nil || len(s.refused) >= maxRefused {
 		s.refused = map[string]refusal{}
 	}

@@ -3,6 +3,7 @@ package write
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -99,9 +100,12 @@ func TestQuotaRefusalsAreRemembered(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	m.full = true
 	w := newWriter(t, m, s)
-	for range 5 {
-		_, err := w.Write(t.Context(), output(rows("none", 1, field("a", schema.Int64))))
-		if e := errs.From(err); err == nil || e.Status() != 429 || e.RetryAfter != time.Minute {
+	for i := range 5 {
+		name := fmt.Sprint("none", i/2) // other names are refused as well
+		_, err := w.Write(t.Context(), output(rows(name, 1, field("a", schema.Int64))))
+		e := errs.From(err)
+		if err == nil || e.Status() != 429 || e.RetryAfter != time.Minute || e.Quota == nil || e.Quota.Limit != 3 ||
+			!strings.Contains(e.Msg, name) {
 			t.Fatal(err)
 		}
 	}

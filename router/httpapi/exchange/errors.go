@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/words"
@@ -59,7 +58,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	h.Set(HeaderExecutionTime, strconv.FormatInt(millis, 10))
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable ||
 		x.Refuse != nil && (&Refusal{Status: status}).Passing() {
-		after := retrySeconds(e.RetryAfter)
+		after := retrySeconds(e)
 		if x.ExactRetry {
 			after = int(math.Ceil(e.RetryAfter.Seconds()))
 		}
@@ -90,6 +89,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	if d := detailed(nil); errors.As(err, &d) {
 		out = d.AppendDetail(out)
 	}
+	out = appendQuota(out, e)
 	out = append(out, '}')
 	WriteJSON(w, status, out)
 }
@@ -103,7 +103,7 @@ func setHeaders(h http.Header, e *errs.Error, msg string) {
 // should retry and, if the whole request was refused, the error.
 func SetRetryHeaders(w http.ResponseWriter, r *http.Request, err error, whole bool) {
 	x, e := Of(r), errs.From(err)
-	w.Header().Set("Retry-After", strconv.Itoa(retrySeconds(e.RetryAfter)))
+	w.Header().Set("Retry-After", strconv.Itoa(retrySeconds(e)))
 	if whole {
 		x.Failed = e
 		setHeaders(w.Header(), e, x.named(e.ClientMessage()))
@@ -150,6 +150,26 @@ func appendPart(out []byte, err error) []byte {
 		out = AppendJSONString(out, name)
 	}
 	return append(out, ']')
+}
+
+// appendQuota appends the quota because of which a request was refused, if there is one.
+func appendQuota(out []byte, e *errs.Error) []byte {
+	q := e.Quota
+	if q == nil {
+		return out
+	}
+	out = append(out, `,"quota":{"database":`...)
+	out = AppendJSONString(out, q.Database)
+	out = append(out, `,"name":`...)
+	out = AppendJSONString(out, q.Name)
+	out = append(out, `,"limit":`...)
+	out = strconv.AppendUint(out, q.Limit, 10)
+	out = append(out, `,"value":`...)
+	out = strconv.AppendUint(out, q.Value, 10)
+	out = append(out, `,"unit":`...)
+	out = AppendJSONString(out, q.Unit)
+	out = append(out, `},"retry_after_ms":`...)
+	return strconv.AppendInt(out, e.RetryAfter.Milliseconds(), 10)
 }
 
 // Refusal has the parts of an error that another protocol's answer needs. The headers x-svc-err-code, x-svc-err-msg
@@ -203,8 +223,13 @@ func HeaderText(text string) string {
 }
 
 // retrySeconds returns the time to wait before a retry, 1 to 30 s. It varies at random by up to a quarter, so that
-// clients that were refused at the same time do not retry at the same time.
-func retrySeconds(d time.Duration) int {
-	secs := min(max(d.Seconds(), 1), 30)
-	return int(math.Ceil(secs * (0.75 + rand.Float64()/2)))
+// clients that were refused at the same time do not retry at the same time. For quotas it is up to 60 s, and varies by
+// up to a fifth.
+func retrySeconds(e *errs.Error) int {
+	longest, spread := 30.0, 0.25
+	if e.Quota != nil {
+		longest, spread = 60, 0.2
+	}
+	secs := min(max(e.RetryAfter.Seconds(), 1), longest)
+	return int(math.Ceil(secs * (1 - spread + rand.Float64()*2*spread)))
 }

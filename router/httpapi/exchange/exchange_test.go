@@ -2,8 +2,15 @@ package exchange
 
 import (
 	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"cordwood/proto/errs"
 )
 
 func TestHeaderText(t *testing.T) {
@@ -28,5 +35,24 @@ func TestAppendJSONString(t *testing.T) {
 	// People copy commands from error texts.
 	if got := string(AppendJSONString(nil, "table=<NAME>&x=(d->>'n')::INT")); got != `"table=<NAME>&x=(d->>'n')::INT"` {
 		t.Error(got)
+	}
+}
+
+// TestQuotaAnswer checks the answer to a request beyond a quota: its figures, and when to try again.
+func TestQuotaAnswer(t *testing.T) {
+	q := errs.Quota{Database: "app", Name: "quota.tables", Limit: 2, Value: 3, Unit: "tables"}
+	for range 20 {
+		w := httptest.NewRecorder()
+		x, r := Begin(w, httptest.NewRequest(http.MethodPost, "/", nil), slog.New(slog.DiscardHandler))
+		WriteError(x, r, errs.OverQuota(q, time.Minute, "full"))
+		after, err := strconv.Atoi(w.Header().Get("Retry-After"))
+		if err != nil || after < 48 || after > 72 {
+			t.Fatalf("Retry-After %d, %v", after, err)
+		}
+		const want = `"quota":{"database":"app","name":"quota.tables","limit":2,"value":3,"unit":"tables"},` +
+			`"retry_after_ms":60000}`
+		if body := w.Body.String(); w.Code != 429 || !json.Valid([]byte(body)) || !strings.Contains(body, want) {
+			t.Fatalf("%d %s", w.Code, body)
+		}
 	}
 }
