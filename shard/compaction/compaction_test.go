@@ -182,6 +182,54 @@ func TestCopiedGroups(t *testing.T) {
 	}
 }
 
+// TestFewRowsBetweenCopies merges segments that end with a small row group, as most flushes write them. The small row
+// groups must not cause more than one row group of each segment to be decoded, and must not stay small.
+func TestFewRowsBetweenCopies(t *testing.T) {
+	const groupRows, groups, files = 64, 7, 8
+	for few := range int64(groupRows) {
+		id := uint64(0)
+		cfg := segment.Config{
+			FS: vfs.OS, Dir: t.TempDir(), RowGroupRows: groupRows, NextID: func() uint64 { id++; return id },
+		}
+		r := rand.New(rand.NewPCG(uint64(few), 1))
+		var metas []segment.Meta
+		at := int64(0)
+		for range files {
+			var times []int64
+			for range groupRows*groups + few {
+				times = append(times, at)
+				at++
+			}
+			metas = append(metas, writeLogs(t, cfg, logs, r, times))
+		}
+		res, err := Run(context.Background(), job(cfg, &Table{Def: logs}, metas))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if least := int64(files * (groups - 1) * groupRows); res.RowsOut != at || res.RowsCopied < least {
+			t.Errorf("%d rows after each segment's full row groups: %d of %d rows were copied, want at least %d",
+				few, res.RowsCopied, res.RowsOut, least)
+		}
+		m := &res.Segments[0]
+		in, err := segment.Open(vfs.OS, filepath.Join(cfg.Dir, segment.FileName(m.ID)), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rows := int64(0); ; in.SkipGroup() {
+			g, ok := in.NextGroup()
+			if !ok {
+				break
+			}
+			if rows += g.Rows; g.Rows < groupRows/4 && rows < at { // the last one may be small
+				t.Errorf("%d rows after each segment's full row groups: a row group of %d rows", few, g.Rows)
+			}
+		}
+		if err := in.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestMergeOfDamage checks that a changed byte in an input is found wherever it is, whether row
 // groups are copied or merged. The input is removed afterwards, so the damage could not be found
 // later.

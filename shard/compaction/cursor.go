@@ -105,7 +105,9 @@ func (r *run) advance(c, second *cursor, t *Table, list []*cursor, o *output) er
 			return r.ctx.Err()
 		}
 		if r.mayCopy(c, second, g, t, o) {
-			return r.copy(c, g, t, list, o)
+			if copied, err := r.copyOrDivide(c, g, t, list, o); copied || err != nil {
+				return err
+			}
 		}
 	}
 	c.waits = false
@@ -116,8 +118,8 @@ func (r *run) advance(c, second *cursor, t *Table, list []*cursor, o *output) er
 	return nil
 }
 
-// mayCopy reports whether the next row group of an input can be copied to the output without
-// decoding.
+// mayCopy reports whether no row of the next row group of an input has to be merged with other rows, left out or
+// changed.
 func (r *run) mayCopy(c, second *cursor, g *segment.Group, t *Table, o *output) bool {
 	if c.meta.Order < t.Order && g.MinTime < t.Before || !o.w.CanCopy(c.r) {
 		return false
@@ -127,30 +129,35 @@ func (r *run) mayCopy(c, second *cursor, g *segment.Group, t *Table, o *output) 
 		return t.Merge == query.Append || !t.DropDeleted ||
 			!slices.ContainsFunc(c.meta.Columns, func(c segment.Column) bool { return c.ID == schema.DeletedColumnID })
 	}
-	if t.Merge != query.Append || t.Modes != nil || second != nil && g.MaxTime >= second.ref().Time {
-		return false
-	}
-	// Neither this row group nor the row group that would end before it should be small, because
-	// each row group adds to the cost of queries.
-	staged := o.w.Staged() + len(r.rows)
-	return g.Rows >= int64(o.w.GroupRows()/2) && (staged == 0 || staged >= o.w.GroupRows()/4)
+	return t.Merge == query.Append && t.Modes == nil && (second == nil || g.MaxTime < second.ref().Time)
 }
 
-// copy copies a row group after the merged rows.
-func (r *run) copy(c *cursor, g *segment.Group, t *Table, list []*cursor, o *output) error {
+// copyOrDivide copies a row group after the merged rows, unless the output would get a small row group. If the merged
+// rows would be the small one, the output divides them and this row group, which will be decoded, into two row groups
+// of the same size, so that the row groups after it can be copied. Each row group adds to the cost of queries.
+func (r *run) copyOrDivide(c *cursor, g *segment.Group, t *Table, list []*cursor, o *output) (copied bool, err error) {
 	if err := r.flush(o.table(t), t, o); err != nil {
-		return err
+		return false, err
 	}
 	r.begin(t, list)
+	staged, most := o.w.Staged(), o.w.GroupRows()
+	switch {
+	case len(r.job.Inputs) == 1: // nothing can be joined with a small row group
+	case g.Rows < int64(most/2):
+		return false, nil
+	case staged > 0 && staged < most/4:
+		o.w.EndGroupAt((staged + int(g.Rows) + 1) / 2)
+		return false, nil
+	}
 	if err := r.cut(o); err != nil {
-		return err
+		return false, err
 	}
 	if err := o.w.CopyGroup(c.r); err != nil {
-		return err
+		return false, err
 	}
 	o.rows += g.Rows
 	r.res.RowsCopied += g.Rows
-	return r.pacer.pause(r.ctx, g.Rows*r.res.BytesIn/max(r.res.RowsIn, 1))
+	return true, r.pacer.pause(r.ctx, g.Rows*r.res.BytesIn/max(r.res.RowsIn, 1))
 }
 
 // load reads the next rows of an input. At the start of the next row group, the cursor may wait

@@ -196,6 +196,10 @@ func (w *Writer) copyGroup(r *Reader) error {
 // Staged returns the number of rows that wait for their row group to become full.
 func (w *Writer) Staged() int { return w.rows }
 
+// EndGroupAt makes the current row group end when it has a number of rows, if it is not full before. It must be more
+// than the number of staged rows.
+func (w *Writer) EndGroupAt(rows int) { w.endAt = rows }
+
 // GroupRows returns the maximum number of rows of a row group.
 func (w *Writer) GroupRows() int { return w.cfg.RowGroupRows }
 

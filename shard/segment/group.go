@@ -126,6 +126,6 @@ func (w *Writer) group(rows int, staged bool) error {
 			return err
 		}
 	}
-	w.rows, w.weight = 0, 0
+	w.rows, w.weight, w.endAt = 0, 0, 0
 	return nil
 }

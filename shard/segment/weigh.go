@@ -25,9 +25,13 @@ const (
 	shortEntry = 64
 )
 
-// groupRows returns the maximum number of rows of a row group, whatever their size.
+// groupRows returns the maximum number of rows of the current row group, whatever their size.
 func (w *Writer) groupRows() int {
-	return min(w.cfg.RowGroupRows, max(maxGroupValues/len(w.cols), 1024))
+	most := min(w.cfg.RowGroupRows, max(maxGroupValues/len(w.cols), 1024))
+	if w.endAt > 0 {
+		return min(most, w.endAt)
+	}
+	return most
 }
 
 // countFitting returns how many of the first rows of part fit into the current row group, and their

@@ -50,6 +50,7 @@ type Writer struct {
 	w       *parquet.Writer
 	cols    []*fileColumn // including TableColumn if the file is shared
 	rows    int           // staged rows of the current row group
+	endAt   int           // the number of rows at which the current row group ends; 0 means when it is full
 	weight  int64         // the weight of the staged rows
 	scratch *gathered
 	runs    []run
@@ -137,8 +138,8 @@ func (w *Writer) append(table *schema.Table, batches []*column.Batch, rows []Row
 		return err
 	}
 	w.bind(ts, batches)
-	limit := w.groupRows()
 	for len(rows) > 0 {
+		limit := w.groupRows()
 		part := rows[:min(len(rows), max(limit-w.rows, 1))]
 		w.runs = appendRuns(w.runs[:0], part)
 		n, weight, err := w.countFitting(part)
