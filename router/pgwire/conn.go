@@ -41,6 +41,8 @@ type conn struct {
 	statements map[string]*prepared
 	textBytes  int // the memory of all statements
 	portals    map[string]*portal
+	// known has the types of operands of the last statement that needed them.
+	known operands
 	// skip is set after an error: messages are ignored until the next Sync.
 	skip bool
 	// executing is the running statement.

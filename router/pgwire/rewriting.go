@@ -15,7 +15,12 @@ import (
 
 // rewritten translates a statement to the engine's SQL.
 func (c *conn) rewritten(text string) (rewrite.Result, error) {
-	res, err := rewrite.Rewrite(text, c.rewriteSession())
+	s := c.rewriteSession()
+	res, err := rewrite.Rewrite(text, s)
+	if err == nil && len(res.Casts) > 0 {
+		c.findOperands(text, res.Casts, s)
+		res, err = rewrite.Rewrite(text, s)
+	}
 	var own *rewrite.Error
 	if errors.As(err, &own) {
 		e := failure(own.State, "%s", own.Text)
@@ -148,6 +153,9 @@ func (col *column) refine(item rewrite.Item, catalog bool) {
 	}
 	if item.Local && col.typ.OID == value.TimestampTZ.OID {
 		col.typ = value.Timestamp
+	}
+	if item.Numeric && col.typ.OID == value.Float8.OID {
+		col.typ = value.FloatNumeric
 	}
 	if item.Name == "oid" && col.typ.OID == value.Int8.OID {
 		col.typ = value.OID

@@ -33,13 +33,9 @@ type castType struct {
 	text  string // the engine's name of the type
 	size  int    // number of tokens
 	array bool
-	// bare is true for numeric and decimal without the numbers of digits.
-	bare bool
+	// number is true for numeric, and bare if its numbers of digits are missing.
+	number, bare bool
 }
-
-// bareNumber is the engine's type for numeric without the numbers of digits. The engine's own default is
-// DECIMAL(18,3), which rounds.
-const bareNumber = "DECIMAL(38,10)"
 
 // readType reads the type that starts n tokens ahead.
 func (r *rewriter) readType(n int) (t castType, ok bool) {
@@ -61,18 +57,17 @@ func (r *rewriter) readType(n int) (t castType, ok bool) {
 	case t.name == "double" && r.at(n).word("precision"):
 		t.name, t.text, n = "float8", "DOUBLE", n+1
 	}
+	t.number = t.name == "numeric" || t.name == "decimal" || t.name == "dec"
 	if r.at(n).sym("(") {
 		end := r.closingBracket(n)
 		if end < 0 {
 			return t, false
 		}
-		if t.name == "numeric" || t.name == "decimal" {
-			for k := n; k <= end; k++ {
-				t.text += r.at(k).text
-			}
+		if t.number {
+			t.text = r.numericType(n, end)
 		}
 		n = end + 1
-	} else if t.name == "numeric" || t.name == "decimal" {
+	} else if t.number {
 		t.bare, t.text = true, bareNumber
 	}
 	if (r.at(n).word("with") || r.at(n).word("without")) && r.at(n+1).word("time") && r.at(n+2).word("zone") {
@@ -119,8 +114,10 @@ func (r *rewriter) cast() bool {
 	switch {
 	case t.isReg():
 		operand = r.operand()
-	case last.kind == statement.TokenText, isMoment(last), t.bare && last.kind == statement.TokenNumber:
+	case last.kind == statement.TokenText, isMoment(last):
 		operand = r.out[len(r.out)-1:]
+	case t.number:
+		operand = r.operand()
 	default: // nothing has to be known of it
 		if t.name == "timestamptz" && isParameter(r.out[max(0, len(r.out)-2):]) {
 			t.text = "TIMESTAMP_NS"

@@ -23,13 +23,8 @@ func (r *rewriter) write(operand []tok, t castType, at tok) {
 		case len(operand) == 1 && isMoment(first) && t.isMoment():
 			r.moment(first, first.text)
 			return
-		case t.bare && !t.array && len(operand) == 1 && strings.Contains(first.text, ".") &&
-			!strings.ContainsAny(first.text, "eE") && first.kind == statement.TokenNumber:
-			r.push(first) // it is a decimal number with all its digits
+		case t.number && r.writeNumber(operand, t, at.at):
 			return
-		case t.bare && !t.array && len(operand) == 1 && first.kind == statement.TokenNumber &&
-			!strings.ContainsAny(first.text, ".eExX"):
-			t.text = "DECIMAL(38,0)"
 		case t.name == "timestamptz" && isParameter(operand):
 			t.text = "TIMESTAMP_NS"
 		}
@@ -57,12 +52,20 @@ func (r *rewriter) writeLiteral(text tok, t castType) bool {
 			r.moment(text, moment)
 		}
 		return err == nil
-	case t.bare && !t.array:
-		number, err := value.Literal(value.Numeric, value.FormatText, []byte(text.val))
-		if err == nil {
-			r.raw(text, number)
+	case t.bare && t.array:
+		list, err := value.Literal(value.ArrayOf(value.Numeric), value.FormatText, []byte(text.val))
+		return r.checked(text, list, err)
+	case t.bare:
+		number, err := value.Decimal(text.val)
+		return r.checked(text, number, err)
+	case t.number && !t.array:
+		number, err := value.Decimal(text.val)
+		return r.checked(text, "CAST("+number+" AS "+t.text+")", err)
+	case checkedTypes[t.name] != nil && !t.array:
+		_, err := value.Literal(checkedTypes[t.name], value.FormatText, []byte(text.val))
+		if err != nil {
+			return r.checked(text, "", err)
 		}
-		return err == nil
 	case t.array:
 		list, ok := listLiteral(text.val)
 		if ok {

@@ -121,6 +121,7 @@ func init() { // not in the declaration: some functions refer to others
 		"time_bucket":                        timeBucket,
 		"to_char":                            toChar,
 		"to_timestamp":                       toTimestamp,
+		"round":                              roundNumber,
 	}
 	for name := range strings.FieldsSeq(`pg_type_is_visible pg_function_is_visible pg_operator_is_visible
 		pg_opclass_is_visible pg_opfamily_is_visible pg_collation_is_visible pg_conversion_is_visible

@@ -18,6 +18,8 @@ type Item struct {
 	Star bool
 	// Local is true if the value is a timestamp without time zone.
 	Local bool
+	// Numeric is true if the expression is a cast to numeric without the numbers of digits.
+	Numeric bool
 }
 
 // Items returns the select list of a statement, or nil if it cannot be determined.
@@ -113,13 +115,13 @@ func itemOf(toks []tok, deep int) Item {
 				if len(toks) > 1 && before.word("AS") {
 					toks = toks[:len(toks)-1]
 				}
-				item.Local, item.Null = isLocal(toks), isNull(toks)
+				item.Local, item.Null, item.Numeric = isLocal(toks), isNull(toks), isNumeric(toks)
 				_, item.Column, _ = nameOf(toks, deep)
 				return item
 			}
 		}
 	}
-	item.Local, item.Null = isLocal(toks), isNull(toks)
+	item.Local, item.Null, item.Numeric = isLocal(toks), isNull(toks), isNumeric(toks)
 	if len(toks) > 0 && toks[len(toks)-1].sym("*") && (len(toks) == 1 || toks[len(toks)-2].sym(".")) ||
 		toks[0].sym("*") {
 		item.Star = true
@@ -189,6 +191,9 @@ func nameOf(toks []tok, deep int) (name, column string, strength int) {
 			return inner, "", strong
 		}
 		return castName(toks[castAt+1:]), "", weak
+	}
+	if n > 1 && toks[n-1].kind == statement.TokenText && literalTypes[strings.ToLower(toks[0].val)] {
+		return castName(toks[:n-1]), "", weak
 	}
 	if toks[0].isName() {
 		if name, column, strength := nameOfWord(toks, deep); strength != unnamed {
@@ -317,6 +322,9 @@ func lastCast(toks []tok) int {
 		case t.match < 0:
 			i += t.match
 		case t.sym("::"):
+			if !isOperand(toks[:i]) {
+				return -1
+			}
 			return i
 		case t.kind == statement.TokenSymbol && !t.sym("."):
 			return -1
@@ -327,10 +335,35 @@ func lastCast(toks []tok) int {
 	return -1
 }
 
+// isOperand reports whether an expression has no operator besides casts, so that a cast after it applies to all of it.
+func isOperand(toks []tok) bool {
+	n := len(toks)
+	if n == 1 || n > 1 && toks[0].word("CASE") && toks[n-1].word("END") {
+		return true
+	}
+	for i := n - 1; i >= 0; i-- {
+		switch t := toks[i]; {
+		case t.match < 0:
+			i += t.match
+		case t.kind == statement.TokenSymbol && !t.sym(".") && !t.sym("::") && !t.sym("$"), isOperatorWord(t):
+			return false
+		}
+	}
+	return true
+}
+
+// literalTypes are the types that may stand before a literal.
+var literalTypes = map[string]bool{
+	"numeric": true, "decimal": true, "dec": true, "int2": true, "int4": true, "int8": true, "int": true, "integer": true,
+	"bigint": true, "smallint": true, "float4": true, "float8": true, "real": true, "double": true, "date": true,
+	"time": true, "timetz": true, "timestamp": true, "timestamptz": true, "interval": true, "bool": true, "boolean": true,
+	"text": true, "varchar": true, "uuid": true, "json": true, "jsonb": true, "bytea": true,
+}
+
 // castNames maps type names to PostgreSQL's names in pg_type.
 var castNames = map[string]string{
 	"int": "int4", "integer": "int4", "bigint": "int8", "smallint": "int2", "boolean": "bool", "double": "float8",
-	"real": "float4", "decimal": "numeric", "character": "bpchar", "string": "text",
+	"real": "float4", "decimal": "numeric", "dec": "numeric", "character": "bpchar", "string": "text",
 }
 
 func castName(toks []tok) string {
@@ -343,6 +376,9 @@ func castName(toks []tok) string {
 	name := strings.ToLower(toks[0].val)
 	if name == "character" && len(toks) > 1 && toks[1].word("varying") {
 		return "varchar"
+	}
+	if n := len(toks); (name == "timestamp" || name == "time") && n > 3 && toks[n-3].word("with") {
+		return name + "tz"
 	}
 	if known := castNames[name]; known != "" {
 		return known

@@ -31,6 +31,11 @@ type Session struct {
 	Named func(name string) []int64
 	// SchemaOID returns the OID of a schema, or 0 if it does not exist.
 	SchemaOID func(name string) int64
+	// Operands has the engine's types of operands that are cast to numeric, by the places of the casts.
+	Operands map[int]string
+	// Probe is the place of a cast to numeric whose operand's type is to be found, or 0: Rewrite writes a call that the
+	// engine refuses with the type (see ProbedType).
+	Probe int
 }
 
 // Result is a rewritten statement.
@@ -38,6 +43,8 @@ type Result struct {
 	Text string
 	// Sets are the settings that calls of set_config change.
 	Sets []Set
+	// Casts are the places of the casts to numeric for which the types of the operands are not known.
+	Casts []int
 
 	places []place
 }
@@ -84,6 +91,8 @@ type rewriter struct {
 	s    *Session
 	sets []Set
 	err  error
+	// casts are the places of the casts to numeric whose operands have no known types.
+	casts []int
 	// tableoid is true if the statement contains the name tableoid.
 	tableoid bool
 	// depth is the nesting depth of rules, and bytes the number of bytes that rules have written.
@@ -151,7 +160,7 @@ func Rewrite(text string, s *Session) (Result, error) {
 		}
 		return Result{Text: text}, r.err
 	}
-	res := Result{Sets: r.sets}
+	res := Result{Sets: r.sets, Casts: r.casts}
 	var b strings.Builder
 	for _, t := range out {
 		b.WriteString(t.pre)
@@ -260,6 +269,8 @@ func (r *rewriter) rule() bool {
 		return r.cast()
 	case t.kind == statement.TokenText:
 		return r.literal()
+	case t.kind == statement.TokenNumber:
+		return r.number()
 	case t.sym("[") && vectors[strings.ToLower(r.last().val)]:
 		return r.subscript()
 	case t.kind == statement.TokenWord && !r.last().sym("."):
@@ -345,6 +356,10 @@ func (r *rewriter) words() bool {
 		}
 	case "TIMESTAMPTZ", "TIMESTAMP", "TIMESTAMP_NS":
 		return r.typedMoment()
+	case "NUMERIC", "DECIMAL", "DEC":
+		if r.typedNumber() {
+			return true
+		}
 	}
 	if r.at(1).sym("(") {
 		return r.call(0)

@@ -40,7 +40,7 @@ func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'
 
 var (
 	wholeNumber = regexp.MustCompile(`^[+-]?[0-9]{1,40}$`)
-	anyNumber   = regexp.MustCompile(`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?$`)
+	anyNumber   = regexp.MustCompile(`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?$`)
 )
 
 // textLiteral returns the literal for a value in text format.
@@ -57,7 +57,7 @@ func textLiteral(t *Type, s string) (string, error) {
 	case kindInt:
 		return intLiteral(t, strings.TrimSpace(s))
 	case kindNumeric:
-		return numericLiteral(strings.TrimSpace(s))
+		return numericLiteral(s)
 	case kindFloat:
 		return floatLiteral(t, strings.TrimSpace(s))
 	case kindBytes:
@@ -120,23 +120,15 @@ func parenthesized(digits string) string {
 	return digits
 }
 
-func numericLiteral(s string) (string, error) {
-	if !anyNumber.MatchString(s) {
-		return "", invalidText("numeric", s)
-	}
-	whole, fraction, _ := strings.Cut(strings.TrimLeft(s, "+-"), ".")
-	if len(whole) > maxDigits || len(fraction) > maxDigits {
-		return "", outOfRange("numeric")
-	}
-	return parenthesized(strings.TrimPrefix(s, "+")), nil
-}
-
 func floatLiteral(t *Type, s string) (string, error) {
 	switch strings.ToLower(s) {
 	case "nan", "infinity", "-infinity", "inf", "-inf", "+infinity", "+inf":
 	default:
 		if !anyNumber.MatchString(s) {
 			return "", invalidText(t.Name, s)
+		}
+		if _, err := strconv.ParseFloat(s, 8*int(t.Len)); err != nil {
+			return "", outOfRange(t.Name)
 		}
 	}
 	return "CAST(" + quote(strings.TrimPrefix(s, "+")) + " AS " + t.cast + ")", nil
@@ -200,7 +192,7 @@ func binaryLiteral(t *Type, b []byte) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return parenthesized(s), nil
+		return numericLiteral(s)
 	case kindFloat:
 		return "CAST(" + quote(string(appendFloat(nil, readFloat(b), 8*len(b)))) + " AS " + t.cast + ")", nil
 	case kindBytes:
@@ -257,6 +249,11 @@ func arrayLiteral(t *Type, f Format, b []byte) (string, error) {
 	body, depth, err := read(t, b)
 	if err != nil {
 		return "", err
+	}
+	if t.elem.kind == kindNumeric {
+		if cast, err = decimalsOf(body); err != nil {
+			return "", err
+		}
 	}
 	return "CAST(" + body + " AS " + cast + strings.Repeat("[]", max(depth-1, 0)) + ")", nil
 }

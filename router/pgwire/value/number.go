@@ -60,6 +60,8 @@ func digitsOf(a arrow.Array) func(dst []byte, row int) []byte {
 	switch a := a.(type) {
 	case *array.Uint64:
 		return func(dst []byte, row int) []byte { return strconv.AppendUint(dst, a.Value(row), 10) }
+	case *array.Float64:
+		return func(dst []byte, row int) []byte { return appendFloatDigits(dst, a.Value(row)) }
 	case *array.Decimal128:
 		scale := a.DataType().(arrow.DecimalType).GetScale()
 		return func(dst []byte, row int) []byte { return appendDecimal(dst, a.Value(row).BigInt(), scale) }
@@ -99,8 +101,14 @@ const (
 	numericNegInf   = 0xF000
 )
 
+// numericSpecial has the sign fields of values that have no digits.
+var numericSpecial = map[string]uint16{"NaN": numericNaN, "Infinity": numericInf, "-Infinity": numericNegInf}
+
 // appendNumeric encodes a decimal number in the binary format of numeric.
 func appendNumeric(dst []byte, text string) ([]byte, error) {
+	if sign, ok := numericSpecial[text]; ok {
+		return append(dst, 0, 0, 0, 0, byte(sign>>8), byte(sign), 0, 0), nil
+	}
 	sign := uint16(0)
 	if rest, negative := strings.CutPrefix(text, "-"); negative {
 		sign, text = numericNegative, rest
@@ -137,9 +145,6 @@ func appendNumeric(dst []byte, text string) ([]byte, error) {
 	return dst, nil
 }
 
-// maxDigits is the maximum number of digits before, and after, the decimal point.
-const maxDigits = 38
-
 // readNumeric decodes the binary format of numeric.
 func readNumeric(b []byte) (string, error) {
 	if len(b) < 8 {
@@ -149,8 +154,12 @@ func readNumeric(b []byte) (string, error) {
 	sign, scale := binary.BigEndian.Uint16(b[4:]), int(binary.BigEndian.Uint16(b[6:]))
 	switch sign {
 	case 0, numericNegative:
-	case numericNaN, numericInf, numericNegInf:
-		return "", invalidText("numeric", "NaN or infinity")
+	case numericNaN:
+		return "NaN", nil
+	case numericInf:
+		return "Infinity", nil
+	case numericNegInf:
+		return "-Infinity", nil
 	default:
 		return "", badBinary("numeric")
 	}

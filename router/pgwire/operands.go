@@ -1,0 +1,54 @@
+package pgwire
+
+import (
+	"context"
+	"errors"
+
+	"cordwood/proto/errs"
+	"cordwood/router/pgwire/rewrite"
+)
+
+// maxOperands is the maximum number of operands of a statement whose types are found out.
+const maxOperands = 64
+
+// operands are the engine's types of the operands that a statement casts to numeric, by the places of the casts.
+type operands struct {
+	text  string
+	types map[int]string
+}
+
+// findOperands finds the types of operands that are cast to numeric. The engine is asked for one after another, because
+// an operand may contain another cast. A type that the engine does not tell stays unknown.
+func (c *conn) findOperands(text string, casts []int, s *rewrite.Session) {
+	if c.known.text == text {
+		s.Operands = c.known.types
+		return
+	}
+	s.Operands = map[int]string{}
+	for _, at := range casts[:min(len(casts), maxOperands)] {
+		s.Probe = at
+		probe, err := rewrite.Rewrite(text, s)
+		if err != nil {
+			break
+		}
+		if typ := c.probe(probe.Text); typ != "" {
+			s.Operands[at] = typ
+		}
+	}
+	s.Probe = 0
+	c.known = operands{text, s.Operands}
+}
+
+// probe lets the engine describe a statement that it refuses, and returns the type in the error.
+func (c *conn) probe(text string) string {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	ctx, end := c.caller(ctx, func(err error) { cancel(err) })
+	defer end()
+	_, err := c.srv.cfg.Service.Describe(ctx, text, c.request(), nil)
+	var refused *errs.Error
+	if !errors.As(err, &refused) {
+		return ""
+	}
+	return rewrite.ProbedType(refused.Msg)
+}
