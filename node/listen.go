@@ -180,6 +180,7 @@ func newRPCServer(around []grpc.ServerOption, calls []grpc.DialOption) (_ *rpcSe
 		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(2 * window), grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
+		grpc.NumStreamWorkers(callWorkers),
 	}, around...)...)
 	if s.remote, err = s.dialLocal(window); err == nil {
 		s.tails, err = s.dialLocal(tailWindow)
@@ -190,6 +191,10 @@ func newRPCServer(around []grpc.ServerOption, calls []grpc.DialOption) (_ *rpcSe
 	s.conn = &localConn{ClientConnInterface: s.remote}
 	return s, nil
 }
+
+// callWorkers is the number of goroutines that answer calls one after the other. If all of them are busy, a call gets
+// a goroutine of its own, whose stack has to grow first: for short calls this takes a tenth of the time.
+const callWorkers = 8
 
 // handshakeTimeout limits the handshake of a connection between nodes.
 const handshakeTimeout = 5 * time.Second

@@ -52,7 +52,7 @@ func (n *node) openEngine(
 		e, err := engine.Open(engine.Config{
 			MemoryLimit: shares.Queries, Threads: q.Threads, Concurrency: q.MaxConcurrent,
 			TempDir: tmp, TempLimit: int64(q.TempLimit), Dirs: []string{shardDir, fetched}, Logger: n.log,
-			PartialCache: keptMemory(int64(q.KeptMemory), shares.Queries),
+			PartialCache: keptByEngine(q, shares),
 		})
 		if err != nil {
 			return nil, nil, err
@@ -66,7 +66,7 @@ func (n *node) openEngine(
 		Grace: q.KillGrace, Drain: q.KillDrain, MaxKills: q.MaxKillsPerUser, KillWindow: 2 * q.RefuseFor,
 		RefuseFor: q.RefuseFor,
 		TempDir:   tmp, TempLimit: int64(q.TempLimit), Dirs: []string{shardDir, fetched},
-		PartialCache: keptMemory(int64(q.KeptMemory), shares.Queries),
+		PartialCache: keptByEngine(q, shares),
 		Memory:       pool, Build: n.proc.Version.build(), Logger: n.log, Registerer: n.registry,
 	})
 	if err != nil {
@@ -76,10 +76,18 @@ func (n *node) openEngine(
 	return w, rows, nil
 }
 
-// keptMemory returns the share of the query memory for cached partial results, or -1 if none are cached.
-func keptMemory(set, queries int64) int64 {
-	if set == 0 {
+// keptMemory returns the share of the query memory for cached partial results.
+func keptMemory(q *config.Query, shares config.Shares) int64 {
+	return min(int64(q.KeptMemory), shares.Queries/8)
+}
+
+// keptByServer returns the part of keptMemory for the answers that the server keeps.
+func keptByServer(q *config.Query, shares config.Shares) int64 { return keptMemory(q, shares) / 4 }
+
+// keptByEngine returns the part of keptMemory for the results of segments in the engine, or -1 if none are kept.
+func keptByEngine(q *config.Query, shares config.Shares) int64 {
+	if q.KeptMemory == 0 {
 		return -1
 	}
-	return min(set, queries/8)
+	return keptMemory(q, shares) - keptByServer(q, shares)
 }

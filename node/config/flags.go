@@ -133,8 +133,8 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.DurationVar(&c.Query.MaxWait, "query-max-wait", 10*time.Second,
 		"how long a query may wait before it is refused")
 	c.Query.KeptMemory = 64 << 20
-	fs.Var(&c.Query.KeptMemory, "query-kept-memory", "memory for cached results of aggregates over segments, "+
-		"for repeated queries; it is a part of query-memory, at most an eighth of it; 0: no results are cached")
+	fs.Var(&c.Query.KeptMemory, "query-kept-memory", "memory for cached results of repeated queries over "+
+		"segments; it is a part of query-memory, at most an eighth of it; 0: no results are cached")
 	c.Query.TempLimit = 8 << 30
 	fs.Var(&c.Query.TempLimit, "query-temp-limit",
 		"size limit of the temporary files of queries that exceed query-memory, in the data folder")

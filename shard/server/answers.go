@@ -30,6 +30,9 @@ type answer struct {
 	stream grpc.ServerStreamingServer[shardpb.QueryChunk]
 	bytes  int
 	large  bool
+	// kept is a copy of what was sent, if part is set: then the answer to this part is kept.
+	kept []byte
+	part *keptPart
 	// failed is the error of the stream that ended the answer.
 	failed error
 }
@@ -52,6 +55,25 @@ func (a *answer) add(n int) {
 	}
 }
 
+// keep makes a copy of the answer to a part, if it has been asked for before.
+func (a *answer) keep(part *keptPart) {
+	if part != nil && part.again {
+		a.part = part
+	}
+}
+
+// copy adds bytes that were sent to the copy of the answer, as long as it is small enough to be kept.
+func (a *answer) copy(ipc []byte) {
+	if a.part == nil {
+		return
+	}
+	if len(a.kept)+len(ipc) > maxKeptAnswer {
+		a.part, a.kept = nil, nil
+		return
+	}
+	a.kept = append(a.kept, ipc...)
+}
+
 // Missing sends texts about what is missing in the answer.
 func (a *answer) Missing(what []string) error {
 	return a.stream.Send(&shardpb.QueryChunk{Partial: what})
@@ -65,6 +87,7 @@ func (a *answer) Rows(ipc []byte) error {
 			a.failed = err
 			return err
 		}
+		a.copy(ipc[:n])
 		a.add(n)
 		ipc = ipc[n:]
 	}

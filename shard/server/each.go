@@ -8,6 +8,7 @@ import (
 	"cordwood/proto/tracing"
 	"cordwood/shard/query"
 	"cordwood/shard/server/distribute"
+	"cordwood/shard/store"
 )
 
 // shardByShard divides a part of a query into one request for each shard if its table merges rows and has several
@@ -19,6 +20,9 @@ func shardByShard(req *shardpb.QueryRequest) []*shardpb.QueryRequest {
 	}
 	t := req.Tables[0]
 	if t.Name == nil || t.Table == nil || t.Inline {
+		return nil
+	}
+	if len(t.MoreShards) == 0 {
 		return nil
 	}
 	shards := distribute.ShardsOf(t)
@@ -37,19 +41,22 @@ func shardByShard(req *shardpb.QueryRequest) []*shardpb.QueryRequest {
 	return out
 }
 
-// queryEach answers several parts of a query with one Arrow IPC stream for each, one after the other.
-func (s *server) queryEach(ctx context.Context, q *runningQuery, list []*shardpb.QueryRequest, out *answer) error {
-	q.Enter(phaseGather)
+// queryEach answers several parts of a query with one Arrow IPC stream for each, one after the other. The shards of all
+// of them are in views.
+func (s *server) queryEach(ctx context.Context, q *runningQuery, list []*shardpb.QueryRequest,
+	views map[uint32]*store.View, out *answer,
+) error {
 	var missing []string
 	rows := make([]*gathered, len(list))
 	for i, req := range list {
 		gathering, span := tracing.Start(ctx, "gather rows")
-		g, err := s.gather(gathering, req, true)
+		g := &gathered{views: views}
+		err := s.gather(gathering, req, g)
+		defer g.release()
 		span.End(err)
 		if err != nil {
 			return err
 		}
-		defer g.release()
 		rows[i], missing = g, append(missing, g.missing...)
 	}
 	if len(missing) > 0 {

@@ -47,19 +47,10 @@ func (g *gathered) release() {
 	}
 }
 
-// gather collects the rows that the query may read. Rows of shards that this node leads are read
-// here, at one index of the shard's log; others are fetched.
-//
-// A table in several shards is the union of its rows there. Rows of one identity are in one shard
-// only: tables that merge rows spread them by their tags, and move rows when the table gets other
-// shards. anywhere means that rows of a single shard are fetched too if this node cannot read them.
-func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest, anywhere bool) (_ *gathered, err error) {
+// open opens views of the shards of the request that are read here, each at one index of the shard's log. The caller
+// releases them.
+func (s *server) open(ctx context.Context, req *shardpb.QueryRequest) (*gathered, error) {
 	g := &gathered{views: map[uint32]*store.View{}}
-	defer func() {
-		if err != nil {
-			g.release()
-		}
-	}()
 	byShard := map[uint32][]*schemapb.Table{}
 	for _, t := range req.Tables {
 		if t.Name == nil || t.Table == nil {
@@ -72,9 +63,20 @@ func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest, anywhere
 			byShard[id] = append(byShard[id], t.Table)
 		}
 	}
-	if err := s.views(ctx, req, byShard, g.views, anywhere); err != nil {
+	if err := s.views(ctx, req, byShard, g.views); err != nil {
+		g.release()
 		return nil, err
 	}
+	return g, nil
+}
+
+// gather collects the rows that the query may read. Rows of shards that this node leads are in the views of g; others
+// are fetched.
+//
+// A table in several shards is the union of its rows there. Rows of one identity are in one shard
+// only: tables that merge rows spread them by their tags, and move rows when the table gets other
+// shards.
+func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest, g *gathered) (err error) {
 	inline := 0
 	var fetches []fetch
 	for i, t := range req.Tables {
@@ -86,7 +88,7 @@ func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest, anywhere
 		}
 		if t.Inline {
 			if qt.Batches, err = decodeInline(t, &inline); err != nil {
-				return nil, err
+				return err
 			}
 			g.tables = append(g.tables, qt)
 			continue
@@ -113,15 +115,15 @@ func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest, anywhere
 		g.tables = append(g.tables, qt)
 	}
 	if len(fetches) > 0 {
-		err = s.fetch(ctx, req, g, fetches)
+		return s.fetch(ctx, req, g, fetches)
 	}
-	return g, err
+	return nil
 }
 
 // views opens views of the shards that this node can read: it leads them, or any replica is
 // sufficient.
 func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard map[uint32][]*schemapb.Table,
-	views map[uint32]*store.View, anywhere bool,
+	views map[uint32]*store.View,
 ) error {
 	for id, of := range byShard {
 		if _, ok := s.cfg.Shards(id); !ok && s.cfg.Scan != nil {
@@ -131,7 +133,7 @@ func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard m
 		if err != nil {
 			// Another node may lead the shard. If no other node is known to have it, this error is
 			// the error of the query.
-			if s.cfg.Scan != nil && ctx.Err() == nil && (anywhere || len(byShard) > 1 || req.AllowPartial) {
+			if s.cfg.Scan != nil && ctx.Err() == nil && (len(byShard) > 1 || req.AllowPartial) {
 				continue
 			}
 			return err

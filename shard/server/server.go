@@ -69,6 +69,8 @@ type Config struct {
 	Ask func(ctx context.Context, req *shardpb.QueryRequest) (ScanReader, error)
 	// Spool stores the rows that come from other nodes.
 	Spool *spool.Dir
+	// KeptAnswers is the maximum number of bytes of the answers to parts of queries that are kept. With 0, none are.
+	KeptAnswers int64
 	// Name returns the name of a node for texts. Without it texts contain the node's id.
 	Name func(node string) string
 	// Here returns the id of this node, or "" if it is the only one. Without it no error contains
@@ -94,6 +96,7 @@ type server struct {
 	running      *running
 	// nodes requests partial results from other nodes.
 	nodes *distribute.Nodes
+	kept  *keptAnswers
 }
 
 // New returns the gRPC service of a shard node.
@@ -109,6 +112,7 @@ func New(cfg Config) shardpb.ShardServiceServer {
 		stored:  make(chan struct{}, tailsStored),
 		live:    make(chan struct{}, tailsLive),
 		running: newRunning(),
+		kept:    newKeptAnswers(cfg.KeptAnswers, cfg.Registerer),
 	}
 	s.nodes = distribute.New(distribute.Config{
 		Engine: cfg.Engine, Ask: cfg.Ask, Name: cfg.Name, Registerer: cfg.Registerer, Rows: s.rowsFor,
@@ -175,19 +179,44 @@ func (s *server) query(ctx context.Context, q *runningQuery, req *shardpb.QueryR
 		d.Fetched()
 		note = d.Note()
 	}
-	if each := shardByShard(req); each != nil {
-		return s.queryEach(ctx, q, each, out)
-	}
 	q.Enter(phaseGather)
+	each := shardByShard(req)
 	gathering, span := tracing.Start(ctx, "gather rows")
-	g, err := s.gather(gathering, req, false)
+	g, err := s.open(gathering, req)
+	if err != nil {
+		span.End(err)
+		return err
+	}
+	defer g.release()
+	known, part := s.kept.find(req, g)
+	if known == nil && each == nil {
+		err = s.gather(gathering, req, g)
+	}
 	span.Number("tables", int64(len(req.Tables)))
 	span.End(err)
 	if err != nil {
 		return err
 	}
+	if known != nil {
+		return out.Rows(known)
+	}
+	out.keep(part)
+	if each != nil {
+		err = s.queryEach(ctx, q, each, g.views, out)
+	} else {
+		err = s.queryGathered(ctx, q, req, g, note, out)
+	}
+	if err == nil {
+		s.kept.put(part, out.kept)
+	}
+	return err
+}
+
+// queryGathered answers a query over gathered rows.
+func (s *server) queryGathered(ctx context.Context, q *runningQuery, req *shardpb.QueryRequest, g *gathered,
+	note string, out *answer,
+) error {
 	q.Enter(phaseRun)
-	defer g.release()
 	if len(g.missing) > 0 {
 		if err := out.Missing(g.missing); err != nil {
 			return err
@@ -197,7 +226,7 @@ func (s *server) query(ctx context.Context, q *runningQuery, req *shardpb.QueryR
 		return err
 	}
 	running, span := tracing.Start(ctx, "run query")
-	err = s.runQuery(running, req, &query.Request{
+	err := s.runQuery(running, req, &query.Request{
 		SQL: req.Sql, Database: req.Database, Tables: g.tables, Limit: req.Limit, Timezone: req.Timezone, Note: note,
 		Part: req.Part,
 	}, out)

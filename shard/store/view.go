@@ -1,6 +1,7 @@
 package store
 
 import (
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -182,6 +183,43 @@ func Widened(table, newest *schema.Table) *schema.Table {
 func (v *View) Merging(tableID uint64) (now query.Merge, eras query.Eras, known bool) {
 	m, ok := v.merging[tableID]
 	return m.now, m.eras, ok
+}
+
+// Stored identifies the rows of a table in a View all of whose rows are in segments. It stays comparable after the
+// View was closed.
+type Stored struct {
+	segments []*LiveSegment
+	merging  merging
+}
+
+// Stored returns what identifies the rows of a table. It returns false if rows are in memory, or if a segment must not
+// be read.
+func (v *View) Stored(tableID uint64) (Stored, bool) {
+	list := v.segments[tableID]
+	if len(v.batches[tableID]) > 0 || slices.ContainsFunc(list, func(l *LiveSegment) bool { return l.damaged() != "" }) {
+		return Stored{}, false
+	}
+	return Stored{list, v.merging[tableID]}, true
+}
+
+// Same reports whether both are the same rows of one table, which the shard defines and merges in the same way.
+func (s Stored) Same(as Stored) bool {
+	a, b := &s.merging, &as.merging
+	return slices.Equal(s.segments, as.segments) && a.now == b.now && a.def == b.def && slices.Equal(a.eras, b.eras)
+}
+
+// Segments returns the number of segments.
+func (s Stored) Segments() int { return len(s.segments) }
+
+// Oldest returns the smallest time of the rows of a table, or the largest possible time if there are none.
+func (s Stored) Oldest(tableID uint64) int64 {
+	oldest := int64(math.MaxInt64)
+	for _, l := range s.segments {
+		if span := l.Span(tableID); span.Rows > 0 {
+			oldest = min(oldest, span.MinTime)
+		}
+	}
+	return oldest
 }
 
 // Close releases the memory and files of the View. It may be called twice.

@@ -23,22 +23,48 @@ func readUse(pid int) (use, error) {
 	if err := u.add(pid); err != nil {
 		return u, err
 	}
-	children, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	if err != nil {
-		return u, err
+	for _, child := range childrenOf(pid) {
+		_ = u.add(child) // if the child has ended, its CPU is not counted
 	}
-	for _, file := range children {
+	return u, nil
+}
+
+// childrenOf returns the running children of a process.
+func childrenOf(pid int) (out []int) {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // the pattern is correct
+	for _, file := range files {
 		list, err := os.ReadFile(file)
 		if err != nil {
 			continue // the thread has ended
 		}
 		for _, field := range strings.Fields(string(list)) {
 			if child, err := strconv.Atoi(field); err == nil {
-				_ = u.add(child) // the child has ended, and its CPU is not counted
+				out = append(out, child)
 			}
 		}
 	}
-	return u, nil
+	return out
+}
+
+// threadTime returns the CPU time of the running threads of a process. Unlike readUse, it is exact to the microsecond.
+func threadTime(pid int) (sum time.Duration, err error) {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid)) // the pattern is correct
+	if len(files) == 0 {
+		return 0, fmt.Errorf("process %d has ended, or the system does not count the time of its threads", pid)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // the thread has ended
+		}
+		first, _, _ := strings.Cut(string(text), " ")
+		ns, err := strconv.ParseInt(first, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", file, err)
+		}
+		sum += time.Duration(ns)
+	}
+	return sum, nil
 }
 
 func (u *use) add(pid int) error {

@@ -53,7 +53,10 @@ var comparisons = []comparison{
 }
 
 const spreadHeader = `
-| statement | one node: p50 ms, CPU ms | three nodes: p50 ms, CPU ms | CPU ratio | to reach | partial bytes | to reach |
+CPU is milliseconds for one run, of three nodes also by processes: the server that is asked, the other servers, and
+all query processes.
+
+| statement | one: p50 ms, CPU | three: p50 ms, CPU (by processes) | CPU ratio | to reach | partial bytes | to reach |
 |---|---|---|---|---|---|---|`
 
 // runSpread compares three nodes with a spread table with one node that has the same rows.
@@ -110,67 +113,157 @@ func (b *bench) runSpread() error {
 	return nil
 }
 
-// Each statement is run leastRuns times, and then as often as fits into runTime, but at most
-// mostRuns times: CPU is counted in ticks of 10 ms.
+// Each group is asked in turn, spreadTurns times: in each turn leastRuns times, and then as often as fits into
+// turnTime, but at most mostRuns times. So other load of the machine affects both groups in the same way.
 const (
-	leastRuns = 7
-	mostRuns  = 200
-	runTime   = time.Second
+	spreadTurns = 4
+	leastRuns   = 4
+	mostRuns    = 100
+	turnTime    = 500 * time.Millisecond
+	// warmRuns is the number of runs before the first turn. The second run of a statement keeps partial results, and a
+	// third one finds everything in caches.
+	warmRuns = 4
 )
+
+// measured is what running a statement on a group took.
+type measured struct {
+	took   []time.Duration
+	asked  time.Duration // how long the group was asked
+	used   cpuTime       // the CPU time that it used meanwhile
+	idle   cpuTime       // the CPU time that it used while the other group was asked
+	answer string
+}
 
 // measure runs the statement on both, and returns a line of the table.
 func (q *comparison) measure(one, several group) (string, error) {
-	var waits, cpus [2]time.Duration
-	var answers [2]string
-	var traffic int64
-	for i, g := range []group{one, several} {
-		if _, err := g[0].ask(q.sql); err != nil { // the first run warms up
-			return "", err
+	groups := [2]group{one, several}
+	var of [2]measured
+	for _, g := range groups {
+		for range warmRuns {
+			if _, err := g[0].ask(q.sql); err != nil {
+				return "", err
+			}
 		}
-		before, err := g.use()
-		if err != nil {
-			return "", err
-		}
-		sent, err := g.counter("cordwood_query_partial_bytes_total")
-		if err != nil {
-			return "", err
-		}
-		var took []time.Duration
-		for first := time.Now(); len(took) < leastRuns || len(took) < mostRuns && time.Since(first) < runTime; {
-			begin := time.Now()
-			text, err := g[0].ask(q.sql)
+	}
+	sent, err := several.counter("cordwood_query_partial_bytes_total")
+	if err != nil {
+		return "", err
+	}
+	for range spreadTurns {
+		for i, g := range groups {
+			other := 1 - i
+			idle, err := groups[other].cpu()
 			if err != nil {
 				return "", err
 			}
-			took = append(took, time.Since(begin))
-			lines := strings.Split(string(text), "\n")
-			slices.Sort(lines) // rows with the same time may be in any order
-			answers[i] = strings.Join(lines, "\n")
+			if err := of[i].turn(g, q.sql); err != nil {
+				return "", err
+			}
+			after, err := groups[other].cpu()
+			if err != nil {
+				return "", err
+			}
+			of[other].idle.add(after.since(idle))
 		}
-		after, err := g.use()
-		if err != nil {
-			return "", err
-		}
-		slices.Sort(took)
-		runs := len(took)
-		waits[i], cpus[i] = took[runs/2], (after.cpu-before.cpu)/time.Duration(runs)
-		now, err := g.counter("cordwood_query_partial_bytes_total")
-		if err != nil {
-			return "", err
-		}
-		traffic = (now - sent) / int64(runs)
 	}
+	now, err := several.counter("cordwood_query_partial_bytes_total")
+	if err != nil {
+		return "", err
+	}
+	traffic := (now - sent) / int64(len(of[1].took))
 	same := ""
-	if answers[0] != answers[1] {
+	if of[0].answer != of[1].answer {
 		same = ", another answer"
 	}
 	bytes := fmt.Sprint(traffic)
 	if traffic == 0 && q.bytes > 0 {
 		bytes = "rows were fetched"
 	}
-	ratio := float64(cpus[1]) / float64(max(cpus[0], time.Millisecond))
-	return fmt.Sprintf("| %s%s | %.1f, %.1f | %.1f, %.1f | %.2f | ≤ %.1f | %s | ≤ %d |", q.name, same, ms(waits[0]),
-		ms(cpus[0]), ms(waits[1]), ms(cpus[1]), ratio, q.ratio, bytes, q.bytes), nil
+	a, b := of[0].each(of[1].asked), of[1].each(of[0].asked)
+	ratio := float64(b.sum()) / float64(max(a.sum(), 100*time.Microsecond))
+	return fmt.Sprintf("| %s%s | %.1f, %.2f | %.1f, %.2f (%.2f, %.2f, %.2f) | %.2f | ≤ %.1f | %s | ≤ %d |", q.name, same,
+		of[0].p50(), ms(a.sum()), of[1].p50(), ms(b.sum()), ms(b.first), ms(b.others), ms(b.workers), ratio, q.ratio, bytes,
+		q.bytes), nil
+}
+
+// turn runs the statement on a group.
+func (m *measured) turn(g group, sql string) error {
+	before, err := g.cpu()
+	if err != nil {
+		return err
+	}
+	first := time.Now()
+	for n := 0; n < leastRuns || n < mostRuns && time.Since(first) < turnTime; n++ {
+		begin := time.Now()
+		text, err := g[0].ask(sql)
+		if err != nil {
+			return err
+		}
+		m.took = append(m.took, time.Since(begin))
+		lines := strings.Split(string(text), "\n")
+		slices.Sort(lines) // rows with the same time may be in any order
+		m.answer = strings.Join(lines, "\n")
+	}
+	m.asked += time.Since(first)
+	after, err := g.cpu()
+	m.used.add(after.since(before))
+	return err
+}
+
+// each returns the CPU time of one run, without what the group uses while it is idle. It was idle for the given time.
+func (m *measured) each(idle time.Duration) cpuTime {
+	of := func(used, unused time.Duration) time.Duration {
+		rest := float64(used) - float64(unused)*float64(m.asked)/float64(idle)
+		return max(0, time.Duration(rest/float64(len(m.took))))
+	}
+	return cpuTime{
+		of(m.used.first, m.idle.first), of(m.used.others, m.idle.others), of(m.used.workers, m.idle.workers),
+	}
+}
+
+// p50 returns the median time of a run, in milliseconds.
+func (m *measured) p50() float64 {
+	slices.Sort(m.took)
+	return ms(m.took[len(m.took)/2])
+}
+
+// cpuTime is CPU time of a group: of its first server, which is asked, of the other servers, and of all query
+// processes.
+type cpuTime struct{ first, others, workers time.Duration }
+
+func (c *cpuTime) add(o cpuTime) {
+	c.first += o.first
+	c.others += o.others
+	c.workers += o.workers
+}
+
+func (c *cpuTime) since(o cpuTime) cpuTime {
+	return cpuTime{c.first - o.first, c.others - o.others, c.workers - o.workers}
+}
+
+func (c *cpuTime) sum() time.Duration { return c.first + c.others + c.workers }
+
+// cpu returns the CPU time of the group's processes so far.
+func (g group) cpu() (sum cpuTime, err error) {
+	for i, s := range g {
+		own, err := threadTime(s.pid())
+		if err != nil {
+			return sum, err
+		}
+		if i == 0 {
+			sum.first = own
+		} else {
+			sum.others += own
+		}
+		for _, child := range childrenOf(s.pid()) {
+			own, err := threadTime(child)
+			if err != nil {
+				return sum, err
+			}
+			sum.workers += own
+		}
+	}
+	return sum, nil
 }
 
 // counter returns the sum of a metric of all servers.

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -96,15 +97,17 @@ func WriteSafe(w io.Writer, f Format, rows Rows) (n int64, err error) { return w
 func write(w io.Writer, f Format, rows Rows, safe bool) (n int64, err error) {
 	src := &counted{Rows: rows}
 	src.start()
+	out := newOutput(w)
+	defer out.free()
 	switch {
 	case src.Err() != nil:
 		return 0, src.Err()
 	case f == NDJSON:
-		err = writeNDJSON(newOutput(w), src, safe)
+		err = writeNDJSON(out, src, safe)
 	case f == CSV, f == CSVWithNames, f == CSVWithNamesAndTypes:
-		err = writeCSV(newOutput(w), src, f >= CSVWithNames, f == CSVWithNamesAndTypes)
+		err = writeCSV(out, src, f >= CSVWithNames, f == CSVWithNamesAndTypes)
 	case f == Table:
-		err = writeTable(newOutput(w), src)
+		err = writeTable(out, src)
 	case f == Arrow:
 		err = writeArrow(w, src)
 	case f == Parquet:
@@ -146,8 +149,22 @@ type output struct {
 	buf []byte
 }
 
+// outputs is a pool of outputs without writers. Most answers are much smaller than a buffer.
+var outputs = sync.Pool{New: func() any { return &output{buf: make([]byte, 0, flushBytes+flushBytes/4)} }}
+
 func newOutput(w io.Writer) *output {
-	return &output{w: w, buf: make([]byte, 0, flushBytes+flushBytes/4)}
+	o := outputs.Get().(*output)
+	o.w = w
+	return o
+}
+
+// free returns the output to the pool. Nothing may use it afterwards.
+func (o *output) free() {
+	if cap(o.buf) > 16*flushBytes {
+		return
+	}
+	o.w, o.buf = nil, o.buf[:0]
+	outputs.Put(o)
 }
 
 // spill writes the buffer if it is large.
