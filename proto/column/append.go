@@ -30,6 +30,9 @@ func (c *Col) appendCol(at int, from *Col) {
 	c.pad(at)
 	if from.Type.IsBytes() {
 		base := uint32(len(c.bytes))
+		if c.validUTF8(base) && from.validUTF8(uint32(len(from.bytes))) {
+			c.marked = base + uint32(len(from.bytes))
+		}
 		c.bytes = append(c.bytes, from.bytes...)
 		for _, end := range from.ends {
 			c.ends = append(c.ends, base+end)

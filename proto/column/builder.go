@@ -39,6 +39,8 @@ type Col struct {
 	fixed []uint64 // numbers, booleans and timestamps; floats as their bits
 	ends  []uint32 // byte strings: end of value i in bytes
 	bytes []byte
+	// marked is the end of the values, from the first one on, that MarkValid marked.
+	marked uint32
 
 	// origin is the text from which all values were cut (CutFrom); nil: there is none. starts has
 	// the offset of each row's value in it.
@@ -291,7 +293,7 @@ func (c *Col) pop() {
 		if row > 0 {
 			end = c.ends[row-1]
 		}
-		c.bytes = c.bytes[:end]
+		c.bytes, c.marked = c.bytes[:end], min(c.marked, end)
 		c.starts = c.starts[:min(row, len(c.starts))]
 	} else {
 		c.fixed = c.fixed[:row]

@@ -38,7 +38,7 @@ func (e *encoder) dictionary(d *entry, c *Col, start uint32, from, to int) bool 
 		if size := 8 + int(c.ends[from]-start); size >= plain {
 			return false
 		}
-		e.putDictionary(d, c.bytes, 0)
+		e.putDictionary(d, c, c.ends[to-1], 0)
 		return true
 	}
 	e.codes = slices.Grow(e.codes[:0], rows)[:rows]
@@ -52,7 +52,7 @@ func (e *encoder) dictionary(d *entry, c *Col, start uint32, from, to int) bool 
 	case n > 1:
 		width = 1
 	}
-	e.putDictionary(d, c.bytes, width)
+	e.putDictionary(d, c, c.ends[to-1], width)
 	return true
 }
 
@@ -172,16 +172,16 @@ func (e *encoder) resetSlots(n int) {
 	clear(e.slots)
 }
 
-// putDictionary appends offsets, codes and entries.
-func (e *encoder) putDictionary(d *entry, values []byte, width uint8) {
+// putDictionary appends offsets, codes and entries. end is the end of the encoded rows in the column's bytes.
+func (e *encoder) putDictionary(d *entry, c *Col, end uint32, width uint8) {
 	le := binary.LittleEndian
 	d.encoding, d.width, d.dictLen = Dict, width, len(e.words)
 	d.offsets = len(e.body)
-	end := uint32(0)
 	e.body = le.AppendUint32(e.body, 0)
+	size := uint32(0)
 	for _, w := range e.words {
-		end += w.to - w.from
-		e.body = le.AppendUint32(e.body, end)
+		size += w.to - w.from
+		e.body = le.AppendUint32(e.body, size)
 	}
 	e.offer(candidate{kind: offsetSection, at: d.offsets, size: len(e.body) - d.offsets})
 	e.endSection()
@@ -191,12 +191,12 @@ func (e *encoder) putDictionary(d *entry, values []byte, width uint8) {
 		out := e.body[d.codes:]
 		if width == 1 {
 			out = out[:len(e.codes)]
-			for i, c := range e.codes {
-				out[i] = byte(c)
+			for i, code := range e.codes {
+				out[i] = byte(code)
 			}
 		} else {
-			for i, c := range e.codes {
-				le.PutUint16(out[2*i:], c)
+			for i, code := range e.codes {
+				le.PutUint16(out[2*i:], code)
 			}
 		}
 		e.offer(candidate{kind: numberSection, width: width, at: d.codes, size: len(out), validity: d.validity})
@@ -204,8 +204,8 @@ func (e *encoder) putDictionary(d *entry, values []byte, width uint8) {
 	}
 	d.data = len(e.body)
 	for _, w := range e.words {
-		e.body = append(e.body, values[w.from:w.to]...)
+		e.body = append(e.body, c.bytes[w.from:w.to]...)
 	}
-	e.endValues(d)
+	e.endValues(d, c.validUTF8(end))
 	e.offer(candidate{kind: textSection, at: d.data, size: d.dataLen})
 }

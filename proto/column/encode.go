@@ -8,7 +8,6 @@ import (
 	"math/bits"
 	"slices"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/klauspost/compress/s2"
 
@@ -354,67 +353,35 @@ func (e *encoder) bytes(d *entry, c *Col, from, to int) {
 	}
 	e.offer(candidate{kind: offsetSection, at: d.offsets, size: len(e.body) - d.offsets})
 	e.endSection()
-	repaired := e.values(d, c.bytes[start:end])
+	repaired := e.values(d, c.bytes[start:end], c.validUTF8(end))
 	if !e.offerCuts(d, c, from, to, repaired) {
 		e.offer(candidate{kind: textSection, at: d.data, size: d.dataLen})
 	}
 }
 
-// values appends the byte section of a Plain column or of a dictionary. It reports whether the
-// section differs from chunk.
-func (e *encoder) values(d *entry, chunk []byte) (repaired bool) {
+// values appends the byte section of a Plain column. valid is set if the values are known to be valid UTF-8. It
+// reports whether the section differs from chunk.
+func (e *encoder) values(d *entry, chunk []byte, valid bool) (repaired bool) {
 	d.data = len(e.body)
 	e.body = append(e.body, chunk...)
-	return e.endValues(d)
+	return e.endValues(d, valid)
 }
 
-// endValues ends the byte section that starts at d.data, and reports whether it had to be repaired.
-// Its offsets must be set.
-func (e *encoder) endValues(d *entry) (repaired bool) {
+// endValues ends the byte section that starts at d.data, and reports whether it had to be repaired, which it is not if
+// valid is set. Its offsets must be set.
+func (e *encoder) endValues(d *entry, valid bool) (repaired bool) {
 	d.dataLen = len(e.body) - d.data
-	if d.typ != schema.Binary {
+	if d.typ != schema.Binary && (!valid || checkBodies) {
 		repaired = repairUTF8(e.body[d.data:], e.body[d.offsets:])
+		if valid && repaired {
+			panic(fmt.Sprintf("column: a text of column %d that was marked as valid UTF-8 is not", d.id))
+		}
 	}
 	if d.dataLen == 0 {
 		d.data = 0
 	}
 	e.endSection()
 	return repaired
-}
-
-// repairUTF8 makes every value of a byte section valid UTF-8, in place: a byte that belongs to no
-// character becomes '?'. Offsets are the offsets of the values; the last one is len(data). It reports whether
-// a value may have changed.
-func repairUTF8(data, offsets []byte) bool {
-	if utf8.Valid(data) && startsAtRunes(data, offsets) {
-		return false
-	}
-	from := 0
-	for from < len(data) {
-		offsets = offsets[4:]
-		to := int(binary.LittleEndian.Uint32(offsets))
-		for v := data[from:to]; len(v) > 0; {
-			r, n := utf8.DecodeRune(v)
-			if r == utf8.RuneError && n == 1 {
-				v[0] = '?'
-			}
-			v = v[n:]
-		}
-		from = to
-	}
-	return true
-}
-
-// startsAtRunes reports whether every value starts at a character of the concatenated text, which
-// must be valid.
-func startsAtRunes(data, offsets []byte) bool {
-	for at := 0; at < len(data); offsets = offsets[4:] {
-		at = int(binary.LittleEndian.Uint32(offsets))
-		if at < len(data) && !utf8.RuneStart(data[at]) {
-			return false
-		}
-	}
-	return true
 }
 
 // sizeBound returns an upper bound of the inflated size of the rows.

@@ -182,6 +182,9 @@ func (r *Direct) putAsIs(i int, t schema.Type, text []byte) bool {
 	} else {
 		c.SetBytes(row, text)
 	}
+	if t == schema.String {
+		c.MarkValid(row) // Text has checked it
+	}
 	return true
 }
 
