@@ -210,3 +210,38 @@ func TestCacheTogether(t *testing.T) {
 	}
 	wait.Wait()
 }
+
+// TestTextsInPlace checks that pages of texts, which are written from the memory of the texts, have the right contents,
+// and that the texts are unchanged afterwards, because filters read them.
+func TestTextsInPlace(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	v := &Values{}
+	for range 3 * pageRows {
+		v.Data = append(v.Data, strings.Repeat(fmt.Sprint(r.IntN(1000)), r.IntN(60))...)
+		v.Ends = append(v.Ends, uint32(len(v.Data)))
+		v.Rows++
+	}
+	want := slices.Clone(v.Data)
+	file, e, md, pages := textFile(t, v)
+	if !bytes.Equal(v.Data, want) {
+		t.Error("the texts changed")
+	}
+	if len(pages) < 3 || md.Encoding[1] != format.DeltaLengthByteArray {
+		t.Fatalf("%d pages of encoding %v", len(pages), md.Encoding)
+	}
+	c, err := NewChunkReader(bytes.NewReader(file), &e, md)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []byte
+	for _, p := range pages {
+		page, err := c.Page(p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, page.Data...)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("the file has other texts")
+	}
+}

@@ -86,15 +86,9 @@ func (k *chunk) pageEnd(from, used int) (to, values int) {
 	}
 	to = min((from/rows+1)*rows, v.Rows)
 	if k.encoding != format.RLEDictionary && !k.numbers() {
-		size := func(values int) int64 {
-			if used+values == 0 {
-				return 0
-			}
-			return int64(v.Ends[used+values-1])
-		}
-		start := size(0)
+		size := func(values int) int { return start(v.Ends, used+values) - start(v.Ends, used) }
 		values = k.valid(from, to)
-		if size(values)-start <= pageBytes {
+		if size(values) <= pageBytes {
 			return to, values
 		}
 		values = 0
@@ -106,7 +100,7 @@ func (k *chunk) pageEnd(from, used int) (to, values int) {
 				n = k.valid(at, end)
 			}
 			values += n
-			if at = end; size(values)-start >= pageBytes {
+			if at = end; size(values) >= pageBytes {
 				return at, values
 			}
 		}
@@ -149,22 +143,53 @@ func (k *chunk) dictionaryPage() error {
 
 // dataPage writes the rows [from, to), which have the values first to last-1.
 func (k *chunk) dataPage(from, to, first, last int) error {
-	body := k.w.body[:0]
-	if !k.c.required() {
-		body = append(body, 0, 0, 0, 0)
-		valid := k.v.Valid
-		if last-first == to-from {
-			valid = nil
-		}
-		if last == first {
-			body = appendRun(body, to-from, 0, 1)
-		} else {
-			body = appendLevels(body, valid, from, to)
-		}
-		binary.LittleEndian.PutUint32(body, uint32(len(body)-4))
+	body := k.appendValidity(k.w.body[:0], from, to, last-first)
+	put := func(body []byte) error { return k.putPage(body, from, to, first, last) }
+	if k.encoding != format.DeltaLengthByteArray {
+		k.w.body = k.appendValues(body, first, last)
+		return put(k.w.body)
 	}
-	body = k.appendValues(body, first, last)
-	k.w.body = body
+	k.w.body = appendLengths(body, k.v.Ends, first, last)
+	return k.inPlace(start(k.v.Ends, first), start(k.v.Ends, last), put)
+}
+
+// appendValidity appends which of the rows [from, to) have a value. values is the number of these rows.
+func (k *chunk) appendValidity(body []byte, from, to, values int) []byte {
+	if k.c.required() {
+		return body
+	}
+	body = append(body, 0, 0, 0, 0)
+	valid := k.v.Valid
+	if values == to-from {
+		valid = nil
+	}
+	if values == 0 {
+		body = appendRun(body, to-from, 0, 1)
+	} else {
+		body = appendLevels(body, valid, from, to)
+	}
+	binary.LittleEndian.PutUint32(body, uint32(len(body)-4))
+	return body
+}
+
+// inPlace calls put with the page that consists of k.w.body and the texts Data[start:end]. It does not copy the texts
+// if the body fits before them, where the texts of earlier pages are, which it restores afterwards.
+func (k *chunk) inPlace(start, end int, put func(page []byte) error) error {
+	at := start - len(k.w.body)
+	if at < 0 {
+		k.w.body = append(k.w.body, k.v.Data[start:end]...)
+		return put(k.w.body)
+	}
+	before := k.v.Data[at:start]
+	k.w.saved = append(k.w.saved[:0], before...)
+	copy(before, k.w.body)
+	err := put(k.v.Data[at:end])
+	copy(before, k.w.saved)
+	return err
+}
+
+// putPage writes a page with the given body.
+func (k *chunk) putPage(body []byte, from, to, first, last int) error {
 	k.page(from, to, first, last)
 	at := k.w.offset
 	size, uncompressed, err := k.w.page(&format.PageHeader{

@@ -26,8 +26,6 @@ func (k *chunk) appendValues(dst []byte, first, last int) []byte {
 		return appendDelta(dst, signed(v.Numbers[first:last]))
 	case format.ByteStreamSplit:
 		return appendSplit(dst, v.Numbers[first:last], k.bytes())
-	case format.DeltaLengthByteArray:
-		return appendDeltaLength(dst, v.Data, v.Ends, first, last)
 	case format.DeltaByteArray:
 		return appendDeltaBytes(dst, v.Data, v.Ends, first, last)
 	}
@@ -91,21 +89,15 @@ func appendPlainBytes(dst, data []byte, ends []uint32, first, last int) []byte {
 	return dst
 }
 
-// appendDeltaLength appends byte strings as DELTA_LENGTH_BYTE_ARRAY: their lengths, and
-// then all of their bytes.
-func appendDeltaLength(dst, data []byte, ends []uint32, first, last int) []byte {
-	from := uint32(0)
-	if first > 0 {
-		from = ends[first-1]
-	}
+// appendLengths appends the lengths of byte strings. In DELTA_LENGTH_BYTE_ARRAY, all of their bytes follow.
+func appendLengths(dst []byte, ends []uint32, first, last int) []byte {
+	at := uint32(start(ends, first))
 	lengths := make([]int32, last-first)
-	at := from
 	for i, end := range ends[first:last] {
 		lengths[i] = int32(end - at)
 		at = end
 	}
-	dst = appendDelta(dst, lengths)
-	return append(dst, data[from:at]...)
+	return appendDelta(dst, lengths)
 }
 
 // appendDeltaBytes appends byte strings as DELTA_BYTE_ARRAY: the length of the prefix that each

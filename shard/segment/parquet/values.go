@@ -18,14 +18,16 @@ type Values struct {
 	Codes []uint32
 }
 
-// entry returns byte string i of data.
-func entry(data []byte, ends []uint32, i int) []byte {
-	from := uint32(0)
-	if i > 0 {
-		from = ends[i-1]
+// start returns the offset of byte string i, or the end of all of them if there are i.
+func start(ends []uint32, i int) int {
+	if i == 0 {
+		return 0
 	}
-	return data[from:ends[i]]
+	return int(ends[i-1])
 }
+
+// entry returns byte string i of data.
+func entry(data []byte, ends []uint32, i int) []byte { return data[start(ends, i):ends[i]] }
 
 // Reset empties v and keeps its memory.
 func (v *Values) Reset() {

@@ -75,6 +75,7 @@ type Writer struct {
 type scratch struct {
 	out          *bufio.Writer
 	body, packed []byte // a page before and after compression
+	saved        []byte // what chunk.inPlace restores
 	codes        []uint32
 	numbers      numberDict
 }
@@ -92,7 +93,7 @@ func (w *Writer) Release() {
 		return
 	}
 	s.out.Reset(nil)
-	if cap(s.body)+cap(s.packed) <= maxPageScratch {
+	if cap(s.body)+cap(s.packed)+cap(s.saved) <= maxPageScratch {
 		scratches.Put(s)
 	}
 }
