@@ -145,27 +145,35 @@ func (u *unpacker) expandCuts() bool {
 	return len(to) == 0
 }
 
-// appendCutBlock appends the block of a packed body in which the client's text follows the first
-// split bytes. The elements of the client's block become elements of this block. Their offsets are
-// relative, and no element refers to bytes before its own block.
-func (e *encoder) appendCutBlock(dst, packed []byte, split int) []byte {
-	o := e.cut.origin
-	_, n := binary.Uvarint(o.Block)
-	dst = binary.AppendUvarint(dst, uint64(len(packed)+len(o.Text)))
-	dst = appendElements(dst, packed[:split])
-	dst = append(dst, o.Block[n:]...)
-	return appendElements(dst, packed[split:])
+// appendBlocks appends the block of a packed body with inserts. It consists of the elements of several blocks. Their
+// offsets are relative, and no element refers to bytes before its own block.
+func (e *encoder) appendBlocks(dst, packed []byte) []byte {
+	size := len(packed)
+	for _, in := range e.inserts {
+		size += len(in.text)
+	}
+	dst = binary.AppendUvarint(dst, uint64(size))
+	done := 0
+	for _, in := range e.inserts {
+		dst, done = e.appendElements(dst, packed[done:in.at]), in.at
+		if in.block == nil {
+			dst = e.appendElements(dst, in.text)
+			continue
+		}
+		_, n := binary.Uvarint(in.block)
+		dst = append(dst, in.block[n:]...)
+	}
+	return e.appendElements(dst, packed[done:])
 }
 
 // appendElements appends the elements of the block of src, without the length before them.
-func appendElements(dst, src []byte) []byte {
+func (e *encoder) appendElements(dst, src []byte) []byte {
 	if len(src) == 0 {
 		return dst
 	}
 	most := s2.MaxEncodedLen(len(src))
-	start := len(dst)
-	dst = slices.Grow(dst, most)
-	block := s2.Encode(dst[start:start+most], src)
+	e.block = slices.Grow(e.block[:0], most)[:most]
+	block := s2.Encode(e.block, src)
 	_, n := binary.Uvarint(block)
-	return dst[:start+copy(block, block[n:])]
+	return append(dst, block[n:]...)
 }

@@ -62,10 +62,12 @@ type encoder struct {
 	wide       []uint64 // values of the section that is being packed
 	older      bool     // whether the methods of packing that need flagBits are excluded
 	protocol   uint32   // of the header
+	// inserts are texts that belong into packed, in order.
+	inserts []insert
 	// cut is the column whose section is stored as cuts of a client's text; nil: none. The offsets
-	// of its values are at cutOffsets in the body, and the text belongs after split bytes of packed.
-	cut               *Col
-	cutOffsets, split int
+	// of its values are at cutOffsets in the body.
+	cut        *Col
+	cutOffsets int
 }
 
 var encoders = sync.Pool{New: func() any { return new(encoder) }}
@@ -78,6 +80,7 @@ func (e *encoder) release() {
 		return
 	}
 	clear(e.order)
+	clear(e.inserts)
 	e.cut = nil
 	encoders.Put(e)
 }
@@ -140,8 +143,11 @@ func (e *encoder) seal(dst []byte, h Header, columns int) []byte {
 		}
 	}
 	if e.cut != nil {
-		dst = e.appendCutBlock(slices.Grow(dst, headerSize)[:start+headerSize], content, e.split)
-		putHeader(dst[start:], h, flags|flagCuts, columns, len(e.body))
+		flags |= flagCuts
+	}
+	if len(e.inserts) > 0 {
+		dst = e.appendBlocks(slices.Grow(dst, headerSize)[:start+headerSize], content)
+		putHeader(dst[start:], h, flags, columns, len(e.body))
 		return dst
 	}
 	if most := s2.MaxEncodedLen(len(content)); cap(dst)-start >= headerSize+most {

@@ -61,20 +61,33 @@ func (e *encoder) offer(c candidate) {
 	}
 }
 
-// pack returns the body with its candidates packed, followed by the list of the packed ones. It
-// returns nil if none can be packed.
+// minInsert is the minimum size of an unchanged part of the body that is compressed in place, as a block of its own,
+// and not copied into the packed body. Matches between blocks are not found, but parts of this size rarely have them.
+const minInsert = 128 << 10
+
+// insert is a text that belongs after the first at bytes of packed.
+type insert struct {
+	at   int
+	text []byte
+	// block is the text as its client compressed it; nil: the text is not compressed yet.
+	block []byte
+}
+
+// pack returns the body with its candidates packed, without the texts in e.inserts, followed by the list of the packed
+// ones. It returns nil if none can be packed.
 func (e *encoder) pack(rows int) []byte {
+	e.inserts = e.inserts[:0]
 	if len(e.candidates) == 0 {
 		return nil
 	}
 	out := e.packed[:0]
-	if most := len(e.body) + len(e.candidates)*packSize + 4; cap(out) < most {
+	if most := e.packedBound(); cap(out) < most {
 		out = make([]byte, 0, withSlack(most, maxScratch))
 	}
 	lines := e.lines[:0]
 	done := 0
 	for _, c := range e.candidates {
-		out, done = append(out, e.body[done:c.at]...), c.at
+		out, done = e.keep(out, e.body[done:c.at]), c.at
 		start := len(out)
 		var validity []byte
 		if c.validity > 0 {
@@ -87,7 +100,8 @@ func (e *encoder) pack(rows int) []byte {
 		out, done = packed, c.at+c.size
 		size := len(out) - start
 		if c.kind == cutSection {
-			size, e.split = size+len(e.cut.origin.Text), len(out)
+			size += len(e.cut.origin.Text)
+			e.inserts = append(e.inserts, insert{len(out), e.cut.origin.Text, e.cut.origin.Block})
 		}
 		lines = binary.LittleEndian.AppendUint32(lines, uint32(c.at))
 		lines = binary.LittleEndian.AppendUint32(lines, uint32(c.size))
@@ -96,11 +110,32 @@ func (e *encoder) pack(rows int) []byte {
 	}
 	e.lines = lines
 	if len(lines) == 0 {
+		e.inserts = e.inserts[:0]
 		return nil
 	}
-	out = append(append(out, e.body[done:]...), lines...)
+	out = append(e.keep(out, e.body[done:]), lines...)
 	e.packed = binary.LittleEndian.AppendUint32(out, uint32(len(lines)/packSize))
 	return e.packed
+}
+
+// keep appends an unchanged part of the body, or makes it an insert.
+func (e *encoder) keep(out, part []byte) []byte {
+	if len(part) < minInsert {
+		return append(out, part...)
+	}
+	e.inserts = append(e.inserts, insert{at: len(out), text: part})
+	return out
+}
+
+// packedBound returns the maximum size of the packed body, except for long texts, which are usually inserts.
+func (e *encoder) packedBound() int {
+	n := len(e.body) + len(e.candidates)*packSize + 4
+	for _, c := range e.candidates {
+		if c.size >= minInsert && (c.kind == textSection || c.kind == cutSection) {
+			n -= c.size
+		}
+	}
+	return n
 }
 
 func flagOf(b bool) byte {

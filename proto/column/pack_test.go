@@ -307,3 +307,42 @@ func TestPackedWrongList(t *testing.T) {
 		}
 	}
 }
+
+// TestInserts checks batches whose long texts are compressed as separate blocks, and not much larger for it. Batches in
+// which nothing is packed are one block.
+func TestInserts(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	words := func(n int) string {
+		var text []byte
+		for len(text) < n {
+			text = fmt.Appendf(text, "word %d of %d, ", r.IntN(1000), r.IntN(10))
+		}
+		return string(text)
+	}
+	for _, c := range []struct{ rows, size, inserts int }{{1000, 300, 2}, {1, 200_000, 0}, {1000, 10, 0}} {
+		b := &Builder{}
+		first, id, second := b.Add(col(1, schema.String)), b.Add(col(2, schema.String)), b.Add(col(3, schema.String))
+		for row := range c.rows {
+			first.SetString(row, words(c.size))
+			id.SetString(row, fmt.Sprintf("%016x", r.Uint64()))
+			second.SetString(row, words(c.size))
+			b.EndRow()
+		}
+		var dst []byte
+		e := b.encodeRange(&dst, goldenHeader, 0, c.rows)
+		if len(e.inserts) != c.inserts {
+			t.Errorf("%d rows of %d bytes have %d separate blocks, want %d", c.rows, c.size, len(e.inserts), c.inserts)
+		}
+		batch, err := Decode(dst, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(batch.Mem, e.body) {
+			t.Errorf("%d rows of %d bytes are different after decoding", c.rows, c.size)
+		}
+		if whole := len(s2.Encode(nil, e.body)); len(dst) > whole*21/20 {
+			t.Errorf("%d bytes, %d as one block without packing", len(dst), whole)
+		}
+		e.release()
+	}
+}
