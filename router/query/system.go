@@ -60,7 +60,7 @@ func findSystemTable(database, name string) (*systemTable, error) {
 	}
 	advice := "; there are " + strings.Join(names, ", ")
 	if len(names) == 0 {
-		advice = "; of PostgreSQL's catalog, cordwood has only the tables that clients read most often"
+		advice = "; of PostgreSQL's catalog, cordwood has the tables of PostgreSQL 15"
 	}
 	return nil, errs.New(errs.TableNotFound, "table %s.%s does not exist%s%s",
 		database, name, didYouMean(name, names), advice)

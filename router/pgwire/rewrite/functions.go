@@ -38,6 +38,10 @@ func renamed(name string) expand {
 	}
 }
 
+// allBytes returns the size of all tables.
+var allBytes = text("(SELECT coalesce(CAST(sum(cordwood_d.bytes) AS BIGINT), 0) FROM pg_catalog.cordwood_sizes AS " +
+	"cordwood_d)")
+
 const nullText = "CAST(NULL AS VARCHAR)"
 
 // functions has PostgreSQL's functions that the engine lacks.
@@ -73,13 +77,12 @@ func init() { // not in the declaration: some functions refer to others
 			"WHERE cordwood_d.oid = %1)", 1),
 		"obj_description": with("(SELECT any_value(cordwood_d.description) FROM pg_catalog.pg_description AS cordwood_d "+
 			"WHERE cordwood_d.objoid = %1 AND cordwood_d.objsubid = 0)", 1),
-		"pg_encoding_to_char":    with("CASE %1 WHEN 6 THEN 'UTF8' ELSE '' END", 1),
-		"pg_char_to_encoding":    text("6"),
-		"pg_table_is_visible":    visible,
-		"pg_tablespace_location": text("''"),
-		"pg_database_size": text("(SELECT coalesce(CAST(sum(cordwood_d.bytes) AS BIGINT), 0) FROM " +
-			"pg_catalog.cordwood_sizes " +
-			"AS cordwood_d)"),
+		"pg_encoding_to_char":                with("CASE %1 WHEN 6 THEN 'UTF8' ELSE '' END", 1),
+		"pg_char_to_encoding":                text("6"),
+		"pg_table_is_visible":                visible,
+		"pg_tablespace_location":             text("''"),
+		"pg_database_size":                   allBytes,
+		"pg_tablespace_size":                 allBytes,
 		"pg_get_function_result":             text("'text'"),
 		"pg_get_function_arguments":          text("''"),
 		"pg_get_function_identity_arguments": text("''"),
@@ -125,7 +128,8 @@ func init() { // not in the declaration: some functions refer to others
 	}
 	for name := range strings.FieldsSeq(`pg_type_is_visible pg_function_is_visible pg_operator_is_visible
 		pg_opclass_is_visible pg_opfamily_is_visible pg_collation_is_visible pg_conversion_is_visible
-		pg_ts_config_is_visible pg_ts_dict_is_visible pg_statistics_obj_is_visible`) {
+		pg_ts_config_is_visible pg_ts_dict_is_visible pg_ts_parser_is_visible
+		pg_ts_template_is_visible pg_statistics_obj_is_visible`) {
 		functions[name] = with("(%1 IS NOT NULL)", 1)
 	}
 	for name := range strings.FieldsSeq(`has_database_privilege has_schema_privilege has_table_privilege
@@ -137,7 +141,8 @@ func init() { // not in the declaration: some functions refer to others
 	for name := range strings.FieldsSeq(`pg_get_viewdef pg_get_functiondef pg_get_function_sqlbody pg_get_triggerdef
 		pg_get_ruledef pg_get_partkeydef pg_get_statisticsobjdef pg_get_statisticsobjdef_columns
 		pg_get_statisticsobjdef_expressions pg_get_serial_sequence col_description shobj_description inet_client_addr
-		inet_server_addr pg_get_partition_constraintdef pg_relation_filepath`) {
+		inet_server_addr pg_get_partition_constraintdef pg_relation_filepath
+		pg_describe_object`) {
 		functions[name] = text(nullText)
 	}
 	for name := range strings.FieldsSeq(`pg_table_size pg_relation_size pg_total_relation_size pg_indexes_size`) {

@@ -21,6 +21,8 @@ func (r *rewriter) rowFunction(n int, name string) bool {
 	switch name {
 	case "generate_series", "unnest":
 		return r.setFunction(n, name)
+	case "pg_options_to_table", "pg_partition_tree":
+		return r.catalogFunction(n, name)
 	case "pg_get_keywords":
 		end := r.closingBracket(n + 1)
 		if end < 0 {
@@ -63,6 +65,28 @@ func (r *rewriter) rowFunction(n int, name string) bool {
 		r.i++
 	}
 	r.raw(head, "(SELECT "+call+" AS "+alias+") AS "+alias)
+	return true
+}
+
+// rowsOfCatalog has the queries for functions of the catalog that return rows, with %s for the argument. A table has no
+// partitions, so it is the only row of its tree.
+var rowsOfCatalog = map[string]string{
+	"pg_options_to_table": "(SELECT split_part(cordwood_o, '=', 1) AS option_name, substr(cordwood_o, " +
+		"strpos(cordwood_o, '=') + 1) AS option_value FROM (SELECT unnest(%s) AS cordwood_o))",
+	"pg_partition_tree": "(SELECT (%s) AS relid, CAST(NULL AS BIGINT) AS parentrelid, TRUE AS isleaf, 0 AS level)",
+}
+
+func (r *rewriter) catalogFunction(n int, name string) bool {
+	end := r.closingBracket(n + 1)
+	if end < 0 {
+		return false
+	}
+	text := fmt.Sprintf(rowsOfCatalog[name], joined(r.all(r.in[r.i+n+2:r.i+end])))
+	if !r.aliased(end + 1) {
+		text += " AS " + name
+	}
+	r.raw(r.at(0), text)
+	r.i += end + 1
 	return true
 }
 

@@ -1,6 +1,11 @@
 package pgcatalog
 
-import "cordwood/proto/schema"
+import (
+	"strconv"
+	"strings"
+
+	"cordwood/proto/schema"
+)
 
 // PGType is a type of PostgreSQL.
 type PGType struct {
@@ -96,6 +101,33 @@ var lengths = func() map[int64]int {
 	return m
 }()
 
+// otherTypes has the OIDs of PostgreSQL's types that no value has here, and that statements of clients name.
+var otherTypes = func() map[string]int64 {
+	m := map[string]int64{}
+	for entry := range strings.SplitSeq(otherTypesText, ";") {
+		if f := strings.Fields(entry); len(f) == 2 {
+			m[f[0]], _ = strconv.ParseInt(f[1], 10, 64) // the text is part of the program
+		}
+	}
+	return m
+}()
+
+const otherTypesText = `
+	tid 27; xid 28; cid 29; pg_ddl_command 32; xml 142; table_am_handler 269; index_am_handler 325;
+	point 600; lseg 601; path 602; box 603; polygon 604; line 628; cidr 650; circle 718; macaddr8 774;
+	money 790; macaddr 829; inet 869; bit 1560; varbit 1562; refcursor 1790; regprocedure 2202;
+	regoper 2203; regoperator 2204; cstring 2275; anyarray 2277; trigger 2279; language_handler 2280;
+	internal 2281; anyelement 2283; anynonarray 2776; txid_snapshot 2970; fdw_handler 3115; pg_lsn 3220;
+	tsm_handler 3310; pg_ndistinct 3361; pg_dependencies 3402; anyenum 3500; tsvector 3614; tsquery 3615;
+	gtsvector 3642; regconfig 3734; regdictionary 3769; anyrange 3831; event_trigger 3838; int4range 3904;
+	numrange 3906; tsrange 3908; tstzrange 3910; daterange 3912; int8range 3926; jsonpath 4072;
+	regnamespace 4089; regrole 4096; regcollation 4191; int4multirange 4451; nummultirange 4532;
+	tsmultirange 4533; tstzmultirange 4534; datemultirange 4535; int8multirange 4536; anymultirange 4537;
+	anycompatiblemultirange 4538; pg_brin_bloom_summary 4600; pg_brin_minmax_multi_summary 4601;
+	pg_mcv_list 5017; pg_snapshot 5038; xid8 5069; anycompatible 5077; anycompatiblearray 5078;
+	anycompatiblenonarray 5079; anycompatiblerange 5080;
+`
+
 // TypeByName returns the OID of a type with either name, or 0 if it is unknown.
 func TypeByName(name string) int64 {
 	for _, t := range Types {
@@ -109,8 +141,8 @@ func TypeByName(name string) int64 {
 	switch name {
 	case "int":
 		return 23
-	case "decimal":
+	case "decimal", "dec":
 		return 1700
 	}
-	return 0
+	return otherTypes[name]
 }
