@@ -219,7 +219,7 @@ func (v *listenersOf) String() string { return v.text }
 
 func (v *listenersOf) Type() string { return "addresses" }
 
-// Set adds the listeners of a value.
+// Set adds the listeners of a value. Like a flag for a list, it may be given several times.
 func (v *listenersOf) Set(text string) error {
 	var out Listeners
 	for one := range strings.SplitSeq(text, ",") {
@@ -232,8 +232,10 @@ func (v *listenersOf) Set(text string) error {
 		}
 		out = append(out, l)
 	}
-	others := slices.DeleteFunc(slices.Clone(*v.all), func(l Listener) bool { return l.Kind == v.kind })
-	*v.all, v.text = append(others, out...), text
+	if v.text != "" {
+		text = v.text + "," + text
+	}
+	*v.all, v.text = append(*v.all, out...), text
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 )
 
@@ -46,6 +47,34 @@ func TestListeners(t *testing.T) {
 }
 
 // TestListenerFaults checks the errors of addresses. They suggest the most similar name.
+// TestRepeatedFlag checks that a second flag does not replace the first one.
+func TestRepeatedFlag(t *testing.T) {
+	var cfg Config
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	cfg.Flags(flags)
+	if err := flags.Parse([]string{
+		"--gelf-addr", "udp://127.0.0.1:1", "--syslog-addr", "tcp://127.0.0.1:2,udp://127.0.0.1:2",
+		"--gelf-addr=tcp://127.0.0.1:3",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i := range cfg.Listeners {
+		l := &cfg.Listeners[i]
+		got = append(got, l.Kind.Flag()+" "+l.Scheme+"://"+l.Addr)
+	}
+	want := []string{
+		"gelf-addr udp://127.0.0.1:1", "syslog-addr tcp://127.0.0.1:2", "syslog-addr udp://127.0.0.1:2",
+		"gelf-addr tcp://127.0.0.1:3",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if got, want := flags.Lookup("gelf-addr").Value.String(), "udp://127.0.0.1:1,tcp://127.0.0.1:3"; got != want {
+		t.Errorf("--gelf-addr is %s, want %s", got, want)
+	}
+}
+
 func TestListenerFaults(t *testing.T) {
 	for text, want := range map[string]string{
 		"3100":                             "want HOST:PORT, such as 127.0.0.1:8088",
