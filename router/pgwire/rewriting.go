@@ -157,6 +157,9 @@ func (col *column) refine(item rewrite.Item, catalog bool) {
 	if item.Numeric && col.typ.OID == value.Float8.OID {
 		col.typ = value.FloatNumeric
 	}
+	if item.Array && col.typ.Nested() != nil {
+		col.typ = col.typ.Nested()
+	}
 	if item.Name == "oid" && col.typ.OID == value.Int8.OID {
 		col.typ = value.OID
 	}

@@ -324,7 +324,15 @@ func listLiteral(text string) (string, bool) {
 	if err != nil || !strings.HasPrefix(strings.TrimSpace(text), "{") {
 		return "", false
 	}
-	return strings.TrimSuffix(strings.TrimPrefix(literal, "CAST("), " AS VARCHAR[])"), true
+	list := strings.TrimPrefix(literal, "CAST(")
+	return list[:strings.LastIndex(list, " AS VARCHAR")], true
+}
+
+// listType returns the engine's type for a list literal that is cast to an array. In PostgreSQL, the type does not say
+// how many dimensions an array has.
+func listType(list, typ string) string {
+	depth := len(list) - len(strings.TrimLeft(list, "["))
+	return strings.TrimRight(typ, "[]") + strings.Repeat("[]", max(depth, 1))
 }
 
 var numbersOnly = regexp.MustCompile(`^\{-?[0-9]+(,-?[0-9]+)*\}$`)

@@ -67,9 +67,16 @@ func (r *rewriter) writeLiteral(text tok, t castType) bool {
 			return r.checked(text, "", err)
 		}
 	case t.array:
+		elem := checkedTypes[t.name]
+		if elem == nil {
+			elem = value.Text
+		}
+		if _, err := value.Literal(value.ArrayOf(elem), value.FormatText, []byte(text.val)); err != nil {
+			return r.checked(text, "", err)
+		}
 		list, ok := listLiteral(text.val)
 		if ok {
-			r.raw(text, "CAST("+list+" AS "+t.text+")")
+			r.raw(text, "CAST("+list+" AS "+listType(list, t.text)+")")
 		}
 		return ok
 	case t.name == "bytea" && strings.HasPrefix(text.val, `\x`):

@@ -38,6 +38,9 @@ func renamed(name string) expand {
 	}
 }
 
+// dimensions counts the dimensions of a list by its type.
+const dimensions = `CASE WHEN len(%1) > 0 THEN CAST(length(regexp_extract(typeof(%1), '(\[\])+$')) // 2 AS INTEGER) END`
+
 // allBytes returns the size of all tables.
 var allBytes = text("(SELECT coalesce(CAST(sum(cordwood_d.bytes) AS BIGINT), 0) FROM pg_catalog.cordwood_sizes AS " +
 	"cordwood_d)")
@@ -69,7 +72,9 @@ func init() { // not in the declaration: some functions refer to others
 		"parse_ident":     with(`string_split(replace(%1, '"', ''), '.')`, 1),
 		"array_upper":     with("nullif(len(%1), 0)", 1),
 		"array_lower":     with("CASE WHEN len(%1) > 0 THEN 1 END", 1),
-		"array_ndims":     with("CASE WHEN len(%1) > 0 THEN 1 END", 1),
+		"array_ndims":     with(dimensions, 1),
+		"cardinality":     with("CAST(len(%1) AS INTEGER)", 1),
+		"array_to_string": arrayToString,
 		"pg_get_expr":     with("CAST(%1 AS VARCHAR)", 1),
 		"pg_get_indexdef": indexDefinition,
 		"pg_get_constraintdef": with("(SELECT any_value(cordwood_d.definition) FROM pg_catalog.cordwood_definitions "+
@@ -117,7 +122,11 @@ func init() { // not in the declaration: some functions refer to others
 		"array_remove":                       with(arrayRemove, 2),
 		"width_bucket":                       with(widthBucket, 4),
 		"pg_size_pretty":                     sizePretty,
-		"regexp_match":                       regexpMatch,
+		"regexp_match":                       withPattern(regexpMatch),
+		"regexp_like":                        withPattern(renamed("regexp_matches")),
+		"regexp_count":                       withPattern(with("CAST(len(regexp_extract_all(%1, %2)) AS INTEGER)", 2)),
+		"regexp_substr":                      withPattern(matched),
+		"substring":                          substringCall,
 		"encode":                             encodeCall,
 		"decode":                             decodeCall,
 		"generate_series":                    elementNumbers,
@@ -125,6 +134,10 @@ func init() { // not in the declaration: some functions refer to others
 		"to_char":                            toChar,
 		"to_timestamp":                       toTimestamp,
 		"round":                              roundNumber,
+	}
+	for name := range strings.FieldsSeq(`regexp_replace regexp_matches regexp_split_to_array regexp_split_to_table
+		regexp_extract regexp_extract_all regexp_full_match`) {
+		functions[name] = withPattern(renamed(name))
 	}
 	for name := range strings.FieldsSeq(`pg_type_is_visible pg_function_is_visible pg_operator_is_visible
 		pg_opclass_is_visible pg_opfamily_is_visible pg_collation_is_visible pg_conversion_is_visible

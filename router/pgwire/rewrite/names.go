@@ -20,6 +20,8 @@ type Item struct {
 	Local bool
 	// Numeric is true if the expression is a cast to numeric without the numbers of digits.
 	Numeric bool
+	// Array is true if the expression is a cast to an array or ARRAY[…].
+	Array bool
 }
 
 // Items returns the select list of a statement, or nil if it cannot be determined.
@@ -115,13 +117,13 @@ func itemOf(toks []tok, deep int) Item {
 				if len(toks) > 1 && before.word("AS") {
 					toks = toks[:len(toks)-1]
 				}
-				item.Local, item.Null, item.Numeric = isLocal(toks), isNull(toks), isNumeric(toks)
+				item.is(toks)
 				_, item.Column, _ = nameOf(toks, deep)
 				return item
 			}
 		}
 	}
-	item.Local, item.Null, item.Numeric = isLocal(toks), isNull(toks), isNumeric(toks)
+	item.is(toks)
 	if len(toks) > 0 && toks[len(toks)-1].sym("*") && (len(toks) == 1 || toks[len(toks)-2].sym(".")) ||
 		toks[0].sym("*") {
 		item.Star = true
@@ -129,6 +131,20 @@ func itemOf(toks []tok, deep int) Item {
 	}
 	item.Name, item.Column, _ = nameOf(toks, deep)
 	return item
+}
+
+// is determines what kind of expression the item has.
+func (item *Item) is(toks []tok) {
+	item.Local, item.Null, item.Numeric, item.Array = isLocal(toks), isNull(toks), isNumeric(toks), isArray(toks)
+}
+
+// isArray reports whether an expression is ARRAY[…] or x::type[].
+func isArray(toks []tok) bool {
+	n := len(toks)
+	if n > 2 && toks[0].word("ARRAY") && closingIndex(toks, 1) == n-1 {
+		return true
+	}
+	return n > 3 && toks[n-1].sym("]") && toks[n-2].sym("[") && lastCast(toks) >= 0
 }
 
 // folded returns a name in lower case, unless it is quoted, as PostgreSQL does.
@@ -192,6 +208,11 @@ func nameOf(toks []tok, deep int) (name, column string, strength int) {
 		}
 		return castName(toks[castAt+1:]), "", weak
 	}
+	if open := n - 1 + toks[n-1].match; toks[n-1].sym("]") && open > 0 && open < n-1 && !toks[open-1].word("ARRAY") &&
+		isOperand(toks[:open]) { // an element
+		inner, _, s := nameOf(toks[:open], deep)
+		return inner, "", s
+	}
 	if n > 1 && toks[n-1].kind == statement.TokenText && literalTypes[strings.ToLower(toks[0].val)] {
 		return castName(toks[:n-1]), "", weak
 	}
@@ -226,7 +247,7 @@ func nameOfWord(toks []tok, deep int) (name, column string, strength int) {
 			return name, "", strong
 		}
 		return nameOfCast(toks[k+1:n-1], deep)
-	case toks[k].sym("[") && toks[0].word("ARRAY"):
+	case toks[k].sym("[") && toks[0].word("ARRAY") && closingIndex(toks, k) == n-1:
 		return "array", "", strong
 	case toks[0].word("CASE") && toks[n-1].word("END"):
 		if at := elseAt(toks); at > 0 {

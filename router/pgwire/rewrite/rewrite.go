@@ -268,7 +268,9 @@ func (r *rewriter) rule() bool {
 	case t.sym("::"):
 		return r.cast()
 	case t.kind == statement.TokenText:
-		return r.literal()
+		return r.pattern() || r.literal()
+	case t.sym("#"), t.sym("?"), t.sym("@"):
+		return r.document()
 	case t.kind == statement.TokenNumber:
 		return r.number()
 	case t.sym("[") && vectors[strings.ToLower(r.last().val)]:
@@ -460,6 +462,7 @@ var afterTable = map[string]bool{
 	"WHERE": true, "JOIN": true, "LEFT": true, "RIGHT": true, "INNER": true, "OUTER": true, "FULL": true, "CROSS": true,
 	"ON": true, "ORDER": true, "GROUP": true, "LIMIT": true, "UNION": true, "HAVING": true, "USING": true, "NATURAL": true,
 	"EXCEPT": true, "INTERSECT": true, "OFFSET": true, "FETCH": true, "FOR": true, "WINDOW": true, "TABLESAMPLE": true,
+	"WITH": true,
 }
 
 // aliased reports whether an alias is n tokens ahead.

@@ -34,6 +34,15 @@ func sizePretty(_ *rewriter, args []string) (string, bool) {
 	return b.String(), true
 }
 
+// arrayToString rewrites array_to_string with a text for nulls, which the engine's function leaves out.
+func arrayToString(_ *rewriter, args []string) (string, bool) {
+	if len(args) != 3 {
+		return "", false
+	}
+	return "array_to_string(list_transform(" + args[0] + ", lambda cordwood_v: coalesce(CAST(cordwood_v AS VARCHAR), " +
+		args[2] + ")), " + args[1] + ")", true
+}
+
 // maxGroups is the maximum number of groups in the pattern of regexp_match. The engine extracts no groups beyond it.
 const maxGroups = 9
 

@@ -36,6 +36,9 @@ func arrayCell(a arrow.Array, t *Type, f Format) Cell {
 	if !ok {
 		return listText(a, t, f)
 	}
+	if m, ok := matrixOf(a, t, f); ok {
+		return matrixCell(m, f)
+	}
 	cell := CellOf(e.values, t.elem, f)
 	if t.kind == kindVector && f == FormatText {
 		return vectorCell(e, cell)

@@ -272,6 +272,14 @@ func readArrayText(t *Type, b []byte) (body string, depth int, err error) {
 	return r.out.String(), r.depth, r.err
 }
 
+// Texts returns the elements of an array of texts such as {a,"b c"}, which has one dimension and no nulls.
+func Texts(s string) (list []string, ok bool) {
+	list = []string{}
+	r := &arrayReader{text: strings.TrimSpace(s), elem: Text, each: func(text string) { list = append(list, text) }}
+	r.list(1)
+	return list, r.err == nil && r.at == len(r.text) && r.depth == 1 && len(list) == r.n
+}
+
 // arrayReader parses the text of an array.
 type arrayReader struct {
 	text  string
@@ -281,6 +289,12 @@ type arrayReader struct {
 	depth int
 	n     int
 	err   error
+	// leaf is the depth of the elements, or 0 before the first one.
+	leaf int
+	// sizes are the lengths of the lists that have ended, by their depth.
+	sizes [maxDimensions + 1]int
+	// each is called with the text of each element that is not null, if it is set.
+	each func(text string)
 }
 
 func (r *arrayReader) fail() {
@@ -310,10 +324,10 @@ func (r *arrayReader) list(depth int) {
 	r.at++
 	r.depth = max(r.depth, depth)
 	r.out.WriteByte('[')
-	for first := true; r.err == nil; first = false {
+	for n := 1; r.err == nil; n++ {
 		switch r.peek() {
 		case '}':
-			if !first {
+			if n > 1 || depth > 1 {
 				r.fail()
 			}
 			r.at++
@@ -325,7 +339,12 @@ func (r *arrayReader) list(depth int) {
 			r.fail()
 			return
 		default:
-			r.element()
+			if r.leaf == 0 {
+				r.leaf = depth
+			}
+			if r.element(); r.leaf != depth {
+				r.fail() // an element beside a list
+			}
 		}
 		switch r.peek() {
 		case ',':
@@ -334,11 +353,20 @@ func (r *arrayReader) list(depth int) {
 		case '}':
 			r.at++
 			r.out.WriteByte(']')
+			r.end(depth, n)
 			return
 		default:
 			r.fail()
 		}
 	}
+}
+
+// end checks that the lists of a depth have the same length.
+func (r *arrayReader) end(depth, n int) {
+	if r.sizes[depth] != 0 && r.sizes[depth] != n {
+		r.fail()
+	}
+	r.sizes[depth] = n
 }
 
 // element parses one element, which may be quoted.
@@ -383,6 +411,9 @@ func (r *arrayReader) literal(s string) {
 		return
 	}
 	r.out.WriteString(text)
+	if r.each != nil {
+		r.each(s)
+	}
 }
 
 // readArrayBinary decodes the binary format of an array into list literals.

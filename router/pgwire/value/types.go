@@ -50,6 +50,8 @@ type Type struct {
 
 	kind kind
 	elem *Type
+	// nested is the array type for lists of lists (see Nested).
+	nested *Type
 	// cast is the engine's type for parameters of this type.
 	cast string
 }
@@ -177,10 +179,7 @@ func ofArrow(t arrow.DataType) *Type {
 		return numericOf(t.GetPrecision(), t.GetScale())
 	case arrow.ListLikeType:
 		elem := ofArrow(t.Elem())
-		if elem.kind == kindArray || elem.kind == kindJSON {
-			return JSON
-		}
-		return ArrayOf(elem)
+		return listType(elem)
 	}
 	if found := byArrow[t.ID()]; found != nil {
 		return found
@@ -241,9 +240,20 @@ func listOf(elem string) *Type {
 		return ArrayOf(t)
 	case holdsText(elem):
 		return Text
-	case t.kind == kindArray || t.kind == kindJSON:
-		return JSON
 	default:
-		return ArrayOf(t)
+		return listType(t)
 	}
+}
+
+// listType returns the type of lists of a type.
+func listType(elem *Type) *Type {
+	switch {
+	case elem.kind == kindArray:
+		return nestedOf(elem)
+	case elem.nested != nil:
+		return elem
+	case elem.kind == kindJSON:
+		return JSON
+	}
+	return ArrayOf(elem)
 }

@@ -349,3 +349,47 @@ func FuzzLiteral(f *testing.F) {
 		}
 	})
 }
+
+// TestMatrix checks arrays with two dimensions in both formats.
+func TestMatrix(t *testing.T) {
+	b := array.NewListBuilder(memory.DefaultAllocator, arrow.ListOf(arrow.PrimitiveTypes.Int32))
+	inner := b.ValueBuilder().(*array.ListBuilder)
+	numbers := inner.ValueBuilder().(*array.Int32Builder)
+	for _, row := range [][][]int32{{{1, 2}, {3, -1}}, {}, {{1}, {2, 3}}} {
+		b.Append(true)
+		for _, list := range row {
+			inner.Append(true)
+			for _, n := range list {
+				if n < 0 {
+					numbers.AppendNull()
+					continue
+				}
+				numbers.Append(n)
+			}
+		}
+	}
+	a := b.NewArray()
+	typ := OfField(arrow.Field{Type: a.DataType()})
+	if typ.OID != JSON.OID || typ.Nested() == nil || typ.Nested().OID != Int4.Array {
+		t.Fatalf("%+v", typ)
+	}
+	text, bin := CellOf(a, typ.Nested(), FormatText), CellOf(a, typ.Nested(), FormatBinary)
+	for row, want := range []struct{ text, bin string }{
+		{"{{1,2},{3,NULL}}", "00000002" + "00000001" + "00000017" + "0000000200000001" + "0000000200000001" +
+			"0000000400000001" + "0000000400000002" + "0000000400000003" + "ffffffff"},
+		{"{}", "00000000" + "00000000" + "00000017"},
+	} {
+		if got, err := text(nil, row); string(got) != want.text || err != nil {
+			t.Errorf("%d: %s %v", row, got, err)
+		}
+		if got, err := bin(nil, row); hex.EncodeToString(got) != want.bin || err != nil {
+			t.Errorf("%d: %x %v", row, got, err)
+		}
+	}
+	for _, cell := range []Cell{text, bin} {
+		var failed *Error
+		if _, err := cell(nil, 2); !errors.As(err, &failed) || failed.State != "2202E" {
+			t.Errorf("lists of different lengths: %v", err)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package rewrite
+
+import (
+	"regexp"
+	"strings"
+
+	"cordwood/router/pgwire/value"
+	"cordwood/router/query/statement"
+)
+
+// document rewrites the operators #>, #>>, ? and @> of JSON, whose left operand is at the end of the output.
+func (r *rewriter) document() bool {
+	switch t := r.at(0); {
+	case !r.last().endsOperand():
+		return false
+	case t.sym("#") && r.at(1).sym(">"):
+		n := 2
+		if r.at(n).sym(">") {
+			n++
+		}
+		return r.path(n, n == 3)
+	case t.sym("?") && r.at(1).kind == statement.TokenText:
+		key := r.at(1).val
+		return r.onDocument(2, func(document string) string {
+			return "json_exists(" + document + ", " + quote(`$."`+key+`"`) + ")"
+		})
+	case t.sym("@") && r.at(1).sym(">") && r.at(2).kind == statement.TokenText && isDocument(r.at(2).val):
+		part := quote(r.at(2).val)
+		n := 3
+		if typ, ok := r.typeAfter(n); ok {
+			n += typ.size + 1
+		}
+		return r.onDocument(n, func(document string) string { return "json_contains(" + document + ", " + part + ")" })
+	}
+	return false
+}
+
+// isDocument reports whether a text is a JSON object or list, and not an array such as {1,2}.
+func isDocument(text string) bool {
+	text = strings.TrimSpace(text)
+	return strings.HasPrefix(text, `{"`) || strings.HasPrefix(text, "[") || text == "{}"
+}
+
+// typeAfter returns the type of a cast that starts n tokens ahead.
+func (r *rewriter) typeAfter(n int) (castType, bool) {
+	if !r.at(n).sym("::") {
+		return castType{}, false
+	}
+	return r.readType(n + 1)
+}
+
+// onDocument replaces the operand at the end of the output and the next n tokens.
+func (r *rewriter) onDocument(n int, call func(document string) string) bool {
+	operand := r.documentOperand()
+	if len(operand) == 0 {
+		return false
+	}
+	first, document := operand[0], joined(operand)
+	r.out = r.out[:len(r.out)-len(operand)]
+	r.raw(first, call(document))
+	r.i += n
+	return true
+}
+
+// documentOperand returns the operand at the end of the output, with the operands before it that -> and ->> join to it.
+func (r *rewriter) documentOperand() []tok {
+	whole := r.out
+	defer func() { r.out = whole }()
+	for from := len(whole); ; {
+		operand := r.operand()
+		if len(operand) == 0 {
+			return whole[from:]
+		}
+		from = len(r.out) - len(operand)
+		n := from
+		for n > 0 && r.out[n-1].sym(">") {
+			n--
+		}
+		if n == from || n == 0 || !r.out[n-1].sym("-") {
+			return whole[from:]
+		}
+		r.out = r.out[:n-1]
+	}
+}
+
+// path rewrites document #> path. The path begins n tokens ahead: a literal such as {a,b}, or ARRAY[…] of texts.
+func (r *rewriter) path(n int, text bool) bool {
+	keys, size, ok := r.keys(n)
+	if !ok {
+		return false
+	}
+	if typ, ok := r.typeAfter(n + size); ok && typ.array {
+		size += typ.size + 1
+	}
+	return r.onDocument(n+size, func(document string) string {
+		for _, key := range keys {
+			document = "json_extract(" + document + ", " + quote(`$."`+key+`"`) + ")"
+			if wholeKey.MatchString(key) { // of a list
+				index := key
+				if strings.HasPrefix(key, "-") {
+					index = "#" + key
+				}
+				inner := strings.TrimSuffix(document, ", "+quote(`$."`+key+`"`)+")")
+				document = "coalesce(" + document + ", " + inner + ", '$[" + index + "]'))"
+			}
+		}
+		if text {
+			return "json_extract_string(" + document + ", '$')"
+		}
+		return "json_extract(" + document + ", '$')"
+	})
+}
+
+var wholeKey = regexp.MustCompile(`^-?[0-9]{1,9}$`)
+
+// maxKeys is the maximum number of keys in a path. A key that is a number writes the document twice.
+const maxKeys = 16
+
+// keys returns the keys of a path that begins n tokens ahead, and the number of its tokens.
+func (r *rewriter) keys(n int) (keys []string, size int, ok bool) {
+	switch t := r.at(n); {
+	case t.kind == statement.TokenText:
+		keys, ok = value.Texts(t.val)
+		return keys, 1, ok && len(keys) <= maxKeys
+	case t.word("ARRAY") && r.at(n+1).sym("["):
+		end := r.closingBracket(n + 1)
+		for k := n + 2; k < end; k += 2 {
+			if r.at(k).kind != statement.TokenText || isMarker(r.at(k).val) || k+1 < end && !r.at(k+1).sym(",") {
+				return nil, 0, false
+			}
+			keys = append(keys, r.at(k).val)
+		}
+		return keys, end - n + 1, end > 0 && len(keys) <= maxKeys
+	}
+	return nil, 0, false
+}
