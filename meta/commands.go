@@ -245,6 +245,13 @@ var commandRules = map[string]commandRule{
 			return applyTouchTokens(a.tx, a.cmd.GetTouchTokens(), a.c)
 		},
 	},
+	"mark_audit": {
+		needs:   always(metapb.ProtocolAudit),
+		prepare: func(c *metapb.Command) error { return prepareMarkAudit(c.GetMarkAudit()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyMarkAudit(a.tx, a.cmd.GetMarkAudit(), a.now())
+		},
+	},
 	"restore_saved": {
 		needs:   always(metapb.ProtocolSaved),
 		prepare: func(c *metapb.Command) error { return prepareRestoreSaved(c.GetRestoreSaved()) },

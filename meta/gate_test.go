@@ -94,6 +94,7 @@ var gated = []struct {
 		},
 	}}}},
 	{14, &metapb.Command{Op: &metapb.Command_TouchTokens{TouchTokens: &metapb.TouchTokens{}}}},
+	{15, &metapb.Command{Op: &metapb.Command_MarkAudit{MarkAudit: &metapb.MarkAudit{}}}},
 	{2, &metapb.Command{Op: &metapb.Command_DropOperations{DropOperations: &metapb.DropOperations{}}}},
 }
 

@@ -22,7 +22,7 @@ func printState(w io.Writer, tx *catalog.Tx) error {
 		tx.ClusterVersion(), index, term, tx.Databases.Count(), tx.Tables.Count())
 	for _, print := range []func(*printer, *catalog.Tx) error{
 		printSettings, printNodes, printShards, printRetired, printOperations, printPipelines, printSaved, printPrincipals,
-		printTokens,
+		printTokens, printAudit,
 		printDatabases, printTables, printDropped,
 	} {
 		if err := print(p, tx); err != nil {
@@ -133,6 +133,23 @@ func printTokens(p *printer, tx *catalog.Tx) error {
 			grant := rights.FromProto(g)
 			p.line("  %s on %s", grant.Privileges, grant.Target)
 		}
+	}
+	return err
+}
+
+func printAudit(p *printer, tx *catalog.Tx) error {
+	heads, err := tx.Audit.Heads()
+	if err != nil {
+		return err
+	}
+	for _, h := range heads {
+		p.line("audit source=%q through=%d chain=%x lost=%d at=%s", h.Source, h.Through, h.Chain, h.Lost,
+			stamp(h.TimeUnixNano))
+	}
+	entries, err := tx.Audit.First(catalog.MaxAudit)
+	for _, e := range entries {
+		p.line("audit record %d at=%s by=%q action=%q", e.Index, stamp(e.TimeUnixNano), e.Record.GetPrincipal(),
+			e.Record.GetAction())
 	}
 	return err
 }

@@ -37,6 +37,10 @@ type machine struct {
 	cutBytes int64
 	cut      chan struct{}
 
+	// audited gets a value after commands with audit records were applied; auditing is set if there were any.
+	audited  chan struct{}
+	auditing bool
+
 	// answered finds the result of an earlier proposal.
 	answered answerer
 
@@ -55,7 +59,7 @@ type answerer func(*catalog.Tx, *metapb.Command) (*metapb.Result, error)
 func newMachine(cat *catalog.Catalog, m *metrics) (*machine, error) {
 	s := &machine{
 		catalog: cat, metrics: m, answered: answeredBefore, cutBytes: math.MaxInt64, cut: make(chan struct{}, 1),
-		whenRoom: func(do func() error) error { return do() },
+		whenRoom: func(do func() error) error { return do() }, audited: make(chan struct{}, 1),
 	}
 	index, err := s.refresh()
 	if err != nil {
@@ -150,6 +154,13 @@ func (s *machine) ApplyBatch(entries []replica.Entry) []any {
 		s.applied.Store(changes[n-1].Index)
 		s.hub.publish(changes)
 	}
+	if s.auditing {
+		s.auditing = false
+		select {
+		case s.audited <- struct{}{}:
+		default: // the receiver has not taken the last value yet
+		}
+	}
 	return results
 }
 
@@ -203,6 +214,10 @@ func (s *machine) execute(tx *catalog.Tx, cmd *metapb.Command, c *change) (*meta
 		result, err = dispatch(tx, cmd, c)
 	}
 	if err == nil {
+		if err := audit(tx, cmd, c.Index, result); err != nil {
+			return nil, err
+		}
+		s.auditing = s.auditing || result.Audited
 		return result, remember(tx, cmd, c.Index, result)
 	}
 	refusal := (*errs.Error)(nil)

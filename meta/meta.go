@@ -348,6 +348,9 @@ func (m *Meta) propose(ctx context.Context, cmd *metapb.Command) (*metapb.Propos
 		err = checkQuotas(cmd, m.machine.version.Load())
 	}
 	if err == nil {
+		err = prepareAudit(cmd, m.machine.version.Load())
+	}
+	if err == nil {
 		err = m.checkRemoved(cmd)
 	}
 	if err != nil {

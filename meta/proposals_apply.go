@@ -62,7 +62,7 @@ func remember(tx *catalog.Tx, cmd *metapb.Command, index uint64, r *metapb.Resul
 func rememberPart(tx *catalog.Tx, id []byte, index uint64, part uint32, r *metapb.Result) error {
 	kept := &metapb.Result{
 		SessionId: r.SessionId, ClusterId: r.ClusterId, DroppedTables: r.DroppedTables,
-		Pipeline: r.Pipeline, Shard: r.Shard, Operation: r.Operation,
+		Pipeline: r.Pipeline, Shard: r.Shard, Operation: r.Operation, Audited: r.Audited,
 	}
 	for _, t := range r.Tables {
 		kept.Tables = append(kept.Tables, &schemapb.Table{Id: t.Id})

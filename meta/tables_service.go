@@ -88,6 +88,9 @@ func prepareCreateTable(c *metapb.CreateTable) error {
 }
 
 func prepareAlterTable(a *metapb.AlterTable) error {
+	if a.GetDatabase() == schema.PrivateDatabase && a.GetName() == schema.AuditTable {
+		return prepareAuditTTL(a)
+	}
 	if err := checkDatabase(a.Database); err != nil {
 		return err
 	}

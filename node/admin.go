@@ -193,7 +193,7 @@ func (n *admin) recordAdmin(r *http.Request, action, text string, err error) {
 	need := access.Need{
 		Privilege: access.Operate, Action: action, Object: access.Object{Kind: access.Node, Name: n.cfg.NodeName},
 	}
-	audit.New(n.log).Record(r.Context(), audit.Change{
+	n.changes.Record(r.Context(), audit.Change{
 		By: caller, Need: need, Statement: strings.TrimSpace(text), Err: err,
 	})
 }

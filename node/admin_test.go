@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"cordwood/node/config"
+	"cordwood/router/audit"
 )
 
 func TestAdmin(t *testing.T) {
@@ -15,6 +16,7 @@ func TestAdmin(t *testing.T) {
 	n := newNode(&config.Config{NodeName: "n1"}, Process{})
 	n.registry, n.disk, n.data = newRegistry(Version{Version: "v1"}), &disk{}, &dataDir{}
 	n.log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: &n.level}))
+	n.changes = audit.New(n.log, nil)
 	h := n.admin().adminHandler()
 	for _, c := range []struct {
 		method, path, body string

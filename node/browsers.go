@@ -14,6 +14,7 @@ import (
 // router exists.
 type front struct {
 	*readiness
+	auditing
 	users   *httpServer
 	usersV1 *httpServer // nil if off
 	// listeners are the separate ports for protocols of other systems.

@@ -37,6 +37,7 @@ import (
 	"cordwood/node/reach"
 	"cordwood/node/rpcport"
 	"cordwood/node/sdnotify"
+	"cordwood/router/audit"
 	"cordwood/shard/replica/transport"
 	"cordwood/shard/shardclient"
 )
@@ -110,6 +111,7 @@ func newNode(cfg *config.Config, proc Process) *node {
 	r := &readiness{life: l}
 	m := &membership{readiness: r, process: newProcess()}
 	n := &node{life: l, readiness: r, front: &front{readiness: r}, membership: m}
+	n.changes = audit.New(nil, nil) // until openAudit
 	n.reports = newReporter(m, n.newReport)
 	return n
 }

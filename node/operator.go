@@ -80,15 +80,26 @@ func (s *operatorServer) unary(
 	if err := s.permit(ctx, conn, info.FullMethod, req); err != nil {
 		return nil, errs.ToGRPC(err)
 	}
+	p, ok := req.(*metapb.ProposeRequest)
+	if !ok || p.GetCommand() == nil {
+		return next(ctx, req)
+	}
+	need, changes := access.OfCommand(p.Command)
+	change := audit.Change{By: conn.caller, Need: need}
+	auditedProposal(p.Command, change, changes)
 	answer, err := next(ctx, req)
-	if p, ok := req.(*metapb.ProposeRequest); ok {
-		if need, changes := access.OfCommand(p.GetCommand()); changes {
-			if err != nil {
-				s.changes.Record(ctx, audit.Change{By: conn.caller, Need: need, Err: errs.FromGRPC(err)})
-			} else {
-				s.changes.Record(ctx, audit.Change{By: conn.caller, Need: need})
-			}
+	if changes {
+		result := (*metapb.Result)(nil)
+		if r, ok := answer.(*metapb.ProposeResponse); ok {
+			result = r.GetResult()
 		}
+		switch {
+		case err != nil:
+			change.Err = errs.FromGRPC(err)
+		case result.GetErrorCode() != 0:
+			change.Err = errs.New(errs.Code(result.ErrorCode), "%s", result.ErrorMessage)
+		}
+		s.changes.Committed(ctx, change, result.GetAudited())
 	}
 	return answer, err
 }

@@ -45,7 +45,7 @@ func (obliging) Pin(_ *shardpb.PinRequest, s grpc.ServerStreamingServer[shardpb.
 // TestOperatorCalls checks which calls users with different rights may make.
 func TestOperatorCalls(t *testing.T) {
 	var log lockedBuffer
-	s := newOperatorServer(obliging{}, obliging{}, audit.New(slog.New(slog.NewTextHandler(&log, nil))))
+	s := newOperatorServer(obliging{}, obliging{}, audit.New(slog.New(slog.NewTextHandler(&log, nil)), nil))
 	defer func() {
 		if err := s.stop(context.Background()); err != nil {
 			t.Error(err)
@@ -146,7 +146,7 @@ func (b *lockedBuffer) Write(p []byte) (int, error) {
 // TestOperatorConnectionAfterStop checks that a connection that arrives after the server has stopped
 // is closed.
 func TestOperatorConnectionAfterStop(t *testing.T) {
-	s := newOperatorServer(obliging{}, obliging{}, audit.New(nil))
+	s := newOperatorServer(obliging{}, obliging{}, audit.New(nil, nil))
 	if err := s.stop(context.Background()); err != nil {
 		t.Fatal(err)
 	}

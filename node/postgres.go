@@ -50,7 +50,7 @@ func (n *node) servePostgres(service *query.Service, bodies *body.Reader) error 
 		Service: service, Bodies: bodies, TLS: p.tls, RequireTLS: n.cfg.TLS.ClientCA != "", Version: n.proc.Version.Version,
 		Node: n.data.nodeID, MaxConnections: n.cfg.PG.MaxConnections, MaxCursors: max(1, n.cfg.Query.MaxConcurrent/2),
 		Timeout: n.cfg.Query.Timeout, MaxTimeout: n.cfg.Query.MaxTimeout, Logger: n.log, Registerer: n.registry,
-		CancelElsewhere: n.sessions.cancelElsewhere,
+		Changes: n.changes, CancelElsewhere: n.sessions.cancelElsewhere,
 		HasDatabase: func(s access.Sender, name string) bool {
 			_, ok := n.meta.Database(name)
 			return ok && s.SeesDatabase(name)

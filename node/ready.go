@@ -27,8 +27,9 @@ type readiness struct {
 	waiting, leaving atomic.Value
 	// trouble contains the checks for /ready before start is done.
 	trouble struct {
-		disk atomic.Pointer[disk]
-		host atomic.Pointer[host.Host]
+		audit atomic.Pointer[auditing]
+		disk  atomic.Pointer[disk]
+		host  atomic.Pointer[host.Host]
 	}
 	// alone means that this node is only a router, and no other node answers it.
 	alone atomic.Bool
@@ -82,10 +83,14 @@ func (n *readiness) unready() []string {
 
 // warnings lists the faults of a node that serves, or the reasons why it does not serve yet.
 func (n *readiness) warnings() []string {
+	var out []string
 	if h := n.trouble.host.Load(); h != nil {
-		return h.Warnings()
+		out = h.Warnings()
 	}
-	return nil
+	if a := n.trouble.audit.Load(); a != nil {
+		out = append(out, a.auditWarnings()...)
+	}
+	return out
 }
 
 // refusals returns the reasons why this node accepts no rows although it serves.

@@ -9,7 +9,6 @@ import (
 	"cordwood/node/config"
 	"cordwood/node/coordinator"
 	"cordwood/proto/shardpb"
-	"cordwood/router/audit"
 	"cordwood/router/body"
 	"cordwood/router/httpapi"
 	"cordwood/router/httpapi/about"
@@ -59,7 +58,8 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 		Running: n.cfg.Query.MaxConcurrent, RunningPerUser: n.cfg.Query.MaxConcurrentPerUser,
 		Waiting: n.cfg.Query.MaxWaiting, WaitingPerUser: n.cfg.Query.MaxWaitingPerUser, MaxWait: n.cfg.Query.MaxWait,
 		MaxColumns: n.cfg.Limits.MaxColumns, Writable: n.disk.writable, Logger: n.log, Registerer: n.registry,
-		Users: users.Names, Sessions: n.sessions.list,
+		Changes: n.changes,
+		Users:   users.Names, Sessions: n.sessions.list,
 	}
 	if users != nil { // a nil provider in the interface would not be nil
 		queries.Accounts = users
@@ -92,10 +92,10 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 	}
 	f := &forward{members: n.metaMembers, replicas: n.replicas, dial: n.nodes.Dial}
 	n.operators = newOperatorServer(&forwardMeta{forward: f}, &forwardShards{forward: f, pins: map[uint64]pinned{}},
-		audit.New(n.log))
+		n.changes)
 	n.onStop("calls of operators", n.operators.stop)
 	config := httpapi.Config{
-		Tunnel: n.operators.serve, NodeNames: n.nameNodes,
+		Changes: n.changes, Tunnel: n.operators.serve, NodeNames: n.nameNodes,
 		Catalog: client, Fresh: client.Fresh, Writer: writer, Bodies: bodies, Tail: follow, Pipelines: client,
 		Saved: client,
 		SQL:   sql, LogQuery: http.HandlerFunc(sql.ServeLogs), Explore: explorer, Loki: reader,

@@ -69,6 +69,9 @@ func (n *node) openData(files settingsFiles) error {
 	if err := n.marks.Draw(); err != nil {
 		return err
 	}
+	if err := n.openAudit(); err != nil {
+		return err
+	}
 	if err := n.protect(files); err != nil {
 		return err
 	}
@@ -139,6 +142,9 @@ func (n *node) openRoles(ctx context.Context, users *auth.Provider, shares confi
 		if err := n.startShards(); err != nil {
 			return err
 		}
+	}
+	if err := n.storeAudit(); err != nil {
+		return err
 	}
 	n.run("reporting", n.reports.report)
 	n.run("checking whether others reach this node", n.reach.Run)
@@ -217,7 +223,7 @@ func (n *front) authenticator() (*auth.Provider, error) {
 	}
 	p, err := auth.Open(auth.Config{
 		Option: n.cfg.Users.Provider, UserFile: n.cfg.Users.File, Scram: n.cfg.PG.Addr != "",
-		Iterations: n.cfg.PG.ScramIterations, Logger: n.log, Stored: true,
+		Iterations: n.cfg.PG.ScramIterations, Logger: n.log, Stored: true, Refused: n.refusedSignIn,
 	})
 	if err != nil {
 		return nil, err

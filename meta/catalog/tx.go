@@ -23,6 +23,7 @@ type Tx struct {
 	Saved      Saved
 	Principals Principals
 	Tokens     Tokens
+	Audit      Audit
 }
 
 func newTx(tx *bbolt.Tx, c *counts) *Tx {
@@ -30,7 +31,7 @@ func newTx(tx *bbolt.Tx, c *counts) *Tx {
 	return &Tx{
 		store: s, Databases: Databases{s}, Tables: Tables{s}, Pipelines: Pipelines{s}, Nodes: Nodes{s}, Shards: Shards{s},
 		Operations: Operations{s}, Proposals: Proposals{s}, Saved: Saved{s},
-		Principals: Principals{s}, Tokens: Tokens{s},
+		Principals: Principals{s}, Tokens: Tokens{s}, Audit: Audit{s},
 	}
 }
 

@@ -38,7 +38,8 @@ func (e *ConflictError) Unwrap() error { return e.err }
 func (c *Client) Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.ProposeTimeout)
 	defer cancel()
-	resp, err := c.proposeRetry(ctx, cmd)
+	change := AuditedOf(ctx)
+	resp, err := c.proposeRetry(ctx, change.withRecord(cmd))
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +63,7 @@ func (c *Client) Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Resu
 		}
 		return nil, e
 	}
+	change.note(result)
 	c.view.merge(resp.Index, result)
 	if needsView(cmd) {
 		// Databases, nodes, shards and pipelines are not merged from results. If the watch is

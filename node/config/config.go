@@ -74,6 +74,8 @@ type Users struct {
 	File string
 	// Auth is on or off. Empty means on if there is a source of users.
 	Auth string
+	// Audit is on or off: whether the node stores audit records. Default on.
+	Audit string
 	// BootstrapAdmin is the name of the first administrator of the cluster, and BootstrapAdminPasswordFile a
 	// file with the password.
 	BootstrapAdmin             string

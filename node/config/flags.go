@@ -47,6 +47,8 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 			"they are known on this node only")
 	fs.StringVar(&c.Users.Auth, "auth", "", "whether users authenticate: on or off; by default they do if "+
 		"--user-file, --user-provider or --bootstrap-admin is set")
+	fs.StringVar(&c.Users.Audit, "audit", "on", "whether this node stores who changed what in svc_private.audit: on or "+
+		"off; off is a warning in the state of the node")
 	fs.StringVar(&c.Users.BootstrapAdmin, "bootstrap-admin", "", "`NAME` of a user to create with the role admin, "+
 		"unless the cluster has an administrator")
 	fs.StringVar(&c.Users.BootstrapAdminPasswordFile, "bootstrap-admin-password-file", "",

@@ -281,6 +281,9 @@ func (c *Config) checkUsers(f *faults) {
 			f.add("--bootstrap-admin: %s", err)
 		}
 	}
+	if c.Users.Audit != AuthOn && c.Users.Audit != AuthOff {
+		f.add("--audit is %q: it must be on or off", c.Users.Audit)
+	}
 	if !c.Users.MetricsOpen && !c.Users.Known() {
 		f.add("--metrics-open=false needs --user-file or --user-provider: without users, the server cannot know who may read")
 	}

@@ -252,7 +252,7 @@ func (x ModifyColumn_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ModifyColumn_Step.Descriptor instead.
 func (ModifyColumn_Step) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{45, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{49, 0}
 }
 
 type PlaceTable_Step int32
@@ -312,7 +312,7 @@ func (x PlaceTable_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PlaceTable_Step.Descriptor instead.
 func (PlaceTable_Step) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{81, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{85, 0}
 }
 
 type ChangeMembersRequest_Change int32
@@ -368,7 +368,7 @@ func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
 func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{108, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{112, 0}
 }
 
 type ListSessionsRequest struct {
@@ -797,6 +797,9 @@ type Command struct {
 	// executes the first one, and answers the others with the same result. Empty: the command is
 	// executed each time. Only clusters of version 2 and later have it in their log.
 	Id []byte `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
+	// Who proposes the command, for svc_private.audit. It is stored only if the command is applied. Not for
+	// EnsureSchema.
+	Audit *AuditRecord `protobuf:"bytes,4,opt,name=audit,proto3" json:"audit,omitempty"`
 	// Types that are valid to be assigned to Op:
 	//
 	//	*Command_Bootstrap
@@ -832,6 +835,7 @@ type Command struct {
 	//	*Command_DropOperations
 	//	*Command_ChangeAccess
 	//	*Command_TouchTokens
+	//	*Command_MarkAudit
 	Op            isCommand_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -884,6 +888,13 @@ func (x *Command) GetMaxTables() uint32 {
 func (x *Command) GetId() []byte {
 	if x != nil {
 		return x.Id
+	}
+	return nil
+}
+
+func (x *Command) GetAudit() *AuditRecord {
+	if x != nil {
+		return x.Audit
 	}
 	return nil
 }
@@ -1192,6 +1203,15 @@ func (x *Command) GetTouchTokens() *TouchTokens {
 	return nil
 }
 
+func (x *Command) GetMarkAudit() *MarkAudit {
+	if x != nil {
+		if x, ok := x.Op.(*Command_MarkAudit); ok {
+			return x.MarkAudit
+		}
+	}
+	return nil
+}
+
 type isCommand_Op interface {
 	isCommand_Op()
 }
@@ -1328,6 +1348,10 @@ type Command_TouchTokens struct {
 	TouchTokens *TouchTokens `protobuf:"bytes,71,opt,name=touch_tokens,json=touchTokens,proto3,oneof"`
 }
 
+type Command_MarkAudit struct {
+	MarkAudit *MarkAudit `protobuf:"bytes,72,opt,name=mark_audit,json=markAudit,proto3,oneof"`
+}
+
 func (*Command_Bootstrap) isCommand_Op() {}
 
 func (*Command_RegisterNode) isCommand_Op() {}
@@ -1394,6 +1418,8 @@ func (*Command_ChangeAccess) isCommand_Op() {}
 
 func (*Command_TouchTokens) isCommand_Op() {}
 
+func (*Command_MarkAudit) isCommand_Op() {}
+
 // Result is the result of a command. A follower of the log, or a retry, gets the same one.
 type Result struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1420,7 +1446,9 @@ type Result struct {
 	// How many users, roles and grants ChangeAccess changed.
 	AccessChanges uint32 `protobuf:"varint,12,opt,name=access_changes,json=accessChanges,proto3" json:"access_changes,omitempty"`
 	// The quota because of which the command was refused.
-	Quota         *QuotaRefusal `protobuf:"bytes,13,opt,name=quota,proto3" json:"quota,omitempty"`
+	Quota *QuotaRefusal `protobuf:"bytes,13,opt,name=quota,proto3" json:"quota,omitempty"`
+	// Whether the state has stored the audit record of the command.
+	Audited       bool `protobuf:"varint,14,opt,name=audited,proto3" json:"audited,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1544,6 +1572,13 @@ func (x *Result) GetQuota() *QuotaRefusal {
 		return x.Quota
 	}
 	return nil
+}
+
+func (x *Result) GetAudited() bool {
+	if x != nil {
+		return x.Audited
+	}
+	return false
 }
 
 // QuotaRefusal is a quota that does not allow more.
@@ -1953,6 +1988,345 @@ func (x *DatabaseBytes) GetBytes() uint64 {
 	return 0
 }
 
+// AuditRecord says who makes a change, and which. Its texts contain no secrets.
+type AuditRecord struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Principal string                 `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
+	// How the principal signed in, as in access.Sender.
+	Auth string `protobuf:"bytes,2,opt,name=auth,proto3" json:"auth,omitempty"`
+	// The id of the token. Empty: there is none.
+	TokenId       string `protobuf:"bytes,3,opt,name=token_id,json=tokenId,proto3" json:"token_id,omitempty"`
+	Address       string `protobuf:"bytes,4,opt,name=address,proto3" json:"address,omitempty"`
+	Action        string `protobuf:"bytes,5,opt,name=action,proto3" json:"action,omitempty"`
+	ObjectKind    string `protobuf:"bytes,6,opt,name=object_kind,json=objectKind,proto3" json:"object_kind,omitempty"`
+	Database      string `protobuf:"bytes,7,opt,name=database,proto3" json:"database,omitempty"`
+	Object        string `protobuf:"bytes,8,opt,name=object,proto3" json:"object,omitempty"`
+	Statement     string `protobuf:"bytes,9,opt,name=statement,proto3" json:"statement,omitempty"`
+	Message       string `protobuf:"bytes,10,opt,name=message,proto3" json:"message,omitempty"`
+	RequestId     string `protobuf:"bytes,11,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuditRecord) Reset() {
+	*x = AuditRecord{}
+	mi := &file_metapb_meta_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuditRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuditRecord) ProtoMessage() {}
+
+func (x *AuditRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuditRecord.ProtoReflect.Descriptor instead.
+func (*AuditRecord) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *AuditRecord) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
+}
+
+func (x *AuditRecord) GetAuth() string {
+	if x != nil {
+		return x.Auth
+	}
+	return ""
+}
+
+func (x *AuditRecord) GetTokenId() string {
+	if x != nil {
+		return x.TokenId
+	}
+	return ""
+}
+
+func (x *AuditRecord) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *AuditRecord) GetAction() string {
+	if x != nil {
+		return x.Action
+	}
+	return ""
+}
+
+func (x *AuditRecord) GetObjectKind() string {
+	if x != nil {
+		return x.ObjectKind
+	}
+	return ""
+}
+
+func (x *AuditRecord) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *AuditRecord) GetObject() string {
+	if x != nil {
+		return x.Object
+	}
+	return ""
+}
+
+func (x *AuditRecord) GetStatement() string {
+	if x != nil {
+		return x.Statement
+	}
+	return ""
+}
+
+func (x *AuditRecord) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *AuditRecord) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+// AuditEntry is the record of an applied command that is not yet in svc_private.audit.
+type AuditEntry struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The index of the command.
+	Index         uint64       `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	TimeUnixNano  int64        `protobuf:"varint,2,opt,name=time_unix_nano,json=timeUnixNano,proto3" json:"time_unix_nano,omitempty"`
+	Record        *AuditRecord `protobuf:"bytes,3,opt,name=record,proto3" json:"record,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuditEntry) Reset() {
+	*x = AuditEntry{}
+	mi := &file_metapb_meta_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuditEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuditEntry) ProtoMessage() {}
+
+func (x *AuditEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuditEntry.ProtoReflect.Descriptor instead.
+func (*AuditEntry) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *AuditEntry) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *AuditEntry) GetTimeUnixNano() int64 {
+	if x != nil {
+		return x.TimeUnixNano
+	}
+	return 0
+}
+
+func (x *AuditEntry) GetRecord() *AuditRecord {
+	if x != nil {
+		return x.Record
+	}
+	return nil
+}
+
+// MarkAudit notes how far records of one source are in svc_private.audit.
+type MarkAudit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id of the node that made the records. Empty: the metadata log. Its entries are then removed.
+	Source string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	// The id of the last record, for the metadata log its index.
+	Through uint64 `protobuf:"varint,2,opt,name=through,proto3" json:"through,omitempty"`
+	// The chain value of that record.
+	Chain []byte `protobuf:"bytes,3,opt,name=chain,proto3" json:"chain,omitempty"`
+	// How many lost records svc_private.audit mentions.
+	Lost          uint64 `protobuf:"varint,4,opt,name=lost,proto3" json:"lost,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MarkAudit) Reset() {
+	*x = MarkAudit{}
+	mi := &file_metapb_meta_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MarkAudit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MarkAudit) ProtoMessage() {}
+
+func (x *MarkAudit) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MarkAudit.ProtoReflect.Descriptor instead.
+func (*MarkAudit) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *MarkAudit) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *MarkAudit) GetThrough() uint64 {
+	if x != nil {
+		return x.Through
+	}
+	return 0
+}
+
+func (x *MarkAudit) GetChain() []byte {
+	if x != nil {
+		return x.Chain
+	}
+	return nil
+}
+
+func (x *MarkAudit) GetLost() uint64 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
+// AuditHead is what the last MarkAudit of a source says.
+type AuditHead struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Source        string                 `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	Through       uint64                 `protobuf:"varint,2,opt,name=through,proto3" json:"through,omitempty"`
+	Chain         []byte                 `protobuf:"bytes,3,opt,name=chain,proto3" json:"chain,omitempty"`
+	Lost          uint64                 `protobuf:"varint,4,opt,name=lost,proto3" json:"lost,omitempty"`
+	TimeUnixNano  int64                  `protobuf:"varint,5,opt,name=time_unix_nano,json=timeUnixNano,proto3" json:"time_unix_nano,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuditHead) Reset() {
+	*x = AuditHead{}
+	mi := &file_metapb_meta_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuditHead) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuditHead) ProtoMessage() {}
+
+func (x *AuditHead) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuditHead.ProtoReflect.Descriptor instead.
+func (*AuditHead) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *AuditHead) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *AuditHead) GetThrough() uint64 {
+	if x != nil {
+		return x.Through
+	}
+	return 0
+}
+
+func (x *AuditHead) GetChain() []byte {
+	if x != nil {
+		return x.Chain
+	}
+	return nil
+}
+
+func (x *AuditHead) GetLost() uint64 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
+func (x *AuditHead) GetTimeUnixNano() int64 {
+	if x != nil {
+		return x.TimeUnixNano
+	}
+	return 0
+}
+
 // AccessGrant gives privileges on a target.
 type AccessGrant struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1972,7 +2346,7 @@ type AccessGrant struct {
 
 func (x *AccessGrant) Reset() {
 	*x = AccessGrant{}
-	mi := &file_metapb_meta_proto_msgTypes[15]
+	mi := &file_metapb_meta_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1984,7 +2358,7 @@ func (x *AccessGrant) String() string {
 func (*AccessGrant) ProtoMessage() {}
 
 func (x *AccessGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[15]
+	mi := &file_metapb_meta_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1997,7 +2371,7 @@ func (x *AccessGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessGrant.ProtoReflect.Descriptor instead.
 func (*AccessGrant) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{15}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AccessGrant) GetKind() uint32 {
@@ -2065,7 +2439,7 @@ type AccessPrincipal struct {
 
 func (x *AccessPrincipal) Reset() {
 	*x = AccessPrincipal{}
-	mi := &file_metapb_meta_proto_msgTypes[16]
+	mi := &file_metapb_meta_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2077,7 +2451,7 @@ func (x *AccessPrincipal) String() string {
 func (*AccessPrincipal) ProtoMessage() {}
 
 func (x *AccessPrincipal) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[16]
+	mi := &file_metapb_meta_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2090,7 +2464,7 @@ func (x *AccessPrincipal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessPrincipal.ProtoReflect.Descriptor instead.
 func (*AccessPrincipal) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{16}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AccessPrincipal) GetName() string {
@@ -2170,7 +2544,7 @@ type AccessActor struct {
 
 func (x *AccessActor) Reset() {
 	*x = AccessActor{}
-	mi := &file_metapb_meta_proto_msgTypes[17]
+	mi := &file_metapb_meta_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2182,7 +2556,7 @@ func (x *AccessActor) String() string {
 func (*AccessActor) ProtoMessage() {}
 
 func (x *AccessActor) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[17]
+	mi := &file_metapb_meta_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2195,7 +2569,7 @@ func (x *AccessActor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessActor.ProtoReflect.Descriptor instead.
 func (*AccessActor) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{17}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AccessActor) GetPrincipal() string {
@@ -2237,7 +2611,7 @@ type ChangeAccess struct {
 
 func (x *ChangeAccess) Reset() {
 	*x = ChangeAccess{}
-	mi := &file_metapb_meta_proto_msgTypes[18]
+	mi := &file_metapb_meta_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2249,7 +2623,7 @@ func (x *ChangeAccess) String() string {
 func (*ChangeAccess) ProtoMessage() {}
 
 func (x *ChangeAccess) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[18]
+	mi := &file_metapb_meta_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2262,7 +2636,7 @@ func (x *ChangeAccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeAccess.ProtoReflect.Descriptor instead.
 func (*ChangeAccess) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{18}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ChangeAccess) GetActor() *AccessActor {
@@ -2301,7 +2675,7 @@ type AccessChange struct {
 
 func (x *AccessChange) Reset() {
 	*x = AccessChange{}
-	mi := &file_metapb_meta_proto_msgTypes[19]
+	mi := &file_metapb_meta_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2313,7 +2687,7 @@ func (x *AccessChange) String() string {
 func (*AccessChange) ProtoMessage() {}
 
 func (x *AccessChange) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[19]
+	mi := &file_metapb_meta_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2326,7 +2700,7 @@ func (x *AccessChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessChange.ProtoReflect.Descriptor instead.
 func (*AccessChange) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{19}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AccessChange) GetChange() isAccessChange_Change {
@@ -2503,7 +2877,7 @@ type CreatePrincipal struct {
 
 func (x *CreatePrincipal) Reset() {
 	*x = CreatePrincipal{}
-	mi := &file_metapb_meta_proto_msgTypes[20]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2515,7 +2889,7 @@ func (x *CreatePrincipal) String() string {
 func (*CreatePrincipal) ProtoMessage() {}
 
 func (x *CreatePrincipal) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[20]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2528,7 +2902,7 @@ func (x *CreatePrincipal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreatePrincipal.ProtoReflect.Descriptor instead.
 func (*CreatePrincipal) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{20}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CreatePrincipal) GetPrincipal() *AccessPrincipal {
@@ -2565,7 +2939,7 @@ type AlterUser struct {
 
 func (x *AlterUser) Reset() {
 	*x = AlterUser{}
-	mi := &file_metapb_meta_proto_msgTypes[21]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2577,7 +2951,7 @@ func (x *AlterUser) String() string {
 func (*AlterUser) ProtoMessage() {}
 
 func (x *AlterUser) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[21]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2590,7 +2964,7 @@ func (x *AlterUser) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterUser.ProtoReflect.Descriptor instead.
 func (*AlterUser) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{21}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AlterUser) GetName() string {
@@ -2632,7 +3006,7 @@ type DropPrincipal struct {
 
 func (x *DropPrincipal) Reset() {
 	*x = DropPrincipal{}
-	mi := &file_metapb_meta_proto_msgTypes[22]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2644,7 +3018,7 @@ func (x *DropPrincipal) String() string {
 func (*DropPrincipal) ProtoMessage() {}
 
 func (x *DropPrincipal) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[22]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2657,7 +3031,7 @@ func (x *DropPrincipal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropPrincipal.ProtoReflect.Descriptor instead.
 func (*DropPrincipal) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DropPrincipal) GetName() string {
@@ -2696,7 +3070,7 @@ type ChangeGrant struct {
 
 func (x *ChangeGrant) Reset() {
 	*x = ChangeGrant{}
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2708,7 +3082,7 @@ func (x *ChangeGrant) String() string {
 func (*ChangeGrant) ProtoMessage() {}
 
 func (x *ChangeGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2721,7 +3095,7 @@ func (x *ChangeGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeGrant.ProtoReflect.Descriptor instead.
 func (*ChangeGrant) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ChangeGrant) GetPrincipals() []string {
@@ -2762,7 +3136,7 @@ type ChangeRole struct {
 
 func (x *ChangeRole) Reset() {
 	*x = ChangeRole{}
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2774,7 +3148,7 @@ func (x *ChangeRole) String() string {
 func (*ChangeRole) ProtoMessage() {}
 
 func (x *ChangeRole) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2787,7 +3161,7 @@ func (x *ChangeRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRole.ProtoReflect.Descriptor instead.
 func (*ChangeRole) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ChangeRole) GetRoles() []string {
@@ -2837,7 +3211,7 @@ type AccessToken struct {
 
 func (x *AccessToken) Reset() {
 	*x = AccessToken{}
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2849,7 +3223,7 @@ func (x *AccessToken) String() string {
 func (*AccessToken) ProtoMessage() {}
 
 func (x *AccessToken) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2862,7 +3236,7 @@ func (x *AccessToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessToken.ProtoReflect.Descriptor instead.
 func (*AccessToken) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AccessToken) GetName() string {
@@ -2981,7 +3355,7 @@ type CreateToken struct {
 
 func (x *CreateToken) Reset() {
 	*x = CreateToken{}
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2993,7 +3367,7 @@ func (x *CreateToken) String() string {
 func (*CreateToken) ProtoMessage() {}
 
 func (x *CreateToken) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3006,7 +3380,7 @@ func (x *CreateToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateToken.ProtoReflect.Descriptor instead.
 func (*CreateToken) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CreateToken) GetToken() *AccessToken {
@@ -3043,7 +3417,7 @@ type AlterToken struct {
 
 func (x *AlterToken) Reset() {
 	*x = AlterToken{}
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3055,7 +3429,7 @@ func (x *AlterToken) String() string {
 func (*AlterToken) ProtoMessage() {}
 
 func (x *AlterToken) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3068,7 +3442,7 @@ func (x *AlterToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterToken.ProtoReflect.Descriptor instead.
 func (*AlterToken) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AlterToken) GetName() string {
@@ -3139,7 +3513,7 @@ type DropToken struct {
 
 func (x *DropToken) Reset() {
 	*x = DropToken{}
-	mi := &file_metapb_meta_proto_msgTypes[28]
+	mi := &file_metapb_meta_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3151,7 +3525,7 @@ func (x *DropToken) String() string {
 func (*DropToken) ProtoMessage() {}
 
 func (x *DropToken) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[28]
+	mi := &file_metapb_meta_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3164,7 +3538,7 @@ func (x *DropToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropToken.ProtoReflect.Descriptor instead.
 func (*DropToken) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *DropToken) GetName() string {
@@ -3198,7 +3572,7 @@ type TouchTokens struct {
 
 func (x *TouchTokens) Reset() {
 	*x = TouchTokens{}
-	mi := &file_metapb_meta_proto_msgTypes[29]
+	mi := &file_metapb_meta_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3210,7 +3584,7 @@ func (x *TouchTokens) String() string {
 func (*TouchTokens) ProtoMessage() {}
 
 func (x *TouchTokens) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[29]
+	mi := &file_metapb_meta_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3223,7 +3597,7 @@ func (x *TouchTokens) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TouchTokens.ProtoReflect.Descriptor instead.
 func (*TouchTokens) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TouchTokens) GetUses() []*TokenUse {
@@ -3245,7 +3619,7 @@ type TokenUse struct {
 
 func (x *TokenUse) Reset() {
 	*x = TokenUse{}
-	mi := &file_metapb_meta_proto_msgTypes[30]
+	mi := &file_metapb_meta_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3257,7 +3631,7 @@ func (x *TokenUse) String() string {
 func (*TokenUse) ProtoMessage() {}
 
 func (x *TokenUse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[30]
+	mi := &file_metapb_meta_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3270,7 +3644,7 @@ func (x *TokenUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenUse.ProtoReflect.Descriptor instead.
 func (*TokenUse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TokenUse) GetName() string {
@@ -3319,7 +3693,7 @@ type Bootstrap struct {
 
 func (x *Bootstrap) Reset() {
 	*x = Bootstrap{}
-	mi := &file_metapb_meta_proto_msgTypes[31]
+	mi := &file_metapb_meta_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3331,7 +3705,7 @@ func (x *Bootstrap) String() string {
 func (*Bootstrap) ProtoMessage() {}
 
 func (x *Bootstrap) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[31]
+	mi := &file_metapb_meta_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3344,7 +3718,7 @@ func (x *Bootstrap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bootstrap.ProtoReflect.Descriptor instead.
 func (*Bootstrap) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Bootstrap) GetClusterId() string {
@@ -3396,7 +3770,7 @@ type RegisterNode struct {
 
 func (x *RegisterNode) Reset() {
 	*x = RegisterNode{}
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3408,7 +3782,7 @@ func (x *RegisterNode) String() string {
 func (*RegisterNode) ProtoMessage() {}
 
 func (x *RegisterNode) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3421,7 +3795,7 @@ func (x *RegisterNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterNode.ProtoReflect.Descriptor instead.
 func (*RegisterNode) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RegisterNode) GetNode() *Node {
@@ -3460,7 +3834,7 @@ type FolderMark struct {
 
 func (x *FolderMark) Reset() {
 	*x = FolderMark{}
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3472,7 +3846,7 @@ func (x *FolderMark) String() string {
 func (*FolderMark) ProtoMessage() {}
 
 func (x *FolderMark) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3485,7 +3859,7 @@ func (x *FolderMark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FolderMark.ProtoReflect.Descriptor instead.
 func (*FolderMark) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *FolderMark) GetNumber() uint64 {
@@ -3513,7 +3887,7 @@ type RegisterSession struct {
 
 func (x *RegisterSession) Reset() {
 	*x = RegisterSession{}
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3525,7 +3899,7 @@ func (x *RegisterSession) String() string {
 func (*RegisterSession) ProtoMessage() {}
 
 func (x *RegisterSession) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3538,7 +3912,7 @@ func (x *RegisterSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterSession.ProtoReflect.Descriptor instead.
 func (*RegisterSession) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *RegisterSession) GetNodeId() string {
@@ -3559,7 +3933,7 @@ type CreateDatabase struct {
 
 func (x *CreateDatabase) Reset() {
 	*x = CreateDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3571,7 +3945,7 @@ func (x *CreateDatabase) String() string {
 func (*CreateDatabase) ProtoMessage() {}
 
 func (x *CreateDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3584,7 +3958,7 @@ func (x *CreateDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateDatabase.ProtoReflect.Descriptor instead.
 func (*CreateDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *CreateDatabase) GetName() string {
@@ -3619,7 +3993,7 @@ type DropDatabase struct {
 
 func (x *DropDatabase) Reset() {
 	*x = DropDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3631,7 +4005,7 @@ func (x *DropDatabase) String() string {
 func (*DropDatabase) ProtoMessage() {}
 
 func (x *DropDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3644,7 +4018,7 @@ func (x *DropDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropDatabase.ProtoReflect.Descriptor instead.
 func (*DropDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DropDatabase) GetName() string {
@@ -3680,7 +4054,7 @@ type AlterDatabase struct {
 
 func (x *AlterDatabase) Reset() {
 	*x = AlterDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3692,7 +4066,7 @@ func (x *AlterDatabase) String() string {
 func (*AlterDatabase) ProtoMessage() {}
 
 func (x *AlterDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3705,7 +4079,7 @@ func (x *AlterDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterDatabase.ProtoReflect.Descriptor instead.
 func (*AlterDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *AlterDatabase) GetName() string {
@@ -3742,7 +4116,7 @@ type EnsureSchema struct {
 
 func (x *EnsureSchema) Reset() {
 	*x = EnsureSchema{}
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3754,7 +4128,7 @@ func (x *EnsureSchema) String() string {
 func (*EnsureSchema) ProtoMessage() {}
 
 func (x *EnsureSchema) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3767,7 +4141,7 @@ func (x *EnsureSchema) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnsureSchema.ProtoReflect.Descriptor instead.
 func (*EnsureSchema) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *EnsureSchema) GetTables() []*TableDemand {
@@ -3796,7 +4170,7 @@ type ProposalPart struct {
 
 func (x *ProposalPart) Reset() {
 	*x = ProposalPart{}
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3808,7 +4182,7 @@ func (x *ProposalPart) String() string {
 func (*ProposalPart) ProtoMessage() {}
 
 func (x *ProposalPart) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3821,7 +4195,7 @@ func (x *ProposalPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProposalPart.ProtoReflect.Descriptor instead.
 func (*ProposalPart) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ProposalPart) GetId() []byte {
@@ -3857,7 +4231,7 @@ type TableDemand struct {
 
 func (x *TableDemand) Reset() {
 	*x = TableDemand{}
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3869,7 +4243,7 @@ func (x *TableDemand) String() string {
 func (*TableDemand) ProtoMessage() {}
 
 func (x *TableDemand) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3882,7 +4256,7 @@ func (x *TableDemand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableDemand.ProtoReflect.Descriptor instead.
 func (*TableDemand) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *TableDemand) GetDatabase() string {
@@ -3941,7 +4315,7 @@ type Conflict struct {
 
 func (x *Conflict) Reset() {
 	*x = Conflict{}
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3953,7 +4327,7 @@ func (x *Conflict) String() string {
 func (*Conflict) ProtoMessage() {}
 
 func (x *Conflict) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3966,7 +4340,7 @@ func (x *Conflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Conflict.ProtoReflect.Descriptor instead.
 func (*Conflict) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Conflict) GetDatabase() string {
@@ -4015,7 +4389,7 @@ type CreateTable struct {
 
 func (x *CreateTable) Reset() {
 	*x = CreateTable{}
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4027,7 +4401,7 @@ func (x *CreateTable) String() string {
 func (*CreateTable) ProtoMessage() {}
 
 func (x *CreateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4040,7 +4414,7 @@ func (x *CreateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTable.ProtoReflect.Descriptor instead.
 func (*CreateTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *CreateTable) GetTable() *schemapb.Table {
@@ -4079,7 +4453,7 @@ type AlterTable struct {
 
 func (x *AlterTable) Reset() {
 	*x = AlterTable{}
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4091,7 +4465,7 @@ func (x *AlterTable) String() string {
 func (*AlterTable) ProtoMessage() {}
 
 func (x *AlterTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4104,7 +4478,7 @@ func (x *AlterTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterTable.ProtoReflect.Descriptor instead.
 func (*AlterTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *AlterTable) GetDatabase() string {
@@ -4279,7 +4653,7 @@ type RenameColumn struct {
 
 func (x *RenameColumn) Reset() {
 	*x = RenameColumn{}
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4291,7 +4665,7 @@ func (x *RenameColumn) String() string {
 func (*RenameColumn) ProtoMessage() {}
 
 func (x *RenameColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4304,7 +4678,7 @@ func (x *RenameColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameColumn.ProtoReflect.Descriptor instead.
 func (*RenameColumn) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RenameColumn) GetFrom() string {
@@ -4336,7 +4710,7 @@ type ModifyColumn struct {
 
 func (x *ModifyColumn) Reset() {
 	*x = ModifyColumn{}
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4348,7 +4722,7 @@ func (x *ModifyColumn) String() string {
 func (*ModifyColumn) ProtoMessage() {}
 
 func (x *ModifyColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4361,7 +4735,7 @@ func (x *ModifyColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyColumn.ProtoReflect.Descriptor instead.
 func (*ModifyColumn) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ModifyColumn) GetName() string {
@@ -4404,7 +4778,7 @@ type ModifyIndex struct {
 
 func (x *ModifyIndex) Reset() {
 	*x = ModifyIndex{}
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4416,7 +4790,7 @@ func (x *ModifyIndex) String() string {
 func (*ModifyIndex) ProtoMessage() {}
 
 func (x *ModifyIndex) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4429,7 +4803,7 @@ func (x *ModifyIndex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyIndex.ProtoReflect.Descriptor instead.
 func (*ModifyIndex) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ModifyIndex) GetName() string {
@@ -4455,7 +4829,7 @@ type SetOptions struct {
 
 func (x *SetOptions) Reset() {
 	*x = SetOptions{}
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4467,7 +4841,7 @@ func (x *SetOptions) String() string {
 func (*SetOptions) ProtoMessage() {}
 
 func (x *SetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4480,7 +4854,7 @@ func (x *SetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetOptions.ProtoReflect.Descriptor instead.
 func (*SetOptions) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *SetOptions) GetOptions() map[string]string {
@@ -4499,7 +4873,7 @@ type UnsetOptions struct {
 
 func (x *UnsetOptions) Reset() {
 	*x = UnsetOptions{}
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4511,7 +4885,7 @@ func (x *UnsetOptions) String() string {
 func (*UnsetOptions) ProtoMessage() {}
 
 func (x *UnsetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4524,7 +4898,7 @@ func (x *UnsetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnsetOptions.ProtoReflect.Descriptor instead.
 func (*UnsetOptions) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *UnsetOptions) GetKeys() []string {
@@ -4545,7 +4919,7 @@ type DropTable struct {
 
 func (x *DropTable) Reset() {
 	*x = DropTable{}
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4557,7 +4931,7 @@ func (x *DropTable) String() string {
 func (*DropTable) ProtoMessage() {}
 
 func (x *DropTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4570,7 +4944,7 @@ func (x *DropTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTable.ProtoReflect.Descriptor instead.
 func (*DropTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *DropTable) GetDatabase() string {
@@ -4605,7 +4979,7 @@ type TruncateTable struct {
 
 func (x *TruncateTable) Reset() {
 	*x = TruncateTable{}
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4617,7 +4991,7 @@ func (x *TruncateTable) String() string {
 func (*TruncateTable) ProtoMessage() {}
 
 func (x *TruncateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4630,7 +5004,7 @@ func (x *TruncateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TruncateTable.ProtoReflect.Descriptor instead.
 func (*TruncateTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *TruncateTable) GetDatabase() string {
@@ -4662,7 +5036,7 @@ type ReplaceTables struct {
 
 func (x *ReplaceTables) Reset() {
 	*x = ReplaceTables{}
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4674,7 +5048,7 @@ func (x *ReplaceTables) String() string {
 func (*ReplaceTables) ProtoMessage() {}
 
 func (x *ReplaceTables) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4687,7 +5061,7 @@ func (x *ReplaceTables) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceTables.ProtoReflect.Descriptor instead.
 func (*ReplaceTables) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ReplaceTables) GetBackupId() string {
@@ -4727,7 +5101,7 @@ type TableReplacement struct {
 
 func (x *TableReplacement) Reset() {
 	*x = TableReplacement{}
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4739,7 +5113,7 @@ func (x *TableReplacement) String() string {
 func (*TableReplacement) ProtoMessage() {}
 
 func (x *TableReplacement) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4752,7 +5126,7 @@ func (x *TableReplacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableReplacement.ProtoReflect.Descriptor instead.
 func (*TableReplacement) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *TableReplacement) GetDatabase() string {
@@ -4810,7 +5184,7 @@ type PutPipeline struct {
 
 func (x *PutPipeline) Reset() {
 	*x = PutPipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4822,7 +5196,7 @@ func (x *PutPipeline) String() string {
 func (*PutPipeline) ProtoMessage() {}
 
 func (x *PutPipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4835,7 +5209,7 @@ func (x *PutPipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutPipeline.ProtoReflect.Descriptor instead.
 func (*PutPipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *PutPipeline) GetName() string {
@@ -4891,7 +5265,7 @@ type DeletePipeline struct {
 
 func (x *DeletePipeline) Reset() {
 	*x = DeletePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4903,7 +5277,7 @@ func (x *DeletePipeline) String() string {
 func (*DeletePipeline) ProtoMessage() {}
 
 func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4916,7 +5290,7 @@ func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletePipeline.ProtoReflect.Descriptor instead.
 func (*DeletePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *DeletePipeline) GetName() string {
@@ -4945,7 +5319,7 @@ type RestorePipeline struct {
 
 func (x *RestorePipeline) Reset() {
 	*x = RestorePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4957,7 +5331,7 @@ func (x *RestorePipeline) String() string {
 func (*RestorePipeline) ProtoMessage() {}
 
 func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4970,7 +5344,7 @@ func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestorePipeline.ProtoReflect.Descriptor instead.
 func (*RestorePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *RestorePipeline) GetPipeline() *PipelineVersion {
@@ -5006,7 +5380,7 @@ type PipelineVersion struct {
 
 func (x *PipelineVersion) Reset() {
 	*x = PipelineVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5018,7 +5392,7 @@ func (x *PipelineVersion) String() string {
 func (*PipelineVersion) ProtoMessage() {}
 
 func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5031,7 +5405,7 @@ func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PipelineVersion.ProtoReflect.Descriptor instead.
 func (*PipelineVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *PipelineVersion) GetName() string {
@@ -5088,7 +5462,7 @@ type ReadPipelinesRequest struct {
 
 func (x *ReadPipelinesRequest) Reset() {
 	*x = ReadPipelinesRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5100,7 +5474,7 @@ func (x *ReadPipelinesRequest) String() string {
 func (*ReadPipelinesRequest) ProtoMessage() {}
 
 func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5113,7 +5487,7 @@ func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesRequest.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ReadPipelinesRequest) GetName() string {
@@ -5140,7 +5514,7 @@ type ReadPipelinesResponse struct {
 
 func (x *ReadPipelinesResponse) Reset() {
 	*x = ReadPipelinesResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5152,7 +5526,7 @@ func (x *ReadPipelinesResponse) String() string {
 func (*ReadPipelinesResponse) ProtoMessage() {}
 
 func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5165,7 +5539,7 @@ func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesResponse.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ReadPipelinesResponse) GetPipeline() *PipelineVersion {
@@ -5205,7 +5579,7 @@ type Saved struct {
 
 func (x *Saved) Reset() {
 	*x = Saved{}
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5217,7 +5591,7 @@ func (x *Saved) String() string {
 func (*Saved) ProtoMessage() {}
 
 func (x *Saved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5230,7 +5604,7 @@ func (x *Saved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Saved.ProtoReflect.Descriptor instead.
 func (*Saved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Saved) GetKind() string {
@@ -5307,7 +5681,7 @@ type PutSaved struct {
 
 func (x *PutSaved) Reset() {
 	*x = PutSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5319,7 +5693,7 @@ func (x *PutSaved) String() string {
 func (*PutSaved) ProtoMessage() {}
 
 func (x *PutSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5332,7 +5706,7 @@ func (x *PutSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutSaved.ProtoReflect.Descriptor instead.
 func (*PutSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *PutSaved) GetSaved() *Saved {
@@ -5377,7 +5751,7 @@ type DropSaved struct {
 
 func (x *DropSaved) Reset() {
 	*x = DropSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5389,7 +5763,7 @@ func (x *DropSaved) String() string {
 func (*DropSaved) ProtoMessage() {}
 
 func (x *DropSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5402,7 +5776,7 @@ func (x *DropSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropSaved.ProtoReflect.Descriptor instead.
 func (*DropSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *DropSaved) GetKind() string {
@@ -5451,7 +5825,7 @@ type TouchSaved struct {
 
 func (x *TouchSaved) Reset() {
 	*x = TouchSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5463,7 +5837,7 @@ func (x *TouchSaved) String() string {
 func (*TouchSaved) ProtoMessage() {}
 
 func (x *TouchSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5476,7 +5850,7 @@ func (x *TouchSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TouchSaved.ProtoReflect.Descriptor instead.
 func (*TouchSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *TouchSaved) GetKind() string {
@@ -5504,7 +5878,7 @@ type RestoreSaved struct {
 
 func (x *RestoreSaved) Reset() {
 	*x = RestoreSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5516,7 +5890,7 @@ func (x *RestoreSaved) String() string {
 func (*RestoreSaved) ProtoMessage() {}
 
 func (x *RestoreSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5529,7 +5903,7 @@ func (x *RestoreSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreSaved.ProtoReflect.Descriptor instead.
 func (*RestoreSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *RestoreSaved) GetSaved() *Saved {
@@ -5560,7 +5934,7 @@ type ReadSavedRequest struct {
 
 func (x *ReadSavedRequest) Reset() {
 	*x = ReadSavedRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5572,7 +5946,7 @@ func (x *ReadSavedRequest) String() string {
 func (*ReadSavedRequest) ProtoMessage() {}
 
 func (x *ReadSavedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5585,7 +5959,7 @@ func (x *ReadSavedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSavedRequest.ProtoReflect.Descriptor instead.
 func (*ReadSavedRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ReadSavedRequest) GetKind() string {
@@ -5619,7 +5993,7 @@ type ReadSavedResponse struct {
 
 func (x *ReadSavedResponse) Reset() {
 	*x = ReadSavedResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5631,7 +6005,7 @@ func (x *ReadSavedResponse) String() string {
 func (*ReadSavedResponse) ProtoMessage() {}
 
 func (x *ReadSavedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5644,7 +6018,7 @@ func (x *ReadSavedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSavedResponse.ProtoReflect.Descriptor instead.
 func (*ReadSavedResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ReadSavedResponse) GetSaved() *Saved {
@@ -5684,7 +6058,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5696,7 +6070,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5709,7 +6083,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Node) GetId() string {
@@ -5826,7 +6200,7 @@ type Shard struct {
 
 func (x *Shard) Reset() {
 	*x = Shard{}
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5838,7 +6212,7 @@ func (x *Shard) String() string {
 func (*Shard) ProtoMessage() {}
 
 func (x *Shard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5851,7 +6225,7 @@ func (x *Shard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shard.ProtoReflect.Descriptor instead.
 func (*Shard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Shard) GetId() uint32 {
@@ -5942,7 +6316,7 @@ type SetNodeState struct {
 
 func (x *SetNodeState) Reset() {
 	*x = SetNodeState{}
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5954,7 +6328,7 @@ func (x *SetNodeState) String() string {
 func (*SetNodeState) ProtoMessage() {}
 
 func (x *SetNodeState) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5967,7 +6341,7 @@ func (x *SetNodeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNodeState.ProtoReflect.Descriptor instead.
 func (*SetNodeState) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *SetNodeState) GetNodeId() string {
@@ -5994,7 +6368,7 @@ type RemoveNode struct {
 
 func (x *RemoveNode) Reset() {
 	*x = RemoveNode{}
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6006,7 +6380,7 @@ func (x *RemoveNode) String() string {
 func (*RemoveNode) ProtoMessage() {}
 
 func (x *RemoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6019,7 +6393,7 @@ func (x *RemoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNode.ProtoReflect.Descriptor instead.
 func (*RemoveNode) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *RemoveNode) GetNodeId() string {
@@ -6040,7 +6414,7 @@ type SetClusterVersion struct {
 
 func (x *SetClusterVersion) Reset() {
 	*x = SetClusterVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6052,7 +6426,7 @@ func (x *SetClusterVersion) String() string {
 func (*SetClusterVersion) ProtoMessage() {}
 
 func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6065,7 +6439,7 @@ func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetClusterVersion.ProtoReflect.Descriptor instead.
 func (*SetClusterVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *SetClusterVersion) GetVersion() uint32 {
@@ -6085,7 +6459,7 @@ type SetSettings struct {
 
 func (x *SetSettings) Reset() {
 	*x = SetSettings{}
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6097,7 +6471,7 @@ func (x *SetSettings) String() string {
 func (*SetSettings) ProtoMessage() {}
 
 func (x *SetSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6110,7 +6484,7 @@ func (x *SetSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettings.ProtoReflect.Descriptor instead.
 func (*SetSettings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *SetSettings) GetSettings() *Settings {
@@ -6135,7 +6509,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6147,7 +6521,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6160,7 +6534,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Settings) GetReplication() uint32 {
@@ -6198,7 +6572,7 @@ type CreateShard struct {
 
 func (x *CreateShard) Reset() {
 	*x = CreateShard{}
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6210,7 +6584,7 @@ func (x *CreateShard) String() string {
 func (*CreateShard) ProtoMessage() {}
 
 func (x *CreateShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6223,7 +6597,7 @@ func (x *CreateShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateShard.ProtoReflect.Descriptor instead.
 func (*CreateShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *CreateShard) GetReplicas() []string {
@@ -6269,7 +6643,7 @@ type ChangeShard struct {
 
 func (x *ChangeShard) Reset() {
 	*x = ChangeShard{}
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6281,7 +6655,7 @@ func (x *ChangeShard) String() string {
 func (*ChangeShard) ProtoMessage() {}
 
 func (x *ChangeShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6294,7 +6668,7 @@ func (x *ChangeShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeShard.ProtoReflect.Descriptor instead.
 func (*ChangeShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ChangeShard) GetShardId() uint32 {
@@ -6466,7 +6840,7 @@ type RetireShard struct {
 
 func (x *RetireShard) Reset() {
 	*x = RetireShard{}
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6478,7 +6852,7 @@ func (x *RetireShard) String() string {
 func (*RetireShard) ProtoMessage() {}
 
 func (x *RetireShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6491,7 +6865,7 @@ func (x *RetireShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetireShard.ProtoReflect.Descriptor instead.
 func (*RetireShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *RetireShard) GetShardId() uint32 {
@@ -6520,7 +6894,7 @@ type FoundShards struct {
 
 func (x *FoundShards) Reset() {
 	*x = FoundShards{}
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6532,7 +6906,7 @@ func (x *FoundShards) String() string {
 func (*FoundShards) ProtoMessage() {}
 
 func (x *FoundShards) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6545,7 +6919,7 @@ func (x *FoundShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundShards.ProtoReflect.Descriptor instead.
 func (*FoundShards) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *FoundShards) GetNodeId() string {
@@ -6572,7 +6946,7 @@ type FoundedShard struct {
 
 func (x *FoundedShard) Reset() {
 	*x = FoundedShard{}
-	mi := &file_metapb_meta_proto_msgTypes[77]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6584,7 +6958,7 @@ func (x *FoundedShard) String() string {
 func (*FoundedShard) ProtoMessage() {}
 
 func (x *FoundedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[77]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6597,7 +6971,7 @@ func (x *FoundedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundedShard.ProtoReflect.Descriptor instead.
 func (*FoundedShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *FoundedShard) GetId() uint32 {
@@ -6628,7 +7002,7 @@ type RaiseCounters struct {
 
 func (x *RaiseCounters) Reset() {
 	*x = RaiseCounters{}
-	mi := &file_metapb_meta_proto_msgTypes[78]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6640,7 +7014,7 @@ func (x *RaiseCounters) String() string {
 func (*RaiseCounters) ProtoMessage() {}
 
 func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[78]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6653,7 +7027,7 @@ func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseCounters.ProtoReflect.Descriptor instead.
 func (*RaiseCounters) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *RaiseCounters) GetRecovered() bool {
@@ -6681,7 +7055,7 @@ type MadeAnew struct {
 
 func (x *MadeAnew) Reset() {
 	*x = MadeAnew{}
-	mi := &file_metapb_meta_proto_msgTypes[79]
+	mi := &file_metapb_meta_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6693,7 +7067,7 @@ func (x *MadeAnew) String() string {
 func (*MadeAnew) ProtoMessage() {}
 
 func (x *MadeAnew) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[79]
+	mi := &file_metapb_meta_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6706,7 +7080,7 @@ func (x *MadeAnew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MadeAnew.ProtoReflect.Descriptor instead.
 func (*MadeAnew) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *MadeAnew) GetNodeIds() []string {
@@ -6728,7 +7102,7 @@ type Recovered struct {
 
 func (x *Recovered) Reset() {
 	*x = Recovered{}
-	mi := &file_metapb_meta_proto_msgTypes[80]
+	mi := &file_metapb_meta_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6740,7 +7114,7 @@ func (x *Recovered) String() string {
 func (*Recovered) ProtoMessage() {}
 
 func (x *Recovered) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[80]
+	mi := &file_metapb_meta_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6753,7 +7127,7 @@ func (x *Recovered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Recovered.ProtoReflect.Descriptor instead.
 func (*Recovered) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *Recovered) GetNodeId() string {
@@ -6790,7 +7164,7 @@ type PlaceTable struct {
 
 func (x *PlaceTable) Reset() {
 	*x = PlaceTable{}
-	mi := &file_metapb_meta_proto_msgTypes[81]
+	mi := &file_metapb_meta_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6802,7 +7176,7 @@ func (x *PlaceTable) String() string {
 func (*PlaceTable) ProtoMessage() {}
 
 func (x *PlaceTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[81]
+	mi := &file_metapb_meta_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6815,7 +7189,7 @@ func (x *PlaceTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceTable.ProtoReflect.Descriptor instead.
 func (*PlaceTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *PlaceTable) GetTableId() uint64 {
@@ -6911,7 +7285,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_metapb_meta_proto_msgTypes[82]
+	mi := &file_metapb_meta_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6923,7 +7297,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[82]
+	mi := &file_metapb_meta_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6936,7 +7310,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *Operation) GetId() uint64 {
@@ -7232,7 +7606,7 @@ type ShardAddProgress struct {
 
 func (x *ShardAddProgress) Reset() {
 	*x = ShardAddProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[83]
+	mi := &file_metapb_meta_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7244,7 +7618,7 @@ func (x *ShardAddProgress) String() string {
 func (*ShardAddProgress) ProtoMessage() {}
 
 func (x *ShardAddProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[83]
+	mi := &file_metapb_meta_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7257,7 +7631,7 @@ func (x *ShardAddProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardAddProgress.ProtoReflect.Descriptor instead.
 func (*ShardAddProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{83}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ShardAddProgress) GetCount() uint32 {
@@ -7313,7 +7687,7 @@ type ReplicasProgress struct {
 
 func (x *ReplicasProgress) Reset() {
 	*x = ReplicasProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[84]
+	mi := &file_metapb_meta_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7325,7 +7699,7 @@ func (x *ReplicasProgress) String() string {
 func (*ReplicasProgress) ProtoMessage() {}
 
 func (x *ReplicasProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[84]
+	mi := &file_metapb_meta_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7338,7 +7712,7 @@ func (x *ReplicasProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicasProgress.ProtoReflect.Descriptor instead.
 func (*ReplicasProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{84}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ReplicasProgress) GetUndo() string {
@@ -7420,7 +7794,7 @@ type ShardDropProgress struct {
 
 func (x *ShardDropProgress) Reset() {
 	*x = ShardDropProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[85]
+	mi := &file_metapb_meta_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7432,7 +7806,7 @@ func (x *ShardDropProgress) String() string {
 func (*ShardDropProgress) ProtoMessage() {}
 
 func (x *ShardDropProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[85]
+	mi := &file_metapb_meta_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7445,7 +7819,7 @@ func (x *ShardDropProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardDropProgress.ProtoReflect.Descriptor instead.
 func (*ShardDropProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{85}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *ShardDropProgress) GetShardId() uint32 {
@@ -7486,7 +7860,7 @@ type ShardRemoveProgress struct {
 
 func (x *ShardRemoveProgress) Reset() {
 	*x = ShardRemoveProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[86]
+	mi := &file_metapb_meta_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7498,7 +7872,7 @@ func (x *ShardRemoveProgress) String() string {
 func (*ShardRemoveProgress) ProtoMessage() {}
 
 func (x *ShardRemoveProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[86]
+	mi := &file_metapb_meta_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7511,7 +7885,7 @@ func (x *ShardRemoveProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardRemoveProgress.ProtoReflect.Descriptor instead.
 func (*ShardRemoveProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{86}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *ShardRemoveProgress) GetShardId() uint32 {
@@ -7565,7 +7939,7 @@ type TableProgress struct {
 
 func (x *TableProgress) Reset() {
 	*x = TableProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[87]
+	mi := &file_metapb_meta_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7577,7 +7951,7 @@ func (x *TableProgress) String() string {
 func (*TableProgress) ProtoMessage() {}
 
 func (x *TableProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[87]
+	mi := &file_metapb_meta_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7590,7 +7964,7 @@ func (x *TableProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableProgress.ProtoReflect.Descriptor instead.
 func (*TableProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{87}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *TableProgress) GetName() string {
@@ -7690,7 +8064,7 @@ type NodeProgress struct {
 
 func (x *NodeProgress) Reset() {
 	*x = NodeProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[88]
+	mi := &file_metapb_meta_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7702,7 +8076,7 @@ func (x *NodeProgress) String() string {
 func (*NodeProgress) ProtoMessage() {}
 
 func (x *NodeProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[88]
+	mi := &file_metapb_meta_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7715,7 +8089,7 @@ func (x *NodeProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeProgress.ProtoReflect.Descriptor instead.
 func (*NodeProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{88}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *NodeProgress) GetName() string {
@@ -7743,7 +8117,7 @@ type RebalanceProgress struct {
 
 func (x *RebalanceProgress) Reset() {
 	*x = RebalanceProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[89]
+	mi := &file_metapb_meta_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7755,7 +8129,7 @@ func (x *RebalanceProgress) String() string {
 func (*RebalanceProgress) ProtoMessage() {}
 
 func (x *RebalanceProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[89]
+	mi := &file_metapb_meta_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7768,7 +8142,7 @@ func (x *RebalanceProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RebalanceProgress.ProtoReflect.Descriptor instead.
 func (*RebalanceProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{89}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *RebalanceProgress) GetParts() uint32 {
@@ -7790,7 +8164,7 @@ type PutOperation struct {
 
 func (x *PutOperation) Reset() {
 	*x = PutOperation{}
-	mi := &file_metapb_meta_proto_msgTypes[90]
+	mi := &file_metapb_meta_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7802,7 +8176,7 @@ func (x *PutOperation) String() string {
 func (*PutOperation) ProtoMessage() {}
 
 func (x *PutOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[90]
+	mi := &file_metapb_meta_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7815,7 +8189,7 @@ func (x *PutOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOperation.ProtoReflect.Descriptor instead.
 func (*PutOperation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{90}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *PutOperation) GetOperation() *Operation {
@@ -7835,7 +8209,7 @@ type DropOperations struct {
 
 func (x *DropOperations) Reset() {
 	*x = DropOperations{}
-	mi := &file_metapb_meta_proto_msgTypes[91]
+	mi := &file_metapb_meta_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7847,7 +8221,7 @@ func (x *DropOperations) String() string {
 func (*DropOperations) ProtoMessage() {}
 
 func (x *DropOperations) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[91]
+	mi := &file_metapb_meta_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7860,7 +8234,7 @@ func (x *DropOperations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOperations.ProtoReflect.Descriptor instead.
 func (*DropOperations) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{91}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *DropOperations) GetKeep() uint32 {
@@ -7883,7 +8257,7 @@ type ReadIndexRequest struct {
 
 func (x *ReadIndexRequest) Reset() {
 	*x = ReadIndexRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[92]
+	mi := &file_metapb_meta_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7895,7 +8269,7 @@ func (x *ReadIndexRequest) String() string {
 func (*ReadIndexRequest) ProtoMessage() {}
 
 func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[92]
+	mi := &file_metapb_meta_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7908,7 +8282,7 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{92}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *ReadIndexRequest) GetHolder() string {
@@ -7937,7 +8311,7 @@ type ReadIndexResponse struct {
 
 func (x *ReadIndexResponse) Reset() {
 	*x = ReadIndexResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[93]
+	mi := &file_metapb_meta_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7949,7 +8323,7 @@ func (x *ReadIndexResponse) String() string {
 func (*ReadIndexResponse) ProtoMessage() {}
 
 func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[93]
+	mi := &file_metapb_meta_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7962,7 +8336,7 @@ func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
 func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{93}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *ReadIndexResponse) GetIndex() uint64 {
@@ -7996,7 +8370,7 @@ type ReachedRequest struct {
 
 func (x *ReachedRequest) Reset() {
 	*x = ReachedRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[94]
+	mi := &file_metapb_meta_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8008,7 +8382,7 @@ func (x *ReachedRequest) String() string {
 func (*ReachedRequest) ProtoMessage() {}
 
 func (x *ReachedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[94]
+	mi := &file_metapb_meta_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8021,7 +8395,7 @@ func (x *ReachedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachedRequest.ProtoReflect.Descriptor instead.
 func (*ReachedRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{94}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *ReachedRequest) GetHolder() string {
@@ -8046,7 +8420,7 @@ type ReachedResponse struct {
 
 func (x *ReachedResponse) Reset() {
 	*x = ReachedResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[95]
+	mi := &file_metapb_meta_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8058,7 +8432,7 @@ func (x *ReachedResponse) String() string {
 func (*ReachedResponse) ProtoMessage() {}
 
 func (x *ReachedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[95]
+	mi := &file_metapb_meta_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8071,7 +8445,7 @@ func (x *ReachedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachedResponse.ProtoReflect.Descriptor instead.
 func (*ReachedResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{95}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{99}
 }
 
 // ReplicaReport is a node's report about one of its replicas.
@@ -8131,7 +8505,7 @@ type ReplicaReport struct {
 
 func (x *ReplicaReport) Reset() {
 	*x = ReplicaReport{}
-	mi := &file_metapb_meta_proto_msgTypes[96]
+	mi := &file_metapb_meta_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8143,7 +8517,7 @@ func (x *ReplicaReport) String() string {
 func (*ReplicaReport) ProtoMessage() {}
 
 func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[96]
+	mi := &file_metapb_meta_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8156,7 +8530,7 @@ func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaReport.ProtoReflect.Descriptor instead.
 func (*ReplicaReport) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{96}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *ReplicaReport) GetShardId() uint32 {
@@ -8380,7 +8754,7 @@ type AsideRows struct {
 
 func (x *AsideRows) Reset() {
 	*x = AsideRows{}
-	mi := &file_metapb_meta_proto_msgTypes[97]
+	mi := &file_metapb_meta_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8392,7 +8766,7 @@ func (x *AsideRows) String() string {
 func (*AsideRows) ProtoMessage() {}
 
 func (x *AsideRows) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[97]
+	mi := &file_metapb_meta_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8405,7 +8779,7 @@ func (x *AsideRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsideRows.ProtoReflect.Descriptor instead.
 func (*AsideRows) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{97}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *AsideRows) GetTableId() uint64 {
@@ -8457,7 +8831,7 @@ type DamagedSegment struct {
 
 func (x *DamagedSegment) Reset() {
 	*x = DamagedSegment{}
-	mi := &file_metapb_meta_proto_msgTypes[98]
+	mi := &file_metapb_meta_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8469,7 +8843,7 @@ func (x *DamagedSegment) String() string {
 func (*DamagedSegment) ProtoMessage() {}
 
 func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[98]
+	mi := &file_metapb_meta_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8482,7 +8856,7 @@ func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DamagedSegment.ProtoReflect.Descriptor instead.
 func (*DamagedSegment) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{98}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *DamagedSegment) GetFile() string {
@@ -8518,7 +8892,7 @@ type TableIngest struct {
 
 func (x *TableIngest) Reset() {
 	*x = TableIngest{}
-	mi := &file_metapb_meta_proto_msgTypes[99]
+	mi := &file_metapb_meta_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8530,7 +8904,7 @@ func (x *TableIngest) String() string {
 func (*TableIngest) ProtoMessage() {}
 
 func (x *TableIngest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[99]
+	mi := &file_metapb_meta_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8543,7 +8917,7 @@ func (x *TableIngest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableIngest.ProtoReflect.Descriptor instead.
 func (*TableIngest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{99}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *TableIngest) GetTableId() uint64 {
@@ -8593,7 +8967,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[100]
+	mi := &file_metapb_meta_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8605,7 +8979,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[100]
+	mi := &file_metapb_meta_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8618,7 +8992,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{100}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *ReportRequest) GetNodeId() string {
@@ -8755,7 +9129,7 @@ type Unreached struct {
 
 func (x *Unreached) Reset() {
 	*x = Unreached{}
-	mi := &file_metapb_meta_proto_msgTypes[101]
+	mi := &file_metapb_meta_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8767,7 +9141,7 @@ func (x *Unreached) String() string {
 func (*Unreached) ProtoMessage() {}
 
 func (x *Unreached) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[101]
+	mi := &file_metapb_meta_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8780,7 +9154,7 @@ func (x *Unreached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unreached.ProtoReflect.Descriptor instead.
 func (*Unreached) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{101}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *Unreached) GetNodeId() string {
@@ -8815,7 +9189,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[102]
+	mi := &file_metapb_meta_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8827,7 +9201,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[102]
+	mi := &file_metapb_meta_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8840,7 +9214,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{102}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *ReportResponse) GetSilent() []string {
@@ -8865,7 +9239,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[103]
+	mi := &file_metapb_meta_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8877,7 +9251,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[103]
+	mi := &file_metapb_meta_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8890,7 +9264,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{103}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{107}
 }
 
 type NodeStatus struct {
@@ -8911,7 +9285,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[104]
+	mi := &file_metapb_meta_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8923,7 +9297,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[104]
+	mi := &file_metapb_meta_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8936,7 +9310,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{104}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *NodeStatus) GetNode() *Node {
@@ -9002,7 +9376,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[105]
+	mi := &file_metapb_meta_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9014,7 +9388,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[105]
+	mi := &file_metapb_meta_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9027,7 +9401,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{105}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *StatusResponse) GetClusterId() string {
@@ -9144,7 +9518,7 @@ type ShardLed struct {
 
 func (x *ShardLed) Reset() {
 	*x = ShardLed{}
-	mi := &file_metapb_meta_proto_msgTypes[106]
+	mi := &file_metapb_meta_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9156,7 +9530,7 @@ func (x *ShardLed) String() string {
 func (*ShardLed) ProtoMessage() {}
 
 func (x *ShardLed) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[106]
+	mi := &file_metapb_meta_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9169,7 +9543,7 @@ func (x *ShardLed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLed.ProtoReflect.Descriptor instead.
 func (*ShardLed) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{106}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *ShardLed) GetShardId() uint32 {
@@ -9208,7 +9582,7 @@ type MemberStatus struct {
 
 func (x *MemberStatus) Reset() {
 	*x = MemberStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[107]
+	mi := &file_metapb_meta_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9220,7 +9594,7 @@ func (x *MemberStatus) String() string {
 func (*MemberStatus) ProtoMessage() {}
 
 func (x *MemberStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[107]
+	mi := &file_metapb_meta_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9233,7 +9607,7 @@ func (x *MemberStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
 func (*MemberStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{107}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *MemberStatus) GetNodeId() string {
@@ -9274,7 +9648,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[108]
+	mi := &file_metapb_meta_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9286,7 +9660,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[108]
+	mi := &file_metapb_meta_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9299,7 +9673,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{108}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *ChangeMembersRequest) GetNodeId() string {
@@ -9326,7 +9700,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[109]
+	mi := &file_metapb_meta_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9338,7 +9712,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[109]
+	mi := &file_metapb_meta_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9351,7 +9725,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{109}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *ChangeMembersResponse) GetAdvice() string {
@@ -9376,7 +9750,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[110]
+	mi := &file_metapb_meta_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9388,7 +9762,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[110]
+	mi := &file_metapb_meta_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9401,7 +9775,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{110}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *HelloRequest) GetClusterId() string {
@@ -9472,7 +9846,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[111]
+	mi := &file_metapb_meta_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9484,7 +9858,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[111]
+	mi := &file_metapb_meta_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9497,7 +9871,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{111}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *HelloResponse) GetClusterId() string {
@@ -9595,7 +9969,7 @@ type FoundRequest struct {
 
 func (x *FoundRequest) Reset() {
 	*x = FoundRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[112]
+	mi := &file_metapb_meta_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9607,7 +9981,7 @@ func (x *FoundRequest) String() string {
 func (*FoundRequest) ProtoMessage() {}
 
 func (x *FoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[112]
+	mi := &file_metapb_meta_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9620,7 +9994,7 @@ func (x *FoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
 func (*FoundRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{112}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *FoundRequest) GetClusterId() string {
@@ -9652,7 +10026,7 @@ type FoundResponse struct {
 
 func (x *FoundResponse) Reset() {
 	*x = FoundResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[113]
+	mi := &file_metapb_meta_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9664,7 +10038,7 @@ func (x *FoundResponse) String() string {
 func (*FoundResponse) ProtoMessage() {}
 
 func (x *FoundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[113]
+	mi := &file_metapb_meta_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9677,7 +10051,7 @@ func (x *FoundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
 func (*FoundResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{113}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{117}
 }
 
 type ReachRequest struct {
@@ -9690,7 +10064,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[114]
+	mi := &file_metapb_meta_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9702,7 +10076,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[114]
+	mi := &file_metapb_meta_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9715,7 +10089,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{114}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *ReachRequest) GetNodeId() string {
@@ -9741,7 +10115,7 @@ type ReachResponse struct {
 
 func (x *ReachResponse) Reset() {
 	*x = ReachResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[115]
+	mi := &file_metapb_meta_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9753,7 +10127,7 @@ func (x *ReachResponse) String() string {
 func (*ReachResponse) ProtoMessage() {}
 
 func (x *ReachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[115]
+	mi := &file_metapb_meta_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9766,7 +10140,7 @@ func (x *ReachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachResponse.ProtoReflect.Descriptor instead.
 func (*ReachResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{115}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *ReachResponse) GetReached() bool {
@@ -9807,7 +10181,7 @@ type EchoRequest struct {
 
 func (x *EchoRequest) Reset() {
 	*x = EchoRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[116]
+	mi := &file_metapb_meta_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9819,7 +10193,7 @@ func (x *EchoRequest) String() string {
 func (*EchoRequest) ProtoMessage() {}
 
 func (x *EchoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[116]
+	mi := &file_metapb_meta_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9832,7 +10206,7 @@ func (x *EchoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoRequest.ProtoReflect.Descriptor instead.
 func (*EchoRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{116}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *EchoRequest) GetNodeId() string {
@@ -9850,7 +10224,7 @@ type EchoResponse struct {
 
 func (x *EchoResponse) Reset() {
 	*x = EchoResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[117]
+	mi := &file_metapb_meta_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9862,7 +10236,7 @@ func (x *EchoResponse) String() string {
 func (*EchoResponse) ProtoMessage() {}
 
 func (x *EchoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[117]
+	mi := &file_metapb_meta_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9875,7 +10249,7 @@ func (x *EchoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoResponse.ProtoReflect.Descriptor instead.
 func (*EchoResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{117}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{121}
 }
 
 type WatchRequest struct {
@@ -9888,7 +10262,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[118]
+	mi := &file_metapb_meta_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9900,7 +10274,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[118]
+	mi := &file_metapb_meta_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9913,7 +10287,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{118}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *WatchRequest) GetAccess() bool {
@@ -9961,7 +10335,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[119]
+	mi := &file_metapb_meta_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9973,7 +10347,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[119]
+	mi := &file_metapb_meta_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9986,7 +10360,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{119}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -10174,12 +10548,13 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\acommand\x18\x01 \x01(\v2\x16.cordwood.meta.CommandR\acommand\"V\n" +
 	"\x0fProposeResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12-\n" +
-	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\x91\x12\n" +
+	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\xfe\x12\n" +
 	"\aCommand\x12$\n" +
 	"\x0etime_unix_nano\x18\x01 \x01(\x03R\ftimeUnixNano\x12\x1d\n" +
 	"\n" +
 	"max_tables\x18\x02 \x01(\rR\tmaxTables\x12\x0e\n" +
-	"\x02id\x18\x03 \x01(\fR\x02id\x128\n" +
+	"\x02id\x18\x03 \x01(\fR\x02id\x120\n" +
+	"\x05audit\x18\x04 \x01(\v2\x1a.cordwood.meta.AuditRecordR\x05audit\x128\n" +
 	"\tbootstrap\x18\n" +
 	" \x01(\v2\x18.cordwood.meta.BootstrapH\x00R\tbootstrap\x12B\n" +
 	"\rregister_node\x18\v \x01(\v2\x1b.cordwood.meta.RegisterNodeH\x00R\fregisterNode\x12K\n" +
@@ -10219,8 +10594,10 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\rput_operation\x18< \x01(\v2\x1b.cordwood.meta.PutOperationH\x00R\fputOperation\x12H\n" +
 	"\x0fdrop_operations\x18= \x01(\v2\x1d.cordwood.meta.DropOperationsH\x00R\x0edropOperations\x12B\n" +
 	"\rchange_access\x18F \x01(\v2\x1b.cordwood.meta.ChangeAccessH\x00R\fchangeAccess\x12?\n" +
-	"\ftouch_tokens\x18G \x01(\v2\x1a.cordwood.meta.TouchTokensH\x00R\vtouchTokensB\x04\n" +
-	"\x02op\"\xbe\x04\n" +
+	"\ftouch_tokens\x18G \x01(\v2\x1a.cordwood.meta.TouchTokensH\x00R\vtouchTokens\x129\n" +
+	"\n" +
+	"mark_audit\x18H \x01(\v2\x18.cordwood.meta.MarkAuditH\x00R\tmarkAuditB\x04\n" +
+	"\x02op\"\xd8\x04\n" +
 	"\x06Result\x12\x1d\n" +
 	"\n" +
 	"error_code\x18\x01 \x01(\rR\terrorCode\x12#\n" +
@@ -10238,7 +10615,8 @@ const file_metapb_meta_proto_rawDesc = "" +
 	" \x01(\v2\x18.cordwood.meta.OperationR\toperation\x12*\n" +
 	"\x05saved\x18\v \x01(\v2\x14.cordwood.meta.SavedR\x05saved\x12%\n" +
 	"\x0eaccess_changes\x18\f \x01(\rR\raccessChanges\x121\n" +
-	"\x05quota\x18\r \x01(\v2\x1b.cordwood.meta.QuotaRefusalR\x05quota\"~\n" +
+	"\x05quota\x18\r \x01(\v2\x1b.cordwood.meta.QuotaRefusalR\x05quota\x12\x18\n" +
+	"\aaudited\x18\x0e \x01(\bR\aaudited\"~\n" +
 	"\fQuotaRefusal\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -10268,7 +10646,38 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x05value\x18\x04 \x01(\x01R\x05value\"A\n" +
 	"\rDatabaseBytes\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x14\n" +
-	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\"\xae\x01\n" +
+	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\"\xb8\x02\n" +
+	"\vAuditRecord\x12\x1c\n" +
+	"\tprincipal\x18\x01 \x01(\tR\tprincipal\x12\x12\n" +
+	"\x04auth\x18\x02 \x01(\tR\x04auth\x12\x19\n" +
+	"\btoken_id\x18\x03 \x01(\tR\atokenId\x12\x18\n" +
+	"\aaddress\x18\x04 \x01(\tR\aaddress\x12\x16\n" +
+	"\x06action\x18\x05 \x01(\tR\x06action\x12\x1f\n" +
+	"\vobject_kind\x18\x06 \x01(\tR\n" +
+	"objectKind\x12\x1a\n" +
+	"\bdatabase\x18\a \x01(\tR\bdatabase\x12\x16\n" +
+	"\x06object\x18\b \x01(\tR\x06object\x12\x1c\n" +
+	"\tstatement\x18\t \x01(\tR\tstatement\x12\x18\n" +
+	"\amessage\x18\n" +
+	" \x01(\tR\amessage\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\v \x01(\tR\trequestId\"|\n" +
+	"\n" +
+	"AuditEntry\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\x12$\n" +
+	"\x0etime_unix_nano\x18\x02 \x01(\x03R\ftimeUnixNano\x122\n" +
+	"\x06record\x18\x03 \x01(\v2\x1a.cordwood.meta.AuditRecordR\x06record\"g\n" +
+	"\tMarkAudit\x12\x16\n" +
+	"\x06source\x18\x01 \x01(\tR\x06source\x12\x18\n" +
+	"\athrough\x18\x02 \x01(\x04R\athrough\x12\x14\n" +
+	"\x05chain\x18\x03 \x01(\fR\x05chain\x12\x12\n" +
+	"\x04lost\x18\x04 \x01(\x04R\x04lost\"\x8d\x01\n" +
+	"\tAuditHead\x12\x16\n" +
+	"\x06source\x18\x01 \x01(\tR\x06source\x12\x18\n" +
+	"\athrough\x18\x02 \x01(\x04R\athrough\x12\x14\n" +
+	"\x05chain\x18\x03 \x01(\fR\x05chain\x12\x12\n" +
+	"\x04lost\x18\x04 \x01(\x04R\x04lost\x12$\n" +
+	"\x0etime_unix_nano\x18\x05 \x01(\x03R\ftimeUnixNano\"\xae\x01\n" +
 	"\vAccessGrant\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x1a\n" +
 	"\bdatabase\x18\x02 \x01(\tR\bdatabase\x12\x12\n" +
@@ -11021,7 +11430,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 }
 
 var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 126)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 130)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
@@ -11044,300 +11453,307 @@ var file_metapb_meta_proto_goTypes = []any{
 	(*ShareQuotasResponse)(nil),      // 18: cordwood.meta.ShareQuotasResponse
 	(*QuotaShare)(nil),               // 19: cordwood.meta.QuotaShare
 	(*DatabaseBytes)(nil),            // 20: cordwood.meta.DatabaseBytes
-	(*AccessGrant)(nil),              // 21: cordwood.meta.AccessGrant
-	(*AccessPrincipal)(nil),          // 22: cordwood.meta.AccessPrincipal
-	(*AccessActor)(nil),              // 23: cordwood.meta.AccessActor
-	(*ChangeAccess)(nil),             // 24: cordwood.meta.ChangeAccess
-	(*AccessChange)(nil),             // 25: cordwood.meta.AccessChange
-	(*CreatePrincipal)(nil),          // 26: cordwood.meta.CreatePrincipal
-	(*AlterUser)(nil),                // 27: cordwood.meta.AlterUser
-	(*DropPrincipal)(nil),            // 28: cordwood.meta.DropPrincipal
-	(*ChangeGrant)(nil),              // 29: cordwood.meta.ChangeGrant
-	(*ChangeRole)(nil),               // 30: cordwood.meta.ChangeRole
-	(*AccessToken)(nil),              // 31: cordwood.meta.AccessToken
-	(*CreateToken)(nil),              // 32: cordwood.meta.CreateToken
-	(*AlterToken)(nil),               // 33: cordwood.meta.AlterToken
-	(*DropToken)(nil),                // 34: cordwood.meta.DropToken
-	(*TouchTokens)(nil),              // 35: cordwood.meta.TouchTokens
-	(*TokenUse)(nil),                 // 36: cordwood.meta.TokenUse
-	(*Bootstrap)(nil),                // 37: cordwood.meta.Bootstrap
-	(*RegisterNode)(nil),             // 38: cordwood.meta.RegisterNode
-	(*FolderMark)(nil),               // 39: cordwood.meta.FolderMark
-	(*RegisterSession)(nil),          // 40: cordwood.meta.RegisterSession
-	(*CreateDatabase)(nil),           // 41: cordwood.meta.CreateDatabase
-	(*DropDatabase)(nil),             // 42: cordwood.meta.DropDatabase
-	(*AlterDatabase)(nil),            // 43: cordwood.meta.AlterDatabase
-	(*EnsureSchema)(nil),             // 44: cordwood.meta.EnsureSchema
-	(*ProposalPart)(nil),             // 45: cordwood.meta.ProposalPart
-	(*TableDemand)(nil),              // 46: cordwood.meta.TableDemand
-	(*Conflict)(nil),                 // 47: cordwood.meta.Conflict
-	(*CreateTable)(nil),              // 48: cordwood.meta.CreateTable
-	(*AlterTable)(nil),               // 49: cordwood.meta.AlterTable
-	(*RenameColumn)(nil),             // 50: cordwood.meta.RenameColumn
-	(*ModifyColumn)(nil),             // 51: cordwood.meta.ModifyColumn
-	(*ModifyIndex)(nil),              // 52: cordwood.meta.ModifyIndex
-	(*SetOptions)(nil),               // 53: cordwood.meta.SetOptions
-	(*UnsetOptions)(nil),             // 54: cordwood.meta.UnsetOptions
-	(*DropTable)(nil),                // 55: cordwood.meta.DropTable
-	(*TruncateTable)(nil),            // 56: cordwood.meta.TruncateTable
-	(*ReplaceTables)(nil),            // 57: cordwood.meta.ReplaceTables
-	(*TableReplacement)(nil),         // 58: cordwood.meta.TableReplacement
-	(*PutPipeline)(nil),              // 59: cordwood.meta.PutPipeline
-	(*DeletePipeline)(nil),           // 60: cordwood.meta.DeletePipeline
-	(*RestorePipeline)(nil),          // 61: cordwood.meta.RestorePipeline
-	(*PipelineVersion)(nil),          // 62: cordwood.meta.PipelineVersion
-	(*ReadPipelinesRequest)(nil),     // 63: cordwood.meta.ReadPipelinesRequest
-	(*ReadPipelinesResponse)(nil),    // 64: cordwood.meta.ReadPipelinesResponse
-	(*Saved)(nil),                    // 65: cordwood.meta.Saved
-	(*PutSaved)(nil),                 // 66: cordwood.meta.PutSaved
-	(*DropSaved)(nil),                // 67: cordwood.meta.DropSaved
-	(*TouchSaved)(nil),               // 68: cordwood.meta.TouchSaved
-	(*RestoreSaved)(nil),             // 69: cordwood.meta.RestoreSaved
-	(*ReadSavedRequest)(nil),         // 70: cordwood.meta.ReadSavedRequest
-	(*ReadSavedResponse)(nil),        // 71: cordwood.meta.ReadSavedResponse
-	(*Node)(nil),                     // 72: cordwood.meta.Node
-	(*Shard)(nil),                    // 73: cordwood.meta.Shard
-	(*SetNodeState)(nil),             // 74: cordwood.meta.SetNodeState
-	(*RemoveNode)(nil),               // 75: cordwood.meta.RemoveNode
-	(*SetClusterVersion)(nil),        // 76: cordwood.meta.SetClusterVersion
-	(*SetSettings)(nil),              // 77: cordwood.meta.SetSettings
-	(*Settings)(nil),                 // 78: cordwood.meta.Settings
-	(*CreateShard)(nil),              // 79: cordwood.meta.CreateShard
-	(*ChangeShard)(nil),              // 80: cordwood.meta.ChangeShard
-	(*RetireShard)(nil),              // 81: cordwood.meta.RetireShard
-	(*FoundShards)(nil),              // 82: cordwood.meta.FoundShards
-	(*FoundedShard)(nil),             // 83: cordwood.meta.FoundedShard
-	(*RaiseCounters)(nil),            // 84: cordwood.meta.RaiseCounters
-	(*MadeAnew)(nil),                 // 85: cordwood.meta.MadeAnew
-	(*Recovered)(nil),                // 86: cordwood.meta.Recovered
-	(*PlaceTable)(nil),               // 87: cordwood.meta.PlaceTable
-	(*Operation)(nil),                // 88: cordwood.meta.Operation
-	(*ShardAddProgress)(nil),         // 89: cordwood.meta.ShardAddProgress
-	(*ReplicasProgress)(nil),         // 90: cordwood.meta.ReplicasProgress
-	(*ShardDropProgress)(nil),        // 91: cordwood.meta.ShardDropProgress
-	(*ShardRemoveProgress)(nil),      // 92: cordwood.meta.ShardRemoveProgress
-	(*TableProgress)(nil),            // 93: cordwood.meta.TableProgress
-	(*NodeProgress)(nil),             // 94: cordwood.meta.NodeProgress
-	(*RebalanceProgress)(nil),        // 95: cordwood.meta.RebalanceProgress
-	(*PutOperation)(nil),             // 96: cordwood.meta.PutOperation
-	(*DropOperations)(nil),           // 97: cordwood.meta.DropOperations
-	(*ReadIndexRequest)(nil),         // 98: cordwood.meta.ReadIndexRequest
-	(*ReadIndexResponse)(nil),        // 99: cordwood.meta.ReadIndexResponse
-	(*ReachedRequest)(nil),           // 100: cordwood.meta.ReachedRequest
-	(*ReachedResponse)(nil),          // 101: cordwood.meta.ReachedResponse
-	(*ReplicaReport)(nil),            // 102: cordwood.meta.ReplicaReport
-	(*AsideRows)(nil),                // 103: cordwood.meta.AsideRows
-	(*DamagedSegment)(nil),           // 104: cordwood.meta.DamagedSegment
-	(*TableIngest)(nil),              // 105: cordwood.meta.TableIngest
-	(*ReportRequest)(nil),            // 106: cordwood.meta.ReportRequest
-	(*Unreached)(nil),                // 107: cordwood.meta.Unreached
-	(*ReportResponse)(nil),           // 108: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 109: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 110: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 111: cordwood.meta.StatusResponse
-	(*ShardLed)(nil),                 // 112: cordwood.meta.ShardLed
-	(*MemberStatus)(nil),             // 113: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 114: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 115: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 116: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 117: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 118: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 119: cordwood.meta.FoundResponse
-	(*ReachRequest)(nil),             // 120: cordwood.meta.ReachRequest
-	(*ReachResponse)(nil),            // 121: cordwood.meta.ReachResponse
-	(*EchoRequest)(nil),              // 122: cordwood.meta.EchoRequest
-	(*EchoResponse)(nil),             // 123: cordwood.meta.EchoResponse
-	(*WatchRequest)(nil),             // 124: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 125: cordwood.meta.WatchResponse
-	nil,                              // 126: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 127: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 128: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 129: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 130: cordwood.meta.Operation.NotesEntry
-	nil,                              // 131: cordwood.meta.TableProgress.CopiersEntry
-	(*schemapb.Table)(nil),           // 132: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 133: cordwood.schema.Column
-	(schemapb.Type)(0),               // 134: cordwood.schema.Type
-	(*schemapb.Index)(nil),           // 135: cordwood.schema.Index
-	(*schemapb.Database)(nil),        // 136: cordwood.schema.Database
+	(*AuditRecord)(nil),              // 21: cordwood.meta.AuditRecord
+	(*AuditEntry)(nil),               // 22: cordwood.meta.AuditEntry
+	(*MarkAudit)(nil),                // 23: cordwood.meta.MarkAudit
+	(*AuditHead)(nil),                // 24: cordwood.meta.AuditHead
+	(*AccessGrant)(nil),              // 25: cordwood.meta.AccessGrant
+	(*AccessPrincipal)(nil),          // 26: cordwood.meta.AccessPrincipal
+	(*AccessActor)(nil),              // 27: cordwood.meta.AccessActor
+	(*ChangeAccess)(nil),             // 28: cordwood.meta.ChangeAccess
+	(*AccessChange)(nil),             // 29: cordwood.meta.AccessChange
+	(*CreatePrincipal)(nil),          // 30: cordwood.meta.CreatePrincipal
+	(*AlterUser)(nil),                // 31: cordwood.meta.AlterUser
+	(*DropPrincipal)(nil),            // 32: cordwood.meta.DropPrincipal
+	(*ChangeGrant)(nil),              // 33: cordwood.meta.ChangeGrant
+	(*ChangeRole)(nil),               // 34: cordwood.meta.ChangeRole
+	(*AccessToken)(nil),              // 35: cordwood.meta.AccessToken
+	(*CreateToken)(nil),              // 36: cordwood.meta.CreateToken
+	(*AlterToken)(nil),               // 37: cordwood.meta.AlterToken
+	(*DropToken)(nil),                // 38: cordwood.meta.DropToken
+	(*TouchTokens)(nil),              // 39: cordwood.meta.TouchTokens
+	(*TokenUse)(nil),                 // 40: cordwood.meta.TokenUse
+	(*Bootstrap)(nil),                // 41: cordwood.meta.Bootstrap
+	(*RegisterNode)(nil),             // 42: cordwood.meta.RegisterNode
+	(*FolderMark)(nil),               // 43: cordwood.meta.FolderMark
+	(*RegisterSession)(nil),          // 44: cordwood.meta.RegisterSession
+	(*CreateDatabase)(nil),           // 45: cordwood.meta.CreateDatabase
+	(*DropDatabase)(nil),             // 46: cordwood.meta.DropDatabase
+	(*AlterDatabase)(nil),            // 47: cordwood.meta.AlterDatabase
+	(*EnsureSchema)(nil),             // 48: cordwood.meta.EnsureSchema
+	(*ProposalPart)(nil),             // 49: cordwood.meta.ProposalPart
+	(*TableDemand)(nil),              // 50: cordwood.meta.TableDemand
+	(*Conflict)(nil),                 // 51: cordwood.meta.Conflict
+	(*CreateTable)(nil),              // 52: cordwood.meta.CreateTable
+	(*AlterTable)(nil),               // 53: cordwood.meta.AlterTable
+	(*RenameColumn)(nil),             // 54: cordwood.meta.RenameColumn
+	(*ModifyColumn)(nil),             // 55: cordwood.meta.ModifyColumn
+	(*ModifyIndex)(nil),              // 56: cordwood.meta.ModifyIndex
+	(*SetOptions)(nil),               // 57: cordwood.meta.SetOptions
+	(*UnsetOptions)(nil),             // 58: cordwood.meta.UnsetOptions
+	(*DropTable)(nil),                // 59: cordwood.meta.DropTable
+	(*TruncateTable)(nil),            // 60: cordwood.meta.TruncateTable
+	(*ReplaceTables)(nil),            // 61: cordwood.meta.ReplaceTables
+	(*TableReplacement)(nil),         // 62: cordwood.meta.TableReplacement
+	(*PutPipeline)(nil),              // 63: cordwood.meta.PutPipeline
+	(*DeletePipeline)(nil),           // 64: cordwood.meta.DeletePipeline
+	(*RestorePipeline)(nil),          // 65: cordwood.meta.RestorePipeline
+	(*PipelineVersion)(nil),          // 66: cordwood.meta.PipelineVersion
+	(*ReadPipelinesRequest)(nil),     // 67: cordwood.meta.ReadPipelinesRequest
+	(*ReadPipelinesResponse)(nil),    // 68: cordwood.meta.ReadPipelinesResponse
+	(*Saved)(nil),                    // 69: cordwood.meta.Saved
+	(*PutSaved)(nil),                 // 70: cordwood.meta.PutSaved
+	(*DropSaved)(nil),                // 71: cordwood.meta.DropSaved
+	(*TouchSaved)(nil),               // 72: cordwood.meta.TouchSaved
+	(*RestoreSaved)(nil),             // 73: cordwood.meta.RestoreSaved
+	(*ReadSavedRequest)(nil),         // 74: cordwood.meta.ReadSavedRequest
+	(*ReadSavedResponse)(nil),        // 75: cordwood.meta.ReadSavedResponse
+	(*Node)(nil),                     // 76: cordwood.meta.Node
+	(*Shard)(nil),                    // 77: cordwood.meta.Shard
+	(*SetNodeState)(nil),             // 78: cordwood.meta.SetNodeState
+	(*RemoveNode)(nil),               // 79: cordwood.meta.RemoveNode
+	(*SetClusterVersion)(nil),        // 80: cordwood.meta.SetClusterVersion
+	(*SetSettings)(nil),              // 81: cordwood.meta.SetSettings
+	(*Settings)(nil),                 // 82: cordwood.meta.Settings
+	(*CreateShard)(nil),              // 83: cordwood.meta.CreateShard
+	(*ChangeShard)(nil),              // 84: cordwood.meta.ChangeShard
+	(*RetireShard)(nil),              // 85: cordwood.meta.RetireShard
+	(*FoundShards)(nil),              // 86: cordwood.meta.FoundShards
+	(*FoundedShard)(nil),             // 87: cordwood.meta.FoundedShard
+	(*RaiseCounters)(nil),            // 88: cordwood.meta.RaiseCounters
+	(*MadeAnew)(nil),                 // 89: cordwood.meta.MadeAnew
+	(*Recovered)(nil),                // 90: cordwood.meta.Recovered
+	(*PlaceTable)(nil),               // 91: cordwood.meta.PlaceTable
+	(*Operation)(nil),                // 92: cordwood.meta.Operation
+	(*ShardAddProgress)(nil),         // 93: cordwood.meta.ShardAddProgress
+	(*ReplicasProgress)(nil),         // 94: cordwood.meta.ReplicasProgress
+	(*ShardDropProgress)(nil),        // 95: cordwood.meta.ShardDropProgress
+	(*ShardRemoveProgress)(nil),      // 96: cordwood.meta.ShardRemoveProgress
+	(*TableProgress)(nil),            // 97: cordwood.meta.TableProgress
+	(*NodeProgress)(nil),             // 98: cordwood.meta.NodeProgress
+	(*RebalanceProgress)(nil),        // 99: cordwood.meta.RebalanceProgress
+	(*PutOperation)(nil),             // 100: cordwood.meta.PutOperation
+	(*DropOperations)(nil),           // 101: cordwood.meta.DropOperations
+	(*ReadIndexRequest)(nil),         // 102: cordwood.meta.ReadIndexRequest
+	(*ReadIndexResponse)(nil),        // 103: cordwood.meta.ReadIndexResponse
+	(*ReachedRequest)(nil),           // 104: cordwood.meta.ReachedRequest
+	(*ReachedResponse)(nil),          // 105: cordwood.meta.ReachedResponse
+	(*ReplicaReport)(nil),            // 106: cordwood.meta.ReplicaReport
+	(*AsideRows)(nil),                // 107: cordwood.meta.AsideRows
+	(*DamagedSegment)(nil),           // 108: cordwood.meta.DamagedSegment
+	(*TableIngest)(nil),              // 109: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 110: cordwood.meta.ReportRequest
+	(*Unreached)(nil),                // 111: cordwood.meta.Unreached
+	(*ReportResponse)(nil),           // 112: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 113: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 114: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 115: cordwood.meta.StatusResponse
+	(*ShardLed)(nil),                 // 116: cordwood.meta.ShardLed
+	(*MemberStatus)(nil),             // 117: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 118: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 119: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 120: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 121: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 122: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 123: cordwood.meta.FoundResponse
+	(*ReachRequest)(nil),             // 124: cordwood.meta.ReachRequest
+	(*ReachResponse)(nil),            // 125: cordwood.meta.ReachResponse
+	(*EchoRequest)(nil),              // 126: cordwood.meta.EchoRequest
+	(*EchoResponse)(nil),             // 127: cordwood.meta.EchoResponse
+	(*WatchRequest)(nil),             // 128: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 129: cordwood.meta.WatchResponse
+	nil,                              // 130: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 131: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 132: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 133: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 134: cordwood.meta.Operation.NotesEntry
+	nil,                              // 135: cordwood.meta.TableProgress.CopiersEntry
+	(*schemapb.Table)(nil),           // 136: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 137: cordwood.schema.Column
+	(schemapb.Type)(0),               // 138: cordwood.schema.Type
+	(*schemapb.Index)(nil),           // 139: cordwood.schema.Index
+	(*schemapb.Database)(nil),        // 140: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	8,   // 0: cordwood.meta.ListSessionsResponse.sessions:type_name -> cordwood.meta.ClientSession
 	13,  // 1: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
 	14,  // 2: cordwood.meta.ProposeResponse.result:type_name -> cordwood.meta.Result
-	37,  // 3: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
-	38,  // 4: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
-	40,  // 5: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
-	74,  // 6: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
-	75,  // 7: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
-	76,  // 8: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
-	77,  // 9: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
-	41,  // 10: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
-	42,  // 11: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
-	43,  // 12: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
-	44,  // 13: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
-	48,  // 14: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
-	49,  // 15: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
-	55,  // 16: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
-	56,  // 17: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
-	57,  // 18: cordwood.meta.Command.replace_tables:type_name -> cordwood.meta.ReplaceTables
-	59,  // 19: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
-	60,  // 20: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
-	61,  // 21: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
-	66,  // 22: cordwood.meta.Command.put_saved:type_name -> cordwood.meta.PutSaved
-	67,  // 23: cordwood.meta.Command.drop_saved:type_name -> cordwood.meta.DropSaved
-	68,  // 24: cordwood.meta.Command.touch_saved:type_name -> cordwood.meta.TouchSaved
-	69,  // 25: cordwood.meta.Command.restore_saved:type_name -> cordwood.meta.RestoreSaved
-	79,  // 26: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
-	80,  // 27: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
-	87,  // 28: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
-	82,  // 29: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
-	84,  // 30: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
-	81,  // 31: cordwood.meta.Command.retire_shard:type_name -> cordwood.meta.RetireShard
-	96,  // 32: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
-	97,  // 33: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
-	24,  // 34: cordwood.meta.Command.change_access:type_name -> cordwood.meta.ChangeAccess
-	35,  // 35: cordwood.meta.Command.touch_tokens:type_name -> cordwood.meta.TouchTokens
-	47,  // 36: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	132, // 37: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
-	62,  // 38: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
-	73,  // 39: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
-	88,  // 40: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
-	65,  // 41: cordwood.meta.Result.saved:type_name -> cordwood.meta.Saved
-	15,  // 42: cordwood.meta.Result.quota:type_name -> cordwood.meta.QuotaRefusal
-	17,  // 43: cordwood.meta.ShareQuotasRequest.uses:type_name -> cordwood.meta.QuotaUse
-	19,  // 44: cordwood.meta.ShareQuotasResponse.shares:type_name -> cordwood.meta.QuotaShare
-	20,  // 45: cordwood.meta.ShareQuotasResponse.stored:type_name -> cordwood.meta.DatabaseBytes
-	21,  // 46: cordwood.meta.AccessPrincipal.grants:type_name -> cordwood.meta.AccessGrant
-	23,  // 47: cordwood.meta.ChangeAccess.actor:type_name -> cordwood.meta.AccessActor
-	25,  // 48: cordwood.meta.ChangeAccess.changes:type_name -> cordwood.meta.AccessChange
-	26,  // 49: cordwood.meta.AccessChange.create:type_name -> cordwood.meta.CreatePrincipal
-	27,  // 50: cordwood.meta.AccessChange.alter:type_name -> cordwood.meta.AlterUser
-	28,  // 51: cordwood.meta.AccessChange.drop:type_name -> cordwood.meta.DropPrincipal
-	29,  // 52: cordwood.meta.AccessChange.grant:type_name -> cordwood.meta.ChangeGrant
-	29,  // 53: cordwood.meta.AccessChange.revoke:type_name -> cordwood.meta.ChangeGrant
-	30,  // 54: cordwood.meta.AccessChange.grant_role:type_name -> cordwood.meta.ChangeRole
-	30,  // 55: cordwood.meta.AccessChange.revoke_role:type_name -> cordwood.meta.ChangeRole
-	32,  // 56: cordwood.meta.AccessChange.create_token:type_name -> cordwood.meta.CreateToken
-	33,  // 57: cordwood.meta.AccessChange.alter_token:type_name -> cordwood.meta.AlterToken
-	34,  // 58: cordwood.meta.AccessChange.drop_token:type_name -> cordwood.meta.DropToken
-	22,  // 59: cordwood.meta.CreatePrincipal.principal:type_name -> cordwood.meta.AccessPrincipal
-	21,  // 60: cordwood.meta.ChangeGrant.grant:type_name -> cordwood.meta.AccessGrant
-	21,  // 61: cordwood.meta.AccessToken.grants:type_name -> cordwood.meta.AccessGrant
-	31,  // 62: cordwood.meta.CreateToken.token:type_name -> cordwood.meta.AccessToken
-	36,  // 63: cordwood.meta.TouchTokens.uses:type_name -> cordwood.meta.TokenUse
-	72,  // 64: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	39,  // 65: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
-	126, // 66: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	127, // 67: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
-	46,  // 68: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
-	45,  // 69: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	133, // 70: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	128, // 71: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	133, // 72: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	133, // 73: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	132, // 74: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	133, // 75: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
-	53,  // 76: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
-	54,  // 77: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	50,  // 78: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
-	51,  // 79: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
-	52,  // 80: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
-	134, // 81: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
-	3,   // 82: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
-	135, // 83: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
-	129, // 84: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
-	58,  // 85: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
-	62,  // 86: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
-	62,  // 87: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
-	65,  // 88: cordwood.meta.PutSaved.saved:type_name -> cordwood.meta.Saved
-	65,  // 89: cordwood.meta.RestoreSaved.saved:type_name -> cordwood.meta.Saved
-	65,  // 90: cordwood.meta.ReadSavedResponse.saved:type_name -> cordwood.meta.Saved
-	0,   // 91: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
-	39,  // 92: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
-	0,   // 93: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
-	78,  // 94: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
-	86,  // 95: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
-	85,  // 96: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
-	83,  // 97: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
-	4,   // 98: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
-	1,   // 99: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	130, // 100: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
-	89,  // 101: cordwood.meta.Operation.shard_add:type_name -> cordwood.meta.ShardAddProgress
-	90,  // 102: cordwood.meta.Operation.replicas:type_name -> cordwood.meta.ReplicasProgress
-	91,  // 103: cordwood.meta.Operation.shard_drop:type_name -> cordwood.meta.ShardDropProgress
-	93,  // 104: cordwood.meta.Operation.table:type_name -> cordwood.meta.TableProgress
-	94,  // 105: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
-	95,  // 106: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
-	92,  // 107: cordwood.meta.Operation.shard_remove:type_name -> cordwood.meta.ShardRemoveProgress
-	131, // 108: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
-	88,  // 109: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
-	105, // 110: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
-	104, // 111: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
-	103, // 112: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
-	102, // 113: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	107, // 114: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
-	2,   // 115: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
-	20,  // 116: cordwood.meta.ReportRequest.stored:type_name -> cordwood.meta.DatabaseBytes
-	72,  // 117: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	106, // 118: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
-	78,  // 119: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	113, // 120: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	110, // 121: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
-	73,  // 122: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
-	88,  // 123: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	112, // 124: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
-	73,  // 125: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
-	5,   // 126: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	72,  // 127: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	136, // 128: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	132, // 129: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	72,  // 130: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	73,  // 131: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	62,  // 132: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	62,  // 133: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	88,  // 134: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	78,  // 135: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	73,  // 136: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
-	22,  // 137: cordwood.meta.WatchResponse.principals:type_name -> cordwood.meta.AccessPrincipal
-	31,  // 138: cordwood.meta.WatchResponse.tokens:type_name -> cordwood.meta.AccessToken
-	11,  // 139: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	124, // 140: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	63,  // 141: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	70,  // 142: cordwood.meta.Meta.ReadSaved:input_type -> cordwood.meta.ReadSavedRequest
-	98,  // 143: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	100, // 144: cordwood.meta.Meta.Reached:input_type -> cordwood.meta.ReachedRequest
-	106, // 145: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	16,  // 146: cordwood.meta.Meta.ShareQuotas:input_type -> cordwood.meta.ShareQuotasRequest
-	109, // 147: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	114, // 148: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	116, // 149: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	118, // 150: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	120, // 151: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
-	122, // 152: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
-	6,   // 153: cordwood.meta.Sessions.ListSessions:input_type -> cordwood.meta.ListSessionsRequest
-	9,   // 154: cordwood.meta.Sessions.CancelStatement:input_type -> cordwood.meta.CancelStatementRequest
-	12,  // 155: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	125, // 156: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	64,  // 157: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	71,  // 158: cordwood.meta.Meta.ReadSaved:output_type -> cordwood.meta.ReadSavedResponse
-	99,  // 159: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	101, // 160: cordwood.meta.Meta.Reached:output_type -> cordwood.meta.ReachedResponse
-	108, // 161: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	18,  // 162: cordwood.meta.Meta.ShareQuotas:output_type -> cordwood.meta.ShareQuotasResponse
-	111, // 163: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	115, // 164: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	117, // 165: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	119, // 166: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	121, // 167: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
-	123, // 168: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
-	7,   // 169: cordwood.meta.Sessions.ListSessions:output_type -> cordwood.meta.ListSessionsResponse
-	10,  // 170: cordwood.meta.Sessions.CancelStatement:output_type -> cordwood.meta.CancelStatementResponse
-	155, // [155:171] is the sub-list for method output_type
-	139, // [139:155] is the sub-list for method input_type
-	139, // [139:139] is the sub-list for extension type_name
-	139, // [139:139] is the sub-list for extension extendee
-	0,   // [0:139] is the sub-list for field type_name
+	21,  // 3: cordwood.meta.Command.audit:type_name -> cordwood.meta.AuditRecord
+	41,  // 4: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
+	42,  // 5: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
+	44,  // 6: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
+	78,  // 7: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
+	79,  // 8: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
+	80,  // 9: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
+	81,  // 10: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
+	45,  // 11: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
+	46,  // 12: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
+	47,  // 13: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
+	48,  // 14: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
+	52,  // 15: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
+	53,  // 16: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
+	59,  // 17: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
+	60,  // 18: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
+	61,  // 19: cordwood.meta.Command.replace_tables:type_name -> cordwood.meta.ReplaceTables
+	63,  // 20: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
+	64,  // 21: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
+	65,  // 22: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
+	70,  // 23: cordwood.meta.Command.put_saved:type_name -> cordwood.meta.PutSaved
+	71,  // 24: cordwood.meta.Command.drop_saved:type_name -> cordwood.meta.DropSaved
+	72,  // 25: cordwood.meta.Command.touch_saved:type_name -> cordwood.meta.TouchSaved
+	73,  // 26: cordwood.meta.Command.restore_saved:type_name -> cordwood.meta.RestoreSaved
+	83,  // 27: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
+	84,  // 28: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
+	91,  // 29: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
+	86,  // 30: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
+	88,  // 31: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
+	85,  // 32: cordwood.meta.Command.retire_shard:type_name -> cordwood.meta.RetireShard
+	100, // 33: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
+	101, // 34: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
+	28,  // 35: cordwood.meta.Command.change_access:type_name -> cordwood.meta.ChangeAccess
+	39,  // 36: cordwood.meta.Command.touch_tokens:type_name -> cordwood.meta.TouchTokens
+	23,  // 37: cordwood.meta.Command.mark_audit:type_name -> cordwood.meta.MarkAudit
+	51,  // 38: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
+	136, // 39: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	66,  // 40: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
+	77,  // 41: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
+	92,  // 42: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
+	69,  // 43: cordwood.meta.Result.saved:type_name -> cordwood.meta.Saved
+	15,  // 44: cordwood.meta.Result.quota:type_name -> cordwood.meta.QuotaRefusal
+	17,  // 45: cordwood.meta.ShareQuotasRequest.uses:type_name -> cordwood.meta.QuotaUse
+	19,  // 46: cordwood.meta.ShareQuotasResponse.shares:type_name -> cordwood.meta.QuotaShare
+	20,  // 47: cordwood.meta.ShareQuotasResponse.stored:type_name -> cordwood.meta.DatabaseBytes
+	21,  // 48: cordwood.meta.AuditEntry.record:type_name -> cordwood.meta.AuditRecord
+	25,  // 49: cordwood.meta.AccessPrincipal.grants:type_name -> cordwood.meta.AccessGrant
+	27,  // 50: cordwood.meta.ChangeAccess.actor:type_name -> cordwood.meta.AccessActor
+	29,  // 51: cordwood.meta.ChangeAccess.changes:type_name -> cordwood.meta.AccessChange
+	30,  // 52: cordwood.meta.AccessChange.create:type_name -> cordwood.meta.CreatePrincipal
+	31,  // 53: cordwood.meta.AccessChange.alter:type_name -> cordwood.meta.AlterUser
+	32,  // 54: cordwood.meta.AccessChange.drop:type_name -> cordwood.meta.DropPrincipal
+	33,  // 55: cordwood.meta.AccessChange.grant:type_name -> cordwood.meta.ChangeGrant
+	33,  // 56: cordwood.meta.AccessChange.revoke:type_name -> cordwood.meta.ChangeGrant
+	34,  // 57: cordwood.meta.AccessChange.grant_role:type_name -> cordwood.meta.ChangeRole
+	34,  // 58: cordwood.meta.AccessChange.revoke_role:type_name -> cordwood.meta.ChangeRole
+	36,  // 59: cordwood.meta.AccessChange.create_token:type_name -> cordwood.meta.CreateToken
+	37,  // 60: cordwood.meta.AccessChange.alter_token:type_name -> cordwood.meta.AlterToken
+	38,  // 61: cordwood.meta.AccessChange.drop_token:type_name -> cordwood.meta.DropToken
+	26,  // 62: cordwood.meta.CreatePrincipal.principal:type_name -> cordwood.meta.AccessPrincipal
+	25,  // 63: cordwood.meta.ChangeGrant.grant:type_name -> cordwood.meta.AccessGrant
+	25,  // 64: cordwood.meta.AccessToken.grants:type_name -> cordwood.meta.AccessGrant
+	35,  // 65: cordwood.meta.CreateToken.token:type_name -> cordwood.meta.AccessToken
+	40,  // 66: cordwood.meta.TouchTokens.uses:type_name -> cordwood.meta.TokenUse
+	76,  // 67: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
+	43,  // 68: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
+	130, // 69: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	131, // 70: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	50,  // 71: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
+	49,  // 72: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
+	137, // 73: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	132, // 74: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	137, // 75: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	137, // 76: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	136, // 77: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	137, // 78: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	57,  // 79: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
+	58,  // 80: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
+	54,  // 81: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
+	55,  // 82: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
+	56,  // 83: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
+	138, // 84: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
+	3,   // 85: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
+	139, // 86: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
+	133, // 87: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	62,  // 88: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
+	66,  // 89: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
+	66,  // 90: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
+	69,  // 91: cordwood.meta.PutSaved.saved:type_name -> cordwood.meta.Saved
+	69,  // 92: cordwood.meta.RestoreSaved.saved:type_name -> cordwood.meta.Saved
+	69,  // 93: cordwood.meta.ReadSavedResponse.saved:type_name -> cordwood.meta.Saved
+	0,   // 94: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
+	43,  // 95: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
+	0,   // 96: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
+	82,  // 97: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
+	90,  // 98: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
+	89,  // 99: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
+	87,  // 100: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
+	4,   // 101: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
+	1,   // 102: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
+	134, // 103: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	93,  // 104: cordwood.meta.Operation.shard_add:type_name -> cordwood.meta.ShardAddProgress
+	94,  // 105: cordwood.meta.Operation.replicas:type_name -> cordwood.meta.ReplicasProgress
+	95,  // 106: cordwood.meta.Operation.shard_drop:type_name -> cordwood.meta.ShardDropProgress
+	97,  // 107: cordwood.meta.Operation.table:type_name -> cordwood.meta.TableProgress
+	98,  // 108: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
+	99,  // 109: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
+	96,  // 110: cordwood.meta.Operation.shard_remove:type_name -> cordwood.meta.ShardRemoveProgress
+	135, // 111: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
+	92,  // 112: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
+	109, // 113: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	108, // 114: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
+	107, // 115: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
+	106, // 116: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	111, // 117: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
+	2,   // 118: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
+	20,  // 119: cordwood.meta.ReportRequest.stored:type_name -> cordwood.meta.DatabaseBytes
+	76,  // 120: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	110, // 121: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	82,  // 122: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	117, // 123: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	114, // 124: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	77,  // 125: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	92,  // 126: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	116, // 127: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
+	77,  // 128: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
+	5,   // 129: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	76,  // 130: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	140, // 131: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	136, // 132: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	76,  // 133: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	77,  // 134: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	66,  // 135: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	66,  // 136: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	92,  // 137: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	82,  // 138: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	77,  // 139: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
+	26,  // 140: cordwood.meta.WatchResponse.principals:type_name -> cordwood.meta.AccessPrincipal
+	35,  // 141: cordwood.meta.WatchResponse.tokens:type_name -> cordwood.meta.AccessToken
+	11,  // 142: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	128, // 143: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	67,  // 144: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	74,  // 145: cordwood.meta.Meta.ReadSaved:input_type -> cordwood.meta.ReadSavedRequest
+	102, // 146: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	104, // 147: cordwood.meta.Meta.Reached:input_type -> cordwood.meta.ReachedRequest
+	110, // 148: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	16,  // 149: cordwood.meta.Meta.ShareQuotas:input_type -> cordwood.meta.ShareQuotasRequest
+	113, // 150: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	118, // 151: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	120, // 152: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	122, // 153: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	124, // 154: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
+	126, // 155: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
+	6,   // 156: cordwood.meta.Sessions.ListSessions:input_type -> cordwood.meta.ListSessionsRequest
+	9,   // 157: cordwood.meta.Sessions.CancelStatement:input_type -> cordwood.meta.CancelStatementRequest
+	12,  // 158: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	129, // 159: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	68,  // 160: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	75,  // 161: cordwood.meta.Meta.ReadSaved:output_type -> cordwood.meta.ReadSavedResponse
+	103, // 162: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	105, // 163: cordwood.meta.Meta.Reached:output_type -> cordwood.meta.ReachedResponse
+	112, // 164: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	18,  // 165: cordwood.meta.Meta.ShareQuotas:output_type -> cordwood.meta.ShareQuotasResponse
+	115, // 166: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	119, // 167: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	121, // 168: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	123, // 169: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	125, // 170: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
+	127, // 171: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
+	7,   // 172: cordwood.meta.Sessions.ListSessions:output_type -> cordwood.meta.ListSessionsResponse
+	10,  // 173: cordwood.meta.Sessions.CancelStatement:output_type -> cordwood.meta.CancelStatementResponse
+	158, // [158:174] is the sub-list for method output_type
+	142, // [142:158] is the sub-list for method input_type
+	142, // [142:142] is the sub-list for extension type_name
+	142, // [142:142] is the sub-list for extension extendee
+	0,   // [0:142] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -11379,8 +11795,9 @@ func file_metapb_meta_proto_init() {
 		(*Command_DropOperations)(nil),
 		(*Command_ChangeAccess)(nil),
 		(*Command_TouchTokens)(nil),
+		(*Command_MarkAudit)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[19].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[23].OneofWrappers = []any{
 		(*AccessChange_Create)(nil),
 		(*AccessChange_Alter)(nil),
 		(*AccessChange_Drop)(nil),
@@ -11392,9 +11809,9 @@ func file_metapb_meta_proto_init() {
 		(*AccessChange_AlterToken)(nil),
 		(*AccessChange_DropToken)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[21].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[27].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[43].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[25].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[31].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[47].OneofWrappers = []any{
 		(*AlterTable_AddColumn)(nil),
 		(*AlterTable_DropColumn)(nil),
 		(*AlterTable_SetOptions)(nil),
@@ -11405,9 +11822,9 @@ func file_metapb_meta_proto_init() {
 		(*AlterTable_ModifyIndex)(nil),
 		(*AlterTable_RestoreComplete)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[53].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[64].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[74].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[57].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[68].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[78].OneofWrappers = []any{
 		(*ChangeShard_AddLearner)(nil),
 		(*ChangeShard_Promote)(nil),
 		(*ChangeShard_Remove)(nil),
@@ -11417,7 +11834,7 @@ func file_metapb_meta_proto_init() {
 		(*ChangeShard_MadeAnew)(nil),
 		(*ChangeShard_Retiring)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[82].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[86].OneofWrappers = []any{
 		(*Operation_ShardAdd)(nil),
 		(*Operation_Replicas)(nil),
 		(*Operation_ShardDrop)(nil),
@@ -11432,7 +11849,7 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   126,
+			NumMessages:   130,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

@@ -24,11 +24,12 @@ package metapb
 //	12 column batches that contain a block which a client compressed; the table option loki_labels
 //	13 users, roles and grants
 //	14 tokens; quotas of databases
+//	15 records about commands for svc_private.audit
 const (
 	// MinProtocol is the oldest version that this program supports.
 	MinProtocol = 1
 	// MaxProtocol is the newest version that this program supports.
-	MaxProtocol = 14
+	MaxProtocol = 15
 	// ProtocolCluster is the version that added clusters of several nodes.
 	ProtocolCluster = 2
 	// ProtocolRecreate is the first version in which shards may be created again when their rows are
@@ -83,4 +84,6 @@ const (
 	ProtocolTokens = 14
 	// ProtocolQuotas is the version that added quotas of databases.
 	ProtocolQuotas = 14
+	// ProtocolAudit is the version that added records about commands for svc_private.audit.
+	ProtocolAudit = 15
 )

@@ -36,7 +36,9 @@ func DeletedColumn() Column {
 
 // Databases that the server creates itself. Clients cannot write to them.
 const (
-	PrivateDatabase     = "svc_private"
+	PrivateDatabase = "svc_private"
+	// AuditTable is the table with the audit records, in PrivateDatabase.
+	AuditTable          = "audit"
 	InformationDatabase = "information_schema"
 	// CatalogDatabase is the database of PostgreSQL's catalog.
 	CatalogDatabase = "pg_catalog"

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"cordwood/proto/errs"
@@ -297,4 +298,20 @@ func (t *Table) MergeMode() string {
 		return m
 	}
 	return MergeLastRow
+}
+
+// MinAuditTTL is the shortest ttl of svc_private.audit, and DefaultAuditTTL the one with which it is created.
+const (
+	MinAuditTTL     = 30 * 24 * time.Hour
+	DefaultAuditTTL = "365d"
+)
+
+// CheckAuditTTL refuses a ttl by which audit records would be removed too early.
+func CheckAuditTTL(text string) error {
+	ttl, err := ParseTTL(text)
+	if err == nil && !ttl.Forever && (ttl.Instant || ttl.D < MinAuditTTL) {
+		err = errs.New(errs.InvalidArguments, "The ttl of %s.%s must be at least 30d, and not %s", PrivateDatabase,
+			AuditTable, text)
+	}
+	return err
 }

@@ -56,6 +56,8 @@ const (
 	Restore
 	// ManageAccess allows to manage users, roles and grants.
 	ManageAccess
+	// ReadAudit allows to read the audit records.
+	ReadAudit
 	// Nobody allows no user, because only nodes do this.
 	Nobody
 )
@@ -63,7 +65,7 @@ const (
 var privilegeNames = [...]string{
 	"undeclared", "open", "signed-in", "query", "select", "insert", "ingest-create", "create", "alter", "drop", "delete",
 	"pipeline-use", "pipeline-try", "pipeline-read", "pipeline-write", "monitor", "operate", "backup", "restore",
-	"manage-access", "nobody",
+	"manage-access", "read-audit", "nobody",
 }
 
 // String returns the privilege as the description of the API writes it.
@@ -107,6 +109,7 @@ var allowing = map[Privilege][]Right{
 	Backup:        {ReadOnly, ReadWrite},
 	Restore:       {ReadWrite},
 	ManageAccess:  {ReadWrite},
+	ReadAudit:     {ReadWrite},
 }
 
 // ObjectKind is the kind of an object.
@@ -190,6 +193,7 @@ func Everybody() Sender { return Sender{User: DefaultUser, Right: ReadWrite, Pro
 // privilege on tables is needed on the object: on the table, on all tables of the database, or, if n has no object, on
 // at least one table.
 func (s Sender) May(n Need) bool {
+	n = n.ofAudit()
 	switch {
 	case n.Privilege == Open:
 		return true
@@ -215,7 +219,7 @@ var bits = [...]rights.Set{
 	Alter: rights.Alter, Drop: rights.Drop, Delete: rights.Delete,
 	PipelineUse: rights.Use, PipelineRead: rights.Read, PipelineWrite: rights.Write,
 	Monitor: rights.Monitor, Operate: rights.Operate, Backup: rights.Backup, Restore: rights.Restore,
-	ManageAccess: rights.Access, Nobody: 0,
+	ManageAccess: rights.Access, ReadAudit: rights.Audit, Nobody: 0,
 }
 
 // granted reports whether grants allow n.
@@ -251,6 +255,9 @@ func granted(x *rights.Index, n *Need) bool {
 // Sees reports whether a table may exist for the sender: whether they have any privilege on it. For others, it
 // does not exist.
 func (s Sender) Sees(database, table string) bool {
+	if IsAudit(database, table) {
+		return s.May(Need{Privilege: ReadAudit})
+	}
 	return s.Grants == nil || s.Grants.OnTable(database, table) != 0
 }
 
@@ -262,6 +269,7 @@ func (s Sender) SeesDatabase(name string) bool {
 // Require returns an error of code PermissionDenied (403) if the sender may not do n. The text says which right
 // would allow it.
 func (s Sender) Require(n Need) error {
+	n = n.ofAudit()
 	if s.May(n) {
 		return nil
 	}
@@ -331,6 +339,20 @@ func cutText(s string) string {
 		return strings.ToValidUTF8(s[:most], "") + "…"
 	}
 	return s
+}
+
+// IsAudit reports whether a table has the audit records. Names of the server's own tables have no case.
+func IsAudit(database, table string) bool {
+	return strings.EqualFold(database, schema.PrivateDatabase) && strings.EqualFold(table, schema.AuditTable)
+}
+
+// ofAudit returns the need for reading the audit records instead of that for reading their table, for which no grant of
+// SELECT is enough.
+func (n Need) ofAudit() Need {
+	if n.Privilege == Select && IsAudit(n.Object.Database, n.Object.Name) {
+		n.Privilege = ReadAudit
+	}
+	return n
 }
 
 // describe returns the action with its object, for a message.

@@ -101,6 +101,7 @@ var commands = map[reflect.Type]Row{
 	reflect.TypeFor[*metapb.Command_PutOperation]():      {Nobody, "start operation", Operation, true},
 	reflect.TypeFor[*metapb.Command_DropOperations]():    {Nobody, "drop operations", Operation, true},
 	reflect.TypeFor[*metapb.Command_ChangeAccess]():      {Nobody, "change users", Principal, true},
+	reflect.TypeFor[*metapb.Command_MarkAudit]():         {Nobody, "mark the audit", NoObject, false},
 	reflect.TypeFor[*metapb.Command_TouchTokens]():       {Nobody, "note uses of tokens", NoObject, false},
 }
 

@@ -64,7 +64,8 @@ func TestRights(t *testing.T) {
 	want := map[Privilege]string{
 		Undeclared: "", Open: "none rw ro wo", SignedIn: "rw ro wo", Query: "rw ro", Select: "rw ro", Insert: "rw wo",
 		IngestCreate: "rw wo", Create: "rw", PipelineUse: "rw wo", PipelineTry: "rw ro", ManageAccess: "rw",
-		Alter: "rw", Drop: "rw",
+		ReadAudit: "rw",
+		Alter:     "rw", Drop: "rw",
 		Delete: "rw", PipelineRead: "rw ro", PipelineWrite: "rw", Monitor: "rw ro", Operate: "rw", Backup: "rw ro",
 		Restore: "rw", Nobody: "",
 	}

@@ -1,5 +1,9 @@
-// Package audit logs changes with their users: one line at level info for each change that a user made, attempted,
-// or was refused. Reading is not logged.
+// Package audit makes the records of changes: who made, attempted or was refused a change, from where, and with which
+// outcome. It is the only place that makes them. A record is a line in the log at level info and, through a Sink, a row
+// in svc_private.audit. Reading is not recorded, except in databases with the option audit.reads.
+//
+// A change that is a command of the metadata group carries its record in the command (Begin), so a record exists
+// exactly if the change was made. All other records go to the Sink.
 //
 // The keys of a line are: principal, auth, address, action,
 // object_kind, database, object, statement, outcome, code, message and request_id.
@@ -10,26 +14,19 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"regexp"
-	"strings"
+	"time"
 
+	"cordwood/meta/metaclient"
 	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
 	"cordwood/router/access"
-	"cordwood/router/access/token"
-)
-
-const (
-	// maxStatement limits the text of a statement in a line, in bytes.
-	maxStatement = 4 << 10
-	// maxMessage limits the length of an error in a line, in bytes.
-	maxMessage = 1 << 10
 )
 
 // The outcomes of a change.
 const (
-	outcomeOK      = "ok"
-	outcomeRefused = "refused"
-	outcomeFailed  = "failed"
+	OK      = "ok"
+	Refused = "refused"
+	Failed  = "failed"
 )
 
 // Change is a change or an attempted change.
@@ -46,53 +43,87 @@ type Change struct {
 	Err error
 }
 
-// Log logs changes.
-type Log struct{ log *slog.Logger }
+// Entry is a record with its outcome.
+type Entry struct {
+	Time    time.Time
+	Record  *metapb.AuditRecord
+	Outcome string
+	Code    errs.Code
+}
 
-// New returns a Log that writes to log; nil discards everything.
-func New(log *slog.Logger) *Log {
+// Sink stores records. Add does not wait, and is called concurrently.
+type Sink interface{ Add(Entry) }
+
+// Log makes the records of changes.
+type Log struct {
+	log  *slog.Logger
+	sink Sink
+	now  func() time.Time
+	// repeated limits the records of sign-ins and refusals.
+	repeated *repeated
+}
+
+// New returns a Log that writes lines to log, and records to sink. Either may be nil.
+func New(log *slog.Logger, sink Sink) *Log {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Log{log}
+	return &Log{log: log, sink: sink, now: time.Now, repeated: newRepeated()}
 }
 
-// Record logs c.
+// Begin returns a context for making a change. The commands that are proposed with it carry the record of the change;
+// describe returns the change as it is then. The caller calls Record with this context when the change has been made
+// or has failed.
+func (l *Log) Begin(ctx context.Context, describe func() Change) context.Context {
+	if l.sink == nil {
+		return ctx
+	}
+	return metaclient.WithAudited(ctx, &metaclient.Audited{Record: func() *metapb.AuditRecord {
+		return describe().record()
+	}})
+}
+
+// RecordOf returns the record of a change whose commands come from another program.
+func RecordOf(c Change) *metapb.AuditRecord { return c.record() }
+
+// Record records c.
 func (l *Log) Record(ctx context.Context, c Change) {
-	outcome, message := outcomeOK, c.Message
+	l.record(ctx, c, metaclient.AuditedOf(ctx).Stored())
+}
+
+// Committed records c, whose record the metadata group has stored if stored is set.
+func (l *Log) Committed(ctx context.Context, c Change, stored bool) { l.record(ctx, c, stored) }
+
+func (l *Log) record(ctx context.Context, c Change, stored bool) {
+	e := Entry{Time: l.now(), Record: c.record(), Outcome: OK, Code: errs.CodeOf(c.Err)}
 	if c.Err != nil {
-		outcome, message = outcomeFailed, c.Err.Error()
+		e.Outcome, e.Record.Message = Failed, text(c.Err.Error(), maxMessage)
 		switch errs.From(c.Err).Status() {
 		case http.StatusUnauthorized, http.StatusForbidden:
-			outcome = outcomeRefused
+			e.Outcome = Refused
 		}
 	}
-	address := ""
-	if c.By.Address.IsValid() {
-		address = c.By.Address.String()
+	if isRepeated(&e) && !l.repeated.admit(&e) {
+		return
 	}
-	o := c.Need.Object
-	l.log.InfoContext(ctx, "change", "principal", c.By.User, "auth", c.By.Proof, "address", address,
-		"action", c.Need.Action, "object_kind", string(o.Kind), "database", token.Hide(o.Database),
-		"object", token.Hide(o.Name),
-		"statement", WithoutSecrets(cut(c.Statement, maxStatement)), "outcome", outcome, "code", int(errs.CodeOf(c.Err)),
-		"message", WithoutSecrets(cut(message, maxMessage)), "request_id", token.Hide(c.By.RequestID))
+	l.write(ctx, e, stored && c.Err == nil)
 }
 
-// cut shortens a text to at most most bytes, without splitting a character.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
+// write writes the line of a record, and passes it to the sink unless the metadata group has stored it.
+func (l *Log) write(ctx context.Context, e Entry, stored bool) {
+	r := e.Record
+	l.log.InfoContext(ctx, "change", "principal", r.Principal, "auth", r.Auth, "address", r.Address,
+		"action", r.Action, "object_kind", r.ObjectKind, "database", r.Database, "object", r.Object,
+		"statement", r.Statement, "outcome", e.Outcome, "code", int(e.Code), "message", r.Message, "request_id", r.RequestId)
+	if l.sink != nil && !stored {
+		l.sink.Add(e)
 	}
-	const more = "…"
-	return strings.ToValidUTF8(text[:most-len(more)], "") + more
 }
 
-// secret matches a literal after a word that introduces a secret. The literal may be incomplete.
-var secret = regexp.MustCompile(
-	`(?is)\b(password|old|secret|token|access_key|secret_key)(['"]?\s*=?\s*)'(?:[^']|'')*(?:'|$)`)
-
-// WithoutSecrets replaces the secrets in a statement.
-func WithoutSecrets(text string) string {
-	return token.Hide(secret.ReplaceAllString(text, "$1$2'…'"))
+// Flush records how often sign-ins and refusals were repeated in windows that have ended. It should be called every
+// few seconds. If all is set, it also ends the windows that are open.
+func (l *Log) Flush(all bool) {
+	for _, e := range l.repeated.ended(l.now(), all) {
+		l.write(context.Background(), e, false)
+	}
 }

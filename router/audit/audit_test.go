@@ -18,7 +18,7 @@ import (
 func record(t *testing.T, c Change) map[string]any {
 	t.Helper()
 	var out bytes.Buffer
-	New(slog.New(slog.NewJSONHandler(&out, nil))).Record(t.Context(), c)
+	New(slog.New(slog.NewJSONHandler(&out, nil)), nil).Record(t.Context(), c)
 	if strings.Count(out.String(), "\n") != 1 {
 		t.Fatalf("not one line: %s", &out)
 	}
@@ -63,7 +63,7 @@ func TestRecord(t *testing.T) {
 			t.Errorf("%s: %v", outcome, line)
 		}
 	}
-	New(nil).Record(t.Context(), Change{By: ann})
+	New(nil, nil).Record(t.Context(), Change{By: ann})
 }
 
 func TestStatementIsBounded(t *testing.T) {

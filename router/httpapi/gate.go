@@ -13,6 +13,7 @@ import (
 	"github.com/gorilla/mux"
 	oteltrace "go.opentelemetry.io/otel/trace"
 
+	"cordwood/meta/metaclient"
 	"cordwood/proto/errs"
 	"cordwood/router/access"
 	"cordwood/router/access/token"
@@ -132,6 +133,7 @@ func (g *gate) guard(rt route) http.Handler {
 		}
 		x.Need = rt.need(r)
 		if rt.changes {
+			r = g.begin(x, r)
 			answered := false
 			defer func() { g.record(x, r, answered) }()
 			defer func() { answered = x.Status != 0 }()
@@ -162,6 +164,15 @@ func requestID(r *http.Request) string {
 	return strconv.FormatUint(rand.Uint64()|1<<63, 16)
 }
 
+// begin returns r with a context whose commands carry the record of the change that the request makes.
+func (g *gate) begin(x *exchange.Exchange, r *http.Request) *http.Request {
+	ctx := g.changes.Begin(x.Context(r), func() audit.Change { return changeOf(x) })
+	if x.Traced != nil {
+		x.Traced = ctx
+	}
+	return r.WithContext(metaclient.WithAudited(r.Context(), metaclient.AuditedOf(ctx)))
+}
+
 // record logs the result of a request that changes something.
 func (g *gate) record(x *exchange.Exchange, r *http.Request, answered bool) {
 	err := x.Failed
@@ -171,13 +182,14 @@ func (g *gate) record(x *exchange.Exchange, r *http.Request, answered bool) {
 	case !answered:
 		err = errs.New(errs.Internal, "the request was not answered")
 	}
-	g.changes.Record(x.Context(r), audit.Change{
-		By:        &x.Caller,
-		Need:      x.Need,
-		Statement: x.Statement,
-		Message:   x.Message,
-		Err:       err,
-	})
+	c := changeOf(x)
+	c.Err = err
+	g.changes.Record(x.Context(r), c)
+}
+
+// changeOf describes the change that a request makes.
+func changeOf(x *exchange.Exchange) audit.Change {
+	return audit.Change{By: &x.Caller, Need: x.Need, Statement: x.Statement, Message: x.Message}
 }
 
 // need returns the privilege that a route requires for the request r.

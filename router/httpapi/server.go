@@ -99,6 +99,8 @@ type Config struct {
 	Cluster clusterapi.Cluster
 	// Auth finds out which user sends a request. If it is nil, authentication is off, and everybody may do everything.
 	Auth Authenticator
+	// Changes makes the records of changes. By default they are lines of Logger.
+	Changes *audit.Log
 	// Sessions signs users in with a cookie. SignIn checks the password and returns the user. It returns the same
 	// errors as Auth. If Sessions is nil, there are no sessions.
 	Sessions *session.Manager
@@ -170,6 +172,9 @@ type Config struct {
 }
 
 func (c Config) withDefaults() (Config, error) {
+	if c.Changes == nil {
+		c.Changes = audit.New(c.Logger, nil)
+	}
 	if c.Bodies == nil {
 		var err error
 		if c.Bodies, err = body.New(body.Config{MaxBytes: 64 << 20}); err != nil {
@@ -264,7 +269,7 @@ func New(cfg Config) (*Server, error) {
 	s.handlers = newHandlers(&cfg, ingestion, compiled, s)
 	s.gate = &gate{
 		auth: cfg.Auth, sessions: cfg.Sessions, proxies: cfg.Proxies, timeout: cfg.Timeout, tracer: cfg.Tracer,
-		metrics: m, changes: audit.New(cfg.Logger), receivers: s.handlers.receivers,
+		metrics: m, changes: cfg.Changes, receivers: s.handlers.receivers,
 	}
 	s.middleware = &middleware{
 		browsers: cfg.Browsers, proxies: cfg.Proxies, bodies: cfg.Bodies, nodeNames: cfg.NodeNames, metrics: m,

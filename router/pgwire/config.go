@@ -22,6 +22,7 @@ import (
 
 	"cordwood/proto/schema"
 	"cordwood/router/access"
+	"cordwood/router/audit"
 	"cordwood/router/body"
 	"cordwood/router/httpapi/auth"
 	"cordwood/router/query"
@@ -84,6 +85,8 @@ type Config struct {
 	// the connection is closed. The default is 60 s.
 	StallTime time.Duration
 
+	// Changes makes the records of sign-ins. By default they are lines of Logger.
+	Changes *audit.Log
 	// Logger logs messages for operators. By default nothing is logged.
 	Logger *slog.Logger
 	// Registerer registers the metrics. If it is nil, they are not registered.
@@ -107,6 +110,9 @@ func (c Config) withDefaults() Config {
 	c.StallTime = cmp.Or(c.StallTime, time.Minute)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Changes == nil {
+		c.Changes = audit.New(c.Logger, nil)
 	}
 	return c
 }

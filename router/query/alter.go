@@ -56,6 +56,9 @@ func permitRename(caller *access.Caller, st *statement.AlterTable, database stri
 
 // alterTable returns the command of ALTER TABLE, but not of MODIFY COLUMN with a type.
 func (d definer) alterTable(st *statement.AlterTable, database string) (*metapb.Command, error) {
+	if name := objectOf(st, database); access.IsAudit(name.Database, name.Name) {
+		return d.alterAudit(st)
+	}
 	t, err := d.writable(st.Name, database)
 	if err != nil {
 		return nil, err
@@ -91,6 +94,33 @@ func (d definer) alterTable(st *statement.AlterTable, database string) (*metapb.
 		return nil, nil // all have their defaults
 	}
 	return &metapb.Command{Op: &metapb.Command_AlterTable{AlterTable: a}}, nil
+}
+
+// alterAudit returns the command that changes the ttl of the table with the audit records. Nothing else of it can be
+// changed.
+func (d definer) alterAudit(st *statement.AlterTable) (*metapb.Command, error) {
+	options, err := optionMap(st.Set)
+	if err != nil {
+		return nil, err
+	}
+	ttl, ok := options[schema.OptionTTL]
+	if !ok || len(options) != 1 {
+		return nil, errs.New(errs.Unsupported, "only the ttl of %s.%s can be changed: ALTER TABLE %s.%s SET 'ttl' = '730d'",
+			schema.PrivateDatabase, schema.AuditTable, schema.PrivateDatabase, schema.AuditTable)
+	}
+	if err := schema.CheckAuditTTL(ttl); err != nil {
+		return nil, err
+	}
+	if _, ok := d.meta.Table(schema.PrivateDatabase, schema.AuditTable); !ok {
+		return nil, errs.New(errs.TableNotFound, "table %s.%s does not exist yet: the first record creates it",
+			schema.PrivateDatabase, schema.AuditTable)
+	}
+	return &metapb.Command{Op: &metapb.Command_AlterTable{AlterTable: &metapb.AlterTable{
+		Database: schema.PrivateDatabase, Name: schema.AuditTable,
+		Change: &metapb.AlterTable_SetOptions{SetOptions: &metapb.SetOptions{
+			Options: map[string]string{schema.OptionTTL: ttl},
+		}},
+	}}}, nil
 }
 
 func (d definer) addColumn(a *metapb.AlterTable, t *schema.Table, def *statement.ColumnDef) error {

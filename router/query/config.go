@@ -16,6 +16,7 @@ import (
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
 	"cordwood/router/access"
+	"cordwood/router/audit"
 	"cordwood/router/pipeline"
 	"cordwood/router/write"
 )
@@ -114,6 +115,8 @@ type Config struct {
 	// Now is the clock. The default value is time.Now.
 	Now func() time.Time
 
+	// Changes makes the records of changes. By default they are lines of Logger.
+	Changes *audit.Log
 	// Logger logs what an operator should know. By default nothing is logged.
 	Logger *slog.Logger
 	// Registerer registers the metrics. By default they are not registered.
@@ -121,6 +124,9 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
+	if c.Changes == nil {
+		c.Changes = audit.New(c.Logger, nil)
+	}
 	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
 	c.MaxTimeout = cmp.Or(c.MaxTimeout, time.Hour)
 	c.Running = cmp.Or(c.Running, 16)

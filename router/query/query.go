@@ -44,7 +44,7 @@ func New(cfg Config) (*Service, error) {
 	cfg = cfg.withDefaults()
 	n := names{meta: cfg.Meta, now: cfg.Now}
 	s := &Service{
-		cfg: cfg, changes: audit.New(cfg.Logger), names: n, definer: definer{n, cfg.MaxColumns},
+		cfg: cfg, changes: cfg.Changes, names: n, definer: definer{n, cfg.MaxColumns},
 		reader: &reader{
 			names: n, shards: cfg.Shards, gate: newGate(cfg), clients: clients{cfg.Users, cfg.Sessions},
 		},
@@ -189,14 +189,15 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 		begin := time.Now()
 		req.statement = i
 		k, err := kindOf(st)
+		run := s.begin(ctx, &req, i)
 		if err == nil {
-			err = s.run(ctx, k, st, &req, each)
+			err = s.run(run, k, st, &req, each)
 		}
 		err = explain(ctx, st, unsure(err, req.behind), time.Since(start))
 		if stored {
 			err = storedBefore(err)
 		}
-		s.record(ctx, &req, i, err)
+		s.record(run, &req, i, err)
 		s.metrics.observe(st, req.Protocol, err, time.Since(begin))
 		if err != nil {
 			return err
@@ -228,15 +229,29 @@ func permit(caller *access.Caller, st statement.Statement, database string) erro
 	return caller.Require(need)
 }
 
-// record logs the result of a statement, if the statement changes something.
-func (s *Service) record(ctx context.Context, req *Request, i int, err error) {
+// changeBy describes a statement for audit. changes is false if it changes nothing.
+func changeBy(ctx context.Context, req *Request, i int) (c audit.Change, changes bool) {
 	need, changes := NeedOf(req.Statements[i], req.Database)
-	if !changes {
-		return
-	}
-	text := ""
+	c = audit.Change{By: access.From(ctx), Need: need}
 	if i < len(req.Texts) {
-		text = req.Texts[i]
+		c.Statement = req.Texts[i]
 	}
-	s.changes.Record(ctx, audit.Change{By: access.From(ctx), Need: need, Statement: text, Err: err})
+	return c, changes
+}
+
+// begin returns the context for a statement, whose commands carry the record of the change that the statement makes.
+func (s *Service) begin(ctx context.Context, req *Request, i int) context.Context {
+	c, changes := changeBy(ctx, req, i)
+	if !changes {
+		return ctx
+	}
+	return s.changes.Begin(ctx, func() audit.Change { return c })
+}
+
+// record records the result of a statement, if the statement changes something.
+func (s *Service) record(ctx context.Context, req *Request, i int, err error) {
+	if c, changes := changeBy(ctx, req, i); changes {
+		c.Err = err
+		s.changes.Record(ctx, c)
+	}
 }

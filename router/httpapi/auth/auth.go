@@ -49,6 +49,9 @@ type Config struct {
 	Scram bool
 	// Iterations is the number of iterations of these keys. The default is scram.Iterations.
 	Iterations int
+	// Refused, if not nil, is called for each failed sign-in with a password or a token. s has the name or the token's
+	// id that the client sent.
+	Refused func(s access.Sender, from netip.Addr, err error)
 	// Logger logs malformed lines and changes of the list; nil means slog's default.
 	Logger *slog.Logger
 }
@@ -58,6 +61,8 @@ type Provider struct {
 	log    *slog.Logger
 	file   string // the file of the list; empty if the list is inline
 	reread bool   // whether Reload reads the file again
+
+	refused func(s access.Sender, from netip.Addr, err error)
 
 	watch *watcher // nil if file is not watched
 
@@ -86,7 +91,7 @@ type Provider struct {
 // Open reads the list of users.
 func Open(cfg Config) (*Provider, error) {
 	p := &Provider{
-		log: cfg.Logger, now: time.Now, slow: newSlowChecks(), scram: cfg.Scram,
+		log: cfg.Logger, now: time.Now, refused: cfg.Refused, slow: newSlowChecks(), scram: cfg.Scram,
 		iterations: cmp.Or(cfg.Iterations, scram.Iterations), firstStored: make(chan struct{}, 1),
 	}
 	_, _ = rand.Read(p.unknown[:]) // never fails
@@ -265,6 +270,7 @@ func (p *Provider) Authenticate(r *http.Request, from netip.Addr) (access.Sender
 	c, err := parseCredentials(header)
 	switch {
 	case err != nil:
+		p.noteRefused(access.Sender{}, from, err)
 		return access.Sender{}, err
 	case c.token != "":
 		return p.Token(c.token, from)
@@ -278,6 +284,19 @@ func (p *Provider) Check(ctx context.Context, user, password string, from netip.
 	if p == nil {
 		return access.Everybody(), nil
 	}
+	s, err := p.check(ctx, user, password, from)
+	p.noteRefused(access.Sender{User: user, Proof: "password"}, from, err)
+	return s, err
+}
+
+// noteRefused reports a failed sign-in.
+func (p *Provider) noteRefused(s access.Sender, from netip.Addr, err error) {
+	if err != nil && p.refused != nil && errs.CodeOf(err) != errs.Cancelled {
+		p.refused(s, from, err)
+	}
+}
+
+func (p *Provider) check(ctx context.Context, user, password string, from netip.Addr) (access.Sender, error) {
 	if strings.TrimSpace(user) == "" || password == "" {
 		return access.Sender{}, refuse(errs.InvalidArguments, "Invalid authorization header: blank user name or password")
 	}

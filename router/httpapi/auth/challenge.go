@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"cordwood/proto/errs"
 	"cordwood/router/access"
 	"cordwood/router/access/scram"
 )
@@ -67,6 +68,7 @@ func (p *Provider) Challenge(name string, from netip.Addr) (*Challenge, error) {
 		return &Challenge{p: p, name: name, from: from, Password: true, Token: true}, nil
 	}
 	if err := p.lockedError(name, from); err != nil {
+		p.noteRefused(access.Sender{User: name, Proof: "password"}, from, err)
 		return nil, err
 	}
 	c := &Challenge{p: p, name: name, from: from}
@@ -105,7 +107,11 @@ func (c *Challenge) Passed() (s access.Sender, ok bool) {
 }
 
 // Failed counts a failed sign-in of a client that did not know the password.
-func (c *Challenge) Failed() { c.p.countFailure(c.name, c.from) }
+func (c *Challenge) Failed() {
+	c.p.countFailure(c.name, c.from)
+	c.p.noteRefused(access.Sender{User: c.name, Proof: "password"}, c.from, refuse(errs.UserPasswordMismatch,
+		"Username and password does not match, username: "+shorten(c.name)))
+}
 
 // countFailure counts a sign-in that failed.
 func (p *Provider) countFailure(user string, from netip.Addr) {

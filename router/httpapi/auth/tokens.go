@@ -130,6 +130,15 @@ func versionOf(hash []byte) uint64 {
 // token, PermissionDenied for an address from which the token may not be used, and RateLimited after too
 // many unknown tokens from an address.
 func (p *Provider) Token(text string, from netip.Addr) (access.Sender, error) {
+	s, err := p.byToken(text, from)
+	if err != nil {
+		id, _ := token.Parse(text)
+		p.noteRefused(access.Sender{User: anyToken, Token: id, Proof: "token"}, from, err)
+	}
+	return s, err
+}
+
+func (p *Provider) byToken(text string, from netip.Addr) (access.Sender, error) {
 	id, ok := token.Parse(text)
 	if !ok {
 		return access.Sender{}, refuse(errs.InvalidAuthHeader,

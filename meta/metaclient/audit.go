@@ -1,0 +1,51 @@
+package metaclient
+
+import (
+	"context"
+	"sync/atomic"
+
+	"google.golang.org/protobuf/proto"
+
+	"cordwood/proto/metapb"
+)
+
+// Audited is a change that is proposed as one or more commands. Each command carries the record of the change, which
+// the metadata group stores together with the effect of the command.
+type Audited struct {
+	// Record returns the record. It is called when a command is proposed.
+	Record func() *metapb.AuditRecord
+	stored atomic.Bool
+}
+
+// Stored reports whether the metadata group has stored the record.
+func (a *Audited) Stored() bool { return a != nil && a.stored.Load() }
+
+type auditedKey struct{}
+
+// WithAudited returns a context whose proposals belong to a.
+func WithAudited(ctx context.Context, a *Audited) context.Context {
+	return context.WithValue(ctx, auditedKey{}, a)
+}
+
+// AuditedOf returns the change to which the proposals of a context belong, or nil.
+func AuditedOf(ctx context.Context) *Audited {
+	a, _ := ctx.Value(auditedKey{}).(*Audited)
+	return a
+}
+
+// withRecord returns cmd with the record of the change.
+func (a *Audited) withRecord(cmd *metapb.Command) *metapb.Command {
+	if a == nil || cmd.GetEnsureSchema() != nil {
+		return cmd
+	}
+	cmd = proto.CloneOf(cmd)
+	cmd.Audit = a.Record()
+	return cmd
+}
+
+// note takes note of the result of a command.
+func (a *Audited) note(r *metapb.Result) {
+	if a != nil && r.GetAudited() {
+		a.stored.Store(true)
+	}
+}

@@ -1,0 +1,56 @@
+package audit
+
+import (
+	"regexp"
+	"strings"
+
+	"cordwood/proto/metapb"
+	"cordwood/router/access/token"
+)
+
+// The maximum lengths of texts in a record, in bytes.
+const (
+	maxStatement = 4 << 10
+	maxMessage   = 1 << 10
+	maxName      = 256
+)
+
+// record returns the record of a change, without secrets.
+func (c Change) record() *metapb.AuditRecord {
+	address := ""
+	if c.By.Address.IsValid() {
+		address = c.By.Address.String()
+	}
+	o := c.Need.Object
+	return &metapb.AuditRecord{
+		Principal: name(c.By.User), Auth: c.By.Proof, TokenId: name(c.By.Token), Address: address,
+		Action: c.Need.Action, ObjectKind: string(o.Kind), Database: name(o.Database), Object: name(o.Name),
+		Statement: text(c.Statement, maxStatement), Message: text(c.Message, maxMessage), RequestId: name(c.By.RequestID),
+	}
+}
+
+// name returns a name of a client's for a record.
+func name(s string) string { return strings.ToValidUTF8(cut(token.Hide(s), maxName), "�") }
+
+// text returns a text for a record, shortened and without secrets. Removing secrets may make it longer.
+func text(s string, most int) string {
+	return cut(strings.ToValidUTF8(WithoutSecrets(cut(s, most)), "�"), most)
+}
+
+// cut shortens a text to at most most bytes, without splitting a character.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	const more = "…"
+	return strings.ToValidUTF8(text[:most-len(more)], "") + more
+}
+
+// secret matches a literal after a word that introduces a secret. The literal may be incomplete.
+var secret = regexp.MustCompile(
+	`(?is)\b(password|old|secret|token|access_key|secret_key)(['"]?\s*=?\s*)'(?:[^']|'')*(?:'|$)`)
+
+// WithoutSecrets replaces the secrets in a statement.
+func WithoutSecrets(text string) string {
+	return token.Hide(secret.ReplaceAllString(text, "$1$2'…'"))
+}
