@@ -29,6 +29,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"cordwood/meta/catalog"
+	"cordwood/meta/shares"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/shard/replica"
@@ -149,6 +150,7 @@ type Meta struct {
 	replica *replica.Replica
 	metrics *metrics
 	reports *reports
+	shares  shares.Reports
 	ensures ensures
 	leases  leases
 	// readIndex is replica.ReadIndex, unless a test replaces it.

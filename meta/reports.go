@@ -2,6 +2,7 @@ package meta
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -142,6 +143,27 @@ func (r *reports) lastLed(term uint64, shards []*metapb.Shard) (out []*metapb.Sh
 		if !known[life] {
 			delete(r.led, life)
 		}
+	}
+	return out
+}
+
+// stored returns the bytes of databases, as the nodes report them that lead their shards. Nodes that are silent do not
+// count, because other nodes lead their shards by then.
+func (r *reports) stored(term uint64) (out []*metapb.DatabaseBytes) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.listen(term)
+	sums := map[string]uint64{}
+	for _, n := range r.nodes {
+		if r.heard.Sub(n.at) >= r.downAfter {
+			continue
+		}
+		for _, s := range n.report.GetStored() {
+			sums[s.GetDatabase()] += s.Bytes
+		}
+	}
+	for _, database := range slices.Sorted(maps.Keys(sums)) {
+		out = append(out, &metapb.DatabaseBytes{Database: database, Bytes: sums[database]})
 	}
 	return out
 }

@@ -140,6 +140,7 @@ type node struct {
 	reach    *reach.Monitor
 	sessions *sessions
 	reports  *reporter
+	stored   storedBytes
 	clocks   *clocks.Clocks // nil without the role shard
 	shards   *shardclient.Client
 	// operators answers the calls of backup and restore.

@@ -114,6 +114,7 @@ func (n *node) newReport() *metapb.ReportRequest {
 	if n.host != nil {
 		r.Replicas = n.host.Reports()
 		r.LeftShards = n.host.Left()
+		r.Stored = n.stored.count(time.Now(), n.meta, n.host.All())
 	}
 	return r
 }

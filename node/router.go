@@ -42,6 +42,10 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 	if err != nil {
 		return err
 	}
+	quotas, err := n.openQuotas()
+	if err != nil {
+		return err
+	}
 	policy := body.Wait
 	if n.cfg.HTTP.InflightPolicy == "fail" {
 		policy = body.Fail
@@ -59,7 +63,7 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 		Waiting: n.cfg.Query.MaxWaiting, WaitingPerUser: n.cfg.Query.MaxWaitingPerUser, MaxWait: n.cfg.Query.MaxWait,
 		MaxColumns: n.cfg.Limits.MaxColumns, Writable: n.disk.writable, Logger: n.log, Registerer: n.registry,
 		Changes: n.changes,
-		Users:   users.Names, Sessions: n.sessions.list,
+		Users:   users.Names, Sessions: n.sessions.list, Quotas: quotas,
 	}
 	if users != nil { // a nil provider in the interface would not be nil
 		queries.Accounts = users
@@ -96,9 +100,10 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 	n.onStop("calls of operators", n.operators.stop)
 	config := httpapi.Config{
 		Changes: n.changes, Tunnel: n.operators.serve, NodeNames: n.nameNodes,
-		Catalog: client, Fresh: client.Fresh, Writer: writer, Bodies: bodies, Tail: follow, Pipelines: client,
-		Saved: client,
-		SQL:   sql, LogQuery: http.HandlerFunc(sql.ServeLogs), Explore: explorer, Loki: reader,
+		Catalog: client, Fresh: client.Fresh, Writer: writer, Quotas: quotas, Bodies: bodies, Tail: follow,
+		Pipelines: client,
+		Saved:     client,
+		SQL:       sql, LogQuery: http.HandlerFunc(sql.ServeLogs), Explore: explorer, Loki: reader,
 		Cluster:           coordinator.NewAdmin(client).On(n.data.nodeID).WithShards(shards),
 		PipelineOptions:   pipeline.Options{Env: processor.Env{GeoIPDatabase: n.cfg.Ingest.GeoIPDatabase}},
 		NoClientVariables: !n.cfg.Ingest.ClientVariables,

@@ -51,6 +51,16 @@ func (c *Client) Report(ctx context.Context, req *metapb.ReportRequest) (*metapb
 		})
 }
 
+// ShareQuotas reports what a router used of quotas to the leader of the group, and returns its shares.
+func (c *Client) ShareQuotas(
+	ctx context.Context, req *metapb.ShareQuotasRequest,
+) (*metapb.ShareQuotasResponse, error) {
+	return ask(ctx, c.members, "report the use of quotas",
+		func(ctx context.Context, m metapb.MetaClient) (*metapb.ShareQuotasResponse, error) {
+			return m.ShareQuotas(ctx, req, grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage))
+		})
+}
+
 // ChangeMembers changes one member of the metadata group. If the change has been made already, it
 // succeeds. advice is a recommendation about the new number of voters, or empty.
 func (c *Client) ChangeMembers(

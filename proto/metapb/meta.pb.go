@@ -1871,8 +1871,10 @@ type QuotaShare struct {
 	Database string                 `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
 	Name     string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Share    float64                `protobuf:"fixed64,3,opt,name=share,proto3" json:"share,omitempty"`
-	// What all routers together admit.
-	Value         float64 `protobuf:"fixed64,4,opt,name=value,proto3" json:"value,omitempty"`
+	// What clients sent to all routers in a second, or how many things there are in all.
+	Value float64 `protobuf:"fixed64,4,opt,name=value,proto3" json:"value,omitempty"`
+	// The limit of which the share is a part.
+	Limit         float64 `protobuf:"fixed64,5,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1931,6 +1933,13 @@ func (x *QuotaShare) GetShare() float64 {
 func (x *QuotaShare) GetValue() float64 {
 	if x != nil {
 		return x.Value
+	}
+	return 0
+}
+
+func (x *QuotaShare) GetLimit() float64 {
+	if x != nil {
+		return x.Limit
 	}
 	return 0
 }
@@ -10637,13 +10646,14 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\vvalid_nanos\x18\x02 \x01(\x03R\n" +
 	"validNanos\x12\x18\n" +
 	"\arouters\x18\x03 \x01(\rR\arouters\x124\n" +
-	"\x06stored\x18\x04 \x03(\v2\x1c.cordwood.meta.DatabaseBytesR\x06stored\"h\n" +
+	"\x06stored\x18\x04 \x03(\v2\x1c.cordwood.meta.DatabaseBytesR\x06stored\"~\n" +
 	"\n" +
 	"QuotaShare\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
 	"\x05share\x18\x03 \x01(\x01R\x05share\x12\x14\n" +
-	"\x05value\x18\x04 \x01(\x01R\x05value\"A\n" +
+	"\x05value\x18\x04 \x01(\x01R\x05value\x12\x14\n" +
+	"\x05limit\x18\x05 \x01(\x01R\x05limit\"A\n" +
 	"\rDatabaseBytes\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\"\xb8\x02\n" +

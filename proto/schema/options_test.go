@@ -234,3 +234,27 @@ func TestOptionValues(t *testing.T) {
 		t.Errorf("%d values, options %v", offered, TableOptionNames())
 	}
 }
+
+// TestQuotaValues checks which values quotas take, and how they are stored.
+func TestQuotaValues(t *testing.T) {
+	for _, tt := range []struct{ quota, value, want string }{
+		{QuotaTables, "010", "10"},
+		{QuotaRows, "0", "0"},
+		{QuotaRows, "1e3", ""},
+		{QuotaRows, "10MiB", ""},
+		{QuotaRows, "1000000001", ""},
+		{QuotaBytes, "10MiB", "10485760"},
+		{QuotaStored, "2 TB", "2000000000000"},
+		{QuotaStored, "-1", ""},
+		{QuotaStored, "9999999999TiB", ""},
+		{QuotaStored, "MiB", ""},
+		{QuotaBurst, "90s", "1m30s"},
+		{QuotaBurst, "10", ""},
+		{QuotaBurst, "2h", ""},
+	} {
+		got, err := NormalizeQuota(tt.quota, tt.value)
+		if got != tt.want || (err == nil) != (tt.want != "") {
+			t.Errorf("%s=%s: %q, %v", tt.quota, tt.value, got, err)
+		}
+	}
+}

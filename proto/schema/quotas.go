@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +17,47 @@ const (
 	QuotaTables = "quota.tables"
 	// QuotaColumns is the maximum number of columns of each table of the database.
 	QuotaColumns = "quota.columns"
+	// QuotaRows is the number of rows that ingestion and INSERT store each second.
+	QuotaRows = "quota.ingest_rows_per_second"
+	// QuotaBytes is the number of bytes of decompressed bodies that ingestion takes each second.
+	QuotaBytes = "quota.ingest_bytes_per_second"
+	// QuotaBurst is the time whose rows and bytes may arrive at once. It is a duration.
+	QuotaBurst = "quota.ingest_burst"
+	// QuotaStored is the number of bytes that the database stores, without copies by replication.
+	QuotaStored = "quota.stored_bytes"
 )
+
+// QuotaPrefix begins the names of all quotas.
+const QuotaPrefix = "quota."
+
+// DefaultBurst is the value of QuotaBurst if the database does not have it.
+const DefaultBurst = 10 * time.Second
+
+// minBurst and maxBurst limit the value of QuotaBurst.
+const (
+	minBurst = time.Second
+	maxBurst = time.Hour
+)
+
+// maxQuota is the highest value of a quota that is a number, and maxQuotaBytes of one in bytes.
+const (
+	maxQuota      = 1_000_000_000
+	maxQuotaBytes = 1 << 60
+)
+
+// quotaUnits has the unit of each quota that is a number. QuotaBurst is a duration.
+var quotaUnits = map[string]string{
+	QuotaTables: "tables", QuotaColumns: "columns", QuotaRows: "rows/s", QuotaBytes: "bytes/s", QuotaBurst: "",
+	QuotaStored: "bytes",
+}
+
+var quotaNames = slices.Sorted(maps.Keys(quotaUnits))
+
+// QuotaNames lists the quotas in alphabetical order.
+func QuotaNames() []string { return slices.Clone(quotaNames) }
+
+// QuotaUnit returns what the values of a quota count, or "" for a duration.
+func QuotaUnit(key string) string { return quotaUnits[key] }
 
 // QuotaWait is when a client may try again after a refusal because of a quota of tables, columns or stored bytes.
 // Somebody has to drop tables or raise the quota first.
@@ -32,16 +73,8 @@ func TooManyTables(database, table string, limit, value uint64) *errs.Error {
 		"(%s); drop tables, or ask an operator for a higher quota", table, database, limit, QuotaTables)
 }
 
-// maxQuota is the highest value of a quota.
-const maxQuota = 1_000_000_000
-
-var quotaNames = []string{QuotaColumns, QuotaTables}
-
-// QuotaNames lists the quotas in alphabetical order.
-func QuotaNames() []string { return slices.Clone(quotaNames) }
-
 // IsQuota reports whether the key of an option belongs to a quota, known or not.
-func IsQuota(key string) bool { return strings.HasPrefix(key, "quota.") }
+func IsQuota(key string) bool { return strings.HasPrefix(key, QuotaPrefix) }
 
 // CheckQuota returns an error of code InvalidArguments if there is no such quota.
 func CheckQuota(key string) error {
@@ -57,12 +90,56 @@ func NormalizeQuota(key, value string) (string, error) {
 	if err := CheckQuota(key); err != nil {
 		return "", err
 	}
-	n, err := strconv.ParseUint(value, 10, 64)
-	if err != nil || n > maxQuota {
-		return "", errs.New(errs.InvalidArguments, "Quota %s: value %s is not possible; give a number from 0 to %d, or "+
-			"remove the quota with UNSET", key, quoteShort(value), maxQuota)
+	if key == QuotaBurst {
+		d, err := time.ParseDuration(value)
+		if err != nil || d < minBurst || d > maxBurst {
+			return "", errs.New(errs.InvalidArguments, "Quota %s: value %s is not possible; give a duration from %s to %s, or "+
+				"remove the quota with UNSET", key, quoteShort(value), minBurst, maxBurst)
+		}
+		return d.String(), nil
 	}
-	return strconv.FormatUint(n, 10), nil
+	highest, text := uint64(maxQuota), value
+	inBytes := strings.HasPrefix(quotaUnits[key], "bytes")
+	if inBytes {
+		highest, text = maxQuotaBytes, plainBytes(value)
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	switch {
+	case err == nil && n <= highest:
+		return strconv.FormatUint(n, 10), nil
+	case inBytes:
+		return "", errs.New(errs.InvalidArguments, "Quota %s: value %s is not possible; give a number of bytes, also with a "+
+			"unit such as 10MiB or 2GB, or remove the quota with UNSET", key, quoteShort(value))
+	}
+	return "", errs.New(errs.InvalidArguments, "Quota %s: value %s is not possible; give a number from 0 to %d, or "+
+		"remove the quota with UNSET", key, quoteShort(value), highest)
+}
+
+// byteUnits are the units of quotas in bytes.
+var byteUnits = []struct {
+	name  string
+	bytes uint64
+}{
+	{"KiB", 1 << 10},
+	{"MiB", 1 << 20},
+	{"GiB", 1 << 30},
+	{"TiB", 1 << 40},
+	{"KB", 1e3},
+	{"MB", 1e6},
+	{"GB", 1e9},
+	{"TB", 1e12},
+}
+
+// plainBytes returns a size without its unit. A text that is no size remains as it is.
+func plainBytes(text string) string {
+	for _, u := range byteUnits {
+		digits, ok := strings.CutSuffix(text, u.name)
+		n, err := strconv.ParseUint(strings.TrimSpace(digits), 10, 64)
+		if ok && err == nil && n <= maxQuotaBytes/u.bytes {
+			return strconv.FormatUint(n*u.bytes, 10)
+		}
+	}
+	return text
 }
 
 // Quota returns the value of a quota among the options of a database. ok is false if the database does not have it.
@@ -80,4 +157,12 @@ func WithoutQuotas(options map[string]string) map[string]string {
 		}
 	}
 	return out
+}
+
+// BurstOf returns the value of QuotaBurst among the options of a database, or its default.
+func BurstOf(options map[string]string) time.Duration {
+	if d, err := time.ParseDuration(options[QuotaBurst]); err == nil {
+		return d
+	}
+	return DefaultBurst
 }

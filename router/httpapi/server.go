@@ -60,6 +60,8 @@ type Config struct {
 	Fresh func(ctx context.Context) error
 	// Writer stores rows. Required.
 	Writer ingest.Writer
+	// Quotas limits what databases take in. By default nothing is limited.
+	Quotas ingest.Quotas
 	// Pipelines stores the pipelines that clients upload. Without it, the paths of pipelines do not exist, and
 	// svc_identity is the only pipeline.
 	Pipelines pipelineapi.Store
@@ -289,6 +291,7 @@ func New(cfg Config) (*Server, error) {
 func newIngestion(cfg Config, compiled *ingest.Pipelines) (*ingest.Service, error) {
 	return ingest.New(ingest.Config{
 		Catalog: cfg.Catalog, Fresh: cfg.Fresh, Writer: cfg.Writer, Pipelines: compiled, Lookup: cfg.Lookup,
+		Quotas:            cfg.Quotas,
 		NoClientVariables: cfg.NoClientVariables,
 		StoreRejects:      cfg.StoreRejects, RejectsTTL: cfg.RejectsTTL, NoAutoCreate: cfg.NoAutoCreate,
 		TimestampColumn: cfg.TimestampColumn,

@@ -38,7 +38,7 @@ const (
 var errManyWait = errors.New("ingest: too many requests wait for busy shards")
 
 // Admit returns an error if a request would be refused anyway: the sender may not ingest, rows are refused because
-// a disk is full, or the table's shards are busy. It is called before the body is read, so that such requests take
+// a disk is full, a quota of the database is used up, or the table's shards are busy. It is called before the body is read, so that such requests take
 // no memory. If Wait is set, it waits for busy shards.
 func (s *Service) Admit(ctx context.Context, a *Arrival) error {
 	named, err := permitNamed(a)
@@ -47,6 +47,11 @@ func (s *Service) Admit(ctx context.Context, a *Arrival) error {
 	}
 	if err := s.cfg.Writable(); err != nil {
 		return s.Failed(a.Protocol, StageDisk, err)
+	}
+	if grants := a.Caller.Grants; a.Database != "" && (grants == nil || grants.InDatabase(a.Database)&rights.Insert != 0) {
+		if err := s.cfg.Quotas.Ready(a.Database); err != nil {
+			return s.Failed(a.Protocol, StageQuota, err)
+		}
 	}
 	if a.Table == "" || !named {
 		return nil
@@ -66,10 +71,19 @@ func permitNamed(a *Arrival) (named bool, err error) {
 	return false, a.Caller.Require(need("", ""))
 }
 
-// AdmitAll returns an error if batches of a request would be refused because the shards of their tables are busy.
+// AdmitAll returns an error if batches of a request would be refused because the shards of their tables are busy, or a
+// quota is used up.
 // It is for protocols whose clients resend the whole request, because otherwise the stored part would be stored
 // twice. It waits for busy shards.
 func (s *Service) AdmitAll(ctx context.Context, p Protocol, batches []*Batch) error {
+	for i, b := range batches {
+		if i > 0 && b.Database == batches[i-1].Database {
+			continue
+		}
+		if err := s.cfg.Quotas.Ready(b.Database); err != nil {
+			return s.Failed(p, StageQuota, err)
+		}
+	}
 	return s.awaitRoom(ctx, p, true, batches)
 }
 

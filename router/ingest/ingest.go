@@ -42,6 +42,18 @@ type Writer interface {
 	Pressed(database, table string) (retryAfter time.Duration, yes bool)
 }
 
+// Quotas compares what databases take in with their quotas. Its errors have code RateLimited.
+type Quotas interface {
+	// Ready returns an error if a request for a database would be refused.
+	Ready(database string) error
+	// Take counts rows and bytes, unless it returns an error.
+	Take(database string, rows, bytes int64) error
+	// Owe counts rows and bytes of a request, a part of which Take has admitted.
+	Owe(database string, rows, bytes int64)
+	// GiveBack no longer counts rows and bytes that were not stored.
+	GiveBack(database string, rows, bytes int64)
+}
+
 // Config has the parts and settings of a Service. Required parts must be set. The settings have defaults.
 type Config struct {
 	// Catalog is the local view of the metadata. Required.
@@ -53,6 +65,8 @@ type Config struct {
 	Writer Writer
 	// Pipelines finds stored pipelines. Without it, svc_identity is the only pipeline.
 	Pipelines *Pipelines
+	// Quotas limits what databases take in. By default nothing is limited.
+	Quotas Quotas
 	// Lookup implements Service.Lookup. Without it, no texts are found.
 	Lookup func(ctx context.Context, q *Lookup) ([]string, error)
 	// NoClientVariables refuses records that contain svc_ttl, svc_table_suffix and other variables. Pipelines may set
@@ -112,6 +126,9 @@ func (c Config) withDefaults() (Config, error) {
 	c.MaxMadeColumns, c.MaxNewColumns = cmp.Or(c.MaxMadeColumns, 2048), cmp.Or(c.MaxNewColumns, 1000)
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Quotas == nil {
+		c.Quotas = unlimited{}
 	}
 	if c.Writable == nil {
 		c.Writable = func() error { return nil }

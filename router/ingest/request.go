@@ -63,6 +63,8 @@ type Request struct {
 	// Batches has a batch for each table, in the order in which the request mentions the tables. Each batch is stored
 	// or refused separately.
 	Batches []*Batch
+
+	charges charges
 }
 
 // Memory is a share of the memory for bodies and rows. *body.Body implements it.

@@ -30,8 +30,9 @@ const (
 // Store stores the batches of a request separately, and returns their outcomes in order.
 func (s *Service) Store(ctx context.Context, q *Request) []Outcome {
 	out := make([]Outcome, len(q.Batches))
+	q.charges.of = map[string]*charge{}
 	if len(q.Batches) == 1 {
-		out[0] = s.store(ctx, q, q.Batches[0], q.Memory)
+		out[0] = s.charged(ctx, q, q.Batches[0], q.Memory)
 		return out
 	}
 	shared, columns := &sharedMemory{all: q.Memory}, pipeline.ShareNewColumns(len(q.Batches))
@@ -49,7 +50,7 @@ func (s *Service) Store(ctx context.Context, q *Request) []Outcome {
 			m := shared.part()
 			defer m.release()
 			b.newColumns = &columns[i]
-			out[i] = s.store(ctx, q, b, m)
+			out[i] = s.charged(ctx, q, b, m)
 			return nil
 		})
 	}
@@ -95,10 +96,7 @@ func (s *Service) store(ctx context.Context, q *Request, b *Batch, m Memory) Out
 }
 
 // busy reports whether nothing was stored because the server is busy.
-func busy(err error) bool {
-	partial := (*write.PartialError)(nil)
-	return errs.CodeOf(err) == errs.ShardBusy && errs.ReasonOf(err) != errs.OutcomeUnknown && !errors.As(err, &partial)
-}
+func busy(err error) bool { return errs.CodeOf(err) == errs.ShardBusy && nothingStored(err) }
 
 // job is one run of a batch's pipeline.
 type job struct {
@@ -136,9 +134,17 @@ func (s *Service) once(ctx context.Context, q *Request, b *Batch, m Memory) Outc
 	if err := j.permit(ctx, out); err != nil {
 		return Outcome{Err: err}
 	}
+	rows := out.Rows()
+	if err := s.takeRows(q, b, rows); err != nil {
+		s.giveBack(j.made)
+		return Outcome{Err: s.Failed(q.Protocol, StageQuota, err)}
+	}
 	outcome := j.write(ctx, out)
 	if outcome.Err != nil {
 		s.giveBack(j.made)
+		if nothingStored(outcome.Err) {
+			s.cfg.Quotas.GiveBack(b.Database, rows, 0)
+		}
 	}
 	return outcome
 }

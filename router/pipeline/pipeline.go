@@ -158,6 +158,16 @@ type Output struct {
 	Reasons []Reason
 }
 
+// Rows returns the number of rows for tables of clients.
+func (o *Output) Rows() (n int64) {
+	for _, t := range o.Tables {
+		if !t.Internal && !t.Discard {
+			n += int64(t.Count())
+		}
+	}
+	return n
+}
+
 // TableRows are the rows for one table.
 type TableRows struct {
 	Database string

@@ -71,6 +71,16 @@ type Accounts interface {
 	Check(ctx context.Context, user, password string, from netip.Addr) (access.Sender, error)
 }
 
+// Quotas compares what databases take in with their quotas. Its errors have code RateLimited.
+type Quotas interface {
+	// Take counts rows and bytes, unless it returns an error.
+	Take(database string, rows, bytes int64) error
+	// GiveBack no longer counts rows and bytes that were not stored.
+	GiveBack(database string, rows, bytes int64)
+	// Value returns the present value of a quota in the cluster. ok is false if it is not known.
+	Value(database, quota string) (value uint64, ok bool)
+}
+
 // Writer is the write path, for INSERT and DELETE.
 type Writer interface {
 	Write(ctx context.Context, out *pipeline.Output) (write.Result, error)
@@ -84,6 +94,8 @@ type Config struct {
 	Meta   Meta
 	Shards Shards
 	Writer Writer
+	// Quotas limits what INSERT stores. By default nothing is limited.
+	Quotas Quotas
 	// Accounts has the users and roles; nil: users are not authenticated.
 	Accounts Accounts
 

@@ -52,10 +52,7 @@ func (s *Service) insert(ctx context.Context, st *statement.Insert, req *Request
 		if limit, ok := ttl.ExpiredBefore(now, t.TimeIndex().Type); ok {
 			table.Expired = rows.Cols()[0].Below(limit)
 		}
-		result, err := s.cfg.Writer.WriteKeyed(ctx, &pipeline.Output{
-			Records: rows.Rows(),
-			Tables:  []*pipeline.TableRows{table},
-		}, req.statementKey())
+		result, err := s.storeRows(ctx, table, req.statementKey())
 		if errors.Is(err, write.ErrSchemaChanged) && round < insertRounds {
 			continue
 		}
@@ -68,6 +65,24 @@ func (s *Service) insert(ctx context.Context, st *statement.Insert, req *Request
 		}
 		return Result{AffectedRows: int64(result.Rows), Warnings: warnings}, nil
 	}
+}
+
+// storeRows stores the rows of an INSERT, if the quotas of their database admit them.
+func (s *Service) storeRows(ctx context.Context, table *pipeline.TableRows, key write.Key) (write.Result, error) {
+	rows, bytes := int64(table.Rows.Rows()), int64(table.Rows.ByteSize())
+	if q := s.cfg.Quotas; q != nil {
+		if err := q.Take(table.Database, rows, bytes); err != nil {
+			return write.Result{}, err
+		}
+	}
+	result, err := s.cfg.Writer.WriteKeyed(ctx, &pipeline.Output{
+		Records: int(rows),
+		Tables:  []*pipeline.TableRows{table},
+	}, key)
+	if s.cfg.Quotas != nil && err != nil && errs.ReasonOf(err) != errs.OutcomeUnknown {
+		s.cfg.Quotas.GiveBack(table.Database, rows, bytes)
+	}
+	return result, err
 }
 
 // nowIn returns the current time in a time zone.

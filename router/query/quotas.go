@@ -76,8 +76,7 @@ func mixedQuotas(key string) error {
 	return errs.New(errs.InvalidArguments, "option %.80q cannot be changed together with quotas; use two statements", key)
 }
 
-// showQuotas lists the quotas of all databases, and how much of them is used. The value of quota.columns is the number
-// of columns of the table that has the most.
+// showQuotas lists the quotas of all databases, and how much of them is used.
 func (d describer) showQuotas(st *statement.ShowQuotas, _ string) (array.RecordReader, error) {
 	var rows [][]string
 	for _, def := range d.meta.Databases() {
@@ -85,20 +84,31 @@ func (d describer) showQuotas(st *statement.ShowQuotas, _ string) (array.RecordR
 			continue
 		}
 		for _, key := range schema.QuotaNames() {
-			limit, ok := schema.Quota(def.GetOptions(), key)
-			if !ok {
-				continue
+			if limit, ok := def.GetOptions()[key]; ok {
+				rows = append(rows, []string{def.GetName(), key, limit, d.quotaValue(def.GetName(), key)})
 			}
-			tables := d.meta.Tables(def.GetName())
-			value := len(tables)
-			if key == schema.QuotaColumns {
-				value = 0
-				for _, t := range tables {
-					value = max(value, len(t.Columns))
-				}
-			}
-			rows = append(rows, []string{def.GetName(), key, strconv.FormatUint(limit, 10), strconv.Itoa(value)})
 		}
 	}
 	return textRows([]string{"Database", "Quota", "Limit", "Value"}, page(rows, st.Page)), nil
+}
+
+// quotaValue returns the present value of a quota, or "" if it is not known. The value of quota.columns is the number of
+// columns of the table that has the most.
+func (d describer) quotaValue(database, key string) string {
+	switch key {
+	case schema.QuotaTables:
+		return strconv.Itoa(len(d.meta.Tables(database)))
+	case schema.QuotaColumns:
+		most := 0
+		for _, t := range d.meta.Tables(database) {
+			most = max(most, len(t.Columns))
+		}
+		return strconv.Itoa(most)
+	}
+	if d.quotas != nil {
+		if value, ok := d.quotas.Value(database, key); ok {
+			return strconv.FormatUint(value, 10)
+		}
+	}
+	return ""
 }

@@ -13,7 +13,10 @@ import (
 )
 
 // describer answers the statements that describe databases and tables.
-type describer struct{ names }
+type describer struct {
+	names
+	quotas Quotas // nil if nothing is limited
+}
 
 func (d describer) showDatabases(st *statement.ShowDatabases, _ string) (array.RecordReader, error) {
 	var rows [][]string

@@ -240,7 +240,7 @@ func setTimeZone(ctx context.Context, _ *Service, st statement.Statement, req *R
 // show returns the handler of a statement that describes something from the metadata.
 func show[S statement.Statement](rowsOf func(d describer, st S, database string) (array.RecordReader, error)) handler {
 	return func(ctx context.Context, s *Service, st statement.Statement, req *Request, each resultFunc) error {
-		rows, err := rowsOf(describer{s.names.of(ctx)}, st.(S), req.Database)
+		rows, err := rowsOf(describer{s.names.of(ctx), s.cfg.Quotas}, st.(S), req.Database)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,93 @@
+// Package shares divides quotas among routers, by their reports of what clients send to each. Only the leader of the
+// metadata group does this, in memory: a new leader has the reports of all routers within a second.
+package shares
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+)
+
+const (
+	// Valid is how long shares are valid. A router that has not reported for this long has none.
+	Valid = 2 * time.Second
+	// maxUses limits the uses of one report.
+	maxUses = 100_000
+)
+
+// Quota identifies a quota of a database.
+type Quota struct{ Database, Name string }
+
+// Reports has the newest reports of the routers. Its zero value has none. It is safe for concurrent use.
+type Reports struct {
+	mu      sync.Mutex // guards the rest
+	term    uint64     // the term in which they were received
+	routers map[string]*report
+}
+
+// report is the newest report of a router.
+type report struct {
+	at   time.Time
+	uses map[Quota]use
+}
+
+// Check returns an error if a report is too large.
+func Check(req *metapb.ShareQuotasRequest) error {
+	if n := len(req.Uses); n > maxUses {
+		return errs.New(errs.InvalidArguments, "Use of quotas by node %s: %d of them, at most %d are possible", req.NodeId,
+			n, maxUses)
+	}
+	return nil
+}
+
+// Divide stores a report of a router, and returns its shares of the limits. Reports of an earlier term are forgotten.
+func (s *Reports) Divide(
+	term uint64, now time.Time, req *metapb.ShareQuotasRequest, limits map[Quota]uint64,
+) *metapb.ShareQuotasResponse {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if term != s.term || s.routers == nil {
+		s.term, s.routers = term, map[string]*report{}
+	}
+	mine := &report{at: now, uses: make(map[Quota]use, len(req.Uses))}
+	for _, u := range req.Uses {
+		mine.uses[Quota{u.GetDatabase(), u.GetName()}] = use{admitted: u.GetAdmitted(), refused: u.GetRefused()}
+	}
+	s.routers[req.NodeId] = mine
+	nodes := s.present(now)
+	at, _ := slices.BinarySearch(nodes, req.NodeId)
+	resp := &metapb.ShareQuotasResponse{ValidNanos: int64(Valid), Routers: uint32(len(nodes))} //nolint:gosec // few
+	uses := make([]use, len(nodes))
+	for quota, limit := range limits {
+		total := 0.0
+		for i, node := range nodes {
+			uses[i] = s.routers[node].uses[quota]
+			total += uses[i].sent()
+		}
+		resp.Shares = append(resp.Shares, &metapb.QuotaShare{
+			Database: quota.Database, Name: quota.Name, Share: divide(float64(limit), uses)[at], Value: total,
+			Limit: float64(limit),
+		})
+	}
+	slices.SortFunc(resp.Shares, func(a, b *metapb.QuotaShare) int {
+		return cmp.Or(cmp.Compare(a.Database, b.Database), cmp.Compare(a.Name, b.Name))
+	})
+	return resp
+}
+
+// present returns the routers that have reported lately, and forgets the others. s.mu must be held.
+func (s *Reports) present(now time.Time) (nodes []string) {
+	for node, r := range s.routers {
+		if now.Sub(r.at) > Valid {
+			delete(s.routers, node)
+			continue
+		}
+		nodes = append(nodes, node)
+	}
+	slices.Sort(nodes)
+	return nodes
+}
