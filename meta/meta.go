@@ -29,9 +29,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"cordwood/meta/catalog"
-	"cordwood/meta/shares"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/proto/shares"
 	"cordwood/shard/replica"
 	"cordwood/shard/replica/raftlog"
 	"cordwood/shard/replica/raftlog/guard"

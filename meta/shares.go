@@ -4,10 +4,10 @@ import (
 	"context"
 
 	"cordwood/meta/catalog"
-	"cordwood/meta/shares"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
+	"cordwood/proto/shares"
 )
 
 // ShareQuotas stores what a router used of quotas, and returns its shares of them.

@@ -73,6 +73,7 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 	if err != nil {
 		return err
 	}
+	quotas.CountQueries(service)
 	sql, err := sqlhttp.New(sqlhttp.Config{
 		Service: service, Bodies: bodies, Start: exchange.StartOf, Timeout: n.cfg.Query.Timeout, Logger: n.log,
 		WriteError: exchange.WriteError,

@@ -23,6 +23,8 @@ const (
 	QuotaBytes = "quota.ingest_bytes_per_second"
 	// QuotaBurst is the time whose rows and bytes may arrive at once. It is a duration.
 	QuotaBurst = "quota.ingest_burst"
+	// QuotaQueries is the number of queries that run at a time.
+	QuotaQueries = "quota.query_concurrency"
 	// QuotaStored is the number of bytes that the database stores, without copies by replication.
 	QuotaStored = "quota.stored_bytes"
 )
@@ -48,7 +50,7 @@ const (
 // quotaUnits has the unit of each quota that is a number. QuotaBurst is a duration.
 var quotaUnits = map[string]string{
 	QuotaTables: "tables", QuotaColumns: "columns", QuotaRows: "rows/s", QuotaBytes: "bytes/s", QuotaBurst: "",
-	QuotaStored: "bytes",
+	QuotaStored: "bytes", QuotaQueries: "queries",
 }
 
 var quotaNames = slices.Sorted(maps.Keys(quotaUnits))

@@ -38,8 +38,8 @@ const (
 var errManyWait = errors.New("ingest: too many requests wait for busy shards")
 
 // Admit returns an error if a request would be refused anyway: the sender may not ingest, rows are refused because
-// a disk is full, a quota of the database is used up, or the table's shards are busy. It is called before the body is read, so that such requests take
-// no memory. If Wait is set, it waits for busy shards.
+// a disk is full, a quota of the database is used up, or the table's shards are busy. It is called before the body is
+// read, so that such requests take no memory. If Wait is set, it waits for busy shards.
 func (s *Service) Admit(ctx context.Context, a *Arrival) error {
 	named, err := permitNamed(a)
 	if err != nil {

@@ -122,7 +122,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		rejects: counter("cordwood_ingest_rejects_stored_total",
 			"Skipped records that were kept in svc_private.rejects, by protocol."),
 		failed: counter("cordwood_ingest_failed_total",
-			"Log requests refused or failed, by protocol and stage: parameters, disk, busy, quota, body, pipeline, write.", "stage"),
+			"Log requests refused or failed, by protocol and stage: parameters, disk, busy, quota, body, pipeline, write.",
+			"stage"),
 		keyed: counter("cordwood_ingest_keyed_requests_total",
 			"Log requests with a key, for example in the header Idempotency-Key, by protocol."),
 		repeated: counter("cordwood_ingest_repeated_bodies_total", "Log bodies that the same sender sent twice within 2 "+

@@ -77,6 +77,10 @@ type Quotas interface {
 	Take(database string, rows, bytes int64) error
 	// GiveBack no longer counts rows and bytes that were not stored.
 	GiveBack(database string, rows, bytes int64)
+	// QueryLimit returns the number of queries of a database that may run here at a time; ok is false if there is no
+	// limit. OverQueries returns the error for more.
+	QueryLimit(database string) (n int, ok bool)
+	OverQueries(database string) error
 	// Value returns the present value of a quota in the cluster. ok is false if it is not known.
 	Value(database, quota string) (value uint64, ok bool)
 }

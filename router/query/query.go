@@ -46,7 +46,7 @@ func New(cfg Config) (*Service, error) {
 	s := &Service{
 		cfg: cfg, changes: cfg.Changes, names: n, definer: definer{n, cfg.MaxColumns},
 		reader: &reader{
-			names: n, shards: cfg.Shards, gate: newGate(cfg), clients: clients{cfg.Users, cfg.Sessions},
+			names: n, shards: cfg.Shards, gate: newGate(cfg), quotas: cfg.Quotas, clients: clients{cfg.Users, cfg.Sessions},
 		},
 	}
 	var err error
@@ -57,10 +57,19 @@ func New(cfg Config) (*Service, error) {
 }
 
 func newGate(cfg Config) *turns.Gate {
-	return turns.New(turns.Config{
+	c := turns.Config{
 		Running: cfg.Running, PerUser: cfg.RunningPerUser, Waiting: cfg.Waiting, WaitingPerUser: cfg.WaitingPerUser,
 		MaxWait: cfg.MaxWait,
-	})
+	}
+	if cfg.Quotas != nil {
+		c.Limit, c.Over = cfg.Quotas.QueryLimit, cfg.Quotas.OverQueries
+	}
+	return turns.New(c)
+}
+
+// Running calls each for each database with queries, with the numbers of those that run and those that wait.
+func (s *Service) Running(each func(database string, running, waiting int)) {
+	s.reader.gate.Databases(each)
 }
 
 // Request is a text of one or more statements to run one after another.

@@ -92,8 +92,8 @@ func (d describer) showQuotas(st *statement.ShowQuotas, _ string) (array.RecordR
 	return textRows([]string{"Database", "Quota", "Limit", "Value"}, page(rows, st.Page)), nil
 }
 
-// quotaValue returns the present value of a quota, or "" if it is not known. The value of quota.columns is the number of
-// columns of the table that has the most.
+// quotaValue returns the present value of a quota, or "" if it is not known. The value of quota.columns is the number
+// of columns of the table that has the most.
 func (d describer) quotaValue(database, key string) string {
 	switch key {
 	case schema.QuotaTables:

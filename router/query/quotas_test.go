@@ -4,6 +4,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/rights"
@@ -94,5 +95,48 @@ func TestQuotasAreHidden(t *testing.T) {
 		if !strings.Contains(got, "svc shop") || strings.Contains(got, "quota.tables='3'") != sees {
 			t.Errorf("with MONITOR %v: %s", sees, got)
 		}
+	}
+}
+
+// limitedQuotas has a limit for the queries of the database shop.
+type limitedQuotas struct{ n int }
+
+func (limitedQuotas) Take(string, int64, int64) error { return nil }
+
+func (limitedQuotas) GiveBack(string, int64, int64) {}
+
+func (q limitedQuotas) QueryLimit(database string) (int, bool) { return q.n, database == "shop" }
+
+func (limitedQuotas) OverQueries(database string) error {
+	return errs.OverQuota(errs.Quota{Database: database, Name: "quota.query_concurrency"}, time.Second, "over")
+}
+
+func (limitedQuotas) Value(string, string) (uint64, bool) { return 7, true }
+
+// TestQueriesCountForTheirTables: a query counts for the database of its tables, whatever database the request names,
+// and waits or is refused beyond its quota. Others are not affected.
+func TestQueriesCountForTheirTables(t *testing.T) {
+	for _, tt := range []struct {
+		database string
+		reads    []*shardpb.TableName
+		limit    int
+		refused  bool
+	}{
+		{"public", []*shardpb.TableName{{Database: "public", Name: "logs"}}, 0, false},
+		{"shop", []*shardpb.TableName{{Database: "shop", Name: "orders"}}, 0, true},
+		{"public", []*shardpb.TableName{{Database: "shop", Name: "orders"}}, 0, true},
+		{"public", []*shardpb.TableName{{Database: "shop", Name: "orders"}}, 1, false},
+		{"public", []*shardpb.TableName{{Database: "public", Name: "logs"}, {Database: "shop", Name: "orders"}}, 0, true},
+	} {
+		w := newWorld(t, func(c *Config) { c.Quotas, c.MaxWait = limitedQuotas{tt.limit}, time.Millisecond })
+		w.shards.reads = tt.reads
+		_, err := w.run(t.Context(), "SELECT 1", func(r *Request) { r.Database = tt.database })
+		refused := err != nil && errs.From(err).Quota != nil
+		if refused != tt.refused || !refused && err != nil {
+			t.Errorf("%+v: %v", tt, err)
+		}
+		w.Running(func(database string, running, waiting int) {
+			t.Errorf("%+v: %d queries of %s run and %d wait", tt, running, database, waiting)
+		})
 	}
 }

@@ -20,6 +20,7 @@ type reader struct {
 	names
 	shards Shards
 	gate   *turns.Gate
+	quotas Quotas // nil if nothing is limited
 	clients
 }
 
@@ -35,12 +36,12 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 	_, span := tracing.Start(ctx, "wait for a turn")
 	r = r.of(ctx)
 	caller := access.From(ctx)
-	leave, err := r.gate.Enter(ctx, caller.Share())
+	leave, err := r.gate.EnterDatabase(ctx, req.Database, caller.Share())
 	span.End(err)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer func() { leave() }()
 	id := cmp.Or(req.QueryID, NewID()) // the same id for every try
 	stage, span := tracing.Start(ctx, "analyze")
 	analysis, err := r.shards.Analyze(stage, &shardpb.AnalyzeRequest{
@@ -50,6 +51,15 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 	span.End(err)
 	if err != nil {
 		return err
+	}
+	if other := r.queried(analysis.Tables, req.Database); other != req.Database {
+		leave()
+		leave = func() {}
+		if again, err := r.gate.EnterDatabase(ctx, other, caller.Share()); err != nil {
+			return err
+		} else {
+			leave = again
+		}
 	}
 	// The span lasts until the whole answer has been written.
 	ctx, span = tracing.Start(ctx, "query shards")
@@ -82,6 +92,27 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 		return each(ctx, Result{Rows: &limited{Rows: stream, left: req.Limit}, Partial: partial})
 	}
 	return each(ctx, Result{Rows: stream, Partial: partial})
+}
+
+// queried returns the database to which a query counts: the first one of its tables that has a limit of queries, or
+// otherwise named, if the query reads one of its tables or only tables of the server, or otherwise the first one.
+func (r *reader) queried(tables []*shardpb.TableName, named string) string {
+	first := ""
+	for _, t := range tables {
+		d := t.GetDatabase()
+		if _, exists := r.meta.Database(d); !exists || schema.ReservedDatabase(d) {
+			continue
+		}
+		if r.quotas != nil {
+			if _, limited := r.quotas.QueryLimit(d); limited {
+				return d
+			}
+		}
+		if first == "" || d == named {
+			first = d
+		}
+	}
+	return cmp.Or(first, named)
 }
 
 // ask sends a query, and returns its answer as soon as the answer starts.

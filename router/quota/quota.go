@@ -1,8 +1,9 @@
 // Package quota compares what databases take in, store and ask with their quotas.
 //
-// A quota limits a database in the whole cluster. Each router admits a share of a rate. Every half second, and soon after a refusal, it reports what
-// it admitted and refused, and the leader of the metadata group answers with the shares by demand. Without an answer,
-// the limit is divided equally among the routers. So no request waits for another node.
+// A quota limits a database in the whole cluster. Each router admits a share of a rate. Every half second, and soon
+// after a refusal, it reports what it admitted and refused, and the leader of the metadata group answers with the
+// shares by demand. Without an answer, the limit is divided equally among the routers. So no request waits for another
+// node.
 //
 // A rate is a bucket that fills with the share each second, up to the burst. A request that finds it positive is taken
 // whole, even if the bucket becomes negative, so that a batch larger than a share can still be stored. DESIGN.md of
@@ -52,6 +53,7 @@ type Config struct {
 type Keeper struct {
 	cfg     Config
 	metrics *metrics
+	slots   slots
 
 	databases sync.Map // name → *database, of databases with quotas
 	kept      atomic.Int64
@@ -244,14 +246,17 @@ func (k *Keeper) storable(name string) error {
 	q := errs.Quota{
 		Database: name, Name: schema.QuotaStored, Limit: limit, Value: stored, Unit: schema.QuotaUnit(schema.QuotaStored),
 	}
-	return errs.OverQuota(q, schema.QuotaWait, "database %s stores %s, and its quota is %s (%s); delete rows, shorten the "+
-		"ttl, drop tables, or ask an operator for a higher quota", name, size(stored), size(limit), schema.QuotaStored)
+	return errs.OverQuota(q, schema.QuotaWait, "database %s stores %s, and its quota is %s (%s); delete rows, shorten "+
+		"the ttl, drop tables, or ask an operator for a higher quota", name, size(stored), size(limit), schema.QuotaStored)
 }
 
 // Value returns the present value of a quota in the cluster, by the last reports. ok is false if it is not known here.
 func (k *Keeper) Value(name, quota string) (value uint64, ok bool) {
 	if quota == schema.QuotaStored {
 		return k.Stored(name), k.stored.Load() != nil
+	}
+	if quota == schema.QuotaQueries {
+		return k.slots.running(name)
 	}
 	now := time.Now()
 	d := k.find(name, now)

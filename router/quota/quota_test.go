@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"cordwood/meta/shares"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schemapb"
+	"cordwood/proto/shares"
 )
 
 // cluster is a fake of the metadata group: its database and the reports of routers.

@@ -37,6 +37,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 // exchange makes one report and applies the answer. Without an answer, shares end after their time.
 func (k *Keeper) exchange(ctx context.Context) {
 	req := &metapb.ShareQuotasRequest{NodeId: k.cfg.NodeID, Process: k.cfg.Process, Uses: k.uses(time.Now())}
+	req.Uses = append(req.Uses, k.slots.uses(k.cfg.Catalog)...)
 	if len(req.Uses) == 0 && !k.limitsStored() {
 		return
 	}
@@ -98,6 +99,7 @@ func (k *Keeper) apply(resp *metapb.ShareQuotasResponse, sent time.Time) {
 	}
 	k.stored.Store(&stored)
 	now, until := time.Now(), sent.Add(time.Duration(resp.ValidNanos))
+	k.slots.apply(resp, until)
 	for _, s := range resp.Shares {
 		found, ok := k.databases.Load(s.Database)
 		if !ok {

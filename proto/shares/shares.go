@@ -1,4 +1,4 @@
-// Package shares divides quotas among routers, by their reports of what clients send to each. Only the leader of the
+// Package shares divides quotas among routers, by their reports of what clients send to each. The leader of the
 // metadata group does this, in memory: a new leader has the reports of all routers within a second.
 package shares
 
@@ -10,6 +10,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
 )
 
 const (
@@ -68,8 +69,12 @@ func (s *Reports) Divide(
 			uses[i] = s.routers[node].uses[quota]
 			total += uses[i].sent()
 		}
+		share := divide(float64(limit), uses)[at]
+		if quota.Name == schema.QuotaQueries {
+			share, total = float64(slots(limit, uses)[at]), running(uses)
+		}
 		resp.Shares = append(resp.Shares, &metapb.QuotaShare{
-			Database: quota.Database, Name: quota.Name, Share: divide(float64(limit), uses)[at], Value: total,
+			Database: quota.Database, Name: quota.Name, Share: share, Value: total,
 			Limit: float64(limit),
 		})
 	}
