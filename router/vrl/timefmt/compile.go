@@ -108,6 +108,7 @@ func compile(pattern string) (*Format, error) {
 		}
 		i += n
 	}
+	f.layout = newLayout(f.ops)
 	return f, nil
 }
 

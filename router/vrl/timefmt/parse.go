@@ -1,9 +1,17 @@
 package timefmt
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
-// parse parses text into fields and resolves them.
+// parse parses text: by the layout of the pattern if it has the usual form, otherwise into fields, which it resolves.
 func (f *Format) parse(text string, o *ParseOptions) (int64, int32, failure) {
+	if l := f.layout; l != nil && (l.offset || !o.RequireOffset && (o.Zone == nil || o.Zone == time.UTC)) {
+		if sec, nsec, done := l.parse(text); done {
+			return sec, nsec, failure{}
+		}
+	}
 	var p parsed
 	i := 0
 	for n := range f.ops {

@@ -55,6 +55,7 @@ type Format struct {
 	ops     []op
 	fields  fieldSet // the fields that a text of this pattern may give
 	flags   formatFlags
+	layout  *layout // nil if the pattern has none
 }
 
 type formatFlags uint8
