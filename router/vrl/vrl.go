@@ -298,9 +298,8 @@ func (p *Program) RunMetered(m *fn.Meter, event, meta *value.Value) (value.Value
 }
 
 func (p *Program) run(f *fn.Frame, m *fn.Meter, event, meta *value.Value) (v value.Value, err error) {
-	var none value.Value
 	if meta == nil {
-		none = value.NewObject(value.MakeFields(0))
+		none := value.NewObject(value.MakeFields(0))
 		meta = &none
 	}
 	f.Reset(event, meta, p.budget)

@@ -80,6 +80,15 @@ func (c *compiler) call(n *syntax.Call) expr {
 		}
 	}
 	out.run = c.code(n, f, impl, args, body)
+	if f.Part != nil {
+		out.part = func(s value.Segment) fn.Expr {
+			impl, ok := f.Part(call, s)
+			if !ok {
+				return nil
+			}
+			return c.code(n, f, impl, args, body)
+		}
+	}
 	if n.Bang {
 		c.abortOnFailure(n, &out)
 	}

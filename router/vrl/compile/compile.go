@@ -118,6 +118,8 @@ type expr struct {
 	look fn.Expr
 	// drop, if not nil, evaluates the expression for code that does not need the value.
 	drop fn.Expr
+	// part, if not nil, returns code that evaluates only a part of the value; nil if there is no such code.
+	part func(s value.Segment) fn.Expr
 	// test, if not nil, evaluates the expression for code that needs a boolean. Its first result is whether the value
 	// is true.
 	test func(f *fn.Frame) (truth, ok bool)

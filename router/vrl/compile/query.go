@@ -63,15 +63,7 @@ func (c *compiler) query(n *syntax.Query) expr {
 			out.value, _ = base.value.Get(n.Path)
 			out.known = true
 		}
-		run := base.looking()
-		out.look = func(f *fn.Frame) (value.Value, bool) {
-			v, ok := run(f)
-			if !ok {
-				return v, false
-			}
-			v, _ = v.Peek(t.Path)
-			return v, true
-		}
+		out.look = lookBehind(&base, n.Path)
 	}
 	look := out.look
 	out.run = func(f *fn.Frame) (value.Value, bool) {
@@ -79,6 +71,27 @@ func (c *compiler) query(n *syntax.Query) expr {
 		return v.Share(), ok
 	}
 	return out
+}
+
+// lookBehind returns the code that reads a path of the value of base.
+func lookBehind(base *expr, p value.Path) fn.Expr {
+	if base.part != nil && len(p) > 0 {
+		if part := base.part(p[0]); part != nil {
+			if len(p) == 1 {
+				return part
+			}
+			base, p = &expr{run: part}, p[1:]
+		}
+	}
+	run := base.looking()
+	return func(f *fn.Frame) (value.Value, bool) {
+		v, ok := run(f)
+		if !ok {
+			return v, false
+		}
+		v, _ = v.Peek(p)
+		return v, true
+	}
 }
 
 // hint returns the index of a new hint.

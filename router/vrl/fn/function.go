@@ -56,6 +56,10 @@ type Function struct {
 	Compile func(c *Call) (Impl, error)
 	// Impl is the run-time form of every call, if Compile is not set.
 	Impl Impl
+	// Part, if set, returns the run-time form of a call of which the program uses only the part at s, as in
+	// split(…)[0]. It returns the part, or null if there is none, and makes no container for the other parts. It
+	// fails whenever the call fails, with the same text. Part returns false if the call has no such form.
+	Part func(c *Call, s value.Segment) (Impl, bool)
 }
 
 // Group is a chapter of the library.

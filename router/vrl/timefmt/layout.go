@@ -159,8 +159,8 @@ func (d *pairs) at(i int) int32 {
 	return int32(tens)*10 + int32(ones)
 }
 
-// fixedFraction reads the digits at the start of s, of which there are at most nine. It returns their number, 0 if there
-// are none or too many.
+// fixedFraction reads the digits at the start of s, of which there are at most nine. It returns their number, which is
+// 0 if there are none or too many.
 func fixedFraction(s string) (nsec int32, n int) {
 	for n < len(s) && s[n]-'0' <= 9 {
 		if n == 9 {

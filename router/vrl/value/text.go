@@ -70,6 +70,10 @@ func AppendFloat(dst []byte, f float64) []byte { return jsonscan.AppendFloat(dst
 // AppendPlainFloat appends a float in the language's string form: as short as possible, without an exponent, and
 // without a fraction if it is whole.
 func AppendPlainFloat(dst []byte, f float64) []byte {
+	const exact = 1 << 53
+	if i := int64(f); f > -exact && f < exact && float64(i) == f && i != 0 { // -0 has a sign
+		return strconv.AppendInt(dst, i, 10)
+	}
 	switch {
 	case math.IsInf(f, 1):
 		return append(dst, "inf"...)

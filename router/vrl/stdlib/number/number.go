@@ -69,7 +69,10 @@ func rounds(name, doc string, round func(float64) float64,
 			if v.Kind() == value.Int {
 				return v, true
 			}
-			scale := math.Pow(10, float64(precision.Int()))
+			scale := 1.0
+			if precision.Int() != 0 {
+				scale = math.Pow(10, float64(precision.Int()))
+			}
 			x := round(v.Float()*scale) / scale
 			if math.IsNaN(x) || math.IsInf(x, 0) {
 				// The number is too large to have such decimals, or infinite.

@@ -144,16 +144,48 @@ var parseRegex = &fn.Function{
 		return fn.Impl{N: func(f *fn.Frame, args []value.Value) (value.Value, bool) {
 			g := of(args)
 			s := args[0].Text()
-			if !f.SpendOnMatch(g.re, s) {
+			at, ok := findGroups(f, g.re, s)
+			if !ok {
 				return value.Value{}, false
-			}
-			at := g.re.Groups(s)
-			if at == nil {
-				return f.Fail("could not find any pattern matches")
 			}
 			return g.object(s, at), true
 		}}, nil
 	},
+	Part: parseRegexPart,
+}
+
+// parseRegexPart returns the form of parse_regex!(…).name for a pattern that is known at compile time.
+func parseRegexPart(c *fn.Call, s value.Segment) (fn.Impl, bool) {
+	re, ok := c.Regex(1)
+	numeric, known := c.Const(2)
+	if !ok || !known || numeric.Bool() || s.IsIndex {
+		return fn.Impl{}, false
+	}
+	for _, g := range newGroups(re, false).named {
+		if g.key == s.Name {
+			return fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
+				text := v.Text()
+				at, ok := findGroups(f, re, text)
+				if !ok || at[2*g.index] < 0 {
+					return value.Value{}, ok
+				}
+				return value.NewString(text[at[2*g.index]:at[2*g.index+1]]), true
+			}}, true
+		}
+	}
+	return fn.Impl{}, false
+}
+
+// findGroups returns the positions of the groups of the first match.
+func findGroups(f *fn.Frame, re *pattern.Regex, s string) ([]int, bool) {
+	if !f.SpendOnMatch(re, s) {
+		return nil, false
+	}
+	at := re.Groups(s)
+	if at == nil {
+		_, _ = f.Fail("could not find any pattern matches")
+	}
+	return at, at != nil
 }
 
 var parseRegexAll = &fn.Function{

@@ -111,6 +111,9 @@ var replace = &fn.Function{
 
 // replaceText replaces up to n occurrences of old in s, all if n < 0.
 func replaceText(f *fn.Frame, s, old, with string, n int) (value.Value, bool) {
+	if n == 1 {
+		return replaceFirst(f, s, old, with)
+	}
 	found := strings.Count(s, old)
 	if found == 0 {
 		return value.NewString(s), true
@@ -122,6 +125,27 @@ func replaceText(f *fn.Frame, s, old, with string, n int) (value.Value, bool) {
 		return value.Value{}, false
 	}
 	return value.NewString(strings.Replace(s, old, with, n)), true
+}
+
+// replaceFirst replaces the first occurrence of old in s. If only a part of s remains, it is not copied.
+func replaceFirst(f *fn.Frame, s, old, with string) (value.Value, bool) {
+	at := strings.Index(s, old)
+	if at < 0 {
+		return value.NewString(s), true
+	}
+	before, after := s[:at], s[at+len(old):]
+	size := len(before) + len(with) + len(after)
+	if !f.Reserve(size) {
+		return value.Value{}, false
+	}
+	switch {
+	case with == "" && before == "":
+		return value.NewString(after), true
+	case with == "" && after == "":
+		return value.NewString(before), true
+	}
+	b := append(append(append(f.Bytes(size)[:0], before...), with...), after...)
+	return value.NewBytes(b), true
 }
 
 // replaceRegex replaces up to n matches of re in s; all if n < 0. add appends the replacement for the groups of a

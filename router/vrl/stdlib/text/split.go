@@ -48,6 +48,43 @@ var split = &fn.Function{
 		}
 		return splitText(f, s, pat.Text(), n)
 	}},
+	Part: splitPart,
+}
+
+// splitPart returns the forms of split(…)[0], [1] and [-1] for a separator that is known at compile time.
+func splitPart(c *fn.Call, s value.Segment) (fn.Impl, bool) {
+	pat, known := c.Const(1)
+	limit, limitKnown := c.Const(2)
+	sep, n := pat.Text(), limit.Int()
+	if !known || !pat.IsString() || sep == "" || !s.IsIndex || c.Given(2) && (!limitKnown || n < 2) {
+		return fn.Impl{}, false
+	}
+	var piece func(s string) (string, bool)
+	switch {
+	case s.Index == 0:
+		piece = func(s string) (string, bool) {
+			s, _, _ = strings.Cut(s, sep)
+			return s, true
+		}
+	case s.Index == 1:
+		piece = func(s string) (string, bool) {
+			_, s, ok := strings.Cut(s, sep)
+			if ok && n != 2 {
+				s, _, _ = strings.Cut(s, sep)
+			}
+			return s, ok
+		}
+	case s.Index == -1 && !c.Given(2) && len(sep) == 1: // occurrences of a longer separator may overlap
+		piece = func(s string) (string, bool) { return s[strings.LastIndexByte(s, sep[0])+1:], true }
+	default:
+		return fn.Impl{}, false
+	}
+	return fn.Impl{F1: func(_ *fn.Frame, v value.Value) (value.Value, bool) {
+		if s, ok := piece(v.Text()); ok {
+			return value.NewString(s), true
+		}
+		return value.Value{}, true
+	}}, true
 }
 
 // splitText splits s at each sep into up to n pieces.
