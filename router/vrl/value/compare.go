@@ -29,9 +29,16 @@ func Same(a, b Value) bool {
 	case Array:
 		return slices.EqualFunc(a.items().list, b.items().list, Same)
 	}
-	return slices.EqualFunc(a.fields().list, b.fields().list, func(x, y Field) bool {
-		return x.Key == y.Key && Same(x.Value, y.Value)
-	})
+	x, y := a.fields(), b.fields()
+	if x.Len() != y.Len() {
+		return false
+	}
+	for i := range x.Len() {
+		if x.Key(i) != y.Key(i) || !Same(x.PeekAt(i), y.PeekAt(i)) {
+			return false
+		}
+	}
+	return true
 }
 
 // Equal implements the language's ==. It is like Same, but compares an integer and a float as floats, unless they are

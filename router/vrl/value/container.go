@@ -64,8 +64,14 @@ type Field struct {
 
 // Fields is the content of an object: its fields, sorted by the bytes of their keys. The zero Fields is an empty
 // object.
+//
+// It has one of two forms. Most objects are a list. The objects of a reader of records have a shape and the values by
+// its slots; see shape.go. Code that does not know shapes makes a list of them with settled. That changes the object,
+// so an object with a shape belongs to one goroutine. Slots are never visible.
 type Fields struct {
-	list   []Field
+	list   []Field // unused memory if there is a shape
+	shape  *Shape  // nil for a list
+	vals   []Value // unused memory if there is no shape
 	shared bool
 }
 
@@ -87,27 +93,43 @@ func ObjectOf(list ...Field) Value {
 func (o *Fields) Value() Value { return Value{kind: Object, p: unsafe.Pointer(o)} }
 
 // Len returns the number of fields.
-func (o *Fields) Len() int { return len(o.list) }
+func (o *Fields) Len() int {
+	if o.shape != nil {
+		return len(o.shape.order)
+	}
+	return len(o.list)
+}
 
 // Key returns the key of field i.
-func (o *Fields) Key(i int) string { return o.list[i].Key }
+func (o *Fields) Key(i int) string {
+	if h := o.shape; h != nil {
+		return h.keys[h.order[i]]
+	}
+	return o.list[i].Key
+}
 
 // At returns the value of field i.
-func (o *Fields) At(i int) Value { return o.list[i].Value.Share() }
+func (o *Fields) At(i int) Value { return o.PeekAt(i).Share() }
 
 // PeekAt returns the value of field i for reading; see the package comment.
-func (o *Fields) PeekAt(i int) Value { return o.list[i].Value }
+func (o *Fields) PeekAt(i int) Value {
+	if o.shape != nil {
+		return o.vals[o.shape.order[i]]
+	}
+	return o.list[i].Value
+}
 
 // Peek returns the fields for reading. Neither the slice nor a container in it may be changed or kept.
-func (o *Fields) Peek() []Field { return o.list }
+func (o *Fields) Peek() []Field { return o.settled() }
 
 // Share marks the containers among the values as shared and returns the fields. They may be stored elsewhere
 // individually, but the slice itself must not be changed or kept.
 func (o *Fields) Share() []Field {
-	for i := range o.list {
-		o.list[i].Value.Share()
+	list := o.settled()
+	for i := range list {
+		list[i].Value.Share()
 	}
-	return o.list
+	return list
 }
 
 // linear is the number of fields up to which they are searched one by one.
@@ -116,6 +138,9 @@ const linear = 12
 // Find returns the index of the field with the key. If there is none, it returns the index for inserting it, and
 // false.
 func (o *Fields) Find(key string) (int, bool) {
+	if o.shape != nil {
+		return o.shape.find(key)
+	}
 	list := o.list
 	if len(list) <= linear {
 		for i := range list {
@@ -147,6 +172,12 @@ func (o *Fields) Get(key string) (Value, bool) {
 
 // PeekGet is like Get, for reading only; see the package comment.
 func (o *Fields) PeekGet(key string) (Value, bool) {
+	if o.shape != nil {
+		if slot := o.shape.Slot(key); slot >= 0 {
+			return o.vals[slot], true
+		}
+		return Value{}, false
+	}
 	list := o.list
 	if len(list) <= linear {
 		for i := range list {
@@ -165,7 +196,7 @@ func (o *Fields) PeekGet(key string) (Value, bool) {
 // PeekHint is like PeekGet, for callers that expect the key at the same index as last time, as in records of one
 // stream. It returns the index for the next call.
 func (o *Fields) PeekHint(key string, hint int) (v Value, at int, ok bool) {
-	list := o.list
+	list := o.settled()
 	if uint(hint) < uint(len(list)) {
 		if f := &list[hint]; len(f.Key) == len(key) && f.Key == key {
 			return f.Value, hint, true
@@ -178,24 +209,24 @@ func (o *Fields) PeekHint(key string, hint int) (v Value, at int, ok bool) {
 }
 
 // Set sets the field with the key. The object must be new or come from MutObject.
-func (o *Fields) Set(key string, v Value) {
-	i, ok := o.Find(key)
-	if ok {
-		o.list[i].Value = v
-		return
-	}
-	if i == len(o.list) {
-		o.list = append(o.list, Field{Key: key, Value: v})
-		return
-	}
-	o.list = slices.Insert(o.list, i, Field{Key: key, Value: v})
+func (o *Fields) Set(key string, v Value) { *o.place(key) = v }
+
+// insert adds a field at index i of a list.
+func (o *Fields) insert(i int, key string, v Value) {
+	o.list = slices.Insert(o.settled(), i, Field{Key: key, Value: v})
 }
 
 // SetAt sets the value of field i, under the same condition.
-func (o *Fields) SetAt(i int, v Value) { o.list[i].Value = v }
+func (o *Fields) SetAt(i int, v Value) {
+	if o.shape != nil {
+		o.vals[o.shape.order[i]] = v
+		return
+	}
+	o.list[i].Value = v
+}
 
 // Add appends a field without sorting. Sort must be called before the object is used.
-func (o *Fields) Add(key string, v Value) { o.list = append(o.list, Field{Key: key, Value: v}) }
+func (o *Fields) Add(key string, v Value) { o.list = append(o.settled(), Field{Key: key, Value: v}) }
 
 // Delete removes the field with the key and returns its value. The object must be new or come from MutObject.
 func (o *Fields) Delete(key string) (Value, bool) {
@@ -203,15 +234,28 @@ func (o *Fields) Delete(key string) (Value, bool) {
 	if !ok {
 		return Value{}, false
 	}
-	v := o.list[i].Value
-	o.list = slices.Delete(o.list, i, i+1)
-	return v, true
+	return o.removeAt(i), true
+}
+
+// removeAt removes field i and returns its value.
+func (o *Fields) removeAt(i int) Value {
+	if h := o.shape; h != nil {
+		slot := h.order[i]
+		if to := h.Without(h.keys[slot]); to != nil {
+			return o.take(slot, to)
+		}
+	}
+	list := o.settled()
+	v := list[i].Value
+	o.list = slices.Delete(list, i, i+1)
+	return v
 }
 
 // Reset removes all fields and keeps their memory. Only an owner that has never shared the object may call it.
 func (o *Fields) Reset() {
 	clear(o.list)
-	o.list = o.list[:0]
+	clear(o.vals)
+	o.list, o.shape, o.vals = o.list[:0], nil, o.vals[:0]
 }
 
 // Recycle is Reset for an object that was shared, once nothing refers to it any more.
@@ -222,7 +266,7 @@ func (o *Fields) Recycle() {
 
 // Sort sorts the fields after Add. If a key is repeated, the last one stays.
 func (o *Fields) Sort() {
-	list := o.list
+	list := o.settled()
 	sorted := true
 	for i := 1; i < len(list); i++ {
 		if list[i-1].Key >= list[i].Key {
@@ -256,6 +300,13 @@ func (o *Fields) Sort() {
 }
 
 func (o *Fields) copy(room int) *Fields {
+	if o.shape != nil {
+		vals := make([]Value, len(o.vals), len(o.vals)+room)
+		for i, v := range o.vals {
+			vals[i] = v.Share()
+		}
+		return &Fields{shape: o.shape, vals: vals}
+	}
 	list := make([]Field, len(o.list), len(o.list)+room)
 	copy(list, o.Share())
 	return &Fields{list: list}
@@ -264,7 +315,7 @@ func (o *Fields) copy(room int) *Fields {
 // SetHint is Set for callers that expect the key at the same index as last time. It returns the index for the next
 // call.
 func (o *Fields) SetHint(key string, v Value, hint int) int {
-	list := o.list
+	list := o.settled()
 	if uint(hint) < uint(len(list)) {
 		if f := &list[hint]; len(f.Key) == len(key) && f.Key == key {
 			f.Value = v
@@ -280,7 +331,7 @@ func (o *Fields) SetHint(key string, v Value, hint int) int {
 	if ok {
 		o.list[i].Value = v
 	} else {
-		o.list = slices.Insert(o.list, i, Field{Key: key, Value: v})
+		o.insert(i, key, v)
 	}
 	return i
 }
@@ -314,12 +365,12 @@ func weight(v Value, limit, depth int) int {
 			n += weight(x, limit-n, depth+1)
 		}
 	case Object:
-		list := v.fields().list
-		for i := range list {
+		o := v.fields()
+		for i := range o.Len() {
 			if n >= limit {
 				return limit
 			}
-			n += len(list[i].Key)/BytesPerWeight + weight(list[i].Value, limit-n, depth+1)
+			n += len(o.Key(i))/BytesPerWeight + weight(o.PeekAt(i), limit-n, depth+1)
 		}
 	}
 	return min(n, limit)
@@ -343,7 +394,11 @@ func size(v Value, limit, depth int) int {
 			}
 		}
 	case Object:
-		list := v.fields().list
+		o := v.fields()
+		if o.shape != nil {
+			return o.size(limit, depth)
+		}
+		list := o.list
 		for i := range list {
 			if n >= limit {
 				return limit
@@ -356,6 +411,20 @@ func size(v Value, limit, depth int) int {
 		}
 	}
 	return n
+}
+
+// size is size for an object with a shape.
+func (o *Fields) size(limit, depth int) int {
+	n := 1 + len(o.shape.order)
+	for _, x := range o.vals { // unused slots are null
+		if n >= limit {
+			return limit
+		}
+		if x.kind == Array || x.kind == Object {
+			n += size(x, limit-n+1, depth+1) - 1
+		}
+	}
+	return min(n, limit)
 }
 
 // The memory of an element of an array and of a field of an object, in bytes.

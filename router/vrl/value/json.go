@@ -37,14 +37,14 @@ func AppendJSON(dst []byte, v Value) []byte {
 		return append(dst, ']')
 	}
 	dst = append(dst, '{')
-	list := v.fields().list
-	for i := range list {
+	o := v.fields()
+	for i := range o.Len() {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = AppendJSONString(dst, list[i].Key)
+		dst = AppendJSONString(dst, o.Key(i))
 		dst = append(dst, ':')
-		dst = AppendJSON(dst, list[i].Value)
+		dst = AppendJSON(dst, o.PeekAt(i))
 	}
 	return append(dst, '}')
 }
@@ -67,14 +67,14 @@ func appendPretty(dst []byte, v Value, depth int) []byte {
 		return append(newLine(dst, depth), ']')
 	}
 	dst = append(dst, '{')
-	list := v.fields().list
-	for i := range list {
+	o := v.fields()
+	for i := range o.Len() {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = AppendJSONString(newLine(dst, depth+1), list[i].Key)
+		dst = AppendJSONString(newLine(dst, depth+1), o.Key(i))
 		dst = append(dst, ": "...)
-		dst = appendPretty(dst, list[i].Value, depth+1)
+		dst = appendPretty(dst, o.PeekAt(i), depth+1)
 	}
 	return append(newLine(dst, depth), '}')
 }

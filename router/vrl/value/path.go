@@ -133,12 +133,7 @@ func step(v *Value, s *Segment) *Value {
 		if v.kind != Object {
 			*v = NewObject(MakeFields(1))
 		}
-		o := v.MutObject()
-		i, ok := o.Find(s.Name)
-		if !ok {
-			o.list = slices.Insert(o.list, i, Field{Key: s.Name})
-		}
-		return &o.list[i].Value
+		return v.MutObject().place(s.Name)
 	}
 	if v.kind != Array {
 		*v = NewArray(nil)
@@ -205,15 +200,14 @@ func remove(v *Value, p Path, compact bool) Value {
 	o := v.MutObject()
 	i, _ := o.Find(s.Name)
 	if len(p) > 1 {
-		old := remove(&o.list[i].Value, p[1:], compact)
-		if compact && isEmptyContainer(o.list[i].Value) {
-			o.list = slices.Delete(o.list, i, i+1)
+		inner := o.place(s.Name)
+		old := remove(inner, p[1:], compact)
+		if compact && isEmptyContainer(*inner) {
+			o.removeAt(i)
 		}
 		return old
 	}
-	old := o.list[i].Value
-	o.list = slices.Delete(o.list, i, i+1)
-	return old
+	return o.removeAt(i)
 }
 
 func isEmptyContainer(v Value) bool {

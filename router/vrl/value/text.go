@@ -135,18 +135,18 @@ func AppendDisplay(dst []byte, v Value) []byte {
 		}
 		return append(dst, ']')
 	}
-	list := v.fields().list
-	if len(list) == 0 {
+	o := v.fields()
+	if o.Len() == 0 {
 		return append(dst, "{ }"...)
 	}
 	dst = append(dst, "{ "...)
-	for i := range list {
+	for i := range o.Len() {
 		if i > 0 {
 			dst = append(dst, ", "...)
 		}
-		dst = appendQuoted(dst, list[i].Key)
+		dst = appendQuoted(dst, o.Key(i))
 		dst = append(dst, ": "...)
-		dst = AppendDisplay(dst, list[i].Value)
+		dst = AppendDisplay(dst, o.PeekAt(i))
 	}
 	return append(dst, " }"...)
 }

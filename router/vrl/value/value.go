@@ -324,8 +324,9 @@ func (v Value) Freeze() Value {
 			x.Freeze()
 		}
 	case Object:
-		for i := range v.fields().list {
-			v.fields().list[i].Value.Freeze()
+		list := v.fields().settled()
+		for i := range list {
+			list[i].Value.Freeze()
 		}
 	}
 	return v
@@ -344,7 +345,7 @@ func (v Value) Detach() Value {
 		}
 		return NewArray(a)
 	case Object:
-		src := v.fields().list
+		src := v.fields().settled()
 		list := make([]Field, len(src))
 		for i := range src {
 			list[i] = Field{Key: strings.Clone(src[i].Key), Value: src[i].Value.Detach()}
