@@ -196,7 +196,7 @@ func compileWith(source string, o Options,
 	}
 	p = &Program{code: code, host: host, budget: o.Budget, source: source}
 	p.frames.New = func() any {
-		return &fn.Frame{Slots: make([]value.Value, code.Slots), Hints: make([]int32, code.Hints), Host: host}
+		return &fn.Frame{Slots: make([]value.Value, code.Slots), Places: make([]value.Cache, code.Places), Host: host}
 	}
 	return p, list, nil
 }

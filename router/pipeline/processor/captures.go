@@ -51,7 +51,7 @@ func (c *captures) set(rec *Record, values []value.Value) {
 	if o == nil {
 		return
 	}
-	if o.Len() > 2*len(values) || o.Len()+len(values) > 24 { // then sorting is slower than inserting
+	if o.Shape() != nil || o.Len() > 2*len(values) || o.Len()+len(values) > 24 { // then sorting is slower than setting
 		if len(values) > fewCaptures && rec.Spend(len(values)*o.Len()/16) != nil {
 			return // the next step makes the record fail
 		}

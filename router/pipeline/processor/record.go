@@ -9,8 +9,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// Name is a field name known at compile time. A look-up in a record starts at the index at which the name was found
-// last.
+// Name is a field name known at compile time. A record remembers for each name what it did to the last records.
 type Name struct {
 	Text string
 	slot int
@@ -52,13 +51,16 @@ type Record struct {
 	// Scratch is a buffer in which a processor can build a text. Its content is not kept between uses.
 	Scratch []byte
 
-	hints []int
-	meta  value.Value // of vrl programs, which is empty
-	block []byte
+	places []places    // by Name.slot
+	meta   value.Value // of vrl programs, which is empty
+	block  []byte
 }
 
+// places are the caches for reading, setting and deleting the field of one name.
+type places struct{ get, set, del value.Cache }
+
 // NewRecord returns the record of a pipeline that uses the names. The caller must set its Work.
-func NewRecord(names *Names) *Record { return &Record{hints: make([]int, len(names.list))} }
+func NewRecord(names *Names) *Record { return &Record{places: make([]places, len(names.list))} }
 
 // Get returns the value of a field for reading. To store a container in another place too, call its method Share first.
 func (r *Record) Get(n Name) (value.Value, bool) {
@@ -66,9 +68,7 @@ func (r *Record) Get(n Name) (value.Value, bool) {
 	if o == nil {
 		return value.Value{}, false
 	}
-	v, at, ok := o.PeekHint(n.Text, r.hints[n.slot])
-	r.hints[n.slot] = at
-	return v, ok
+	return o.PeekCached(n.Text, &r.places[n.slot].get)
 }
 
 // Set sets the value of a field. Strings must not change until the record is stored. Parts of other strings of the
@@ -78,7 +78,7 @@ func (r *Record) Set(n Name, v value.Value) {
 	if o == nil {
 		return
 	}
-	r.hints[n.slot] = o.SetHint(n.Text, v, r.hints[n.slot])
+	o.SetCached(n.Text, v, &r.places[n.slot].set)
 }
 
 // SetKey does what Set does, for a name that is not known at compile time.
@@ -91,7 +91,7 @@ func (r *Record) SetKey(key string, v value.Value) {
 // Delete removes a field, if it exists.
 func (r *Record) Delete(n Name) {
 	if o := r.Value.MutObject(); o != nil {
-		o.Delete(n.Text)
+		o.DeleteCached(n.Text, &r.places[n.slot].del)
 	}
 }
 

@@ -98,7 +98,11 @@ func structuredData(rec *Record, d syslog.Data) value.Value {
 	if d.IsEmpty() {
 		return value.None
 	}
-	elements := value.MakeFields(1)
+	n := 0
+	for e := d.Elements(); e.Next(); {
+		n++
+	}
+	elements := value.MakeFields(n) // a hostile message has very many
 	for e := d.Elements(); e.Next(); {
 		params := &value.Fields{}
 		for e.Param() {

@@ -276,14 +276,14 @@ func (c *compiler) target(n syntax.Node, k kind.Kind, v value.Value,
 		return true
 	}
 	if t.Root == fn.Event && len(t.Path) == 1 && !t.Path[0].IsIndex {
-		return to, fieldSetter(t, to, c.hint())
+		return to, fieldSetter(t, to, c.place())
 	}
 	return to, nil
 }
 
 // fieldSetter returns the code of assignments to t, which is a field of the event. If the event is not an object, the
 // code calls to.
-func fieldSetter(t *fn.Target, to store, hint int) func(fn.Expr) fn.Expr {
+func fieldSetter(t *fn.Target, to store, place int) func(fn.Expr) fn.Expr {
 	key := t.Path[0].Name
 	return func(run fn.Expr) fn.Expr {
 		return func(f *fn.Frame) (value.Value, bool) {
@@ -298,7 +298,7 @@ func fieldSetter(t *fn.Target, to store, hint int) func(fn.Expr) fn.Expr {
 			if o == nil {
 				return v, to(f, v)
 			}
-			f.Hints[hint] = int32(o.SetHint(key, v, int(f.Hints[hint])))
+			o.SetCached(key, v, &f.Places[place])
 			return v, true
 		}
 	}

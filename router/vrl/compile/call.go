@@ -23,7 +23,9 @@ func (c *compiler) call(n *syntax.Call) expr {
 		c.closureAnyway(n)
 		return broken(n.Span())
 	}
-	call := &fn.Call{Func: f, Args: make([]fn.Arg, len(args)), Host: c.cfg.Host, Site: c.sites}
+	call := &fn.Call{
+		Func: f, Args: make([]fn.Arg, len(args)), Host: c.cfg.Host, Site: c.sites, Place: c.place,
+	}
 	c.sites++
 	out := expr{span: n.Span()}
 	for i := range args {

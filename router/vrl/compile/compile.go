@@ -54,8 +54,8 @@ type Code struct {
 	Run fn.Expr
 	// Result is the kind of the program's value, and Event the kind of the event after the program has run.
 	Result, Event kind.Kind
-	// Slots and Hints are the numbers of slots and hints that a Frame needs.
-	Slots, Hints int
+	// Slots and Places are the numbers of slots and places that a Frame needs.
+	Slots, Places int
 	// Variables are the slots of the variables of the outermost scope.
 	Variables map[string]int
 	// CanAbort reports whether the program may abort or fail at all.
@@ -88,7 +88,7 @@ func Compile(nodes []syntax.Node, cfg Config) (*Code, []*diag.Diagnostic) {
 		Result:   body.kind.Defined().Union(c.returns),
 		Event:    c.event,
 		Slots:    len(c.vars),
-		Hints:    c.hints,
+		Places:   c.places,
 		CanAbort: c.canAbort,
 
 		Variables: c.scopes[0],
@@ -101,7 +101,7 @@ type compiler struct {
 	knowledge
 
 	returns  kind.Kind
-	hints    int
+	places   int
 	sites    int
 	cost     int
 	blocks   int // blocks around the current expression

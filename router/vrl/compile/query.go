@@ -94,10 +94,10 @@ func lookBehind(base *expr, p value.Path) fn.Expr {
 	}
 }
 
-// hint returns the index of a new hint.
-func (c *compiler) hint() int {
-	c.hints++
-	return c.hints - 1
+// place returns the index of a new place in Frame.Places.
+func (c *compiler) place() int {
+	c.places++
+	return c.places - 1
 }
 
 // eventLook returns the code that reads a path of the event.
@@ -111,27 +111,33 @@ func (c *compiler) eventLook(p value.Path) fn.Expr {
 			return v, true
 		}
 	}
-	key, rest, hint := p[0].Name, p[1:], c.hint()
-	if len(rest) == 0 {
+	key, place := p[0].Name, c.place()
+	first := func(f *fn.Frame) value.Value {
+		o := f.Event.Object()
+		if o == nil {
+			return value.Value{}
+		}
+		v, _ := o.PeekCached(key, &f.Places[place])
+		return v
+	}
+	switch rest := p[1:]; {
+	case len(rest) == 0:
+		return func(f *fn.Frame) (value.Value, bool) { return first(f), true }
+	case len(rest) == 1 && !rest[0].IsIndex:
+		key, place := rest[0].Name, c.place()
 		return func(f *fn.Frame) (value.Value, bool) {
-			o := f.Event.Object()
+			o := first(f).Object()
 			if o == nil {
 				return value.Value{}, true
 			}
-			v, at, _ := o.PeekHint(key, int(f.Hints[hint]))
-			f.Hints[hint] = int32(at)
+			v, _ := o.PeekCached(key, &f.Places[place])
 			return v, true
 		}
-	}
-	return func(f *fn.Frame) (value.Value, bool) {
-		o := f.Event.Object()
-		if o == nil {
-			return value.Value{}, true
+	default:
+		return func(f *fn.Frame) (value.Value, bool) {
+			v, _ := first(f).Peek(rest)
+			return v, true
 		}
-		v, at, _ := o.PeekHint(key, int(f.Hints[hint]))
-		f.Hints[hint] = int32(at)
-		v, _ = v.Peek(rest)
-		return v, true
 	}
 }
 

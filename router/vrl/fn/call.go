@@ -25,6 +25,8 @@ type Call struct {
 	Host *Host
 	// Site is the number of the call. It is unique in the program.
 	Site int
+	// Place returns the index of a new place in Frame.Places. Compile calls it.
+	Place func() int
 
 	removed []Removal
 }

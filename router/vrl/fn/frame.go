@@ -17,8 +17,8 @@ type Frame struct {
 	Slots []value.Value
 	// Args is a stack of arguments for calls. The compiler's code uses it.
 	Args []value.Value
-	// Hints are the positions at which fields were found in the last event.
-	Hints []int32
+	// Places remember what each place of the program that uses a field of the event did to the last events.
+	Places []value.Cache
 	// Host is the environment of the program.
 	Host *Host
 

@@ -34,8 +34,10 @@ const (
 	elementSize   = 40
 	copiedSize    = elementSize / 4
 	elementsPer   = 16 // elements that are moved or copied in one step
-	fewElements   = 64 // elements that are not charged
 )
+
+// FewElements is the number of elements of a container up to which changing it costs no steps.
+const FewElements = 64
 
 // ReserveContainer takes the memory of a new container with n elements from the budget.
 func (f *Frame) ReserveContainer(n int) bool { return f.Reserve(containerSize + elementSize*n) }
@@ -44,7 +46,7 @@ func (f *Frame) ReserveContainer(n int) bool { return f.Reserve(containerSize + 
 // moved, and arrays are filled.
 func (f *Frame) SpendOnChange(v value.Value, p value.Path) bool {
 	for i := range p {
-		if !p[i].IsIndex && v.Kind() == value.Object && v.Len() <= fewElements && !v.Shared() { // the usual case
+		if !p[i].IsIndex && v.Kind() == value.Object && v.Len() <= FewElements && !v.Shared() { // the usual case
 			if i+1 < len(p) {
 				v, _ = v.Peek(p[i : i+1])
 			}
@@ -73,7 +75,7 @@ func (f *Frame) spendOnStep(v value.Value, s *value.Segment) bool {
 		fill = elementsToFill(s.Index, elements)
 	}
 	shared := v.Shared()
-	if n > fewElements && (shared || fill > 0 || !isArray) && !f.Spend(n/elementsPer) ||
+	if n > FewElements && (shared || fill > 0 || !isArray) && !f.Spend(n/elementsPer) ||
 		shared && !f.Reserve(n*copiedSize) {
 		return false
 	}
@@ -98,7 +100,7 @@ func (f *Frame) SpendOnRemoval(v value.Value, p value.Path) bool {
 	}
 	for i := range p {
 		n := v.Len()
-		if n > fewElements && !f.Spend(n/elementsPer) || v.Shared() && !f.Reserve(n*copiedSize) {
+		if n > FewElements && !f.Spend(n/elementsPer) || v.Shared() && !f.Reserve(n*copiedSize) {
 			return false
 		}
 		v, _ = v.Peek(p[i : i+1])

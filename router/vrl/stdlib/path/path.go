@@ -38,6 +38,9 @@ var del = &fn.Function{
 			return fn.Impl{F1: func(_ *fn.Frame, v value.Value) (value.Value, bool) { return v, true }}, nil
 		}
 		if compact, ok := c.Const(1); ok {
+			if t.Root == fn.Event && len(t.Path) == 1 && !t.Path[0].IsIndex && !compact.Bool() {
+				return fn.Impl{Raw: fieldRemover(t, c.Place())}, nil
+			}
 			return fn.Impl{Raw: func(f *fn.Frame) (value.Value, bool) {
 				return removeFrom(f, t, compact.Bool())
 			}}, nil
@@ -46,6 +49,18 @@ var del = &fn.Function{
 			return removeFrom(f, t, compact.Bool())
 		}}, nil
 	},
+}
+
+// fieldRemover returns the code that removes a field of the event. Removing from a small object costs no steps.
+func fieldRemover(t *fn.Target, place int) func(*fn.Frame) (value.Value, bool) {
+	key := t.Path[0].Name
+	return func(f *fn.Frame) (value.Value, bool) {
+		if f.Event.Kind() != value.Object || f.Event.Len() > fn.FewElements || f.Event.Shared() {
+			return removeFrom(f, t, false)
+		}
+		v, _ := f.Event.MutObject().DeleteCached(key, &f.Places[place])
+		return v, true
+	}
 }
 
 func removeFrom(f *fn.Frame, t *fn.Target, compact bool) (value.Value, bool) {
