@@ -190,7 +190,7 @@ func (d *dest) rewind(rows int) {
 
 // forget removes the columns that row, or a row after it, has added.
 func (d *dest) forget(rows int) {
-	d.guess = d.guess[:0]
+	d.forgetFields()
 	cols := d.rows.Cols()
 	for i := len(cols) - 1; i >= 0 && cols[i].FirstRow() >= rows; i-- {
 		delete(d.byName, cols[i].Name)

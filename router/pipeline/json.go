@@ -28,6 +28,7 @@ type reader struct {
 	fields  *value.Fields   // the fields of the record, reused
 	inner   []*value.Fields // the same for nested objects; the first used ones belong to the record
 	used    int
+	shapes  shapes
 	// big is the error for a record with an integer that value.Value cannot hold.
 	big error
 	// What was changed in the record: see notes.
@@ -53,7 +54,8 @@ const (
 	maxKnownBytes = 2 << 20
 )
 
-// shape is what is known about the objects at one place: the root, the value of a key, or the array of a key.
+// shape is what is known about the objects at one place that are read as lists: the root, the value of a key, or the
+// array of a key.
 type shape struct {
 	byKey  map[string]*shapeKey
 	sorted []*shapeKey
@@ -77,6 +79,7 @@ type shapeKey struct {
 func (s *reader) reset(names []string) {
 	s.known, s.size = 0, 0
 	s.root = &shape{}
+	s.shapes.forget()
 	for _, name := range names {
 		s.add(s.root, name)
 	}
@@ -87,8 +90,15 @@ func (s *reader) object(pos int, names []string) (value.Value, int, error) {
 	if s.root == nil || s.known > maxKnownKeys || s.size > maxKnownBytes {
 		s.reset(names)
 	}
-	s.members = s.members[:0]
 	o := s.own()
+	if first := s.shapes.begin(); first != nil {
+		if next := s.readShaped(o, first, pos, 1); next >= 0 {
+			s.shapes.failed = 0
+			return o.Value(), next, nil
+		}
+		s.shapes.fail()
+		o = s.own()
+	}
 	next, err := s.readObject(o, s.root, pos, 1)
 	return o.Value(), next, err
 }
@@ -115,18 +125,23 @@ func (s *reader) own() *value.Fields {
 		s.fields = value.MakeFields(32)
 	}
 	s.fields.Recycle()
-	s.used = 0
+	s.used, s.members = 0, s.members[:0]
 	s.big, s.lone, s.repeated, s.vanished = nil, 0, 0, 0
 	return s.fields
 }
 
 // innerFields returns an empty object for a place inside the record.
 func (s *reader) innerFields(sh *shape) *value.Fields {
-	if s.used == maxInner || len(sh.sorted) > maxInnerFields {
-		return value.MakeFields(len(sh.sorted))
+	return s.innerRoom(len(sh.sorted))
+}
+
+// innerRoom is innerFields for an object of about n fields.
+func (s *reader) innerRoom(n int) *value.Fields {
+	if s.used == maxInner || n > maxInnerFields {
+		return value.MakeFields(n)
 	}
 	if s.used == len(s.inner) {
-		s.inner = append(s.inner, value.MakeFields(max(4, len(sh.sorted))))
+		s.inner = append(s.inner, value.MakeFields(max(4, n)))
 	}
 	o := s.inner[s.used]
 	s.used++

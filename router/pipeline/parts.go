@@ -96,7 +96,7 @@ func (d *dest) cutPart() error {
 	d.parts = append(d.parts, part)
 	d.partSize += part.Size()
 	d.load, d.lookAt = 0, lookRows
-	d.guess = d.guess[:0]
+	d.forgetFields()
 	return nil
 }
 

@@ -120,6 +120,43 @@ func BenchmarkPipelineAccessRegex(b *testing.B) {
 	benchmarkPipeline(b, "access_regex", combinedLines(1000), true)
 }
 
+// BenchmarkRecordNginx12 runs the program of nginx12 on records that it owns, without storing them.
+func BenchmarkRecordNginx12(b *testing.B) {
+	body := accessLines(1000)
+	made, err := NewRunner(benchPipeline(b, "nginx12"), request(), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := made.(*runner)
+	read := func(apply bool) (seconds float64) {
+		start := cpuSeconds(b)
+		r.json.begin(body)
+		for pos := 0; pos < len(body); {
+			v, next, err := r.json.object(pos, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			pos = next + 1
+			if apply {
+				r.rec.Value = v
+				if err := r.admitWork(500); err != nil {
+					b.Fatal(err)
+				}
+				if err := r.p.processors[0].Apply(r.rec); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		return cpuSeconds(b) - start
+	}
+	alone, all := 0.0, 0.0
+	for b.Loop() {
+		alone += read(false)
+		all += read(true)
+	}
+	b.ReportMetric(1000*float64(b.N)/(all-alone), "events/cpu-s")
+}
+
 // BenchmarkReader reads records without processing them.
 func BenchmarkReader(b *testing.B) {
 	body := accessLines(1000)

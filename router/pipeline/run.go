@@ -49,8 +49,8 @@ func (r *runner) scan(data []byte, pos int, whole bool) (int, error) {
 
 // TextRecord receives a line as the record {"message": line}.
 func (r *runner) TextRecord(line []byte) error {
-	o := r.json.own()
-	o.Add("message", value.NewString(unsafe.String(unsafe.SliceData(line), len(line))))
+	o := r.json.ownShaped()
+	o.SetCached("message", value.NewString(unsafe.String(unsafe.SliceData(line), len(line))), &r.message)
 	return r.take(o.Value(), nil, len(line))
 }
 

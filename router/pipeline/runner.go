@@ -38,6 +38,9 @@ type runner struct {
 	marks []mark
 
 	suffix []byte
+	// message is where TextRecord puts the line, and plain are the last shapes without variables.
+	message value.Cache
+	plain   [2]*value.Shape
 }
 
 // mark is the end of a table before the current record.
@@ -140,7 +143,7 @@ func (r *runner) Release() {
 			b.Release()
 		}
 	}
-	if r.byteSize()+cap(r.conv.text) > keepBytes || r.columns > keepColumns {
+	if r.byteSize()+cap(r.conv.text)+r.json.shapes.size() > keepBytes || r.columns > keepColumns {
 		return
 	}
 	r.empty(nil)

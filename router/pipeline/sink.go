@@ -137,7 +137,8 @@ type dest struct {
 	listed   []*column.Col // of sink.listed
 	byName   map[string]*column.Col
 	guess    []guess // sorted by key; see runner.storeRest
-	columns  int     // of the table and the new ones
+	plans    []plan
+	columns  int // of the table and the new ones
 	must     []mustColumn
 	maxCells int
 	born     int // the index of the record of the first row

@@ -162,6 +162,9 @@ func (r *runner) findDest(rec *processor.Record) (*dest, error) {
 // readVariables reads the texts of the variables that a record sets into r.vars, and
 // reports whether there are any.
 func (r *runner) readVariables(o *value.Fields) bool {
+	if h := o.Shape(); h != nil && r.isPlain(h) {
+		return false
+	}
 	i, _ := o.Find("svc_")
 	found := false
 	for ; i < o.Len(); i++ {
@@ -292,6 +295,9 @@ func (d *dest) putListed(col *column.Col, row int, v *cell, t schema.Type) error
 // storeRest writes the fields that are not listed, each with the type of its value. The guesses and the fields are
 // sorted by key, so both are traversed in parallel.
 func (r *runner) storeRest(d *dest, o *value.Fields, row int) error {
+	if h := o.Shape(); h != nil {
+		return r.storeShaped(d, h, o.Values(), row)
+	}
 	fields := o.Peek()
 	if len(d.guess) > maxGuesses+len(fields) {
 		d.guess = d.guess[:0]
@@ -306,39 +312,49 @@ func (r *runner) storeRest(d *dest, o *value.Fields, row int) error {
 			at++
 		}
 		if at == len(d.guess) || d.guess[at].key != f.Key {
-			g := guess{key: f.Key, skip: r.skips(f.Key)}
-			if !g.skip {
-				g.col = d.byName[f.Key]
-			}
-			d.guess = slices.Insert(d.guess, at, g)
+			d.guess = slices.Insert(d.guess, at, r.guess(d, f.Key))
 		}
 		g := &d.guess[at]
 		at++
-		if g.skip {
-			if r.p.timeAt < 0 && r.p.timeField.Text == "" && f.Key == r.timeName {
-				r.top().notes.replaced++
-			}
-			continue
-		}
-		v := &r.auto
-		if !r.conv.auto(v, f.Value) {
-			continue
-		}
-		if r.conv.loss != lossNone {
-			r.noteLoss(r.conv.loss, f.Key)
-		}
-		if g.col == nil {
-			col, err := d.column(bytesOf(f.Key), v.kind.columnType())
-			if err != nil {
-				return err
-			}
-			g.col = col
-		}
-		if err := d.store(g.col, row, v); err != nil {
+		if err := r.storeField(d, g, f.Value, row); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// guess returns the meaning of a field in a table.
+func (r *runner) guess(d *dest, key string) guess {
+	g := guess{key: key, skip: r.skips(key)}
+	if !g.skip {
+		g.col = d.byName[key]
+	}
+	return g
+}
+
+// storeField writes a field with the meaning g, with the type of its value, which is not null.
+func (r *runner) storeField(d *dest, g *guess, x value.Value, row int) error {
+	if g.skip {
+		if r.p.timeAt < 0 && r.p.timeField.Text == "" && g.key == r.timeName {
+			r.top().notes.replaced++
+		}
+		return nil
+	}
+	v := &r.auto
+	if !r.conv.auto(v, x) {
+		return nil
+	}
+	if r.conv.loss != lossNone {
+		r.noteLoss(r.conv.loss, g.key)
+	}
+	if g.col == nil {
+		col, err := d.column(bytesOf(g.key), v.kind.columnType())
+		if err != nil {
+			return err
+		}
+		g.col = col
+	}
+	return d.store(g.col, row, v)
 }
 
 // skips reports whether a field does not become a column.

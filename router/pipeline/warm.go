@@ -38,7 +38,8 @@ func (r *identity) cool() *dest {
 	}
 	d.heat, d.warmed = r.warmth(), true
 	d.rows.Restart()
-	d.s, d.guess, d.asides, d.casts = nil, d.guess[:0], nil, Aside{}
+	d.forgetFields()
+	d.s, d.asides, d.casts = nil, nil, Aside{}
 	d.load, d.lookAt = 0, lookRows
 	return d
 }
