@@ -3,6 +3,7 @@ SHELL      := /bin/bash
 
 GO         ?= go
 BIN        := bin/cordwood
+BASE_DIR   := bin/base
 VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT     := $(shell git rev-parse HEAD 2>/dev/null)
 BRANCH     := $(shell git rev-parse --abbrev-ref HEAD 2>/dev/null)
@@ -130,8 +131,9 @@ bench: ## Run benchmarks of the hot paths, each COUNT=6 times, in the format of 
 	$(GO) test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -count $(or $(COUNT),6) \
 		./proto/column ./router/pipeline/... ./router/ingest/... ./router/vrl ./router/write ./shard/...
 
-bench-e2e: build ## Load a real server and print rows per CPU-second and the targets; ARGS='-only app -runs 3', '-nodes 3' for a cluster, '-spread' to compare queries on three nodes with one
-	$(GO) run ./test/bench -bin $(BIN) $(ARGS)
+bench-e2e: build ## Load a real server and print rows per CPU-second and the targets; ARGS='-only app -runs 3', '-nodes 3' for a cluster, '-spread' to compare queries on three nodes with one; BASE=commit loads a server of that commit at the same time, for ratios
+	$(if $(BASE),rm -rf $(BASE_DIR) && mkdir -p $(BASE_DIR) && git archive $(BASE) | tar -x -C $(BASE_DIR) && cd $(BASE_DIR) && $(GO) build -o cordwood ./cmd/cordwood)
+	$(GO) run ./test/bench -bin $(BIN) $(if $(BASE),-versus $(BASE_DIR)/cordwood) $(ARGS)
 
 clients-test: build ## Test with real clients of other systems, which are installed below test/clients from npm, PyPI, Maven Central and Go modules
 	cd test/clients && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -count 1 -timeout 30m .

@@ -51,6 +51,7 @@ const header = `| work | rows/CPU-s | to reach | p50 ms | p99 ms | peak MB | wri
 // bench is the configuration of all cases.
 type bench struct {
 	bin, data, dir string
+	versus         string // the program to compare with; empty if there is none
 	serveFlags     string
 	profiles       string
 	rows, runs     int

@@ -7,6 +7,7 @@
 //
 //	go run ./test/bench -bin bin/cordwood            everything, takes some minutes
 //	go run ./test/bench -bin bin/cordwood -only app  one line of the table
+//	go run ./test/bench -bin bin/cordwood -versus old/cordwood   both programs at the same time, and their ratio
 //	go run ./test/bench -bin bin/cordwood -nodes 3   a cluster: three replicas of every row
 //	go run ./test/bench -bin bin/cordwood -spread    queries over a table on three nodes, compared with one node
 package main
@@ -34,6 +35,8 @@ func run() (err error) {
 	var b bench
 	fs := flag.NewFlagSet("bench", flag.ExitOnError)
 	fs.StringVar(&b.bin, "bin", "bin/cordwood", "program to measure")
+	fs.StringVar(&b.versus, "versus", "",
+		"another `PROGRAM`, which is loaded at the same time on the same cores; the ratios of both are printed")
 	fs.StringVar(&b.data, "data", filepath.Join(os.TempDir(), "cordwood-bench"),
 		"folder of the data sets; missing ones are created")
 	fs.IntVar(&b.rows, "rows", 2_000_000, "rows of each data set")
@@ -85,12 +88,16 @@ func run() (err error) {
 	if *spread {
 		return b.runSpread()
 	}
-	fmt.Println(header)
+	title, measure := header, b.run
+	if b.versus != "" {
+		title, measure = versusHeader, b.runVersus
+	}
+	fmt.Println(title)
 	for _, c := range cases {
 		if !match.MatchString(c.name) {
 			continue
 		}
-		if err := b.run(c); err != nil {
+		if err := measure(c); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // TestDataSetsAreRepeatable checks that the same rows give the same bytes, so that figures are
@@ -58,5 +59,16 @@ func TestBodies(t *testing.T) {
 	}
 	if bodies, err = readBodies(file, workload{batch: 2, rows: 3}); err != nil || len(bodies) != 2 {
 		t.Errorf("bounded to 3 rows: %d bodies, %v", len(bodies), err)
+	}
+}
+
+// TestMedianPair checks that the printed run is the one with the median ratio, not the one with the median speed.
+func TestMedianPair(t *testing.T) {
+	run := func(base, now int64) pair {
+		return pair{result{rows: base, cpu: time.Second}, result{rows: now, cpu: time.Second}}
+	}
+	p := medianPair([]pair{run(100, 300), run(900, 900), run(200, 400)})
+	if p.base.rows != 200 || p.ratio() != 2 {
+		t.Errorf("%d rows, ratio %v", p.base.rows, p.ratio())
 	}
 }
