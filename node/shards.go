@@ -247,12 +247,7 @@ func (n *node) newShardClient() *shardclient.Client {
 
 // replicas lists the nodes that hold a shard.
 func (n *membership) replicas(id uint32) []string {
-	for _, s := range n.meta.Shards() {
-		if s.Id == id {
-			return slices.Clone(s.Replicas) // the slice is shared with the copy of the metadata
-		}
-	}
-	return nil
+	return slices.Clone(n.meta.Shard(id).GetReplicas()) // the slice is shared with the copy of the metadata
 }
 
 // shardNodes lists the nodes that hold shards, this node first if it holds some.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -139,6 +140,10 @@ func (s *state) addCluster(r *metapb.WatchResponse) {
 	}
 	for _, n := range r.Nodes {
 		s.nodes[n.Id] = n
+	}
+	if len(r.DroppedNodes)+len(r.Nodes) > 0 {
+		byID := func(a, b *metapb.Node) int { return strings.Compare(a.Id, b.Id) }
+		s.nodeList = slices.SortedFunc(maps.Values(s.nodes), byID)
 	}
 	for _, sh := range r.Shards {
 		if s.retired[sh.Id] == nil {

@@ -121,7 +121,10 @@ func (c *Client) Tables(database string) []*schema.Table { return c.view.tables(
 // Shards lists the shards by id.
 func (c *Client) Shards() []*metapb.Shard { return c.view.shardList() }
 
-// Nodes lists the nodes by id.
+// Shard returns a shard, or nil if the view does not have it.
+func (c *Client) Shard(id uint32) *metapb.Shard { return c.view.shard(id) }
+
+// Nodes lists the nodes by id. The list must not be changed.
 func (c *Client) Nodes() []*metapb.Node { return c.view.nodeList() }
 
 // DroppedTables returns the ids of dropped tables in ascending order.

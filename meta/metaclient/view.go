@@ -32,6 +32,7 @@ type state struct {
 	shards    map[uint32]*metapb.Shard
 	retired   map[uint32]*metapb.Shard // retired shards
 	nodes     map[string]*metapb.Node
+	nodeList  []*metapb.Node // by id; a list is never changed
 	dropped   map[uint64]struct{}
 	pipelines map[string][]*metapb.PipelineVersion // by age
 
@@ -356,12 +357,16 @@ func (v *view) shardList() []*metapb.Shard {
 	return slices.SortedFunc(maps.Values(v.state.shards), func(a, b *metapb.Shard) int { return cmp.Compare(a.Id, b.Id) })
 }
 
+func (v *view) shard(id uint32) *metapb.Shard {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.state.shards[id]
+}
+
 func (v *view) nodeList() []*metapb.Node {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return slices.SortedFunc(maps.Values(v.state.nodes), func(a, b *metapb.Node) int {
-		return strings.Compare(a.Id, b.Id)
-	})
+	return slices.Clip(v.state.nodeList)
 }
 
 func (v *view) droppedIDs() []uint64 {

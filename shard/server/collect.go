@@ -29,6 +29,36 @@ func (c *collected) Send(chunk *shardpb.QueryChunk) error {
 	return nil
 }
 
+// emitted is an answer whose rows are passed to a function.
+type emitted struct {
+	grpc.ServerStreamingServer[shardpb.QueryChunk]
+	emit    func(ipc []byte) error
+	missing []string
+}
+
+// Send passes a piece of the answer on.
+func (e *emitted) Send(chunk *shardpb.QueryChunk) error {
+	e.missing = append(e.missing, chunk.Partial...)
+	if len(chunk.ArrowIpc) == 0 {
+		return nil
+	}
+	return e.emit(chunk.ArrowIpc)
+}
+
+// ownPart runs a part of a query of this node over its own shards.
+func (s *server) ownPart(ctx context.Context, req *shardpb.QueryRequest, emit func(ipc []byte) error,
+) (of distribute.OwnAnswer, err error) {
+	ctx, q, leave := s.running.enter(ctx, req)
+	defer leave()
+	out := &emitted{emit: emit}
+	err = q.ended(ctx, s.query(ctx, q, req, watched{out, q}))
+	of.Missing = out.missing
+	if req.Stages {
+		of.Stages = q.stages()
+	}
+	return of, err
+}
+
 // rowsFor runs a query whose rows another query of this node needs.
 func (s *server) rowsFor(ctx context.Context, req *shardpb.QueryRequest, progress distribute.Progress,
 ) (ipc []byte, missing []string, err error) {

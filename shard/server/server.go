@@ -69,7 +69,8 @@ type Config struct {
 	Ask func(ctx context.Context, req *shardpb.QueryRequest) (ScanReader, error)
 	// Spool stores the rows that come from other nodes.
 	Spool *spool.Dir
-	// KeptAnswers is the maximum number of bytes of the answers to parts of queries that are kept. With 0, none are.
+	// KeptAnswers is the maximum number of bytes for the answers that are kept: one half for those of this node to parts
+	// of queries, the other half for those that it computes from parts. With 0, none are kept.
 	KeptAnswers int64
 	// Name returns the name of a node for texts. Without it texts contain the node's id.
 	Name func(node string) string
@@ -112,10 +113,11 @@ func New(cfg Config) shardpb.ShardServiceServer {
 		stored:  make(chan struct{}, tailsStored),
 		live:    make(chan struct{}, tailsLive),
 		running: newRunning(),
-		kept:    newKeptAnswers(cfg.KeptAnswers, cfg.Registerer),
+		kept:    newKeptAnswers(cfg.KeptAnswers/2, cfg.Registerer),
 	}
 	s.nodes = distribute.New(distribute.Config{
 		Engine: cfg.Engine, Ask: cfg.Ask, Name: cfg.Name, Registerer: cfg.Registerer, Rows: s.rowsFor,
+		Own: s.ownPart, KeptAnswers: cfg.KeptAnswers / 2,
 		Shows: func(id uint32, anyReplica bool) bool {
 			sh, ok := cfg.Shards(id)
 			return ok && (anyReplica || sh.Leads())

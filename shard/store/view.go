@@ -31,14 +31,31 @@ type Segment struct {
 // View is the rows of some tables at one index of the log. It is immutable. Until Close, the files
 // and the memory that it refers to stay. Its methods may be called concurrently.
 type View struct {
-	fsys     vfs.FS
-	index    uint64
-	segments map[uint64][]*LiveSegment
-	batches  map[uint64][]*column.Batch
-	merging  map[uint64]merging
-	mems     []*memtable.Memtable
-	readers  *atomic.Int64 // the shard's counter; Close subtracts the View
-	once     sync.Once
+	fsys    vfs.FS
+	index   uint64
+	tables  []viewedTable // each once
+	mems    []*memtable.Memtable
+	readers *atomic.Int64 // the shard's counter; Close subtracts the View
+	once    sync.Once
+}
+
+// viewedTable is the rows of a table in a View.
+type viewedTable struct {
+	id       uint64
+	segments []*LiveSegment
+	batches  []*column.Batch
+	merging  merging
+	known    bool // the shard has a definition of the table
+}
+
+// of returns a table of the View, or an empty one. Views have few tables, mostly one.
+func (v *View) of(tableID uint64) *viewedTable {
+	for i := range v.tables {
+		if v.tables[i].id == tableID {
+			return &v.tables[i]
+		}
+	}
+	return &viewedTable{}
 }
 
 // Readers creates the readers of rows: views, tails, pins for backups, and copies to other shards.
@@ -58,64 +75,48 @@ func (rd *Readers) View(tableIDs ...uint64) *View {
 // viewLocked is like View, with Tables.mu held.
 func (rd *Readers) viewLocked(tableIDs ...uint64) *View {
 	tb := rd.tables
-	v := &View{
-		fsys:     tb.cfg.FS,
-		segments: make(map[uint64][]*LiveSegment, len(tableIDs)),
-		batches:  make(map[uint64][]*column.Batch, len(tableIDs)),
-		merging:  make(map[uint64]merging, len(tableIDs)),
-	}
 	if tb.closed {
 		return nil
 	}
-	v.index, v.readers = tb.AppliedIndex, &rd.Open
+	v := &View{fsys: tb.cfg.FS, index: tb.AppliedIndex, readers: &rd.Open, tables: make([]viewedTable, 0, len(tableIDs))}
 	v.readers.Add(1)
-	for i, id := range tableIDs {
-		if slices.Contains(tableIDs[:i], id) {
-			continue
-		}
-		for _, mem := range tb.segs.rawMemtables(id) {
-			v.take(mem, tableIDs[i:i+1])
-		}
-	}
-	for _, f := range tb.Mem.frozen {
-		v.take(f.mem, tableIDs)
-	}
-	v.take(tb.Mem.Active, tableIDs)
 	for _, id := range tableIDs {
-		if _, ok := v.segments[id]; ok {
+		if slices.ContainsFunc(v.tables, func(t viewedTable) bool { return t.id == id }) {
 			continue
 		}
+		t := viewedTable{id: id}
+		for _, mem := range tb.segs.rawMemtables(id) {
+			v.take(mem, &t)
+		}
+		for _, f := range tb.Mem.frozen {
+			v.take(f.mem, &t)
+		}
+		v.take(tb.Mem.Active, &t)
 		list := tb.segs.byTable[id]
 		for _, l := range list {
 			l.refs.Add(1)
 		}
-		v.segments[id] = list[:len(list):len(list)]
+		t.segments = list[:len(list):len(list)]
 		if d := tb.State.Tables[id]; d != nil {
-			v.merging[id] = merging{d.Merge, tb.erasOf(id), d.Table}
+			t.merging, t.known = merging{d.Merge, tb.erasOf(id), d.Table}, true
 		}
+		v.tables = append(v.tables, t)
 	}
 	return v
 }
 
-// take adds the rows of the tables in a memtable, with a reference if there are any.
-func (v *View) take(m *memtable.Memtable, tableIDs []uint64) {
-	held := false
-	for i, id := range tableIDs {
-		if slices.Contains(tableIDs[:i], id) {
-			continue
-		}
-		list := m.Batches(id)
-		if len(list) == 0 {
-			continue
-		}
-		if v.batches[id] == nil {
-			v.batches[id] = list
-		} else {
-			v.batches[id] = append(v.batches[id], list...) // the list is clipped, so append copies it
-		}
-		held = true
+// take adds the rows of a table in a memtable, with a reference if there are any.
+func (v *View) take(m *memtable.Memtable, t *viewedTable) {
+	list := m.Batches(t.id)
+	if len(list) == 0 {
+		return
 	}
-	if held {
+	if t.batches == nil {
+		t.batches = list
+	} else {
+		t.batches = append(t.batches, list...) // the list is clipped, so append copies it
+	}
+	if !slices.Contains(v.mems, m) {
 		m.Ref()
 		v.mems = append(v.mems, m)
 	}
@@ -126,7 +127,7 @@ func (v *View) AppliedIndex() uint64 { return v.index }
 
 // Segments returns the segments of a table in ascending order of Order.
 func (v *View) Segments(tableID uint64) []Segment {
-	list := v.segments[tableID]
+	list := v.of(tableID).segments
 	out := make([]Segment, len(list))
 	for i, l := range list {
 		out[i] = Segment{
@@ -139,7 +140,7 @@ func (v *View) Segments(tableID uint64) []Segment {
 
 // Batches returns the rows of a table that are not in a segment yet, in the order in which they
 // were applied.
-func (v *View) Batches(tableID uint64) []*column.Batch { return v.batches[tableID] }
+func (v *View) Batches(tableID uint64) []*column.Batch { return v.of(tableID).batches }
 
 // merging is the merge mode of a table's rows according to the shard's definition.
 type merging struct {
@@ -151,7 +152,7 @@ type merging struct {
 // Widened returns a definition of a table with the column types of the shard's definition, if that
 // is newer and has wider types: the rows may have values of these types.
 func (v *View) Widened(table *schema.Table) *schema.Table {
-	if newest := v.merging[table.ID].def; newest != nil && newest.Version > table.Version {
+	if newest := v.of(table.ID).merging.def; newest != nil && newest.Version > table.Version {
 		return Widened(table, newest)
 	}
 	return table
@@ -181,8 +182,8 @@ func Widened(table, newest *schema.Table) *schema.Table {
 // Merging returns the merge mode of a table's rows, and the modes of older rows. It returns false
 // if the shard does not know the table, and so has no rows of it.
 func (v *View) Merging(tableID uint64) (now query.Merge, eras query.Eras, known bool) {
-	m, ok := v.merging[tableID]
-	return m.now, m.eras, ok
+	t := v.of(tableID)
+	return t.merging.now, t.merging.eras, t.known
 }
 
 // Stored identifies the rows of a table in a View all of whose rows are in segments. It stays comparable after the
@@ -195,11 +196,11 @@ type Stored struct {
 // Stored returns what identifies the rows of a table. It returns false if rows are in memory, or if a segment must not
 // be read.
 func (v *View) Stored(tableID uint64) (Stored, bool) {
-	list := v.segments[tableID]
-	if len(v.batches[tableID]) > 0 || slices.ContainsFunc(list, func(l *LiveSegment) bool { return l.damaged() != "" }) {
+	t := v.of(tableID)
+	if len(t.batches) > 0 || slices.ContainsFunc(t.segments, func(l *LiveSegment) bool { return l.damaged() != "" }) {
 		return Stored{}, false
 	}
-	return Stored{list, v.merging[tableID]}, true
+	return Stored{t.segments, t.merging}, true
 }
 
 // Same reports whether both are the same rows of one table, which the shard defines and merges in the same way.
@@ -228,8 +229,8 @@ func (v *View) Close() {
 		for _, m := range v.mems {
 			m.Unref()
 		}
-		for _, list := range v.segments {
-			for _, l := range list {
+		for i := range v.tables {
+			for _, l := range v.tables[i].segments {
 				l.Unref()
 			}
 		}

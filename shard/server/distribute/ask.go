@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -55,33 +56,69 @@ func (d *Statement) request(p *part) *shardpb.QueryRequest {
 	}
 }
 
-// ask sends the requests to all nodes and stores their answers.
+// ask sends the requests to all nodes and stores their answers. Parts for this node run in this goroutine.
 func (d *Statement) ask(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(partsAtATime)
 	d.frontier = newFrontier(d.split)
 	d.progress.Enter(PhaseAsk)
 	d.progress.Asks(len(d.parts))
+	var own []*part
 	for _, p := range d.parts {
-		group.Go(func() error {
-			begin := time.Now()
-			defer func() {
-				p.took = time.Since(begin)
-				d.progress.Answered()
-			}()
-			for try := 1; ; try++ {
-				err := d.askWithin(gctx, p)
-				if err == nil || try == Tries || gctx.Err() != nil || !Again(err) {
-					return err
-				}
-			}
-		})
+		if p.own = d.isOwn(p); p.own {
+			own = append(own, p)
+			continue
+		}
+		group.Go(func() error { return d.askPart(gctx, p) })
+	}
+	for _, p := range own {
+		err := d.askPart(gctx, p)
+		if err == nil {
+			continue
+		}
+		later := gctx.Err() != nil // another part failed before, or the query has ended
+		cancel()
+		if first := group.Wait(); later && first != nil {
+			return first
+		}
+		return err
 	}
 	return group.Wait()
 }
 
+// askPart sends the request for a part until the answer is complete.
+func (d *Statement) askPart(ctx context.Context, p *part) error {
+	begin := time.Now()
+	defer func() {
+		p.took = time.Since(begin)
+		d.progress.Answered()
+	}()
+	for try := 1; ; try++ {
+		err := d.askWithin(ctx, p)
+		if err == nil || try == Tries || ctx.Err() != nil || !Again(err) {
+			return err
+		}
+	}
+}
+
+// isOwn reports whether this node can read all shards of a part.
+func (d *Statement) isOwn(p *part) bool {
+	cfg := &d.nodes.cfg
+	return cfg.Own != nil &&
+		!slices.ContainsFunc(p.shards, func(id uint32) bool { return !cfg.Shows(id, d.req.AnyReplica) })
+}
+
 // fill sends a request to one node and stores the answer.
 func (d *Statement) fill(ctx context.Context, p *part) error {
+	if p.own {
+		err := d.fillOwn(ctx, p)
+		if err == nil || ctx.Err() != nil || !Away(err) {
+			return err
+		}
+		p.own = false // another node leads a shard by now
+	}
 	r, err := d.open(ctx, p)
 	if err != nil {
 		return err
@@ -91,15 +128,41 @@ func (d *Statement) fill(ctx context.Context, p *part) error {
 	if err != nil {
 		return d.ofPart(ctx, p, Broke(err))
 	}
+	var of OwnAnswer
+	if r, ok := r.(interface{ Stages() *shardpb.PartStages }); ok {
+		of.Stages = r.Stages()
+	}
+	of.Missing = r.Partial()
+	return d.take(p, answer, of)
+}
+
+// fillOwn runs a part on this node and stores the answer.
+func (d *Statement) fillOwn(ctx context.Context, p *part) error {
+	var answer []byte
+	counted := 0
+	of, err := d.nodes.cfg.Own(ctx, d.request(p), func(ipc []byte) error {
+		counted += len(ipc)
+		if err := within(len(ipc), d.bytes, &d.nodes.partials); err != nil {
+			return err
+		}
+		answer = append(answer, ipc...)
+		return nil
+	})
+	if err != nil {
+		d.giveBack(counted)
+		return err
+	}
+	return d.take(p, answer, of)
+}
+
+// take stores the answer to a part.
+func (d *Statement) take(p *part, answer []byte, of OwnAnswer) error {
 	streams, err := partial.CutStreams(answer)
 	if err != nil {
 		d.giveBack(len(answer))
 		return err
 	}
-	p.streams, p.bytes = streams, len(answer)
-	if of, ok := r.(interface{ Stages() *shardpb.PartStages }); ok {
-		p.stages = of.Stages()
-	}
+	p.streams, p.bytes, p.stages = streams, len(answer), of.Stages
 	p.sorted = nil
 	for _, stream := range streams {
 		p.sorted = append(p.sorted, d.frontier.add(stream))
@@ -107,7 +170,7 @@ func (d *Statement) fill(ctx context.Context, p *part) error {
 	d.nodes.metrics.bytes.Add(float64(len(answer)))
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.missing = append(d.missing, r.Partial()...)
+	d.missing = append(d.missing, of.Missing...)
 	return nil
 }
 

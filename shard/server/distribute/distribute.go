@@ -31,6 +31,9 @@ type Config struct {
 	Engine Engine
 	// Ask runs a part of a query on the node that leads most of its shards. If it is nil, no statement is split.
 	Ask func(ctx context.Context, req *shardpb.QueryRequest) (Reader, error)
+	// Own runs a part of a query over shards of this node that it leads, without a call, and passes its rows to emit,
+	// which must not keep them. If it is nil, or this node no longer leads a shard, Ask runs the part.
+	Own func(ctx context.Context, req *shardpb.QueryRequest, emit func(ipc []byte) error) (OwnAnswer, error)
 	// Rows runs a query that is a part of another one, and returns its rows as an Arrow IPC stream, and texts about what
 	// is missing. If it is nil, no statement with a subquery is split.
 	Rows func(ctx context.Context, req *shardpb.QueryRequest, progress Progress) (ipc []byte, missing []string, err error)
@@ -38,8 +41,19 @@ type Config struct {
 	Shows func(shard uint32, anyReplica bool) bool
 	// Name returns the name of a node. If it is nil, texts contain the node's id.
 	Name func(node string) string
+	// KeptAnswers is the maximum number of bytes of answers that are kept, with the partial results from which they were
+	// computed. With 0, none are.
+	KeptAnswers int64
 	// Registerer registers the metrics. If it is nil, they are not registered.
 	Registerer prometheus.Registerer
+}
+
+// OwnAnswer describes the answer of this node to a part of a query.
+type OwnAnswer struct {
+	// Missing are texts about what is missing in the answer.
+	Missing []string
+	// Stages are the durations of its stages.
+	Stages *shardpb.PartStages
 }
 
 // Nodes answers queries by asking the nodes that have the rows.
@@ -49,6 +63,8 @@ type Nodes struct {
 	// those in shared, too many values were on several nodes. Those in unproven ask for the largest
 	// groups, and needed all groups of the nodes.
 	large, shared, unproven *recent
+	// known are the answers of repeated statements.
+	known *known
 	// partials is the size of the partial results that queries hold, in bytes.
 	partials atomic.Int64
 	metrics  *queryMetrics
@@ -58,6 +74,7 @@ type Nodes struct {
 func New(cfg Config) *Nodes {
 	return &Nodes{
 		cfg: cfg, large: newRecent(), shared: newRecent(), unproven: newRecent(),
+		known:   newKnown(cfg.KeptAnswers),
 		metrics: newQueryMetrics(cfg.Registerer),
 	}
 }

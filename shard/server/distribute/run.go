@@ -77,6 +77,23 @@ func analyzes(explain string) bool { return strings.Contains(strings.ToUpper(exp
 // finish computes the answer from the answers of the nodes.
 func (d *Statement) finish(ctx context.Context) (done bool, err error) {
 	d.progress.Enter(PhaseFinish)
+	if key := d.knownKey(); key != "" {
+		var ipc []byte
+		if ipc, d.copying = d.nodes.known.get(key, d.streams()); ipc != nil {
+			d.copying = false
+			return true, d.send(ipc)
+		}
+		defer func() {
+			if done && err == nil && d.copying {
+				d.nodes.known.put(key, d.streams(), d.copied)
+			}
+		}()
+	}
+	return d.combine(ctx)
+}
+
+// combine computes the answer from the answers of the nodes, here or in the engine.
+func (d *Statement) combine(ctx context.Context) (done bool, err error) {
 	if done, err := d.mergeHere(); done {
 		return true, err
 	}
@@ -128,6 +145,7 @@ func (d *Statement) send(ipc []byte) error {
 		d.nodes.metrics.count(d, true)
 	}
 	d.sent = true
+	d.copy(ipc)
 	return d.out.Rows(ipc)
 }
 

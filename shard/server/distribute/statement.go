@@ -44,6 +44,10 @@ type Statement struct {
 	// failed is the reason why rows are fetched although the statement was split.
 	failed error
 
+	// copying means that the answer is copied to copied, to be kept.
+	copying bool
+	copied  []byte
+
 	out Answer
 	// sent reports whether rows have been sent to out.
 	sent bool
@@ -53,6 +57,7 @@ type Statement struct {
 type part struct {
 	node   string // the presumed leader of the shards
 	shards []uint32
+	own    bool // this node leads the shards
 	// sql, if not empty, is sent to this node instead of the statement for all nodes.
 	sql string
 	// streams is the node's answer, and bytes its total size. It is one Arrow stream, or one for each shard if the node
