@@ -25,6 +25,8 @@ type principals struct {
 	index   uint64 // of the command
 	now     int64
 	changes uint32
+	// delegate is a maker of new grants without the privilege ACCESS, or empty.
+	delegate string
 
 	tx     *catalog.Tx
 	tokens *tokens
@@ -240,11 +242,50 @@ func (s *principals) grant(c *metapb.ChangeGrant, actor string) error {
 			g := proto.CloneOf(c.Grant)
 			g.GrantedBy = actor
 			p.Grants = append(p.Grants, g)
+			if err := s.checkDelegated(p, actor); err != nil {
+				return err
+			}
 		} else {
 			p.Grants[at].Privileges |= c.Grant.Privileges
 			p.Grants[at].Grantable |= c.Grant.Grantable
 		}
 		s.changes++
+	}
+	return nil
+}
+
+// checkDelegated returns an error if makers without the privilege ACCESS have made too many grants of a user or role.
+// They can leave no room for the grants of others otherwise.
+func (s *principals) checkDelegated(p *metapb.AccessPrincipal, actor string) error {
+	delegates := map[string]bool{} // by maker: whether it is stored and has not ACCESS
+	isDelegate := func(name string) bool {
+		is, known := delegates[name]
+		if !known {
+			if maker := s.byName[name]; maker != nil {
+				x := rights.IndexOf(maker, func(name string) *metapb.AccessPrincipal { return s.byName[name] })
+				is = !x.Admin() && x.OnCluster()&rights.Access == 0
+			}
+			delegates[name] = is
+		}
+		return is
+	}
+	if !isDelegate(actor) {
+		return nil
+	}
+	s.delegate = actor
+	own, all := 0, 0
+	for _, g := range p.Grants {
+		if g.GrantedBy == actor {
+			own++
+		}
+		if isDelegate(g.GrantedBy) {
+			all++
+		}
+	}
+	if own > catalog.MaxGrantsOfDelegate || all > catalog.MaxDelegatedGrants {
+		return errs.New(errs.InvalidArguments, "%s would have %d grants made by %s, and %d made by users without the "+
+			"privilege ACCESS; at most %d and %d are allowed: use a pattern such as web_*, or revoke some", p.Name, own, actor,
+			all, catalog.MaxGrantsOfDelegate, catalog.MaxDelegatedGrants)
 	}
 	return nil
 }
@@ -282,8 +323,8 @@ func (s *principals) revoke(c *metapb.ChangeGrant) error {
 	return s.dependents(c.Cascade)
 }
 
-// dependents removes grants whose makers may not make them any more. If there are any and cascade is not set, it
-// refuses the command. It ignores grants that had lost their maker's authority before the command.
+// dependents removes grants and tokens whose makers may not make them any more. If there are any and cascade is not
+// set, it refuses the command. It ignores grants that had lost their maker's authority before the command.
 func (s *principals) dependents(cascade bool) error {
 	before, now := supported(s.before), supported(s.byName)
 	for _, name := range slices.Sorted(maps.Keys(s.byName)) {
@@ -312,7 +353,7 @@ func (s *principals) dependents(cascade bool) error {
 		})
 		s.changes += uint32(n - len(p.Grants))
 	}
-	return nil
+	return s.dependentTokens(cascade, before, now)
 }
 
 // grantKey identifies a grant: a holder has one grant of a target by each maker.
@@ -466,6 +507,26 @@ func (s *principals) check() error {
 	case administrators(s.before) > 0 && administrators(s.byName) == 0:
 		return errs.New(errs.InvalidArguments, "This would leave no administrator who can sign in: first grant the role %s "+
 			"to another user who is enabled, has a password, and does not expire", rights.AdminRole)
+	}
+	return s.checkDelegate()
+}
+
+// checkDelegate returns an error if a maker of new grants without the privilege ACCESS has made too many grants in all.
+func (s *principals) checkDelegate() error {
+	if s.delegate == "" {
+		return nil
+	}
+	made := 0
+	for _, p := range s.byName {
+		for _, g := range p.Grants {
+			if g.GrantedBy == s.delegate {
+				made++
+			}
+		}
+	}
+	if made > catalog.MaxGrantsByDelegate {
+		return errs.New(errs.InvalidArguments, "%s would have made %d grants; at most %d are allowed without the privilege "+
+			"ACCESS: use patterns such as web_*, or roles", s.delegate, made, catalog.MaxGrantsByDelegate)
 	}
 	return nil
 }

@@ -286,3 +286,52 @@ func (r *runner) grantsOf(user string) (n int) {
 	}
 	return n
 }
+
+// TestGrantsByDelegates checks that users who may grant by the grant option cannot use up the grants of another user,
+// so that an administrator can still grant, and that they can add privileges to grants that they have made.
+func TestGrantsByDelegates(t *testing.T) {
+	r := newRunner(t)
+	r.do("bootstrap c1 shards=1")
+	step := int64(0)
+	do := func(actor string, changes ...*metapb.AccessChange) *metapb.Result {
+		step++
+		return r.proposed(accessCommand(actor, changes...), step)
+	}
+	all := accessGrant(rights.Select|rights.Insert, rights.Select|rights.Insert, "d", "*")
+	many := func(maker string, n int) (out []*metapb.AccessChange) {
+		for i := range n {
+			out = append(out, grantTo(accessGrant(rights.Select, 0, "d", fmt.Sprint(maker, i)), "victim"))
+		}
+		return out
+	}
+	if result := do("r", createOne("victim", false)); result.ErrorCode != 0 {
+		t.Fatal(result.ErrorMessage)
+	}
+	most := catalog.MaxDelegatedGrants / catalog.MaxGrantsOfDelegate
+	for i := range most + 1 {
+		maker := string(rune('a' + i))
+		if result := do("r", createOne(maker, false), grantTo(all, maker)); result.ErrorCode != 0 {
+			t.Fatal(result.ErrorMessage)
+		}
+		if i < most {
+			if result := do(maker, many(maker, catalog.MaxGrantsOfDelegate+1)...); !strings.Contains(result.ErrorMessage,
+				"made by users without the privilege ACCESS") {
+				t.Errorf("%s: %q", maker, result.ErrorMessage)
+			}
+		}
+		if result := do(maker, many(maker, catalog.MaxGrantsOfDelegate)...); (result.ErrorCode != 0) != (i == most) {
+			t.Errorf("%s: %q", maker, result.ErrorMessage)
+		}
+	}
+	if got := r.grantsOf("victim"); got != catalog.MaxDelegatedGrants {
+		t.Errorf("%d grants", got)
+	}
+	for maker, change := range map[string]*metapb.AccessChange{
+		"a": grantTo(accessGrant(rights.Insert, 0, "d", "a0"), "victim"),
+		"r": grantTo(accessGrant(rights.Insert, 0, "d", "more"), "victim"),
+	} {
+		if result := do(maker, change); result.ErrorCode != 0 {
+			t.Errorf("%s: %s", maker, result.ErrorMessage)
+		}
+	}
+}

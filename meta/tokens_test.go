@@ -43,6 +43,18 @@ func dropDatabase(name string) *metapb.Command {
 	return &metapb.Command{Op: &metapb.Command_DropDatabase{DropDatabase: &metapb.DropDatabase{Name: name}}}
 }
 
+// optionFrom revokes the grant option with CASCADE.
+func optionFrom(g *metapb.AccessGrant, names ...string) *metapb.AccessChange {
+	c := revokeFrom(g, true, names...)
+	c.GetRevoke().OptionOnly = true
+	return c
+}
+
+// createAdmin creates an administrator.
+func createAdmin(name string) *metapb.Command {
+	return accessCommand("r", createOne(name, false), roleTo(rights.AdminRole, name))
+}
+
 // TestTokens makes changes of tokens, and checks which are refused and which tokens are left.
 func TestTokens(t *testing.T) {
 	onTable := accessGrant(rights.Insert, 0, "web", "t")
@@ -106,6 +118,50 @@ func TestTokens(t *testing.T) {
 				tokenChange("z", "", onTable, onCluster(rights.Monitor))),
 			dropDatabase("web"),
 		}, "", "y z"},
+		"the creator's right is revoked": {[]*metapb.Command{
+			user, accessCommand("r", grantTo(accessGrant(rights.Insert, rights.Insert, "web", "*"), "a")),
+			accessCommand("a", tokenChange("x", "", onTable), tokenChange("own", "a")),
+			accessCommand("r", revokeFrom(accessGrant(rights.Insert, 0, "web", "*"), false, "a")),
+		}, "a has created the token x with this privilege: use CASCADE", "own x"},
+		"the creator's right is revoked with CASCADE": {[]*metapb.Command{
+			user, accessCommand("r", grantTo(accessGrant(rights.Insert, rights.Insert, "web", "*"), "a")),
+			accessCommand("a", tokenChange("x", "", onTable), tokenChange("own", "a")),
+			accessCommand("r", tokenChange("y", "", onTable)),
+			accessCommand("r", revokeFrom(accessGrant(rights.Insert, 0, "web", "*"), true, "a")),
+		}, "", "own y"},
+		"the grant option is revoked with CASCADE": {[]*metapb.Command{
+			user, accessCommand("r", grantTo(accessGrant(rights.Insert, rights.Insert, "web", "*"), "a")),
+			accessCommand("a", tokenChange("x", "", onTable)),
+			accessCommand("r", optionFrom(accessGrant(rights.Insert, 0, "web", "*"), "a")),
+		}, "", ""},
+		"another right of the creator is revoked": {[]*metapb.Command{
+			user, accessCommand("r", grantTo(accessGrant(rights.Insert|rights.Drop, rights.Insert, "web", "*"), "a")),
+			accessCommand("a", tokenChange("x", "", onTable)),
+			accessCommand("r", revokeFrom(accessGrant(rights.Drop, 0, "web", "*"), false, "a")),
+		}, "", "x"},
+		"the use of a pipeline is revoked": {[]*metapb.Command{
+			user, accessCommand("r", grantTo(accessGrant(rights.Insert, rights.Insert, "web", "*"), "a"),
+				grantTo(usePipeline, "a")),
+			accessCommand("a", tokenChange("x", "", onTable, usePipeline), tokenChange("y", "", onTable)),
+			accessCommand("r", revokeFrom(usePipeline, true, "a")),
+		}, "", "y"},
+		"the creator loses a role": {[]*metapb.Command{
+			user, createAdmin("b"), accessCommand("b", createOne("team", true), roleTo("team", "a"),
+				grantTo(onCluster(rights.Access), "team")),
+			accessCommand("a", tokenChange("x", "", onTable), tokenChange("of_b", "b")),
+			accessCommand("b", roleFrom("team", "a")),
+		}, "", ""},
+		"the creator's grants lose their maker": {[]*metapb.Command{
+			accessCommand("r", createOne("a", false), createOne("b", false),
+				grantTo(accessGrant(rights.Insert, rights.Insert, "web", "*"), "a")),
+			accessCommand("a", grantTo(accessGrant(rights.Insert, rights.Insert, "web", "*"), "b")),
+			accessCommand("b", tokenChange("x", "", onTable)),
+			accessCommand("r", revokeFrom(accessGrant(rights.Insert, 0, "web", "*"), true, "a")),
+		}, "", ""},
+		"the creator is dropped": {[]*metapb.Command{
+			user, accessCommand("r", grantTo(accessGrant(rights.Insert, rights.Insert, "web", "*"), "a")),
+			accessCommand("a", tokenChange("x", "", onTable)), accessCommand("r", dropOne("a", false)),
+		}, "", "x"},
 		"an older id": {[]*metapb.Command{
 			accessCommand("r", tokenChange("x", "", onTable)),
 			accessCommand("r", alterToken(&metapb.AlterToken{Name: "x", Id: "other", Note: proto.String("n")})),

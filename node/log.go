@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"cordwood/node/config"
+	"cordwood/router/access/token"
 
 	"github.com/mattn/go-isatty"
 	"github.com/prometheus/client_golang/prometheus"
@@ -30,7 +31,7 @@ func newLogger(
 			format = "text"
 		}
 	}
-	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: durationAsText}
+	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: shown}
 	var h slog.Handler
 	if format == "text" {
 		h = slog.NewTextHandler(w, opts)
@@ -40,11 +41,18 @@ func newLogger(
 	return slog.New(&logHandler{Handler: h, lines: lines}), nil
 }
 
-// durationAsText writes a duration with its unit, such as "1.415s". Without it, JSON would contain a number of
-// nanoseconds.
-func durationAsText(_ []string, a slog.Attr) slog.Attr {
-	if a.Value.Kind() == slog.KindDuration {
+// shown writes a duration with its unit, such as "1.415s", because JSON would contain a number of nanoseconds. It hides
+// the secrets of tokens, which clients may send as the name of a program or of a pipeline.
+func shown(_ []string, a slog.Attr) slog.Attr {
+	switch a.Value.Kind() {
+	case slog.KindDuration:
 		a.Value = slog.StringValue(a.Value.Duration().String())
+	case slog.KindString:
+		a.Value = slog.StringValue(token.Hide(a.Value.String()))
+	case slog.KindAny:
+		if err, ok := a.Value.Any().(error); ok && err != nil {
+			a.Value = slog.StringValue(token.Hide(err.Error()))
+		}
 	}
 	return a
 }

@@ -10,8 +10,13 @@ const (
 	MaxRoles             = 1_000
 	MaxGrants            = 100_000
 	MaxGrantsOfPrincipal = 1_000
-	MaxRolesOfPrincipal  = 100
-	MaxPrincipalBytes    = 32 << 20 // of all of them
+	// MaxGrantsOfDelegate limits the grants of a user or role by one maker without the privilege ACCESS,
+	// MaxDelegatedGrants those by all such makers, and MaxGrantsByDelegate those of all users by one such maker.
+	MaxGrantsOfDelegate = 100
+	MaxDelegatedGrants  = 500
+	MaxGrantsByDelegate = 5_000
+	MaxRolesOfPrincipal = 100
+	MaxPrincipalBytes   = 32 << 20 // of all of them
 )
 
 // Part of the format.

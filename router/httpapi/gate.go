@@ -159,7 +159,7 @@ func (g *gate) guard(rt route) http.Handler {
 func requestID(r *http.Request) string {
 	const most = 128
 	if id := params.Header(r.Header, "X-Request-Id"); id != "" && len(id) <= most {
-		return strings.ToValidUTF8(id, "")
+		return token.Hide(strings.ToValidUTF8(id, ""))
 	}
 	return strconv.FormatUint(rand.Uint64()|1<<63, 16)
 }

@@ -38,7 +38,7 @@ type shown struct {
 
 // show updates the description of the session.
 func (c *conn) show() {
-	name, state := c.session.get("application_name"), c.session.status()
+	name, state := token.Hide(c.session.get("application_name")), c.session.status()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.shown.name, c.shown.database, c.shown.state = name, c.session.database, state

@@ -3,6 +3,8 @@ package pgwire
 import (
 	"context"
 	"testing"
+
+	"cordwood/router/access/token"
 )
 
 // TestSessionsAreDescribed checks the descriptions of sessions while a statement runs, in a transaction, and
@@ -46,6 +48,13 @@ func TestSessionsAreDescribed(t *testing.T) {
 	idle("idle in transaction")
 	if s := f.Sessions()[0]; s.ApplicationName != "other" {
 		t.Errorf("after SET: %v", s)
+	}
+	text, id := token.New()
+	if _, _, err := exec(t, c, "SET application_name = 'grafana "+text+"'"); err != nil {
+		t.Fatal(err)
+	}
+	if s := f.Sessions()[0]; s.ApplicationName != "grafana "+token.Name(id)+"_…" {
+		t.Errorf("with the secret of a token: %v", s)
 	}
 	_ = c.Close(t.Context())
 	waitFor(t, func() bool { return len(f.Sessions()) == 0 })

@@ -26,7 +26,7 @@ func (u *fakeUsers) Principals() []*metapb.AccessPrincipal {
 	}
 }
 
-// StoredTokens has tokens of ann, boss and bob, and one that bob has created.
+// StoredTokens has tokens of ann, boss and bob, one that bob has created, and one that has expired.
 func (*fakeUsers) StoredTokens() []*metapb.AccessToken {
 	scope := []*metapb.AccessGrant{{
 		Kind: uint32(rights.Tables), Database: "public", Name: "logs", Privileges: uint32(rights.Select),
@@ -36,6 +36,7 @@ func (*fakeUsers) StoredTokens() []*metapb.AccessToken {
 		{Name: "of_bob", Id: "idB", User: "bob", CreatedBy: "bob"},
 		{Name: "of_boss", Id: "idC", User: "boss", CreatedBy: "boss"},
 		{Name: "ship", Id: "AbCdEfGhIj", Grants: scope, CreatedBy: "bob"},
+		{Name: "expired", Id: "idD", Grants: scope, CreatedBy: "boss", ExpiresUnixNano: 1},
 	}
 }
 

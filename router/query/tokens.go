@@ -3,7 +3,6 @@ package query
 import (
 	"cmp"
 	"context"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -176,18 +175,15 @@ func tokenDuration(what, text string) (time.Duration, error) {
 	return ttl.D, nil
 }
 
-// ranges returns address ranges in their normal form. A single address is a range with one address.
+// ranges returns address ranges in their normal form.
 func ranges(texts []string) (out []string, err error) {
 	for _, text := range texts {
-		p, err := netip.ParsePrefix(text)
-		if a, single := netip.ParseAddr(text); err != nil && single == nil && a.Zone() == "" {
-			p, err = netip.PrefixFrom(a, a.BitLen()), nil
-		}
+		p, err := token.ParseRange(text)
 		if err != nil {
 			return nil, errs.New(errs.InvalidArguments, "FROM %.60q: write address ranges such as '192.0.2.0/24' or "+
 				"'2001:db8::/32'", text)
 		}
-		out = append(out, p.Masked().String())
+		out = append(out, p.String())
 	}
 	return out, nil
 }
@@ -295,6 +291,10 @@ func alterToken(ctx context.Context, s *Service, st statement.Statement, req *Re
 	}
 	text := ""
 	if alter.Rotate {
+		if at := t.ExpiresUnixNano; at != 0 && at <= m.s.cfg.Now().UnixNano() {
+			return errs.New(errs.InvalidArguments, "The token %q expired at %s, so a new secret would not be accepted: first "+
+				"make it valid for longer, as in ALTER TOKEN %s SET EXPIRES IN '90d'", t.Name, dateOf(at), rights.QuoteName(t.Name))
+		}
 		overlap := tokenOverlap
 		if alter.Overlap != "" && !schema.ZeroTTL(alter.Overlap) {
 			if overlap, err = tokenDuration("OVERLAP", alter.Overlap); err != nil {

@@ -49,6 +49,8 @@ func TestWhoMayMakeTokens(t *testing.T) {
 		{root, "CREATE TOKEN x FOR USER file", errs.InvalidArguments},
 		{root, "ALTER TOKEN ship ROTATE OVERLAP '31d'", errs.InvalidArguments},
 		{root, "ALTER TOKEN gone ROTATE", errs.InvalidArguments},
+		{root, "ALTER TOKEN expired ROTATE", errs.InvalidArguments},
+		{root, "ALTER TOKEN expired SET EXPIRES IN '90d'", 0},
 		{root, "DROP TOKEN of_boss", 0},
 		{plain, "CREATE TOKEN x FOR QUERY ON logs", errs.PermissionDenied},
 		{plain, "CREATE TOKEN x FOR USER ann", 0},
@@ -142,7 +144,7 @@ func TestDefaultExpiry(t *testing.T) {
 func TestShowTokens(t *testing.T) {
 	keeper := with(rights.Grant{Target: rights.Target{Kind: rights.Cluster}, Privileges: rights.Access})
 	for who, want := range map[context.Context]string{
-		by("root", access.ReadWrite): "of_ann of_bob of_boss ship", keeper: "of_ann of_bob of_boss ship",
+		by("root", access.ReadWrite): "of_ann of_bob of_boss ship expired", keeper: "of_ann of_bob of_boss ship expired",
 		with(): "of_ann", signedInWith("AbCdEfGhIj"): "of_bob ship",
 	} {
 		got, err := newWorld(t).run(who, "SHOW TOKENS")

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -45,21 +47,31 @@ type revoked struct {
 // mostAccepted is the number of requests after which a token is dropped.
 const mostAccepted = 90
 
+// pushes are requests that ingest a row into the table app, by several protocols.
+var pushes = []struct{ path, body string }{
+	{"/v1/ingest?table=app&pipeline_name=svc_identity", `[{"n":1}]`},
+	{"/v1/loki/api/v1/push?table=app", `{"streams":[{"stream":{"app":"a"},"values":[["1700000000000000000","x"]]}]}`},
+	{"/v1/elasticsearch/app/_bulk", "{\"create\":{}}\n{\"n\":1}\n"},
+	{"/v1/splunk/services/collector/event?table=app", `{"event":"x"}`},
+	{"/v1/datadog/api/v2/logs?table=app", `[{"message":"x"}]`},
+}
+
 // send sends requests until one has begun after the token was dropped. It returns an unexpected answer.
-func (v *revoked) send(n *Node) error {
-	for {
+func (v *revoked) send(n *Node, first int) error {
+	for i := first; ; i++ {
 		v.mu.Lock()
 		after := v.dropped
 		v.mu.Unlock()
-		a, err := n.Do("POST", "/v1/ingest?table=app&pipeline_name=svc_identity", strings.NewReader(`[{"n":1}]`),
-			"Content-Type", "application/json")
+		push := pushes[i%len(pushes)]
+		a, err := n.Do("POST", push.path, strings.NewReader(push.body), "Content-Type", "application/json")
 		switch {
 		case err != nil:
 			return err
-		case a.Status == http.StatusUnauthorized, a.Status == http.StatusTooManyRequests && after:
+		case a.Status == http.StatusUnauthorized, a.Status == http.StatusTooManyRequests && after,
+			a.Status == http.StatusForbidden && strings.Contains(string(a.Body), "is not valid"):
 			return nil
-		case a.Status != http.StatusOK:
-			return fmt.Errorf("%d %s", a.Status, a.Body)
+		case a.Status/100 != 2:
+			return fmt.Errorf("%s: %d %s", push.path, a.Status, a.Body)
 		}
 		v.mu.Lock()
 		if v.accepted++; v.accepted == mostAccepted {
@@ -100,15 +112,25 @@ func TestTokensRevokedUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := NewCluster(t, Spec{All: 3, Replication: 1, Shards: 3, Args: []string{"--user-file", users}})
+	pg := FreeAddr(t)
+	c.Nodes[2].set("--pg-addr", pg)
 	c.Start()
 	for _, n := range c.Nodes {
 		n.Client = &http.Client{Transport: signed{"root", "pw"}}
 	}
 	root := c.Nodes[0]
 	root.Rows(t, "CREATE TABLE app (svc_timestamp TIMESTAMP(9) TIME INDEX, n BIGINT)")
-	for round := range 3 {
-		revokeUnderLoad(t, c, fmt.Sprintf("t%d", round))
+	for round := range 2 {
+		name := fmt.Sprintf("t%d", round)
+		revokeUnderLoad(t, c, pg, root, name, "DROP TOKEN "+name, "DROP TOKEN r"+name)
 	}
+	// Tokens also end when their creator loses the right to create them.
+	root.Rows(t, "CREATE USER eve PASSWORD 'correct horse battery'")
+	root.Rows(t, "GRANT ALL ON public.* TO eve WITH GRANT OPTION")
+	root.Rows(t, "GRANT USE ON PIPELINE * TO eve")
+	eve := &Node{HTTP: root.HTTP, Client: &http.Client{Transport: signed{"eve", "correct horse battery"}}}
+	const revoke = " ON public.* FROM eve CASCADE"
+	revokeUnderLoad(t, c, pg, eve, "t2", "REVOKE INSERT"+revoke, "REVOKE GRANT OPTION FOR SELECT"+revoke)
 	// A token of a user ends with the user.
 	root.Rows(t, "CREATE USER ann")
 	root.Rows(t, "GRANT SELECT ON public.* TO ann")
@@ -132,10 +154,12 @@ func TestTokensRevokedUnderLoad(t *testing.T) {
 	}
 }
 
-func revokeUnderLoad(t *testing.T, c *Cluster, name string) {
+// revokeUnderLoad creates a token that ingests and one that reads, and uses them on all routers while the statements
+// endIngest and endRead revoke them.
+func revokeUnderLoad(t *testing.T, c *Cluster, pg string, creator *Node, name, endIngest, endRead string) {
 	root := c.Nodes[0]
-	ingest := newToken(t, root, "CREATE TOKEN "+name+" FOR INGEST INTO app")
-	read := newToken(t, root, "CREATE TOKEN r"+name+" FOR QUERY ON app")
+	ingest := newToken(t, creator, "CREATE TOKEN "+name+" FOR INGEST INTO app")
+	read := newToken(t, creator, "CREATE TOKEN r"+name+" FOR QUERY ON app")
 	ends := make(chan string, len(c.Nodes))
 	for _, n := range c.Nodes {
 		for _, token := range []string{ingest, read} {
@@ -163,12 +187,20 @@ func revokeUnderLoad(t *testing.T, c *Cluster, name string) {
 			ends <- last
 		}()
 	}
+	session, err := pgx.Connect(t.Context(), fmt.Sprintf("postgres://token:%s@%s/public?sslmode=disable", read, pg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close(context.Background())
+	if _, err := session.Exec(t.Context(), "SELECT count(*) FROM app"); err != nil {
+		t.Fatal(err)
+	}
 	v := &revoked{enough: make(chan struct{})}
 	var senders errgroup.Group
 	for _, n := range c.Nodes {
-		for range 2 {
+		for first := range 2 {
 			senders.Go(func() error {
-				return v.send(&Node{HTTP: n.HTTP, Client: &http.Client{Transport: bearer(ingest)}})
+				return v.send(&Node{HTTP: n.HTTP, Client: &http.Client{Transport: bearer(ingest)}}, first)
 			})
 		}
 	}
@@ -177,11 +209,14 @@ func revokeUnderLoad(t *testing.T, c *Cluster, name string) {
 	case <-time.After(30 * time.Second):
 		t.Fatal("the routers accept too few requests")
 	}
-	root.Rows(t, "DROP TOKEN "+name)
+	root.Rows(t, endIngest)
 	v.mu.Lock()
 	v.dropped = true
 	v.mu.Unlock()
-	root.Rows(t, "DROP TOKEN r"+name)
+	root.Rows(t, endRead)
+	if _, err := session.Exec(t.Context(), "SELECT count(*) FROM app"); err == nil {
+		t.Error("a PostgreSQL session reads rows after its token was dropped")
+	}
 	late := time.After(time.Second)
 	for range c.Nodes {
 		select {

@@ -7,7 +7,9 @@ package token
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"fmt"
 	"hash/crc32"
+	"net/netip"
 	"regexp"
 	"strings"
 )
@@ -101,4 +103,29 @@ func Hide(text string) string {
 func Rotate(id string) string {
 	body := Name(id) + "_" + random(secretLen)
 	return body + sum(body)
+}
+
+// ParseRange parses an address range such as 192.0.2.0/24. A single address is a range with one address. IPv4 ranges
+// that are written as IPv6, such as ::ffff:192.0.2.0/120, become IPv4 ranges, because clients are compared by IPv4
+// addresses.
+func ParseRange(text string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(text)
+	if err != nil {
+		a, single := netip.ParseAddr(text)
+		if single != nil {
+			return p, err
+		}
+		p = netip.PrefixFrom(a.WithZone(""), a.BitLen())
+		if a.Zone() != "" {
+			return netip.Prefix{}, fmt.Errorf("the address %s has a zone", a)
+		}
+	}
+	if a := p.Addr(); a.Is4In6() {
+		const mapped = 96 // the bits before the IPv4 address
+		if p.Bits() < mapped {
+			return netip.Prefix{}, fmt.Errorf("%s contains more than IPv4 addresses: write it in two ranges", text)
+		}
+		p = netip.PrefixFrom(a.Unmap(), p.Bits()-mapped)
+	}
+	return p.Masked(), nil
 }

@@ -70,3 +70,17 @@ func BenchmarkParse(b *testing.B) {
 		_ = Hash(text)
 	}
 }
+
+// TestRanges checks the normal form of address ranges.
+func TestRanges(t *testing.T) {
+	for text, want := range map[string]string{
+		"192.0.2.9/24": "192.0.2.0/24", "192.0.2.9": "192.0.2.9/32", "2001:db8::1/32": "2001:db8::/32",
+		"2001:db8::1": "2001:db8::1/128", "::ffff:192.0.2.9/120": "192.0.2.0/24", "::ffff:192.0.2.9": "192.0.2.9/32",
+		"::ffff:0:0/96": "0.0.0.0/0", "::ffff:0:0/90": "", "fe80::1%eth0": "", "192.0.2.0/33": "", "here": "", "": "",
+	} {
+		p, err := ParseRange(text)
+		if (err != nil) != (want == "") || err == nil && p.String() != want {
+			t.Errorf("%s: %s %v, want %q", text, p, err, want)
+		}
+	}
+}

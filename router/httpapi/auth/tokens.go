@@ -39,8 +39,8 @@ type oneToken struct {
 func newToken(stored *metapb.AccessToken) *oneToken {
 	t := &oneToken{stored: stored}
 	for _, text := range stored.From {
-		if p, err := netip.ParsePrefix(text); err == nil {
-			t.from = append(t.from, p.Masked())
+		if p, err := token.ParseRange(text); err == nil {
+			t.from = append(t.from, p)
 		} else { // never happens, because the metadata group checks it; no address belongs to such a range
 			t.from = append(t.from, netip.Prefix{})
 		}

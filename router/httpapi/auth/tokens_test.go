@@ -241,11 +241,12 @@ func TestGuessedTokens(t *testing.T) {
 func TestAddresses(t *testing.T) {
 	p, _ := newStored(t)
 	text, one := stored("x")
-	one.From = []string{"192.0.2.0/24", "2001:db8::/32"}
+	one.From = []string{"192.0.2.0/24", "2001:db8::/32", "::ffff:198.51.100.0/120"}
 	addTokens(p, one)
 	for address, ok := range map[string]bool{
-		"192.0.2.9": true, "::ffff:192.0.2.9": true, "192.0.3.1": false, "2001:db8:1::1": true, "2001:db9::1": false,
-		"fe80::1%eth0": false,
+		"192.0.2.9": true, "::ffff:192.0.2.9": true, "198.51.100.7": true, "192.0.3.1": false,
+		"2001:db8:1::1": true, "2001:db9::1": false,
+		"fe80::1%eth0": false, "198.51.101.7": false,
 	} {
 		_, err := p.Token(text, netip.MustParseAddr(address))
 		if (err == nil) != ok || err != nil && errs.From(err).Status() != 403 {
