@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"encoding/binary"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -60,11 +61,19 @@ func (a analyzer) each(text, buf []byte, f func(token []byte)) []byte {
 	return buf
 }
 
+// lowerBits are the bits that distinguish lower-case letters from upper-case ones. Digits have them, too.
+const lowerBits = 0x20 * everyByte
+
 // appendLower appends ASCII letters and digits in lower case.
 func appendLower(to, run []byte) []byte {
-	to = slices.Grow(to, len(run))[:len(to)+len(run)]
+	at := len(to)
+	to = slices.Grow(to, len(run))[:at+len(run)]
+	out := to[at:]
+	for ; len(run) >= 8 && len(out) >= 8; run, out = run[8:], out[8:] {
+		binary.LittleEndian.PutUint64(out, binary.LittleEndian.Uint64(run)|lowerBits)
+	}
 	for i, c := range run {
-		to[i] = c | byteKinds[c]&kindUpper<<4 // bit 0x20 distinguishes upper and lower case
+		out[i] = c | lowerBits&0xff
 	}
 	return to
 }

@@ -32,13 +32,16 @@ func wordMask(x uint64) uint64 {
 // wordMask64 is like wordMask, for up to 64 bytes. other reports whether any byte is not
 // ASCII.
 func wordMask64(text []byte) (mask uint64, other bool) {
+	if len(text) >= 64 {
+		return wholeMask((*[64]byte)(text))
+	}
 	at, beyond := 0, uint64(0)
-	for ; at+8 <= len(text) && at < 64; at += 8 {
+	for ; at+8 <= len(text); at += 8 {
 		x := binary.LittleEndian.Uint64(text[at:])
 		mask |= wordMask(x) << (at & 63)
 		beyond |= x
 	}
-	for ; at < len(text) && at < 64; at++ {
+	for ; at < len(text); at++ {
 		c := text[at]
 		if byteKinds[c] != 0 {
 			mask |= 1 << (at & 63)
@@ -46,6 +49,16 @@ func wordMask64(text []byte) (mask uint64, other bool) {
 		beyond |= uint64(c)
 	}
 	return mask, beyond&highBits != 0
+}
+
+// wholeMask is wordMask64 for 64 bytes.
+func wholeMask(text *[64]byte) (mask uint64, other bool) {
+	le := binary.LittleEndian
+	a, b, c, d := le.Uint64(text[0:]), le.Uint64(text[8:]), le.Uint64(text[16:]), le.Uint64(text[24:])
+	e, f, g, h := le.Uint64(text[32:]), le.Uint64(text[40:]), le.Uint64(text[48:]), le.Uint64(text[56:])
+	mask = wordMask(a) | wordMask(b)<<8 | wordMask(c)<<16 | wordMask(d)<<24 |
+		wordMask(e)<<32 | wordMask(f)<<40 | wordMask(g)<<48 | wordMask(h)<<56
+	return mask, (a|b|c|d|e|f|g|h)&highBits != 0
 }
 
 // text adds the tokens of the byte string data[from:to].
