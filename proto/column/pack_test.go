@@ -346,3 +346,11 @@ func TestInserts(t *testing.T) {
 		e.release()
 	}
 }
+
+// TestNoRoomForText checks that a text that has no hexadecimal digits needs no memory to find this out.
+func TestNoRoomForText(t *testing.T) {
+	text := bytes.Repeat([]byte("a text without digits "), 10_000)
+	if out, ok := appendHex(make([]byte, 0, 8), text); ok || cap(out) != 8 {
+		t.Errorf("packed: %v, in a buffer of %d bytes", ok, cap(out))
+	}
+}

@@ -48,6 +48,11 @@ var hexDigits = func() (t [256]uint16) {
 // appendHex packs digits. A last digit without a partner is the high half of a byte.
 func appendHex(out, digits []byte) ([]byte, bool) {
 	start := len(out)
+	for _, c := range digits[:min(16, len(digits))] {
+		if hexValue[c] > 15 {
+			return out, false // before room is made for the digits
+		}
+	}
 	out = slices.Grow(out, (len(digits)+1)/2)[:start+(len(digits)+1)/2]
 	to := out[start:]
 	bad := byte(0)
