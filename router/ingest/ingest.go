@@ -144,7 +144,7 @@ type Service struct {
 	cfg       Config
 	log       *slog.Logger
 	metrics   *metrics
-	running   running
+	running   *running
 	newTables newTables
 	waiting   waiting
 	bodies    bodies
@@ -176,4 +176,4 @@ func New(cfg Config) (*Service, error) {
 }
 
 // Running returns the number of pipelines that are running.
-func (s *Service) Running() int { return len(s.running) }
+func (s *Service) Running() int { return s.running.count() }

@@ -228,7 +228,7 @@ func (j *job) reserve(ctx context.Context) error {
 	}
 	j.leave() // so that others can run in the meantime and free memory
 	err := j.m.Reserve(ctx, bytes)
-	again, busy := j.s.running.enter(ctx, j.maxWait())
+	again, busy := j.s.running.enter(ctx, j.b.Database, j.maxWait())
 	if busy != nil {
 		j.leave = func() {}
 		return cmp.Or(err, busy)
@@ -251,7 +251,7 @@ func (j *job) run(ctx context.Context, in run) (*pipeline.Output, error) {
 	_, span := tracing.Start(ctx, "pipeline")
 	span.Text("pipeline", j.b.Pipeline)
 	var err error
-	if j.leave, err = s.running.enter(ctx, j.maxWait()); err != nil {
+	if j.leave, err = s.running.enter(ctx, j.b.Database, j.maxWait()); err != nil {
 		span.End(err)
 		return nil, s.Failed(j.q.Protocol, StageBusy, err)
 	}
