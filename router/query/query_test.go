@@ -29,7 +29,7 @@ func TestShow(t *testing.T) {
 		{
 			sql: "SHOW FULL TABLES FROM svc_private",
 			want: "Tables,Table_type\ncluster_nodes,SYSTEM VIEW\noperations,SYSTEM VIEW\npg_sessions,SYSTEM VIEW\n" +
-				"pipelines,SYSTEM VIEW\nqueries,SYSTEM VIEW\nsegments,SYSTEM VIEW\nshards,SYSTEM VIEW\n",
+				"pipelines,SYSTEM VIEW\nqueries,SYSTEM VIEW\nquotas,SYSTEM VIEW\nsegments,SYSTEM VIEW\nshards,SYSTEM VIEW\n",
 		},
 		{
 			sql:  "SHOW CREATE DATABASE shop",

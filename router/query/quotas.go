@@ -3,6 +3,7 @@ package query
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 
@@ -79,36 +80,69 @@ func mixedQuotas(key string) error {
 // showQuotas lists the quotas of all databases, and how much of them is used.
 func (d describer) showQuotas(st *statement.ShowQuotas, _ string) (array.RecordReader, error) {
 	var rows [][]string
-	for _, def := range d.meta.Databases() {
-		if !like(st.Like, def.GetName()) {
-			continue
+	d.eachQuota(func(database, quota, limit string, value uint64, known bool) {
+		if !like(st.Like, database) {
+			return
 		}
-		for _, key := range schema.QuotaNames() {
-			if limit, ok := def.GetOptions()[key]; ok {
-				rows = append(rows, []string{def.GetName(), key, limit, d.quotaValue(def.GetName(), key)})
-			}
+		text := ""
+		if known {
+			text = strconv.FormatUint(value, 10)
 		}
-	}
+		rows = append(rows, []string{database, quota, limit, text})
+	})
 	return textRows([]string{"Database", "Quota", "Limit", "Value"}, page(rows, st.Page)), nil
 }
 
-// quotaValue returns the present value of a quota, or "" if it is not known. The value of quota.columns is the number
-// of columns of the table that has the most.
-func (d describer) quotaValue(database, key string) string {
+// eachQuota calls each for each quota of all databases, with its present value if that is known. A limit that is no
+// number is a duration.
+func (d describer) eachQuota(each func(database, quota, limit string, value uint64, known bool)) {
+	for _, def := range d.meta.Databases() {
+		for _, key := range schema.QuotaNames() {
+			if limit, ok := def.GetOptions()[key]; ok {
+				value, known := d.quotaValue(def.GetName(), key)
+				each(def.GetName(), key, limit, value, known)
+			}
+		}
+	}
+}
+
+// quotaValue returns the present value of a quota. The value of quota.columns is the number of columns of the table
+// that has the most.
+func (d describer) quotaValue(database, key string) (value uint64, known bool) {
 	switch key {
 	case schema.QuotaTables:
-		return strconv.Itoa(len(d.meta.Tables(database)))
+		return uint64(len(d.meta.Tables(database))), true
 	case schema.QuotaColumns:
 		most := 0
 		for _, t := range d.meta.Tables(database) {
 			most = max(most, len(t.Columns))
 		}
-		return strconv.Itoa(most)
+		return uint64(most), true //nolint:gosec // it is not negative
 	}
-	if d.quotas != nil {
-		if value, ok := d.quotas.Value(database, key); ok {
-			return strconv.FormatUint(value, 10)
-		}
+	if d.quotas == nil {
+		return 0, false
 	}
-	return ""
+	return d.quotas.Value(database, key)
+}
+
+// quotasTable is svc_private.quotas: the quotas of all databases, and how much of them is used.
+var quotasTable = &systemTable{
+	id: 11, database: schema.PrivateDatabase, name: "quotas", needs: access.Monitor,
+	columns: []schema.Column{
+		text("database_name"), text("quota"), count("limit_value"), count("value"), text("unit"),
+	},
+	rows: func(f *facts, w *rowWriter) error {
+		describer{f.names, f.quotas}.eachQuota(func(database, quota, limit string, value uint64, known bool) {
+			n, err := strconv.ParseUint(limit, 10, 64)
+			present, unit := any(nil), schema.QuotaUnit(quota)
+			if d, fault := time.ParseDuration(limit); err != nil && fault == nil {
+				n, unit = uint64(d.Seconds()), "seconds" //nolint:gosec // it is positive
+			}
+			if known {
+				present = value
+			}
+			w.add(database, quota, n, present, unit)
+		})
+		return nil
+	},
 }

@@ -140,3 +140,25 @@ func TestQueriesCountForTheirTables(t *testing.T) {
 		})
 	}
 }
+
+// TestQuotasTable reads svc_private.quotas.
+func TestQuotasTable(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Quotas = limitedQuotas{} })
+	w.meta.databases[1].Options = map[string]string{
+		"ttl": "7days", "quota.columns": "9", "quota.ingest_burst": "1m30s", "quota.stored_bytes": "1000",
+	}
+	w.shards.reads = []*shardpb.TableName{{Database: "svc_private", Name: "quotas"}}
+	monitor := rights.Grant{Target: rights.Target{Kind: rights.Cluster}, Privileges: rights.Monitor}
+	if _, err := w.run(with(monitor), "SELECT * FROM svc_private.quotas"); err != nil {
+		t.Fatal(err)
+	}
+	const want = "shop quota.columns 9 1 columns\nshop quota.ingest_burst 90 7 seconds\n" +
+		"shop quota.stored_bytes 1000 7 bytes\n"
+	if got := dump(t, w.shards.queried.Tables[0].InlineBatches[0]); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	_, err := w.run(with(on(rights.OfTables, "*", "*")), "SELECT * FROM svc_private.quotas")
+	if errs.CodeOf(err) != errs.PermissionDenied {
+		t.Errorf("without MONITOR: %v", err)
+	}
+}

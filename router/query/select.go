@@ -160,8 +160,8 @@ func (r *reader) queryTables(ctx context.Context, sql string, req *Request,
 ) (tables []*shardpb.QueryTable, missing []string, err error) {
 	out := make([]*shardpb.QueryTable, 0, len(names))
 	facts := &facts{
-		names: r.names, shards: r.shards, clients: r.clients, ctx: ctx, system: systemTables, needSizes: true,
-		catalog: req.catalogName(),
+		names: r.names, shards: r.shards, clients: r.clients, quotas: r.quotas, ctx: ctx, system: systemTables,
+		needSizes: true, catalog: req.catalogName(),
 	}
 	for _, name := range names {
 		if t, err := findSystemTable(name.Database, name.Name); err == nil && len(names) > 1 {

@@ -32,7 +32,7 @@ func TestShowTablesPages(t *testing.T) {
 		{"SHOW FULL TABLES FROM shop", 59},
 		{"SHOW TABLES FROM shop LIKE 't_%'", 57},
 		{"SHOW TABLES FROM shop LIKE 't\\_1%'", 10},
-		{"SHOW TABLES FROM svc_private", 7},
+		{"SHOW TABLES FROM svc_private", 8},
 		{"SHOW TABLES FROM information_schema LIKE '%s'", 2},
 	} {
 		all := run(form.sql)

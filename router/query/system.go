@@ -32,6 +32,7 @@ type systemTable struct {
 var systemTables = []*systemTable{
 	schemataTable, tablesTable, columnsTable,
 	nodesTable, shardsTable, segmentsTable, pipelinesTable, operationsTable, queriesTable, sessionsTable,
+	quotasTable,
 }
 
 // permit returns an error if the caller may not read the table.
@@ -203,6 +204,7 @@ type facts struct {
 	names   names
 	shards  Shards
 	clients clients
+	quotas  Quotas // nil if nothing is limited
 	ctx     context.Context
 	system  []*systemTable
 	// catalog is the name of the only catalog.
