@@ -126,20 +126,22 @@ func (c *conn) refine(text string, columns []column) {
 		}
 	}
 	fits := stars == 0 && len(items) == len(columns) || stars == 1 && len(items)-1 <= len(columns)
+	of := make([]rewrite.Item, len(columns))
 	for i := range columns {
-		var item rewrite.Item
+		of[i].Star = fits // of the columns of a star nothing else is known
 		switch after := len(columns) - i; {
 		case !fits:
 		case i < before:
-			item = items[i]
+			of[i] = items[i]
 		case stars == 1 && after <= len(items)-1-before:
-			item = items[len(items)-after]
+			of[i] = items[len(items)-after]
 		}
-		columns[i].refine(item, strings.Contains(text, "pg_"))
-		if item.Null && columns[i].typ.OID == value.Int4.OID && !setOperation.MatchString(text) {
+		columns[i].refine(of[i], strings.Contains(text, "pg_"))
+		if of[i].Null && columns[i].typ.OID == value.Int4.OID && !setOperation.MatchString(text) {
 			columns[i].typ = value.Text // in the engine it is an integer
 		}
 	}
+	c.originate(text, columns, of)
 }
 
 // setOperation matches set operations, in which the type of a column can come from the other SELECT.
@@ -156,6 +158,9 @@ func (col *column) refine(item rewrite.Item, catalog bool) {
 	}
 	if item.Numeric && col.typ.OID == value.Float8.OID {
 		col.typ = value.FloatNumeric
+	}
+	if item.Name != "" && item.Column == "" && !item.Sized && col.typ.OID == value.Numeric.OID && col.typ.Mod >= 0 {
+		col.typ = value.Numeric // a result of a calculation, whose number of digits PostgreSQL does not report
 	}
 	if item.Array && col.typ.Nested() != nil {
 		col.typ = col.typ.Nested()

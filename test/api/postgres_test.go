@@ -111,6 +111,15 @@ func TestPostgresTypes(t *testing.T) {
 	if err != nil || n != 2 {
 		t.Fatal(n, err)
 	}
+	described, err := c.Prepare(ctx, "", "SELECT i, ts AS t, i + 1 FROM v WHERE i > $1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, number := range []uint16{2, 1, 0} {
+		if f := described.Fields[k]; f.TableAttributeNumber != number || (f.TableOID != 0) != (number != 0) {
+			t.Errorf("%s: column %d of table %d", f.Name, f.TableAttributeNumber, f.TableOID)
+		}
+	}
 	var at time.Time
 	var i int64
 	var f float64

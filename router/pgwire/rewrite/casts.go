@@ -287,6 +287,7 @@ func splitName(text string) (schemaName, name string) {
 		switch {
 		case c == '"':
 			inside = !inside
+		case (c == ' ' || c == '\t' || c == '\n') && !inside: // around the point
 		case c == '.' && !inside:
 			parts = append(parts, part.String())
 			part.Reset()

@@ -97,6 +97,10 @@ func isText(operand []tok) bool {
 }
 
 func (r *rewriter) pushCast(t castType, at int) {
+	if n := len(r.out); t.array && n > 1 && r.out[n-1].kind == written && r.out[n-2].sym("::") {
+		// A cast does not change the number of dimensions.
+		t.text = strings.TrimRight(t.text, "[]") + strings.Repeat("[]", max(strings.Count(r.out[n-1].text, "[]"), 1))
+	}
 	r.push(tok{kind: statement.TokenSymbol, text: "::", val: "::", at: at})
 	r.push(tok{kind: written, text: t.text, val: t.text, at: at})
 }

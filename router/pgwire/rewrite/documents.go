@@ -86,6 +86,12 @@ func (r *rewriter) documentOperand() []tok {
 // path rewrites document #> path. The path begins n tokens ahead: a literal such as {a,b}, or ARRAY[…] of texts.
 func (r *rewriter) path(n int, text bool) bool {
 	keys, size, ok := r.keys(n)
+	if !ok && (r.at(n).sym("$") || isMarker(r.at(n).val)) { // the statement is only described
+		size, ok = 1, true
+		if r.at(n).sym("$") {
+			size = 2
+		}
+	}
 	if !ok {
 		return false
 	}
@@ -119,18 +125,27 @@ const maxKeys = 16
 // keys returns the keys of a path that begins n tokens ahead, and the number of its tokens.
 func (r *rewriter) keys(n int) (keys []string, size int, ok bool) {
 	switch t := r.at(n); {
-	case t.kind == statement.TokenText:
+	case t.word("CAST") && r.at(n+1).sym("(") && r.at(n+2).sym("["): // a parameter
+		keys, _, ok = r.listed(n + 2)
+		return keys, r.closingBracket(n+1) - n + 1, ok
+	case t.kind == statement.TokenText && !isMarker(t.val):
 		keys, ok = value.Texts(t.val)
 		return keys, 1, ok && len(keys) <= maxKeys
 	case t.word("ARRAY") && r.at(n+1).sym("["):
-		end := r.closingBracket(n + 1)
-		for k := n + 2; k < end; k += 2 {
-			if r.at(k).kind != statement.TokenText || isMarker(r.at(k).val) || k+1 < end && !r.at(k+1).sym(",") {
-				return nil, 0, false
-			}
-			keys = append(keys, r.at(k).val)
-		}
-		return keys, end - n + 1, end > 0 && len(keys) <= maxKeys
+		keys, size, ok = r.listed(n + 1)
+		return keys, size + 1, ok
 	}
 	return nil, 0, false
+}
+
+// listed returns the texts in the brackets n tokens ahead, and the number of tokens.
+func (r *rewriter) listed(n int) (keys []string, size int, ok bool) {
+	end := r.closingBracket(n)
+	for k := n + 1; k < end; k += 2 {
+		if r.at(k).kind != statement.TokenText || isMarker(r.at(k).val) || k+1 < end && !r.at(k+1).sym(",") {
+			return nil, 0, false
+		}
+		keys = append(keys, r.at(k).val)
+	}
+	return keys, end - n + 1, end > 0 && len(keys) <= maxKeys
 }

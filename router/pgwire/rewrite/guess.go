@@ -120,7 +120,7 @@ func numberType(t statement.Token) uint32 {
 }
 
 // Documents returns the OIDs of json, jsonb and oid for the parameters 1 to n that are cast to these types or to arrays
-// of them, and 0 for the others. The engine treats these types as texts and numbers.
+// of them, text[] for paths of documents, and 0 for the others. The engine treats these types as texts and numbers.
 func Documents(text string, places []Place, n int) []uint32 {
 	out := make([]uint32, n)
 	toks := statement.Tokens(text)
@@ -133,6 +133,8 @@ func Documents(text string, places []Place, n int) []uint32 {
 		next++
 		switch oid := castBehind(toks, i+2); {
 		case at >= n:
+		case i > 2 && toks[i-1].Value == ">" && (toks[i-2].Value == "#" || toks[i-2].Value == ">" && toks[i-3].Value == "#"):
+			out[at] = value.Text.Array // a path
 		case oid == value.JSON.OID, oid == value.JSONB.OID, oid == value.OID.OID, oid == value.OID.Array:
 			out[at] = oid
 		}

@@ -13,13 +13,18 @@ func (r *rewriter) pattern() bool {
 	t := r.at(0)
 	switch last := r.last(); {
 	case isMarker(t.val):
-		return false
+		return r.afterMatch() && r.patternMarker()
 	case r.afterMatch():
-		if text := enginePattern(t.val); text != t.val {
-			r.raw(t, quote(text))
-			r.i++
-			return true
+		text := enginePattern(t.val)
+		typ, cast := r.typeAfter(1) // the engine takes only literals
+		if cast = cast && typ.isText(); !cast && text == t.val {
+			return false
 		}
+		r.raw(t, quote(text))
+		if r.i++; cast {
+			r.i += 1 + typ.size
+		}
+		return true
 	case last.word("LIKE") || last.word("ILIKE"):
 		if !strings.Contains(t.val, `\`) || r.at(1).word("ESCAPE") {
 			return false
@@ -34,6 +39,32 @@ func (r *rewriter) pattern() bool {
 	}
 	return false
 }
+
+// patternMarker is patternParameter for the text that replaces a parameter.
+func (r *rewriter) patternMarker() bool {
+	typ, ok := r.typeAfter(1)
+	if !ok || !typ.isText() {
+		return false
+	}
+	r.push(r.at(0))
+	r.i += 2 + typ.size
+	return true
+}
+
+// patternParameter removes the cast of a parameter that is a pattern: the engine takes only literals.
+func (r *rewriter) patternParameter() bool {
+	typ, ok := r.typeAfter(2)
+	if !ok || !typ.isText() {
+		return false
+	}
+	r.push(r.at(0))
+	r.push(r.at(1))
+	r.i += 3 + typ.size
+	return true
+}
+
+// isText reports whether values of the type are texts.
+func (t castType) isText() bool { return strings.EqualFold(t.text, "VARCHAR") && !t.array }
 
 // matchOperators are the operators of regular expressions.
 var matchOperators = []string{"~", "~*", "!~", "!~*"}

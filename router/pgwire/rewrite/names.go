@@ -20,6 +20,8 @@ type Item struct {
 	Local bool
 	// Numeric is true if the expression is a cast to numeric without the numbers of digits.
 	Numeric bool
+	// Sized is true if the expression is a cast to a type with numbers, such as numeric(10,2).
+	Sized bool
 	// Array is true if the expression is a cast to an array or ARRAY[…].
 	Array bool
 }
@@ -109,7 +111,7 @@ func itemOf(toks []tok, deep int) Item {
 	if n := len(toks); n > 1 && toks[n-1].isName() {
 		before := toks[n-2]
 		if before.word("AS") || !before.sym(".") && !before.sym("::") && before.kind != statement.TokenSymbol &&
-			(before.isName() && !isOperatorWord(before) || before.kind == statement.TokenText ||
+			(before.isName() && (!isOperatorWord(before) || lastCast(toks[:n-1]) >= 0) || before.kind == statement.TokenText ||
 				before.kind == statement.TokenNumber) || before.sym(")") || before.sym("]") {
 			if before.word("AS") || !strings.EqualFold(toks[n-1].val, "END") && !isOperatorWord(toks[n-1]) {
 				item.Name = folded(toks[n-1])
@@ -136,6 +138,9 @@ func itemOf(toks []tok, deep int) Item {
 // is determines what kind of expression the item has.
 func (item *Item) is(toks []tok) {
 	item.Local, item.Null, item.Numeric, item.Array = isLocal(toks), isNull(toks), isNumeric(toks), isArray(toks)
+	n := len(toks)
+	item.Sized = n > 2 && toks[n-1].sym(")") && (lastCast(toks) >= 0 || toks[0].word("CAST") && toks[n-2].sym(")")) ||
+		n > 2 && toks[n-1].kind == statement.TokenText && toks[n-2].sym(")") && isNumericWord(toks[0])
 }
 
 // isArray reports whether an expression is ARRAY[…] or x::type[].

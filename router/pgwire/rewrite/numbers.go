@@ -89,6 +89,11 @@ func (r *rewriter) typedNumber() bool {
 // number rewrites a number that the engine would read as a double although it has more digits than one.
 func (r *rewriter) number() bool {
 	t := r.at(0)
+	if t.text == "0" && r.afterFunctionColumn() {
+		r.raw(t, "'-'")
+		r.i++
+		return true
+	}
 	digits := len(strings.Trim(t.text, "0."))
 	exponent := strings.ContainsAny(t.text, "eE")
 	if strings.ContainsAny(t.text, "xX_") || digits <= maxPrecision-1 && !exponent || r.at(1).sym("::") &&
@@ -119,6 +124,9 @@ func (r *rewriter) writeNumber(operand []tok, t castType, at int) bool {
 		if t.bare {
 			return r.checked(operand[0], number, err)
 		}
+		return false
+	}
+	if n := len(operand); n == 4 && operand[0].text == "(" && operand[n-1].text == ")" && isParameter(operand[1:n-1]) {
 		return false
 	}
 	if isParameter(operand) || isText(operand) || len(operand) == 1 && isMarker(operand[0].val) {

@@ -269,6 +269,8 @@ func (r *rewriter) rule() bool {
 		return r.cast()
 	case t.kind == statement.TokenText:
 		return r.pattern() || r.literal()
+	case t.sym("$") && r.afterMatch():
+		return r.patternParameter()
 	case t.sym("#"), t.sym("?"), t.sym("@"):
 		return r.document()
 	case t.kind == statement.TokenNumber:
@@ -303,16 +305,29 @@ func (r *rewriter) quotedName() bool {
 // functionColumn rewrites p.oid = t.typreceive: columns that refer to functions contain the names of the functions.
 func (r *rewriter) functionColumn() bool {
 	t := r.at(0)
-	if !t.word("oid") || !r.at(1).sym("=") || !r.at(2).isName() || !r.at(3).sym(".") || !r.at(4).isName() {
+	if !t.word("oid") || !r.at(1).sym("=") || !r.at(2).isName() || !r.at(3).sym(".") || !r.at(4).isName() ||
+		!functionColumns[strings.ToLower(r.at(4).val)] {
 		return false
 	}
-	switch strings.ToLower(r.at(4).val) {
-	case "typinput", "typoutput", "typreceive", "typsend", "typmodin", "typmodout", "typanalyze":
-		r.raw(t, "proname")
-		r.i++
-		return true
+	r.raw(t, "proname")
+	r.i++
+	return true
+}
+
+// functionColumns are the columns of the catalog that refer to functions of types.
+var functionColumns = map[string]bool{
+	"typinput": true, "typoutput": true, "typreceive": true, "typsend": true, "typmodin": true, "typmodout": true,
+	"typanalyze": true,
+}
+
+// afterFunctionColumn reports whether the next token is compared with a column that refers to a function. PostgreSQL
+// compares its OID; the column has the name of the function here, and "-" for none.
+func (r *rewriter) afterFunctionColumn() bool {
+	n := len(r.out)
+	for n > 0 && (r.out[n-1].sym("=") || r.out[n-1].sym("!") || r.out[n-1].sym("<") || r.out[n-1].sym(">")) {
+		n--
 	}
-	return false
+	return n > 0 && n < len(r.out) && functionColumns[strings.ToLower(r.out[n-1].val)]
 }
 
 // vectors are columns whose elements are counted from 0 in PostgreSQL.

@@ -81,6 +81,18 @@ func TestRules(t *testing.T) {
 			"INTO t VALUES ('1', -2), (NULL, '2026-01-05 00:00:00'), (3, 'x')",
 		"SELECT '-1234567890123456.7891'::numeric, '1'::numeric(9,2)": "SELECT (-1234567890123456.7891), " +
 			"CAST(1. AS DECIMAL(9,2))",
+		"SELECT x ~ '\\mfoo\\M'::text, x ~ $1::varchar, x LIKE 'a\\_b'": "SELECT x ~ '\\bfoo\\b', x ~ $1, x LIKE 'a\\_b' " +
+			"ESCAPE '\\'",
+		"SELECT d -> 'a' #>> '{b}', d ? 'k', d @> '{\"a\":1}'::jsonb": `SELECT json_extract_string(json_extract(d -> 'a', ` +
+			`'$."b"'), '$'), json_exists(d, '$."k"'), json_contains(d, '{"a":1}')`,
+		"SELECT '{{1,2},{3,4}}'::int[], CAST([[1]] AS INTEGER[][])::int[]": "SELECT CAST([['1','2'],['3','4']] AS int[][])" +
+			", ([[1]])::INTEGER[][]::int[][]",
+		"SELECT k FROM generate_subscripts(i.indkey, 1) AS k": "SELECT k FROM (SELECT generate_subscripts(i.indkey, 1) - 1 " +
+			"AS k) AS k",
+		"SELECT 1 FROM i, unnest(i.a, i.b) WITH ORDINALITY u(x, y, n)": "SELECT 1 FROM i, (SELECT unnest(i.a) AS x, " +
+			"unnest(i.b) AS y, generate_subscripts(i.a, 1) AS n) AS u",
+		"SELECT 1 FROM pg_am WHERE typreceive != 0": "SELECT 1 FROM pg_catalog.pg_am WHERE typreceive != '-'",
+		"SELECT '\"public\" . logs'::regclass":      "SELECT CAST(268435457 AS BIGINT)",
 		// numeric without digits keeps the digits of literals; otherwise it depends on the type of the operand.
 		"SELECT 1.23456::numeric, CAST(-0.5 AS DECIMAL), 12::numeric, x::NUMERIC, 1e3::decimal": "SELECT 1.23456, " +
 			"(-0.5)::DECIMAL(38,10), 12., x::DECIMAL(38,10), 1000.",

@@ -19,8 +19,12 @@ const keywords = `all:R analyse:R analyze:R and:R any:R array:R as:R asc:R betwe
 // rowFunction rewrites a function in FROM that the engine does not have as a table function.
 func (r *rewriter) rowFunction(n int, name string) bool {
 	switch name {
-	case "generate_series", "unnest":
+	case "unnest":
+		return r.unnestLists(n) || r.setFunction(n, name)
+	case "generate_series":
 		return r.setFunction(n, name)
+	case "generate_subscripts":
+		return r.subscripts(n)
 	case "pg_options_to_table", "pg_partition_tree":
 		return r.catalogFunction(n, name)
 	case "pg_get_keywords":
@@ -121,6 +125,69 @@ func (r *rewriter) setFunction(n int, name string) bool {
 	inner := joined(r.all(r.in[r.i+n+2 : r.i+end]))
 	r.i += k + 1
 	r.raw(head, name+"("+inner+") AS "+alias.text+"("+alias.text+")")
+	return true
+}
+
+// unnestLists rewrites unnest(a, b) [WITH ORDINALITY] AS t(x, y), which the engine has only for one list.
+func (r *rewriter) unnestLists(n int) bool {
+	end := r.closingBracket(n + 1)
+	if end < 0 {
+		return false
+	}
+	k := end + 1
+	numbered := r.at(k).word("WITH") && r.at(k+1).word("ORDINALITY")
+	if numbered {
+		k += 2
+	}
+	if r.at(k).word("AS") {
+		k++
+	}
+	last := r.closingBracket(k + 1)
+	if !r.at(k).isName() || !r.at(k+1).sym("(") || last < 0 {
+		return false
+	}
+	lists := r.arguments(n+2, end)
+	var names []string
+	for i := k + 2; i < last; i += 2 {
+		names = append(names, r.at(i).text)
+	}
+	if want := len(lists) + map[bool]int{true: 1}[numbered]; len(lists) < 2 || len(names) != want {
+		return false
+	}
+	var columns []string
+	for i, list := range lists {
+		columns = append(columns, "unnest("+list+") AS "+names[i])
+	}
+	if numbered {
+		columns = append(columns, "generate_subscripts("+lists[0]+", 1) AS "+names[len(lists)])
+	}
+	alias := r.at(k).text
+	r.raw(r.at(0), "(SELECT "+strings.Join(columns, ", ")+") AS "+alias)
+	r.i += last + 1
+	return true
+}
+
+// subscripts rewrites generate_subscripts(list, 1) in FROM. Vectors of the catalog are counted from 0.
+func (r *rewriter) subscripts(n int) bool {
+	end := r.closingBracket(n + 1)
+	if end < 0 {
+		return false
+	}
+	k := end + 1
+	if r.at(k).word("AS") {
+		k++
+	}
+	args := r.arguments(n+2, end)
+	if len(args) != 2 || !r.at(k).isName() || afterTable[strings.ToUpper(r.at(k).val)] {
+		return false
+	}
+	first := ""
+	if column := args[0][strings.LastIndex(args[0], ".")+1:]; vectors[strings.ToLower(column)] {
+		first = " - 1"
+	}
+	alias := r.at(k).text
+	r.raw(r.at(0), "(SELECT generate_subscripts("+args[0]+", 1)"+first+" AS "+alias+") AS "+alias)
+	r.i += k + 1
 	return true
 }
 

@@ -239,8 +239,8 @@ func typeRows(_ *Source, add func(...any)) error {
 		}
 		byValue := t.Len > 0 && t.Len <= 8
 		add(t.OID, t.Name, 11, OwnerOID, t.Len, byValue, kind, t.Category, t.Category == "B" || t.Name == "text", true,
-			delim, 0, "-", elem, t.Array, t.Name+"in", t.Name+"out", t.Name+"recv", t.Name+"send", "-", "-", "-", "i", "p",
-			false, 0, -1, 0, collationOf(t.OID), nil, nil, nil)
+			delim, 0, "-", elem, t.Array, t.function("in"), t.function("out"), t.function("recv"), t.function("send"), "-",
+			"-", "-", "i", "p", false, 0, -1, 0, collationOf(t.OID), nil, nil, nil)
 		if t.Array != 0 {
 			add(t.Array, "_"+t.Name, 11, OwnerOID, -1, false, "b", "A", false, true, delim, 0, "array_subscript_handler",
 				t.OID, 0, "array_in", "array_out", "array_recv", "array_send", "-", "-", "array_typanalyze", "i", "x", false, 0,

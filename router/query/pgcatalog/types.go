@@ -56,6 +56,25 @@ var Types = []PGType{
 	{3802, "jsonb", 3807, -1, "U", "jsonb"},
 }
 
+// function returns the name of the function that reads (in, recv) or writes (out, send) values of the type. Clients
+// choose their own conversions by these names.
+func (t PGType) function(what string) string {
+	binary := what == "recv" || what == "send"
+	switch t.Name {
+	case "aclitem", "any":
+		if binary {
+			return "-"
+		}
+	case "json", "jsonb", "pg_node_tree", "date", "time", "timetz", "timestamp", "timestamptz", "interval", "numeric",
+		"uuid", "record", "void":
+		return t.Name + "_" + what
+	}
+	if t.Name == "any" {
+		return "any_" + what
+	}
+	return t.Name + what
+}
+
 // typeOf returns the OID and the modifier of the type of a stored column.
 func typeOf(t schema.Type) (oid int64, mod int) {
 	switch {

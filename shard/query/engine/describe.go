@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"cordwood/proto/errs"
@@ -60,6 +61,8 @@ type describer struct {
 	marker sql.Marker
 	// types are the types of the parameters. An empty text means that the type is not known.
 	types []string
+	// patterns are the parameters that are patterns of ~. They stay literals, because the engine takes nothing else.
+	patterns []int
 }
 
 // givenType matches the types that a client may give a parameter.
@@ -85,6 +88,12 @@ func newDescriber(req *query.Request) (*describer, *query.Request, error) {
 		}
 	}
 	copy(d.types, req.Parameters)
+	for _, p := range list {
+		before := strings.TrimRight(req.SQL[:p.From], " \t\r\n")
+		if strings.HasSuffix(before, "~") && !strings.HasSuffix(before, "~~") || strings.HasSuffix(before, "~*") {
+			d.patterns, d.types[p.Number-1] = append(d.patterns, p.Number), "VARCHAR"
+		}
+	}
 	out := *req
 	out.SQL = sql.ReplaceParameters(req.SQL, list, d.marker.Literal)
 	return d, &out, nil
@@ -126,7 +135,7 @@ func (d *describer) describe() ([]duck.Column, error) {
 
 // infer finds the types of parameters if the client gave no types at all.
 func (d *describer) infer() error {
-	d.times = d.marker.Edits(d.st.SQL, func(n int) string {
+	d.times = d.edits(func(n int) string {
 		if t := d.types[n-1]; t != "" {
 			return fmt.Sprintf("CAST($%d AS %s)", n, t)
 		}
@@ -150,13 +159,20 @@ func (d *describer) infer() error {
 // columnsWith returns the columns of the answer, with values in the places of parameters. known
 // returns the value for a type.
 func (d *describer) columnsWith(unknown string, known func(typ string) string) ([]duck.Column, error) {
-	d.times, d.ran, d.rows = d.marker.Edits(d.st.SQL, func(n int) string {
+	d.times, d.ran, d.rows = d.edits(func(n int) string {
 		if t := d.types[n-1]; t != "" {
 			return known(t)
 		}
 		return unknown
 	}), false, 0
 	return d.columns()
+}
+
+// edits returns the edits that replace the parameters, except for patterns.
+func (d *describer) edits(f func(n int) string) []sql.Edit {
+	return slices.DeleteFunc(d.marker.Edits(d.st.SQL, f), func(e sql.Edit) bool {
+		return slices.ContainsFunc(d.patterns, func(n int) bool { return d.st.SQL[e.From:e.To] == d.marker.Literal(n) })
+	})
 }
 
 func nullOf(typ string) string { return "CAST(NULL AS " + typ + ")" }
