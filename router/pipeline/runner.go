@@ -144,6 +144,7 @@ func (r *runner) Release() {
 		}
 	}
 	if r.byteSize()+cap(r.conv.text)+r.json.shapes.size() > keepBytes || r.columns > keepColumns {
+		r.json.shapes.forget() // the caches of programs may still refer to some of them
 		return
 	}
 	r.empty(nil)
