@@ -104,6 +104,7 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 		Catalog: client, Fresh: client.Fresh, Writer: writer, Quotas: quotas, Bodies: bodies, Tail: follow,
 		Pipelines: client,
 		Saved:     client,
+		Access:    service,
 		SQL:       sql, LogQuery: http.HandlerFunc(sql.ServeLogs), Explore: explorer, Loki: reader,
 		Cluster:           coordinator.NewAdmin(client).On(n.data.nodeID).WithShards(shards),
 		PipelineOptions:   pipeline.Options{Env: processor.Env{GeoIPDatabase: n.cfg.Ingest.GeoIPDatabase}},

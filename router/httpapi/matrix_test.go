@@ -69,6 +69,8 @@ var reaches = map[access.Privilege]string{
 	access.Monitor:       "reader root",
 	access.Operate:       "root",
 	access.Backup:        "reader root",
+	access.Query:         "nothing inserts other reader root",
+	access.ManageAccess:  "root",
 }
 
 var pathVariable = regexp.MustCompile(`\{\w+(:[^}]*)?\}`)

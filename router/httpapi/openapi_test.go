@@ -37,7 +37,7 @@ func newWhole(t testing.TB, change ...func(*Config)) *pipelineFixture {
 	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	return newPipelineFixture(t, append([]func(*Config){func(c *Config) {
 		c.Cluster, c.SQL, c.LogQuery, c.Tail = &fakeCluster{}, nothing, nothing, nothing
-		c.Saved = &fakeSaved{}
+		c.Saved, c.Access = &fakeSaved{}, &fakeStatements{}
 		c.Explore, c.Loki, c.Page = explorer, reader, nothing
 		c.Tunnel = func(conn net.Conn, _ *access.Caller) { conn.Close() }
 	}}, change...)...)
@@ -167,6 +167,8 @@ func TestSchemasOfStructs(t *testing.T) {
 		"ClusterMove": clusterapi.Move{}, "Status": about.Status{}, "DryRunForm": dryrun.Form{},
 		"ClusterRequest": clusterapi.Request{}, "Session": Session{},
 		"Whoami": Whoami{}, "AccessCheck": AccessCheck{}, "AccessChecked": AccessChecked{},
+		"AccessUser": AccessUser{}, "AccessRole": AccessRole{}, "AccessToken": AccessToken{},
+		"AccessPrivileges": AccessPrivileges{}, "AccessRotation": AccessRotation{}, "AccessGrant": AccessGrant{},
 	} {
 		schema := doc.Components.Schemas[name]
 		if schema == nil {

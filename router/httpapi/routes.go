@@ -111,6 +111,9 @@ func (h *handlers) routes(cfg *Config) []route {
 	if cfg.Saved != nil {
 		routes = append(routes, savedRoutes(h.saved)...)
 	}
+	if cfg.Access != nil {
+		routes = append(routes, (&accessAPI{cfg.Access}).routes()...)
+	}
 	if cfg.Cluster != nil {
 		routes = append(routes, clusterRoutes(clusterapi.Handlers{Cluster: cfg.Cluster})...)
 	}

@@ -83,6 +83,9 @@ type Config struct {
 	// SQL answers /v1/sql. It checks the caller's rights before each statement, has its own time limit, and answers
 	// errors by WriteError. Without it, the path does not exist.
 	SQL http.Handler
+	// Access runs the statements of requests about users, roles, grants and tokens. Without it, their paths under
+	// /v1/access do not exist.
+	Access Statements
 	// Page serves the page for browsers. Without it, the paths of the page do not exist.
 	Page http.Handler
 	// LogQuery answers structured queries at /v1/logs. Like SQL, it has its own time limit. Without it,

@@ -26,6 +26,8 @@ func TestAuthMatrix(t *testing.T) {
 		"monitor":        {"query", "admin"},
 		"operate":        {"admin"},
 		"backup":         {"query", "admin"},
+		"query":          {"query", "admin"},
+		"manage-access":  {"admin"},
 	}
 	n, guessed := 0, 0
 	for path, item := range s.doc.Paths.Map() {

@@ -237,6 +237,7 @@ func everything() []sent {
 	post("/v1/access/check", asJSON, `[{"privilege":"SELECT","object":"app.web"}]`, 200, false)
 	post("/v1/access/check", asJSON, `[{"privilege":"FLY","object":"app.web"}]`, 400, false)
 	post("/v1/access/check", asJSON, `{}`, 400, true)
+	out = append(out, aboutUsers()...)
 	get("/v1/session", 200, false)
 	get("/v1/session", 400, false, "x-svc-timeout", "soon")
 	post("/v1/session", asJSON, `{"user":"query","password":"q"}`, 204, false)
@@ -282,6 +283,47 @@ func everything() []sent {
 	get("/config", 400, false, "x-svc-timeout", "soon")
 	get("/admin/rpc", 426, true)
 	get("/admin/rpc", 101, false, "Upgrade", "cordwood-rpc", "Connection", "Upgrade")
+	return out
+}
+
+// aboutUsers returns requests about users, roles, grants and tokens.
+func aboutUsers() []sent {
+	var out []sent
+	add := func(method, path, body string, status int, wrong bool) {
+		var header []string
+		if body != "" {
+			header = []string{"Content-Type", asJSON}
+		}
+		r := request{method: method, path: "/v1/access/" + path, body: body, header: header}
+		out = append(out, sent{r, status, wrong})
+	}
+	add("POST", "users", `{"name":"ann","password":"correct horse battery"}`, 200, false)
+	add("POST", "users", `{"name":"ann"}`, 400, false)
+	add("POST", "users", `{"name":1}`, 400, true)
+	add("PUT", "users/ann", `{"disabled":false,"valid_until":"2030-01-31"}`, 200, false)
+	add("PUT", "users/ann", `{}`, 400, false)
+	add("POST", "roles", `{"name":"team"}`, 200, false)
+	add("POST", "roles", `{}`, 400, true)
+	add("POST", "grants", `{"privileges":["SELECT"],"on":["logs"],"principals":["ann","team"]}`, 200, false)
+	add("POST", "grants", `{"roles":["team"],"principals":["ann"]}`, 200, false)
+	add("POST", "grants", `{"roles":["team"],"principals":["nobody"]}`, 400, false)
+	add("POST", "grants", `{"privileges":["FLY"],"on":["logs"],"principals":["ann"]}`, 400, false)
+	add("POST", "tokens", `{"name":"t1","ingest_into":"logs","expires_in":"1d"}`, 200, false)
+	add("POST", "tokens", `{"name":"t1","user":"ann"}`, 400, false)
+	add("PUT", "tokens/t1", `{"from":["192.0.2.0/24"],"note":"one"}`, 200, false)
+	add("PUT", "tokens/t1", `{"query_on":"logs"}`, 400, false)
+	add("POST", "tokens/t1/rotate", `{"overlap":"1h"}`, 200, false)
+	add("POST", "tokens/t1/rotate", `{"overlap":"1y"}`, 400, false)
+	for _, list := range []string{"users", "roles", "tokens"} {
+		add("GET", list+"?like=t%25&limit=10&offset=0", "", 200, false)
+		add("GET", list+"?limit=0", "", 400, true)
+	}
+	add("GET", "grants?for=ann", "", 200, false)
+	add("GET", "grants?for=nobody", "", 400, false)
+	for _, one := range []string{"tokens/t1", "roles/team", "users/ann"} {
+		add("DELETE", one, "", 200, false)
+		add("DELETE", one, "", 400, false)
+	}
 	return out
 }
 

@@ -34,6 +34,8 @@ var (
 	PutPipeline     = []string{"db", "note"}
 	PipelineVersion = []string{"db", "version"}
 	ListSaved       = []string{"kind"}
+	ListAccess      = []string{"like", "limit", "offset"}
+	ListGrants      = []string{"for"}
 	PutSaved        = []string{"shared"}
 	PipelineDDL     = []string{"db", "table", "version"}
 )
