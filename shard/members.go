@@ -84,8 +84,8 @@ func (s *Shard) Leader() string { return s.replica.Leader() }
 func (s *Shard) Incarnation() uint32 { return s.cfg.Incarnation }
 
 // ReadBarrier returns an index of the shard's log. A replica that has applied this index has all
-// rows that were acknowledged before the call. Only the leader can answer; on other replicas the
-// reason of the error is NotLeader.
+// rows that were acknowledged before the call; the leader has applied it when ReadBarrier returns. Only
+// the leader can answer; on other replicas the reason of the error is NotLeader.
 func (s *Shard) ReadBarrier(ctx context.Context) (index uint64, err error) {
 	index, _, err = s.replica.ReadIndex(ctx)
 	return index, err

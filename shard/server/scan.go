@@ -119,14 +119,13 @@ func (s *server) present(ctx context.Context, id uint32, anyReplica bool, maxSta
 	if err != nil {
 		return nil, err
 	}
+	applied := uint64(0)
 	if !anyReplica {
-		index, err := sh.ReadBarrier(ctx)
-		if err != nil {
+		if applied, err = sh.ReadBarrier(ctx); err != nil {
 			return nil, err
 		}
-		minIndex = max(minIndex, index)
 	}
-	if minIndex > 0 {
+	if minIndex > applied {
 		wait, cancel := context.WithTimeout(ctx, readyWait)
 		defer cancel()
 		if err := sh.WaitApplied(wait, minIndex); err != nil {

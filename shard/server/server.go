@@ -182,7 +182,6 @@ func (s *server) query(ctx context.Context, q *runningQuery, req *shardpb.QueryR
 		note = d.Note()
 	}
 	q.Enter(phaseGather)
-	each := shardByShard(req)
 	gathering, span := tracing.Start(ctx, "gather rows")
 	g, err := s.open(gathering, req)
 	if err != nil {
@@ -191,8 +190,11 @@ func (s *server) query(ctx context.Context, q *runningQuery, req *shardpb.QueryR
 	}
 	defer g.release()
 	known, part := s.kept.find(req, g)
-	if known == nil && each == nil {
-		err = s.gather(gathering, req, g)
+	var each []*shardpb.QueryRequest
+	if known == nil {
+		if each = shardByShard(req); each == nil {
+			err = s.gather(gathering, req, g)
+		}
 	}
 	span.Number("tables", int64(len(req.Tables)))
 	span.End(err)
