@@ -36,7 +36,7 @@ func root() *cobra.Command {
 	user.AddCommand(UserCommands(func(cmd *cobra.Command) (string, error) { return firstLine(cmd, "-") })...)
 	r := clitest.Root()
 	r.AddCommand(NewTokenCommand(), NewRoleCommand(), NewGrantCommand(), NewRevokeCommand(), NewGrantsCommand(), user,
-		NewWhoamiCommand(), NewAccessCommand())
+		NewWhoamiCommand(), NewAccessCommand(), NewQuotaCommand())
 	return r
 }
 
@@ -64,6 +64,10 @@ func TestStatements(t *testing.T) {
 		"user|disable|x":                         "ALTER USER x DISABLED",
 		"user|enable|x":                          "ALTER USER x ENABLED",
 		"user|drop|x":                            "DROP USER x",
+		"quota|show|--like|a%":                   "SHOW QUOTAS LIKE 'a%'",
+		"quota|set|a.b|Tables=5|quota.stored_bytes=2TB": `ALTER DATABASE "a.b" SET 'quota.tables' = '5', ` +
+			"'quota.stored_bytes' = '2TB'",
+		"quota|unset|app|tables|columns": "ALTER DATABASE app UNSET 'quota.tables', 'quota.columns'",
 	} {
 		a.statement = ""
 		if _, _, err := clitest.Execute(t, root(), "", append(strings.Split(args, "|"), "--server", a.URL)...); err != nil ||
