@@ -275,6 +275,7 @@ func TestSettings(t *testing.T) {
 	c := start(t).connect(t, "")
 	for _, tt := range []struct{ sql, want, state string }{
 		{"SET TIME ZONE 'Europe/Berlin'; SHOW TimeZone", "UTC", ""},
+		{"SET TIME ZONE INTERVAL '+00:00' HOUR TO MINUTE; SHOW TimeZone", "UTC", ""},
 		{"SET timezone = 'Europe/Atlantis'", "", "22023"},
 		{"SET DateStyle = 'ISO, DMY'; SHOW datestyle", "ISO, DMY", ""},
 		{"SET DateStyle = 'German'", "", "22023"},

@@ -51,6 +51,9 @@ func (c *conn) set(s *scanner, name string, local, bare bool) (*outcome, error) 
 	if !ok {
 		return nil, s.syntaxError()
 	}
+	if bare {
+		s.accept("HOUR", "TO", "MINUTE") // of SET TIME ZONE INTERVAL '+00:00', as Sequelize sends it
+	}
 	if err := s.done(); err != nil {
 		return nil, err
 	}
