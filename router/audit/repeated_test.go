@@ -1,0 +1,112 @@
+package audit
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/router/access"
+)
+
+// kept collects entries.
+type collected struct{ entries []Entry }
+
+func (c *collected) Add(e Entry) { c.entries = append(c.entries, e) }
+
+func wrongPassword(user, address string) Change {
+	return Change{
+		By:   &access.Caller{Sender: access.Sender{User: user}, Address: netip.MustParseAddr(address)},
+		Need: access.Need{Action: SignIn},
+		Err:  errs.New(errs.UserPasswordMismatch, "wrong").WithStatus(http.StatusUnauthorized),
+	}
+}
+
+// TestRepeatedSignInsAreCounted lets a user fail to sign in 10,000 times: 10 records, and one with the number of the
+// others. Users and addresses are counted separately, and also the changes of a user who is not limited.
+func TestRepeatedSignInsAreCounted(t *testing.T) {
+	sink := &collected{}
+	l := New(slog.New(slog.DiscardHandler), sink)
+	now := time.Unix(1000, 0)
+	l.now = func() time.Time { return now }
+	for range 10_000 {
+		l.Record(t.Context(), wrongPassword("ann", "192.0.2.1"))
+	}
+	l.Record(t.Context(), wrongPassword("ann", "192.0.2.2"))
+	l.Record(t.Context(), wrongPassword("bob", "192.0.2.1"))
+	if n := len(sink.entries); n != 12 {
+		t.Fatalf("%d records, want 10, and one for each other pair", n)
+	}
+	now = now.Add(repeatedWindow - 1)
+	l.Flush(false)
+	if n := len(sink.entries); n != 12 {
+		t.Fatalf("%d records before the minute ends", n)
+	}
+	now = now.Add(1)
+	l.Flush(false)
+	last := sink.entries[len(sink.entries)-1]
+	if len(sink.entries) != 13 || last.Outcome != Refused || last.Record.Principal != "ann" ||
+		!strings.HasPrefix(last.Record.Message, "9990 more since ") {
+		t.Fatalf("%d records, the last one %v", len(sink.entries), last.Record)
+	}
+	l.Record(t.Context(), wrongPassword("ann", "192.0.2.1"))
+	if len(sink.entries) != 14 {
+		t.Error("no record in the next minute")
+	}
+	made := Change{By: &access.Caller{Sender: access.Sender{User: "ann"}}, Need: access.Need{Action: "drop table"}}
+	for range 500 {
+		l.Record(t.Context(), made)
+	}
+	if n := len(sink.entries); n != 514 {
+		t.Errorf("%d of 500 changes that were made are recorded", n-14)
+	}
+}
+
+// TestManyNamesAreBounded tries more names than are counted: the records are bounded, and the others are counted.
+func TestManyNamesAreBounded(t *testing.T) {
+	sink := &collected{}
+	l := New(slog.New(slog.DiscardHandler), sink)
+	const n = maxRepeated + 5000
+	for i := range n {
+		l.Record(t.Context(), wrongPassword(fmt.Sprintf("u%d", i), "192.0.2.1"))
+	}
+	if got := len(sink.entries); got != maxRepeated+maxSignIns {
+		t.Fatalf("%d records of %d names", got, n)
+	}
+	if len(l.repeated.byKey) > maxRepeated+1 {
+		t.Errorf("%d keys are counted", len(l.repeated.byKey))
+	}
+	l.Flush(true)
+	last := sink.entries[len(sink.entries)-1].Record
+	if !strings.HasPrefix(last.Message, fmt.Sprintf("%d more of several users or addresses", 5000-maxSignIns)) {
+		t.Errorf("the last record: %v", last)
+	}
+}
+
+// TestRecordsAreBounded makes records of huge and strange texts.
+func TestRecordsAreBounded(t *testing.T) {
+	big := strings.Repeat("n\n\"\x00\xff", 300_000)
+	c := Change{
+		By: &access.Caller{Sender: access.Sender{User: big, Token: big, Proof: "password"}, RequestID: big},
+		Need: access.Need{
+			Action: "drop table", Object: access.Object{Kind: access.Table, Database: big, Name: big},
+		},
+		Statement: "CREATE USER x PASSWORD '" + big, Message: big,
+	}
+	r := c.record()
+	if n := len(r.String()); n > 16<<10 {
+		t.Errorf("the record has %d bytes", n)
+	}
+	if r.Statement != "CREATE USER x PASSWORD '…'" {
+		t.Errorf("the statement is %.100q", r.Statement)
+	}
+	for _, s := range []string{r.Principal, r.Object, r.Database, r.TokenId, r.RequestId} {
+		if len(s) > maxName || !strings.HasPrefix(s, "n\n") {
+			t.Errorf("a name of %d bytes: %.20q", len(s), s)
+		}
+	}
+}
