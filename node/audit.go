@@ -87,6 +87,7 @@ func (n *node) storeAudit() error {
 		return err
 	}
 	n.auditing.table.Store(&trail.Table{Writer: w, Catalog: n.meta})
+	n.run("recording the chain of audit records", n.markAudit)
 	if n.member == nil {
 		return nil
 	}
@@ -96,6 +97,33 @@ func (n *node) storeAudit() error {
 	n.keeper.Store(k)
 	n.run("storing audit records of the metadata group", k.Run)
 	return nil
+}
+
+// markAuditEvery is how often the chain value of the node's last audit record goes into the metadata log, where nobody can
+// change it together with the table.
+const markAuditEvery = time.Hour
+
+func (n *node) markAudit(ctx context.Context) error {
+	tick := time.NewTicker(markAuditEvery)
+	defer tick.Stop()
+	for last := int64(0); ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		cmd := n.trail.Mark(n.data.nodeID)
+		if cmd == nil || int64(cmd.Through) == last || n.meta.ClusterVersion() < metapb.ProtocolAudit {
+			continue
+		}
+		if _, err := n.meta.Propose(ctx, &metapb.Command{
+			TimeUnixNano: time.Now().UnixNano(), Op: &metapb.Command_MarkAudit{MarkAudit: cmd},
+		}); err != nil {
+			n.log.Warn("the chain of audit records cannot be recorded; this is tried again in an hour", "error", err)
+			continue
+		}
+		last = int64(cmd.Through)
+	}
 }
 
 // refusedSignIn records a failed sign-in.

@@ -2,6 +2,7 @@ package trail
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -51,8 +52,9 @@ type Trail struct {
 	lost  uint64 // records that were lost since the last row about losses
 	why   error  // why the last one was lost
 
-	// state is for State.
-	state State
+	// state is for State, and written for Mark.
+	state   State
+	written mark
 }
 
 // State describes a Trail.
@@ -114,6 +116,18 @@ func (t *Trail) State() State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.state
+}
+
+// Mark returns the command that notes how far the records of the node with an id are in the table, or nil if none is.
+func (t *Trail) Mark(nodeID string) *metapb.MarkAudit {
+	t.mu.Lock()
+	m, lost := t.written, t.state.Lost
+	t.mu.Unlock()
+	chain, err := hex.DecodeString(m.Chain)
+	if m.ID == 0 || err != nil {
+		return nil
+	}
+	return &metapb.MarkAudit{Source: nodeID, Through: uint64(m.ID), Chain: chain, Lost: lost}
 }
 
 // written is the outcome of a write to the table.
@@ -280,7 +294,7 @@ func (r *run) finished(w written) {
 			"error", err)
 	}
 	r.mu.Lock()
-	r.state.Waiting = r.spool.waiting()
+	r.state.Waiting, r.written = r.spool.waiting(), r.spool.written
 	was := r.state.Failing
 	r.state.Failing = nil
 	r.mu.Unlock()

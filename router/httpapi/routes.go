@@ -140,7 +140,7 @@ func (h *handlers) routes(cfg *Config) []route {
 	if cfg.SQL != nil && cfg.Pipelines != nil {
 		routes = append(routes, route{
 			methods: post, path: "/v1/rejects/replay", needs: access.Delete, action: "replay rejects",
-			handler: h.replays.ServeHTTP, endless: true,
+			object: access.Table, changes: true, handler: h.replays.ServeHTTP, endless: true,
 		})
 	}
 	if cfg.LogQuery != nil {

@@ -9,6 +9,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/router/access"
+	"cordwood/router/audit"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/peer"
 	"cordwood/router/httpapi/session"
@@ -22,6 +23,7 @@ type sessions struct {
 	manager *session.Manager // nil if there are no sessions
 	check   func(ctx context.Context, user, password string, from netip.Addr) (access.Sender, error)
 	proxies peer.Proxies
+	changes *audit.Log
 	server  SessionServer
 }
 
@@ -51,7 +53,7 @@ func (s *sessions) begin(w http.ResponseWriter, r *http.Request) error {
 		return errs.New(errs.InvalidArguments, `a sign-in is {"user":"NAME","password":"PASSWORD"}`)
 	}
 	x := exchange.Of(r)
-	_, err = s.check(r.Context(), in.User, in.Password, x.Client)
+	sender, err := s.check(r.Context(), in.User, in.Password, x.Client)
 	switch errs.CodeOf(err) {
 	case errs.UserNotFound, errs.UserPasswordMismatch:
 		// The answer does not show whether the name or the password was wrong.
@@ -65,15 +67,28 @@ func (s *sessions) begin(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	s.record(r, sender, audit.SignIn)
 	http.SetCookie(w, cookie)
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
+// record records that a session of a browser begins or ends. Package auth reports sign-ins that fail.
+func (s *sessions) record(r *http.Request, sender access.Sender, action string) {
+	x := exchange.Of(r)
+	s.changes.Record(x.Context(r), audit.Change{
+		By:   &access.Caller{Sender: sender, Address: x.Client, RequestID: requestID(r)},
+		Need: access.Need{Action: action, Object: access.Object{Kind: access.Principal, Name: sender.User}},
+	})
+}
+
 // signOut ends the session of a browser.
 func (s *sessions) signOut(w http.ResponseWriter, r *http.Request) {
 	if s.manager != nil {
+		if sender, _, err := s.manager.Authenticate(r, s.proxies.Secure(r)); err == nil {
+			s.record(r, sender, audit.SignOut)
+		}
 		http.SetCookie(w, s.manager.End(s.proxies.Secure(r)))
 	}
 	w.Header().Set("Cache-Control", "no-store")

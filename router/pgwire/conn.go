@@ -16,6 +16,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/router/access"
+	"cordwood/router/audit"
 	"cordwood/router/pgwire/wire"
 )
 
@@ -114,6 +115,8 @@ func (c *conn) serve() {
 		return
 	}
 	c.srv.started(c)
+	c.record(audit.SignIn)
+	defer c.record(audit.SignOut)
 	work := c.follow()
 	defer work.End()
 	defer c.large.release()
@@ -131,6 +134,17 @@ func (c *conn) serve() {
 			return
 		}
 	}
+}
+
+// record records that a session of a user begins or ends. Package auth reports sign-ins that fail.
+func (c *conn) record(action string) {
+	if c.srv.cfg.Users == nil {
+		return
+	}
+	c.srv.cfg.Changes.Record(context.Background(), audit.Change{
+		By:   &access.Caller{Sender: c.sender, Address: c.address},
+		Need: access.Need{Action: action, Object: access.Object{Kind: access.Principal, Name: c.sender.User}},
+	})
 }
 
 // signedIn removes the deadline for signing in.
