@@ -77,7 +77,7 @@ func newRootCommand() *cobra.Command {
 	}
 	root.AddCommand(newServeCommand(), newSecretCommand(), newUserCommand(), newAdminCommand(), newRecoverCommand(),
 		accounts.NewRoleCommand(), accounts.NewGrantCommand(), accounts.NewRevokeCommand(), accounts.NewGrantsCommand(),
-		accounts.NewQuotaCommand(),
+		accounts.NewQuotaCommand(), accounts.NewAuditCommand(),
 		accounts.NewTokenCommand(), accounts.NewWhoamiCommand(), accounts.NewAccessCommand(),
 		newInspectCommand(), vrl.NewCommand(), newVersionCommand(), newQueryWorkerCommand())
 	root.InitDefaultCompletionCmd()

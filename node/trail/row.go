@@ -11,11 +11,9 @@
 package trail
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"time"
 
+	"cordwood/proto/auditrow"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/router/audit"
@@ -24,29 +22,8 @@ import (
 // MetadataNode is the node in the rows of the metadata log.
 const MetadataNode = "(metadata)"
 
-// Row is a row of svc_private.audit.
-type Row struct {
-	// Time is in nanoseconds of Unix time. The ids of a node increase; for the metadata log they are indexes of
-	// commands.
-	Time       int64  `json:"ts"`
-	Node       string `json:"node"`
-	ID         int64  `json:"id"`
-	Principal  string `json:"principal"`
-	Auth       string `json:"auth"`
-	TokenID    string `json:"token_id"`
-	Address    string `json:"address"`
-	Action     string `json:"action"`
-	ObjectKind string `json:"object_kind"`
-	Database   string `json:"database"`
-	Object     string `json:"object"`
-	Statement  string `json:"statement"`
-	Outcome    string `json:"outcome"`
-	Code       int64  `json:"code"`
-	Message    string `json:"message"`
-	RequestID  string `json:"request_id"`
-	// Chain is the hexadecimal SHA-256 of the chain of the node's row before, and of this row.
-	Chain string `json:"chain"`
-}
+// Row is a row of the table.
+type Row = auditrow.Row
 
 func newRow(at time.Time, r *metapb.AuditRecord) Row {
 	return Row{
@@ -57,19 +34,8 @@ func newRow(at time.Time, r *metapb.AuditRecord) Row {
 	}
 }
 
-// Link returns the chain value of r after a row with the chain value before. The first row of a node has before "".
-func (r Row) Link(before string) string {
-	r.Chain = before
-	text, err := json.Marshal(r)
-	if err != nil {
-		return "" // never happens: the fields are texts and numbers
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
-}
-
-// size is about how many bytes r needs in memory.
-func (r *Row) size() int {
+// sizeOf is about how many bytes r needs in memory.
+func sizeOf(r *Row) int {
 	return 256 + len(r.Statement) + len(r.Message) + len(r.Principal) + len(r.Object) + len(r.Database) + len(r.RequestID)
 }
 
@@ -94,8 +60,8 @@ var columns = []schema.Column{
 	{Name: "chain", Type: schema.String, Semantic: schema.Field},
 }
 
-// values returns the values of r in the order of columns: texts and integers.
-func (r *Row) values() []any {
+// valuesOf returns the values of r in the order of columns: texts and integers.
+func valuesOf(r *Row) []any {
 	return []any{
 		r.Time, r.Node, r.ID, r.Principal, r.Auth, r.TokenID, r.Address, r.Action, r.ObjectKind, r.Database, r.Object,
 		r.Statement, r.Outcome, r.Code, r.Message, r.RequestID, r.Chain,

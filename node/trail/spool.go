@@ -272,7 +272,7 @@ func (s *spool) readFile(number uint64, from int64, limit int) (rows []Row, end 
 			if limit >= 0 && row.ID <= s.written.ID {
 				continue
 			}
-			rows, size = append(rows, row), size+row.size()
+			rows, size = append(rows, row), size+sizeOf(&row)
 			if limit >= 0 && (len(rows) >= limit || size >= batchBytes) {
 				return rows, end, damaged, nil
 			}

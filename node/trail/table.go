@@ -77,7 +77,7 @@ func (t Table) Write(ctx context.Context, rows []Row) error {
 // addRow adds a row. Empty texts are null, except the node, which is a part of the key.
 func addRow(b *column.Builder, r *Row) {
 	at := b.Rows()
-	for i, v := range r.values() {
+	for i, v := range valuesOf(r) {
 		switch v := v.(type) {
 		case int64:
 			b.Cols()[i].SetInt(at, v)

@@ -36,7 +36,7 @@ func root() *cobra.Command {
 	user.AddCommand(UserCommands(func(cmd *cobra.Command) (string, error) { return firstLine(cmd, "-") })...)
 	r := clitest.Root()
 	r.AddCommand(NewTokenCommand(), NewRoleCommand(), NewGrantCommand(), NewRevokeCommand(), NewGrantsCommand(), user,
-		NewWhoamiCommand(), NewAccessCommand(), NewQuotaCommand())
+		NewWhoamiCommand(), NewAccessCommand(), NewQuotaCommand(), NewAuditCommand())
 	return r
 }
 

@@ -106,6 +106,7 @@ func readReplay(w http.ResponseWriter, r *http.Request, req *replay.Request) err
 	if err != nil {
 		return err
 	}
+	exchange.Of(r).Statement = string(body)
 	if err := exchange.DecodeJSON(body, req); err != nil {
 		return err
 	}
