@@ -12,8 +12,10 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/peer"
 
+	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
 	"cordwood/router/access"
 	"cordwood/router/audit"
@@ -31,6 +33,8 @@ type operatorServer struct {
 	done   chan error
 	// changes logs changes and refusals.
 	changes *audit.Log
+	// internal reports whether a table belongs to the server. Set it before the first call.
+	internal func(table uint64) bool
 }
 
 func newOperatorServer(meta metapb.MetaServer, shards shardpb.ShardServiceServer, changes *audit.Log) *operatorServer {
@@ -121,7 +125,11 @@ func (s *operatorServer) permit(ctx context.Context, conn *operatorConn, method 
 		need, _ = access.OfCommand(p.GetCommand())
 		begins = need.Privilege == access.Restore
 	}
-	if err := conn.caller.Require(need); err != nil {
+	err := conn.caller.Require(need)
+	if err == nil {
+		err = s.protect(req)
+	}
+	if err != nil {
 		if conn.refused.Add(1) <= maxRefused {
 			s.changes.Record(ctx, audit.Change{By: conn.caller, Need: need, Err: err})
 		}
@@ -134,6 +142,26 @@ func (s *operatorServer) permit(ctx context.Context, conn *operatorConn, method 
 	if begins && !begun.Swap(true) {
 		begin := access.Need{Privilege: need.Privilege, Action: action, Object: access.Object{Kind: access.Cluster}}
 		s.changes.Record(ctx, audit.Change{By: conn.caller, Need: begin, Message: "begins"})
+	}
+	return nil
+}
+
+// protect refuses requests that would write or change a table of the server, such as that of the audit records.
+// Backups do not contain these tables.
+func (s *operatorServer) protect(req any) error {
+	switch r := req.(type) {
+	case *metapb.ProposeRequest:
+		if schema.ReservedDatabase(r.GetCommand().GetAlterTable().GetDatabase()) {
+			return errs.New(errs.PermissionDenied, "a restore cannot change tables of the server")
+		}
+	case *shardpb.WriteRequest:
+		for _, batch := range r.GetBatches() {
+			// The shard refuses a batch with another kind of fault.
+			h, err := column.DecodeHeader(batch)
+			if err == nil && s.internal != nil && s.internal(h.TableID) {
+				return errs.New(errs.PermissionDenied, "a restore cannot write to tables of the server")
+			}
+		}
 	}
 	return nil
 }

@@ -13,8 +13,10 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
 	"cordwood/router/access"
 	"cordwood/router/audit"
@@ -53,6 +55,13 @@ func TestOperatorCalls(t *testing.T) {
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
+	const audited = 7
+	s.internal = func(table uint64) bool { return table == audited }
+	rows := &column.Builder{}
+	rows.Add(schema.Column{ID: 1, Name: "ts", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp}).SetInt(0, 1)
+	rows.EndRow()
+	rows.Finish()
+	forged := rows.Encode(nil, column.Header{TableID: audited})
 	propose := func(op *metapb.Command) func(conn grpc.ClientConnInterface) error {
 		return func(conn grpc.ClientConnInterface) error {
 			_, err := metapb.NewMetaClient(conn).Propose(ctx, &metapb.ProposeRequest{Command: op})
@@ -74,6 +83,15 @@ func TestOperatorCalls(t *testing.T) {
 			_, err := shardpb.NewShardServiceClient(conn).Write(ctx, &shardpb.WriteRequest{})
 			return err
 		}},
+		"write audit records": {false, false, func(conn grpc.ClientConnInterface) error {
+			_, err := shardpb.NewShardServiceClient(conn).Write(ctx, &shardpb.WriteRequest{Batches: [][]byte{forged}})
+			return err
+		}},
+		"change the table of the audit records": {
+			false, false, propose(&metapb.Command{Op: &metapb.Command_AlterTable{AlterTable: &metapb.AlterTable{
+				Database: schema.PrivateDatabase, Name: schema.AuditTable,
+			}}}),
+		},
 		"stats": {false, false, func(conn grpc.ClientConnInterface) error {
 			_, err := shardpb.NewShardServiceClient(conn).Stats(ctx, &shardpb.StatsRequest{})
 			return err

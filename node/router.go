@@ -8,6 +8,7 @@ import (
 	"cordwood/meta/metaclient"
 	"cordwood/node/config"
 	"cordwood/node/coordinator"
+	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
 	"cordwood/router/body"
 	"cordwood/router/httpapi"
@@ -98,6 +99,10 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 	f := &forward{members: n.metaMembers, replicas: n.replicas, dial: n.nodes.Dial}
 	n.operators = newOperatorServer(&forwardMeta{forward: f}, &forwardShards{forward: f, pins: map[uint64]pinned{}},
 		n.changes)
+	n.operators.internal = func(id uint64) bool {
+		t, ok := client.TableByID(id)
+		return ok && schema.ReservedDatabase(t.Database)
+	}
 	n.onStop("calls of operators", n.operators.stop)
 	config := httpapi.Config{
 		Changes: n.changes, Tunnel: n.operators.serve, NodeNames: n.nameNodes,
