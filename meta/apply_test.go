@@ -40,8 +40,8 @@ func TestApply(t *testing.T) {
 			"create-db web if-not-exists",
 			"create-db web2 ttl=soon => 1004 …",
 			"create-db web2 ttl=instant => 1004 …",
-			"create-db web2 append_mode=true => 1004 Unknown option `append_mode` of database `web2`; known are ttl and the " +
-				"quotas",
+			"create-db web2 append_mode=true => 1004 Unknown option `append_mode` of database `web2`; known are ttl, " +
+				"audit.reads and the quotas",
 			"create-db 9a => 1004 …",
 			"create-db information_schema => 1004 Database `information_schema` is reserved for the server and " +
 				"cannot be changed",
@@ -54,8 +54,10 @@ func TestApply(t *testing.T) {
 			"alter-db web ttl=30d",
 			"alter-db web ttl=soon => 1004 …",
 			"alter-db web ttl=instant => 1004 …",
-			"alter-db web append_mode=true => 1004 Unknown option `append_mode` of database `web`; known are ttl and the quotas",
-			"alter-db web comment => 1004 Unknown option `comment` of database `web`; known are ttl and the quotas",
+			"alter-db web append_mode=true => 1004 Unknown option `append_mode` of database `web`; known are ttl, audit.reads " +
+				"and the quotas",
+			"alter-db web comment => 1004 Unknown option `comment` of database `web`; known are ttl, audit.reads " +
+				"and the quotas",
 			"alter-db web ttl",
 			"alter-db nope ttl=1d => 4004 Database `nope` not found",
 			"alter-db svc_private ttl=1d => 1004 …",

@@ -164,6 +164,12 @@ func checkColumnOptions(cmd *metapb.Command, version uint32) error {
 // checkQuotas refuses quotas while there may be programs that do not know them: members of the metadata group would
 // decide differently about a new table.
 func checkQuotas(cmd *metapb.Command, version uint32) error {
+	for _, set := range []map[string]string{cmd.GetAlterDatabase().GetSet(), cmd.GetCreateDatabase().GetOptions()} {
+		if _, ok := set[schema.OptionAuditReads]; ok && version < metapb.ProtocolAudit {
+			return errs.New(errs.Unsupported, "the option %s needs protocol version %d, and the cluster uses %d: the version is "+
+				"raised once all nodes run programs that support it", schema.OptionAuditReads, metapb.ProtocolAudit, version)
+		}
+	}
 	for key := range cmd.GetAlterDatabase().GetSet() {
 		if schema.IsQuota(key) && version < metapb.ProtocolQuotas {
 			return errs.New(errs.Unsupported, "quotas need protocol version %d, and the cluster uses %d: the version is raised "+

@@ -31,14 +31,14 @@ func prepareCreateDatabase(d *metapb.CreateDatabase) error {
 			return errs.New(errs.InvalidArguments, "Database `%s` cannot be created with option `%s`; set quotas of a database "+
 				"that exists, with ALTER DATABASE", d.Name, key)
 		}
-		if key != schema.OptionTTL {
+		if !isDatabaseOption(key) {
 			return unknownOption(d.Name, key)
 		}
-		ttl, err := schema.DatabaseTTL(d.Options[key])
+		normal, err := schema.DatabaseOption(key, d.Options[key])
 		if err != nil {
 			return err
 		}
-		d.Options[key] = ttl
+		d.Options[key] = normal
 	}
 	return nil
 }
@@ -54,7 +54,7 @@ func prepareAlterDatabase(d *metapb.AlterDatabase) error {
 			}
 			continue
 		}
-		if key != schema.OptionTTL {
+		if !isDatabaseOption(key) {
 			return unknownOption(d.Name, key)
 		}
 	}
@@ -65,20 +65,23 @@ func prepareAlterDatabase(d *metapb.AlterDatabase) error {
 				return err
 			}
 			d.Set[key] = normal
+			continue
 		}
-	}
-	if text, ok := d.Set[schema.OptionTTL]; ok {
-		ttl, err := schema.DatabaseTTL(text)
+		normal, err := schema.DatabaseOption(key, d.Set[key])
 		if err != nil {
 			return err
 		}
-		d.Set[schema.OptionTTL] = ttl
+		d.Set[key] = normal
 	}
 	return nil
 }
 
+func isDatabaseOption(key string) bool {
+	return key == schema.OptionTTL || key == schema.OptionAuditReads
+}
+
 func unknownOption(database, key string) error {
-	return errs.New(errs.InvalidArguments, "Unknown option `%s` of database `%s`; known are ttl and the quotas", key,
+	return errs.New(errs.InvalidArguments, "Unknown option `%s` of database `%s`; known are ttl, audit.reads and the quotas", key,
 		database)
 }
 

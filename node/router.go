@@ -179,7 +179,7 @@ func (n *node) openTail(client *metaclient.Client, shards *shardclient.Client) (
 			}
 			return r, nil
 		},
-		Logger: n.log, Registerer: n.registry,
+		Changes: n.changes, Logger: n.log, Registerer: n.registry,
 	})
 	if err != nil {
 		return nil, err

@@ -300,6 +300,25 @@ func (t *Table) MergeMode() string {
 	return MergeLastRow
 }
 
+// OptionAuditReads is the option of a database whose tables' readers are recorded.
+const OptionAuditReads = "audit.reads"
+
+// DatabaseOption returns the value of an option of a database, which is no quota, as it is stored.
+func DatabaseOption(key, value string) (string, error) {
+	switch {
+	case key == OptionTTL:
+		return DatabaseTTL(value)
+	case key != OptionAuditReads:
+		return "", errs.New(errs.InvalidArguments, "unknown option %q; a database only has the options ttl and audit.reads, "+
+			"and quotas, which ALTER DATABASE sets", key)
+	}
+	on, err := strconv.ParseBool(strings.ToLower(value))
+	if err != nil {
+		return "", errs.New(errs.InvalidArguments, "option %s is %.40q: it must be true or false", key, value)
+	}
+	return strconv.FormatBool(on), nil
+}
+
 // MinAuditTTL is the shortest ttl of svc_private.audit, and DefaultAuditTTL the one with which it is created.
 const (
 	MinAuditTTL     = 30 * 24 * time.Hour

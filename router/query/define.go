@@ -41,26 +41,18 @@ func (d definer) createDatabase(st *statement.CreateDatabase, _ string) (*metapb
 	}}}, nil
 }
 
-// databaseOptions checks the options of a database. There is only one option.
+// databaseOptions checks the options of a database.
 func databaseOptions(list []statement.Option) (map[string]string, error) {
 	options, err := optionMap(list)
 	if err != nil {
 		return nil, err
 	}
 	for key, value := range options {
-		if key != schema.OptionTTL {
-			return nil, noDatabaseOption(key)
-		}
-		if options[key], err = schema.DatabaseTTL(value); err != nil {
+		if options[key], err = schema.DatabaseOption(key, value); err != nil {
 			return nil, err
 		}
 	}
 	return options, nil
-}
-
-func noDatabaseOption(key string) error {
-	return errs.New(errs.InvalidArguments, "unknown option %q; a database only has the option ttl, and quotas, "+
-		"which ALTER DATABASE sets", key)
 }
 
 func (d definer) alterDatabase(st *statement.AlterDatabase, _ string) (*metapb.Command, error) {
@@ -79,10 +71,12 @@ func (d definer) alterDatabase(st *statement.AlterDatabase, _ string) (*metapb.C
 		return nil, err
 	}
 	for _, key := range st.Unset {
-		if optionKey(key) != schema.OptionTTL {
-			return nil, noDatabaseOption(key)
+		key = optionKey(key)
+		if key != schema.OptionTTL && key != schema.OptionAuditReads {
+			_, err := schema.DatabaseOption(key, "")
+			return nil, err
 		}
-		a.Unset = append(a.Unset, schema.OptionTTL)
+		a.Unset = append(a.Unset, key)
 	}
 	return &metapb.Command{Op: &metapb.Command_AlterDatabase{AlterDatabase: a}}, nil
 }

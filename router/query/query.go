@@ -47,6 +47,7 @@ func New(cfg Config) (*Service, error) {
 		cfg: cfg, changes: cfg.Changes, names: n, definer: definer{n, cfg.MaxColumns},
 		reader: &reader{
 			names: n, shards: cfg.Shards, gate: newGate(cfg), quotas: cfg.Quotas, clients: clients{cfg.Users, cfg.Sessions},
+			changes: cfg.Changes,
 		},
 	}
 	var err error
@@ -107,6 +108,8 @@ type Request struct {
 
 	// statement is the index of the statement that runs.
 	statement int
+	// readRecorded is set if the current statement's reading is recorded.
+	readRecorded bool
 	// behind is the reason why the current statement may not see other nodes' changes of tables.
 	behind error
 }
@@ -196,7 +199,7 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 			return err
 		}
 		begin := time.Now()
-		req.statement = i
+		req.statement, req.readRecorded = i, false
 		k, err := kindOf(st)
 		run := s.begin(ctx, &req, i)
 		if err == nil {

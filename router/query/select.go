@@ -12,6 +12,7 @@ import (
 	"cordwood/proto/tracing"
 	"cordwood/proto/turns"
 	"cordwood/router/access"
+	"cordwood/router/audit"
 	"cordwood/router/query/statement"
 )
 
@@ -22,6 +23,7 @@ type reader struct {
 	gate   *turns.Gate
 	quotas Quotas // nil if nothing is limited
 	clients
+	changes *audit.Log
 }
 
 // of returns a reader for the caller in ctx.
@@ -66,6 +68,7 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 	defer func() { span.End(err) }()
 	stream, missing, err := r.follow(ctx, req, func() (*stream, []string, error) {
 		tables, missing, err := r.queryTables(ctx, q.Text, req, analysis.Tables)
+		r.recordRead(ctx, q.Text, req, analysis.Tables, err)
 		if err != nil {
 			return nil, nil, err
 		}

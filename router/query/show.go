@@ -142,7 +142,11 @@ func (d describer) showCreateDatabase(st *statement.ShowCreateDatabase, _ string
 func optionsText(options map[string]string) string {
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(options)) {
-		parts = append(parts, key+"="+schema.QuoteLiteral(options[key]))
+		name := key
+		if strings.Contains(key, ".") {
+			name = schema.QuoteLiteral(key)
+		}
+		parts = append(parts, name+"="+schema.QuoteLiteral(options[key]))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -13,6 +13,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
 	"cordwood/router/access"
+	"cordwood/router/audit"
 	"cordwood/router/explore/roles"
 	"cordwood/router/explore/search"
 	"cordwood/router/httpapi/params"
@@ -144,6 +145,7 @@ func wantsEvents(accept []string) bool {
 // requests finds the table and creates the request for each of its shards.
 func (h *Handler) requests(ctx context.Context, in *input) (*schema.Table, []*shardpb.TailRequest, error) {
 	t, err := h.table(access.From(ctx), in)
+	h.recordRead(ctx, in, err)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -200,6 +202,18 @@ func tails(database, name string) access.Need {
 	return access.Need{
 		Privilege: access.Select, Action: "tail", Object: access.Object{Kind: access.Table, Database: database, Name: name},
 	}
+}
+
+// recordRead records a tail of a table in a database with the option audit.reads, or that it was refused.
+func (h *Handler) recordRead(ctx context.Context, in *input, err error) {
+	d, _ := h.cfg.Meta.Database(in.database)
+	if h.cfg.Changes == nil || d.GetOptions()[schema.OptionAuditReads] != "true" ||
+		err != nil && errs.From(err).Status() != http.StatusForbidden {
+		return
+	}
+	h.cfg.Changes.Record(ctx, audit.Change{
+		By: access.From(ctx), Need: tails(in.database, in.table), Statement: in.where, Err: err,
+	})
 }
 
 // table finds the table, which the caller must be allowed to read. Stored tables of the server, such as

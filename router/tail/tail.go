@@ -27,6 +27,7 @@ import (
 	"cordwood/proto/shardpb"
 	"cordwood/proto/words"
 	"cordwood/router/access"
+	"cordwood/router/audit"
 	"cordwood/router/query/statement"
 )
 
@@ -60,6 +61,9 @@ type Config struct {
 	Analyze func(ctx context.Context, req *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error)
 	// WriteError answers a request with an error.
 	WriteError func(w http.ResponseWriter, r *http.Request, err error)
+
+	// Changes makes the records of tails in databases with the option audit.reads. By default nothing is recorded.
+	Changes *audit.Log
 
 	// MaxOpen limits the number of open tails. The default value is 64.
 	MaxOpen int

@@ -1,0 +1,49 @@
+package query
+
+import (
+	"bytes"
+	"log/slog"
+	"testing"
+
+	"cordwood/proto/rights"
+	"cordwood/proto/shardpb"
+	"cordwood/router/access"
+	"cordwood/router/audit"
+)
+
+// TestReadsAreRecordedWhereTheDatabaseSaysSo runs SELECTs of two databases, one of which has the option audit.reads.
+func TestReadsAreRecordedWhereTheDatabaseSaysSo(t *testing.T) {
+	var log bytes.Buffer
+	w := newWorld(t, func(c *Config) {
+		c.Changes = audit.New(slog.New(slog.NewJSONHandler(&log, nil)), nil)
+	})
+	w.meta.databases[1].Options["audit.reads"] = "true"
+	w.shards.reads = []*shardpb.TableName{{Database: "shop", Name: "orders"}}
+	const sql = "SELECT at FROM shop.orders"
+	if _, err := w.run(t.Context(), sql); err != nil {
+		t.Fatal(err)
+	}
+	lines := changeLines(t, &log)
+	if len(lines) != 1 || lines[0]["action"] != "select" || lines[0]["object"] != "orders" || lines[0]["outcome"] != "ok" ||
+		lines[0]["statement"] != sql {
+		t.Errorf("a read: %v", lines)
+	}
+	log.Reset()
+	other := &access.Caller{Sender: access.Sender{User: "ann", Grants: rights.NewIndex([]rights.Grant{{
+		Target: rights.Target{Kind: rights.Tables, Database: "shop", Name: "orders"}, Privileges: rights.Insert,
+	}}, nil)}}
+	if _, err := w.run(access.With(t.Context(), other), sql); err == nil {
+		t.Fatal("a user without the right reads")
+	}
+	if lines = changeLines(t, &log); len(lines) != 1 || lines[0]["outcome"] != "refused" || lines[0]["principal"] != "ann" {
+		t.Errorf("a refused read: %v", lines)
+	}
+	log.Reset()
+	w.shards.reads = []*shardpb.TableName{{Database: "public", Name: "logs"}}
+	if _, err := w.run(t.Context(), "SELECT n FROM logs"); err != nil {
+		t.Fatal(err)
+	}
+	if lines = changeLines(t, &log); len(lines) > 0 {
+		t.Errorf("a read in a database without the option: %v", lines)
+	}
+}
