@@ -124,7 +124,8 @@ func TestNoRecordsForOlderMembers(t *testing.T) {
 	}
 }
 
-// TestTheTableOfRecordsCannotBeChanged tries every change of svc_private.audit: only a ttl of 30 days or more is possible.
+// TestTheTableOfRecordsCannotBeChanged tries every change of svc_private.audit: only a ttl of 30 days or more is
+// possible.
 func TestTheTableOfRecordsCannotBeChanged(t *testing.T) {
 	of := func(change *metapb.AlterTable) *metapb.Command {
 		change.Database, change.Name = schema.PrivateDatabase, schema.AuditTable

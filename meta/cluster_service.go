@@ -166,8 +166,8 @@ func checkColumnOptions(cmd *metapb.Command, version uint32) error {
 func checkQuotas(cmd *metapb.Command, version uint32) error {
 	for _, set := range []map[string]string{cmd.GetAlterDatabase().GetSet(), cmd.GetCreateDatabase().GetOptions()} {
 		if _, ok := set[schema.OptionAuditReads]; ok && version < metapb.ProtocolAudit {
-			return errs.New(errs.Unsupported, "the option %s needs protocol version %d, and the cluster uses %d: the version is "+
-				"raised once all nodes run programs that support it", schema.OptionAuditReads, metapb.ProtocolAudit, version)
+			return errs.New(errs.Unsupported, "the option %s needs protocol version %d, and the cluster uses %d: the version "+
+				"is raised once all nodes run programs that support it", schema.OptionAuditReads, metapb.ProtocolAudit, version)
 		}
 	}
 	for key := range cmd.GetAlterDatabase().GetSet() {

@@ -99,8 +99,8 @@ func (n *node) storeAudit() error {
 	return nil
 }
 
-// markAuditEvery is how often the chain value of the node's last audit record goes into the metadata log, where nobody can
-// change it together with the table.
+// markAuditEvery is how often the chain value of the node's last audit record goes into the metadata log, where
+// nobody can change it together with the table.
 const markAuditEvery = time.Hour
 
 func (n *node) markAudit(ctx context.Context) error {

@@ -103,7 +103,12 @@ func TestKeeperWritesEachRecordOnce(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
 			run := func() { go func() { done <- (*k).Run(ctx) }() }
-			stop := func() { cancel(); <-done }
+			stop := func() {
+				cancel()
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			}
 			if i == 0 {
 				run()
 				g.add(5)

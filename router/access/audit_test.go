@@ -6,8 +6,8 @@ import (
 	"cordwood/proto/rights"
 )
 
-// TestOnlyAuditReadsTheRecords checks who may read the audit records: a grant of SELECT, even by the name of the table, is
-// not enough, because users who may grant SELECT but not AUDIT could otherwise read them.
+// TestOnlyAuditReadsTheRecords checks who may read the audit records: a grant of SELECT, even by the name of the table,
+// is not enough, because users who may grant SELECT but not AUDIT could otherwise read them.
 func TestOnlyAuditReadsTheRecords(t *testing.T) {
 	granted := func(g rights.Grant) Sender {
 		return Sender{User: "ann", Grants: rights.NewIndex([]rights.Grant{g}, nil)}
@@ -23,7 +23,8 @@ func TestOnlyAuditReadsTheRecords(t *testing.T) {
 		"ALL on all tables":   {granted(rights.Grant{Target: everything, Privileges: rights.OfTables}), false},
 		"SELECT on the table": {granted(rights.Grant{Target: named, Privileges: rights.Select}), false},
 		"ACCESS": {
-			granted(rights.Grant{Target: rights.Target{Kind: rights.Cluster}, Privileges: rights.Access | rights.Monitor}), false,
+			granted(rights.Grant{Target: rights.Target{Kind: rights.Cluster}, Privileges: rights.Access | rights.Monitor}),
+			false,
 		},
 		"AUDIT": {granted(rights.Grant{Target: rights.Target{Kind: rights.Cluster}, Privileges: rights.Audit}), true},
 	} {

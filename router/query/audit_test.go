@@ -30,7 +30,8 @@ func changeLines(t *testing.T, log *bytes.Buffer) (lines []map[string]any) {
 
 // notAudited has the statements that are not recorded, with the reason.
 var notAudited = map[string]string{
-	"Query": "reads", "Insert": "ingestion", "SetTimeZone": "changes the session only", "Kill": "ends a query, changes nothing",
+	"Query": "reads", "Insert": "ingestion", "SetTimeZone": "changes the session only",
+	"Kill":          "ends a query, changes nothing",
 	"ShowDatabases": "reads", "ShowTables": "reads", "ShowQuotas": "reads", "ShowCreateDatabase": "reads",
 	"ShowCreateTable": "reads", "Describe": "reads", "DescribeQuery": "reads", "ShowPrincipals": "reads",
 	"ShowTokens": "reads", "ShowGrants": "reads",

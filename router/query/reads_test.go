@@ -24,8 +24,8 @@ func TestReadsAreRecordedWhereTheDatabaseSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := changeLines(t, &log)
-	if len(lines) != 1 || lines[0]["action"] != "select" || lines[0]["object"] != "orders" || lines[0]["outcome"] != "ok" ||
-		lines[0]["statement"] != sql {
+	if len(lines) != 1 || lines[0]["action"] != "select" || lines[0]["object"] != "orders" ||
+		lines[0]["outcome"] != "ok" || lines[0]["statement"] != sql {
 		t.Errorf("a read: %v", lines)
 	}
 	log.Reset()

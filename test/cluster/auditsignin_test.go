@@ -49,7 +49,9 @@ func TestFailedSignInsAreRecorded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.Body.Close()
+		if err := a.Body.Close(); err != nil {
+			t.Error(err)
+		}
 		if a.StatusCode/100 == 2 {
 			t.Errorf("%s: %d with a wrong password", path, a.StatusCode)
 		}
@@ -60,10 +62,12 @@ func TestFailedSignInsAreRecorded(t *testing.T) {
 		t.Errorf("a session: %v, %v", a, err)
 	}
 	token := "cw_0123456789_0123456789abcdefghijABCDEFGHIJ012345"
-	if a, err := n.Do("GET", "/v1/sql?sql=SELECT+1", nil, "Authorization", "Bearer "+token); err != nil || a.Status != 401 {
+	a, err = n.Do("GET", "/v1/sql?sql=SELECT+1", nil, "Authorization", "Bearer "+token)
+	if err != nil || a.Status != http.StatusUnauthorized {
 		t.Errorf("a token: %v, %v", a, err)
 	}
-	if _, err := pgx.Connect(t.Context(), fmt.Sprintf("postgres://pguser:wrong@%s/public?sslmode=disable", pg)); err == nil {
+	wrong := fmt.Sprintf("postgres://pguser:wrong@%s/public?sslmode=disable", pg)
+	if _, err := pgx.Connect(t.Context(), wrong); err == nil {
 		t.Error("PostgreSQL accepts a wrong password")
 	}
 	for range 500 {

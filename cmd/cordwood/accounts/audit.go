@@ -62,8 +62,8 @@ follows new records.`
 		}
 		return printRows(cmd, output, fmt.Sprintf("SELECT ts, principal, address, action, CASE WHEN database IS NULL THEN "+
 			"object WHEN object IS NULL THEN database ELSE database || '.' || object END AS object, outcome, "+
-			"coalesce(message, statement) AS details FROM (SELECT * FROM svc_private.audit%s ORDER BY ts DESC LIMIT %d) ORDER BY ts",
-			filter, most))
+			"coalesce(message, statement) AS details FROM (SELECT * FROM svc_private.audit%s ORDER BY ts DESC LIMIT %d) "+
+			"ORDER BY ts", filter, most))
 	}
 	return cmd
 }

@@ -38,8 +38,10 @@ func TestVerify(t *testing.T) {
 			r[6].Principal = "bob"
 			return r
 		}), false, "node n1: record 1795907651128066 does not follow"},
-		"a removed record": {change(func(r []auditrow.Row) []auditrow.Row { return append(r[:2], r[3:]...) }), false,
-			"node (metadata): record 8 does not follow record 6"},
+		"a removed record": {
+			change(func(r []auditrow.Row) []auditrow.Row { return append(r[:2], r[3:]...) }), false,
+			"node (metadata): record 8 does not follow record 6",
+		},
 		"a changed time": {change(func(r []auditrow.Row) []auditrow.Row {
 			r[7].Time++
 			return r
