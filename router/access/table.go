@@ -37,6 +37,7 @@ var calls = map[string]Row{
 	metapb.Meta_Reached_FullMethodName:       {Nobody, "call Meta.Reached", NoObject, false},
 	metapb.Meta_Report_FullMethodName:        {Nobody, "call Meta.Report", NoObject, false},
 	metapb.Meta_Status_FullMethodName:        {Nobody, "call Meta.Status", NoObject, false},
+	metapb.Meta_ShareQuotas_FullMethodName:   {Nobody, "call Meta.ShareQuotas", NoObject, false},
 	metapb.Meta_ChangeMembers_FullMethodName: {Nobody, "call Meta.ChangeMembers", NoObject, false},
 
 	shardpb.ShardService_Pin_FullMethodName:            {Backup, "back up", Cluster, true},

@@ -124,7 +124,7 @@ func TestErrors(t *testing.T) {
 		},
 		{sql: "DROP DATABASE svc_private", code: errs.Unsupported, want: "belongs to the server"},
 		{sql: "CREATE DATABASE information_schema", code: errs.DatabaseAlreadyExists, want: "exists already"},
-		{sql: "CREATE DATABASE d WITH (append_mode='true')", code: errs.InvalidArguments, want: "only has the option ttl"},
+		{sql: "CREATE DATABASE d WITH (append_mode='true')", code: errs.InvalidArguments, want: "only has the options"},
 		{sql: "CREATE DATABASE d WITH (ttl='instant')", code: errs.InvalidArguments, want: "instant"},
 		{sql: "CREATE DATABASE \"a/b\"", code: errs.InvalidArguments, want: "a/b"},
 		{sql: "CREATE TABLE t (a INT)", code: errs.InvalidArguments, want: "needs a time index"},

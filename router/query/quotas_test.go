@@ -92,7 +92,7 @@ func TestQuotasAreHidden(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := dump(t, w.shards.queried.Tables[0].InlineBatches[0])
-		if !strings.Contains(got, "svc shop") || strings.Contains(got, "quota.tables='3'") != sees {
+		if !strings.Contains(got, "svc shop") || strings.Contains(got, "'quota.tables'='3'") != sees {
 			t.Errorf("with MONITOR %v: %s", sees, got)
 		}
 	}
