@@ -81,8 +81,8 @@ func isDatabaseOption(key string) bool {
 }
 
 func unknownOption(database, key string) error {
-	return errs.New(errs.InvalidArguments, "Unknown option `%s` of database `%s`; known are ttl, audit.reads and the quotas",
-		key, database)
+	return errs.New(errs.InvalidArguments, "Unknown option `%s` of database `%s`; known are ttl, audit.reads and the "+
+		"quotas", key, database)
 }
 
 func prepareDropDatabase(d *metapb.DropDatabase) error {

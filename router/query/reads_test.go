@@ -35,7 +35,8 @@ func TestReadsAreRecordedWhereTheDatabaseSaysSo(t *testing.T) {
 	if _, err := w.run(access.With(t.Context(), other), sql); err == nil {
 		t.Fatal("a user without the right reads")
 	}
-	if lines = changeLines(t, &log); len(lines) != 1 || lines[0]["outcome"] != "refused" || lines[0]["principal"] != "ann" {
+	lines = changeLines(t, &log)
+	if len(lines) != 1 || lines[0]["outcome"] != "refused" || lines[0]["principal"] != "ann" {
 		t.Errorf("a refused read: %v", lines)
 	}
 	log.Reset()
