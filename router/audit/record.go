@@ -6,6 +6,7 @@ import (
 
 	"cordwood/proto/metapb"
 	"cordwood/router/access/token"
+	"cordwood/router/query/statement"
 )
 
 // The maximum lengths of texts in a record, in bytes.
@@ -50,7 +51,8 @@ func cut(text string, most int) string {
 var secret = regexp.MustCompile(
 	`(?is)\b(password|old|secret|token|access_key|secret_key)(['"]?\s*=?\s*)'(?:[^']|'')*(?:'|$)`)
 
-// WithoutSecrets replaces the secrets in a statement.
+// WithoutSecrets replaces the secrets in a statement, or in a message with a part of one. Only the pattern finds those
+// after a quote of a message, which does not begin a text.
 func WithoutSecrets(text string) string {
-	return token.Hide(secret.ReplaceAllString(text, "$1$2'…'"))
+	return token.Hide(secret.ReplaceAllString(statement.HideSecrets(text), "$1$2'…'"))
 }

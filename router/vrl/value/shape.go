@@ -120,7 +120,7 @@ func (h *Shape) With(key string) *Shape {
 		if !h.mayGrow() || len(h.order) >= maxShapeWidth {
 			return nil
 		}
-		key = strings.Clone(key) // it may be a part of a request
+		key = strings.Clone(key)
 		i, _ := h.find(key)
 		order := make([]int32, 0, len(h.order)+1)
 		order = append(append(append(order, h.order[:i]...), int32(len(h.keys))), h.order[i:]...)
@@ -129,7 +129,7 @@ func (h *Shape) With(key string) *Shape {
 		h.space.bytes += len(key)
 		h.with = link(h.with, key, to)
 	}
-	h.last = transition{key: key, to: to}
+	h.last = transition{key: to.keys[len(h.keys)], to: to} // the caller's key may be a part of a request
 	return to
 }
 
@@ -139,16 +139,17 @@ func (h *Shape) Without(key string) *Shape {
 	if h.last.to != nil && h.last.remove && h.last.key == key {
 		return h.last.to
 	}
+	i, _ := h.find(key)
+	slot := h.order[i]
+	if h.parent != nil && int(slot) == len(h.keys)-1 {
+		return h.parent
+	}
+	key = h.keys[slot] // the caller's may be a part of a request
 	to := h.without[key]
 	if to == nil {
-		i, _ := h.find(key)
-		if slot := h.order[i]; h.parent != nil && int(slot) == len(h.keys)-1 {
-			return h.parent
-		}
 		if !h.mayGrow() {
 			return nil
 		}
-		key = h.keys[h.order[i]]
 		to = h.space.add(h.keys, slices.Delete(slices.Clone(h.order), i, i+1))
 		h.without = link(h.without, key, to)
 	}
