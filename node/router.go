@@ -148,7 +148,7 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 		if config.Sessions, err = session.New(sessions); err != nil {
 			return err
 		}
-		config.SignIn = users.Check
+		config.SignIn = users
 	}
 	front, err := httpapi.New(config)
 	if err != nil {

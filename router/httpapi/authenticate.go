@@ -45,7 +45,7 @@ func (g *gate) sender(x *exchange.Exchange, r *http.Request) (access.Sender, err
 	if g.sessions == nil || params.Header(r.Header, "X-Svc-Auth", "Authorization") != "" || !g.sessions.Has(r) {
 		return g.auth.Authenticate(r, x.Client)
 	}
-	sender, renewed, err := g.sessions.Authenticate(r, g.proxies.Secure(r))
+	sender, renewed, err := g.sessions.Authenticate(r, x.Client, g.proxies.Secure(r))
 	if renewed != nil {
 		http.SetCookie(x, renewed)
 	}

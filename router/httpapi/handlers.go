@@ -36,7 +36,7 @@ func newHandlers(cfg *Config, ingestion *ingest.Service, compiled *ingest.Pipeli
 		}),
 		ingest: &ingestHandler{ingestion: ingestion, bodies: cfg.Bodies},
 		sessions: &sessions{
-			manager: cfg.Sessions, check: cfg.SignIn, proxies: cfg.Proxies, changes: cfg.Changes,
+			manager: cfg.Sessions, signIns: cfg.SignIn, proxies: cfg.Proxies, changes: cfg.Changes,
 			server: SessionServer{Name: cfg.Status.Hostname, Version: cfg.Status.Version},
 		},
 		receivers: &receivers{ingestion: ingestion, bodies: cfg.Bodies, log: cfg.Logger, loki: cfg.Loki},

@@ -106,10 +106,10 @@ type Config struct {
 	Auth Authenticator
 	// Changes makes the records of changes. By default they are lines of Logger.
 	Changes *audit.Log
-	// Sessions signs users in with a cookie. SignIn checks the password and returns the user. It returns the same
-	// errors as Auth. If Sessions is nil, there are no sessions.
+	// Sessions signs users in with a cookie. SignIn checks the credentials of a sign-in. If Sessions is nil, there are
+	// no sessions.
 	Sessions *session.Manager
-	SignIn   func(ctx context.Context, user, password string, from netip.Addr) (access.Sender, error)
+	SignIn   SignIn
 	// MetricsClosed requires a user for /metrics. By default anybody may read metrics, but if the server has users,
 	// the names of databases and tables are left out.
 	MetricsClosed bool

@@ -9,6 +9,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/router/access"
+	"cordwood/router/access/token"
 	"cordwood/router/audit"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/peer"
@@ -18,16 +19,22 @@ import (
 // maxSignIn limits the size of the body of a sign-in, in bytes.
 const maxSignIn = 8 << 10
 
+// SignIn checks the credentials of a sign-in from a client's address, and returns the same errors as Authenticator.
+type SignIn interface {
+	Check(ctx context.Context, user, password string, from netip.Addr) (access.Sender, error)
+	Token(text string, from netip.Addr) (access.Sender, error)
+}
+
 // sessions signs users of browsers in and out.
 type sessions struct {
 	manager *session.Manager // nil if there are no sessions
-	check   func(ctx context.Context, user, password string, from netip.Addr) (access.Sender, error)
+	signIns SignIn
 	proxies peer.Proxies
 	changes *audit.Log
 	server  SessionServer
 }
 
-// signIn starts a session of a user with the right password.
+// signIn starts a session of a user with the right password, or of a valid token.
 func (s *sessions) signIn(w http.ResponseWriter, r *http.Request) {
 	if err := s.begin(w, r); err != nil {
 		exchange.WriteError(w, r, err)
@@ -45,26 +52,26 @@ func (s *sessions) begin(w http.ResponseWriter, r *http.Request) error {
 	var in struct {
 		User     string `json:"user"`
 		Password string `json:"password"`
+		Token    string `json:"token"`
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	// The decoder's error is not shown, because it could contain the password.
-	if d.Decode(&in) != nil || d.More() || in.User == "" || in.Password == "" {
-		return errs.New(errs.InvalidArguments, `a sign-in is {"user":"NAME","password":"PASSWORD"}`)
+	bad := d.Decode(&in) != nil || d.More()
+	withPassword := in.User != "" && in.Password != "" && in.Token == ""
+	if bad || !withPassword && (in.Token == "" || in.User != "" || in.Password != "") {
+		return errs.New(errs.InvalidArguments,
+			`a sign-in is {"user":"NAME","password":"PASSWORD"} or {"token":"TOKEN"}`)
 	}
-	x := exchange.Of(r)
-	sender, err := s.check(r.Context(), in.User, in.Password, x.Client)
-	switch errs.CodeOf(err) {
-	case errs.UserNotFound, errs.UserPasswordMismatch:
-		// The answer does not show whether the name or the password was wrong.
-		return errs.New(errs.UserPasswordMismatch, "the name or the password is wrong").WithStatus(http.StatusUnauthorized)
+	var cookie *http.Cookie
+	var sender access.Sender
+	if withPassword {
+		cookie, sender, err = s.byPassword(r, in.User, in.Password)
+	} else {
+		cookie, sender, err = s.byToken(r, in.Token)
 	}
 	if err != nil {
-		x.ExactRetry = errs.CodeOf(err) == errs.RateLimited
-		return err
-	}
-	cookie, err := s.manager.Begin(in.User, s.proxies.Secure(r))
-	if err != nil {
+		exchange.Of(r).ExactRetry = errs.CodeOf(err) == errs.RateLimited
 		return err
 	}
 	s.record(r, sender, audit.SignIn)
@@ -83,10 +90,39 @@ func (s *sessions) record(r *http.Request, sender access.Sender, action string) 
 	})
 }
 
+// byPassword returns the cookie and the rights of a user with the right password.
+func (s *sessions) byPassword(r *http.Request, user, password string) (*http.Cookie, access.Sender, error) {
+	sender, err := s.signIns.Check(r.Context(), user, password, exchange.Of(r).Client)
+	switch errs.CodeOf(err) {
+	case errs.UserNotFound, errs.UserPasswordMismatch:
+		// The answer does not show whether the name or the password was wrong.
+		return nil, access.Sender{}, errs.New(errs.UserPasswordMismatch, "the name or the password is wrong").
+			WithStatus(http.StatusUnauthorized)
+	}
+	if err != nil {
+		return nil, sender, err
+	}
+	cookie, err := s.manager.Begin(user, s.proxies.Secure(r))
+	return cookie, sender, err
+}
+
+// byToken returns the cookie and the rights of a valid token.
+func (s *sessions) byToken(r *http.Request, text string) (*http.Cookie, access.Sender, error) {
+	sender, err := s.signIns.Token(text, exchange.Of(r).Client)
+	if errs.CodeOf(err) == errs.InvalidAuthHeader { // there is no such header in a sign-in
+		return nil, access.Sender{}, errs.New(errs.UserPasswordMismatch,
+			"a token has the form cw_ID_SECRET, and this one was changed or cut").WithStatus(http.StatusUnauthorized)
+	}
+	if err != nil {
+		return nil, sender, err
+	}
+	return s.manager.BeginToken(sender.Token, token.Hash(text), s.proxies.Secure(r)), sender, nil
+}
+
 // signOut ends the session of a browser.
 func (s *sessions) signOut(w http.ResponseWriter, r *http.Request) {
 	if s.manager != nil {
-		if sender, _, err := s.manager.Authenticate(r, s.proxies.Secure(r)); err == nil {
+		if sender, _, err := s.manager.Authenticate(r, exchange.Of(r).Client, s.proxies.Secure(r)); err == nil {
 			s.record(r, sender, audit.SignOut)
 		}
 		http.SetCookie(w, s.manager.End(s.proxies.Secure(r)))

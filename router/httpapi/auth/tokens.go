@@ -154,12 +154,36 @@ func (p *Provider) byToken(text string, from netip.Addr) (access.Sender, error) 
 		p.countFailure(anyToken, from)
 		return access.Sender{}, err
 	}
+	return p.admit(s, from)
+}
+
+// admit returns the sender of a known token with its current rights, if the token is valid now and at the address.
+func (p *Provider) admit(s access.Sender, from netip.Addr) (access.Sender, error) {
 	s.TokenFrom = from.Unmap().WithZone("")
 	if err := p.users.Load().checkCurrent(s, access.Need{Privilege: access.SignedIn}); err != nil {
 		return access.Sender{}, err
 	}
-	p.tokens.note(id, s.TokenFrom, p.now())
+	p.tokens.note(s.Token, s.TokenFrom, p.now())
 	return p.Current(s), nil
+}
+
+// TokenSession returns the sender for a token that somebody signed in with earlier. from is the client's address. check
+// receives the hashes of the token's secrets, and reports whether one is the secret of the sign-in. The error is
+// UserPasswordMismatch if the token was dropped, was rotated or has expired, and PermissionDenied for an address from
+// which the token may not be used.
+func (p *Provider) TokenSession(id string, from netip.Addr, check func(stored [sha256.Size]byte) bool) (
+	access.Sender, error,
+) {
+	t := p.tokens.find(id)
+	if t == nil {
+		return access.Sender{}, notValid(id)
+	}
+	for _, stored := range [...][]byte{t.stored.Hash, t.stored.OldHash} {
+		if len(stored) == sha256.Size && check([sha256.Size]byte(stored)) {
+			return p.admit(t.sender(stored), from)
+		}
+	}
+	return access.Sender{}, notValid(id)
 }
 
 // anyToken is the name under which failures with tokens are counted. It is reserved, so no user has it.
@@ -177,14 +201,19 @@ func (p *Provider) tokenSender(id string, hash [sha256.Size]byte) (access.Sender
 	if !now && !old {
 		return access.Sender{}, notValid(id)
 	}
+	return t.sender(hash[:]), nil
+}
+
+// sender returns the sender of the token with the hash of one of its secrets.
+func (t *oneToken) sender(hash []byte) access.Sender {
 	s := access.Sender{
-		User: t.stored.User, Proof: "token", Version: versionOf(hash[:]), Token: id, IngestOnly: t.stored.IngestOnly,
+		User: t.stored.User, Proof: "token", Version: versionOf(hash), Token: t.stored.Id, IngestOnly: t.stored.IngestOnly,
 		Fixed: t.fixed,
 	}
 	if s.User == "" {
-		s.User, s.Grants = token.Name(id), t.index()
+		s.User, s.Grants = token.Name(t.stored.Id), t.index()
 	}
-	return s, nil
+	return s
 }
 
 func notValid(id string) error {

@@ -1,9 +1,10 @@
 // Package session signs users of the page in with a cookie, so that the page does not store their password.
 //
-// A session is a token that only the cluster can create. It contains the user, the time of sign-in, the time of the
-// last renewal, and a fingerprint of the stored password. It is signed with a key that all routers derive. Nothing
-// is stored on the server, so every router accepts it. A changed password or a removed user ends it. It expires
-// after 12 hours without use, and after 7 days at the latest.
+// A session is a token that only the cluster can create. It contains the user or the id of an access token, the time of
+// sign-in, the time of the last renewal, and a fingerprint of the stored password or secret. It is signed with a key
+// that all routers derive. Nothing is stored on the server, so every router accepts it. A changed password, a removed
+// user, and an access token that was dropped, was rotated or has expired end it. It expires after 12 hours without use,
+// and after 7 days at the latest.
 //
 // The cookie is HttpOnly and SameSite=Strict. It is ignored in requests from pages of other origins, even if these
 // may use the server with other credentials.
@@ -19,6 +20,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"cordwood/proto/errs"
@@ -36,6 +38,9 @@ const (
 type Users interface {
 	// Session returns the sender for a user, if check returns true for the digest of the user's stored password.
 	Session(user string, check func(stored [sha256.Size]byte) bool) (access.Sender, error)
+	// TokenSession returns the sender for the access token with an id at an address, if check returns true for the hash
+	// of one of its valid secrets. It may call check several times, and not after it returned true.
+	TokenSession(id string, from netip.Addr, check func(stored [sha256.Size]byte) bool) (access.Sender, error)
 }
 
 // Config has the settings of a Manager.
@@ -78,23 +83,30 @@ func New(cfg Config) (*Manager, error) {
 
 // token is the content of a cookie.
 type token struct {
-	user            string
+	version byte
+	// subject is the name of a user, or the id of an access token.
+	subject         string
 	issued, renewed time.Time
 	print           []byte
 }
 
+// The versions of cookies: the subject is a user, or an access token.
 const (
-	tokenVersion = 1
-	printBytes   = 16
-	maxToken     = 1024
+	ofUser        = 1
+	ofAccessToken = 2
+)
+
+const (
+	printBytes = 16
+	maxToken   = 1024
 )
 
 // sign returns t as the text of a cookie.
 func (t *token) sign(key []byte) string {
-	b := append([]byte{tokenVersion}, t.print...)
+	b := append([]byte{t.version}, t.print...)
 	b = binary.AppendVarint(b, t.issued.Unix())
 	b = binary.AppendVarint(b, t.renewed.Unix())
-	b = append(b, t.user...)
+	b = append(b, t.subject...)
 	return base64.RawURLEncoding.EncodeToString(append(b, mac(monthKey(key, t.renewed), "token", b)...))
 }
 
@@ -111,7 +123,7 @@ func mac(key []byte, purpose string, text []byte) []byte {
 	return h.Sum(nil)
 }
 
-// fingerprint returns a fingerprint of a stored password.
+// fingerprint returns a fingerprint of a stored password, or of the hash of an access token.
 func fingerprint(key []byte, stored [sha256.Size]byte) []byte {
 	return mac(key, "password", stored[:])[:printBytes]
 }
@@ -124,7 +136,7 @@ func (m *Manager) read(text string) (*token, []byte, error) {
 		return nil, nil, errToken
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(b) < 1+printBytes+2+sha256.Size || b[0] != tokenVersion {
+	if err != nil || len(b) < 1+printBytes+2+sha256.Size || b[0] != ofUser && b[0] != ofAccessToken {
 		return nil, nil, errToken
 	}
 	body, sum := b[:len(b)-sha256.Size], b[len(b)-sha256.Size:]
@@ -138,7 +150,8 @@ func (m *Manager) read(text string) (*token, []byte, error) {
 		return nil, nil, errToken
 	}
 	t := &token{
-		user: string(rest[n+k:]), print: body[1 : 1+printBytes], issued: time.Unix(issued, 0), renewed: time.Unix(renewed, 0),
+		version: b[0], subject: string(rest[n+k:]), print: body[1 : 1+printBytes],
+		issued: time.Unix(issued, 0), renewed: time.Unix(renewed, 0),
 	}
 	for _, key := range m.cfg.Keys() {
 		if hmac.Equal(sum, mac(monthKey(key, t.renewed), "token", body)) {
@@ -184,17 +197,26 @@ func (m *Manager) cookie(value string, secure bool) *http.Cookie {
 
 // Begin returns the cookie of a new session of a user whose password was right.
 func (m *Manager) Begin(user string, secure bool) (*http.Cookie, error) {
-	key := m.cfg.Keys()[0]
-	now := m.cfg.Now()
-	t := token{user: user, issued: now, renewed: now}
+	var digest [sha256.Size]byte
 	_, err := m.cfg.Users.Session(user, func(stored [sha256.Size]byte) bool {
-		t.print = fingerprint(key, stored)
+		digest = stored
 		return true
 	})
 	if err != nil {
 		return nil, err
 	}
-	return m.cookie(t.sign(key), secure), nil
+	return m.begin(ofUser, user, digest, secure), nil
+}
+
+// BeginToken returns the cookie of a new session of a valid access token with an id and a hash.
+func (m *Manager) BeginToken(id string, hash [sha256.Size]byte, secure bool) *http.Cookie {
+	return m.begin(ofAccessToken, id, hash, secure)
+}
+
+func (m *Manager) begin(version byte, subject string, stored [sha256.Size]byte, secure bool) *http.Cookie {
+	key, now := m.cfg.Keys()[0], m.cfg.Now()
+	t := token{version: version, subject: subject, issued: now, renewed: now, print: fingerprint(key, stored)}
+	return m.cookie(t.sign(key), secure)
 }
 
 // End returns the cookie that ends a session in a browser.
@@ -213,9 +235,11 @@ func (m *Manager) sameOrigin(r *http.Request) bool {
 	return m.cross.Check(&unsafe) == nil
 }
 
-// Authenticate returns the sender of a request from its session. renewed is a new cookie for the answer, or nil if
-// none is needed.
-func (m *Manager) Authenticate(r *http.Request, secure bool) (s access.Sender, renewed *http.Cookie, err error) {
+// Authenticate returns the sender of a request from its session. from is the client's address. renewed is a new cookie
+// for the answer, or nil if none is needed.
+func (m *Manager) Authenticate(r *http.Request, from netip.Addr, secure bool) (
+	s access.Sender, renewed *http.Cookie, err error,
+) {
 	ended := errs.New(errs.AuthHeaderNotFound, "the session has ended: sign in again").WithStatus(http.StatusUnauthorized)
 	t, key, err := m.find(r)
 	if err != nil {
@@ -227,21 +251,21 @@ func (m *Manager) Authenticate(r *http.Request, secure bool) (s access.Sender, r
 		t.renewed.Before(t.issued) {
 		return s, nil, ended
 	}
-	s, err = m.cfg.Users.Session(t.user, func(stored [sha256.Size]byte) bool {
+	var digest [sha256.Size]byte // of the password or secret of the sign-in
+	check := func(stored [sha256.Size]byte) bool {
+		digest = stored
 		return hmac.Equal(t.print, fingerprint(key, stored))
-	})
+	}
+	if t.version == ofAccessToken {
+		s, err = m.cfg.Users.TokenSession(t.subject, from, check)
+	} else {
+		s, err = m.cfg.Users.Session(t.subject, check)
+	}
 	if err != nil {
 		return s, nil, ended
 	}
 	if signs := m.cfg.Keys()[0]; now.Sub(t.renewed) >= renewAfter || !hmac.Equal(signs, key) {
-		_, err := m.cfg.Users.Session(t.user, func(stored [sha256.Size]byte) bool {
-			t.print = fingerprint(signs, stored)
-			return true
-		})
-		if err != nil {
-			return s, nil, ended
-		}
-		t.renewed = now
+		t.renewed, t.print = now, fingerprint(signs, digest)
 		renewed = m.cookie(t.sign(signs), secure)
 	}
 	return s, renewed, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -23,19 +24,33 @@ func (f fakeUsers) Session(user string, check func([sha256.Size]byte) bool) (acc
 	return access.Sender{User: user, Right: access.ReadOnly, Proof: "session"}, nil
 }
 
+// TokenSession knows the secrets of the token ID under the name "token ID", separated by blanks. Its tokens belong to
+// ann and are valid only at home.
+func (f fakeUsers) TokenSession(id string, from netip.Addr, check func([sha256.Size]byte) bool) (access.Sender, error) {
+	for _, stored := range strings.Fields(f["token "+id]) {
+		if check(sha256.Sum256([]byte(stored))) && from == home {
+			return access.Sender{User: "ann", Proof: "token", Token: id}, nil
+		}
+	}
+	return access.Sender{}, errors.New("no")
+}
+
+var home = netip.MustParseAddr("192.0.2.1")
+
 // place is a router with a clock that a test can set.
 type place struct {
 	*Manager
 	users fakeUsers
 	keys  [][]byte
 	now   time.Time
+	from  netip.Addr
 }
 
 func newPlace(t *testing.T) *place {
 	t.Helper()
 	p := &place{
 		users: fakeUsers{"ann": "x", "bo": "y"}, keys: [][]byte{[]byte("first")},
-		now: time.Date(2026, 1, 30, 10, 0, 0, 0, time.UTC),
+		now: time.Date(2026, 1, 30, 10, 0, 0, 0, time.UTC), from: home,
 	}
 	var err error
 	p.Manager, err = New(Config{
@@ -62,7 +77,7 @@ func (p *place) begin(t *testing.T, user string) *http.Cookie {
 func (p *place) who(c *http.Cookie) (string, *http.Cookie) {
 	r := httptest.NewRequest(http.MethodPost, "/v1/sql", nil)
 	r.AddCookie(&http.Cookie{Name: c.Name, Value: c.Value})
-	s, renewed, err := p.Authenticate(r, false)
+	s, renewed, err := p.Authenticate(r, p.from, false)
 	if err != nil {
 		return "", nil
 	}
@@ -130,6 +145,43 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+// TestTokenSession checks that a session of an access token ends when the token ends or loses its secret, is valid only
+// at the addresses of the token, and survives a rotation while the former secret is valid.
+func TestTokenSession(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(p *place)
+		alive  bool
+	}{
+		"soon":            {func(p *place) { p.now = p.now.Add(11 * time.Hour) }, true},
+		"without use":     {func(p *place) { p.now = p.now.Add(12*time.Hour + time.Second) }, false},
+		"dropped":         {func(p *place) { delete(p.users, "token t1") }, false},
+		"rotated":         {func(p *place) { p.users["token t1"] = "new s" }, true},
+		"overlap passed":  {func(p *place) { p.users["token t1"] = "new" }, false},
+		"another address": {func(p *place) { p.from = netip.MustParseAddr("192.0.2.2") }, false},
+		"a key before it": {func(p *place) {
+			p.keys, p.users["token t1"] = [][]byte{[]byte("second"), []byte("first")}, "new s"
+		}, true},
+		"a user of its name": {func(p *place) {
+			p.users["t1"] = "s"
+			delete(p.users, "token t1")
+		}, false},
+	} {
+		p := newPlace(t)
+		p.users["token t1"] = "s"
+		cookie := p.BeginToken("t1", sha256.Sum256([]byte("s")), false)
+		c.change(p)
+		user, renewed := p.who(cookie)
+		if (user == "ann") != c.alive {
+			t.Errorf("%s: the user is %q", name, user)
+		}
+		if renewed != nil {
+			if user, _ := p.who(renewed); user != "ann" {
+				t.Errorf("%s: the user of the renewed session is %q", name, user)
+			}
+		}
+	}
+}
+
 // TestMaxAge checks that a session that is used all the time ends after a week, even across a change of month.
 func TestMaxAge(t *testing.T) {
 	p := newPlace(t)
@@ -178,7 +230,7 @@ func TestForeignCookie(t *testing.T) {
 	r := httptest.NewRequest(http.MethodPost, "/v1/sql", nil)
 	r.AddCookie(&http.Cookie{Name: c.Name, Value: "junk"})
 	r.AddCookie(&http.Cookie{Name: c.Name, Value: c.Value})
-	if s, _, err := p.Authenticate(r, false); err != nil || s.User != "ann" {
+	if s, _, err := p.Authenticate(r, p.from, false); err != nil || s.User != "ann" {
 		t.Errorf("behind another cookie the user is %q, %v", s.User, err)
 	}
 }
@@ -192,7 +244,7 @@ func FuzzToken(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		got, _, err := p.read(text)
 		if err == nil && text != c.Value {
-			t.Fatalf("%q is accepted as a token of %q", text, got.user)
+			t.Fatalf("%q is accepted as a token of %q", text, got.subject)
 		}
 	})
 }

@@ -1,1 +1,1 @@
-import"./chunk-4WDIIZR7.js";
+import"./chunk-6FZLHFSU.js";

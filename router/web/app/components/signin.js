@@ -1,28 +1,78 @@
 // The dialog in which a reader signs in, over the page.
 
-import { html } from '../../vendor/core.js';
+import { html, useState } from '../../vendor/core.js';
+import { credentialsOf } from '../stores/signin.js';
 
 /** @param {{signIn: import('../stores/signin.js').SignIn}} props */
 export function SignInDialog({ signIn }) {
+  const [byToken, setByToken] = useState(false);
   if (!signIn.open.value) return null;
   const plain = location.protocol === 'http:' && !/^(localhost|127\.|\[::1\])/.test(location.host);
 
   /** @param {SubmitEvent} event */
   function submit(event) {
     event.preventDefault();
-    const data = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
-    void signIn.enter(String(data.get('user')), String(data.get('password')));
+    void signIn.enter(credentialsOf(new FormData(/** @type {HTMLFormElement} */ (event.currentTarget))));
   }
 
-  return html`<dialog class="sheet signin" aria-label="Sign in" ref=${(/** @type {HTMLDialogElement | null} */ d) => d && !d.open && d.showModal()}
-    onCancel=${(/** @type {Event} */ e) => e.preventDefault()}>
+  function change() {
+    signIn.wrong.value = '';
+    setByToken(!byToken);
+  }
+
+  return html`<dialog
+    class="sheet signin"
+    aria-label="Sign in"
+    ref=${(/** @type {HTMLDialogElement | null} */ d) => d && !d.open && d.showModal()}
+    onCancel=${(/** @type {Event} */ e) => e.preventDefault()}
+  >
     <h2>Sign in to ${location.host}</h2>
     <form onSubmit=${submit}>
       ${signIn.wrong.value && html`<p class="wrong" role="alert">${signIn.wrong.value}</p>`}
-      <label>Name<input name="user" data-ui="login-user" autocomplete="username" required /></label>
-      <label>Password<input name="password" type="password" data-ui="login-password" autocomplete="current-password" /></label>
+      ${
+        byToken
+          ? html`<label
+              >Token<input
+                key="token"
+                name="token"
+                type="password"
+                data-ui="login-token"
+                autocomplete="off"
+                spellcheck=${false}
+                required
+                autofocus
+            /></label>`
+          : html`<label
+                >Name<input
+                  key="user"
+                  name="user"
+                  data-ui="login-user"
+                  autocomplete="username"
+                  required
+                  autofocus
+              /></label>
+              <label
+                >Password<input
+                  key="password"
+                  name="password"
+                  type="password"
+                  data-ui="login-password"
+                  autocomplete="current-password"
+                  required
+              /></label>`
+      }
       ${plain && html`<p class="quiet">This connection is not encrypted.</p>`}
-      <button class="button main" data-ui="login">Sign in</button>
+      <p class="acts">
+        <button class="button main" data-ui="login">Sign in</button>
+        <button
+          type="button"
+          class="text go"
+          data-ui="login-way"
+          onClick=${change}
+        >
+          ${byToken ? 'Use a name and a password' : 'Use a token'}
+        </button>
+      </p>
     </form>
   </dialog>`;
 }

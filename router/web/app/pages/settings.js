@@ -27,7 +27,9 @@ export function SettingsPage({ stores }) {
     </section>
     <section aria-label="User"><h2 class="head">User</h2>
       <div class="setting"><span>Signed in as</span><span>${
-        session?.auth === 'off' ? 'This server has no users: everybody may do everything.' : html`<b>${session?.user ?? ''}</b>`
+        session?.auth === 'off'
+          ? 'This server has no users: everybody may do everything.'
+          : html`<b>${session?.user ?? ''}</b>${session?.auth === 'token' && ', by a token'}`
       }</span></div>
       ${session && session.auth !== 'off' && html`<div class="setting"><span>May</span><span>${rights(session).join(', ') || 'nothing'}</span></div>`}
       ${signIn.user.value && html`<div class="setting"><span></span><button class="button" data-ui="sign-out" onClick=${() => signIn.leave().then(() => location.reload())}>Sign out, or in as somebody else</button></div>`}

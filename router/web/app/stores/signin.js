@@ -5,6 +5,8 @@ import { computed, signal } from '../../vendor/core.js';
 /** @typedef {ReturnType<typeof createSignIn>} SignIn */
 /** @typedef {{user: string, can_read: boolean, can_write: boolean, can_manage: boolean, auth: string, server: {name: string, version: string}}} Session */
 
+/** @typedef {{user: string, password: string} | {token: string}} Credentials */
+
 /** @param {typeof globalThis.fetch} fetch */
 export function createSignIn(fetch) {
   const user = signal('');
@@ -26,41 +28,61 @@ export function createSignIn(fetch) {
     ask: () => /** @type {Promise<void>} */ (new Promise((resolve) => (waiting.value = [...waiting.value, resolve]))),
     /** Finds out who is signed in. */
     async load() {
-      const response = await fetch('/v1/session', { headers: { 'x-svc-page': '1' } }).catch(() => null);
+      const response = await fetch('/v1/session', {
+        headers: { 'x-svc-page': '1' },
+      }).catch(() => null);
       session.value = response?.ok ? await response.json() : null;
       user.value = session.value && session.value.auth !== 'off' ? session.value.user : '';
       const now = session.value?.server?.version ?? '';
       otherVersion.value = version !== '' && now !== '' && now !== version;
       version ||= now;
     },
-    /**
-     * @param {string} name
-     * @param {string} password
-     */
-    async enter(name, password) {
+    /** Signs in, and repeats what was refused. @param {Credentials} credentials */
+    async enter(credentials) {
       const headers = { 'content-type': 'application/json', 'x-svc-page': '1' };
-      const body = JSON.stringify({ user: name, password });
-      const response = await fetch('/v1/session', { method: 'POST', headers, body }).catch(() => null);
+      const body = JSON.stringify(credentials);
+      const response = await fetch('/v1/session', {
+        method: 'POST',
+        headers,
+        body,
+      }).catch(() => null);
       if (!response?.ok) {
-        wrong.value = reasonOf(response?.status ?? 0);
+        const answer = await response?.json().catch(() => null);
+        wrong.value = reasonOf(response?.status ?? 0, 'token' in credentials ? answer?.error : '');
         return;
       }
       wrong.value = '';
-      user.value = name;
       await this.load();
       const go = waiting.value;
       waiting.value = [];
       go.forEach((resume) => resume());
     },
     async leave() {
-      await fetch('/v1/session', { method: 'DELETE', headers: { 'x-svc-page': '1' } }).catch(() => null);
+      await fetch('/v1/session', {
+        method: 'DELETE',
+        headers: { 'x-svc-page': '1' },
+      }).catch(() => null);
     },
   };
 }
 
-/** @param {number} status */
-function reasonOf(status) {
+/**
+ * Returns the credentials in a form. A token in the field for the password is a token, too.
+ * @param {{get(name: string): unknown}} form
+ * @returns {Credentials}
+ */
+export function credentialsOf(form) {
+  const password = String(form.get('password') ?? '');
+  const token = String(form.get('token') ?? '').trim() || (/^cw_[0-9A-Za-z]{10}_[0-9A-Za-z]{36}$/v.test(password.trim()) ? password.trim() : '');
+  return token ? { token } : { user: String(form.get('user') ?? ''), password };
+}
+
+/**
+ * @param {number} status
+ * @param {string} [why] the server's reason for refusing a token
+ */
+function reasonOf(status, why) {
   if (status === 0) return 'The server does not answer.';
   if (status === 429) return 'Too many attempts: wait a minute.';
-  return 'Wrong name or password.';
+  return why || (status === 401 ? 'Wrong name or password.' : `The server answered ${status}.`);
 }

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { createSignIn, credentialsOf } from '../app/stores/signin.js';
+
+const token = `cw_0123456789_${'a'.repeat(36)}`;
+
+test('a form has a name and a password, or a token in either field', () => {
+  /** @type {[Record<string, string>, object][]} */
+  const cases = [
+    [
+      { user: 'ann', password: ' x ' },
+      { user: 'ann', password: ' x ' },
+    ],
+    [{ token: ` ${token}\n` }, { token }],
+    [{ user: 'ann', password: token }, { token }],
+    [
+      { user: 'ann', password: 'cw_short' },
+      { user: 'ann', password: 'cw_short' },
+    ],
+  ];
+  for (const [fields, want] of cases) assert.deepEqual(credentialsOf(new Map(Object.entries(fields))), want);
+});
+
+test('a refused token is explained in the words of the server, a refused password without them', async () => {
+  const answers = { error: 'Token cw_0123456789 is not valid' };
+  const refuse = /** @type {typeof fetch} */ (async () => new Response(JSON.stringify(answers), { status: 401 }));
+  const signIn = createSignIn(refuse);
+  await signIn.enter({ token });
+  assert.equal(signIn.wrong.value, answers.error);
+  await signIn.enter({ user: 'ann', password: 'x' });
+  assert.equal(signIn.wrong.value, 'Wrong name or password.');
+});
