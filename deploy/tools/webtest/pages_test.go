@@ -197,6 +197,29 @@ func TestPipeline(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=save]:not([disabled])')`)
 }
 
+// TestPipelineReload reloads the page in the middle of editing: the text must stay until it is discarded, and a pipeline
+// that is not stored yet must keep its name, text and sample.
+func TestPipelineReload(t *testing.T) {
+	s := start(t)
+	s.storePipeline("mine", pipelineText)
+	b := open(t, s.url+"/dashboard/pipelines?name=mine")
+	b.until(`document.querySelector('[data-ui=editor]').value.includes('dissect')`)
+	b.fill(`[data-ui=editor]`, pipelineText+"# mine\n")
+	b.until(`document.querySelector('[data-ui=discard]')`)
+	b.do(chromedp.Reload())
+	b.until(`document.querySelector('[data-ui=editor]').value.endsWith('# mine\n')`)
+	b.click(`[data-ui=discard]`)
+	b.until(`!document.querySelector('[data-ui=editor]').value.includes('# mine')`)
+	b.click(`[data-ui=nav-pipelines]`)
+	b.click(`[data-ui=new-pipeline]`)
+	b.fill(`[data-ui=new-name]`, "fresh")
+	b.click(`[data-ui=begin]`)
+	b.until(`document.querySelector('[data-ui=sample]')`)
+	b.do(chromedp.Reload())
+	b.until(`document.querySelector('h1').textContent === 'fresh' && document.querySelector('[data-ui=sample]') &&
+		document.querySelector('[data-ui=editor]').value.includes('processors')`)
+}
+
 // TestTemplates tries each template of a new pipeline on its sample line.
 func TestTemplates(t *testing.T) {
 	s := start(t)

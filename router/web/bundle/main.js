@@ -1,1 +1,1 @@
-import"./chunk-6FZLHFSU.js";
+import"./chunk-AUCKVIZY.js";

@@ -117,7 +117,7 @@ test('a version whose request was cancelled does not replace the text that was o
         end[version] = (failed) => (failed ? reject(failed) : resolve({ pipelines: [{ version, pipeline: `text of ${version}` }] }));
       }),
   };
-  const storage = { getItem: () => null, setItem: () => undefined };
+  const storage = { getItem: () => null, setItem: () => undefined, removeItem: () => undefined };
   const clock = { now: () => 0, wait: async () => undefined };
   const pipelines = createPipelines(/** @type {any} */ ({ api, storage, clock }));
   const first = pipelines.open('p', 'old');
@@ -129,4 +129,55 @@ test('a version whose request was cancelled does not replace the text that was o
   end.old(new DOMException('aborted', 'AbortError'));
   await first;
   assert.equal(pipelines.draft.value, 'restored');
+});
+
+/** The pages before and after a reload: they share the storage of a browser and the server's newest text. */
+function reloads() {
+  const kept = new Map();
+  const storage = {
+    getItem: (/** @type {string} */ key) => kept.get(key) ?? null,
+    setItem: (/** @type {string} */ key, /** @type {string} */ value) => void kept.set(key, value),
+    removeItem: (/** @type {string} */ key) => void kept.delete(key),
+  };
+  const server = { version: 'v1', pipeline: 'stored' };
+  const api = {
+    json: async (/** @type {{path: string, method?: string, text?: string}} */ { path, method, text }) => {
+      if (method === 'POST') Object.assign(server, { version: 'v3', pipeline: text });
+      const old = path.includes('version=v1') && server.version !== 'v1';
+      return { pipelines: [{ name: 'p', ...(old ? { version: 'v1', pipeline: 'stored' } : server), versions: [] }] };
+    },
+  };
+  const clock = { now: () => 0, wait: async () => undefined };
+  return { server, kept, load: () => createPipelines(/** @type {any} */ ({ api, storage, clock })) };
+}
+
+test('a text that was not saved survives a reload, until it is saved or discarded', async () => {
+  const { server, kept, load } = reloads();
+  const before = load();
+  await before.open('p', '');
+  before.write('mine');
+  let after = load();
+  await after.open('p', '');
+  assert.deepEqual([after.draft.value, after.changed.value, after.draftOf.value], ['mine', true, '']);
+  server.version = 'v2';
+  after = load();
+  await after.open('p', '');
+  assert.deepEqual([after.draft.value, after.draftOf.value], ['mine', 'v1'], 'it says for which version it was written');
+  await after.open('p', 'v1');
+  assert.deepEqual([after.draft.value, after.draftOf.value], ['mine', '']);
+  after.discard();
+  assert.deepEqual([after.draft.value, after.changed.value, kept.has('cordwood.draft.p')], ['stored', false, false]);
+  after.write('good');
+  assert.ok(await after.save(''));
+  assert.equal(kept.has('cordwood.draft.p'), false);
+  await after.open('p', '');
+  assert.deepEqual([after.draft.value, after.changed.value], ['good', false]);
+});
+
+test('a new pipeline survives a reload with its name and samples', () => {
+  const { load } = reloads();
+  load().begin('new', 'text', ['a line']);
+  const after = load();
+  after.resume('new');
+  assert.deepEqual([after.name.value, after.draft.value, after.samples.value], ['new', 'text', ['a line']]);
 });

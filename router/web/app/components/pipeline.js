@@ -50,7 +50,7 @@ export function PipelineEditor({ stores, info }) {
     <div class="pipe">
       <section class="pane" aria-label="Text"><div class="head"><h2>${pipelines.name.value}.yaml</h2><${Tested} stores=${stores} /></div>
         <${CodeEditor} label="Text of the pipeline" text=${text} lines=${useMemo(() => colourPipeline(text), [text])} marks=${marksOf(answer, lines)}
-          faults=${new Map(faults.map((f) => [f.line, f.message]))} onText=${(/** @type {string} */ changed) => (pipelines.draft.value = changed)}
+          faults=${new Map(faults.map((f) => [f.line, f.message]))} onText=${pipelines.write}
           complete=${complete} readOnly=${!signIn.canManage.value} onReady=${(/** @type {HTMLTextAreaElement} */ element) => (area.current = element)} />
         <${Faults} stores=${stores} onLine=${toLine} /></section>
       <section class="pane samplepane" aria-label="Samples" onDragOver=${(/** @type {DragEvent} */ e) => e.preventDefault()} onDrop=${(
@@ -80,7 +80,8 @@ function Title({ stores, info, onSave }) {
   const newest = info?.version === version;
   return html`<div class="title"><a class="quiet" href="/dashboard/pipelines">Pipelines</a><span class="quiet">/</span><h1>${name}</h1>
     ${version && html`<span class="tag">${version.slice(0, 19)}${info && (newest ? `, newest of ${formatCount(info.versions.length)}` : ', not the newest')}</span>`}
-    ${pipelines.changed.value && html`<span class="tag new">not saved</span>`}<span class="grow"></span>
+    ${pipelines.changed.value && html`<span class="tag new">not saved${pipelines.draftOf.value && `, written for ${pipelines.draftOf.value.slice(0, 19)}`}</span>`}
+    ${version && pipelines.changed.value && html`<button class="text go" data-ui="discard" onClick=${pipelines.discard}>Discard</button>`}<span class="grow"></span>
     ${
       info &&
       html`<a class="button" href=${formatPlace('pipelines', { name, view: 'versions' })}>Versions</a><a class="button" href=${formatPlace('pipelines', { name, view: 'diff' })}>Diff</a>

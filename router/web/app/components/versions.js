@@ -31,7 +31,7 @@ export function Versions({ stores, info, diff }) {
   async function restore() {
     const old = await pipelines.readVersion(name, after);
     await pipelines.open(name, '');
-    pipelines.draft.value = old.pipeline;
+    pipelines.write(old.pipeline);
     place.set('pipelines', { name });
   }
 
@@ -67,10 +67,7 @@ export function NewPipeline({ stores }) {
     event.preventDefault();
     if (wrong || !name) return;
     const { text, sample } = templates[template];
-    pipelines.name.value = name;
-    pipelines.stored.value.value = null;
-    pipelines.draft.value = text;
-    pipelines.setSamples([sample]);
+    pipelines.begin(name, text, [sample]);
     place.set('pipelines', { name, view: 'new' }, {}, { replace: true });
   }
 

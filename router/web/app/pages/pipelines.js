@@ -21,7 +21,11 @@ export function PipelinesPage({ stores }) {
   const known = pipelines.list.value.value;
   const isNew = view === 'new';
   useEffect(() => {
-    if (!name || isNew) return;
+    if (!name) return;
+    if (isNew) {
+      pipelines.resume(name);
+      return;
+    }
     if (pipelines.name.value === name && pipelines.changed.value && !version) return; // a text that is not saved stays
     void pipelines.open(name, version);
   }, [name, version, isNew]);

@@ -22,7 +22,7 @@ const mostSamples = 100;
 /**
  * @param {object} with_
  * @param {import('../lib/api.js').Api} with_.api
- * @param {Pick<Storage, 'getItem' | 'setItem'>} with_.storage
+ * @param {Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>} with_.storage
  * @param {typeof import('./latest.js').clock} with_.clock
  */
 export function createPipelines({ api, storage, clock }) {
@@ -36,6 +36,7 @@ export function createPipelines({ api, storage, clock }) {
     );
   const name = signal('');
   const draft = signal('');
+  const draftOf = signal(''); // the version for which a text that was not saved was written, if another one is open
   let opened = {}; // the last call of open
   const samples = signal(/** @type {string[]} */ ([]));
   const tested = signal(0); // when the last dry run was answered
@@ -72,7 +73,74 @@ export function createPipelines({ api, storage, clock }) {
     opened = request;
     await stored.run((signal) => readVersion(wanted, version, signal));
     if (opened !== request) return; // another text was opened meanwhile
-    if (stored.value.value) draft.value = stored.value.value.pipeline;
+    const now = stored.value.value;
+    if (!now) return;
+    const kept = readDraft(wanted);
+    const mine = kept && (!version || kept.of === version) ? kept : null;
+    batch(() => {
+      draft.value = mine?.text ?? now.pipeline;
+      draftOf.value = mine && mine.of !== now.version ? mine.of : '';
+    });
+  }
+
+  /**
+   * Begins a pipeline that is not stored yet.
+   * @param {string} wanted
+   * @param {string} text
+   * @param {string[]} lines
+   */
+  function begin(wanted, text, lines) {
+    batch(() => {
+      name.value = wanted;
+      stored.value.value = null;
+      setSamples(lines);
+      write(text);
+    });
+  }
+
+  /** Goes on with a pipeline that is not stored yet, after a reload. @param {string} wanted */
+  function resume(wanted) {
+    if (name.value === wanted) return;
+    batch(() => {
+      name.value = wanted;
+      stored.value.value = null;
+      samples.value = readSamples(wanted);
+      draft.value = readDraft(wanted)?.text ?? '';
+      draftOf.value = '';
+    });
+  }
+
+  /** Changes the text. This browser keeps it until it is saved or discarded. @param {string} text */
+  function write(text) {
+    draft.value = text;
+    const base = stored.value.value;
+    const key = `cordwood.draft.${name.value}`;
+    try {
+      if (text === base?.pipeline) storage.removeItem(key);
+      else storage.setItem(key, JSON.stringify({ of: draftOf.value || (base?.version ?? ''), text }));
+    } catch {
+      // storage is full or switched off
+    }
+  }
+
+  /** Goes back to the stored text. */
+  function discard() {
+    write(stored.value.value?.pipeline ?? '');
+    draftOf.value = '';
+  }
+
+  /**
+   * The text that was not saved, and the version for which it was written.
+   * @param {string} wanted
+   * @returns {{of: string, text: string} | null}
+   */
+  function readDraft(wanted) {
+    try {
+      const kept = JSON.parse(storage.getItem(`cordwood.draft.${wanted}`) ?? 'null');
+      return typeof kept?.of === 'string' && typeof kept.text === 'string' ? kept : null;
+    } catch {
+      return null;
+    }
   }
 
   /**
@@ -138,6 +206,7 @@ export function createPipelines({ api, storage, clock }) {
       return api.json({ path: `/v1/pipelines/${encodeURIComponent(name.value)}${query}`, method: 'POST', text: draft.value, headers, signal });
     });
     if (saving.error.value) return false;
+    storage.removeItem(`cordwood.draft.${name.value}`);
     await load();
     return true;
   }
@@ -194,12 +263,17 @@ export function createPipelines({ api, storage, clock }) {
     saving,
     name,
     draft,
+    draftOf,
     samples,
     tested,
     faults,
     changed,
     load,
     open,
+    begin,
+    resume,
+    write,
+    discard,
     readVersion,
     test,
     dryRun,
