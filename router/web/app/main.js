@@ -54,7 +54,7 @@ function createStores() {
     savedSql: createSaved(api, clock, 'sql'),
     health: createHealth(api, clock),
     sql: createSql({ api, place, storage: sessionStorage, clock }),
-    tail: createTail({ api, place, prefs, clock }),
+    tail: createTail({ api, place, prefs, clock, session: sessionStorage }),
     explore,
     analysis: createAnalysis({ api, explore, clock }),
   };

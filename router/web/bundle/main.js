@@ -1,1 +1,1 @@
-import"./chunk-AUCKVIZY.js";
+import"./chunk-IKNLBCR3.js";

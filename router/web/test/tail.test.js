@@ -6,11 +6,16 @@ import { createTail } from '../app/stores/tail.js';
 
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-/** A tail of a table, what it asked for, and a function that sends it rows. @param {string} address */
-function following(address) {
+/**
+ * A tail of a table, what it asked for, the times that it waited, and functions that send it rows and end its answer.
+ * @param {string} address
+ * @param {Pick<Storage, 'getItem' | 'setItem'>} [session]
+ */
+function following(address, session) {
   const storage = { getItem: () => null, setItem() {} };
   const browser = { location: new URL(`http://h${address}`), history: { state: null, pushState() {}, replaceState() {} }, addEventListener() {} };
   const asked = [];
+  const waited = [];
   let controller;
   const api = {
     send: async ({ path }) => {
@@ -23,12 +28,23 @@ function following(address) {
     },
   };
   const prefs = createPrefs(storage);
-  const tail = createTail({ api, place: createPlace(browser, async () => ''), prefs, clock: { now: () => 1000, wait: () => Promise.resolve() } });
+  const tail = createTail({
+    api,
+    place: createPlace(browser, async () => ''),
+    prefs,
+    clock: { now: () => 1000, wait: async (ms) => void waited.push(ms) },
+    session,
+  });
   const encoder = new TextEncoder();
   return {
     tail,
     prefs,
     asked,
+    waited,
+    end: async () => {
+      controller.close();
+      for (let i = 0; i < 4; i++) await settle();
+    },
     send: async (...ids) => {
       controller.enqueue(encoder.encode(ids.map((id) => JSON.stringify({ id, time: '', table: 'app', v: {} }) + '\n').join('')));
       await settle();
@@ -71,4 +87,34 @@ test('a tail asks with the columns that were chosen, those of the address before
   await settle();
   assert.deepEqual(asked[0], { db: 'public', tables: ['app'], message_column: 'note', level_column: 'grade' });
   assert.equal(asked[1], '/v1/tail?shape=row&db=public&table=app&search=x&message_column=note&level_column=grade');
+});
+
+test('a search that was typed and not run survives a connection that is made again, and a reload', async () => {
+  const kept = new Map();
+  const session = { getItem: (key) => kept.get(key) ?? null, setItem: (key, value) => void kept.set(key, value) };
+  const { tail } = following('/dashboard/tail?t=app&q=old', session);
+  void tail.follow();
+  assert.equal(tail.draft.value, 'old');
+  tail.draft.value = 'being typed';
+  void tail.follow('30s'); // the tab was hidden for a while
+  assert.equal(tail.draft.value, 'being typed');
+  tail.stop();
+  const again = following('/dashboard/tail?t=app&q=old', session).tail;
+  void again.follow();
+  assert.equal(again.draft.value, 'being typed');
+  again.stop();
+  const other = following('/dashboard/tail?t=app&q=other', session).tail;
+  void other.follow();
+  assert.equal(other.draft.value, 'other');
+  other.stop();
+});
+
+test('each time a server ends a tail, the page asks again after a second', async () => {
+  const { tail, waited, end } = following('/dashboard/tail?t=app');
+  void tail.follow();
+  await settle();
+  await settle();
+  for (let i = 0; i < 3; i++) await end();
+  tail.stop();
+  assert.deepEqual(waited, [1000, 1000, 1000]);
 });

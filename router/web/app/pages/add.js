@@ -53,7 +53,7 @@ export function AddPage({ stores }) {
       ${!wrong && html`<button class="button" onClick=${() => copyText(text)}>Copy</button>`}</div>
       ${wrong ? html`<p class="wrong" role="alert" data-ui="wrong-name">${wrong}</p>` : html`<pre data-ui="snippet" tabindex="0">${text}</pre>`}
       ${sender.note && html`<p class="quiet none">${sender.note}</p>`}
-      ${signIn.user.value && html`<p class="quiet none">Set the variable CORDWOOD_PASSWORD to the password of ${signIn.user.value}.</p>`}</section>
+      ${signIn.user.value && html`<p class="quiet none">Set the variable CORDWOOD_PASSWORD to ${signIn.session.value?.auth === 'token' ? 'a token that may store rows' : `the password of ${signIn.user.value}`}.</p>`}</section>
     <${FileDrop} adding=${adding} to=${{ db, table, pipeline }} />
     <${FirstRows} stores=${stores} db=${db} table=${table} />
     <${NewRejects} key=${`${db}.${table}`} stores=${stores} db=${db} table=${table} />

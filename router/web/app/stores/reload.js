@@ -6,15 +6,16 @@
 /**
  * @param {Pick<Storage, 'getItem' | 'setItem'> | undefined} storage of this tab
  * @param {() => string} search what the page shows
+ * @param {string} [prefix] of the names in the storage
  */
-export function createReload(storage, search) {
+export function createReload(storage, search, prefix = 'cordwood') {
   /** @type {Record<string, string | null>} */
   const before = { draft: read('draft'), top: read('top') };
 
   /** @param {string} name */
   function read(name) {
     try {
-      const [of, value] = JSON.parse(storage?.getItem(`cordwood.${name}`) ?? '[]');
+      const [of, value] = JSON.parse(storage?.getItem(`${prefix}.${name}`) ?? '[]');
       return of === search() && typeof value === 'string' ? value : null;
     } catch {
       return null; // storage is switched off, or what is there is of another version
@@ -25,7 +26,7 @@ export function createReload(storage, search) {
     /** @param {'draft' | 'top'} name @param {string} value */
     keep(name, value) {
       try {
-        storage?.setItem(`cordwood.${name}`, JSON.stringify([search(), value]));
+        storage?.setItem(`${prefix}.${name}`, JSON.stringify([search(), value]));
       } catch {
         // storage is full or switched off
       }

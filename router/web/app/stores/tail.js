@@ -1,6 +1,6 @@
 // Live tail: new rows of a table as they are committed, in a ring. Held, the list stands still and the rows go on into it.
 
-import { batch, computed, signal } from '../../vendor/core.js';
+import { batch, computed, effect, signal } from '../../vendor/core.js';
 import { isAbort } from '../lib/api.js';
 import { wantedWords } from '../lib/edit.js';
 import { readLines } from '../lib/ndjson.js';
@@ -8,6 +8,7 @@ import { emptyRing, push } from '../lib/ring.js';
 import { shapeOf } from '../lib/shape.js';
 import { askedFor, keyOf, rolesOf } from './columns.js';
 import { createLatest } from './latest.js';
+import { createReload } from './reload.js';
 
 /** @typedef {import('../lib/line.js').Row} Row */
 
@@ -21,8 +22,9 @@ const drawEvery = 100;
  * @param {import('./place.js').PlaceStore} with_.place
  * @param {import('./prefs.js').Prefs} with_.prefs
  * @param {typeof import('./latest.js').clock} with_.clock
+ * @param {Pick<Storage, 'getItem' | 'setItem'>} [with_.session] keeps a search that was typed and not run
  */
-export function createTail({ api, place, prefs, clock }) {
+export function createTail({ api, place, prefs, clock, session }) {
   const params = computed(() => place.here.value.params);
   const state = computed(() => ({
     db: params.value.get('db') ?? 'public',
@@ -36,6 +38,10 @@ export function createTail({ api, place, prefs, clock }) {
   });
   const columns = computed(() => /** @type {string[]} */ (prefs.columns.get(keyOf(state.value.db, [state.value.table])) ?? []));
   const draft = signal('');
+  const search = () => JSON.stringify([place.page.value, state.value.db, state.value.table, state.value.q]);
+  const reload = createReload(session, search, 'cordwood.tail');
+  effect(() => reload.keep('draft', draft.value));
+  let followed = ''; // the search of the last call of follow
   const fields = createLatest(clock);
   const ring = emptyRing();
   const drawn = signal({ count: 0, dropped: 0, still: false });
@@ -63,21 +69,23 @@ export function createTail({ api, place, prefs, clock }) {
     const { db, table, q } = state.value;
     const asked = askedFor(roles.value);
     batch(() => {
-      draft.value = q;
+      if (search() !== followed) draft.value = reload.take('draft') ?? q; // else the reader may be typing
+      followed = search();
       ended.value = '';
       live.value = false;
     });
     if (!table) return;
     await fields.run((signal) => api.json({ path: '/v1/explore/fields', body: { db, tables: [table], ...asked }, signal }));
     if (current !== own || fields.error.value) return;
-    for (let tries = 0; current === own; tries++) {
+    for (let tries = 0; current === own;) {
       const why = await stream(own, tailPath({ db, table, search: q, since, ...asked }));
       if (current !== own || !why) return;
       ended.value = why.text;
+      if (live.value) tries = 0; // the server answered
       live.value = false;
       if (!why.again) return;
       since = `${Math.ceil((clock.now() - lastSeen) / 1000) + 1}s`;
-      await clock.wait(Math.min(1000 * 2 ** tries, 10000), own.signal).catch(() => {});
+      await clock.wait(Math.min(1000 * 2 ** tries++, 10000), own.signal).catch(() => {});
     }
   }
 
