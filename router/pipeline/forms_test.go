@@ -227,6 +227,34 @@ func TestFullSpace(t *testing.T) {
 	}
 }
 
+// TestKeysOfAnotherRequest sets fields whose names are in the body. Receivers use the memory of a body for the next
+// one again, and a Runner keeps its shapes.
+func TestKeysOfAnotherRequest(t *testing.T) {
+	p, err := vrlPipeline(". = set!(., [.key], .n)\n.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := make([]byte, 0, 100)
+	for _, key := range []string{"k1", "k2", "k1", "k3"} {
+		made, err := NewRunner(p, request(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body = append(body[:0], `{"n":1,"key":"`+key+`"}`...)
+		if err := made.ScanLine(body); err != nil {
+			t.Fatal(err)
+		}
+		out, err := made.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := dump(out); !strings.Contains(got, "\n  "+key+" ") {
+			t.Errorf("no column %s:\n%s", key, got)
+		}
+		made.Release()
+	}
+}
+
 // TestShapesInExamples runs the examples of all functions on records in both forms.
 func TestShapesInExamples(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 3))

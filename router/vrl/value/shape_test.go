@@ -154,6 +154,26 @@ func TestKeysDoNotReferToTheRequest(t *testing.T) {
 	}
 }
 
+// TestKeysMayChangeLater overwrites the memory of a key, as the receiver of the next request does.
+func TestKeysMayChangeLater(t *testing.T) {
+	space := &Space{}
+	body := []byte("key")
+	key := NewBytes(body).Str()
+	for _, k := range []string{key, "other", key} {
+		o := shaped(space)
+		o.Set(k, NewInt(1))
+		o.Set("b", NewInt(2))
+		o.Delete(k)
+	}
+	copy(body, "new")
+	o := shaped(space)
+	o.Set("new", NewInt(3))
+	o.Set("b", NewInt(4))
+	checkFields(t, o, map[string]int64{"new": 3, "b": 4})
+	o.Delete("new")
+	checkFields(t, o, map[string]int64{"b": 4})
+}
+
 func TestShapeLimits(t *testing.T) {
 	t.Run("transitions", func(t *testing.T) {
 		space := &Space{}
