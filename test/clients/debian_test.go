@@ -14,7 +14,10 @@ var debianClients = []struct {
 	script  string
 	present []string
 }{
-	{documents("perl-elasticsearch", programs, false), "perl", "send.pl", []string{"perl", "-MSearch::Elasticsearch", "-e1"}},
+	{
+		documents("perl-elasticsearch", programs, false), "perl", "send.pl",
+		[]string{"perl", "-MSearch::Elasticsearch", "-e1"},
+	},
 	{
 		documents("ruby-elasticsearch", programs, false), "ruby", "send.rb",
 		[]string{"ruby", "-e", "require 'elasticsearch'; require 'gelf'"},
@@ -24,7 +27,8 @@ var debianClients = []struct {
 			name: "ruby-gelf", address: (*server).gelfAddr, table: "gelf_logs", mark: "mark", datagrams: true,
 			columns: `message = 'a record' AND host = 'web1' AND app = 'shop'`, again: nobody, // ruby-gelf has levels of its own
 		},
-		"ruby", "send.rb", []string{"ruby", "-e", "require 'elasticsearch'; require 'gelf'"},
+		"ruby", "send.rb",
+		[]string{"ruby", "-e", "require 'elasticsearch'; require 'gelf'"},
 	},
 	{syslogOf("php-monolog", true), "php", "send.php", []string{"php", "-r", "require 'Monolog/autoload.php';"}},
 	{syslogOf("php-monolog-3164", true), "php", "send.php", []string{"php", "-r", "require 'Monolog/autoload.php';"}},
