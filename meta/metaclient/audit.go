@@ -13,12 +13,15 @@ import (
 // the metadata group stores together with the effect of the command.
 type Audited struct {
 	// Record returns the record. It is called when a command is proposed.
-	Record func() *metapb.AuditRecord
-	stored atomic.Bool
+	Record           func() *metapb.AuditRecord
+	stored, proposed atomic.Bool
 }
 
 // Stored reports whether the metadata group has stored the record.
 func (a *Audited) Stored() bool { return a != nil && a.stored.Load() }
+
+// Proposed reports whether a command was proposed. It is true for a nil a, whose commands are not counted.
+func (a *Audited) Proposed() bool { return a == nil || a.proposed.Load() }
 
 type auditedKey struct{}
 
@@ -38,6 +41,7 @@ func (a *Audited) withRecord(cmd *metapb.Command) *metapb.Command {
 	if a == nil || cmd.GetEnsureSchema() != nil {
 		return cmd
 	}
+	a.proposed.Store(true)
 	cmd = proto.CloneOf(cmd)
 	cmd.Audit = a.Record()
 	return cmd

@@ -39,6 +39,8 @@ type Change struct {
 	Statement string
 	// Message has details of a change, for example the version of a pipeline.
 	Message string
+	// Unchanged is set if a statement with IF EXISTS found nothing to change.
+	Unchanged bool
 	// Err is the reason why the change was not made; nil if it was made.
 	Err error
 }
@@ -59,7 +61,7 @@ type Log struct {
 	log  *slog.Logger
 	sink Sink
 	now  func() time.Time
-	// repeated limits the records of sign-ins and refusals.
+	// repeated limits the records of sign-ins and of attempts that changed nothing.
 	repeated *repeated
 }
 
@@ -103,7 +105,7 @@ func (l *Log) record(ctx context.Context, c Change, stored bool) {
 			e.Outcome = Refused
 		}
 	}
-	if isRepeated(&e) && !l.repeated.admit(&e) {
+	if isRepeated(&e, c) && !l.repeated.admit(&e) {
 		return
 	}
 	l.write(ctx, e, stored && c.Err == nil)
@@ -120,8 +122,8 @@ func (l *Log) write(ctx context.Context, e Entry, stored bool) {
 	}
 }
 
-// Flush records how often sign-ins and refusals were repeated in windows that have ended. It should be called every
-// few seconds. If all is set, it also ends the windows that are open.
+// Flush records how often sign-ins and attempts without effect were repeated in windows that have ended. It should be
+// called every few seconds. If all is set, it also ends the windows that are open.
 func (l *Log) Flush(all bool) {
 	for _, e := range l.repeated.ended(l.now(), all) {
 		l.write(context.Background(), e, false)

@@ -3,16 +3,19 @@ package audit
 import (
 	"container/list"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
+	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 )
 
-// A client can sign in, or be refused, thousands of times a second. The first records of a principal, an address, an
-// action and an outcome within a minute are kept, and the others are counted in one more record.
+// A client can sign in, or attempt in vain to change something, thousands of times a second, without any right. The
+// first records of a principal, an address, an action and an outcome within a minute are kept, and the others are
+// counted in one more record.
 
 // The actions of signing in and out.
 const (
@@ -22,9 +25,9 @@ const (
 
 const (
 	repeatedWindow = time.Minute
-	// maxSignIns and maxRefusals are how many records of a key are kept in a window.
-	maxSignIns  = 10
-	maxRefusals = 100
+	// maxSignIns and maxInVain are how many records of a key are kept in a window.
+	maxSignIns = 10
+	maxInVain  = 100
 	// maxRepeated limits the number of keys. Further keys share one.
 	maxRepeated = 10_000
 )
@@ -49,8 +52,14 @@ type repeated struct {
 
 func newRepeated() *repeated { return &repeated{byKey: map[repeatedKey]*list.Element{}} }
 
-// isRepeated reports whether records like e are limited.
-func isRepeated(e *Entry) bool { return isSignIn(e.Record) || e.Outcome == Refused }
+// isRepeated reports whether records like e are limited. A change that failed because of the server may have an effect,
+// so it is always recorded.
+func isRepeated(e *Entry, c Change) bool {
+	if isSignIn(e.Record) || c.Unchanged {
+		return true
+	}
+	return c.Err != nil && errs.From(c.Err).Status() < http.StatusInternalServerError
+}
 
 func isSignIn(r *metapb.AuditRecord) bool { return r.Action == SignIn || r.Action == SignOut }
 
@@ -59,7 +68,7 @@ func kept(r *metapb.AuditRecord) int {
 	if isSignIn(r) {
 		return maxSignIns
 	}
-	return maxRefusals
+	return maxInVain
 }
 
 // admit counts e, and reports whether it is kept.

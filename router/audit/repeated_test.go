@@ -66,6 +66,22 @@ func TestRepeatedSignInsAreCounted(t *testing.T) {
 	}
 }
 
+// TestFailuresOfTheServerAreRecorded repeats a change whose effect is not known: each one is recorded.
+func TestFailuresOfTheServerAreRecorded(t *testing.T) {
+	sink := &collected{}
+	l := New(nil, sink)
+	unsure := Change{
+		By: &access.Caller{Sender: access.Sender{User: "ann"}}, Need: access.Need{Action: "delete"},
+		Err: errs.New(errs.Internal, "the leader was lost"),
+	}
+	for range 500 {
+		l.Record(t.Context(), unsure)
+	}
+	if n := len(sink.entries); n != 500 {
+		t.Errorf("%d of 500 records", n)
+	}
+}
+
 // TestManyNamesAreBounded tries more names than are counted: the records are bounded, and the others are counted.
 func TestManyNamesAreBounded(t *testing.T) {
 	sink := &collected{}

@@ -10,6 +10,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/router/access"
+	"cordwood/router/audit"
 	"cordwood/router/query/statement"
 )
 
@@ -118,5 +119,28 @@ func TestEachStatementIsAudited(t *testing.T) {
 	if len(lines) != 2 || lines[0]["statement"] != "CREATE DATABASE a" || lines[0]["outcome"] != "ok" ||
 		lines[1]["statement"] != "DROP TABLE nope" || lines[1]["outcome"] != "failed" || lines[1]["code"] != float64(4001) {
 		t.Errorf("%v", lines)
+	}
+}
+
+// entries counts the entries of a log of changes.
+type entries int
+
+func (n *entries) Add(audit.Entry) { *n++ }
+
+// TestAttemptsWithoutEffectAreCounted repeats statements that change nothing: the records are bounded.
+func TestAttemptsWithoutEffectAreCounted(t *testing.T) {
+	for _, text := range []string{
+		"DROP TOKEN gone", "DROP TOKEN IF EXISTS gone", "DROP TABLE IF EXISTS gone", "DROP TABLE gone",
+	} {
+		var sink entries
+		changes := audit.New(nil, &sink)
+		w := newWorld(t, func(c *Config) { c.Changes = changes })
+		for range 1000 {
+			_, _ = w.run(t.Context(), text, func(r *Request) { r.Texts = statement.Texts(text) })
+		}
+		changes.Flush(true)
+		if sink != 101 {
+			t.Errorf("%s: %d records, want 100 and the number of the others", text, sink)
+		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"context"
 	"time"
 
+	"cordwood/meta/metaclient"
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/turns"
@@ -260,10 +261,26 @@ func (s *Service) begin(ctx context.Context, req *Request, i int) context.Contex
 	return s.changes.Begin(ctx, func() audit.Change { return c })
 }
 
+// ifExists reports whether a statement may find nothing to drop.
+func ifExists(st statement.Statement) bool {
+	switch st := st.(type) {
+	case *statement.DropTable:
+		return st.IfExists
+	case *statement.DropDatabase:
+		return st.IfExists
+	case *statement.DropPrincipal:
+		return st.IfExists
+	case *statement.DropToken:
+		return st.IfExists
+	}
+	return false
+}
+
 // record records the result of a statement, if the statement changes something.
 func (s *Service) record(ctx context.Context, req *Request, i int, err error) {
 	if c, changes := changeBy(ctx, req, i); changes {
 		c.Err = err
+		c.Unchanged = err == nil && ifExists(req.Statements[i]) && !metaclient.AuditedOf(ctx).Proposed()
 		s.changes.Record(ctx, c)
 	}
 }
