@@ -11,12 +11,16 @@ import (
 )
 
 // fakeStatements records statements, and answers SHOW and statements that make a secret.
-type fakeStatements struct{ ran []string }
+type fakeStatements struct {
+	ran []string
+	id  string // of the last request
+}
 
 func (f *fakeStatements) RunTexts(
 	ctx context.Context, sql string,
 ) (columns []string, rows [][]string, affected int64, err error) {
 	f.ran = append(f.ran, access.From(ctx).User+": "+sql)
+	f.id = access.From(ctx).RequestID
 	switch {
 	case strings.Contains(sql, "refused"):
 		return nil, nil, 0, errs.New(errs.PermissionDenied, "not allowed")
@@ -105,7 +109,7 @@ func TestAccessAPI(t *testing.T) {
 		},
 		{"POST", "grants", `{"principals":["ann"]}`, "", `give \"privileges\" and \"on\"`},
 	} {
-		fake.ran = nil
+		fake.ran, fake.id = nil, ""
 		w := f.call(tt.method, "/v1/access/"+tt.path, tt.body, "Authorization", headers["root"])
 		want := []string{"root: " + tt.sql}
 		if tt.sql == "" {
@@ -114,6 +118,9 @@ func TestAccessAPI(t *testing.T) {
 		if strings.Join(fake.ran, "|") != strings.Join(want, "|") || !strings.Contains(w.Body.String(), tt.answer) ||
 			(w.Code == http.StatusOK) != strings.HasPrefix(tt.answer, "{") {
 			t.Errorf("%s %s %s: %q, %d %s", tt.method, tt.path, tt.body, fake.ran, w.Code, w.Body)
+		}
+		if changes := tt.method != "GET" && tt.sql != ""; changes && fake.id == "" {
+			t.Errorf("%s %s: its record has no request id", tt.method, tt.path)
 		}
 		if secret := strings.Contains(w.Body.String(), "cw_x"); secret && w.Header().Get("Cache-Control") != "no-store" {
 			t.Errorf("%s %s: the answer with a secret may be kept", tt.method, tt.path)

@@ -123,7 +123,7 @@ func (g *gate) guard(rt route) http.Handler {
 			exchange.WriteError(w, r, err)
 			return
 		}
-		if !rt.asksAgain {
+		if !rt.asksAgain || rt.changes { // ingestion is not recorded
 			x.Caller.RequestID = requestID(r)
 		}
 		if g.auth != nil {
