@@ -42,6 +42,12 @@ const (
 	maxInnerFields = 64
 )
 
+// An object is sparse if its place had more than minSparse keys, and sparse for each of its members.
+const (
+	minSparse = 64
+	sparse    = 16
+)
+
 // readMember is a member of the current object, in the order of the text.
 type readMember struct {
 	key   *shapeKey
@@ -132,13 +138,13 @@ func (s *reader) own() *value.Fields {
 
 // innerFields returns an empty object for a place inside the record.
 func (s *reader) innerFields(sh *shape) *value.Fields {
-	return s.innerRoom(len(sh.sorted))
+	return s.innerRoom(len(sh.byKey))
 }
 
 // innerRoom is innerFields for an object of about n fields.
 func (s *reader) innerRoom(n int) *value.Fields {
 	if s.used == maxInner || n > maxInnerFields {
-		return value.MakeFields(n)
+		return &value.Fields{} // not for n fields: a hostile record has very many small objects
 	}
 	if s.used == len(s.inner) {
 		s.inner = append(s.inner, value.MakeFields(max(4, n)))
@@ -219,6 +225,14 @@ func (s *reader) readObject(o *value.Fields, sh *shape, pos, depth int) (int, er
 // emit puts the members into o, sorted by key, and returns the number of members. If a key is repeated, the last one
 // wins.
 func (sh *shape) emit(o *value.Fields, members []readMember) (keys int) {
+	o.Grow(len(members))
+	if len(sh.byKey) > minSparse+sparse*len(members) { // then ranks cost more than sorting
+		for i := range members {
+			o.Add(members[i].key.key, members[i].value)
+		}
+		o.Sort()
+		return o.Len()
+	}
 	if len(sh.fresh) > 0 {
 		sh.settle()
 	}

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -135,4 +136,51 @@ func FuzzReader(f *testing.F) {
 			t.Errorf("twice read it differs: %q %v, %q %v", first, err1, again, err2)
 		}
 	})
+}
+
+// TestManyInnerObjects reads records with many small objects at a place that had many keys. Their memory and their work
+// are linear in the length of the record.
+func TestManyInnerObjects(t *testing.T) {
+	p, err := vrlPipeline(". = {\"n\": length!(.a), \"first\": .a[0], \"last\": .a[-1]}\n.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var other, same strings.Builder
+	for i := 20_000; i > 0; i-- {
+		fmt.Fprintf(&other, `,{"k%06d":%d,"a":7}`, i, i)
+		same.WriteString(`,{"b":1,"a":2,"b":3}`)
+	}
+	made, err := NewRunner(p, request(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer made.Release()
+	read := func(objects string) {
+		t.Helper()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if err := made.ScanLine([]byte(`{"a":[` + objects[1:] + "]}")); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > 100<<20 {
+			t.Errorf("a record of %d bytes takes %d MiB of memory", len(objects), n>>20)
+		}
+	}
+	read(other.String())
+	place := made.(*runner).json.shapes.first.next.lists.child
+	if len(place.byKey) < 20_000 || len(place.sorted) > 200 {
+		t.Errorf("%d of %d keys were put in order", len(place.sorted), len(place.byKey))
+	}
+	read(same.String())
+	out, err := made.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.ReplaceAll(dump(out), `\"`, `"`)
+	for _, want := range []string{`{"a":7,"k020000":20000}`, `{"a":7,"k000001":1}`, `{"a":2,"b":3}`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in\n%.900s", want, got)
+		}
+	}
 }

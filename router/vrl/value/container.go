@@ -264,6 +264,9 @@ func (o *Fields) Recycle() {
 	o.shared = false
 }
 
+// Grow makes room for n more fields that are added with Add.
+func (o *Fields) Grow(n int) { o.list = slices.Grow(o.settled(), n) }
+
 // Sort sorts the fields after Add. If a key is repeated, the last one stays.
 func (o *Fields) Sort() {
 	list := o.settled()
