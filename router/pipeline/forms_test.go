@@ -255,6 +255,31 @@ func TestKeysOfAnotherRequest(t *testing.T) {
 	}
 }
 
+// TestPlanOfADroppedRow drops a row that added a column. The next record of its shape must not use the column.
+func TestPlanOfADroppedRow(t *testing.T) {
+	p, err := vrlPipeline(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := NewRunner(p, request(skipErrors, having("svc_timestamp TimestampNanosecond ti, z Int64")), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer made.Release()
+	for _, record := range []string{`{"z":1}`, `{"new":1,"z":"text"}`, `{"new":2,"z":5}`} {
+		if err := made.ScanLine([]byte(record)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := made.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := dump(out); !strings.Contains(got, "new Int64: - 2") || !strings.Contains(got, "z Int64: 1 5") {
+		t.Errorf("rows:\n%s", got)
+	}
+}
+
 // TestShapesInExamples runs the examples of all functions on records in both forms.
 func TestShapesInExamples(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 3))

@@ -135,6 +135,19 @@ func TestShapesAreShared(t *testing.T) {
 	}
 }
 
+func TestCopySharesItsContainers(t *testing.T) {
+	o := shaped(&Space{})
+	o.Set("in", ObjectOf(Field{"x", NewInt(1)}))
+	v := o.Value().Share()
+	copied := v
+	in, _ := copied.MutObject().PeekGet("in")
+	in.MutObject().Set("x", NewInt(2))
+	old, _ := v.Object().PeekGet("in")
+	if x, _ := old.Object().PeekGet("x"); x.Int() != 1 {
+		t.Errorf("a change of the copy made x %d in the original", x.Int())
+	}
+}
+
 func TestFreezeMakesAList(t *testing.T) {
 	o := shaped(&Space{})
 	o.Set("a", shaped(&Space{}).Value())
