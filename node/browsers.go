@@ -23,6 +23,8 @@ type front struct {
 	sockets []*socket
 	// userList authenticates on the ports for users; nil if every client is admitted.
 	userList *auth.Provider
+	// adminVerifier is the verifier of the password of the administrator to create; empty without --bootstrap-admin.
+	adminVerifier string
 	// postgres is the port for PostgreSQL clients; nil if it is off.
 	postgres *postgres
 	// proxies and browsers are the trusted proxies and the browser rules of the port for users. adminBrowsers are the

@@ -221,6 +221,12 @@ func (n *front) authenticator() (*auth.Provider, error) {
 	if !n.cfg.Users.Known() {
 		return nil, nil
 	}
+	if n.cfg.Users.BootstrapAdmin != "" { // a bad password must not first found a cluster
+		var err error
+		if n.adminVerifier, err = readAdminPassword(n.cfg.Users.BootstrapAdminPasswordFile); err != nil {
+			return nil, err
+		}
+	}
 	p, err := auth.Open(auth.Config{
 		Option: n.cfg.Users.Provider, UserFile: n.cfg.Users.File, Scram: n.cfg.PG.Addr != "",
 		Iterations: n.cfg.PG.ScramIterations, Logger: n.log, Stored: true, Refused: n.refusedSignIn,

@@ -82,16 +82,12 @@ func readAdminPassword(file string) (string, error) {
 // be reached or is too old.
 func (n *node) bootstrapAdmin(ctx context.Context) error {
 	name := n.cfg.Users.BootstrapAdmin
-	verifier, err := readAdminPassword(n.cfg.Users.BootstrapAdminPasswordFile)
-	if err != nil {
-		return err
-	}
 	for {
 		_, err := n.meta.Propose(ctx, &metapb.Command{TimeUnixNano: time.Now().UnixNano(), Op: &metapb.Command_ChangeAccess{
 			ChangeAccess: &metapb.ChangeAccess{
 				Actor: &metapb.AccessActor{Principal: name, Statement: "--bootstrap-admin"},
 				Changes: []*metapb.AccessChange{{Change: &metapb.AccessChange_Create{Create: &metapb.CreatePrincipal{
-					Principal: &metapb.AccessPrincipal{Name: name, Verifier: verifier}, Bootstrap: true,
+					Principal: &metapb.AccessPrincipal{Name: name, Verifier: n.adminVerifier}, Bootstrap: true,
 				}}}},
 			},
 		}})

@@ -252,8 +252,11 @@ func (k *Kind) parse(text string) (Listener, error) {
 	}
 	var query string
 	l.Addr, query, _ = strings.Cut(text, "?")
-	if _, port, err := net.SplitHostPort(l.Addr); err != nil || !isPort(port) {
+	switch _, port, err := net.SplitHostPort(l.Addr); {
+	case err != nil || strings.Contains(port, "/"):
 		return l, fmt.Errorf("want HOST:PORT, such as %s, without a path", example)
+	case !isPort(port):
+		return l, fmt.Errorf("port %q: want a number from 0 to 65535", port)
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {

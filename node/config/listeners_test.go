@@ -79,8 +79,8 @@ func TestListenerFaults(t *testing.T) {
 	for text, want := range map[string]string{
 		"3100":                             "want HOST:PORT, such as 127.0.0.1:8088",
 		"http://127.0.0.1:8088":            "want HOST:PORT",
-		"127.0.0.1:http":                   "want HOST:PORT",
-		"127.0.0.1:70000":                  "want HOST:PORT",
+		"127.0.0.1:http":                   "want a number from 0 to 65535",
+		"127.0.0.1:70000":                  "want a number from 0 to 65535",
 		"127.0.0.1:8088/services":          "want HOST:PORT",
 		"127.0.0.1:1?tabel=x":              `the parameter "tabel" is not known; did you mean "table"?`,
 		"127.0.0.1:1?pipeline_by_source=1": `did you mean "pipeline_by_sourcetype"?`,

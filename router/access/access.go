@@ -320,6 +320,9 @@ func (s Sender) missingGrant(n Need) error {
 		target.Database, target.Name = "*", "*"
 	case o.Kind == Database:
 		target.Name = "*"
+	case o.Name == "" && s.Token != "" && token.Like(s.User):
+		return errs.New(errs.PermissionDenied, "%s may not %s: the scope of the token does not contain %s on any table; an "+
+			"administrator can create a token that has it", s.User, n.describe(), bit)
 	case o.Name == "":
 		return errs.New(errs.PermissionDenied, "%s may not %s: %s has %s on no table; an administrator can grant it",
 			s.User, n.describe(), s.User, bit)

@@ -122,3 +122,18 @@ func TestIngestOnly(t *testing.T) {
 		}
 	}
 }
+
+// TestTokenWithoutTables checks the advice for a token whose scope has the privilege on no table: nothing can be
+// granted to a token.
+func TestTokenWithoutTables(t *testing.T) {
+	for _, c := range []struct{ user, token, want, lack string }{
+		{"cw_x", "x", "the scope of the token does not contain INSERT on any table", "grant"},
+		{"ann", "", "ann has INSERT on no table; an administrator can grant it", "scope"},
+	} {
+		err := Sender{User: c.user, Token: c.token, Grants: rights.NewIndex(nil, nil)}.Require(
+			Need{Privilege: Insert, Action: "ingest"})
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), c.lack) {
+			t.Errorf("%s: %v, want %q and not %q", c.user, err, c.want, c.lack)
+		}
+	}
+}

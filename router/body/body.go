@@ -293,6 +293,7 @@ func (r *Reader) explain(ctx context.Context, err error) error {
 		return errs.Wrap(errs.InvalidArguments, transport.err, "reading the request body")
 	default:
 		r.refused.WithLabelValues("corrupt").Inc()
-		return errs.Wrap(errs.InvalidArguments, err, "decompressing the request body: it is corrupt or truncated")
+		return errs.Wrap(errs.InvalidArguments, err, "decompressing the request body as its Content-Encoding says: "+
+			"it is corrupt, truncated, or not compressed in this way")
 	}
 }

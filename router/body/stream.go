@@ -103,7 +103,8 @@ func (s *Stream) explain(err error) error {
 			"reading the request body: the connection failed before its end")
 	}
 	s.reader.refused.WithLabelValues("corrupt").Inc()
-	return errs.Wrap(errs.InvalidArguments, err, "decompressing the request body: it is corrupt or truncated")
+	return errs.Wrap(errs.InvalidArguments, err, "decompressing the request body as its Content-Encoding says: "+
+		"it is corrupt, truncated, or not compressed in this way")
 }
 
 // Waited extends the deadline by d, during which the client could not send because the server was storing what it

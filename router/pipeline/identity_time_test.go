@@ -132,16 +132,17 @@ func TestIdentityTimeIndex(t *testing.T) {
 			`[{"at":"9999-01-01T00:00:00Z"},{"at":"0001-01-01T00:00:00Z"},{"at":"2026-01-01T00:00:00Z"}]`, `
 			t
 			at TimestampNanosecond TIMESTAMP: 1767225600000000000
-			skipped 2 of 3: record 0: time index "at": time "9999-01-01T00:00:00Z" does not match pattern "%+": ` +
+			skipped 2 of 3: record 0: time index "at": time "9999-01-01T00:00:00Z" cannot be read as RFC 3339: ` +
 				`input is out of range; nanoseconds hold 1677-09-21 00:12:44 to 2262-04-11 23:47:16 | record 1: ` +
-				`time index "at": time "0001-01-01T00:00:00Z" does not match pattern "%+": ` +
+				`time index "at": time "0001-01-01T00:00:00Z" cannot be read as RFC 3339: ` +
 				`input is out of range; nanoseconds hold 1677-09-21 00:12:44 to 2262-04-11 23:47:16`,
 		},
 		{
 			"rfc3339 without a zone",
 			changes{timeIndex("at;rfc3339")},
 			`[{"at":"2026-01-01T00:00:00"}]`,
-			`!(%+); a time in RFC 3339 ends with an offset, such as Z or +02:00`,
+			`!cannot be read as RFC 3339: premature end of input at byte 19; a ` +
+				`time in RFC 3339 ends with an offset, such as Z or +02:00`,
 		},
 		{
 			"Z for an offset",

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -64,6 +65,10 @@ func TestUnreachable(t *testing.T) {
 			"4001 is the port between nodes", "cordwood serve",
 		},
 		{io.EOF, "closed the connection without an answer", "cordwood serve"},
+		{
+			&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}},
+			"set the environment variable SSL_CERT_FILE", "--server",
+		},
 		{errors.New("odd"), "http://garbage: odd", "--server"},
 	} {
 		got := c.explain(c.servers[0], tt.err)

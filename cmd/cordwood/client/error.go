@@ -1,6 +1,7 @@
 package client
 
 import (
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -86,6 +87,9 @@ func (c *Client) explain(s server, err error) error {
 	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
 		return fmt.Errorf("%s closed the connection without an answer: it stopped, or this is not a port for users (4000 by "+
 			"default; 4001 is the port between nodes): %w", s.base, err)
+	case errors.As(err, new(x509.UnknownAuthorityError)):
+		return fmt.Errorf("%s: this machine does not know the authority of the server's certificate: set the environment "+
+			"variable SSL_CERT_FILE to the file with the authority's certificate (PEM): %w", s.base, err)
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return fmt.Errorf("%s speaks HTTP without TLS: write http:// in %s: %w", s.base, c.cfg.Flag, err)
 	}

@@ -161,7 +161,7 @@ func (p *Provider) openWatched() error {
 func (p *Provider) load() error {
 	text, err := os.ReadFile(p.file)
 	if err != nil {
-		return fmt.Errorf("auth: reading the users: %w", err)
+		return fmt.Errorf("read the file with the users (--user-file or --user-provider): %w", err)
 	}
 	users, bad := parseFile(string(text))
 	for _, b := range bad {

@@ -111,8 +111,8 @@ func TestAuthenticate(t *testing.T) {
 		},
 		{"bad base64", map[string]string{"Authorization": "Basic !!"}, nil, errs.InvalidAuthHeader, "base64"},
 		{"bad utf-8", map[string]string{"Authorization": basic("ann:\xff")}, nil, errs.InvalidAuthHeader, "base64"},
-		{"no colon", map[string]string{"Authorization": basic("ann")}, nil, errs.InvalidAuthHeader, "no colon"},
-		{"basic alone", map[string]string{"Authorization": "Basic"}, nil, errs.InvalidAuthHeader, "no colon"},
+		{"no colon", map[string]string{"Authorization": basic("ann")}, nil, errs.InvalidAuthHeader, "neither USER:PASSWORD"},
+		{"basic alone", map[string]string{"Authorization": "Basic"}, nil, errs.InvalidAuthHeader, "neither USER:PASSWORD"},
 		{"blank user", map[string]string{"Authorization": basic(":pw")}, nil, errs.InvalidArguments, "blank"},
 		{"blank password", map[string]string{"Authorization": basic("ann:")}, nil, errs.InvalidArguments, "blank"},
 		{

@@ -36,7 +36,8 @@ func parseCredentials(header string) (c credentials, err error) {
 	}
 	user, password, found := strings.Cut(string(decoded), ":")
 	if !found {
-		return c, refuse(errs.InvalidAuthHeader, "Invalid authorization header: no colon between user and password")
+		return c, refuse(errs.InvalidAuthHeader, "Invalid authorization header: the credentials are neither USER:PASSWORD "+
+			"nor a token of this server, which begins with "+token.Name(""))
 	}
 	if isToken(password) {
 		return credentials{token: password}, nil

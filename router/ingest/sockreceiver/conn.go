@@ -81,7 +81,8 @@ func (s *Server) caller(ctx context.Context, from Peer) (*access.Caller, error) 
 // forbid logs and counts n messages, or a connection, of a peer that may not send.
 func (s *Server) forbid(from Peer, err error, n int) {
 	s.Drop(Forbidden, n)
-	s.say("records of a sender are refused, because it may not store rows", from.Address, "error", err)
+	s.say("records of a sender are dropped, because their user may not store rows: check the user, its password in "+
+		"token-file, and its rights", from.Address, "error", err)
 }
 
 // errDrained is returned by Read when a connection ends because of Shutdown.

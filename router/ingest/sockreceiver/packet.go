@@ -111,7 +111,8 @@ func (r *packets) allowed() bool {
 		r.asked = now
 		caller, err := r.s.caller(r.s.ctx, Peer{})
 		if err != nil {
-			r.s.say("datagrams are dropped, because the listener's user may not store rows", netip.Addr{}, "error", err)
+			r.s.say("datagrams are dropped, because the listener's user may not store rows: check the user, its password in "+
+				"token-file, and its rights", netip.Addr{}, "error", err)
 			return false
 		}
 		r.queue = r.s.queueFor(caller, Peer{})

@@ -87,7 +87,13 @@ type ParseError struct {
 
 func (e *ParseError) Error() string {
 	s := fmt.Sprintf("time %q does not match pattern %q: %s", e.Text, e.Pattern, e.Reason)
-	if e.Spec != "" {
+	switch {
+	case e.Pattern == "%+": // users ask for RFC 3339 by its name
+		s = fmt.Sprintf("time %q cannot be read as RFC 3339: %s", e.Text, e.Reason)
+		if e.Spec != "" {
+			s += fmt.Sprintf(" at byte %d", e.Pos)
+		}
+	case e.Spec != "":
 		s += fmt.Sprintf(" at byte %d (%s)", e.Pos, e.Spec)
 	}
 	if rest := e.Rest(); rest != "" {
