@@ -9,6 +9,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/nearest"
+	"cordwood/proto/words"
 )
 
 // The quotas of a database. They are stored as its options.
@@ -103,7 +104,10 @@ func NormalizeQuota(key, value string) (string, error) {
 	highest, text := uint64(maxQuota), value
 	inBytes := strings.HasPrefix(quotaUnits[key], "bytes")
 	if inBytes {
-		highest, text = maxQuotaBytes, plainBytes(value)
+		highest = maxQuotaBytes
+		if size, ok := words.ParseBytes(value); ok {
+			text = strconv.FormatInt(size, 10)
+		}
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	switch {
@@ -115,33 +119,6 @@ func NormalizeQuota(key, value string) (string, error) {
 	}
 	return "", errs.New(errs.InvalidArguments, "Quota %s: value %s is not possible; give a number from 0 to %d, or "+
 		"remove the quota with UNSET", key, quoteShort(value), highest)
-}
-
-// byteUnits are the units of quotas in bytes.
-var byteUnits = []struct {
-	name  string
-	bytes uint64
-}{
-	{"KiB", 1 << 10},
-	{"MiB", 1 << 20},
-	{"GiB", 1 << 30},
-	{"TiB", 1 << 40},
-	{"KB", 1e3},
-	{"MB", 1e6},
-	{"GB", 1e9},
-	{"TB", 1e12},
-}
-
-// plainBytes returns a size without its unit. A text that is no size remains as it is.
-func plainBytes(text string) string {
-	for _, u := range byteUnits {
-		digits, ok := strings.CutSuffix(text, u.name)
-		n, err := strconv.ParseUint(strings.TrimSpace(digits), 10, 64)
-		if ok && err == nil && n <= maxQuotaBytes/u.bytes {
-			return strconv.FormatUint(n*u.bytes, 10)
-		}
-	}
-	return text
 }
 
 // Quota returns the value of a quota among the options of a database. ok is false if the database does not have it.

@@ -1,4 +1,4 @@
-// Package words formats numbers of things in sentences.
+// Package words formats numbers of things in sentences, and reads and prints sizes.
 package words
 
 import (
