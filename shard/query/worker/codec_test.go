@@ -245,7 +245,8 @@ func TestBatchOfTheSameName(t *testing.T) {
 	}
 }
 
-// TestErrorsTravel covers every field of an error except the chain of causes.
+// TestErrorsTravel covers every field of an error except the chain of causes, and the quota, because only routers refuse
+// a request because of a quota.
 func TestErrorsTravel(t *testing.T) {
 	want := &errs.Error{
 		Code: errs.PlanQuery, Msg: "no plan", HTTPStatus: 418, RetryAfter: 3 * time.Second, Reason: errs.TableGone,
@@ -253,8 +254,8 @@ func TestErrorsTravel(t *testing.T) {
 	}
 	v := reflect.ValueOf(*want)
 	for i := range v.NumField() {
-		if v.Field(i).IsZero() {
-			t.Fatalf("the test does not fill %s", v.Type().Field(i).Name)
+		if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "Quota" {
+			t.Fatalf("the test does not fill %s", name)
 		}
 	}
 	f := roundTrip(t, failureOf(fmt.Errorf("outer: %w", want)))
