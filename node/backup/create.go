@@ -17,6 +17,7 @@ import (
 	"cordwood/node/backup/store"
 	"cordwood/proto/backuppb"
 	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
 	"cordwood/proto/words"
 )
@@ -105,6 +106,8 @@ type creation struct {
 	shards  []*shardCopy
 	// before contains the ids of the tables that existed before any held pin.
 	before map[uint64]bool
+	// own contains the ids of the server's own tables, such as svc_private.audit, which a restore leaves out.
+	own map[uint64]bool
 
 	newBytes, newSegments atomic.Int64
 }
@@ -228,9 +231,13 @@ func (c *creation) metadata(ctx context.Context) error {
 	}
 	tables := uint64(0)
 	moved := error(nil)
+	c.own = map[uint64]bool{}
 	err = c.cfg.Source.Metadata(ctx, func(rec *backuppb.Record) error {
 		if t := rec.GetTable(); t != nil {
 			tables++
+			if schema.ReservedDatabase(t.Database) {
+				c.own[t.Id] = true
+			}
 			moved = cmp.Or(moved, c.moved(t))
 		}
 		return w.record(rec)
@@ -388,7 +395,11 @@ func (c *creation) commit(ctx context.Context) error {
 			if size, ok := sizes[name]; !ok || size != seg.Segment.Bytes {
 				return fmt.Errorf("another process removed or changed %s while the backup continued: run it again", name)
 			}
-			c.b.Rows += seg.Segment.Rows
+			for _, span := range spans(seg) {
+				if !c.own[span.TableID] {
+					c.b.Rows += span.Rows
+				}
+			}
 			c.b.Bytes += seg.Segment.Bytes
 		}
 		c.b.Shards = append(c.b.Shards, s.out)
