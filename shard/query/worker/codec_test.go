@@ -245,8 +245,8 @@ func TestBatchOfTheSameName(t *testing.T) {
 	}
 }
 
-// TestErrorsTravel covers every field of an error except the chain of causes, and the quota, because only routers refuse
-// a request because of a quota.
+// TestErrorsTravel covers every field of an error except the chain of causes and the quota: only routers refuse a
+// request because of a quota.
 func TestErrorsTravel(t *testing.T) {
 	want := &errs.Error{
 		Code: errs.PlanQuery, Msg: "no plan", HTTPStatus: 418, RetryAfter: 3 * time.Second, Reason: errs.TableGone,
