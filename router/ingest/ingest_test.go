@@ -336,3 +336,24 @@ func TestNewColumnsOfARequest(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 }
+
+// TestRepeat checks that the bytes that records repeat are limited, and that the request fails when they are too many.
+func TestRepeat(t *testing.T) {
+	s, st := ingesttest.New(t)
+	b := batch("t", func(to *ingest.Sink) error {
+		for range 3 {
+			if err := to.Repeat(1 << 29); err != nil {
+				return err
+			}
+			if err := to.JSON([]byte(`{"a":1}`)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	b.SkipError = true
+	out := s.Store(t.Context(), request(b))
+	if err := out[0].Err; err == nil || errs.From(err).Status() != 413 || len(st.Tables()) > 0 {
+		t.Errorf("%v, tables %v", err, st.Tables())
+	}
+}

@@ -94,11 +94,21 @@ type Sink struct {
 	run   pipeline.Runner
 	batch *Batch
 	opt   native.Options
+
+	repeated int // bytes that Repeat counted
 }
 
 // At sets the time of the following records, in nanoseconds since 1970. They are stored with that time, unless
 // their pipeline or custom_time_index sets another.
 func (s *Sink) At(nanos int64) { s.run.At(nanos) }
+
+// Repeat counts n bytes of the next record that other records of the request have too, such as a parameter of the
+// request that becomes a field of each record. It returns an error for the client when all of them are over a limit.
+// Without it, a small body of many short records could become any number of bytes.
+func (s *Sink) Repeat(n int) error {
+	s.repeated += n
+	return pipeline.CheckRepeated(s.repeated)
+}
 
 var errNotUTF8 = errs.New(errs.InvalidArguments, "the record is not valid UTF-8")
 

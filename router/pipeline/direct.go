@@ -289,7 +289,14 @@ func (r *Direct) Drop(err error) error {
 
 // count adds the bytes of a row, whether or not it is stored, to the bytes of the request.
 func (r *Direct) count(load int) error {
-	if r.total += load; r.total <= maxDirectBytes {
+	r.total += load
+	return CheckRepeated(r.total)
+}
+
+// CheckRepeated returns an error for the client if total, the bytes that the records of a request repeat, is over the
+// limit. Its status is 413.
+func CheckRepeated(total int) error {
+	if total <= maxDirectBytes {
 		return nil
 	}
 	return errs.New(errs.InvalidArguments, "the rows of the request have more than %d bytes, because its records repeat "+

@@ -380,3 +380,14 @@ func FuzzLogs(f *testing.F) {
 		}
 	})
 }
+
+// TestRepeatedTags checks that a short body cannot become any number of bytes because its logs repeat the query string.
+func TestRepeatedTags(t *testing.T) {
+	d, st := receiver(t)
+	target := "/api/v2/logs?on_reject=drop&ddtags=a:" + strings.Repeat("x", 8<<20)
+	// The records fail, so the rows of the test need no memory.
+	w := send(d, target, "["+strings.Repeat(`{"":1},`, 150)+`{"":1}]`)
+	if w.Code != 413 || len(st.Tables()) > 0 {
+		t.Errorf("%d %s, tables %v", w.Code, w.Body, st.Tables())
+	}
+}

@@ -141,7 +141,16 @@ func (in *input) log(w *jsonwalk.Walker) error {
 	if l.timed && in.eventTime {
 		at = l.nanos
 	}
-	return in.put(in.appendRecord(in.record[:0], &l), at)
+	return in.putLog(&l, at)
+}
+
+// putLog passes the record of a log to the pipeline.
+func (in *input) putLog(l *log, at int64) error {
+	record := in.appendRecord(in.record[:0], l)
+	if err := in.sink.Repeat(max(0, len(record)-len(l.text))); err != nil {
+		return err
+	}
+	return in.put(record, at)
 }
 
 // now returns the arrival time of the next log. It increases, so that the rows keep their order.
@@ -230,7 +239,7 @@ func (in *input) giveLines() error {
 			continue
 		}
 		in.line = append(jsonscan.AppendQuotedBytes(append(in.line[:0], `{"message":`...), line), '}')
-		if err := in.put(in.appendRecord(in.record[:0], &log{text: in.line}), in.now()); err != nil {
+		if err := in.putLog(&log{text: in.line}, in.now()); err != nil {
 			return err
 		}
 	}

@@ -367,3 +367,16 @@ func FuzzBody(f *testing.F) {
 		}
 	})
 }
+
+// TestRepeatedGroup checks that a short record of CloudWatch Logs cannot become any number of bytes because its events
+// repeat the name of their group.
+func TestRepeatedGroup(t *testing.T) {
+	d, st := receiver(t)
+	// The events fail, so the rows of the test need no memory.
+	group := `{"messageType":"DATA_MESSAGE","logGroup":"` + strings.Repeat("g", 8<<20) + `","logEvents":[` +
+		strings.Repeat(`{"":1},`, 150) + `{"":1}]}`
+	w := send(d, "/v1/firehose?on_reject=drop", request(gzipped(group)))
+	if check(t, w); w.Code != 413 || len(st.Tables()) > 0 {
+		t.Errorf("%d %.300s, tables %v", w.Code, w.Body, st.Tables())
+	}
+}

@@ -90,7 +90,7 @@ func (in *input) giveLines(w *jsonwalk.Walker, text []byte) error {
 // giveText passes a line as the record {"message": line}.
 func (in *input) giveText(line []byte) error {
 	row := jsonscan.AppendQuotedBytes(append(in.row[:0], `{"message":`...), line)
-	return in.put(in.appendMembers(row, in.common), in.now())
+	return in.putMore(in.appendMembers(row, in.common), len(line), in.now())
 }
 
 // giveValue passes an object, or the elements of an array. The text is valid JSON.
@@ -150,7 +150,7 @@ func (in *input) giveObject(raw []byte) error {
 			row = appendMember(row, m)
 		}
 	}
-	return in.put(append(row, '}'), at)
+	return in.putMore(append(row, '}'), len(raw), at)
 }
 
 // appendMembers appends members to the current object, which is not empty, and ends it.
@@ -241,7 +241,7 @@ func (in *input) giveGroup(g *group) error {
 		for _, m := range g.members {
 			row = appendMember(row, m)
 		}
-		return in.put(in.appendMembers(row, in.common), at)
+		return in.putMore(in.appendMembers(row, in.common), len(event), at)
 	})
 }
 
@@ -250,6 +250,14 @@ func (in *input) now() int64 { return in.arrival + in.n }
 
 // padding follows a row, so that it can be read in place.
 var padding [body.Pad]byte
+
+// putMore is like put, for a row that has more than the n bytes of its own text: members that rows share.
+func (in *input) putMore(row []byte, n int, at int64) error {
+	if err := in.sink.Repeat(max(0, len(row)-n)); err != nil {
+		return err
+	}
+	return in.put(row, at)
+}
 
 // put passes a row to the pipeline.
 func (in *input) put(row []byte, at int64) error {

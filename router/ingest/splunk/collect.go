@@ -187,6 +187,9 @@ func feedRaw(to *ingest.Sink, c *httpreceiver.Call, e *event, body, cut, rest []
 		if !e.timed || !c.EventTime {
 			at++ // so that the rows keep their order
 		}
+		if err := to.Repeat(len(rest)); err != nil {
+			return err
+		}
 		buf = jsonscan.AppendQuotedBytes(append(buf[:0], `{"message":`...), part)
 		buf = append(append(append(buf, rest...), '}'), padding...)
 		if err := to.JSON(buf[:len(buf)-len(padding)]); err != nil {

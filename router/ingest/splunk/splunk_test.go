@@ -392,3 +392,12 @@ func TestAckIDs(t *testing.T) {
 		t.Errorf("%d ids for 100 requests", len(seen))
 	}
 }
+
+// TestRepeatedHost checks that a short body cannot become any number of bytes because its lines repeat the query string.
+func TestRepeatedHost(t *testing.T) {
+	d, st := receiver(t)
+	w := send(d.Raw, "/raw?host="+strings.Repeat("h", 16<<20), strings.Repeat("x\n", 70))
+	if w.Code != 413 || len(st.Tables()) > 0 {
+		t.Errorf("%d %.300s, tables %v", w.Code, w.Body, st.Tables())
+	}
+}
