@@ -307,7 +307,11 @@ func CheckRepeated(total int) error {
 // takeBack removes the current row and the columns that this row added.
 func (r *Direct) takeBack() {
 	d := r.home
+	known := len(d.byName)
 	d.drop()
+	if len(d.byName) == known {
+		return // otherwise many refused rows of a request with many columns would take a long time
+	}
 	for i := range r.cols {
 		c := &r.cols[i]
 		if c.col != nil && d.byName[c.Name] != c.col {

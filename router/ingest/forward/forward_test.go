@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"strings"
 	"testing"
@@ -138,6 +139,12 @@ func TestModes(t *testing.T) {
 			[]ingesttest.Row{{"svc_timestamp": at, "tag": "app.web", "n": int64(1), "msg": "hi", "o.a": "[1,2.5,null,true]"}},
 		},
 		{
+			"numbers that JSON does not have",
+			messageOf("a", eventTimeOf(at), msgp.AppendFloat64(msgp.AppendString(msgp.AppendFloat32(msgp.AppendString(
+				msgp.AppendMapHeader(nil, 2), "n"), float32(math.NaN())), "f"), math.Inf(-1))),
+			[]ingesttest.Row{{"svc_timestamp": at, "tag": "a", "n": "NaN", "f": "-Infinity"}},
+		},
+		{
 			"fluent-logger for Python", unhex(t, "93a3617070ce66865dc281a36d7367a26869"),
 			[]ingesttest.Row{{"svc_timestamp": at.Truncate(time.Second), "tag": "app", "msg": "hi"}},
 		},
@@ -187,7 +194,7 @@ func TestModes(t *testing.T) {
 			[]ingesttest.Row{{
 				"svc_timestamp": time.UnixMilli(1500).UTC(), "tag": "a", "u": uint64(1<<63 + 1), "f": 0.5, "b": "a\ufffd",
 				"t": "2024-07-04T08:30:58.5Z",
-				"e": "AQ==", "7": "k",
+				"e": "AQ==", "7": "k", "n": "NaN",
 			}},
 		},
 		{

@@ -2,7 +2,6 @@ package forward
 
 import (
 	"encoding/base64"
-	"math"
 	"strconv"
 	"time"
 
@@ -111,24 +110,15 @@ func (c *converter) value(b []byte, depth int) (rest []byte, ok bool) {
 	case msgp.Float64Type:
 		var v float64
 		v, rest, err = msgp.ReadFloat64Bytes(b)
-		c.float(v)
+		c.to = jsonscan.AppendNumber(c.to, v)
 	case msgp.Float32Type:
 		var v float32
 		v, rest, err = msgp.ReadFloat32Bytes(b)
-		c.float(float64(v))
+		c.to = jsonscan.AppendNumber(c.to, float64(v))
 	default:
 		return c.extension(b)
 	}
 	return rest, err == nil
-}
-
-// float appends a number, or null if JSON cannot express it.
-func (c *converter) float(f float64) {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		c.to = append(c.to, "null"...)
-		return
-	}
-	c.to = jsonscan.AppendFloat(c.to, f)
 }
 
 // extension appends an EventTime as RFC 3339 text, and other extensions in base64.

@@ -349,7 +349,7 @@ func appendValueJSON(to []byte, w *jsonwalk.Walker, depth int) ([]byte, error) {
 			if err != nil && !math.IsInf(f, 0) {
 				return fieldError("doubleValue", "no number")
 			}
-			to = appendDouble(to, f)
+			to = jsonscan.AppendNumber(to, f)
 		case "arrayValue":
 			to, err = appendValuesJSON(append(to, '['), w, depth)
 			to = append(to, ']')

@@ -348,7 +348,7 @@ func appendValue(to, msg []byte, depth int) ([]byte, error) {
 		case 3:
 			to = strconv.AppendInt(to, int64(f.Bits), 10) //nolint:gosec // it is how protobuf writes an int64
 		case 4:
-			to = appendDouble(to, math.Float64frombits(f.Bits))
+			to = jsonscan.AppendNumber(to, math.Float64frombits(f.Bits))
 		case 5:
 			to, err = appendList(to, f.Data, depth, '[', ']', appendElement)
 		case 6:

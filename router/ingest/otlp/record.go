@@ -109,19 +109,6 @@ func appendKey(to, key []byte) []byte {
 	return append(jsonscan.AppendQuotedBytes(to, key), ':')
 }
 
-// appendDouble appends a number. Values that JSON cannot express become texts.
-func appendDouble(to []byte, f float64) []byte {
-	switch {
-	case math.IsNaN(f):
-		return append(to, `"NaN"`...)
-	case math.IsInf(f, 1):
-		return append(to, `"Infinity"`...)
-	case math.IsInf(f, -1):
-		return append(to, `"-Infinity"`...)
-	}
-	return jsonscan.AppendFloat(to, f)
-}
-
 // appendBase64 appends bytes in base64, without quotes.
 func appendBase64(to, data []byte) []byte { return base64.StdEncoding.AppendEncode(to, data) }
 

@@ -393,7 +393,7 @@ func TestAckIDs(t *testing.T) {
 	}
 }
 
-// TestRepeatedHost checks that a short body cannot become any number of bytes because its lines repeat the query string.
+// TestRepeatedHost checks that a short body cannot become any number of bytes because its lines repeat the parameters.
 func TestRepeatedHost(t *testing.T) {
 	d, st := receiver(t)
 	w := send(d.Raw, "/raw?host="+strings.Repeat("h", 16<<20), strings.Repeat("x\n", 70))

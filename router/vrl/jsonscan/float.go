@@ -45,3 +45,17 @@ func AppendFloat(dst []byte, f float64) []byte {
 	}
 	return append(dst, ".0"...)
 }
+
+// AppendNumber is AppendFloat for values of other formats. Those that JSON cannot express become the texts that the
+// JSON form of protobuf has for them: "NaN", "Infinity" and "-Infinity".
+func AppendNumber(dst []byte, f float64) []byte {
+	switch {
+	case math.IsNaN(f):
+		return append(dst, `"NaN"`...)
+	case math.IsInf(f, 1):
+		return append(dst, `"Infinity"`...)
+	case math.IsInf(f, -1):
+		return append(dst, `"-Infinity"`...)
+	}
+	return AppendFloat(dst, f)
+}
