@@ -30,7 +30,8 @@ func (s *server) expect(sql, user, password string, status int) {
 	}
 }
 
-// signedInByToken returns a tab of its own browser context, in which the page was given a wrong token and then the token.
+// signedInByToken returns a tab of its own browser context, in which the page was given a wrong token and then the
+// right one.
 func (s *server) signedInByToken(secret string) *tab {
 	s.t.Helper()
 	b := openAlone(s.t, s.url+"/dashboard/explore?t=app&q=failed")

@@ -197,8 +197,8 @@ func TestPipeline(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=save]:not([disabled])')`)
 }
 
-// TestPipelineReload reloads the page in the middle of editing: the text must stay until it is discarded, and a pipeline
-// that is not stored yet must keep its name, text and sample.
+// TestPipelineReload reloads the page in the middle of editing: the text must stay until it is discarded, and a
+// pipeline that is not stored yet must keep its name, text and sample.
 func TestPipelineReload(t *testing.T) {
 	s := start(t)
 	s.storePipeline("mine", pipelineText)

@@ -41,18 +41,18 @@ func open(t *testing.T, url string) *tab {
 // openWith is open with a script that runs in each document before the page's own scripts.
 func openWith(t *testing.T, script, url string) *tab {
 	t.Helper()
-	return openIn(t, browser, script, url)
+	return openTab(t, script, url)
 }
 
 // openAlone is open with cookies and a local storage that no other tab has.
 func openAlone(t *testing.T, url string) *tab {
 	t.Helper()
-	return openIn(t, browser, watch, url, chromedp.WithNewBrowserContext())
+	return openTab(t, watch, url, chromedp.WithNewBrowserContext())
 }
 
-func openIn(t *testing.T, in context.Context, script, url string, options ...chromedp.ContextOption) *tab {
+func openTab(t *testing.T, script, url string, options ...chromedp.ContextOption) *tab {
 	t.Helper()
-	ctx, end := chromedp.NewContext(in, options...)
+	ctx, end := chromedp.NewContext(browser, options...)
 	t.Cleanup(end)
 	b := &tab{t: t, ctx: ctx}
 	if err := chromedp.Do(ctx); err != nil { // a deadline on the first call would close the tab
