@@ -178,20 +178,17 @@ func (r *run) take() {
 	batch, lost, why := r.queue, r.lost, r.why
 	r.queue, r.lost = nil, 0
 	r.mu.Unlock()
-	if lost > 0 {
-		batch = append(batch, audit.Entry{
-			Time: r.cfg.Now(), Outcome: audit.Failed, Code: errs.Internal, Record: &metapb.AuditRecord{
-				Principal: r.cfg.Node, Action: lostAction, Message: fmt.Sprintf("%d records: %v", lost, why),
-			},
-		})
-	}
 	for i := range batch {
 		if err := r.put(&batch[i]); err != nil {
-			r.keep(batch[i:], err)
+			r.keep(batch[i:], lost, err)
 			return
 		}
 	}
 	if lost > 0 {
+		if err := r.putLost(lost, why); err != nil {
+			r.keep(nil, lost, err)
+			return
+		}
 		r.cfg.Logger.Error("audit records were lost", "count", lost, "error", why)
 	}
 	r.mu.Lock()
@@ -206,6 +203,15 @@ func (r *run) take() {
 // lostAction is the action of a row about lost records.
 const lostAction = "lose audit records"
 
+// putLost appends a row about lost records to the files.
+func (r *run) putLost(lost uint64, why error) error {
+	return r.put(&audit.Entry{
+		Time: r.cfg.Now(), Outcome: audit.Failed, Code: errs.Internal, Record: &metapb.AuditRecord{
+			Principal: r.cfg.Node, Action: lostAction, Message: fmt.Sprintf("%d records: %v", lost, why),
+		},
+	})
+}
+
 // put appends a record to the files.
 func (r *run) put(e *audit.Entry) error {
 	row := newRow(e.Time, e.Record)
@@ -218,22 +224,16 @@ func (r *run) put(e *audit.Entry) error {
 	return nil
 }
 
-// keep puts records back into the queue. Those for which it has no room are lost. If the files are full, all are
-// lost, because the table has not been written for long.
-func (r *run) keep(batch []audit.Entry, err error) {
+// keep puts records back into the queue, and the number of lost ones that has no row yet. Records for which the queue
+// has no room are lost. If the files are full, all are lost, because the table has not been written for long.
+func (r *run) keep(batch []audit.Entry, lost uint64, err error) {
 	if r.fileErr == nil {
 		r.cfg.Logger.Error("audit records cannot be written to files", "dir", r.cfg.Dir, "error", err)
 	}
 	r.fileErr = err
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i, e := range batch {
-		if e.Record.GetAction() == lostAction { // it is made again, with the sum
-			r.lost += lostIn(e)
-			batch = append(batch[:i:i], batch[i+1:]...)
-			break
-		}
-	}
+	r.lost += lost
 	room := max(maxQueue-len(r.queue), 0)
 	if errors.Is(err, errSpoolFull) {
 		room = 0
@@ -243,12 +243,6 @@ func (r *run) keep(batch []audit.Entry, err error) {
 		batch = batch[:room]
 	}
 	r.queue = append(batch, r.queue...)
-}
-
-// lostIn returns the number in a row about lost records.
-func lostIn(e audit.Entry) (n uint64) {
-	_, _ = fmt.Sscanf(e.Record.GetMessage(), "%d", &n)
-	return n
 }
 
 func (r *run) sync() {
