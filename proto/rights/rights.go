@@ -192,6 +192,9 @@ func quotePattern(p string) string {
 	return `"` + strings.ReplaceAll(p, `"`, `""`) + `"`
 }
 
+// QuoteText returns a text as an SQL string.
+func QuoteText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
 // QuoteName returns the name of a user or role for SQL, with quotes if it needs them.
 func QuoteName(name string) string {
 	if isWord(name) {

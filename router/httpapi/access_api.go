@@ -79,7 +79,7 @@ func (a *accessAPI) list(member, show string) exchange.Members {
 		}
 		sql, limit := show, mostListed
 		if like := query.Get("like"); like != "" {
-			sql += " LIKE " + literal(like)
+			sql += " LIKE " + rights.QuoteText(like)
 		}
 		if text := query.Get("limit"); text != "" {
 			if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > mostListed {

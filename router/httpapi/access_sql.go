@@ -69,8 +69,6 @@ type AccessGrant struct {
 	Cascade     bool     `json:"cascade,omitempty"`
 }
 
-func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
-
 // names returns names for SQL.
 func names(list []string) string {
 	quoted := make([]string, len(list))
@@ -118,14 +116,14 @@ func (p *AccessPrivileges) sql() (string, error) {
 func (u *AccessUser) options() string {
 	out := ""
 	if u.Password != nil {
-		out += " PASSWORD " + literal(*u.Password)
+		out += " PASSWORD " + rights.QuoteText(*u.Password)
 	}
 	switch {
 	case u.ValidUntil == nil:
 	case *u.ValidUntil == "":
 		out += " VALID FOREVER"
 	default:
-		out += " VALID UNTIL " + literal(*u.ValidUntil)
+		out += " VALID UNTIL " + rights.QuoteText(*u.ValidUntil)
 	}
 	switch {
 	case u.Disabled == nil:
@@ -181,7 +179,7 @@ func (t *AccessToken) options() (string, error) {
 	if t.From != nil {
 		ranges := make([]string, len(*t.From))
 		for i, one := range *t.From {
-			ranges[i] = literal(one)
+			ranges[i] = rights.QuoteText(one)
 		}
 		if len(ranges) == 0 {
 			ranges = []string{"ANYWHERE"}
@@ -194,12 +192,12 @@ func (t *AccessToken) options() (string, error) {
 	case t.Expires == "never":
 		out += " EXPIRES NEVER"
 	case t.Expires != "":
-		out += " EXPIRES " + literal(t.Expires)
+		out += " EXPIRES " + rights.QuoteText(t.Expires)
 	case t.ExpiresIn != "":
-		out += " EXPIRES IN " + literal(t.ExpiresIn)
+		out += " EXPIRES IN " + rights.QuoteText(t.ExpiresIn)
 	}
 	if t.Note != nil {
-		out += " NOTE " + literal(*t.Note)
+		out += " NOTE " + rights.QuoteText(*t.Note)
 	}
 	return out, nil
 }
@@ -241,7 +239,7 @@ func alterTokenSQL(t *AccessToken, name string) (string, error) {
 func rotateTokenSQL(r *AccessRotation, name string) (string, error) {
 	sql := "ALTER TOKEN " + rights.QuoteName(name) + " ROTATE"
 	if r.Overlap != "" {
-		sql += " OVERLAP " + literal(r.Overlap)
+		sql += " OVERLAP " + rights.QuoteText(r.Overlap)
 	}
 	return sql, nil
 }

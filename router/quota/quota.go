@@ -55,15 +55,11 @@ type Keeper struct {
 	metrics *metrics
 	slots   slots
 
-	databases sync.Map // name → *database, of databases with quotas
-	kept      atomic.Int64
+	databases sync.Map    // name → *database, of databases with quotas, whose number the metadata group limits
 	hurry     atomic.Bool // a request was refused since the last report
 	// stored has the stored bytes of databases, by the last answer.
 	stored atomic.Pointer[map[string]uint64]
 }
-
-// maxDatabases limits the number of databases whose use is remembered. Databases without quotas are not.
-const maxDatabases = 10_000
 
 // New returns a Keeper. Catalog, Share and Routers must be set.
 func New(cfg Config) (*Keeper, error) {
@@ -96,13 +92,7 @@ func (k *Keeper) find(name string, now time.Time) *database {
 	for {
 		found, ok := k.databases.Load(name)
 		if !ok {
-			if k.kept.Load() >= maxDatabases {
-				return nil
-			}
-			var loaded bool
-			if found, loaded = k.databases.LoadOrStore(name, &database{name: name}); !loaded {
-				k.kept.Add(1)
-			}
+			found, _ = k.databases.LoadOrStore(name, &database{name: name})
 		}
 		d := found.(*database)
 		d.mu.Lock()

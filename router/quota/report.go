@@ -78,7 +78,6 @@ func (k *Keeper) uses(now time.Time) (out []*metapb.QuotaUse) {
 		if !ok || !limitsRates(def.GetOptions()) {
 			d.dropped = true
 			k.databases.Delete(name)
-			k.kept.Add(-1)
 			return true
 		}
 		d.follow(def, k.cfg.Routers, now)

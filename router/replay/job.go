@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+
+	"cordwood/proto/rights"
 )
 
 // Backend runs statements and stores records with the rights of the client that requested the replay.
@@ -253,7 +255,7 @@ func (j *Job) send(ctx context.Context) error {
 func (j *Job) leaveOut(ctx context.Context, chunk []Record) ([]Record, error) {
 	ids, done := make([]string, len(chunk)), map[string]bool{}
 	for i := range chunk {
-		ids[i] = Literal(chunk[i].ID)
+		ids[i] = rights.QuoteText(chunk[i].ID)
 	}
 	sql := "SELECT id FROM svc_private.replayed WHERE id IN (" + strings.Join(ids, ", ") + ")"
 	err := j.each(ctx, sql, func(line []byte) error {

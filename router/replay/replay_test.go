@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"cordwood/proto/rights"
 )
 
 // fake is a server with rejects. It refuses records that contain "bad".
@@ -50,7 +52,7 @@ func (f *fake) Rows(_ context.Context, sql string) (io.ReadCloser, error) {
 		fmt.Fprintf(&out, "{\"n\":%d}\n", len(f.rejects))
 	case strings.HasPrefix(sql, "SELECT id "):
 		for id := range f.noted {
-			if strings.Contains(sql, Literal(id)) {
+			if strings.Contains(sql, rights.QuoteText(id)) {
 				fmt.Fprintf(&out, "{\"id\":%q}\n", id)
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/rights"
 	"cordwood/proto/schema"
 	"cordwood/router/pipeline"
 )
@@ -88,7 +89,7 @@ func (r *Request) Where() (string, error) {
 		{"pipeline", r.Pipeline}, {"table_schema", r.DB}, {"table_name", r.Table}, {"kind", r.Kind},
 	} {
 		if c.value != "" {
-			conditions = append(conditions, c.column+" = "+Literal(c.value))
+			conditions = append(conditions, c.column+" = "+rights.QuoteText(c.value))
 		}
 	}
 	for _, c := range []struct{ name, op, value string }{{"since", ">=", r.Since}, {"until", "<", r.Until}} {
@@ -104,9 +105,6 @@ func (r *Request) Where() (string, error) {
 	}
 	return strings.Join(conditions, " AND "), nil
 }
-
-// Literal returns text as an SQL literal.
-func Literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 // ParseTime parses a time in RFC 3339 with a space or a T. A time without a zone is in UTC.
 func ParseTime(text string) (time.Time, error) {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cordwood/proto/rights"
 	"cordwood/proto/words"
 )
 
@@ -104,7 +105,7 @@ func ShellWord(text string) string {
 func Quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 // Literal returns a text as an SQL string.
-func Literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+func Literal(text string) string { return rights.QuoteText(text) }
 
 // Count returns a number of things, such as "1 row" or "3 batches".
 func Count[N int | int64 | uint64](n N, what string) string { return words.Count(n, what) }
