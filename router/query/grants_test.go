@@ -7,6 +7,8 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/rights"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
 	"cordwood/router/access"
 	"cordwood/router/query/statement"
@@ -159,6 +161,13 @@ func TestListsAreFiltered(t *testing.T) {
 		{"SHOW DATABASES", nil, []string{"public", "information_schema"}, []string{"shop"}},
 		{"SHOW DATABASES", []rights.Grant{on(rights.Insert, "shop", "x")}, []string{"shop"}, nil},
 		{"SHOW TABLES FROM shop", []rights.Grant{on(rights.Select, "shop", "x")}, nil, []string{"orders"}},
+		{"SHOW TABLES FROM svc_private", nil, []string{"queries"}, []string{"shards", "segments", "rejects"}},
+		{
+			"SHOW TABLES FROM svc_private",
+			[]rights.Grant{{Target: rights.Target{Kind: rights.Cluster}, Privileges: rights.Monitor}},
+			[]string{"queries", "shards", "segments"},
+			nil,
+		},
 	} {
 		got, err := w.run(with(tt.grants...), tt.sql)
 		if err != nil {
@@ -196,6 +205,84 @@ func TestSystemTablesDeclareNeeds(t *testing.T) {
 			t.Errorf("pg_catalog.%s does not say who may read it", name)
 		}
 	}
+}
+
+// TestSystemTablesAreFiltered checks that system tables are listed and described only to callers who may read them.
+func TestSystemTablesAreFiltered(t *testing.T) {
+	monitor := rights.Grant{Target: rights.Target{Kind: rights.Cluster}, Privileges: rights.Monitor}
+	audits := rights.Grant{Target: rights.Target{Kind: rights.Cluster}, Privileges: rights.Audit}
+	reader := access.With(t.Context(), &access.Caller{Sender: access.Sender{User: "r", Right: access.ReadOnly}})
+	for _, table := range []string{
+		"information_schema.tables", "information_schema.columns", "pg_catalog.pg_class", "pg_catalog.pg_attribute",
+	} {
+		database, name, _ := strings.Cut(table, ".")
+		list := func(ctx context.Context) string {
+			w := newWorld(t)
+			w.addAudit()
+			w.shards.reads = []*shardpb.TableName{{Database: database, Name: name}}
+			if _, err := w.run(ctx, "SELECT * FROM "+table); err != nil {
+				t.Fatal(err)
+			}
+			return dump(t, w.shards.queried.Tables[0].InlineBatches[0])
+		}
+		// One column or name for each: of nodes, of audit records, and of queries, which have rows for everybody.
+		of := map[string][3]string{
+			"information_schema.tables": {" cluster_nodes ", " audit ", " queries "}, "pg_catalog.pg_class": {
+				" cluster_nodes ", " audit ", " queries ",
+			},
+			"information_schema.columns": {" rpc_addr ", " token_id ", " query_id "}, "pg_catalog.pg_attribute": {
+				" rpc_addr ", " token_id ", " query_id ",
+			},
+		}[table]
+		for _, tt := range []struct {
+			ctx           context.Context
+			nodes, audits bool
+		}{
+			{with(), false, false},
+			{with(monitor), true, false},
+			{with(audits), false, true},
+			{with(on(rights.Select, "*", "*")), false, false},
+			{reader, true, false},
+		} {
+			rows := list(tt.ctx)
+			if strings.Contains(rows, of[0]) != tt.nodes || strings.Contains(rows, of[1]) != tt.audits ||
+				!strings.Contains(rows, of[2]) {
+				t.Errorf("%s for %+v: %s", table, access.From(tt.ctx).Sender, rows)
+			}
+		}
+	}
+	for _, sql := range []string{
+		"DESCRIBE svc_private.cluster_nodes", "SHOW COLUMNS FROM svc_private.cluster_nodes",
+		"DESCRIBE SELECT * FROM svc_private.cluster_nodes", "DESCRIBE svc_private.audit",
+		"SHOW CREATE TABLE svc_private.audit",
+	} {
+		w := newWorld(t)
+		w.addAudit()
+		w.shards.reads = []*shardpb.TableName{{Database: "svc_private", Name: "cluster_nodes"}}
+		if _, err := w.run(with(), sql); errs.CodeOf(err) != errs.PermissionDenied {
+			t.Errorf("%s: %v", sql, err)
+		}
+		if _, err := w.run(with(monitor, audits), sql); err != nil {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+	_, err := newWorld(t).run(with(), "DESCRIBE svc_private.nosuch")
+	if errs.CodeOf(err) != errs.TableNotFound || strings.Contains(err.Error(), "shards") {
+		t.Error(err)
+	}
+}
+
+// addAudit adds a table like that of the audit records.
+func (w *world) addAudit() {
+	w.meta.databases = append(w.meta.databases, &schemapb.Database{Name: schema.PrivateDatabase})
+	t := &schema.Table{
+		ID: 77, Database: schema.PrivateDatabase, Name: schema.AuditTable, Version: 1, NextColumnID: 3,
+		Columns: []schema.Column{
+			{ID: 1, Name: "ts", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true},
+			{ID: 2, Name: "token_id", Type: schema.String, Semantic: schema.Field},
+		},
+	}
+	w.meta.tables = append(w.meta.tables, t.Index())
 }
 
 // TestRename checks that renaming a table needs rights on both names, and gives the caller no new privilege on the

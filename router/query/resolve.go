@@ -158,7 +158,7 @@ func (n names) databaseTTL(name string) string {
 // privilege. The list must not be changed.
 func (n names) tables(database string, seen bool) []*schema.Table {
 	all, caller := n.meta.Tables(database), n.by()
-	if caller.Grants == nil {
+	if caller.Grants == nil && !schema.ReservedDatabase(database) {
 		return all
 	}
 	var out []*schema.Table

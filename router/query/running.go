@@ -120,7 +120,7 @@ func (r *reader) definition(name *shardpb.TableName) (*schema.Table, error) {
 		return t, r.by().Require(reads(t.Database, t.Name))
 	}
 	if schema.ReservedDatabase(name.Database) {
-		t, err := findSystemTable(name.Database, name.Name)
+		t, err := r.systemTable(name.Database, name.Name)
 		if err != nil {
 			return nil, err
 		}

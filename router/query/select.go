@@ -163,11 +163,11 @@ func (r *reader) queryTables(ctx context.Context, sql string, req *Request,
 ) (tables []*shardpb.QueryTable, missing []string, err error) {
 	out := make([]*shardpb.QueryTable, 0, len(names))
 	facts := &facts{
-		names: r.names, shards: r.shards, clients: r.clients, quotas: r.quotas, ctx: ctx, system: systemTables,
+		names: r.names, shards: r.shards, clients: r.clients, quotas: r.quotas, ctx: ctx, system: r.names.systemTables(),
 		needSizes: true, catalog: req.catalogName(),
 	}
 	for _, name := range names {
-		if t, err := findSystemTable(name.Database, name.Name); err == nil && len(names) > 1 {
+		if t, err := r.findSystemTable(name.Database, name.Name); err == nil && len(names) > 1 {
 			facts.least = max(facts.least, t.stats)
 		}
 		if facts.only == nil && strings.EqualFold(name.Database, schema.CatalogDatabase) {
@@ -181,7 +181,7 @@ func (r *reader) queryTables(ctx context.Context, sql string, req *Request,
 	for _, name := range names {
 		t, internal := r.internalTable(name.Database, name.Name)
 		if schema.ReservedDatabase(name.Database) && !internal {
-			qt, err := r.systemTable(name, facts, sql, len(names) == 1)
+			qt, err := r.systemRows(name, facts, sql, len(names) == 1)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -204,14 +204,11 @@ func (r *reader) queryTables(ctx context.Context, sql string, req *Request,
 	return out, facts.missing, nil
 }
 
-// systemTable returns a system table with its rows. If alone is set, the statement reads no other table, and columns
+// systemRows returns a system table with its rows. If alone is set, the statement reads no other table, and columns
 // that it does not use may be left out.
-func (r *reader) systemTable(name *shardpb.TableName, facts *facts, sql string, alone bool,
+func (r *reader) systemRows(name *shardpb.TableName, facts *facts, sql string, alone bool,
 ) (*shardpb.QueryTable, error) {
-	t, err := findSystemTable(name.Database, name.Name)
-	if err == nil {
-		err = t.permit(r.by())
-	}
+	t, err := r.names.systemTable(name.Database, name.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ func (d describer) showTables(st *statement.ShowTables, database string) (array.
 		}
 	}
 	if schema.ReservedDatabase(database) {
-		addInternal(database, d.meta.Tables(schema.PrivateDatabase), add)
+		d.addInternal(database, add)
 	} else {
 		tables := d.tables(database, true)
 		if st.Like == nil { // each table is a row: a page costs its rows
@@ -77,16 +77,16 @@ func (d describer) showTables(st *statement.ShowTables, database string) (array.
 	return textRows([]string{"Tables"}, rows), nil
 }
 
-// addInternal adds the tables of a database of the server by name.
-func addInternal(database string, tables []*schema.Table, add func(name, kind string)) {
+// addInternal adds the tables of a database of the server that the caller may see, by name.
+func (d describer) addInternal(database string, add func(name, kind string)) {
 	kinds := map[string]string{}
-	for _, t := range systemTables {
+	for _, t := range d.systemTables() {
 		if strings.EqualFold(t.database, database) {
 			kinds[t.name] = systemView
 		}
 	}
 	if strings.EqualFold(database, schema.PrivateDatabase) {
-		for _, t := range tables {
+		for _, t := range d.tables(schema.PrivateDatabase, true) {
 			kinds[t.Name] = baseTable
 		}
 	}
@@ -114,11 +114,14 @@ func (d describer) showCreateTable(st *statement.ShowCreateTable, database strin
 			"DESCRIBE",
 			database, st.Name.Table)
 	}
-	if !internal {
-		var err error
-		if t, err = d.readable(database, st.Name.Table); err != nil {
-			return nil, err
-		}
+	var err error
+	if internal {
+		err = d.by().Require(reads(t.Database, t.Name))
+	} else {
+		t, err = d.readable(database, st.Name.Table)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return textRows([]string{"Table", "Create Table"}, [][]string{{t.Name, schema.CreateTableSQL(t)}}), nil
 }
@@ -157,9 +160,12 @@ func (d describer) describe(st *statement.Describe, database string) (array.Reco
 	}
 	var columns []schema.Column
 	if t, ok := d.internalTable(database, st.Name.Table); ok {
+		if err := d.by().Require(reads(t.Database, t.Name)); err != nil {
+			return nil, err
+		}
 		columns = t.Columns
 	} else if schema.ReservedDatabase(database) {
-		t, err := findSystemTable(database, st.Name.Table)
+		t, err := d.systemTable(database, st.Name.Table)
 		if err != nil {
 			return nil, err
 		}

@@ -42,8 +42,30 @@ func (t *systemTable) permit(caller *access.Caller) error {
 	})
 }
 
-// findSystemTable finds a system table. Its name is not case-sensitive.
-func findSystemTable(database, name string) (*systemTable, error) {
+// systemTables returns the system tables that the caller may read. Everything that lists system tables uses it.
+func (n names) systemTables() []*systemTable {
+	caller := n.by()
+	var out []*systemTable
+	for _, t := range systemTables {
+		if t.permit(caller) == nil {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// systemTable finds a system table that the caller may read.
+func (n names) systemTable(database, name string) (*systemTable, error) {
+	t, err := n.findSystemTable(database, name)
+	if err != nil {
+		return nil, err
+	}
+	return t, t.permit(n.by())
+}
+
+// findSystemTable finds a system table. Its name is not case-sensitive. Errors list only tables that the caller may
+// read.
+func (n names) findSystemTable(database, name string) (*systemTable, error) {
 	var names []string
 	if strings.EqualFold(database, schema.CatalogDatabase) {
 		if t := catalogTable(name); t != nil {
@@ -57,10 +79,15 @@ func findSystemTable(database, name string) (*systemTable, error) {
 		if strings.EqualFold(t.name, name) {
 			return t, nil
 		}
-		names = append(names, t.name)
+		if t.permit(n.by()) == nil {
+			names = append(names, t.name)
+		}
 	}
-	advice := "; there are " + strings.Join(names, ", ")
-	if len(names) == 0 {
+	advice := ""
+	switch {
+	case len(names) > 0:
+		advice = "; there are " + strings.Join(names, ", ")
+	case strings.EqualFold(database, schema.CatalogDatabase):
 		advice = "; of PostgreSQL's catalog, cordwood has the tables of PostgreSQL 15"
 	}
 	return nil, errs.New(errs.TableNotFound, "table %s.%s does not exist%s%s",
@@ -206,7 +233,7 @@ type facts struct {
 	clients clients
 	quotas  Quotas // nil if nothing is limited
 	ctx     context.Context
-	system  []*systemTable
+	system  []*systemTable // those that the caller may read
 	// catalog is the name of the only catalog.
 	catalog string
 	// filter is the statement's condition on table_schema and table_name. Rows that do not match may be left out,
@@ -236,11 +263,11 @@ const (
 
 func (f *facts) meta() Meta { return f.names.meta }
 
-// databases returns the databases of clients that the statement may show to the caller.
+// databases returns the stored databases that the statement may show to the caller.
 func (f *facts) databases() []*schemapb.Database {
 	return slices.DeleteFunc(slices.Clone(f.meta().Databases()),
 		func(d *schemapb.Database) bool {
-			return !f.filter.Schema.Fits(d.Name) || !f.names.by().SeesDatabase(d.Name)
+			return !f.filter.Schema.Fits(d.Name) || !schema.ReservedDatabase(d.Name) && !f.names.by().SeesDatabase(d.Name)
 		})
 }
 

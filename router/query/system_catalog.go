@@ -64,10 +64,16 @@ func (f *facts) catalogSource() *pgcatalog.Source {
 			return out, err
 		},
 	}
-	for _, t := range f.system {
-		s.System = append(s.System, t.schema())
-	}
+	s.System = schemasOf(f.system)
 	return s
+}
+
+// schemasOf returns the definitions of system tables.
+func schemasOf(tables []*systemTable) (out []*schema.Table) {
+	for _, t := range tables {
+		out = append(out, t.schema())
+	}
+	return out
 }
 
 // readableTables returns the tables of a database that the caller may read.
@@ -77,12 +83,8 @@ func (n names) readableTables(database string) []*schema.Table { return n.tables
 // database that it is connected to.
 func (s *Service) Catalog(ctx context.Context, catalog, user string) *pgcatalog.Source {
 	names := s.names.of(ctx)
-	f := &facts{names: names, shards: s.reader.shards, system: systemTables, catalog: catalog}
-	out := &pgcatalog.Source{
+	return &pgcatalog.Source{
 		Catalog: catalog, User: user, Databases: names.databaseNames(), Tables: names.readableTables,
+		System: schemasOf(names.systemTables()),
 	}
-	for _, t := range f.system {
-		out.System = append(out.System, t.schema())
-	}
-	return out
 }

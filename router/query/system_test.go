@@ -274,7 +274,7 @@ func TestUnknownTableOfCatalog(t *testing.T) {
 	for database, want := range map[string]string{
 		"pg_catalog": "has the tables of PostgreSQL 15", "information_schema": "there are schemata",
 	} {
-		_, err := findSystemTable(database, "nosuch")
+		_, err := names{caller: access.From(with())}.findSystemTable(database, "nosuch")
 		if err == nil || !strings.Contains(err.Error(), want) || strings.HasSuffix(err.Error(), "there are ") {
 			t.Errorf("%s: got %v, want %q", database, err, want)
 		}
