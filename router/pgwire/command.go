@@ -31,16 +31,16 @@ type command struct {
 	// verb is the first keyword in upper case. It is empty if there is no statement.
 	verb string
 	// session runs a statement about the session. If it is nil, package query runs the statement.
-	session func(c *conn, s *scanner) (*outcome, error)
+	session func(e *executor, s *scanner) (*outcome, error)
 	// always is true if the statement may run in a failed transaction.
 	always bool
 }
 
 // handlers run the statements about the session, by their first keyword. The scanner is after this keyword.
-var handlers map[string]func(c *conn, s *scanner) (*outcome, error)
+var handlers map[string]func(e *executor, s *scanner) (*outcome, error)
 
 func init() { // not in the declaration: some handlers refer to handlers
-	handlers = map[string]func(c *conn, s *scanner) (*outcome, error){
+	handlers = map[string]func(e *executor, s *scanner) (*outcome, error){
 		"SET": runSet, "RESET": runReset, "SHOW": runShow, "DISCARD": runDiscard,
 		"BEGIN": runBegin, "START": runStart, "COMMIT": runCommit, "END": runCommit, "ROLLBACK": runRollback,
 		"ABORT": runRollback, "SAVEPOINT": runSavepoint, "RELEASE": runRelease,
@@ -131,18 +131,18 @@ func (cmd *command) definition(s *scanner) {
 }
 
 // refused returns a handler that fails with the reason why the statement is not supported.
-func refused(verb, why string) func(*conn, *scanner) (*outcome, error) {
-	return func(*conn, *scanner) (*outcome, error) {
+func refused(verb, why string) func(*executor, *scanner) (*outcome, error) {
+	return func(*executor, *scanner) (*outcome, error) {
 		text, hint, _ := strings.Cut(why, "; ")
-		e := unsupported("%s is not available: %s", verb, text)
-		e.Hint = hint
-		return nil, e
+		told := unsupported("%s is not available: %s", verb, text)
+		told.Hint = hint
+		return nil, told
 	}
 }
 
 // accepted returns a handler that accepts a statement and does nothing.
-func accepted(tag string) func(*conn, *scanner) (*outcome, error) {
-	return func(*conn, *scanner) (*outcome, error) { return done(tag), nil }
+func accepted(tag string) func(*executor, *scanner) (*outcome, error) {
+	return func(*executor, *scanner) (*outcome, error) { return done(tag), nil }
 }
 
 // tagOf returns the command tag for a statement that package query runs.

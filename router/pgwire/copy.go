@@ -21,7 +21,7 @@ type copyFormat struct {
 }
 
 // runCopy runs COPY table [(columns)] or COPY (query), TO STDOUT or FROM STDIN.
-func runCopy(c *conn, s *scanner) (*outcome, error) {
+func runCopy(e *executor, s *scanner) (*outcome, error) {
 	source, err := copySource(s)
 	if err != nil {
 		return nil, err
@@ -39,9 +39,9 @@ func runCopy(c *conn, s *scanner) (*outcome, error) {
 		return nil, err
 	}
 	if to {
-		return c.copyTo(source, f)
+		return e.copyTo(source, f)
 	}
-	return c.copyFrom(source, f)
+	return e.copyFrom(source, f)
 }
 
 // copied is the table or the query to copy.
@@ -279,7 +279,7 @@ func (f *copyFormat) option(name, val string) error {
 }
 
 // copyTo starts COPY … TO STDOUT.
-func (c *conn) copyTo(src copied, f *copyFormat) (*outcome, error) {
+func (e *executor) copyTo(src copied, f *copyFormat) (*outcome, error) {
 	text := src.query
 	if text == "" {
 		list := "*"
@@ -296,7 +296,7 @@ func (c *conn) copyTo(src copied, f *copyFormat) (*outcome, error) {
 	if cmd.session != nil { // this includes another COPY
 		return nil, failure("42601", "COPY needs a query with rows")
 	}
-	out, err := c.run(cmd)
+	out, err := e.run(cmd)
 	if err != nil {
 		return nil, within(err, src.before)
 	}

@@ -1,7 +1,6 @@
 package pgwire
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"strings"
@@ -69,14 +68,12 @@ type copyIn struct {
 }
 
 // copyFrom starts COPY … FROM STDIN.
-func (c *conn) copyFrom(src copied, f *copyFormat) (*outcome, error) {
-	if err := c.session.mayWrite("COPY FROM"); err != nil {
+func (e *executor) copyFrom(src copied, f *copyFormat) (*outcome, error) {
+	if err := e.session.mayWrite("COPY FROM"); err != nil {
 		return nil, err
 	}
-	ctx, end := c.caller(context.Background(), func(error) {})
-	defer end()
 	// Each INSERT is checked, too, but the client should not send its rows before it is refused.
-	t, err := c.srv.cfg.Service.Target(ctx, orElse(src.table.Database, c.session.schema()), src.table.Table)
+	t, err := e.runner.target(src.table)
 	if err != nil {
 		return nil, asError(err, nil)
 	}
@@ -97,19 +94,19 @@ func (c *conn) copyFrom(src copied, f *copyFormat) (*outcome, error) {
 }
 
 // receive reads rows until the client is done.
-func (in *copyIn) receive(c *conn) error {
+func (in *copyIn) receive(e *executor) error {
 	codes := make([]uint16, len(in.names))
 	for i := range codes {
 		codes[i] = uint16(in.f.code())
 	}
-	c.out.Send(&pgproto3.CopyInResponse{OverallFormat: byte(in.f.code()), ColumnFormatCodes: codes})
-	if err := c.out.Flush(); err != nil {
+	e.say.send(&pgproto3.CopyInResponse{OverallFormat: byte(in.f.code()), ColumnFormatCodes: codes})
+	if err := e.link.out.Flush(); err != nil {
 		return errGone
 	}
-	in.memory.c = c
+	in.memory.cfg = e.link.cfg
 	defer in.memory.release()
 	for {
-		kind, body, err := c.nextMessage()
+		kind, body, err := e.link.next()
 		if err != nil {
 			return endOnReadError(err)
 		}
@@ -119,14 +116,14 @@ func (in *copyIn) receive(c *conn) error {
 				return in.failed(err)
 			}
 			in.data = append(in.data, body...)
-			if err := in.take(c, false); err != nil {
+			if err := in.take(e, false); err != nil {
 				return in.failed(err)
 			}
 		case 'c':
-			if err := in.take(c, true); err != nil {
+			if err := in.take(e, true); err != nil {
 				return in.failed(err)
 			}
-			c.complete("COPY %d", in.stored)
+			e.say.complete("COPY %d", in.stored)
 			return nil
 		case 'f':
 			return in.failed(failure("57014", "COPY from stdin failed: %s",
@@ -168,7 +165,7 @@ func (in *copyIn) failed(err error) error {
 //
 // Parsing starts at the first byte of a row. After an incomplete row, data must grow by half before it is parsed again,
 // so that a row in many messages takes linear time.
-func (in *copyIn) take(c *conn, last bool) error {
+func (in *copyIn) take(e *executor, last bool) error {
 	if !last && len(in.data) < in.wait {
 		return nil
 	}
@@ -189,7 +186,7 @@ func (in *copyIn) take(c *conn, last bool) error {
 			in.bytes += len(v.Text) + 16
 		}
 		if len(in.rows) >= copyBatchRows || in.bytes >= copyBatchBytes {
-			if err := in.store(c); err != nil {
+			if err := in.store(e); err != nil {
 				return err
 			}
 		}
@@ -207,7 +204,7 @@ func (in *copyIn) take(c *conn, last bool) error {
 	if len(in.data) > 0 {
 		return failure("22P04", "unexpected end of the data within a row")
 	}
-	return in.store(c)
+	return in.store(e)
 }
 
 // next parses a row, and returns its length, or 0 if the row is incomplete. The row is nil if the line has no values.
@@ -347,28 +344,26 @@ func (in *copyIn) nextBinary() (row []statement.Literal, used int, err error) {
 }
 
 // store stores the rows of a batch with an INSERT.
-func (in *copyIn) store(c *conn) error {
+func (in *copyIn) store(e *executor) error {
 	if len(in.rows) == 0 {
 		return nil
 	}
-	c.session.stored = true
-	req := c.request()
+	e.session.stored = true
+	req := e.runner.request()
 	req.Statements = []statement.Statement{&statement.Insert{Name: in.table, Columns: in.names, Values: in.rows}}
 	req.Texts = []string{"COPY " + in.table.Table + " FROM STDIN"}
-	x := c.execute(req)
-	res, _ := c.result(x)
+	x := e.runner.execute(req)
+	res, _ := e.runner.result(x)
 	err, cause := x.end()
-	c.setCurrent(nil)
+	e.runner.setCurrent(nil)
 	if err != nil {
-		e := asError(err, cause)
+		told := asError(err, cause)
 		if errs.CodeOf(err) == errs.InvalidArguments {
-			e.State = "22P04"
+			told.State = "22P04"
 		}
-		return e
+		return told
 	}
-	for _, w := range res.Warnings {
-		c.notice(warning("01000", "%s", w))
-	}
+	e.say.warnings(res.Warnings)
 	in.stored += res.AffectedRows
 	in.rows, in.bytes = nil, 0
 	return nil

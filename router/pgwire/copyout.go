@@ -21,7 +21,7 @@ type copyOut struct {
 	forced []bool
 }
 
-func (o *copyOut) send(c *conn) error {
+func (o *copyOut) send(e *executor) error {
 	cur := o.rows
 	codes := make([]uint16, len(cur.columns))
 	o.forced = make([]bool, len(cur.columns))
@@ -30,29 +30,29 @@ func (o *copyOut) send(c *conn) error {
 		o.forced[i] = o.f.forceAll || slices.Contains(o.f.forceQuote, col.name)
 	}
 	cur.formats = []value.Format{o.f.code()}
-	c.out.Send(&pgproto3.CopyOutResponse{OverallFormat: byte(o.f.code()), ColumnFormatCodes: codes})
+	e.say.send(&pgproto3.CopyOutResponse{OverallFormat: byte(o.f.code()), ColumnFormatCodes: codes})
 	head := ""
 	if o.f.name == "binary" {
 		head = binaryHead // in the message of the first row or the trailer, as psycopg expects
 	}
 	if o.f.header && o.f.name != "binary" {
-		c.out.Send(&pgproto3.CopyData{Data: o.head()})
+		e.say.send(&pgproto3.CopyData{Data: o.head()})
 	}
-	stop := c.reading(cur.x)
+	stop := e.link.reading(cur.x)
 	n := int64(0)
 	var err error
 	for cur.next() {
-		at := c.out.Begin('d')
+		at := e.link.out.Begin('d')
 		var dst []byte
-		dst, err = o.appendRow(append(c.out.Buffer(), head...))
-		c.out.Replace(dst)
+		dst, err = o.appendRow(append(e.link.out.Buffer(), head...))
+		e.link.out.Replace(dst)
 		if err != nil {
-			c.out.Drop(at)
+			e.link.out.Drop(at)
 			break
 		}
-		c.out.End(at)
+		e.link.out.End(at)
 		head = ""
-		if c.out.Err() != nil {
+		if e.link.out.Err() != nil {
 			err = errGone
 			break
 		}
@@ -65,13 +65,13 @@ func (o *copyOut) send(c *conn) error {
 	if err = cur.end(err); err != nil {
 		return err
 	}
-	c.setCurrent(nil)
+	e.runner.setCurrent(nil)
 	if o.f.name == "binary" {
-		c.out.Send(&pgproto3.CopyData{Data: append([]byte(head), 0xff, 0xff)})
+		e.say.send(&pgproto3.CopyData{Data: append([]byte(head), 0xff, 0xff)})
 	}
-	c.out.Send(&pgproto3.CopyDone{})
-	c.tellPartial(cur)
-	c.complete("COPY %d", n)
+	e.say.send(&pgproto3.CopyDone{})
+	e.say.warnings(cur.partial)
+	e.say.complete("COPY %d", n)
 	return nil
 }
 

@@ -40,14 +40,15 @@ func TestTimeIndexIsChosen(t *testing.T) {
 
 // TestStateOfDefinitions checks that the words of an error about a table's definition do not decide its SQLSTATE.
 func TestStateOfDefinitions(t *testing.T) {
-	c := &conn{srv: start(t).Server}
-	c.session = newSession(c.srv, "ann", false, func(string) bool { return true })
-	c.session.startIn("public", "public")
+	cfg := &start(t).cfg
+	s := newSession(cfg, "ann", false, func(string) bool { return true })
+	s.startIn("public", "public")
+	tr := &translator{session: s, runner: &runner{cfg: cfg, session: s, link: &link{}}}
 	err := errs.New(errs.InvalidArguments, "CREATE TABLE d: a table needs a time index; add TIME INDEX (column) for one "+
 		"of its TIMESTAMP columns")
 	for sql, want := range map[string]string{"CREATE TABLE d (n BIGINT)": "42P16", "SELECT 1": "22008"} {
 		var got *Error
-		if !errors.As(c.placed(err, newCommand(sql), sql), &got) || got.State != want {
+		if !errors.As(tr.placed(err, newCommand(sql), sql), &got) || got.State != want {
 			t.Errorf("%s: %+v, want %s", sql, got, want)
 		}
 	}

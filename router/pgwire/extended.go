@@ -6,50 +6,55 @@ import (
 	"cordwood/router/pgwire/value"
 )
 
-// extended handles a message of the extended protocol. A returned error ends the connection.
-func (c *conn) extended(kind byte, body []byte) error {
+// extended is the extended protocol: statements are prepared, bound to values in portals, and executed in parts.
+type extended struct {
+	exec *executor
+	// skip is set after an error: messages are ignored until the next Sync.
+	skip bool
+}
+
+// handle handles a message of the extended protocol. A returned error ends the connection.
+func (x *extended) handle(kind byte, body []byte) error {
 	var err error
 	switch kind {
 	case 'P':
-		err = c.onParse(body)
+		err = x.onParse(body)
 	case 'B':
-		err = c.onBind(body)
+		err = x.onBind(body)
 	case 'D':
-		err = c.onDescribe(body)
+		err = x.onDescribe(body)
 	case 'E':
-		err = c.onExecute(body)
+		err = x.onExecute(body)
 	case 'C':
-		err = c.onClose(body)
+		err = x.onClose(body)
 	}
 	if err == nil {
 		return nil
 	}
-	return c.failExtended(err)
+	return x.fail(err)
 }
 
-// failExtended sends an error. Messages are then ignored until the next Sync.
-func (c *conn) failExtended(err error) error {
-	if ended := c.failStatement(err, 0, ""); ended != nil {
+// fail sends an error. Messages are then ignored until the next Sync.
+func (x *extended) fail(err error) error {
+	if ended := x.exec.failStatement(err, 0, ""); ended != nil {
 		return ended
 	}
-	c.skip = true
+	x.skip = true
 	return nil
 }
 
 // sync handles Sync, the end of a group of messages.
-func (c *conn) sync() error {
-	c.skip = false
-	if c.session.state == outside {
-		c.closePortals(false)
+func (x *extended) sync() {
+	x.skip = false
+	if x.exec.session.state == outside {
+		x.exec.portals.closeAll(false)
 	}
-	c.ready()
-	return nil
 }
 
 // malformed returns the error for a malformed message.
 func malformed(kind string) *Error { return fatal("08P01", "malformed %s message", kind) }
 
-func (c *conn) onParse(body []byte) error {
+func (x *extended) onParse(body []byte) error {
 	var m pgproto3.Parse
 	if m.Decode(body) != nil {
 		return malformed("Parse")
@@ -60,36 +65,36 @@ func (c *conn) onParse(body []byte) error {
 	if err := checkName(m.Name); err != nil {
 		return err
 	}
-	if m.Name != "" && c.statements[m.Name] != nil {
+	if m.Name != "" && x.exec.prepared.has(m.Name) {
 		return failure("42P05", "prepared statement %q already exists", excerpt(m.Name))
 	}
-	if err := c.roomFor(m.Name); err != nil { // before the engine describes the statement
+	if err := x.exec.prepared.roomFor(m.Name); err != nil { // before the engine describes the statement
 		return err
 	}
-	p, err := c.prepare(m.Query, m.ParameterOIDs)
+	p, err := x.exec.describer.prepare(m.Query, m.ParameterOIDs)
 	if err != nil {
 		return err
 	}
-	if err := c.keep(m.Name, p); err != nil {
+	if err := x.exec.prepared.keep(m.Name, p); err != nil {
 		return err
 	}
-	c.out.Send(&pgproto3.ParseComplete{})
+	x.exec.say.send(&pgproto3.ParseComplete{})
 	return nil
 }
 
-func (c *conn) onBind(body []byte) error {
+func (x *extended) onBind(body []byte) error {
 	var m pgproto3.Bind
 	if !bindIsWhole(body) || m.Decode(body) != nil {
 		return malformed("Bind")
 	}
-	p, err := c.find(m.PreparedStatement)
+	p, err := x.exec.prepared.find(m.PreparedStatement)
 	if err != nil {
 		return err
 	}
 	if err := checkName(m.DestinationPortal); err != nil {
 		return err
 	}
-	if err := c.mayRun(p.cmd); err != nil {
+	if err := x.exec.session.mayRun(p.cmd); err != nil {
 		return err
 	}
 	if len(m.Parameters) != len(p.params) {
@@ -107,11 +112,11 @@ func (c *conn) onBind(body []byte) error {
 	if err != nil {
 		return err
 	}
-	err = c.addPortal(&portal{name: m.DestinationPortal, stmt: p, cmd: cmd, formats: formats, columns: p.columns})
+	err = x.exec.portals.add(&portal{name: m.DestinationPortal, stmt: p, cmd: cmd, formats: formats, columns: p.columns})
 	if err != nil {
 		return err
 	}
-	c.out.Send(&pgproto3.BindComplete{})
+	x.exec.say.send(&pgproto3.BindComplete{})
 	return nil
 }
 
@@ -180,14 +185,14 @@ func (p *prepared) literal(i int, f value.Format, v []byte) (string, error) {
 	return value.Literal(p.params[i], f, v)
 }
 
-func (c *conn) onDescribe(body []byte) error {
+func (x *extended) onDescribe(body []byte) error {
 	var m pgproto3.Describe
 	if m.Decode(body) != nil {
 		return malformed("Describe")
 	}
 	switch m.ObjectType {
 	case 'S':
-		p, err := c.find(m.Name)
+		p, err := x.exec.prepared.find(m.Name)
 		if err != nil {
 			return err
 		}
@@ -195,57 +200,84 @@ func (c *conn) onDescribe(body []byte) error {
 		for i, t := range p.params {
 			params.ParameterOIDs[i] = t.OID
 		}
-		c.out.Send(params)
-		c.describeColumns(p.columns, nil)
+		x.exec.say.send(params)
+		x.exec.say.columns(p.columns, nil)
 	case 'P':
-		p := c.portals[m.Name]
+		p := x.exec.portals.byName[m.Name]
 		if p == nil {
 			return failure("34000", "portal %q does not exist", excerpt(m.Name))
 		}
-		c.describeColumns(p.columns, p.formats)
+		x.exec.say.columns(p.columns, p.formats)
 	default:
 		return malformed("Describe")
 	}
 	return nil
 }
 
-func (c *conn) describeColumns(columns []column, formats []value.Format) {
-	if columns == nil {
-		c.out.Send(&pgproto3.NoData{})
-		return
-	}
-	c.out.Send(describe(columns, formats))
-}
-
-func (c *conn) onExecute(body []byte) error {
+func (x *extended) onExecute(body []byte) error {
 	var m pgproto3.Execute
 	if m.Decode(body) != nil {
 		return malformed("Execute")
 	}
-	p := c.portals[m.Portal]
+	p := x.exec.portals.byName[m.Portal]
 	if p == nil {
 		return failure("34000", "portal %q does not exist", excerpt(m.Portal))
 	}
-	if err := c.mayRun(p.cmd); err != nil {
+	if err := x.exec.session.mayRun(p.cmd); err != nil {
 		return err
 	}
-	return c.executePortal(p, int64(max(int32(m.MaxRows), 0)))
+	return x.execute(p, int64(max(int32(m.MaxRows), 0)))
 }
 
-func (c *conn) onClose(body []byte) error {
+func (x *extended) onClose(body []byte) error {
 	var m pgproto3.Close
 	if m.Decode(body) != nil {
 		return malformed("Close")
 	}
 	switch m.ObjectType {
 	case 'S':
-		c.forget(m.Name)
+		x.exec.prepared.forget(m.Name)
 	case 'P':
-		c.closePortal(m.Name)
+		x.exec.portals.close(m.Name)
 	default:
 		return malformed("Close")
 	}
-	c.out.Send(&pgproto3.CloseComplete{})
+	x.exec.say.send(&pgproto3.CloseComplete{})
+	return nil
+}
+
+// execute runs or resumes a portal.
+func (x *extended) execute(p *portal, most int64) error {
+	if p.out == nil && !p.finished {
+		x.exec.runner.long = most > 0
+		out, err := x.exec.run(p.cmd)
+		x.exec.runner.long = false
+		p.began()
+		if err != nil {
+			p.finished = true
+			return err
+		}
+		p.out = out
+		if out.rows == nil || out.copyIn != nil || out.copyOut != nil {
+			p.finished = true
+			return x.exec.answer(out, p.formats, false)
+		}
+		out.rows.formats = p.formats
+		if err := out.rows.matchTypes(p.columns, p.formats); err != nil {
+			return out.rows.end(err)
+		}
+	} else if p.out == nil || p.out.rows == nil {
+		return failure("55000", "portal %q cannot be run again", excerpt(p.name))
+	}
+	n, more, err := x.exec.portals.fetch(p, most)
+	if err != nil {
+		return err
+	}
+	if more {
+		x.exec.say.send(&pgproto3.PortalSuspended{})
+		return nil
+	}
+	x.exec.say.complete(p.out.tag, n)
 	return nil
 }
 

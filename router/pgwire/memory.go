@@ -11,7 +11,7 @@ const smallBytes = 64 << 10
 
 // holding is memory taken from the budget for request bodies of all protocols.
 type holding struct {
-	c    *conn
+	cfg  *Config
 	body interface {
 		Reserve(ctx context.Context, n int64) error
 		Release()
@@ -20,11 +20,11 @@ type holding struct {
 
 // grow takes memory until holding has n bytes. It waits until others return memory, and fails after a time.
 func (h *holding) grow(n int) error {
-	bodies := h.c.srv.cfg.Bodies
+	bodies := h.cfg.Bodies
 	if bodies == nil || n <= smallBytes {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), h.c.srv.cfg.StallTime)
+	ctx, cancel := context.WithTimeout(context.Background(), h.cfg.StallTime)
 	defer cancel()
 	if h.body == nil {
 		b, err := bodies.Hold(ctx, nil)

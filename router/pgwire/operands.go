@@ -1,7 +1,6 @@
 package pgwire
 
 import (
-	"context"
 	"errors"
 
 	"cordwood/proto/errs"
@@ -19,9 +18,9 @@ type operands struct {
 
 // findOperands finds the types of operands that are cast to numeric. The engine is asked for one after another, because
 // an operand may contain another cast. A type that the engine does not tell stays unknown.
-func (c *conn) findOperands(text string, casts []int, s *rewrite.Session) {
-	if c.known.text == text {
-		s.Operands = c.known.types
+func (t *translator) findOperands(text string, casts []int, s *rewrite.Session) {
+	if t.known.text == text {
+		s.Operands = t.known.types
 		return
 	}
 	s.Operands = map[int]string{}
@@ -31,21 +30,17 @@ func (c *conn) findOperands(text string, casts []int, s *rewrite.Session) {
 		if err != nil {
 			break
 		}
-		if typ := c.probe(probe.Text); typ != "" {
+		if typ := t.probe(probe.Text); typ != "" {
 			s.Operands[at] = typ
 		}
 	}
 	s.Probe = 0
-	c.known = operands{text, s.Operands}
+	t.known = operands{text, s.Operands}
 }
 
 // probe lets the engine describe a statement that it refuses, and returns the type in the error.
-func (c *conn) probe(text string) string {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	ctx, end := c.caller(ctx, func(err error) { cancel(err) })
-	defer end()
-	_, err := c.srv.cfg.Service.Describe(ctx, text, c.request(), nil)
+func (t *translator) probe(text string) string {
+	_, err := t.runner.describe(text, nil)
 	var refused *errs.Error
 	if !errors.As(err, &refused) {
 		return ""

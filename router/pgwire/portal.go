@@ -5,8 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgproto3"
-
 	"cordwood/router/pgwire/value"
 )
 
@@ -77,48 +75,57 @@ func (q *cursors) leave(x *execution) {
 	delete(q.waiting, x)
 }
 
-// addPortal adds a portal under its name.
-func (c *conn) addPortal(p *portal) error {
-	if old := c.portals[p.name]; old != nil {
+// portals has the portals and cursors of a connection by name: those of the extended protocol and of DECLARE.
+type portals struct {
+	link    *link
+	say     *answers
+	runner  *runner
+	waiting *cursors // of all connections
+	byName  map[string]*portal
+}
+
+// add adds a portal under its name.
+func (ps *portals) add(p *portal) error {
+	if old := ps.byName[p.name]; old != nil {
 		if p.name != "" {
 			return failure("42P03", "cursor %q already exists", excerpt(p.name))
 		}
-		c.closePortal("")
+		ps.close("")
 	}
-	if len(c.portals) >= maxPortals {
+	if len(ps.byName) >= maxPortals {
 		return failure("53300", "too many portals and cursors; a connection may have %d", maxPortals)
 	}
-	p.memory.c = c
+	p.memory.cfg = ps.link.cfg
 	if p.cmd != nil && !p.declared {
 		if err := p.memory.grow(len(p.cmd.text)); err != nil {
 			return err
 		}
 	}
-	c.portals[p.name] = p
+	ps.byName[p.name] = p
 	return nil
 }
 
 // fetch sends at most most rows of a portal (0 means all). It returns the number of rows and whether more may
 // follow.
-func (c *conn) fetch(p *portal, most int64) (n int64, more bool, err error) {
+func (ps *portals) fetch(p *portal, most int64) (n int64, more bool, err error) {
 	if p.finished {
 		return 0, false, nil
 	}
 	cur := p.out.rows
-	if err := c.wake(p); err != nil {
+	if err := ps.wake(p); err != nil {
 		return 0, false, err
 	}
-	stop := c.reading(cur.x)
-	n, more, err = cur.send(c.out, most)
+	stop := ps.link.reading(cur.x)
+	n, more, err = cur.send(ps.link.out, most)
 	stop()
 	if err != nil || !more {
-		return n, false, c.finishPortal(p, err)
+		return n, false, ps.finish(p, err)
 	}
-	return n, true, c.rest(p)
+	return n, true, ps.rest(p)
 }
 
 // wake resumes a waiting portal.
-func (c *conn) wake(p *portal) error {
+func (ps *portals) wake(p *portal) error {
 	x := p.out.rows.x
 	if x == nil {
 		return nil
@@ -126,7 +133,7 @@ func (c *conn) wake(p *portal) error {
 	if p.timer != nil {
 		p.timer.Stop()
 	}
-	c.srv.cursors.leave(x)
+	ps.waiting.leave(x)
 	if !x.resume() {
 		p.finished = true
 		err, cause := x.end()
@@ -135,53 +142,53 @@ func (c *conn) wake(p *portal) error {
 		}
 		return asError(err, cause)
 	}
-	c.setCurrent(x)
+	ps.runner.setCurrent(x)
 	if cause := context.Cause(x.ctx); cause != nil { // such as a right that was lost while the portal waited
-		return c.finishPortal(p, asError(context.Canceled, cause))
+		return ps.finish(p, asError(context.Canceled, cause))
 	}
 	return nil
 }
 
 // rest lets a portal wait for its client.
-func (c *conn) rest(p *portal) error {
+func (ps *portals) rest(p *portal) error {
 	x := p.out.rows.x
-	c.setCurrent(nil)
+	ps.runner.setCurrent(nil)
 	if x == nil {
 		return nil
 	}
-	if err := c.srv.cursors.wait(x); err != nil {
-		_ = c.finishPortal(p, err) // err is returned below
+	if err := ps.waiting.wait(x); err != nil {
+		_ = ps.finish(p, err) // err is returned below
 		return err
 	}
 	x.pause()
 	p.timer = time.AfterFunc(idlePortal, func() {
 		if x.evict(errEvicted) {
-			c.srv.cursors.leave(x)
+			ps.waiting.leave(x)
 		}
 	})
 	return nil
 }
 
-// finishPortal ends the statement of a portal, and returns its error.
-func (c *conn) finishPortal(p *portal, err error) error {
+// finish ends the statement of a portal, and returns its error.
+func (ps *portals) finish(p *portal, err error) error {
 	p.finished = true
 	if p.timer != nil {
 		p.timer.Stop()
 	}
-	c.setCurrent(nil)
+	ps.runner.setCurrent(nil)
 	if err = p.out.rows.end(err); err == nil {
-		c.tellPartial(p.out.rows)
+		ps.say.warnings(p.out.rows.partial)
 	}
 	return err
 }
 
-// closePortal closes a portal and ends its statement.
-func (c *conn) closePortal(name string) {
-	p := c.portals[name]
+// close closes a portal and ends its statement.
+func (ps *portals) close(name string) {
+	p := ps.byName[name]
 	if p == nil {
 		return
 	}
-	delete(c.portals, name)
+	delete(ps.byName, name)
 	p.memory.release()
 	if p.finished || p.out == nil || p.out.rows == nil || p.out.rows.x == nil {
 		return
@@ -190,15 +197,15 @@ func (c *conn) closePortal(name string) {
 	if p.timer != nil {
 		p.timer.Stop()
 	}
-	c.srv.cursors.leave(x)
+	ps.waiting.leave(x)
 	x.stop(errEvicted)
 }
 
-// closePortals closes the portals of a transaction, or all portals.
-func (c *conn) closePortals(all bool) {
-	for name, p := range c.portals {
+// closeAll closes the portals of a transaction, or all portals.
+func (ps *portals) closeAll(all bool) {
+	for name, p := range ps.byName {
 		if all || !p.held {
-			c.closePortal(name)
+			ps.close(name)
 		}
 	}
 }
@@ -211,37 +218,46 @@ func (p *portal) began() {
 	p.memory.release()
 }
 
-// executePortal runs or resumes a portal.
-func (c *conn) executePortal(p *portal, most int64) error {
-	if p.out == nil && !p.finished {
-		c.long = most > 0
-		out, err := c.run(p.cmd)
-		c.long = false
-		p.began()
-		if err != nil {
-			p.finished = true
-			return err
+// closeOf closes the portals of a prepared statement.
+func (ps *portals) closeOf(p *prepared) {
+	for name, o := range ps.byName {
+		if o.stmt == p && !o.declared {
+			ps.close(name)
 		}
-		p.out = out
-		if out.rows == nil || out.copyIn != nil || out.copyOut != nil {
-			p.finished = true
-			return c.answer(out, p.formats, false)
+	}
+}
+
+// closeDeclared closes all cursors of DECLARE.
+func (ps *portals) closeDeclared() {
+	for name, p := range ps.byName {
+		if p.declared {
+			ps.close(name)
 		}
-		out.rows.formats = p.formats
-		if err := out.rows.matchTypes(p.columns, p.formats); err != nil {
-			return out.rows.end(err)
+	}
+}
+
+// move reads at most most rows of a cursor (0 means all) and discards them.
+func (ps *portals) move(p *portal, most int64) (n int64, err error) {
+	if err := ps.wake(p); err != nil {
+		return 0, err
+	}
+	stop := ps.link.reading(p.out.rows.x)
+	for most == 0 || n < most {
+		if !p.out.rows.next() {
+			stop()
+			return n, ps.finish(p, p.out.rows.rows.Err())
 		}
-	} else if p.out == nil || p.out.rows == nil {
-		return failure("55000", "portal %q cannot be run again", excerpt(p.name))
+		n++
 	}
-	n, more, err := c.fetch(p, most)
-	if err != nil {
-		return err
+	stop()
+	return n, ps.rest(p)
+}
+
+// cursor returns an open cursor by its name.
+func (ps *portals) cursor(name string) (*portal, error) {
+	p := ps.byName[name]
+	if p == nil || p.out == nil || p.out.rows == nil {
+		return nil, failure("34000", "cursor %q does not exist", excerpt(name))
 	}
-	if more {
-		c.out.Send(&pgproto3.PortalSuspended{})
-		return nil
-	}
-	c.complete(p.out.tag, n)
-	return nil
+	return p, nil
 }

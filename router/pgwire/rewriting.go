@@ -1,24 +1,36 @@
 package pgwire
 
 import (
-	"context"
 	"errors"
 	"regexp"
 	"strings"
 	"sync"
 
+	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/router/pgwire/rewrite"
 	"cordwood/router/pgwire/value"
 	"cordwood/router/query/pgcatalog"
+	"cordwood/router/query/statement"
 )
 
+// translator translates statements of PostgreSQL's clients to the engine's SQL, and what the engine says about them to
+// the client's words.
+type translator struct {
+	session *session
+	runner  *runner
+	version string // of the program
+	pid     uint32
+	// known has the types of operands of the last statement that needed them.
+	known operands
+}
+
 // rewritten translates a statement to the engine's SQL.
-func (c *conn) rewritten(text string) (rewrite.Result, error) {
-	s := c.rewriteSession()
+func (t *translator) rewritten(text string) (rewrite.Result, error) {
+	s := t.rewriteSession()
 	res, err := rewrite.Rewrite(text, s)
 	if err == nil && len(res.Casts) > 0 {
-		c.findOperands(text, res.Casts, s)
+		t.findOperands(text, res.Casts, s)
 		res, err = rewrite.Rewrite(text, s)
 	}
 	var own *rewrite.Error
@@ -32,19 +44,50 @@ func (c *conn) rewritten(text string) (rewrite.Result, error) {
 	return res, err
 }
 
+// parse rewrites and parses a statement for package query.
+func (t *translator) parse(text string) (statement.Statement, error) {
+	r, err := t.rewritten(text)
+	if err != nil {
+		return nil, err
+	}
+	list, err := statement.Parse(r.Text)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) != 1 {
+		return nil, failure("42601", "expected one statement")
+	}
+	return list[0], nil
+}
+
+// placed adds the position in the client's text to an error.
+func (t *translator) placed(err error, cmd *command, text string) error {
+	e := asError(err, nil)
+	if errs.CodeOf(err) == errs.Unknown && !errors.As(err, new(*Error)) {
+		return e
+	}
+	if errs.CodeOf(err) == errs.InvalidArguments && (cmd.verb == "CREATE" || cmd.verb == "ALTER") {
+		e.State = "42P16" // the definition is invalid, and the words in it do not matter
+	}
+	r, rerr := t.rewritten(text)
+	if rerr != nil {
+		return e
+	}
+	if at := e.placeOf(r.Text); at >= 0 && text == cmd.text {
+		e.Position = characters(cmd.text, r.Origin(at))
+	}
+	return e
+}
+
 // rewriteSession returns the properties of the session that statements can depend on.
-func (c *conn) rewriteSession() *rewrite.Session {
-	s := c.session
+func (t *translator) rewriteSession() *rewrite.Session {
+	s := t.session
 	path := s.databases()
 	if len(path) == 0 {
 		path = []string{schema.DefaultDatabase}
 	}
 	// A statement may use many names: the results of look-ups are kept while it is rewritten.
-	source := sync.OnceValue(func() *pgcatalog.Source {
-		ctx, end := c.caller(context.Background(), func(error) {})
-		defer end()
-		return c.srv.cfg.Service.Catalog(ctx, s.database, s.user)
-	})
+	source := sync.OnceValue(t.runner.catalog)
 	tables := map[string]map[string]int64{}
 	find := func(database, name string) (int64, bool) {
 		if tables[database] == nil {
@@ -54,7 +97,7 @@ func (c *conn) rewriteSession() *rewrite.Session {
 		return oid, ok
 	}
 	return &rewrite.Session{
-		Catalog: s.database, Path: path, User: s.user, Version: c.srv.cfg.Version, PID: c.pid, Setting: s.lookUp,
+		Catalog: s.database, Path: path, User: s.user, Version: t.version, PID: t.pid, Setting: s.lookUp,
 		Settings: func() (all [][2]string) {
 			for _, name := range s.names() {
 				all = append(all, [2]string{displayName(name), s.show(name)})
@@ -81,23 +124,6 @@ func (c *conn) rewriteSession() *rewrite.Session {
 	}
 }
 
-// applySets applies the calls of set_config.
-func (c *conn) applySets(sets []rewrite.Set) error {
-	for _, set := range sets {
-		name, val, err := c.session.check(set.Name, set.Value)
-		switch {
-		case err != nil:
-			return err
-		case name == "":
-		case set.Local && c.session.state != outside:
-			c.session.local[name] = val
-		case !set.Local:
-			c.session.values[name] = val
-		}
-	}
-	return nil
-}
-
 // catalogColumns has the types of catalog columns whose types follow from their names.
 var catalogColumns = func() map[string]*value.Type {
 	m := map[string]*value.Type{}
@@ -116,7 +142,7 @@ var catalogColumns = func() map[string]*value.Type {
 }()
 
 // refine gives columns the names and types that they have in PostgreSQL.
-func (c *conn) refine(text string, columns []column) {
+func (t *translator) refine(text string, columns []column) {
 	items := rewrite.Items(text)
 	stars, before := 0, len(items)
 	for i, item := range items {
@@ -141,7 +167,7 @@ func (c *conn) refine(text string, columns []column) {
 			columns[i].typ = value.Text // in the engine it is an integer
 		}
 	}
-	c.originate(text, columns, of)
+	t.originate(text, columns, of)
 }
 
 // setOperation matches set operations, in which the type of a column can come from the other SELECT.

@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -115,7 +116,7 @@ func (s *Server) enter(nc net.Conn) {
 		defer nc.Close()
 		defer func() {
 			if p := recover(); p != nil {
-				s.cfg.Logger.Error("panic in a connection of a PostgreSQL client", "remote", c.address, "panic",
+				s.cfg.Logger.Error("panic in a connection of a PostgreSQL client", "remote", c.link.address, "panic",
 					fmt.Sprint(p), "stack", string(debug.Stack()))
 				c.abandon()
 			}
@@ -130,7 +131,7 @@ func (s *Server) enter(nc net.Conn) {
 
 // admit registers a connection, or returns the reason why it is refused, and whether the reason can be sent.
 func (s *Server) admit(c *conn) (refused *Error, tell bool) {
-	host := access.Network(c.address)
+	host := access.Network(c.link.address)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running.Add(1)
@@ -189,7 +190,7 @@ func (s *Server) leave(c *conn, refused *Error) {
 	defer s.mu.Unlock()
 	delete(s.conns, c)
 	delete(s.byPID, c.pid)
-	host := access.Network(c.address)
+	host := access.Network(c.link.address)
 	if s.byAddress[host]--; s.byAddress[host] == 0 {
 		delete(s.byAddress, host)
 	}
@@ -208,7 +209,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 	for _, c := range open {
-		c.endWhenIdle(fatal("57P01", "terminating connection: the server is stopping"))
+		c.link.endWhenIdle(fatal("57P01", "terminating connection: the server is stopping"))
 	}
 	done := make(chan struct{})
 	go func() {
@@ -221,10 +222,23 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	for _, c := range open {
-		c.cut(errStopping)
+		c.link.cut(errStopping)
 	}
 	<-done
 	return fmt.Errorf("statements of PostgreSQL clients were still under way: %w", ctx.Err())
+}
+
+// cancelRequest handles the body of a cancel request after its code. Its client gets no response.
+func (s *Server) cancelRequest(from netip.Addr, body []byte) {
+	if s.guessed.tooMany(from) {
+		s.metrics.cancel(false)
+		return
+	}
+	found := len(body) == 8 && s.cancelAnywhere(binary.BigEndian.Uint32(body), binary.BigEndian.Uint32(body[4:]))
+	if !found {
+		s.guessed.add(from)
+	}
+	s.metrics.cancel(found)
 }
 
 // elsewhereTime is the time limit for asking other nodes to cancel.
@@ -252,6 +266,6 @@ func (s *Server) Cancel(pid, key uint32) bool {
 	if c == nil || !sameKey(c.key, key) {
 		return false
 	}
-	c.cancelStatement(errUserCancel)
+	c.link.cancelStatement(errUserCancel)
 	return true
 }

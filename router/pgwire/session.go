@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cordwood/proto/schema"
+	"cordwood/router/pgwire/rewrite"
 )
 
 // The states of a transaction.
@@ -17,7 +18,7 @@ const (
 // session holds the settings of a connection and the state of its transaction. The server has no real transactions: a
 // statement sees the rows that were acknowledged before it began, and a rollback does not undo it.
 type session struct {
-	srv      *Server
+	cfg      *Config
 	user     string
 	database string // the database that the client connected to: PostgreSQL's catalog
 	readOnly bool   // the user may not write
@@ -36,10 +37,10 @@ type session struct {
 	noticed    map[string]bool // notices that were sent: each is sent once
 }
 
-func newSession(srv *Server, user string, readOnly bool, hasDatabase func(name string) bool) *session {
+func newSession(cfg *Config, user string, readOnly bool, hasDatabase func(name string) bool) *session {
 	return &session{
 		hasDatabase: hasDatabase,
-		srv:         srv, user: user, readOnly: readOnly, values: map[string]string{}, local: map[string]string{},
+		cfg:         cfg, user: user, readOnly: readOnly, values: map[string]string{}, local: map[string]string{},
 		start: map[string]string{}, reported: map[string]string{}, state: outside, noticed: map[string]bool{},
 	}
 }
@@ -48,6 +49,44 @@ func newSession(srv *Server, user string, readOnly bool, hasDatabase func(name s
 func (s *session) startIn(catalog, database string) {
 	s.database = catalog
 	s.start["search_path"] = database
+}
+
+// open applies the parameters of the start-up packet. fallback is the database of clients that name none.
+func (s *session) open(params map[string]string, fallback string) error {
+	if err := s.chooseDatabase(params["database"], fallback); err != nil {
+		return err
+	}
+	options, err := startOptions(params["options"])
+	if err != nil {
+		return err
+	}
+	params = maps.Clone(params)
+	for _, name := range []string{"user", "database", "options"} {
+		delete(params, name)
+	}
+	for _, list := range []map[string]string{params, options} {
+		for name, text := range list {
+			if err := s.startWith(name, text); err != nil {
+				err.Severity = "FATAL"
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// chooseDatabase sets the default database. Clients without a database send the name of the user.
+func (s *session) chooseDatabase(name, fallback string) error {
+	switch {
+	case name != "" && (s.hasDatabase(name) || schema.ReservedDatabase(name)):
+		s.startIn(name, name)
+	case name == "" || name == "postgres" || name == s.user:
+		s.startIn(orElse(name, fallback), fallback)
+	default:
+		return fatal("3D000", "database %q does not exist", excerpt(name)).
+			withHint("connect to one that exists, as with dbname=public, or create it")
+	}
+	return nil
 }
 
 // startWith sets a setting at the start of the session. RESET restores this value.
@@ -100,10 +139,10 @@ func (s *session) get(name string) string {
 func (s *session) timeout() time.Duration {
 	d, err := parseSpan(s.get("statement_timeout"))
 	if err != nil {
-		return s.srv.cfg.Timeout
+		return s.cfg.Timeout
 	}
 	if d == 0 {
-		return s.srv.cfg.MaxTimeout
+		return s.cfg.MaxTimeout
 	}
 	return d
 }
@@ -152,6 +191,31 @@ func (s *session) mayWrite(what string) error {
 	if s.state != outside && s.reading || s.state == outside && s.get("default_transaction_read_only") == "on" &&
 		!s.readOnly {
 		return failure("25006", "cannot execute %s in a read-only transaction", what)
+	}
+	return nil
+}
+
+// mayRun returns an error if the transaction has failed and the statement does not end it.
+func (s *session) mayRun(cmd *command) error {
+	if s.state == failed && !cmd.always && cmd.verb != "" {
+		return failure("25P02", "current transaction is aborted, commands ignored until end of transaction block")
+	}
+	return nil
+}
+
+// applySets applies the calls of set_config.
+func (s *session) applySets(sets []rewrite.Set) error {
+	for _, set := range sets {
+		name, val, err := s.check(set.Name, set.Value)
+		switch {
+		case err != nil:
+			return err
+		case name == "":
+		case set.Local && s.state != outside:
+			s.local[name] = val
+		case !set.Local:
+			s.values[name] = val
+		}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"hash/fnv"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"cordwood/proto/metapb"
@@ -29,28 +30,29 @@ const maxShownQuery = 1 << 10
 
 // shown is what a description of a session says. The goroutine of the connection changes it.
 type shown struct {
-	name, database string // application_name, and the database that the client connected to
-	state          byte   // of the transaction
-	queryID        string // of the running query; empty: none runs
-	query          string
+	mu             sync.Mutex // guards the fields below
+	name, database string     // application_name, and the database that the client connected to
+	state          byte       // of the transaction
+	queryID        string     // of the running query; empty: none runs
+	text           string     // of the last query
 	queryAt        time.Time
 }
 
-// show updates the description of the session.
-func (c *conn) show() {
-	name, state := token.Hide(c.session.get("application_name")), c.session.status()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.shown.name, c.shown.database, c.shown.state = name, c.session.database, state
+// session updates the description of the session.
+func (sh *shown) session(s *session) {
+	name, state := token.Hide(s.get("application_name")), s.status()
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.name, sh.database, sh.state = name, s.database, state
 }
 
-// showQuery notes the query that runs; an empty id: it has ended.
-func (c *conn) showQuery(id, text string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.shown.queryID = id; id != "" {
-		c.shown.query = strings.ToValidUTF8(token.Hide(strings.Clone(text[:min(len(text), maxShownQuery)])), "")
-		c.shown.queryAt = time.Now()
+// query notes the query that runs; an empty id: it has ended.
+func (sh *shown) query(id, text string) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.queryID = id; id != "" {
+		sh.text = strings.ToValidUTF8(token.Hide(strings.Clone(text[:min(len(text), maxShownQuery)])), "")
+		sh.queryAt = time.Now()
 	}
 }
 
@@ -74,19 +76,20 @@ func (s *Server) Sessions() []*metapb.ClientSession {
 
 // describeSession describes the session of a client that has signed in.
 func (c *conn) describeSession() *metapb.ClientSession {
-	caller := access.Caller{Sender: c.sender, Address: c.address}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	caller := access.Caller{Sender: c.sender, Address: c.link.address}
+	idle := c.link.isIdle()
+	c.shown.mu.Lock()
+	defer c.shown.mu.Unlock()
 	state := "active"
-	if c.idle {
+	if idle {
 		state = map[byte]string{
 			outside: "idle", inside: "idle in transaction", failed: "idle in transaction (aborted)",
 		}[c.shown.state]
 	}
 	out := &metapb.ClientSession{
-		Pid: c.pid, Share: caller.Share(), Principal: c.user, Address: c.address.String(),
+		Pid: c.pid, Share: caller.Share(), Principal: c.user, Address: c.link.address.String(),
 		ApplicationName: c.shown.name, Database: c.shown.database, SinceUnixNano: c.since.UnixNano(), State: state,
-		QueryId: c.shown.queryID, Query: c.shown.query,
+		QueryId: c.shown.queryID, Query: c.shown.text,
 	}
 	if !c.shown.queryAt.IsZero() {
 		out.QueryUnixNano = c.shown.queryAt.UnixNano()

@@ -46,6 +46,10 @@ func TestSessionsAreDescribed(t *testing.T) {
 		t.Fatal(err)
 	}
 	idle("idle in transaction")
+	if _, _, err := exec(t, c, "SELECT 1"); err != nil {
+		t.Fatal(err)
+	}
+	idle("idle in transaction") // the query has ended
 	if s := f.Sessions()[0]; s.ApplicationName != "other" {
 		t.Errorf("after SET: %v", s)
 	}

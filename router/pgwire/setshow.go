@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-func runSet(c *conn, s *scanner) (*outcome, error) {
+func runSet(e *executor, s *scanner) (*outcome, error) {
 	local := s.accept("LOCAL")
 	switch {
 	case local:
 	case s.accept("SESSION", "CHARACTERISTICS", "AS", "TRANSACTION"):
-		return c.setDefaults(s)
+		return e.session.setDefaults(s)
 	case s.accept("SESSION", "AUTHORIZATION"), s.accept("ROLE"):
-		return c.setRole(s)
+		return e.session.setRole(s)
 	default:
 		s.accept("SESSION")
 	}
@@ -22,28 +22,28 @@ func runSet(c *conn, s *scanner) (*outcome, error) {
 		if err != nil {
 			return nil, err
 		}
-		if c.session.state == outside {
-			c.notice(warning("25P01", "SET TRANSACTION can only be used in transaction blocks"))
+		if e.session.state == outside {
+			e.say.notice(warning("25P01", "SET TRANSACTION can only be used in transaction blocks"))
 			return done("SET"), nil
 		}
-		return done("SET"), c.setModes(modes)
+		return done("SET"), e.session.setModes(modes)
 	case s.accept("TIME", "ZONE"):
 		s.accept("INTERVAL")
-		return c.set(s, "TimeZone", local, true)
+		return e.set(s, "TimeZone", local, true)
 	case s.accept("NAMES"):
-		return c.set(s, "client_encoding", local, true)
+		return e.set(s, "client_encoding", local, true)
 	case s.accept("SCHEMA"):
-		return c.set(s, "search_path", local, true)
+		return e.set(s, "search_path", local, true)
 	}
 	name, ok := s.dotted()
 	if !ok {
 		return nil, s.syntaxError()
 	}
-	return c.set(s, name, local, false)
+	return e.set(s, name, local, false)
 }
 
 // set parses the value of a setting, and sets it.
-func (c *conn) set(s *scanner, name string, local, bare bool) (*outcome, error) {
+func (e *executor) set(s *scanner, name string, local, bare bool) (*outcome, error) {
 	if !bare && !s.symbol("=") && !s.accept("TO") {
 		return nil, s.syntaxError()
 	}
@@ -58,62 +58,62 @@ func (c *conn) set(s *scanner, name string, local, bare bool) (*outcome, error) 
 		return nil, err
 	}
 	if strings.EqualFold(val, "DEFAULT") {
-		return done("SET"), c.reset(name)
+		return done("SET"), e.session.reset(name)
 	}
-	canonical, text, err := c.session.check(name, val)
+	canonical, text, err := e.session.check(name, val)
 	if err != nil {
 		return nil, err
 	}
-	if canonical == "timezone" && !strings.EqualFold(val, "UTC") && !c.session.noticed["zone"] {
-		c.session.noticed["zone"] = true
+	if canonical == "timezone" && !strings.EqualFold(val, "UTC") && !e.session.noticed["zone"] {
+		e.session.noticed["zone"] = true
 		n := warning("01000", "times are in UTC, whatever the time zone of the session")
 		n.Severity = "NOTICE"
-		c.notice(n)
+		e.say.notice(n)
 	}
 	switch {
 	case canonical == "":
-	case local && c.session.state == outside:
-		c.notice(warning("25P01", "SET LOCAL can only be used in transaction blocks"))
+	case local && e.session.state == outside:
+		e.say.notice(warning("25P01", "SET LOCAL can only be used in transaction blocks"))
 	case local:
-		c.session.local[canonical] = text
+		e.session.local[canonical] = text
 	default:
-		delete(c.session.local, canonical)
-		c.session.values[canonical] = text
+		delete(e.session.local, canonical)
+		e.session.values[canonical] = text
 	}
 	return done("SET"), nil
 }
 
 // setDefaults sets the modes of later transactions.
-func (c *conn) setDefaults(s *scanner) (*outcome, error) {
-	modes, err := transactionModes(s)
+func (s *session) setDefaults(sc *scanner) (*outcome, error) {
+	modes, err := transactionModes(sc)
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range modes {
-		name, val, err := c.session.check("default_"+m[0], m[1])
+		name, val, err := s.check("default_"+m[0], m[1])
 		if err != nil {
 			return nil, err
 		}
-		c.session.values[name] = val
+		s.values[name] = val
 	}
 	return done("SET"), nil
 }
 
 // setRole accepts only the current user.
-func (c *conn) setRole(s *scanner) (*outcome, error) {
-	val, ok := s.value()
-	if !ok || !s.end() {
-		return nil, s.syntaxError()
+func (s *session) setRole(sc *scanner) (*outcome, error) {
+	val, ok := sc.value()
+	if !ok || !sc.end() {
+		return nil, sc.syntaxError()
 	}
 	name := strings.Trim(val, `"`)
-	if name != c.session.user && !strings.EqualFold(name, "DEFAULT") && !strings.EqualFold(name, "NONE") {
+	if name != s.user && !strings.EqualFold(name, "DEFAULT") && !strings.EqualFold(name, "NONE") {
 		return nil, failure("42501", "permission denied to set role %q", excerpt(name))
 	}
 	return done("SET"), nil
 }
 
 // reset restores the value at the start of the session.
-func (c *conn) reset(name string) error {
+func (s *session) reset(name string) error {
 	name = strings.ToLower(name)
 	switch known := settings[name]; {
 	case known != nil && known.set == nil:
@@ -121,71 +121,71 @@ func (c *conn) reset(name string) error {
 	case known == nil && !harmless[name] && !strings.Contains(name, "."):
 		return unknownSetting(name)
 	}
-	delete(c.session.values, name)
-	delete(c.session.local, name)
+	delete(s.values, name)
+	delete(s.local, name)
 	return nil
 }
 
-func runReset(c *conn, s *scanner) (*outcome, error) {
+func runReset(e *executor, s *scanner) (*outcome, error) {
 	switch {
 	case s.accept("ALL"):
-		clear(c.session.values)
-		clear(c.session.local)
+		clear(e.session.values)
+		clear(e.session.local)
 		return done("RESET"), s.done()
 	case s.accept("SESSION", "AUTHORIZATION"), s.accept("ROLE"):
 		return done("RESET"), s.done()
 	case s.accept("TIME", "ZONE"):
-		return done("RESET"), c.reset("timezone")
+		return done("RESET"), e.session.reset("timezone")
 	}
 	name, ok := s.dotted()
 	if !ok || !s.end() {
 		return nil, s.syntaxError()
 	}
-	return done("RESET"), c.reset(name)
+	return done("RESET"), e.session.reset(name)
 }
 
-func runUse(c *conn, s *scanner) (*outcome, error) {
+func runUse(e *executor, s *scanner) (*outcome, error) {
 	name, ok := s.name()
 	if !ok || !s.end() {
 		return nil, s.syntaxError()
 	}
-	if !c.session.hasDatabase(name) {
+	if !e.session.hasDatabase(name) {
 		return nil, failure("3F000", "database %q does not exist", excerpt(name))
 	}
-	c.session.values["search_path"] = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+	e.session.values["search_path"] = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 	return done("SET"), nil
 }
 
-func runShow(c *conn, s *scanner) (*outcome, error) {
+func runShow(e *executor, s *scanner) (*outcome, error) {
 	switch {
 	case s.accept("ALL"):
 		if err := s.done(); err != nil {
 			return nil, err
 		}
 		var rows [][]any
-		for _, name := range c.session.names() {
-			rows = append(rows, []any{displayName(name), c.session.show(name), ""})
+		for _, name := range e.session.names() {
+			rows = append(rows, []any{displayName(name), e.session.show(name), ""})
 		}
 		return &outcome{tag: "SHOW", rows: textCursor([]string{"name", "setting", "description"}, rows)}, nil
 	case s.accept("TIME", "ZONE"):
-		return c.showOne(s, "timezone")
+		return e.session.showOne(s, "timezone")
 	case s.accept("TRANSACTION", "ISOLATION", "LEVEL"):
-		return c.showOne(s, "transaction_isolation")
+		return e.session.showOne(s, "transaction_isolation")
 	case s.accept("SESSION", "AUTHORIZATION"):
-		return c.showOne(s, "session_authorization")
+		return e.session.showOne(s, "session_authorization")
 	}
 	name, ok := s.dotted()
 	if !ok {
 		return nil, s.syntaxError()
 	}
-	return c.showOne(s, strings.ToLower(name))
+	return e.session.showOne(s, strings.ToLower(name))
 }
 
-func (c *conn) showOne(s *scanner, name string) (*outcome, error) {
-	if err := s.done(); err != nil {
+func (s *session) showOne(sc *scanner, name string) (*outcome, error) {
+	if err := sc.done(); err != nil {
 		return nil, err
 	}
-	val, known := c.session.lookUp(name)
+	val, known := s.lookUp(name)
 	if !known {
 		return nil, unknownSetting(name)
 	}
@@ -251,20 +251,19 @@ func (s *session) names() []string {
 	return names
 }
 
-func runDiscard(c *conn, s *scanner) (*outcome, error) {
+func runDiscard(e *executor, s *scanner) (*outcome, error) {
 	what := s.acceptAny("ALL", "PLANS", "TEMP", "TEMPORARY", "SEQUENCES")
 	if what == "" || !s.end() {
 		return nil, s.syntaxError()
 	}
 	if what == "ALL" {
-		if c.session.state != outside {
+		if e.session.state != outside {
 			return nil, failure("25001", "DISCARD ALL cannot run inside a transaction block")
 		}
-		c.closePortals(true)
-		clear(c.session.values)
-		clear(c.session.local)
-		clear(c.statements)
-		c.textBytes = 0
+		e.portals.closeAll(true)
+		clear(e.session.values)
+		clear(e.session.local)
+		e.prepared.forgetAll()
 	}
 	return done("DISCARD " + what), nil
 }

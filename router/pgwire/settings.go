@@ -69,7 +69,7 @@ var (
 
 func init() { // not in the declarations: some settings refer to others
 	for _, s := range []*setting{
-		{"server_version", true, func(s *session) string { return "15.0 (cordwood " + s.srv.cfg.Version + ")" }, nil},
+		{"server_version", true, func(s *session) string { return "15.0 (cordwood " + s.cfg.Version + ")" }, nil},
 		{"server_version_num", false, fixed("150000"), nil},
 		{"server_encoding", true, fixed("UTF8"), nil},
 		{"client_encoding", true, fixed("UTF8"), setEncoding},
@@ -276,7 +276,7 @@ func pathNames(path string) (names []string) {
 }
 
 func defaultTimeout(s *session) string {
-	return strconv.FormatInt(s.srv.cfg.Timeout.Milliseconds(), 10) + "ms"
+	return strconv.FormatInt(s.cfg.Timeout.Milliseconds(), 10) + "ms"
 }
 
 func setTimeout(s *session, text string) (string, *Error) {
@@ -284,8 +284,8 @@ func setTimeout(s *session, text string) (string, *Error) {
 	if err != nil {
 		return "", invalid("statement_timeout", text).withHint("write a number of milliseconds, or one with ms, s, min or h")
 	}
-	if d > s.srv.cfg.MaxTimeout {
-		return "", failure("22023", "statement_timeout can be at most %s", s.srv.cfg.MaxTimeout).
+	if d > s.cfg.MaxTimeout {
+		return "", failure("22023", "statement_timeout can be at most %s", s.cfg.MaxTimeout).
 			withHint("the limit is --query-max-timeout")
 	}
 	if d == 0 {

@@ -3,7 +3,7 @@ package pgwire
 import "cordwood/router/pgwire/value"
 
 // runDeclare runs DECLARE name [NO SCROLL] CURSOR [WITH|WITHOUT HOLD] FOR query.
-func runDeclare(c *conn, s *scanner) (*outcome, error) {
+func runDeclare(e *executor, s *scanner) (*outcome, error) {
 	name, ok := s.name()
 	if !ok {
 		return nil, s.syntaxError()
@@ -31,11 +31,11 @@ func runDeclare(c *conn, s *scanner) (*outcome, error) {
 	if !s.accept("FOR") {
 		return nil, s.syntaxError()
 	}
-	if c.session.state == outside && !held {
+	if e.session.state == outside && !held {
 		return nil, failure("25P01", "DECLARE CURSOR can only be used in transaction blocks").
 			withHint("declare it WITH HOLD, or begin a transaction")
 	}
-	if c.portals[name] != nil {
+	if e.portals.byName[name] != nil {
 		return nil, failure("42P03", "cursor %q already exists", excerpt(name))
 	}
 	cmd := newCommand(s.rest())
@@ -43,22 +43,22 @@ func runDeclare(c *conn, s *scanner) (*outcome, error) {
 		return nil, s.syntaxError()
 	}
 	p := &portal{name: name, cmd: cmd, declared: true, held: held}
-	if err := c.addPortal(p); err != nil {
+	if err := e.portals.add(p); err != nil {
 		return nil, err
 	}
-	c.long = true
-	out, err := c.run(cmd)
-	c.long = false
+	e.runner.long = true
+	out, err := e.run(cmd)
+	e.runner.long = false
 	if err == nil && out.rows == nil {
 		err = failure("42P11", "DECLARE CURSOR needs a query")
 	}
 	if err != nil {
-		delete(c.portals, name)
+		delete(e.portals.byName, name)
 		return nil, within(err, s.before())
 	}
 	p.out, p.columns = out, out.rows.columns
-	if err := c.rest(p); err != nil {
-		delete(c.portals, name)
+	if err := e.portals.rest(p); err != nil {
+		delete(e.portals.byName, name)
 		return nil, err
 	}
 	return done("DECLARE CURSOR"), nil
@@ -100,21 +100,12 @@ func readFetch(s *scanner) (f fetching, err error) {
 	return f, nil
 }
 
-// openCursor returns a cursor by its name.
-func (c *conn) openCursor(name string) (*portal, error) {
-	p := c.portals[name]
-	if p == nil || p.out == nil || p.out.rows == nil {
-		return nil, failure("34000", "cursor %q does not exist", excerpt(name))
-	}
-	return p, nil
-}
-
-func runFetch(c *conn, s *scanner) (*outcome, error) {
+func runFetch(e *executor, s *scanner) (*outcome, error) {
 	f, err := readFetch(s)
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.openCursor(f.name)
+	p, err := e.portals.cursor(f.name)
 	if err != nil {
 		return nil, err
 	}
@@ -122,68 +113,52 @@ func runFetch(c *conn, s *scanner) (*outcome, error) {
 }
 
 // runMove reads rows and discards them.
-func runMove(c *conn, s *scanner) (*outcome, error) {
+func runMove(e *executor, s *scanner) (*outcome, error) {
 	f, err := readFetch(s)
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.openCursor(f.name)
+	p, err := e.portals.cursor(f.name)
 	if err != nil {
 		return nil, err
 	}
 	if p.finished || f.none {
 		return done("MOVE 0"), nil
 	}
-	if err := c.wake(p); err != nil {
-		return nil, err
-	}
-	stop := c.reading(p.out.rows.x)
-	n := int64(0)
-	for f.n == 0 || n < f.n {
-		if !p.out.rows.next() {
-			stop()
-			return done("MOVE " + itoa(n)), c.finishPortal(p, p.out.rows.rows.Err())
-		}
-		n++
-	}
-	stop()
-	return done("MOVE " + itoa(n)), c.rest(p)
+	n, err := e.portals.move(p, f.n)
+	return done("MOVE " + itoa(n)), err
 }
 
 // answerFetch sends rows of a cursor.
-func (c *conn) answerFetch(out *outcome, formats []value.Format, described bool) error {
+func (e *executor) answerFetch(out *outcome, formats []value.Format, described bool) error {
 	p := out.fetch
 	p.out.rows.setFormats(formats)
 	if described {
-		c.out.Send(describe(p.columns, formats))
+		e.say.send(describe(p.columns, formats))
 	}
 	var n int64
 	if !out.fetching.none {
 		var err error
-		if n, _, err = c.fetch(p, out.fetching.n); err != nil {
+		if n, _, err = e.portals.fetch(p, out.fetching.n); err != nil {
 			return err
 		}
 	}
-	c.complete(out.tag, n)
+	e.say.complete(out.tag, n)
 	return nil
 }
 
-func runClose(c *conn, s *scanner) (*outcome, error) {
+func runClose(e *executor, s *scanner) (*outcome, error) {
 	if s.accept("ALL") {
-		for name, p := range c.portals {
-			if p.declared {
-				c.closePortal(name)
-			}
-		}
+		e.portals.closeDeclared()
 		return done("CLOSE CURSOR ALL"), s.done()
 	}
 	name, ok := s.name()
 	if !ok || !s.end() {
 		return nil, s.syntaxError()
 	}
-	if c.portals[name] == nil {
+	if e.portals.byName[name] == nil {
 		return nil, failure("34000", "cursor %q does not exist", excerpt(name))
 	}
-	c.closePortal(name)
+	e.portals.close(name)
 	return done("CLOSE CURSOR"), nil
 }

@@ -12,12 +12,12 @@ import (
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
 // sessionColumns returns the columns of a statement about the session, or nil if it returns no rows.
-func (c *conn) sessionColumns(cmd *command) ([]column, error) {
+func (e *executor) sessionColumns(cmd *command) ([]column, error) {
 	s := newScanner(cmd.text)
 	s.at = 1
 	switch cmd.verb {
 	case "SHOW":
-		out, err := runShow(c, s)
+		out, err := runShow(e, s)
 		if err != nil {
 			return nil, err
 		}
@@ -27,12 +27,12 @@ func (c *conn) sessionColumns(cmd *command) ([]column, error) {
 		if err != nil {
 			return nil, err
 		}
-		if p := c.portals[f.name]; p != nil {
+		if p := e.portals.byName[f.name]; p != nil {
 			return p.columns, nil
 		}
 	case "EXECUTE":
-		if name, ok := s.name(); ok && c.statements[name] != nil {
-			return c.statements[name].columns, nil
+		if name, ok := s.name(); ok && e.prepared.has(name) {
+			return e.prepared.byName[name].columns, nil
 		}
 	}
 	return nil, nil
@@ -58,7 +58,7 @@ func typeNamed(name string) uint32 {
 }
 
 // runPrepare runs PREPARE name [(types)] AS statement.
-func runPrepare(c *conn, s *scanner) (*outcome, error) {
+func runPrepare(e *executor, s *scanner) (*outcome, error) {
 	if s.accept("TRANSACTION") {
 		return nil, unsupported("PREPARE TRANSACTION is not available: there are no transactions of two phases")
 	}
@@ -87,7 +87,7 @@ func runPrepare(c *conn, s *scanner) (*outcome, error) {
 	if !s.accept("AS") {
 		return nil, s.syntaxError()
 	}
-	if c.statements[name] != nil {
+	if e.prepared.has(name) {
 		return nil, failure("42P05", "prepared statement %q already exists", excerpt(name))
 	}
 	if err := checkName(name); err != nil {
@@ -96,23 +96,23 @@ func runPrepare(c *conn, s *scanner) (*outcome, error) {
 	if newCommand(s.rest()).session != nil {
 		return nil, failure("42601", "PREPARE needs a query, INSERT or DELETE")
 	}
-	if err := c.roomFor(name); err != nil {
+	if err := e.prepared.roomFor(name); err != nil {
 		return nil, err
 	}
-	p, err := c.prepare(s.rest(), oids)
+	p, err := e.describer.prepare(s.rest(), oids)
 	if err != nil {
 		return nil, within(err, s.before())
 	}
-	return done("PREPARE"), c.keep(name, p)
+	return done("PREPARE"), e.prepared.keep(name, p)
 }
 
 // runExecute runs EXECUTE name [(values)]. The values are inserted as they are written in the statement.
-func runExecute(c *conn, s *scanner) (*outcome, error) {
+func runExecute(e *executor, s *scanner) (*outcome, error) {
 	name, ok := s.name()
 	if !ok {
 		return nil, s.syntaxError()
 	}
-	p, err := c.find(name)
+	p, err := e.prepared.find(name)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func runExecute(c *conn, s *scanner) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.run(cmd)
+	return e.run(cmd)
 }
 
 // arguments reads the texts of values in parentheses.
@@ -173,21 +173,19 @@ func (s *scanner) arguments() (out []string, err error) {
 }
 
 // runDeallocate runs DEALLOCATE [PREPARE] name|ALL.
-func runDeallocate(c *conn, s *scanner) (*outcome, error) {
+func runDeallocate(e *executor, s *scanner) (*outcome, error) {
 	s.accept("PREPARE")
 	if s.accept("ALL") {
-		for name := range c.statements {
-			c.forget(name)
-		}
+		e.prepared.forgetAll()
 		return done("DEALLOCATE ALL"), s.done()
 	}
 	name, ok := s.name()
 	if !ok || !s.end() {
 		return nil, s.syntaxError()
 	}
-	if _, err := c.find(name); err != nil {
+	if _, err := e.prepared.find(name); err != nil {
 		return nil, err
 	}
-	c.forget(name)
+	e.prepared.forget(name)
 	return done("DEALLOCATE"), nil
 }

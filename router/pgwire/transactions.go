@@ -8,29 +8,29 @@ import (
 // maxSavepoints is the maximum number of savepoints in a transaction.
 const maxSavepoints = 1000
 
-func runBegin(c *conn, s *scanner) (*outcome, error) {
+func runBegin(e *executor, s *scanner) (*outcome, error) {
 	s.acceptAny("WORK", "TRANSACTION")
-	return c.beginTransaction(s, "BEGIN")
+	return e.beginTransaction(s, "BEGIN")
 }
 
-func runStart(c *conn, s *scanner) (*outcome, error) {
+func runStart(e *executor, s *scanner) (*outcome, error) {
 	if !s.accept("TRANSACTION") {
 		return nil, s.syntaxError()
 	}
-	return c.beginTransaction(s, "START TRANSACTION")
+	return e.beginTransaction(s, "START TRANSACTION")
 }
 
-func (c *conn) beginTransaction(s *scanner, tag string) (*outcome, error) {
+func (e *executor) beginTransaction(s *scanner, tag string) (*outcome, error) {
 	modes, err := transactionModes(s)
 	if err != nil {
 		return nil, err
 	}
-	if c.session.state == outside {
-		c.session.begin()
+	if e.session.state == outside {
+		e.session.begin()
 	} else {
-		c.notice(warning("25001", "there is already a transaction in progress"))
+		e.say.notice(warning("25001", "there is already a transaction in progress"))
 	}
-	return done(tag), c.setModes(modes)
+	return done(tag), e.session.setModes(modes)
 }
 
 // transactionModes parses the modes after BEGIN.
@@ -57,36 +57,36 @@ func transactionModes(s *scanner) (modes [][2]string, err error) {
 }
 
 // setModes sets the modes of the transaction.
-func (c *conn) setModes(modes [][2]string) error {
+func (s *session) setModes(modes [][2]string) error {
 	for _, m := range modes {
-		_, val, err := c.session.check(m[0], m[1])
+		_, val, err := s.check(m[0], m[1])
 		if err != nil {
 			return err
 		}
 		if m[0] == "transaction_read_only" {
-			c.session.reading = val == "on"
+			s.reading = val == "on"
 		} else {
-			c.session.local[m[0]] = val
+			s.local[m[0]] = val
 		}
 	}
 	return nil
 }
 
 // runCommit ends a transaction. A failed transaction is rolled back.
-func runCommit(c *conn, s *scanner) (*outcome, error) {
+func runCommit(e *executor, s *scanner) (*outcome, error) {
 	s.acceptAny("WORK", "TRANSACTION")
 	chain := chained(s)
 	if err := s.done(); err != nil {
 		return nil, err
 	}
-	switch c.session.state {
+	switch e.session.state {
 	case outside:
-		c.notice(warning("25P01", "there is no transaction in progress"))
+		e.say.notice(warning("25P01", "there is no transaction in progress"))
 		return done("COMMIT"), nil
 	case failed:
-		return c.rollBack(chain), nil
+		return e.rollBack(chain), nil
 	}
-	c.endTransaction(false, chain)
+	e.endTransaction(false, chain)
 	return done("COMMIT"), nil
 }
 
@@ -98,44 +98,44 @@ func chained(s *scanner) bool {
 	return s.accept("AND", "CHAIN")
 }
 
-func (c *conn) endTransaction(undo, chain bool) {
-	c.closePortals(false)
-	c.session.finish(undo)
+func (e *executor) endTransaction(undo, chain bool) {
+	e.portals.closeAll(false)
+	e.session.finish(undo)
 	if chain {
-		c.session.begin()
+		e.session.begin()
 	}
 }
 
-func runRollback(c *conn, s *scanner) (*outcome, error) {
+func runRollback(e *executor, s *scanner) (*outcome, error) {
 	if s.accept("PREPARED") {
 		return nil, unsupported("ROLLBACK PREPARED is not available: there are no transactions of two phases")
 	}
 	s.acceptAny("WORK", "TRANSACTION")
 	if s.accept("TO") {
-		return c.rollBackTo(s)
+		return e.session.rollBackTo(s)
 	}
 	chain := chained(s)
 	if err := s.done(); err != nil {
 		return nil, err
 	}
-	if c.session.state == outside {
-		c.notice(warning("25P01", "there is no transaction in progress"))
+	if e.session.state == outside {
+		e.say.notice(warning("25P01", "there is no transaction in progress"))
 		return done("ROLLBACK"), nil
 	}
-	return c.rollBack(chain), nil
+	return e.rollBack(chain), nil
 }
 
 // rollBack ends a transaction. The rows that its statements stored stay, and a warning says so.
-func (c *conn) rollBack(chain bool) *outcome {
-	if c.session.stored {
-		c.notice(warning("01000", "what the statements of the transaction have changed stays: "+
+func (e *executor) rollBack(chain bool) *outcome {
+	if e.session.stored {
+		e.say.notice(warning("01000", "what the statements of the transaction have changed stays: "+
 			"each statement stands for itself"))
 	}
-	c.endTransaction(true, chain)
+	e.endTransaction(true, chain)
 	return done("ROLLBACK")
 }
 
-func runSavepoint(c *conn, s *scanner) (*outcome, error) {
+func runSavepoint(e *executor, s *scanner) (*outcome, error) {
 	name, ok := s.name()
 	if !ok || !s.end() {
 		return nil, s.syntaxError()
@@ -144,26 +144,26 @@ func runSavepoint(c *conn, s *scanner) (*outcome, error) {
 		return nil, err
 	}
 	switch {
-	case c.session.state == outside:
+	case e.session.state == outside:
 		return nil, failure("25P01", "SAVEPOINT can only be used in transaction blocks")
-	case len(c.session.savepoints) >= maxSavepoints:
+	case len(e.session.savepoints) >= maxSavepoints:
 		return nil, failure("54000", "a transaction has at most %d savepoints", maxSavepoints)
 	}
-	c.session.savepoints = append(c.session.savepoints, name)
+	e.session.savepoints = append(e.session.savepoints, name)
 	return done("SAVEPOINT"), nil
 }
 
 // savepoint reads the name of a savepoint and returns its index.
-func (c *conn) savepoint(s *scanner) (int, error) {
-	s.accept("SAVEPOINT")
-	name, ok := s.name()
-	if !ok || !s.end() {
-		return 0, s.syntaxError()
+func (s *session) savepoint(sc *scanner) (int, error) {
+	sc.accept("SAVEPOINT")
+	name, ok := sc.name()
+	if !ok || !sc.end() {
+		return 0, sc.syntaxError()
 	}
-	if c.session.state == outside {
+	if s.state == outside {
 		return 0, failure("25P01", "savepoints can only be used in transaction blocks")
 	}
-	points := c.session.savepoints
+	points := s.savepoints
 	for i := len(points) - 1; i >= 0; i-- {
 		if points[i] == name {
 			return i, nil
@@ -172,22 +172,22 @@ func (c *conn) savepoint(s *scanner) (int, error) {
 	return 0, failure("3B001", "savepoint %q does not exist", excerpt(name))
 }
 
-func runRelease(c *conn, s *scanner) (*outcome, error) {
-	i, err := c.savepoint(s)
+func runRelease(e *executor, s *scanner) (*outcome, error) {
+	i, err := e.session.savepoint(s)
 	if err != nil {
 		return nil, err
 	}
-	c.session.savepoints = slices.Delete(c.session.savepoints, i, len(c.session.savepoints))
+	e.session.savepoints = slices.Delete(e.session.savepoints, i, len(e.session.savepoints))
 	return done("RELEASE"), nil
 }
 
 // rollBackTo rolls back to a savepoint, so that a failed transaction can continue.
-func (c *conn) rollBackTo(s *scanner) (*outcome, error) {
-	i, err := c.savepoint(s)
+func (s *session) rollBackTo(sc *scanner) (*outcome, error) {
+	i, err := s.savepoint(sc)
 	if err != nil {
 		return nil, err
 	}
-	c.session.savepoints = c.session.savepoints[:i+1]
-	c.session.state = inside
+	s.savepoints = s.savepoints[:i+1]
+	s.state = inside
 	return done("ROLLBACK"), nil
 }

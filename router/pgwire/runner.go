@@ -2,7 +2,6 @@ package pgwire
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -10,7 +9,11 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/access"
 	"cordwood/router/query"
+	"cordwood/router/query/pgcatalog"
+	"cordwood/router/query/statement"
 )
 
 // execution is a statement that package query runs. The statement's goroutine waits until the rows have been read.
@@ -34,27 +37,102 @@ type execution struct {
 	from  time.Time
 }
 
+// runner runs statements by package query in the name of the client, one after another.
+type runner struct {
+	cfg     *Config
+	link    *link
+	session *session
+	shown   *shown
+	sender  access.Sender
+
+	// executing is the running statement.
+	executing *execution
+	// long is set while a statement starts that the client may fetch in parts.
+	long bool
+}
+
+// currentSender returns the client's user with the user's current rights.
+func (r *runner) currentSender() access.Sender {
+	if r.cfg.Users == nil {
+		return r.sender
+	}
+	return r.cfg.Users.Current(r.sender)
+}
+
+// caller returns a context with the caller of a statement.
+func (r *runner) caller(ctx context.Context, end func(error)) (context.Context, func()) {
+	caller := &access.Caller{Sender: r.currentSender(), Address: r.link.address}
+	done := func() {}
+	if r.cfg.Users != nil {
+		caller.Work = r.cfg.Users.Begin(caller.Sender, end)
+		done = caller.Work.End
+	}
+	return access.With(ctx, caller), done
+}
+
+// request returns a request with the settings of the session.
+func (r *runner) request() query.Request {
+	req := query.Request{
+		Database: r.session.schema(), Catalog: r.session.database, Protocol: "pg", Timeout: r.session.timeout(),
+		AllowPartial: r.session.get("cordwood.allow_partial") == "on",
+	}
+	if d, err := parseSpan(r.session.get("cordwood.max_staleness")); err == nil {
+		req.MaxStaleness = d
+	}
+	return req
+}
+
+// target returns a table that the client may insert rows into.
+func (r *runner) target(name statement.Name) (*schema.Table, error) {
+	ctx, end := r.caller(context.Background(), func(error) {})
+	defer end()
+	return r.cfg.Service.Target(ctx, orElse(name.Database, r.session.schema()), name.Table)
+}
+
+// catalog returns the data from which PostgreSQL's catalog is built for the client.
+func (r *runner) catalog() *pgcatalog.Source {
+	ctx, end := r.caller(context.Background(), func(error) {})
+	defer end()
+	return r.cfg.Service.Catalog(ctx, r.session.database, r.session.user)
+}
+
+// describe lets the engine describe a query whose parameters have the given types, empty for an unknown one.
+func (r *runner) describe(sql string, types []string) (*query.Description, error) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	ctx, end := r.caller(ctx, func(err error) { cancel(err) })
+	defer end()
+	r.link.setCancel(cancel)
+	defer r.link.setCancel(nil)
+	defer r.link.watch(cancel)()
+	d, err := r.cfg.Service.Describe(ctx, sql, r.request(), types)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return nil, asError(err, cause)
+	}
+	return d, err
+}
+
 // execute starts a request with one statement. The caller must end it.
-func (c *conn) execute(req query.Request) *execution {
+func (r *runner) execute(req query.Request) *execution {
 	x := &execution{
 		results: make(chan query.Result), finish: make(chan struct{}), done: make(chan struct{}), using: true,
 	}
 	x.ctx, x.cancel = context.WithCancelCause(context.Background())
 	x.running = x.ctx
-	c.setCurrent(x)
+	r.setCurrent(x)
 	req.QueryID = query.NewID()
-	c.showQuery(req.QueryID, strings.Join(req.Texts, "; "))
-	if c.long {
+	r.shown.query(req.QueryID, strings.Join(req.Texts, "; "))
+	if r.long {
 		x.left, x.from = req.Timeout, time.Now()
 		x.timer = time.AfterFunc(x.left, func() { x.cancel(errTimeUp) })
-		req.Timeout = c.srv.cfg.MaxTimeout
+		req.Timeout = r.cfg.MaxTimeout
 	}
-	ctx, end := c.caller(x.ctx, func(err error) { x.cancel(err) })
+	ctx, end := r.caller(x.ctx, func(err error) { x.cancel(err) })
 	go func() {
 		defer close(x.done)
 		defer end()
-		defer c.recoverTo(&x.err)
-		x.err = c.srv.cfg.Service.Execute(ctx, req, func(ctx context.Context, res query.Result) error {
+		defer r.recoverTo(&x.err)
+		x.err = r.cfg.Service.Execute(ctx, req, func(ctx context.Context, res query.Result) error {
 			x.running = ctx
 			select {
 			case x.results <- res:
@@ -70,45 +148,35 @@ func (c *conn) execute(req query.Request) *execution {
 }
 
 // recoverTo turns a panic into an error of the statement, so that other connections continue.
-func (c *conn) recoverTo(err *error) {
+func (r *runner) recoverTo(err *error) {
 	if p := recover(); p != nil {
-		c.srv.cfg.Logger.Error("panic in a statement of a PostgreSQL client", "remote", c.address, "panic",
+		r.cfg.Logger.Error("panic in a statement of a PostgreSQL client", "remote", r.link.address, "panic",
 			fmt.Sprint(p), "stack", string(debug.Stack()))
 		*err = errs.New(errs.Internal, "panic in a statement: %v", p)
 	}
 }
 
 // abandon ends the running statement of a connection whose goroutine cannot continue.
-func (c *conn) abandon() {
-	if x := c.executing; x != nil {
+func (r *runner) abandon() {
+	if x := r.executing; x != nil {
 		x.stop(errGone)
 	}
 }
 
 // setCurrent makes x the statement that a cancel request ends; nil if there is none.
-func (c *conn) setCurrent(x *execution) {
-	c.executing = x
+func (r *runner) setCurrent(x *execution) {
+	r.executing = x
 	if x == nil {
-		c.setCancel(nil)
-		c.showQuery("", "")
+		r.link.setCancel(nil)
+		r.shown.query("", "")
 		return
 	}
-	c.setCancel(x.cancel)
-}
-
-// setCancel sets the function that ends the running statement.
-func (c *conn) setCancel(cancel context.CancelCauseFunc) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.current = cancel
-	if cancel != nil && c.ending != nil && c.ending.State == "28000" {
-		cancel(c.ending)
-	}
+	r.link.setCancel(x.cancel)
 }
 
 // result waits for the result of the statement. ok is false if the statement failed without a result.
-func (c *conn) result(x *execution) (res query.Result, ok bool) {
-	defer c.watch(x.cancel)()
+func (r *runner) result(x *execution) (res query.Result, ok bool) {
+	defer r.link.watch(x.cancel)()
 	select {
 	case res = <-x.results:
 		return res, true
@@ -116,48 +184,6 @@ func (c *conn) result(x *execution) (res query.Result, ok bool) {
 		return res, false
 	}
 }
-
-// watch calls cancel when the client disconnects. stop ends the watching.
-func (c *conn) watch(cancel context.CancelCauseFunc) (stop func()) {
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		if err := c.in.Watch(); err != nil {
-			cancel(errGone)
-		}
-	}()
-	return func() {
-		_ = c.net.SetReadDeadline(time.Unix(1, 0)) // it fails if the connection has ended
-		<-ended
-		_ = c.net.SetReadDeadline(time.Time{})
-	}
-}
-
-// reading watches the client while rows are read and sent. At the statement's timeout, it closes the connection if the
-// client does not read. stop ends the watching.
-func (c *conn) reading(x *execution) (stop func()) {
-	if x == nil {
-		return func() {}
-	}
-	unwatch := c.watch(x.cancel)
-	over := make(chan struct{})
-	forget := context.AfterFunc(x.running, func() {
-		defer close(over)
-		if !errors.Is(context.Cause(x.ctx), errUserCancel) {
-			c.taking.endAt(time.Now().Add(lastWrite))
-		}
-	})
-	return func() {
-		if !forget() {
-			<-over
-		}
-		c.taking.endAt(time.Time{})
-		unwatch()
-	}
-}
-
-// lastWrite is the time that a client has, after its statement has ended, to read the data being written.
-const lastWrite = time.Second
 
 // end ends the statement. It returns the error of the statement, and the reason why its context ended, or nil.
 func (x *execution) end() (err, cause error) {

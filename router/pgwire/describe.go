@@ -1,0 +1,263 @@
+package pgwire
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"cordwood/proto/schema"
+	"cordwood/router/pgwire/rewrite"
+	"cordwood/router/pgwire/value"
+	"cordwood/router/query"
+	"cordwood/router/query/statement"
+)
+
+// describer prepares statements: it determines the types of their parameters and of their columns.
+type describer struct {
+	session    *session
+	translator *translator
+	runner     *runner
+	// sessionColumns returns the columns of a statement about the session, or nil if it returns no rows.
+	sessionColumns func(cmd *command) ([]column, error)
+}
+
+// prepare prepares a statement. oids are the types of its parameters, 0 if the client does not specify one.
+func (d *describer) prepare(text string, oids []uint32) (*prepared, error) {
+	pieces, err := rewrite.Split(text)
+	if err != nil {
+		return nil, failure("54000", "%s", err)
+	}
+	if len(pieces) > 1 {
+		return nil, failure("42601", "cannot insert multiple commands into a prepared statement")
+	}
+	if len(pieces) == 1 {
+		text = text[:pieces[0].At] + pieces[0].Text
+	}
+	p := &prepared{cmd: newCommand(text)}
+	places, most, err := rewrite.Places(text)
+	if err != nil {
+		return nil, failure("42P02", "%s", err)
+	}
+	p.places = places
+	p.params = make([]*value.Type, max(most, len(oids)))
+	for i, oid := range oids {
+		if oid != value.Unknown.OID {
+			p.params[i] = value.ByOID(oid)
+		}
+	}
+	used := make([]bool, most)
+	for _, at := range places {
+		used[at.Number-1] = true
+	}
+	for i := len(oids); i < most; i++ {
+		if !used[i] {
+			return nil, failure("42P02", "there is no parameter $%d, but one with a larger number", i+1)
+		}
+	}
+	if err := d.session.mayRun(p.cmd); err != nil {
+		return nil, err
+	}
+	err = d.describePrepared(p)
+	for i, t := range p.params {
+		if t == nil {
+			p.params[i] = value.Text
+		}
+	}
+	return p, err
+}
+
+// describePrepared determines the types of parameters and columns.
+func (d *describer) describePrepared(p *prepared) error {
+	cmd := p.cmd
+	switch {
+	case cmd.verb == "":
+		return nil
+	case cmd.session != nil:
+		columns, err := d.sessionColumns(cmd)
+		p.columns = columns
+		return err
+	}
+	marks := make([]string, len(p.params))
+	for i := range marks {
+		marks[i] = marker(i + 1)
+	}
+	marked, err := p.filled(marks, maxInsert)
+	if err != nil {
+		return err
+	}
+	st, err := d.translator.parse(marked)
+	if err != nil {
+		return d.translator.placed(err, cmd, marked)
+	}
+	switch st := st.(type) {
+	case *statement.Query:
+		if cmd.verb == "EXPLAIN" {
+			p.columns = []column{{name: "QUERY PLAN", typ: value.Text}}
+			return nil
+		}
+		return d.describeQuery(p)
+	case *statement.Insert:
+		return d.describeInsert(p, st)
+	case *statement.Delete:
+		return d.describeDelete(p, st)
+	}
+	if statement.ShowsSecret(st) { // describing it must not run it
+		for _, name := range query.SecretColumns() {
+			p.columns = append(p.columns, column{name: name, typ: value.Text})
+		}
+		return nil
+	}
+	if st.Rows() {
+		return d.describeRows(p, st)
+	}
+	return nil
+}
+
+// markerText matches a literal made by marker.
+var markerText = regexp.MustCompile(`'\$cordwood parameter ([0-9]+)\$'`)
+
+// marker returns the literal that replaces a parameter while a statement is described.
+func marker(n int) string { return "'$cordwood parameter " + strconv.Itoa(n) + "$'" }
+
+// markedAs returns the number of the parameter that a marker replaces, or 0 if the text is not a marker.
+func markedAs(text string) int {
+	inner, ok := strings.CutPrefix(text, "$cordwood parameter ")
+	inner, ok2 := strings.CutSuffix(inner, "$")
+	n, err := strconv.Atoi(inner)
+	if !ok || !ok2 || err != nil {
+		return 0
+	}
+	return n
+}
+
+// describeQuery lets the engine prepare the statement over empty tables.
+func (d *describer) describeQuery(p *prepared) error {
+	text := rewrite.AnyOfParameter(p.cmd.text, p.places)
+	for i, oid := range rewrite.Documents(p.cmd.text, p.places, len(p.params)) {
+		if oid != 0 && p.params[i] == nil {
+			p.params[i] = value.ByOID(oid)
+		}
+	}
+	answer, err := d.describe(p, text.Text)
+	if err != nil {
+		return d.translator.placed(err, p.cmd, p.cmd.text)
+	}
+	open := false
+	for i, t := range answer.Parameters {
+		if i >= len(p.params) || p.params[i] != nil {
+			continue
+		}
+		switch {
+		case t == "":
+			open = true
+		case text.Any[i+1]:
+			p.params[i] = value.ArrayOf(value.OfEngine(t))
+		default:
+			p.params[i] = parameterOf(t)
+		}
+	}
+	if open || len(text.Any) > 0 {
+		guesses := rewrite.Guess(p.cmd.text, p.places, len(p.params))
+		for i := range p.params {
+			if p.params[i] == nil {
+				p.params[i] = value.ByOID(guesses[i])
+			}
+		}
+		// Once all parameter types are known, the column types are known, too.
+		if again, err := d.describe(p, p.cmd.text); err == nil {
+			answer = again
+		}
+	}
+	p.columns = make([]column, len(answer.Columns))
+	for i, col := range answer.Columns {
+		p.columns[i] = column{name: col.Name, typ: value.OfEngine(col.Type)}
+	}
+	d.translator.refine(p.cmd.text, p.columns)
+	return nil
+}
+
+// parameterOf returns the type of a parameter whose type in the engine is known.
+func parameterOf(engine string) *value.Type {
+	t := value.OfEngine(engine)
+	if strings.HasPrefix(engine, "DECIMAL") || engine == "HUGEINT" || engine == "UBIGINT" {
+		return value.Numeric
+	}
+	return t
+}
+
+// describe lets the engine describe a query with the known parameter types.
+func (d *describer) describe(p *prepared, text string) (*query.Description, error) {
+	types := make([]string, len(p.params))
+	for i, t := range p.params {
+		if t != nil {
+			types[i] = t.Engine()
+		}
+	}
+	r, err := d.translator.rewritten(text)
+	if err != nil {
+		return nil, err
+	}
+	return d.runner.describe(r.Text, types)
+}
+
+// describeInsert gives parameters the types of the columns that they are stored in.
+func (d *describer) describeInsert(p *prepared, st *statement.Insert) error {
+	t, err := d.runner.target(st.Name)
+	if err != nil {
+		return asError(err, nil)
+	}
+	names := st.Columns
+	if len(names) == 0 {
+		for _, col := range t.Columns {
+			names = append(names, col.Name)
+		}
+	}
+	for _, row := range st.Values {
+		for i, v := range row {
+			n := markedAs(v.Text)
+			if v.Kind != statement.Text || n == 0 || i >= len(names) || p.params[n-1] != nil {
+				continue
+			}
+			if col := t.Column(names[i]); col != nil {
+				p.params[n-1] = storedType(col.Type)
+			}
+		}
+	}
+	return nil
+}
+
+// describeDelete describes a query with the same condition.
+func (d *describer) describeDelete(p *prepared, st *statement.Delete) error {
+	if len(p.places) == 0 {
+		return nil
+	}
+	name := schema.QuoteIdent(orElse(st.Name.Database, d.session.schema())) + "." + schema.QuoteIdent(st.Name.Table)
+	text := "SELECT 1 FROM " + name + " WHERE " + markerText.ReplaceAllString(st.Where, "$$$1")
+	answer, err := d.describe(p, text)
+	if err != nil {
+		return asError(err, nil)
+	}
+	for i, t := range answer.Parameters {
+		if i < len(p.params) && p.params[i] == nil && t != "" {
+			p.params[i] = parameterOf(t)
+		}
+	}
+	return nil
+}
+
+// describeRows runs a statement such as SHOW TABLES to get its columns.
+func (d *describer) describeRows(p *prepared, st statement.Statement) error {
+	req := d.runner.request()
+	req.Statements, req.Limited = []statement.Statement{st}, true
+	x := d.runner.execute(req)
+	defer d.runner.setCurrent(nil)
+	res, ok := d.runner.result(x)
+	if ok && res.Rows != nil {
+		p.columns = columnsOf(res.Rows.Schema())
+	}
+	err, cause := x.end()
+	if err != nil {
+		return asError(err, cause)
+	}
+	return nil
+}
