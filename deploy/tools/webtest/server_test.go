@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -124,6 +125,26 @@ func (s *server) ingest(table string, rows ...map[string]any) {
 	defer resp.Body.Close()
 	if text, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK {
 		s.t.Fatalf("%d %s", resp.StatusCode, text)
+	}
+}
+
+// run runs a statement.
+func (s *server) run(sql string) {
+	s.t.Helper()
+	r, err := http.NewRequest(http.MethodPost, s.url+"/v1/sql?sql="+url.QueryEscape(sql), nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if s.user != "" {
+		r.SetBasicAuth(s.user, s.password)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK {
+		s.t.Fatalf("%s: %d %s", sql, resp.StatusCode, text)
 	}
 }
 

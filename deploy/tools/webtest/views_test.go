@@ -243,6 +243,10 @@ func TestConflict(t *testing.T) {
 	b.fill(`[data-ui=note]`, "a note")
 	b.click(`[data-ui=save-now]`)
 	b.until(`document.querySelector('dialog [role=alert]').textContent.includes('newer version was stored meanwhile')`)
+	b.click(`dialog [data-ui=rebase]`)
+	b.until(`document.querySelector('dialog [data-ui=diff] .removed').textContent.includes('# of somebody else')`)
+	b.click(`[data-ui=save-now]:not([disabled])`)
+	b.until(`document.querySelector('.title .tag').textContent.includes('newest of 3')`)
 }
 
 // TestAnyOf selects two values of a field: rows with either of them must be found.

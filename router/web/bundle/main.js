@@ -1,1 +1,1 @@
-import"./chunk-IKNLBCR3.js";
+import"./chunk-FT3QXZW7.js";

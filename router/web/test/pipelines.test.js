@@ -2,11 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { ApiError } from '../app/lib/api.js';
 import { batchesOf, typeOfLines } from '../app/lib/batches.js';
 import { diffLines, nearChanges } from '../app/lib/diff.js';
 import { templates } from '../app/lib/templates.js';
 import { colourPipeline, faultsOf, linesOfSteps } from '../app/lib/yamltext.js';
-import { createPipelines } from '../app/stores/pipelines.js';
+import { createPipelines, dataOf } from '../app/stores/pipelines.js';
 import { joinShards } from '../app/stores/tables.js';
 
 test('lines that differ are removed and added, others stay', () => {
@@ -141,7 +142,8 @@ function reloads() {
   };
   const server = { version: 'v1', pipeline: 'stored' };
   const api = {
-    json: async (/** @type {{path: string, method?: string, text?: string}} */ { path, method, text }) => {
+    json: async (/** @type {{path: string, method?: string, text?: string, headers?: Record<string, string>}} */ { path, method, text, headers }) => {
+      if (method === 'POST' && headers?.['If-Match'] !== `"${server.version}"`) throw new ApiError('changed', { status: 412 });
       if (method === 'POST') Object.assign(server, { version: 'v3', pipeline: text });
       const old = path.includes('version=v1') && server.version !== 'v1';
       return { pipelines: [{ name: 'p', ...(old ? { version: 'v1', pipeline: 'stored' } : server), versions: [] }] };
@@ -180,4 +182,73 @@ test('a new pipeline survives a reload with its name and samples', () => {
   const after = load();
   after.resume('new');
   assert.deepEqual([after.name.value, after.draft.value, after.samples.value], ['new', 'text', ['a line']]);
+});
+
+test('a long word in the text takes no time, and a long line has no colours', () => {
+  const began = performance.now();
+  const [[piece]] = colourPipeline('a'.repeat(4000) + '.'.repeat(900));
+  assert.ok(performance.now() - began < 50, 'each character was tried as the begin of a key');
+  assert.equal(piece.text.length, 4900);
+  assert.deepEqual(colourPipeline('a: b '.repeat(60000))[0].length, 1);
+  assert.deepEqual(
+    colourPipeline('a.b-c: x')[0].map((p) => `${p.kind} ${p.text}`),
+    ['key a.b-c', ' : x'],
+  );
+});
+
+test('a sample of several lines is one record', () => {
+  assert.deepEqual(dataOf(['a b', 'c']), { data: 'a b\nc', data_type: 'text/plain' });
+  assert.deepEqual(dataOf(['a\n  at b', 'c']), { data: '{"message":"a\\n  at b"}\n{"message":"c"}', data_type: 'application/x-ndjson' });
+  assert.deepEqual(dataOf(['{"a":\n1}', '{}']), { data: '{"a": 1}\n{}', data_type: 'application/x-ndjson' });
+});
+
+test('somebody else’s version is not replaced, whatever the list says meanwhile, until the reader has seen it', async () => {
+  const { server, load } = reloads();
+  const page = load();
+  await page.open('p', '');
+  page.write('mine');
+  server.version = 'v2';
+  server.pipeline = 'theirs';
+  await page.load();
+  assert.equal(await page.save(''), false);
+  assert.equal(page.saving.error.value?.status, 412);
+  await page.rebase();
+  assert.deepEqual([page.stored.value.value?.pipeline, page.draft.value, page.changed.value], ['theirs', 'mine', true]);
+  assert.ok(await page.save(''));
+});
+
+test('the steps of a sample beyond the tenth are asked for, and an answer without values is understood', async () => {
+  /** @type {string[]} */
+  const asked = [];
+  const api = {
+    json: async (/** @type {{path: string}} */ { path }) => {
+      asked.push(path);
+      const step = { pipeline: '', step: 'processors[0] dissect', cut: true, added: ['a'], changed: [], removed: [] };
+      return { tables: [], records: [{ index: 0, cut: true, outcome: 'stored', steps: [step], rows: [] }], execution_time_ms: 1 };
+    },
+  };
+  const storage = { getItem: () => null, setItem: () => undefined, removeItem: () => undefined };
+  const page = createPipelines(/** @type {any} */ ({ api, storage, clock: { now: () => 0 } }));
+  page.begin('p', 'text', Array(12).fill('line'));
+  await page.test('', 3);
+  await page.test('', 11);
+  assert.ok(!asked[0].includes('trace_records'));
+  assert.ok(decodeURIComponent(asked[1]).endsWith('trace_records=0,1,2,3,4,5,6,7,8,11'));
+  assert.deepEqual(page.knownFields.value, []);
+});
+
+test('versions are deleted from the oldest on', async () => {
+  /** @type {string[]} */
+  const gone = [];
+  const api = {
+    json: async (/** @type {{path: string, method?: string}} */ { path, method }) => {
+      if (method !== 'DELETE') return { pipelines: [] };
+      if (gone.length === 2) throw new ApiError('no', { status: 503 });
+      gone.push(path);
+      return {};
+    },
+  };
+  const page = createPipelines(/** @type {any} */ ({ api, storage: {}, clock: { now: () => 0 } }));
+  assert.equal(await page.remove('p', ['v3', 'v2', 'v1']), false);
+  assert.deepEqual(gone, ['/v1/pipelines/p?version=v1', '/v1/pipelines/p?version=v2']);
 });

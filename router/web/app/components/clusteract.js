@@ -34,7 +34,7 @@ export function ClusterAct({ id, given, state, stores, onClose }) {
   }
 
   const set = (/** @type {string} */ name) => (/** @type {string} */ value) => setValues({ ...values, [name]: value });
-  return html`<${Confirm} key=${asks} title=${act.name.replace('…', '')} word=${wanted} action="Begin" onYes=${begin} onClose=${onClose}>
+  return html`<${Confirm} key=${asks} title=${act.name.replace('…', '')} word=${wanted} action="Begin" busy=${operations.start.since.value > 0} onYes=${begin} onClose=${onClose}>
     <p>${act.says}</p>
     ${act.asks.map(
       (asked) =>
@@ -42,7 +42,7 @@ export function ClusterAct({ id, given, state, stores, onClose }) {
     )}
     <${Size} values=${values} state=${state} tables=${tables.all.value} />
     ${asks && answer?.message && html`<p class="wrong" role="alert">${answer.message}</p>`}
-    <${ErrorPanel} latest=${operations.start} what="Beginning it" /><//>`;
+    <${ErrorPanel} latest=${operations.start} what="Beginning it" inForm /><//>`;
 }
 
 /** How much the operation has to copy, as far as is known. @param {{values: Record<string, string>, state: any, tables: {db: string, name: string, bytes: number}[]}} props */

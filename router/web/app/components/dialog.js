@@ -32,18 +32,19 @@ export function Dialog({ title, onClose, class: look = '', children }) {
  * @param {string} props.title
  * @param {string} props.word what has to be typed; empty: a click is enough
  * @param {string} props.action what stands on the button
+ * @param {boolean} [props.busy] it was begun already: a second click does nothing
  * @param {() => unknown} props.onYes
  * @param {() => void} props.onClose
  * @param {unknown} [props.children]
  */
-export function Confirm({ title, word, action, onYes, onClose, children }) {
+export function Confirm({ title, word, action, busy = false, onYes, onClose, children }) {
   const [typed, setTyped] = useState('');
   const ready = typed.trim() === word;
 
   /** @param {Event} event */
   function submit(event) {
     event.preventDefault();
-    if (ready) void onYes();
+    if (ready && !busy) void onYes();
   }
 
   return html`<${Dialog} title=${title} onClose=${onClose}><form class="asks" onSubmit=${submit}>
@@ -53,6 +54,6 @@ export function Confirm({ title, word, action, onYes, onClose, children }) {
       html`<label>Type ${word} to confirm<input data-ui="confirm-word" autocomplete="off" spellcheck=${false} value=${typed}
         onInput=${(/** @type {InputEvent} */ e) => setTyped(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>`
     }
-    <p class="acts"><button class=${`button main ${word ? 'danger' : ''}`} data-ui="confirm" disabled=${!ready}>${action}</button>
+    <p class="acts"><button class=${`button main ${word ? 'danger' : ''}`} data-ui="confirm" disabled=${!ready || busy}>${action}</button>
       <button type="button" class="button" onClick=${onClose}>Cancel</button></p></form><//>`;
 }

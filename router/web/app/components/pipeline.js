@@ -22,15 +22,19 @@ export function PipelineEditor({ stores, info }) {
   const { pipelines, signIn, keys } = stores;
   const text = pipelines.draft.value;
   const samples = pipelines.samples.value;
-  const [chosen, setChosen] = useState(0);
+  const [wanted, setChosen] = useState(0);
+  const chosen = Math.min(wanted, Math.max(0, samples.length - 1));
   const [saves, setSaves] = useState(false);
   const area = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   const table = stores.place.here.value.params.get('t') ?? '';
   useEffect(() => {
-    const timer = setTimeout(() => void pipelines.test(table), pauseBeforeTest);
+    const timer = setTimeout(() => void pipelines.test(table, chosen), pauseBeforeTest);
     return () => clearTimeout(timer);
-  }, [text, samples, table]);
-  useEffect(() => keys.bind({ 'ctrl+Enter': ['test now', () => void pipelines.test(table)], 'ctrl+s': ['save', () => setSaves(true)] }), [keys, table]);
+  }, [text, samples, table, Math.max(chosen, 9)]); // the steps of the first ten samples are always known
+  useEffect(() => {
+    const save = () => signIn.canManage.value && pipelines.changed.value && setSaves(true);
+    return keys.bind({ 'ctrl+Enter': ['test now', () => void pipelines.test(table, chosen)], 'ctrl+s': ['save', save] });
+  }, [keys, table, chosen]);
 
   useEffect(pipelines.loadHelps, [pipelines]);
   const helps = pipelines.helps.value.value;
@@ -49,7 +53,7 @@ export function PipelineEditor({ stores, info }) {
   return html`<${Title} stores=${stores} info=${info} onSave=${() => setSaves(true)} />
     <div class="pipe">
       <section class="pane" aria-label="Text"><div class="head"><h2>${pipelines.name.value}.yaml</h2><${Tested} stores=${stores} /></div>
-        <${CodeEditor} label="Text of the pipeline" text=${text} lines=${useMemo(() => colourPipeline(text), [text])} marks=${marksOf(answer, lines)}
+        <${CodeEditor} label="Text of the pipeline" text=${text} lines=${useMemo(() => colourPipeline(text), [text])} marks=${samples.length > 0 ? marksOf(answer, lines) : undefined}
           faults=${new Map(faults.map((f) => [f.line, f.message]))} onText=${pipelines.write}
           complete=${complete} readOnly=${!signIn.canManage.value} onReady=${(/** @type {HTMLTextAreaElement} */ element) => (area.current = element)} />
         <${Faults} stores=${stores} onLine=${toLine} /></section>
@@ -67,7 +71,7 @@ export function PipelineEditor({ stores, info }) {
         }</section>
       <section class="pane" aria-label="Trace"><div class="head"><h2>Trace${record ? ` of sample ${chosen + 1}` : ''}</h2></div>
         <div class="scrolled">${record ? html`<${Trace} record=${record} lines=${lines} onLine=${toLine} />` : html`<p class="quiet none">${samples.length === 0 ? 'There are no samples.' : 'No step was run.'}</p>`}</div></section>
-      <section class="pane store" aria-label="What would be stored">${answer ? html`<${StoredTables} answer=${answer} />` : html`<div class="head"><h2>What would be stored</h2></div>`}</section>
+      <section class="pane store" aria-label="What would be stored">${answer && samples.length > 0 ? html`<${StoredTables} answer=${answer} />` : html`<div class="head"><h2>What would be stored</h2></div>`}</section>
     </div>
     ${saves && html`<${SaveDialog} stores=${stores} info=${info} onClose=${() => setSaves(false)} />`}`;
 }
@@ -97,7 +101,8 @@ function Tested({ stores }) {
   if (dry.since.value > 0 && now - dry.since.value > 500) return html`<span class="quiet">testing…</span>`;
   if (dry.error.value) return html`<span class="wrong">cannot be built</span>`;
   if (!dry.value.value) return null;
-  return html`<span class="quiet" role="status">tested ${formatDuration(Math.max(0, now - tested.value))} ago, in ${formatDuration(dry.value.value.execution_time_ms)}</span>`;
+  const did = stores.pipelines.samples.value.length > 0 ? 'tested' : 'checked';
+  return html`<span class="quiet" role="status">${did} ${formatDuration(Math.max(0, now - tested.value))} ago, in ${formatDuration(dry.value.value.execution_time_ms)}</span>`;
 }
 
 /** @param {{stores: import('../main.js').Stores, onLine: (line: number) => void}} props */
@@ -123,13 +128,26 @@ function marksOf(answer, lines) {
   if (!answer) return marks;
   lines.forEach((line, place) => {
     const here = (/** @type {string} */ step) => step.startsWith(`processors[${place}] `);
-    const passed = answer.records.filter((r) => r.steps?.some((s) => s.pipeline === '' && here(s.step))).length;
-    const failed = answer.records.filter((r) => r.outcome === 'failed' && r.error && here(r.error.step)).length;
+    const passed = answer.records.filter((r) => passes(r, place, here)).length;
+    const failed = answer.records.filter((r) => r.outcome === 'failed' && r.error?.pipeline === '' && here(r.error.step)).length;
     const dropped = answer.records.filter((r) => r.outcome === 'dropped' && here(r.steps?.[r.steps.length - 1]?.step ?? '')).length;
     if (passed + failed === 0) return;
     marks.set(line, html`✓ ${passed}${failed > 0 && html` <i>✗ ${failed}</i>`}${dropped > 0 && html` <u>⊘ ${dropped}</u>`}`);
   });
   return marks;
+}
+
+/**
+ * Reports whether a record passed a step. Of a record beyond the tenth, the answer says only how it ended.
+ * @param {import('../stores/pipelines.js').TracedRecord} record
+ * @param {number} place of the step
+ * @param {(step: string) => boolean} here
+ */
+function passes({ steps, outcome, error }, place, here) {
+  if (steps && steps.length > 0) return steps.some((s) => s.pipeline === '' && here(s.step));
+  if (outcome === 'dropped') return false;
+  const failedAt = error?.pipeline === '' ? /^processors\[(\d+)\] /.exec(error.step) : null;
+  return failedAt ? place < Number(failedAt[1]) : true;
 }
 
 const mostRead = 1 << 20; // of a file

@@ -21,7 +21,7 @@ export function SaveDialog({ stores, info, onClose }) {
   /** @param {Event} event */
   async function submit(event) {
     event.preventDefault();
-    if (!(await pipelines.save(note.trim()))) return;
+    if (pipelines.saving.since.value > 0 || !(await pipelines.save(note.trim()))) return;
     onClose();
     toast(`Stored a new version of ${name}.`);
     place.set('pipelines', { name }, {}, { replace: true });
@@ -34,16 +34,13 @@ export function SaveDialog({ stores, info, onClose }) {
     <p class=${failed > 0 ? 'wrong' : 'quiet'}>${
       pipelines.dry.error.value
         ? 'The server refuses this text.'
-        : answer
+        : answer && answer.records.length > 0
           ? `Of ${formatCount(answer.records.length)} samples ${formatCount(answer.records.length - failed)} are good, ${formatCount(failed)} fail.`
           : 'It was not tried on samples.'
     }</p>
+    ${conflict && html`<p class="wrong" role="alert">A newer version was stored meanwhile. <button type="button" class="text go" data-ui="rebase" onClick=${pipelines.rebase}>Compare with it</button> Then you can save this text after it, or <button type="button" class="text go" onClick=${() => void pipelines.load().then(onClose)}>close</button> and change it first.</p>`}
     ${before ? html`<${DiffView} before=${before.pipeline} after=${pipelines.draft.value} />` : html`<p>The first version of ${name}.</p>`}
     <label>Note<input data-ui="note" maxlength="200" placeholder="What changes, and why" value=${note} onInput=${(/** @type {InputEvent} */ e) => setNote(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
-    ${
-      conflict
-        ? html`<p class="wrong" role="alert">A newer version was stored meanwhile. <button type="button" class="text go" onClick=${() => void pipelines.load().then(onClose)}>Look at the versions</button></p>`
-        : html`<${ErrorPanel} latest=${pipelines.saving} what="Saving" />`
-    }
-    <p class="acts"><button class="button main" data-ui="save-now">${info ? 'Save as new version' : 'Save'}</button><button type="button" class="button" onClick=${onClose}>Cancel</button></p></form><//>`;
+    ${!conflict && html`<${ErrorPanel} latest=${pipelines.saving} what="Saving" inForm />`}
+    <p class="acts"><button class="button main" data-ui="save-now" disabled=${pipelines.saving.since.value > 0 || conflict}>${info ? 'Save as new version' : 'Save'}</button><button type="button" class="button" onClick=${onClose}>Cancel</button></p></form><//>`;
 }

@@ -27,7 +27,7 @@ export function StatementForm({ name, says, asks, choices, patterns = {}, initia
     return /** @type {Values} */ ({ ...first, ...initial });
   });
   const title = name.replace('…', '');
-  return html`<${Confirm} title=${title} word=${word} action=${word ? title : 'Run it'} onYes=${() => onRun(values)}
+  return html`<${Confirm} title=${title} word=${word} action=${word ? title : 'Run it'} busy=${latest.since.value > 0} onYes=${() => onRun(values)}
     onClose=${() => {
       latest.error.value = null;
       onClose();
@@ -39,7 +39,7 @@ export function StatementForm({ name, says, asks, choices, patterns = {}, initia
         html`<label>${label}<${Input} name=${key} kind=${kind} choices=${choices[kind]} pattern=${patterns[kind]} value=${values[key]} onValue=${(/** @type {string} */ v) => setValues({ ...values, [key]: v })} /></label>`,
     )}
     <pre class="asked">${statement(values)}</pre>
-    <${ErrorPanel} latest=${latest} what="The statement" /><//>`;
+    <${ErrorPanel} latest=${latest} what="The statement" inForm /><//>`;
 }
 
 /** @param {{name: string, kind: string, choices?: string[], pattern?: string, value: string, onValue: (value: string) => void}} props */

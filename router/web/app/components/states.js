@@ -19,24 +19,25 @@ const unreachable = [4010, 5000, 5003];
  * @param {string} props.what
  * @param {() => void} [props.onPartial] requests the data of the other nodes
  * @param {(name: string) => void} [props.onNearest] replaces the wrong name
+ * @param {boolean} [props.inForm] the form around it sends the request again, and goes on with the answer
  */
-export function ErrorPanel({ latest, what, onPartial, onNearest }) {
+export function ErrorPanel({ latest, what, onPartial, onNearest, inForm = false }) {
   const error = latest.error.value;
   if (!error) return null;
   const waits = latest.retryAt.value;
   return html`<div class="error-panel" data-ui="error" role="alert">
-    <p><b>${what} failed.</b> ${error.message}</p>
+    <p><b>${what} failed.</b> ${error.message}${latest.once && error.status === 0 && ' It may have been done all the same: look before you try again.'}</p>
     ${
       error.nearest.length > 0 &&
-      html`<p>Similar: ${error.nearest.map((name) => (onNearest ? html`<button class="text go" data-ui="nearest" onClick=${() => onNearest(name)}>${name}</button> ` : `${name} `))}</p>`
+      html`<p>Similar: ${error.nearest.map((name) => (onNearest ? html`<button type="button" class="text go" data-ui="nearest" onClick=${() => onNearest(name)}>${name}</button> ` : `${name} `))}</p>`
     }
     ${error.status === 403 && html`<p>Your user does not have the right for this. <a class="text go" href="/dashboard/settings">See who you are, or sign in as somebody else</a></p>`}
     <p class="quiet">${error.code ? `Code ${error.code}. ` : ''}${error.status ? `HTTP ${error.status}.` : ''}
       ${waits > 0 && html` <${Countdown} until=${waits} />`}</p>
     <p class="acts">
-      <button class="button" data-ui="retry" onClick=${latest.again}>Try again</button>
-      ${onPartial && unreachable.includes(error.code) && html`<button class="button" data-ui="partial" onClick=${onPartial}>Show the rest</button>`}
-      ${error.request && html`<button class="text" onClick=${() => copyText(curlOf(/** @type {any} */ (error.request), location.origin))}>Copy as curl</button>`}
+      ${!inForm && html`<button type="button" class="button" data-ui="retry" onClick=${latest.again}>Try again</button>`}
+      ${onPartial && unreachable.includes(error.code) && html`<button type="button" class="button" data-ui="partial" onClick=${onPartial}>Show the rest</button>`}
+      ${error.request && html`<button type="button" class="text" onClick=${() => copyText(curlOf(/** @type {any} */ (error.request), location.origin))}>Copy as curl</button>`}
     </p>
   </div>`;
 }

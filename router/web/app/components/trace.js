@@ -39,13 +39,14 @@ export function Trace({ record, lines, onLine }) {
   const [onlyChanges, setOnlyChanges] = useState(true);
   const steps = record.steps ?? [];
   const error = record.error;
-  let before = record.input;
+  let before = record.input ?? {};
   return html`<label class="only-changes"><input type="checkbox" checked=${onlyChanges} onChange=${() => setOnlyChanges(!onlyChanges)} /> only changes</label>
+    ${record.cut && html`<p class="quiet none" data-ui="trace-cut">Values are left out, because the answer would be too large. Fewer or shorter samples show all of them.</p>`}
     <ol class="trace">
-    <li data-ui="step" data-outcome="input"><h3>record</h3>${Object.entries(record.input).map(([name, value]) => html`<${Field} name=${name} value=${value} />`)}</li>
+    <li data-ui="step" data-outcome="input"><h3>record</h3>${Object.entries(record.input ?? {}).map(([name, value]) => html`<${Field} name=${name} value=${value} />`)}</li>
     ${steps.map((step) => {
       const from = before;
-      before = step.record;
+      before = step.record ?? {};
       return html`<${StepView} step=${step} from=${from} line=${lineIn(step, lines)} onlyChanges=${onlyChanges} onLine=${onLine} />`;
     })}
     ${error && html`<${Failure} error=${error} line=${lineIn(error, lines)} onLine=${onLine} />`}
@@ -72,16 +73,19 @@ function lineOf(step, lines) {
   return place ? (lines[Number(place[1])] ?? 0) : 0;
 }
 
+const leftOut = '…'; // for a value that the server left out
+
 /** @param {{step: import('../stores/pipelines.js').Step, from: Record<string, unknown>, line: number, onlyChanges: boolean, onLine: (line: number) => void}} props */
 function StepView({ step, from, line, onlyChanges, onLine }) {
   const changes = step.added.length + step.changed.length + step.removed.length > 0;
-  const same = Object.keys(step.record).filter((name) => !step.added.includes(name) && !step.changed.includes(name));
+  const now = step.record;
+  const same = Object.keys(now ?? {}).filter((name) => !step.added.includes(name) && !step.changed.includes(name));
   return html`<li data-ui="step" data-outcome="ok"><h3><${StepName} step=${step} /><small>${line > 0 && html`<button class="text" onClick=${() => onLine(line)}>line ${line}</button>`}${(step.took_us ?? 0) > 0 && ` · ${step.took_us} µs`}</small></h3>
-    ${step.added.map((name) => html`<${Field} look="add" name=${name} value=${step.record[name]} />`)}
-    ${step.changed.map((name) => html`<${Field} look="change" name=${name} value=${step.record[name]} old=${from[name]} />`)}
-    ${step.removed.map((name) => html`<${Field} look="cut" name=${name} value=${from[name]} />`)}
+    ${step.added.map((name) => html`<${Field} look="add" name=${name} value=${now ? now[name] : leftOut} />`)}
+    ${step.changed.map((name) => html`<${Field} look="change" name=${name} value=${now ? now[name] : leftOut} old=${now ? from[name] : undefined} />`)}
+    ${step.removed.map((name) => html`<${Field} look="cut" name=${name} value=${name in from ? from[name] : leftOut} />`)}
     ${!changes && html`<span class="quiet">nothing changed</span>`}
-    ${!onlyChanges && same.map((name) => html`<${Field} name=${name} value=${step.record[name]} />`)}</li>`;
+    ${!onlyChanges && same.map((name) => html`<${Field} name=${name} value=${now?.[name]} />`)}</li>`;
 }
 
 /** @param {{step: {pipeline: string, step: string, line?: number}}} props */
@@ -122,7 +126,7 @@ export function StoredTables({ answer }) {
     (t) =>
       html`<button class="text" aria-pressed=${t === table} onClick=${() => setChosen(t.table_name)}>${t.table_name}<small>${formatCount(t.rows.length)}${t.exists === false ? ', a new table' : ''}${optionsOf(t)}</small></button>`,
   )}</div><span class="grow"></span><span class="quiet wide">${formatCount(count('stored'))} stored, ${formatCount(count('dropped'))} dropped, ${formatCount(count('failed'))} failed</span></div>
-    ${table ? html`<${StoredTable} table=${table} />` : html`<p class="quiet none">No sample would be stored.</p>`}`;
+    ${table ? html`<${StoredTable} table=${table} conflicts=${(answer.conflicts ?? []).filter((c) => c.table === table.table_name)} />` : html`<p class="quiet none">No sample would be stored.</p>`}`;
 }
 
 /** @param {import('../stores/pipelines.js').StoredTable} table */
@@ -131,13 +135,23 @@ function optionsOf({ options }) {
   return said.map(([name, value]) => `, ${name} ${value}`).join('');
 }
 
-/** @param {{table: import('../stores/pipelines.js').StoredTable}} props */
-function StoredTable({ table }) {
-  const warning = [
-    table.refused,
-    (table.different_options ?? []).length > 0 && `The table has these options already, and keeps them: ${table.different_options?.join(', ')}.`,
-  ].filter(Boolean);
-  return html`${warning.map((text) => html`<p class="wrong none">${text}</p>`)}
+/**
+ * Values that do not fit the column that exists.
+ * @param {import('../stores/pipelines.js').Conflict} conflict
+ */
+function conflictText({ column, type, outcome, records, example }) {
+  const what = `${formatCount(records)} ${records === 1 ? 'value does' : 'values do'} not fit ${column}${type ? `, which is ${type}` : ''}, such as ${visible(example.slice(0, 80))}`;
+  return outcome === 'aside' ? `${what}. They are put aside in ${column}_conflict.` : `${what}. These records fail.`;
+}
+
+/** @param {{table: import('../stores/pipelines.js').StoredTable, conflicts: import('../stores/pipelines.js').Conflict[]}} props */
+function StoredTable({ table, conflicts }) {
+  const different = (table.different_options ?? []).map((o) => `${o.option} ${o.table || 'not set'} instead of ${o.wanted}`);
+  const warning = [table.refused, different.length > 0 && `The table keeps its own options: ${different.join(', ')}.`, ...conflicts.map(conflictText)].filter(
+    Boolean,
+  );
+  return html`${warning.map((text) => html`<p class="wrong none" data-ui="stored-warning">${text}</p>`)}
+    ${(table.rows_cut ?? 0) > 0 && html`<p class="quiet none">${formatCount(table.rows_cut ?? 0)} more ${table.rows_cut === 1 ? 'row is' : 'rows are'} not shown, because the answer would be too large.</p>`}
     <div class="storedrows" tabindex="0" role="region" aria-label=${`Rows of ${table.table_name}`}><table><thead><tr>${table.schema.map(
       (
         c,

@@ -52,7 +52,7 @@ function TryPattern({ pipelines }) {
   };
   const record = latest.value.value?.records[0];
   const step = record?.steps?.[0];
-  const fields = step ? [...step.added, ...step.changed].map((name) => /** @type {[string, string]} */ ([name, valueText(step.record[name])])) : [];
+  const fields = step ? [...step.added, ...step.changed].map((name) => /** @type {[string, string]} */ ([name, valueText(step.record?.[name])])) : [];
   return html`<section class="tryout" aria-label="Pattern"><h2 class="head">Pattern</h2>
     <div class="asks"><p class="orders" role="group" aria-label="Kind of pattern">${Object.entries(patternKinds).map(
       ([id, { name }]) =>
@@ -94,11 +94,11 @@ function TryProgram({ pipelines }) {
         step &&
         !latest.error.value &&
         html`<div class="trace" data-ui="program-result">
-          ${Object.keys(step.record).map((name) => {
+          ${Object.keys(step.record ?? {}).map((name) => {
             const look = step.added.includes(name) ? 'add' : step.changed.includes(name) ? 'change' : '';
-            return html`<${Field} look=${look} name=${name} value=${step.record[name]} old=${look === 'change' ? traced?.input[name] : undefined} />`;
+            return html`<${Field} look=${look} name=${name} value=${step.record?.[name]} old=${look === 'change' ? traced?.input?.[name] : undefined} />`;
           })}
-          ${step.removed.map((name) => html`<${Field} look="cut" name=${name} value=${traced?.input[name]} />`)}</div>`
+          ${step.removed.map((name) => html`<${Field} look="cut" name=${name} value=${traced?.input?.[name]} />`)}</div>`
       }</div></section>`;
 }
 

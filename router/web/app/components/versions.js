@@ -5,6 +5,7 @@ import { formatBytes, formatCount } from '../lib/format.js';
 import { templates } from '../lib/templates.js';
 import { formatPlace } from '../lib/url.js';
 import { clock, createLatest } from '../stores/latest.js';
+import { DeletePipeline } from './deletepipeline.js';
 import { DiffView } from './diffview.js';
 import { ErrorPanel, Progress } from './states.js';
 
@@ -17,6 +18,7 @@ export function Versions({ stores, info, diff }) {
   const params = place.here.value.params;
   const name = params.get('name') ?? '';
   const versions = info?.versions ?? [];
+  const [deletes, setDeletes] = useState(/** @type {string[]} */ ([]));
   const after = params.get('version') || versions[0]?.version || '';
   const before = params.get('with') || versions[Math.min(versions.findIndex((v) => v.version === after) + 1, versions.length - 1)]?.version || '';
   useEffect(() => {
@@ -36,7 +38,8 @@ export function Versions({ stores, info, diff }) {
   }
 
   const pair = texts.value.value;
-  return html`<div class="title"><a class="quiet" href="/dashboard/pipelines">Pipelines</a><span class="quiet">/</span><h1><a href=${formatPlace('pipelines', { name })}>${name}</a></h1><span class="quiet">${formatCount(versions.length)} versions</span><span class="grow"></span>
+  return html`<div class="title"><a class="quiet" href="/dashboard/pipelines">Pipelines</a><span class="quiet">/</span><h1><a href=${formatPlace('pipelines', { name })}>${name}</a></h1><span class="quiet">${formatCount(versions.length)} ${versions.length === 1 ? 'version' : 'versions'}</span><span class="grow"></span>
+      ${signIn.canManage.value && versions.length > 0 && html`<button class="button" data-ui="delete-pipeline" onClick=${() => setDeletes(versions.map((v) => v.version))}>Delete…</button>`}
       ${signIn.canManage.value && after !== versions[0]?.version && html`<button class="button" data-ui="restore" onClick=${restore}>Restore ${after.slice(0, 23)}</button>`}
       <a class="button" href=${formatPlace('pipelines', { name })}>Back to the text</a></div>
     <${Progress} since=${texts.since.value} onCancel=${texts.cancel} />
@@ -47,11 +50,13 @@ export function Versions({ stores, info, diff }) {
             v,
             i,
           ) => html`<li data-ui="version" class=${v.version === after ? 'on' : ''}><h3><button class="text" onClick=${() => set({ version: v.version, with: versions[Math.min(i + 1, versions.length - 1)].version })}>${v.version.slice(0, 23)}${i === 0 ? ', newest' : ''}</button></h3>
-            <p>${v.note ?? ''}${v.note ? ' · ' : ''}${v.by ? `by ${v.by} · ` : ''}${formatBytes(v.size)} · <button class="text go" aria-label=${`compare with this, ${v.version.slice(0, 23)}`} onClick=${() => set({ with: v.version })}>compare with this</button></p></li>`,
+            <p>${v.note ?? ''}${v.note ? ' · ' : ''}${v.by ? `by ${v.by} · ` : ''}${formatBytes(v.size)} · <button class="text go" aria-label=${`compare with this, ${v.version.slice(0, 23)}`} onClick=${() => set({ with: v.version })}>compare with this</button>
+              ${signIn.canManage.value && versions.length > 1 && html` · <button class="text go" data-ui="delete-version" aria-label=${`delete the version ${v.version.slice(0, 23)}`} onClick=${() => setDeletes([v.version])}>delete</button>`}</p></li>`,
         )}</ul></section>
       <section class="pane" aria-label="Difference"><div class="head"><h2>${before.slice(0, 23)} → ${after.slice(0, 23)}</h2></div>
         <${ErrorPanel} latest=${texts} what="Reading the versions" />
-        ${pair && html`<div class="scrolled"><${DiffView} before=${pair[0]} after=${pair[1]} /></div>`}</section></div>`;
+        ${pair && html`<div class="scrolled"><${DiffView} before=${pair[0]} after=${pair[1]} /></div>`}</section></div>
+    ${deletes.length > 0 && html`<${DeletePipeline} stores=${stores} name=${name} versions=${deletes} known=${versions} onClose=${() => setDeletes([])} />`}`;
 }
 
 /** Asks for the name of a new pipeline and what it begins with. @param {{stores: import('../main.js').Stores}} props */

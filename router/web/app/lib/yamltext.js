@@ -1,5 +1,7 @@
 // The text of a pipeline by lines, coloured: YAML, with VRL in the blocks of `source: |`.
 
+const longestColoured = 5000; // a longer line would be thousands of elements
+
 /** @typedef {{text: string, kind: string}} Piece kind: key, string, number, comment, word, function or the empty one */
 
 /**
@@ -23,8 +25,9 @@ export function colourProgram(text) {
   return text.split('\n').map(colourVrl);
 }
 
+// A key begins where no word goes on: else a long word would be tried as a key from each of its characters.
 const yamlParts =
-  /(?<comment>(?:^|(?<=\s))#.*$)|(?<key>"[^"]*"(?=\s*:(?:\s|$))|[A-Za-z_][\w.-]*(?=\s*:(?:\s|$)))|(?<string>'(?:[^']|'')*'?|"(?:[^"\\]|\\.)*"?)|(?<number>\b\d+(?:\.\d+)?\b|\b(?:true|false|null)\b)/g;
+  /(?<comment>(?:^|(?<=\s))#.*$)|(?<key>"[^"]*"(?=\s*:(?:\s|$))|(?<![\w.-])[A-Za-z_][\w.-]*(?=\s*:(?:\s|$)))|(?<string>'(?:[^']|'')*'?|"(?:[^"\\]|\\.)*"?)|(?<number>\b\d+(?:\.\d+)?\b|\b(?:true|false|null)\b)/g;
 
 const vrlParts =
   /(?<comment>(?:^|(?<=\s))#.*$)|(?<string>"(?:[^"\\]|\\.)*"?|[rst]'(?:[^'\\]|\\.)*'?)|(?<key>[.%][A-Za-z_@][\w.@]*)|(?<word>\b(?:if|else|for|abort|return|null|true|false)\b)|(?<function>\b[a-z_]\w*!?(?=\())|(?<number>\b\d+(?:\.\d+)?\b)/g;
@@ -45,6 +48,7 @@ function colourVrl(line) {
  * @returns {Piece[]}
  */
 function split(line, parts) {
+  if (line.length > longestColoured) return [{ text: line, kind: '' }];
   const pieces = [];
   let at = 0;
   for (const match of line.matchAll(parts)) {

@@ -22,7 +22,7 @@ export function createAccess(api, clock) {
   /** @type {import('./latest.js').Latest<string[]>} */
   const grants = createLatest(clock);
   /** @type {import('./latest.js').Latest<Entry[]>} */
-  const action = createLatest(clock);
+  const action = createLatest(clock, { once: true });
 
   /**
    * @param {string} sql

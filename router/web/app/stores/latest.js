@@ -10,6 +10,7 @@ import { ApiError, isAbort } from '../lib/api.js';
  * @property {import('../../vendor/core.js').Signal<ApiError | null>} error
  * @property {import('../../vendor/core.js').Signal<number>} since when the request began, in ms; 0: none is under way
  * @property {import('../../vendor/core.js').Signal<number>} retryAt when it is sent again by itself; 0: not
+ * @property {boolean} once the request changes something, and is never sent twice by itself
  * @property {(ask: (signal: AbortSignal) => Promise<T>) => Promise<void>} run
  * @property {() => void} cancel
  * @property {() => void} again
@@ -20,9 +21,10 @@ const mostRetries = 5;
 /**
  * @template T
  * @param {{now(): number, wait(ms: number, signal: AbortSignal): Promise<void>}} clock
+ * @param {{once?: boolean}} [how] once: the request changes something, and is never sent twice by itself
  * @returns {Latest<T>}
  */
-export function createLatest(clock) {
+export function createLatest(clock, { once = false } = {}) {
   const value = signal(/** @type {T | null} */ (null));
   const error = signal(/** @type {ApiError | null} */ (null));
   const since = signal(0);
@@ -52,7 +54,7 @@ export function createLatest(clock) {
         if (isAbort(failure)) break;
         const failed = failure instanceof ApiError ? failure : new ApiError(String(failure), {});
         error.value = failed;
-        if (!comesBack(failed) || tries >= mostRetries) break;
+        if (once || !comesBack(failed) || tries >= mostRetries) break;
         const pause = failed.retryAfter * 1000 || 1000 * 2 ** tries;
         retryAt.value = clock.now() + pause;
         const stopped = await clock.wait(pause, own.signal).then(
@@ -74,7 +76,7 @@ export function createLatest(clock) {
     retryAt.value = 0;
   }
 
-  return { value, error, since, retryAt, run, cancel, again: () => void (last && run(last)) };
+  return { value, error, since, retryAt, once, run, cancel, again: () => void (last && run(last)) };
 }
 
 /**

@@ -15,9 +15,9 @@ import { createLatest } from './latest.js';
  * @param {typeof import('./latest.js').clock} clock
  */
 export function createOperations(api, clock) {
-  const start = /** @type {import('./latest.js').Latest<OperationAnswer>} */ (createLatest(clock));
+  const start = /** @type {import('./latest.js').Latest<OperationAnswer>} */ (createLatest(clock, { once: true }));
   const plan = /** @type {import('./latest.js').Latest<Plan>} */ (createLatest(clock));
-  const cancelling = /** @type {import('./latest.js').Latest<OperationAnswer>} */ (createLatest(clock));
+  const cancelling = /** @type {import('./latest.js').Latest<OperationAnswer>} */ (createLatest(clock, { once: true }));
   const list = /** @type {import('./latest.js').Latest<any[]>} */ (createLatest(clock));
   const asks = signal(''); // the word that the server wants typed before it begins
 

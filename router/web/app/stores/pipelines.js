@@ -9,15 +9,17 @@ import { createLatest } from './latest.js';
  * @typedef {{version: string, size: number, by?: string, note?: string}} Version
  * @typedef {{name: string, version: string, by?: string, note?: string, versions: Version[]}} PipelineInfo
  * @typedef {{name: string, version: string, pipeline: string}} Stored
- * @typedef {{pipeline: string, step: string, line?: number, took_us?: number, record: Record<string, unknown>, added: string[], changed: string[], removed: string[]}} Step
+ * @typedef {{pipeline: string, step: string, line?: number, took_us?: number, record?: Record<string, unknown>, cut?: boolean, added: string[], changed: string[], removed: string[]}} Step
  * @typedef {{pipeline: string, step: string, position: number, line?: number, offset?: number, field: string, value: string, reason: string}} StepError
- * @typedef {{index: number, input: Record<string, unknown>, outcome: string, steps?: Step[], rows: {table: string}[], error?: StepError}} TracedRecord
+ * @typedef {{index: number, input?: Record<string, unknown>, cut?: boolean, outcome: string, steps?: Step[], rows: {table: string}[], error?: StepError}} TracedRecord
  * @typedef {{key: string, value: unknown}} Cell
- * @typedef {{table_name: string, schema: {name: string, data_type: string, column_type: string, index?: string, fulltext: boolean}[], rows: Cell[][], options?: Record<string, string>, exists?: boolean, refused?: string, new_columns?: string[], different_options?: string[]}} StoredTable
- * @typedef {{tables: StoredTable[], records: TracedRecord[], skipped?: number, execution_time_ms: number}} DryRun
+ * @typedef {{table_name: string, schema: {name: string, data_type: string, column_type: string, index?: string, fulltext: boolean}[], rows: Cell[][], options?: Record<string, string>, exists?: boolean, refused?: string, new_columns?: string[], different_options?: {option: string, wanted: string, table: string}[], rows_cut?: number}} StoredTable
+ * @typedef {{table: string, column: string, type?: string, outcome: string, records: number, example: string}} Conflict
+ * @typedef {{tables: StoredTable[], records: TracedRecord[], conflicts?: Conflict[], skipped?: number, cut?: boolean, execution_time_ms: number}} DryRun
  */
 
 const mostSamples = 100;
+const mostTraced = 10; // whose steps the server describes: the first ones, or those that are named
 
 /**
  * @param {object} with_
@@ -29,7 +31,8 @@ export function createPipelines({ api, storage, clock }) {
   const list = /** @type {import('./latest.js').Latest<PipelineInfo[]>} */ (createLatest(clock));
   const stored = /** @type {import('./latest.js').Latest<Stored | null>} */ (createLatest(clock));
   const dry = /** @type {import('./latest.js').Latest<DryRun>} */ (createLatest(clock));
-  const saving = /** @type {import('./latest.js').Latest<unknown>} */ (createLatest(clock));
+  const saving = /** @type {import('./latest.js').Latest<unknown>} */ (createLatest(clock, { once: true }));
+  const deleting = /** @type {import('./latest.js').Latest<unknown>} */ (createLatest(clock, { once: true }));
   const helps =
     /** @type {import('./latest.js').Latest<{schema: import('../lib/pipelinecomplete.js').Schema, functions: import('../lib/pipelinecomplete.js').VrlFunction[]}>} */ (
       createLatest(clock)
@@ -38,13 +41,19 @@ export function createPipelines({ api, storage, clock }) {
   const draft = signal('');
   const draftOf = signal(''); // the version for which a text that was not saved was written, if another one is open
   let opened = {}; // the last call of open
+  let newest = ''; // the newest version that the reader knew when the text was opened; empty: the list will tell
   const samples = signal(/** @type {string[]} */ ([]));
   const tested = signal(0); // when the last dry run was answered
 
   const faults = computed(() => (dry.error.value ? faultsOf(dry.error.value) : []));
   const changed = computed(() => draft.value !== (stored.value.value?.pipeline ?? ''));
 
-  const load = () => list.run(async (signal) => (await api.json({ path: '/v1/pipelines', signal })).pipelines);
+  const listed = (/** @type {string} */ of) => list.value.value?.find((p) => p.name === of)?.version ?? '';
+
+  async function load() {
+    await list.run(async (signal) => (await api.json({ path: '/v1/pipelines', signal })).pipelines);
+    newest ||= listed(name.value);
+  }
 
   /** Asks once for what the editor completes from: the form of pipelines, and the functions of programs. */
   function loadHelps() {
@@ -75,6 +84,7 @@ export function createPipelines({ api, storage, clock }) {
     if (opened !== request) return; // another text was opened meanwhile
     const now = stored.value.value;
     if (!now) return;
+    newest = version ? listed(wanted) : now.version;
     const kept = readDraft(wanted);
     const mine = kept && (!version || kept.of === version) ? kept : null;
     batch(() => {
@@ -123,6 +133,17 @@ export function createPipelines({ api, storage, clock }) {
     }
   }
 
+  /** Goes on with the text as a change of the newest version, which somebody else stored meanwhile. */
+  async function rebase() {
+    await stored.run((signal) => readVersion(name.value, '', signal));
+    if (stored.error.value || !stored.value.value) return;
+    newest = stored.value.value.version;
+    draftOf.value = '';
+    saving.error.value = null;
+    write(draft.value);
+    await load();
+  }
+
   /** Goes back to the stored text. */
   function discard() {
     write(stored.value.value?.pipeline ?? '');
@@ -156,17 +177,19 @@ export function createPipelines({ api, storage, clock }) {
   }
 
   /**
-   * Runs the samples through the text, without storing anything.
+   * Runs the samples through the text, without storing anything. Without samples, the text itself is checked.
    * @param {string} table
+   * @param {number} [chosen] the sample whose steps are on screen
    */
-  async function test(table) {
-    if (samples.value.length === 0 || draft.value.trim() === '') {
+  async function test(table, chosen = 0) {
+    if (draft.value.trim() === '') {
       dry.cancel();
       dry.value.value = null;
+      dry.error.value = null; // of a text that is not there any more
       return;
     }
     await dry.run(async (signal) => {
-      const answer = await dryRun({ pipeline: draft.value, lines: samples.value, table }, signal);
+      const answer = await dryRun({ pipeline: draft.value, lines: samples.value, table, chosen }, signal);
       tested.value = clock.now();
       return answer;
     });
@@ -174,20 +197,21 @@ export function createPipelines({ api, storage, clock }) {
 
   /**
    * Runs lines, or objects of JSON, through a pipeline, with each of its steps.
-   * @param {{pipeline: string, lines: string[], table?: string}} of
+   * @param {{pipeline: string, lines: string[], table?: string, chosen?: number}} of
    * @param {AbortSignal} signal
    * @returns {Promise<DryRun>}
    */
-  function dryRun({ pipeline, lines, table }, signal) {
+  function dryRun({ pipeline, lines, table, chosen = 0 }, signal) {
     const query = new URLSearchParams({ trace: 'true' });
     if (table) query.set('table', table);
-    const body = { pipeline, data: lines.join('\n'), data_type: lines.every(isObject) ? 'application/x-ndjson' : 'text/plain' };
+    if (chosen >= mostTraced) query.set('trace_records', [...Array(mostTraced - 1).keys(), chosen].join(','));
+    const body = { pipeline, ...dataOf(lines) };
     return api.json({ path: `/v1/pipelines/_dryrun?${query}`, body, signal });
   }
 
   /** The names of fields that the samples have at some step. */
   const knownFields = computed(() => {
-    const names = (dry.value.value?.records ?? []).flatMap((r) => [r.input, ...(r.steps ?? []).map((s) => s.record)].flatMap((o) => Object.keys(o)));
+    const names = (dry.value.value?.records ?? []).flatMap((r) => [r.input, ...(r.steps ?? []).map((s) => s.record)].flatMap((o) => Object.keys(o ?? {})));
     return [...new Set(names)];
   });
 
@@ -197,18 +221,40 @@ export function createPipelines({ api, storage, clock }) {
    */
   async function save(note) {
     const base = stored.value.value;
+    if (base && !newest) await load();
     await saving.run((signal) => {
       const query = note ? `?${new URLSearchParams({ note })}` : '';
       /** @type {Record<string, string>} */
       const headers = { 'content-type': 'application/x-yaml' };
-      const newest = list.value.value?.find((p) => p.name === name.value)?.version;
-      if (base && newest) headers['If-Match'] = `"${newest}"`;
+      if (base) headers['If-Match'] = `"${newest}"`;
       return api.json({ path: `/v1/pipelines/${encodeURIComponent(name.value)}${query}`, method: 'POST', text: draft.value, headers, signal });
     });
     if (saving.error.value) return false;
     storage.removeItem(`cordwood.draft.${name.value}`);
     await load();
     return true;
+  }
+
+  /**
+   * Deletes versions of a pipeline, the oldest first, so that a failure leaves the newest ones.
+   * @param {string} of
+   * @param {string[]} versions the newest first
+   */
+  async function remove(of, versions) {
+    await deleting.run(async (signal) => {
+      for (const version of versions.toReversed()) {
+        await api.json({ path: `/v1/pipelines/${encodeURIComponent(of)}?${new URLSearchParams({ version })}`, method: 'DELETE', signal });
+      }
+    });
+    await load();
+    return !deleting.error.value;
+  }
+
+  /** Forgets what this browser keeps of a pipeline. @param {string} of */
+  function forget(of) {
+    storage.removeItem(`cordwood.draft.${of}`);
+    storage.removeItem(`cordwood.samples.${of}`);
+    if (name.value === of) name.value = '';
   }
 
   /** @param {string[]} lines */
@@ -261,6 +307,7 @@ export function createPipelines({ api, storage, clock }) {
     helps,
     loadHelps,
     saving,
+    deleting,
     name,
     draft,
     draftOf,
@@ -273,7 +320,10 @@ export function createPipelines({ api, storage, clock }) {
     begin,
     resume,
     write,
+    rebase,
     discard,
+    remove,
+    forget,
     readVersion,
     test,
     dryRun,
@@ -283,6 +333,17 @@ export function createPipelines({ api, storage, clock }) {
     samplesFromRejects,
     samplesFromTable,
   };
+}
+
+/**
+ * Samples as the data of a dry run: a record for each. A line within a text would be a record of its own in plain text.
+ * @param {string[]} lines
+ */
+export function dataOf(lines) {
+  const objects = lines.every(isObject);
+  if (!objects && !lines.some((line) => /[\r\n]/.test(line))) return { data: lines.join('\n'), data_type: 'text/plain' };
+  const records = lines.map((line) => (!objects ? JSON.stringify({ message: line }) : /[\r\n]/.test(line) ? line.replaceAll(/[\r\n]/g, ' ') : line));
+  return { data: records.join('\n'), data_type: 'application/x-ndjson' };
 }
 
 /** @param {string} line */

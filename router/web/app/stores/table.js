@@ -16,7 +16,7 @@ const mostSegments = 2000;
  */
 export function createTable(api, clock) {
   const latest = /** @type {import('./latest.js').Latest<Details>} */ (createLatest(clock));
-  const action = createLatest(clock);
+  const action = createLatest(clock, { once: true });
 
   return {
     latest,
