@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"cordwood/node/backup/store/storetest"
+	"cordwood/shard/cold/bucket/buckettest"
 )
 
 // TestBackupToBucket backs up a server's rows to a bucket and restores them into another server,
 // only with the commands and their flags.
 func TestBackupToBucket(t *testing.T) {
-	endpoint, bucket := storetest.Serve(t)
+	endpoint, bucket := buckettest.Serve(t)
 	repository := "s3://" + bucket + "/some/where"
 	s3 := []string{"--s3-endpoint", endpoint}
 	with := func(args ...string) []string { return append(args, s3...) }

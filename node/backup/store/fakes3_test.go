@@ -30,15 +30,15 @@ type fakeS3 struct {
 const fakeBucket = "bucket"
 
 // serveS3 starts a fake server and returns a store that uses it, with the prefix "p/".
-func serveS3(t *testing.T, f *fakeS3, cfg S3Config) Store {
+func serveS3(t *testing.T, f *fakeS3, cfg Config) Store {
 	t.Helper()
 	f.objects = map[string][]byte{}
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
 	t.Setenv("AWS_ACCESS_KEY_ID", "KEYID")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "canary-secret")
-	cfg.Endpoint, cfg.Pause = server.URL, time.Millisecond
-	st, err := Open("s3://"+fakeBucket+"/p", Config{S3: cfg, TempDir: t.TempDir()})
+	cfg.S3.Endpoint, cfg.Pause, cfg.TempDir = server.URL, time.Millisecond, t.TempDir()
+	st, err := Open("s3://"+fakeBucket+"/p", cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

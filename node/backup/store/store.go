@@ -7,18 +7,17 @@
 package store
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net/url"
-	"path"
-	"strings"
 	"time"
+
+	"cordwood/shard/cold/bucket"
 )
 
 // ErrNotFound is returned for an object that does not exist.
-var ErrNotFound = errors.New("it does not exist")
+var ErrNotFound = bucket.ErrNotFound
 
 // Object is an entry of a listing.
 type Object struct {
@@ -54,9 +53,16 @@ type Upload interface {
 	Abort()
 }
 
+// S3Config describes how to reach a bucket.
+type S3Config = bucket.S3Config
+
 // Config describes how to reach a repository.
 type Config struct {
 	S3 S3Config
+	// Tries is the number of times that a request to S3 is sent in total. The default value is 6.
+	Tries int
+	// Pause is the delay before the second try; it doubles each time, up to 10 s. The default value is 200 ms.
+	Pause time.Duration
 	// TempDir is the folder for files until they are uploaded, and for downloaded files. The default value is
 	// os.TempDir.
 	TempDir string
@@ -65,43 +71,17 @@ type Config struct {
 // Open returns the store at a location: a directory, or s3://BUCKET/PREFIX. It does not connect,
 // and creates no files.
 func Open(location string, cfg Config) (Store, error) {
-	scheme, rest, found := strings.Cut(location, "://")
-	switch {
-	case location == "":
-		return nil, errors.New("no repository is set: give a directory or s3://BUCKET/PREFIX")
-	case !found:
-		return &dir{root: location}, nil
-	case scheme == "file":
-		return &dir{root: rest}, nil
-	case scheme != "s3":
-		return nil, fmt.Errorf("repository %s: unknown scheme %q; give a directory or s3://BUCKET/PREFIX",
-			redact(location), scheme)
-	}
-	bucket, prefix, _ := strings.Cut(rest, "/")
-	if bucket == "" || strings.ContainsAny(bucket, "@:?#") {
-		return nil, fmt.Errorf("repository %s: want s3://BUCKET/PREFIX; give credentials and endpoint by flags "+
-			"or the environment", redact(location))
-	}
-	if prefix = strings.Trim(path.Clean("/"+prefix), "/"); prefix != "" {
-		prefix += "/"
-	}
-	return openS3(bucket, prefix, cfg)
-}
-
-// redact returns a location without the parts that may be a password.
-func redact(location string) string {
-	u, err := url.Parse(location)
+	b, err := bucket.Open(location, bucket.Config{S3: cfg.S3})
 	if err != nil {
-		return "(a location that is not a URL)"
+		return nil, fmt.Errorf("repository: %w", err)
 	}
-	return u.Redacted()
-}
-
-// checkName returns an error for names that could lead out of the repository.
-func checkName(name string) error {
-	if name == "" || path.Clean(name) != name || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "../") ||
-		name == ".." || strings.ContainsAny(name, "\\\x00") {
-		return fmt.Errorf("%q is not a valid name of an object", name)
+	if d, ok := b.(*bucket.Dir); ok {
+		return &dir{objects{d}, d}, nil
 	}
-	return nil
+	p := bucket.Policy{
+		Tries: cmp.Or(cfg.Tries, 6), Pause: cmp.Or(cfg.Pause, 200*time.Millisecond), MaxPause: 10 * time.Second,
+	}
+	// A command has nothing else to do than to ask again, so there is no circuit.
+	g := bucket.NewGuard(b, bucket.GuardConfig{Read: p, Write: p, NoCircuit: true})
+	return &s3{objects{g}, g, cfg.TempDir}, nil
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cordwood/shard/cold/bucket"
 )
 
 func wait(t testing.TB) context.Context {
@@ -144,13 +146,13 @@ func TestDir(t *testing.T) {
 		t.Errorf("before the commit: %s", got)
 	}
 	u.Abort()
-	if names, err := os.ReadDir(filepath.Join(root, tempDir)); err != nil || len(names) > 0 {
+	if names, err := os.ReadDir(filepath.Join(root, bucket.TempDir)); err != nil || len(names) > 0 {
 		t.Errorf("left in tmp: %v, %v", names, err)
 	}
 }
 
 func TestS3(t *testing.T) {
-	st := serveS3(t, &fakeS3{}, S3Config{})
+	st := serveS3(t, &fakeS3{}, Config{})
 	if err := write(t, st, "small", []byte("hello")); err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +208,7 @@ func TestS3Faults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &fakeS3{}
-			st := serveS3(t, f, S3Config{Stall: 200 * time.Millisecond})
+			st := serveS3(t, f, Config{S3: bucket.S3Config{Stall: 200 * time.Millisecond}})
 			f.fault = fault
 			want := bytes.Repeat([]byte("x"), 100_000)
 			if err := write(t, st, "o", want); err != nil {
@@ -240,7 +242,7 @@ func TestS3GivesUp(t *testing.T) {
 				fail(w, tt.status, tt.code)
 				return true
 			}}
-			st := serveS3(t, f, S3Config{Tries: 3})
+			st := serveS3(t, f, Config{Tries: 3})
 			err := write(t, st, "o", []byte("x"))
 			if err == nil || !strings.Contains(err.Error(), "s3://bucket/p/o") ||
 				strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), "KEYID") {
@@ -256,7 +258,7 @@ func TestS3GivesUp(t *testing.T) {
 // TestS3StallWithinAnAnswer stops an answer in the middle.
 func TestS3StallWithinAnAnswer(t *testing.T) {
 	f := &fakeS3{}
-	st := serveS3(t, f, S3Config{Stall: 100 * time.Millisecond})
+	st := serveS3(t, f, Config{S3: bucket.S3Config{Stall: 100 * time.Millisecond}})
 	if err := write(t, st, "o", bytes.Repeat([]byte("x"), 1000)); err != nil {
 		t.Fatal(err)
 	}

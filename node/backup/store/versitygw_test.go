@@ -3,13 +3,14 @@ package store
 import (
 	"testing"
 
-	"cordwood/node/backup/store/storetest"
+	"cordwood/shard/cold/bucket"
+	"cordwood/shard/cold/bucket/buckettest"
 )
 
 func TestGateway(t *testing.T) {
-	endpoint, bucket := storetest.Serve(t)
+	endpoint, name := buckettest.Serve(t)
 	for _, prefix := range []string{"", "/deep/er"} {
-		st, err := Open("s3://"+bucket+prefix, Config{S3: S3Config{Endpoint: endpoint}, TempDir: t.TempDir()})
+		st, err := Open("s3://"+name+prefix, Config{S3: bucket.S3Config{Endpoint: endpoint}, TempDir: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,5 +1,5 @@
-// Package storetest starts an independent S3 server for tests.
-package storetest
+// Package buckettest starts an independent S3 server for tests, and a proxy before it that injects faults.
+package buckettest
 
 import (
 	"context"
