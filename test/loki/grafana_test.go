@@ -91,6 +91,66 @@ var recorded = []struct{ path, params, want string }{
 		"query_range", "query={service_name=`web`} | json status=\"status\", level=\"level\" | drop __error__, " +
 			"__error_details__ | status=`500`&start=START&end=END&limit=2", `"parsed":{"level":"`,
 	},
+	// Logs Drilldown with filters of each kind: on a value of a field, of metadata, of a level, of the line.
+	{
+		"query_range", "direction=backward&limit=1000&query={service_name=\"web\"}  | detected_level=\"error\" or " +
+			"detected_level=\"info\"     | json  | logfmt | drop __error__, __error_details__ | status=\"500\" or " +
+			"status=\"404\" | msg!=\"x\" | msg!=\"y\" &start=START&end=END&step=2000ms", `"parsed":{"level":"`,
+	},
+	{
+		"query_range", "direction=backward&limit=1000&query={service_name=\"web\"} | json status=\"[\\\"status\\\"]\"" +
+			"| json | logfmt | drop __error__, __error_details__ | status>=404 | status<501&start=START&end=END",
+		`"status":"404"`,
+	},
+	{
+		"query_range", "direction=backward&limit=1000&query={service_name=\"api\"} |= \"took\" != \"nothing\" " +
+			"|~ \"(?i)LEVEL=info\" !~ \"(?i)debug\" | json  | logfmt | drop __error__, __error_details__ | took<=1s " +
+			"| took>1ms&start=START&end=END", `"took":"3.5ms"`,
+	},
+	{
+		"query_range", "direction=backward&limit=10&query={app=~\"we\\\\w|nothing\\\\.x\", service_name!=\"api\"} | json " +
+			"| line_format \"{{.msg}}\"&start=START&end=END", `"request done"`,
+	},
+	{
+		"query_range", "query=sum by (detected_level) (count_over_time({service_name=\"web\"}  | detected_level != " +
+			"\"\" [10s]))&start=START&end=END&step=10000ms", `{"metric":{"detected_level":"info"},"values":[[`,
+	},
+	{
+		"query", "direction=backward&query=sum(count_over_time({service_name=\"web\"} | json | logfmt | drop __error__, " +
+			"__error_details__ | status=\"200\" [3600s]))&time=END", `"result":[{"metric":{},"value":[`,
+	},
+	{
+		"detected_field/status/values", "start=START&end=END&limit=1000&query={service_name=\"web\"} " +
+			"| detected_level=\"error\" | json  | logfmt | drop __error__, __error_details__ | level=\"error\"",
+		`{"limit":1000,"values":["200","404","500"]}`,
+	},
+	{
+		"detected_field/detected_level/values", "start=START&end=END&limit=1000&query={service_name=\"web\"}",
+		`["error","info"]`,
+	},
+	{"detected_fields", "start=START&end=END&limit=1000&query={service_name=\"web\"}", `"limit":1000`},
+	{"label/__stream_shard__/values", "start=START&end=END&query={service_name=\"web\"}", `{"status":"success"}`},
+	{"series", `match[]={service_name="web",app=~".+"}&start=START&end=END`, `[{"app":"web"`},
+	{"patterns", "query={service_name=\"api\"}&start=ISO_START&end=ISO_END&step=10s", `"level":"info"`},
+	// Explore: the functions of its builder of queries, and the context of a line.
+	{
+		"query_range", "direction=forward&limit=100&query={app=\"web\",service_name=\"web\",table=\"loki_logs\"}" +
+			"&start=START&end=END&step=2000ms", `"encodingFlags":["categorize-labels"]`,
+	},
+	{
+		"query_range", "query=quantile_over_time(0.95, {app=`api`} | logfmt | unwrap duration_seconds(took) | __error__=`` " +
+			"[10s]) by (app)&start=START&end=END&step=10000ms", `{"metric":{"app":"api"},"values":[[`,
+	},
+	{
+		"query_range", "query=sum by(user) (rate({app=`api`} | logfmt | __error__=`` | user =~ `u.*` [10s])) " +
+			"/ on() group_left sum(rate({app=`api`}[10s]))&start=START&end=END&step=10000ms",
+		`{"metric":{"user":"u200"},"values":[[`,
+	},
+	{
+		"query_range", "query=topk(1, sum by(app) (bytes_rate({app=~`.%2B`} [10s])))&start=START&end=END&step=10000ms",
+		`"values":[[`,
+	},
+	{"query", "query=count(sum by (app) (count_over_time({app=~`.%2B`}[1h])))&time=END", `"value":[`},
 	{"query_range", "query={__aggregated_metric__=`web`}&start=START&end=END", `"result":[]`},
 	{
 		"query_range", "query=sum by (service_name) (sum_over_time({__aggregated_metric__=~`.%2B`} | logfmt " +

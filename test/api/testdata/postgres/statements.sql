@@ -1097,6 +1097,46 @@ SELECT DISTINCT host FROM logs WHERE host IN ('a','b') ORDER BY 1
 -- @212 Grafana | ad hoc
 SELECT ts AS "time", message AS "log", host FROM logs WHERE ts BETWEEN '2026-01-05T10:00:00Z' AND '2026-01-05T11:00:00Z' AND message ~* 'err.*' ORDER BY ts DESC LIMIT 100
 ;;
+-- @281 Grafana | health check and ping of pgx
+-- ping
+;;
+-- @282 Grafana | tables of a schema
+SELECT quote_ident(table_name) AS "table"
+      FROM information_schema.tables
+      WHERE quote_ident(table_schema) = 'public'
+      ORDER BY 1
+;;
+-- @283 Grafana | timeGroup with TimescaleDB
+SELECT time_bucket('60.000s',ts) AS "time", avg(took) AS "took", host AS metric FROM logs WHERE ts BETWEEN '2026-01-05T10:00:00Z' AND '2026-01-05T11:00:00.123456789Z' GROUP BY 1, host ORDER BY 1
+;;
+-- @284 Grafana | timeGroup of milliseconds
+SELECT floor(extract(epoch from ts)/0.5)*0.5 AS "time", count(*) AS "n" FROM logs GROUP BY time ORDER BY time
+;;
+-- @285 Grafana | unixEpochNanoFilter
+SELECT status, count(*) FROM logs WHERE status >= 1767607200000000000 AND status <= 1767610800000000000 GROUP BY status
+;;
+-- @286 Grafana | builder
+SELECT host, COUNT(status) AS "n" FROM public.logs WHERE (host = 'a' AND NOT message LIKE '%x%') GROUP BY host ORDER BY COUNT(status) DESC LIMIT 50
+;;
+-- @287 Grafana | schemas of SQL expressions
+SELECT schema_name FROM information_schema.schemata
+		 WHERE schema_name NOT LIKE 'pg_%' AND schema_name != 'information_schema'
+		 ORDER BY schema_name
+;;
+-- @288 Grafana | tables of SQL expressions | ["public"]
+SELECT table_name FROM information_schema.tables
+		 WHERE table_schema = $1 AND table_type IN ('BASE TABLE', 'VIEW')
+		 ORDER BY table_name
+;;
+-- @289 Grafana | columns of SQL expressions | ["public", "logs"]
+SELECT column_name, data_type, udt_name, numeric_precision, numeric_scale
+		 FROM information_schema.columns
+		 WHERE table_schema = $1 AND table_name = $2
+		 ORDER BY ordinal_position
+;;
+-- @290 Grafana | values of columns for SQL expressions
+SELECT 'host' AS col_name, "host"::text AS val FROM (SELECT DISTINCT "host" FROM "public"."logs" WHERE "host" IS NOT NULL ORDER BY "host" LIMIT 100) sub_0 UNION ALL SELECT 'status' AS col_name, "status"::text AS val FROM (SELECT DISTINCT "status" FROM "public"."logs" WHERE "status" IS NOT NULL ORDER BY "status" LIMIT 100) sub_1
+;;
 -- @213 Metabase | connect
 SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE
 ;;
