@@ -353,7 +353,25 @@ func (h *halved) several(sql string, other int) string {
 		"SELECT "+c+", rank() OVER (ORDER BY "+c+") AS r FROM ("+sql+")",
 		"SELECT i8, host FROM {a} WHERE id % 3 = 0 UNION ALL SELECT i8, host FROM {m} EXCEPT "+
 			"SELECT i8, host FROM {a} WHERE ok",
+		h.union(),
 		"SELECT count(*) AS n FROM {a} HAVING n > (SELECT count(*) FROM ("+more+"))")
+}
+
+// union returns the first rows of a UNION ALL. Only equal rows have the same place in its order.
+func (h *halved) union() string {
+	sql, how := "", one(h.grammar, " UNION ALL ", " UNION ALL BY NAME ")
+	for i := range 2 + h.IntN(2) {
+		t := h.IntN(len(h.tables))
+		where := one(h.grammar, "true", "x.i8 > 2", "x.host <> 'a' AND x.ok")
+		if i == 0 && h.IntN(2) == 0 { // a condition that prevents a split does so for the whole statement
+			where += " AND " + h.condition(scope{table: h.tables[t], alias: "x"}, 0)
+		}
+		sql += map[bool]string{true: "", false: how}[i == 0] + "SELECT " + one(h.grammar, "", "DISTINCT ") +
+			"x.ts AS ts, x.id AS id, " + one(h.grammar, "x.host", "x.svc", "upper(x.host)", "NULL") + " AS name FROM " +
+			h.names[t] + " AS x WHERE " + where
+	}
+	return sql + " ORDER BY ts" + one(h.grammar, " DESC", "", " DESC NULLS LAST") + ", " + one(h.grammar, "id", "2 DESC") +
+		", name" + h.limit()
 }
 
 // inSubquery returns a condition with a subquery over either table. The subquery may return nulls or nothing.

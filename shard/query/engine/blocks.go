@@ -69,6 +69,7 @@ func (r *run) splitBlocks(whole error) (out *query.Split, err error) {
 	if err != nil {
 		return nil, err
 	}
+	first := r.firstOfUnion(want)
 	out = &query.Split{Kind: "several", Lasting: true}
 	var edits []sql.Edit
 	var operands []bool
@@ -83,7 +84,7 @@ func (r *run) splitBlocks(whole error) (out *query.Split, err error) {
 		if tried++; tried > maxTried {
 			return nil, whole
 		}
-		b, err := r.block(s)
+		b, err := r.block(s, first, want)
 		if unsplit(err, "") != nil {
 			continue
 		}
@@ -112,19 +113,28 @@ func (r *run) splitBlocks(whole error) (out *query.Split, err error) {
 	return out, r.verifyBlocks(out, edits, want)
 }
 
-// block splits a part of the text, which has one reference to a table.
-func (r *run) block(s blockSpan) (out *query.Split, err error) {
-	text := r.st.SQL[s.From:s.To]
+// parseBlock returns a run of a part of the statement, or of a text made from one.
+func (r *run) parseBlock(text string) (*run, error) {
 	st, root, err := sql.Parse(text, r.request.Database, r.in.SyntaxTree)
-	if sql.IsBroken(err) {
+	if err != nil {
 		return nil, err
-	}
-	if err != nil || len(st.Tables) != 1 { // a name may refer to a query of WITH
-		return nil, split.SeveralTables()
 	}
 	request := *r.request
 	request.SQL, request.Limit = text, 0
-	b := &run{ctx: r.ctx, engine: r.engine, in: r.in, st: newStudied(st, root), request: &request, now: r.now}
+	return &run{ctx: r.ctx, engine: r.engine, in: r.in, st: newStudied(st, root), request: &request, now: r.now}, nil
+}
+
+// block splits a part of the text, which has one reference to a table. If the statement is a UNION ALL, first are the
+// rows of each operand that it needs, and answer are its columns.
+func (r *run) block(s blockSpan, first *split.Union, answer []duck.Column) (out *query.Split, err error) {
+	text := r.st.SQL[s.From:s.To]
+	b, err := r.parseBlock(text)
+	if sql.IsBroken(err) {
+		return nil, err
+	}
+	if err != nil || len(b.st.Tables) != 1 { // a name may refer to a query of WITH
+		return nil, split.SeveralTables()
+	}
 	out, err = b.split()
 	switch {
 	case err != nil && unsplit(err, "") == nil && !sql.IsBroken(err) && r.ctx.Err() == nil:
@@ -133,6 +143,12 @@ func (r *run) block(s blockSpan) (out *query.Split, err error) {
 		return nil, err
 	case len(out.First) > 0 || out.Kind == "rows" && !s.operand:
 		return nil, split.SeveralTables() // the partial results would be the rows themselves
+	}
+	if first != nil && s.operand && (out.Kind == "rows" || out.Kind == "distinct") {
+		less, err := r.firstRows(first, text, b.answer, answer)
+		if less != nil || err != nil {
+			return less, err
+		}
 	}
 	return out, nil
 }

@@ -85,6 +85,8 @@ type run struct {
 	// sources are what the statement's references to tables read, in the order of the references.
 	sources  []*plan.Source
 	shadowed map[string]string
+	// answer are the columns of the statement's answer, once it is being split.
+	answer []duck.Column
 	// times are the edits that convert integers to times.
 	times []sql.Edit
 	// rows counts the rows that were sent.

@@ -151,6 +151,7 @@ func (r *run) split() (out *query.Split, err error) {
 	if err != nil {
 		return nil, err
 	}
+	r.answer = want
 	inner, err := r.subqueries()
 	if err != nil {
 		return nil, err

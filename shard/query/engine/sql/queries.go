@@ -39,17 +39,10 @@ func Queries(sql string) []Span {
 	return out
 }
 
-// Operands returns the SELECTs that UNION, EXCEPT and INTERSECT combine at the top of a statement, without those in
-// parentheses and without the ORDER BY and LIMIT of the whole. It returns nil if the statement has no such operator.
+// Operands returns the queries that UNION, EXCEPT and INTERSECT combine at the top of a statement, without parentheses
+// around them, and without the ORDER BY and LIMIT of the whole. It returns nil if the statement has no such operator.
 func Operands(sql string) []Span {
-	var out []Span
-	depth, from, combines := 0, -1, false
-	end := func(at int) {
-		if from >= 0 {
-			out = append(out, Span{from, at})
-		}
-		from = -1
-	}
+	o := operands{sql: sql, from: -1, open: -1, next: true}
 	for i := 0; i < len(sql); {
 		if end := skipQuoted(sql, i); end > i {
 			i = end
@@ -57,35 +50,75 @@ func Operands(sql string) []Span {
 		}
 		w, next := Word(sql, i)
 		if w == "" {
-			switch sql[i] {
-			case '(':
-				depth++
-			case ')':
-				depth--
-			}
+			o.sign(i)
 			i++
 			continue
 		}
-		if depth == 0 {
-			switch w {
-			case "select":
-				if from < 0 {
-					from = i
-				}
-			case "union", "except", "intersect":
-				combines = true
-				end(i)
-			case "order", "limit", "offset", "fetch":
-				end(i)
-			}
+		if o.depth == 0 {
+			o.word(w, i)
 		}
 		i = next
 	}
-	end(len(sql))
-	if !combines {
+	o.end(len(sql))
+	if !o.combines {
 		return nil
 	}
-	return out
+	return o.out
+}
+
+// operands is the state of Operands.
+type operands struct {
+	sql   string
+	out   []Span
+	depth int
+	// from is where an operand without parentheses began, and open where one in parentheses did; -1 if there is none.
+	from, open int
+	// next means that an operand may begin here.
+	next     bool
+	combines bool
+}
+
+// end ends an operand without parentheses.
+func (o *operands) end(at int) {
+	if o.from >= 0 {
+		o.out = append(o.out, Span{o.from, at})
+	}
+	o.from = -1
+}
+
+// sign reads a parenthesis.
+func (o *operands) sign(at int) {
+	switch o.sql[at] {
+	case '(':
+		if w, _ := Word(o.sql, SkipSpace(o.sql, at+1)); o.depth == 0 && o.next && (w == "select" || w == "with") {
+			o.open = at + 1
+		}
+		o.depth, o.next = o.depth+1, false
+	case ')':
+		if o.depth--; o.depth == 0 && o.open >= 0 {
+			o.out = append(o.out, Span{o.open, at})
+			o.open = -1
+		}
+	}
+}
+
+// word reads a word outside of parentheses.
+func (o *operands) word(w string, at int) {
+	switch w {
+	case "select":
+		if o.from < 0 {
+			o.from = at
+		}
+	case "union", "except", "intersect":
+		o.combines, o.next = true, true
+		o.end(at)
+		return
+	case "all", "distinct", "by", "name":
+		return // behind the operator
+	case "order", "limit", "offset", "fetch":
+		o.end(at)
+	}
+	o.next = false
 }
 
 // Edited reports whether the engine runs an edited text in place of the statement's own.

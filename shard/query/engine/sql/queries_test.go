@@ -20,7 +20,12 @@ func TestQueries(t *testing.T) {
 			"WITH c AS (SELECT 1 UNION SELECT 2) SELECT a FROM c WHERE e = 'union' UNION ALL BY NAME SELECT (SELECT 3) " +
 				"EXCEPT (SELECT 4 LIMIT 1) ORDER BY 1 LIMIT 3",
 			[]string{"SELECT 1 UNION SELECT 2", "SELECT 3", "SELECT 4 LIMIT 1"},
-			[]string{"SELECT a FROM c WHERE e = 'union' ", "SELECT (SELECT 3) "},
+			[]string{"SELECT a FROM c WHERE e = 'union' ", "SELECT (SELECT 3) ", "SELECT 4 LIMIT 1"},
+		},
+		{
+			"(SELECT a FROM (SELECT b)) UNION DISTINCT SELECT 2 FROM (SELECT 3) WHERE (SELECT 4) UNION ALL ((SELECT 5))",
+			[]string{"SELECT a FROM (SELECT b)", "SELECT b", "SELECT 3", "SELECT 4", "SELECT 5"},
+			[]string{"SELECT a FROM (SELECT b)", "SELECT 2 FROM (SELECT 3) WHERE (SELECT 4) "},
 		},
 		{"SELECT a)", nil, nil},
 		{"SELECT a LIMIT 1 UNION SELECT b OFFSET 2", nil, []string{"SELECT a ", "SELECT b "}},

@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cordwood/shard/query"
+	"cordwood/shard/query/engine/duck"
+	"cordwood/shard/query/engine/split"
+	"cordwood/shard/query/engine/sql"
+)
+
+// This file gives the operands of a UNION ALL its ORDER BY and LIMIT, so that each node sends only the first rows of
+// each operand.
+
+// firstOfUnion returns the first rows of the run's statement, if it is a UNION ALL that selects some. answer are the
+// columns of its answer.
+func (r *run) firstOfUnion(answer []duck.Column) *split.Union {
+	names := make([]string, len(answer))
+	for i, c := range answer {
+		names[i] = c.Name
+	}
+	return split.FirstOfUnion(r.st.tree, names)
+}
+
+// firstRows splits an operand of a UNION ALL with the ORDER BY and LIMIT of the whole. It returns nil if that is not
+// possible. operand are the columns of the operand, answer those of the whole.
+func (r *run) firstRows(u *split.Union, text string, operand, answer []duck.Column) (*query.Split, error) {
+	for _, byName := range []bool{false, true} { // numbers are not possible beside a star, and names may have two meanings
+		order, ok := orderOf(u, operand, answer, byName)
+		if !ok {
+			return nil, nil
+		}
+		b, err := r.parseBlock(fmt.Sprintf("%s\n%s LIMIT %d", text, order, u.Rows))
+		if sql.IsBroken(err) {
+			return nil, err
+		}
+		if err != nil {
+			return nil, nil //nolint:nilerr // the operand has an ORDER BY or LIMIT of its own
+		}
+		out, err := b.split()
+		switch {
+		case err == nil && len(out.First) == 0 && out.Final != "":
+			return out, nil
+		case err != nil && (sql.IsBroken(err) || r.ctx.Err() != nil):
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// orderOf returns the ORDER BY of a UNION ALL for an operand.
+func orderOf(u *split.Union, operand, answer []duck.Column, byName bool) (string, bool) {
+	out := ""
+	for _, k := range u.Keys {
+		at, of := k.Column, answer[k.Column]
+		if u.ByName {
+			at = slices.IndexFunc(operand, func(c duck.Column) bool { return strings.EqualFold(c.Name, of.Name) })
+			if at < 0 {
+				continue // the column is null in all rows of the operand
+			}
+		}
+		if at >= len(operand) || !sortsAlike(operand[at].Type, of.Type) {
+			return "", false
+		}
+		by := fmt.Sprint(at + 1)
+		if byName {
+			by = sql.QuoteName(operand[at].Name)
+			same := func(c duck.Column) bool { return strings.EqualFold(c.Name, operand[at].Name) }
+			if slices.ContainsFunc(operand[at+1:], same) || slices.ContainsFunc(operand[:at], same) {
+				return "", false
+			}
+		}
+		out += map[bool]string{true: " ORDER BY ", false: ", "}[out == ""] + by + k.How
+	}
+	return out, true
+}
+
+// wholeTypes are the integer types.
+var wholeTypes = []string{
+	"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT",
+}
+
+// unionTimes are the types of times, in the order in which UNION widens them.
+var unionTimes = []string{"TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP", "TIMESTAMP_NS"}
+
+// sortsAlike reports whether values of a type have the same order after UNION has cast them to another type. UNION
+// casts integers to a type that has all their values.
+func sortsAlike(from, to string) bool {
+	if from == to || slices.Contains(wholeTypes, from) && slices.Contains(wholeTypes, to) {
+		return true
+	}
+	i := slices.Index(unionTimes, from)
+	return i >= 0 && slices.Index(unionTimes, to) > i
+}
