@@ -22,6 +22,7 @@ import (
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
@@ -99,8 +100,8 @@ func newTestNodes(t *testing.T, place map[string][]uint32) *testNodes {
 				return nil, false
 			}),
 			All: func() []server.Shard { return nil }, Engine: n.engine, Spool: n.spool,
-			KeptAnswers: 4 << 20,
-			Registerer:  n.metrics, Name: func(node string) string { return "node-" + node },
+			KeptAnswers: 4 << 20, ClusterVersion: func() uint32 { return metapb.MaxProtocol },
+			Registerer: n.metrics, Name: func(node string) string { return "node-" + node },
 			Ask: func(ctx context.Context, req *shardpb.QueryRequest) (server.ScanReader, error) {
 				r, err := client.Ask(ctx, req)
 				if err != nil {

@@ -25,11 +25,12 @@ package metapb
 //	13 users, roles and grants
 //	14 tokens; quotas of databases
 //	15 records about commands for svc_private.audit
+//	16 encoded definitions of tables in parts of queries
 const (
 	// MinProtocol is the oldest version that this program supports.
 	MinProtocol = 1
 	// MaxProtocol is the newest version that this program supports.
-	MaxProtocol = 15
+	MaxProtocol = 16
 	// ProtocolCluster is the version that added clusters of several nodes.
 	ProtocolCluster = 2
 	// ProtocolRecreate is the first version in which shards may be created again when their rows are
@@ -86,4 +87,6 @@ const (
 	ProtocolQuotas = 14
 	// ProtocolAudit is the version that added records about commands for svc_private.audit.
 	ProtocolAudit = 15
+	// ProtocolDefinitions is the version that added encoded definitions of tables to parts of queries.
+	ProtocolDefinitions = 16
 )

@@ -1757,7 +1757,10 @@ type QueryTable struct {
 	// Other shards with rows of the table: of earlier placements, and of partitions.
 	MoreShards []uint32 `protobuf:"varint,7,rep,packed,name=more_shards,json=moreShards,proto3" json:"more_shards,omitempty"`
 	// Shards whose rows the answer lacks because they cannot be reached, for allow_partial.
-	LeftOut       []uint32 `protobuf:"varint,8,rep,packed,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	LeftOut []uint32 `protobuf:"varint,8,rep,packed,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	// The encoded definition, in a part of a query instead of table. A node that has decoded the same bytes before does
+	// not decode them again. Since protocol version 16.
+	Definition    []byte `protobuf:"bytes,9,opt,name=definition,proto3" json:"definition,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1844,6 +1847,13 @@ func (x *QueryTable) GetMoreShards() []uint32 {
 func (x *QueryTable) GetLeftOut() []uint32 {
 	if x != nil {
 		return x.LeftOut
+	}
+	return nil
+}
+
+func (x *QueryTable) GetDefinition() []byte {
+	if x != nil {
+		return x.Definition
 	}
 	return nil
 }
@@ -3800,7 +3810,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\x05share\x18\x03 \x01(\tR\x05share\"^\n" +
 	"\x0fAnalyzeResponse\x121\n" +
 	"\x06tables\x18\x01 \x03(\v2\x19.cordwood.shard.TableNameR\x06tables\x12\x18\n" +
-	"\aexplain\x18\x02 \x01(\bR\aexplain\"\xbe\x02\n" +
+	"\aexplain\x18\x02 \x01(\bR\aexplain\"\xde\x02\n" +
 	"\n" +
 	"QueryTable\x12-\n" +
 	"\x04name\x18\x01 \x01(\v2\x19.cordwood.shard.TableNameR\x04name\x12,\n" +
@@ -3811,7 +3821,10 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\x0eexpired_before\x18\x06 \x01(\x03H\x00R\rexpiredBefore\x88\x01\x01\x12\x1f\n" +
 	"\vmore_shards\x18\a \x03(\rR\n" +
 	"moreShards\x12\x19\n" +
-	"\bleft_out\x18\b \x03(\rR\aleftOutB\x11\n" +
+	"\bleft_out\x18\b \x03(\rR\aleftOut\x12\x1e\n" +
+	"\n" +
+	"definition\x18\t \x01(\fR\n" +
+	"definitionB\x11\n" +
 	"\x0f_expired_before\"\xe0\x03\n" +
 	"\fQueryRequest\x12\x10\n" +
 	"\x03sql\x18\x01 \x01(\tR\x03sql\x12\x1a\n" +

@@ -67,6 +67,8 @@ type Config struct {
 	// Ask runs a part of a query on the node that leads most of the part's shards. Without it no
 	// statement is split.
 	Ask func(ctx context.Context, req *shardpb.QueryRequest) (ScanReader, error)
+	// ClusterVersion returns the protocol version that the cluster uses. Without it, the version is 1.
+	ClusterVersion func() uint32
 	// Spool stores the rows that come from other nodes.
 	Spool *spool.Dir
 	// KeptAnswers is the maximum number of bytes for the answers that are kept: one half for those of this node to parts
@@ -98,6 +100,8 @@ type server struct {
 	// nodes requests partial results from other nodes.
 	nodes *distribute.Nodes
 	kept  *keptAnswers
+	// definitions are the definitions of tables in parts of queries.
+	definitions *definitions
 }
 
 // New returns the gRPC service of a shard node.
@@ -114,10 +118,12 @@ func New(cfg Config) shardpb.ShardServiceServer {
 		live:    make(chan struct{}, tailsLive),
 		running: newRunning(),
 		kept:    newKeptAnswers(cfg.KeptAnswers/2, cfg.Registerer),
+
+		definitions: newDefinitions(),
 	}
 	s.nodes = distribute.New(distribute.Config{
 		Engine: cfg.Engine, Ask: cfg.Ask, Name: cfg.Name, Registerer: cfg.Registerer, Rows: s.rowsFor,
-		Own: s.ownPart, KeptAnswers: cfg.KeptAnswers / 2,
+		Own: s.ownPart, KeptAnswers: cfg.KeptAnswers / 2, ClusterVersion: cfg.ClusterVersion,
 		Shows: func(id uint32, anyReplica bool) bool {
 			sh, ok := cfg.Shards(id)
 			return ok && (anyReplica || sh.Leads())
@@ -154,6 +160,9 @@ func (s *server) Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*sha
 
 // Query runs one SELECT over the rows of the shards and of the inline tables.
 func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingServer[shardpb.QueryChunk]) error {
+	if err := s.definitions.decode(req); err != nil {
+		return errs.ToGRPC(err)
+	}
 	ctx, q, leave := s.running.enter(query.WithShare(stream.Context(), req.Share), req)
 	defer leave()
 	out := newKeepalive(stream)

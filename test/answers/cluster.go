@@ -188,6 +188,7 @@ func (c *cluster) openNode(node, dir string, ids []uint32, share int64, client *
 		Shards: func(id uint32) (server.Shard, bool) { s, ok := open[id]; return s, ok },
 		All:    server.List(func() []*shard.Shard { return all }),
 		Engine: e, Spool: rows, Registerer: metrics, KeptAnswers: 8 << 20,
+		ClusterVersion: func() uint32 { return metapb.MaxProtocol },
 		Scan: func(ctx context.Context, nodes []string, req *shardpb.ScanRequest) (server.ScanReader, error) {
 			r, err := client.Scan(ctx, nodes, req)
 			if err != nil {

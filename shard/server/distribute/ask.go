@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/proto"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
 	"cordwood/proto/shardpb"
 	"cordwood/shard/query"
 	"cordwood/shard/query/partial"
@@ -45,7 +47,7 @@ func (d *Statement) request(p *part) *shardpb.QueryRequest {
 	if d.split.Counts {
 		countAs = query.CountColumn
 	}
-	return &shardpb.QueryRequest{
+	req := &shardpb.QueryRequest{
 		Sql: cmp.Or(p.sql, d.split.Worker), Database: d.req.Database, Part: true, Share: d.req.Share,
 		QueryId: d.id, CountAs: countAs, Stages: d.split.Explain != "",
 		AllowPartial: d.req.AllowPartial, AnyReplica: d.req.AnyReplica, MaxStalenessNanos: d.req.MaxStalenessNanos,
@@ -54,6 +56,25 @@ func (d *Statement) request(p *part) *shardpb.QueryRequest {
 			Name: t.Name, Table: t.Table, ShardId: p.shards[0], MoreShards: p.shards[1:], ExpiredBefore: t.ExpiredBefore,
 		}},
 	}
+	if d.definition != nil && !p.own {
+		req.Tables[0].Table, req.Tables[0].Definition = nil, d.definition
+	}
+	return req
+}
+
+// encode encodes the definition of the table for the requests to other nodes, if all nodes understand it. The same
+// definition always has the same encoding.
+func (d *Statement) encode() error {
+	version := d.nodes.cfg.ClusterVersion
+	if d.definition != nil || version == nil || version() < metapb.ProtocolDefinitions {
+		return nil
+	}
+	var err error
+	d.definition, err = proto.MarshalOptions{Deterministic: true}.Marshal(d.table.Table)
+	if err != nil {
+		return errs.Wrap(errs.Internal, err, "query: encode the definition of table %s", d.split.Table)
+	}
+	return nil
 }
 
 // ask sends the requests to all nodes and stores their answers. Parts for this node run in this goroutine.
@@ -69,6 +90,15 @@ func (d *Statement) ask(ctx context.Context) error {
 	for _, p := range d.parts {
 		if p.own = d.isOwn(p); p.own {
 			own = append(own, p)
+		}
+	}
+	if len(own) < len(d.parts) {
+		if err := d.encode(); err != nil {
+			return err
+		}
+	}
+	for _, p := range d.parts {
+		if p.own {
 			continue
 		}
 		group.Go(func() error { return d.askPart(gctx, p) })

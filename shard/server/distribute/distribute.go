@@ -39,6 +39,8 @@ type Config struct {
 	Rows func(ctx context.Context, req *shardpb.QueryRequest, progress Progress) (ipc []byte, missing []string, err error)
 	// Shows reports whether this node can read the rows of a shard.
 	Shows func(shard uint32, anyReplica bool) bool
+	// ClusterVersion returns the protocol version that the cluster uses. If it is nil, the version is 1.
+	ClusterVersion func() uint32
 	// Name returns the name of a node. If it is nil, texts contain the node's id.
 	Name func(node string) string
 	// KeptAnswers is the maximum number of bytes of answers that are kept, with the partial results from which they were

@@ -9,7 +9,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
 	"cordwood/shard/query"
 )
@@ -201,6 +205,52 @@ func TestKnownAnswers(t *testing.T) {
 		}
 		if ran := n.last.Load() - before; ran != step.steps {
 			t.Errorf("%+v: the last step ran %d times", step, ran)
+		}
+	}
+}
+
+// TestEncodedDefinition checks that the requests to other nodes contain the encoded definition of the table if the
+// whole cluster understands it, and that the part of this node contains the table itself.
+func TestEncodedDefinition(t *testing.T) {
+	for _, version := range []uint32{0, metapb.ProtocolDefinitions - 1, metapb.ProtocolDefinitions} {
+		var mu sync.Mutex // guards encoded
+		var encoded [][]byte
+		n := newOwnNodes(func(_ context.Context, req *shardpb.QueryRequest, _ func([]byte) error) (OwnAnswer, error) {
+			if of := req.Tables[0]; of.Table == nil || of.Definition != nil {
+				t.Errorf("version %d: the part of this node has %v", version, of)
+			}
+			return OwnAnswer{}, nil
+		}, func(_ context.Context, req *shardpb.QueryRequest) (Reader, error) {
+			of := req.Tables[0]
+			if sent := of.Definition != nil; sent != (version >= metapb.ProtocolDefinitions) || sent == (of.Table != nil) {
+				t.Errorf("version %d: the part of another node has %v", version, of)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			encoded = append(encoded, of.Definition)
+			return answerOf{bytes.NewReader(hashStream(t, 1))}, nil
+		})
+		n.cfg.Own = ownStream(t, n.cfg.Own, false)
+		if version > 0 {
+			n.cfg.ClusterVersion = func() uint32 { return version }
+		}
+		for range 2 {
+			if _, err := n.run(t.Context(), t, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := spreadRequest(100, 10, false).Tables[0].Table
+		for _, e := range encoded {
+			var got schemapb.Table
+			if version < metapb.ProtocolDefinitions {
+				continue
+			}
+			if err := proto.Unmarshal(e, &got); err != nil || !proto.Equal(&got, want) || !bytes.Equal(e, encoded[0]) {
+				t.Errorf("the definition became %v (%v)", &got, err)
+			}
+		}
+		if len(encoded) != 18 {
+			t.Errorf("version %d: %d requests", version, len(encoded))
 		}
 	}
 }

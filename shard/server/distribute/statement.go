@@ -23,6 +23,8 @@ type Statement struct {
 	split    *query.Split
 	table    *shardpb.QueryTable // the table with several shards; nil if the statement was not split
 	parts    []*part
+	// definition is the encoded definition of table; nil if the requests for nodes contain table itself.
+	definition []byte
 
 	mu      sync.Mutex // guards missing
 	missing []string
