@@ -1,9 +1,71 @@
 package pgwire
 
 import (
+	"slices"
+	"strings"
+
 	"cordwood/proto/schema"
 	"cordwood/router/query/statement"
 )
+
+// columnTypes are names of types that mean something else in PostgreSQL than over HTTP, or that are unknown there.
+var columnTypes = map[string]string{
+	"INT2": "SMALLINT", "INT4": "INT", "INT8": "BIGINT", "FLOAT4": "FLOAT", "FLOAT8": "DOUBLE", "BPCHAR": "TEXT",
+	"NAME": "TEXT", "CITEXT": "TEXT", "TIMESTAMP": "TIMESTAMP(6)",
+}
+
+// columnType returns the type for a name that a client of this protocol wrote.
+func columnType(name string) string {
+	upper := strings.ToUpper(name)
+	if t := columnTypes[upper]; t != "" {
+		return t
+	}
+	if strings.HasPrefix(upper, "CHARACTER") {
+		return "TEXT"
+	}
+	return name
+}
+
+// define gives the types of new columns and the key of a new table PostgreSQL's meaning. It returns the column that it
+// chose as the time index, or an empty string.
+func define(st statement.Statement) (timeIndex string) {
+	switch st := st.(type) {
+	case *statement.CreateTable:
+		for i := range st.Columns {
+			st.Columns[i].Type = columnType(st.Columns[i].Type)
+		}
+		timeIndex = chooseTimeIndex(st)
+		dropTimeFromKey(st)
+	case *statement.AlterTable:
+		if st.Add != nil {
+			st.Add.Type = columnType(st.Add.Type)
+		}
+		if st.Modify != nil {
+			st.Modify.Type = columnType(st.Modify.Type)
+		}
+	}
+	return timeIndex
+}
+
+// dropTimeFromKey removes the time index from the primary key. It is always part of a row's identity, and the catalog
+// shows it as the first column of the key.
+func dropTimeFromKey(st *statement.CreateTable) {
+	index := slices.Clone(st.TimeIndex)
+	for _, col := range st.Columns {
+		if col.TimeIndex {
+			index = append(index, col.Name)
+		}
+	}
+	if len(index) != 1 {
+		return // the statement is invalid
+	}
+	for i := range st.Columns {
+		if st.Columns[i].Name == index[0] {
+			st.Columns[i].PrimaryKey = false
+		}
+	}
+	st.PrimaryKey = slices.DeleteFunc(st.PrimaryKey, func(name string) bool { return name == index[0] })
+}
 
 // chooseTimeIndex makes the only column with times the time index of a new table, because programs that create tables
 // in PostgreSQL know no time index. A table with several such columns must name one. It returns the name of the column,

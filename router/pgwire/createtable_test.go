@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"cordwood/proto/errs"
@@ -34,6 +35,49 @@ func TestTimeIndexIsChosen(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: the time index is column %d, want %d", sql, got, want)
+		}
+	}
+}
+
+// TestDefinitions checks that types and keys have PostgreSQL's meaning.
+func TestDefinitions(t *testing.T) {
+	f := start(t)
+	c := f.connect(t, "")
+	for sql, want := range map[string]string{
+		"CREATE TABLE a (a int8, b INT2, c int4, d float8, e float4, f character(3), g name, ts timestamp, " +
+			`CONSTRAINT "PK_1" PRIMARY KEY (ts, g))`: "BIGINT SMALLINT INT DOUBLE FLOAT TEXT TEXT TIMESTAMP(6) [g]",
+		"CREATE TABLE b (ts TIMESTAMP(3) PRIMARY KEY, h TEXT, PRIMARY KEY (h))": "TIMESTAMP(3) TEXT [h]",
+		"CREATE TABLE c (ts TIMESTAMPTZ, h TEXT, u timestamp, TIME INDEX (ts), PRIMARY KEY (h, ts))": "TIMESTAMPTZ TEXT " +
+			"TIMESTAMP(6) [h]",
+		"ALTER TABLE a ADD COLUMN x int8":               "BIGINT",
+		"ALTER TABLE a ALTER COLUMN x TYPE float8":      "DOUBLE",
+		"CREATE TABLE d (ts TIMESTAMP_S, h VARCHAR(9))": "TIMESTAMP_S VARCHAR(9) []",
+	} {
+		if _, _, err := exec(t, c, sql); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+		f.service.mu.Lock()
+		last := f.service.requests[len(f.service.requests)-1].Statements[0]
+		f.service.mu.Unlock()
+		got := ""
+		switch st := last.(type) {
+		case *statement.CreateTable:
+			for _, col := range st.Columns {
+				if col.PrimaryKey {
+					t.Errorf("%s: column %s is a tag", sql, col.Name)
+				}
+				got += col.Type + " "
+			}
+			got += fmt.Sprint(st.PrimaryKey)
+		case *statement.AlterTable:
+			if st.Add != nil {
+				got = st.Add.Type
+			} else {
+				got = st.Modify.Type
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", sql, got, want)
 		}
 	}
 }

@@ -127,8 +127,10 @@ func (e *executor) runParsed(cmd *command, st statement.Statement) (*outcome, er
 		if err := e.readBytes(st); err != nil {
 			return nil, err
 		}
+	case *statement.AlterTable:
+		define(st)
 	case *statement.CreateTable:
-		if name := chooseTimeIndex(st); name != "" {
+		if name := define(st); name != "" {
 			e.say.notice(timeIndexChosen(name, st.Name.Table))
 		}
 	}

@@ -302,14 +302,11 @@ func splitName(text string) (schemaName, name string) {
 	return schemaName, name
 }
 
-// regText returns SQL for the name of the object with an OID. Numbers that are not OIDs stay numbers.
+// regText returns SQL for the name of the object with an OID, which is not a type. Numbers that are not OIDs stay
+// numbers.
 func regText(typ, operand string) string {
 	table, column := "pg_class", "relname"
 	switch typ {
-	case "regtype":
-		return "CASE WHEN TRY_CAST(" + operand + " AS BIGINT) IS NULL THEN (SELECT CAST(cordwood_t.oid AS VARCHAR) FROM " +
-			"pg_catalog.pg_type AS cordwood_t WHERE cordwood_t.typname = CAST(" + operand + " AS VARCHAR)) ELSE " +
-			formatType(operand, "NULL") + " END"
 	case "regnamespace":
 		table, column = "pg_namespace", "nspname"
 	case "regproc", "regprocedure":

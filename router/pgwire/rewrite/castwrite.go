@@ -16,9 +16,13 @@ func (r *rewriter) write(operand []tok, t castType, at tok) {
 			return
 		}
 	} else {
+		c, isName := r.regs[first.text]
 		switch {
+		case isName && len(operand) == 1 && oidTypes[t.name]:
+			r.raw(first, r.oidOf(c.typ, c.operand))
+			return
 		case t.isReg():
-			r.raw(first, regText(t.name, joined(operand)))
+			r.regValue(operand, t.name)
 			return
 		case len(operand) == 1 && isMoment(first) && t.isMoment():
 			r.moment(first, first.text)

@@ -130,6 +130,8 @@ func init() { // not in the declaration: some functions refer to others
 		"encode":                             encodeCall,
 		"decode":                             decodeCall,
 		"generate_series":                    elementNumbers,
+		"generate_subscripts":                subscriptNumbers,
+		"pg_index_column_has_property":       indexProperty,
 		"time_bucket":                        timeBucket,
 		"to_char":                            toChar,
 		"to_timestamp":                       toTimestamp,
@@ -217,6 +219,9 @@ func (r *rewriter) call(n int) bool {
 	args := r.arguments(n+2, end)
 	if r.err != nil {
 		return true // otherwise the enclosing call would grow
+	}
+	if oidFunctions[name] && len(args) > 0 {
+		args[0] = r.oidArgument(args[0])
 	}
 	out, ok := f(r, args)
 	if !ok && name == "generate_series" && inList {
@@ -324,6 +329,29 @@ func elementNumbers(r *rewriter, args []string) (string, bool) {
 	list, found := strings.CutPrefix(strings.TrimSpace(args[1]), "nullif(len(")
 	list, found2 := strings.CutSuffix(list, "), 0)")
 	return "generate_subscripts(" + list + ", 1)", found && found2
+}
+
+// subscriptNumbers rewrites generate_subscripts(list, 1) in a select list. Vectors of the catalog are counted from 0.
+func subscriptNumbers(_ *rewriter, args []string) (string, bool) {
+	if len(args) != 2 || !isVector(args[0]) {
+		return "", false
+	}
+	return "(generate_subscripts(" + strings.Join(args, ", ") + ") - 1)", true
+}
+
+// isVector reports whether an expression is a vector of the catalog.
+func isVector(arg string) bool {
+	return vectors[strings.ToLower(strings.TrimSpace(arg[strings.LastIndex(arg, ".")+1:]))]
+}
+
+// indexProperty answers for the indexes of primary keys, whose columns all ascend.
+func indexProperty(_ *rewriter, args []string) (string, bool) {
+	if len(args) != 3 {
+		return "", false
+	}
+	name := "lower(" + args[2] + ")"
+	return "CASE WHEN " + name + " IN ('asc', 'nulls_last', 'orderable', 'search_array', 'search_nulls', 'returnable') " +
+		"THEN TRUE WHEN " + name + " IN ('desc', 'nulls_first', 'distance_orderable') THEN FALSE END", true
 }
 
 func setConfig(r *rewriter, args []string) (string, bool) {

@@ -93,6 +93,8 @@ type rewriter struct {
 	err  error
 	// casts are the places of the casts to numeric whose operands have no known types.
 	casts []int
+	// regs are the casts of expressions to reg types, by the texts that were written for them.
+	regs map[string]regCast
 	// tableoid is true if the statement contains the name tableoid.
 	tableoid bool
 	// depth is the nesting depth of rules, and bytes the number of bytes that rules have written.

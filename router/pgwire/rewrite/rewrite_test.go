@@ -89,6 +89,8 @@ func TestRules(t *testing.T) {
 			", ([[1]])::INTEGER[][]::int[][]",
 		"SELECT k FROM generate_subscripts(i.indkey, 1) AS k": "SELECT k FROM (SELECT generate_subscripts(i.indkey, 1) - 1 " +
 			"AS k) AS k",
+		"SELECT indkey, generate_subscripts(indkey, 1), generate_subscripts(a, 1) FROM i": "SELECT indkey, " +
+			"(generate_subscripts(indkey, 1) - 1), generate_subscripts(a, 1) FROM i",
 		"SELECT 1 FROM i, unnest(i.a, i.b) WITH ORDINALITY u(x, y, n)": "SELECT 1 FROM i, (SELECT unnest(i.a) AS x, " +
 			"unnest(i.b) AS y, generate_subscripts(i.a, 1) AS n) AS u",
 		"SELECT 1 FROM pg_am WHERE typreceive != 0": "SELECT 1 FROM pg_catalog.pg_am WHERE typreceive != '-'",
@@ -139,6 +141,28 @@ func TestRules(t *testing.T) {
 		got, err := Rewrite(in, session())
 		if err != nil || strings.TrimSpace(got.Text) != want {
 			t.Errorf("%s\n got %s %v\nwant %s", in, got.Text, err, want)
+		}
+	}
+}
+
+// TestRegClass checks where the cast of an expression to regclass is an OID and where it is a name.
+func TestRegClass(t *testing.T) {
+	for sql, oid := range map[string]bool{
+		"SELECT (a || '.' || b)::regclass":                                           false,
+		"SELECT (a || '.' || b)::regclass::text":                                     false,
+		"SELECT a::regclass = 'logs'":                                                false,
+		"SELECT (a || '.' || b)::regclass::oid":                                      true,
+		"SELECT CAST(CAST(a AS regclass) AS oid)":                                    true,
+		"SELECT a::regclass::bigint":                                                 true,
+		"SELECT 1 WHERE c = (a || '.' || b)::regclass":                               true,
+		"SELECT 1 WHERE (a || '.' || b)::regclass <> c":                              true,
+		"SELECT obj_description((quote_ident(a) || '.' || b)::regclass, 'pg_class')": true,
+		"SELECT pg_total_relation_size(a::pg_catalog.regclass)":                      true,
+		"SELECT quote_ident(a::regclass::text)":                                      false,
+	} {
+		got, err := Rewrite(sql, session())
+		if err != nil || strings.Contains(got.Text, "arg_min(cordwood_t.oid") != oid {
+			t.Errorf("%s: %v, %s", sql, err, got.Text)
 		}
 	}
 }

@@ -182,7 +182,7 @@ func (r *rewriter) subscripts(n int) bool {
 		return false
 	}
 	first := ""
-	if column := args[0][strings.LastIndex(args[0], ".")+1:]; vectors[strings.ToLower(column)] {
+	if isVector(args[0]) {
 		first = " - 1"
 	}
 	alias := r.at(k).text

@@ -250,8 +250,21 @@ func typeRows(_ *Source, add func(...any)) error {
 	return nil
 }
 
-// functions are the functions that clients look up in pg_proc.
-var functions = []string{
+// functions are the functions that clients look up in pg_proc: those of named, and those that read and write values of
+// types. Ruby's pg, for example, knows only types whose functions are there.
+var functions = func() []string {
+	list := slices.Clone(named)
+	for _, t := range Types {
+		for _, what := range []string{"in", "out", "recv", "send"} {
+			if name := t.function(what); name != "-" {
+				list = append(list, name)
+			}
+		}
+	}
+	return list
+}()
+
+var named = []string{
 	"array_in", "array_out", "array_recv", "array_send", "now", "count", "sum", "avg", "min", "max", "lower", "upper",
 	"length", "coalesce", "date_trunc", "time_bucket", "matches", "matches_term", "version", "current_schema",
 	"current_database", "current_setting", "generate_series", "unnest", "regexp_replace", "strftime", "epoch_ns",

@@ -34,9 +34,12 @@ var Types = []PGType{
 	{30, "oidvector", 1013, -1, "A", "oidvector"},
 	{114, "json", 199, -1, "U", "json"},
 	{194, "pg_node_tree", 0, -1, "Z", "pg_node_tree"},
+	{650, "cidr", 651, -1, "I", "cidr"},
 	{700, "float4", 1021, 4, "N", "real"},
 	{701, "float8", 1022, 8, "N", "double precision"},
 	{705, "unknown", 0, -2, "X", "unknown"},
+	{829, "macaddr", 1040, 6, "U", "macaddr"},
+	{869, "inet", 1041, -1, "I", "inet"},
 	{1033, "aclitem", 1034, 12, "U", "aclitem"},
 	{1042, "bpchar", 1014, -1, "S", "character"},
 	{1043, "varchar", 1015, -1, "S", "character varying"},
@@ -65,8 +68,8 @@ func (t PGType) function(what string) string {
 		if binary {
 			return "-"
 		}
-	case "json", "jsonb", "pg_node_tree", "date", "time", "timetz", "timestamp", "timestamptz", "interval", "numeric",
-		"uuid", "record", "void":
+	case "cidr", "macaddr", "inet", "json", "jsonb", "pg_node_tree", "date", "time", "timetz", "timestamp",
+		"timestamptz", "interval", "numeric", "uuid", "record", "void":
 		return t.Name + "_" + what
 	}
 	if t.Name == "any" {
@@ -133,8 +136,8 @@ var otherTypes = func() map[string]int64 {
 
 const otherTypesText = `
 	tid 27; xid 28; cid 29; pg_ddl_command 32; xml 142; table_am_handler 269; index_am_handler 325;
-	point 600; lseg 601; path 602; box 603; polygon 604; line 628; cidr 650; circle 718; macaddr8 774;
-	money 790; macaddr 829; inet 869; bit 1560; varbit 1562; refcursor 1790; regprocedure 2202;
+	point 600; lseg 601; path 602; box 603; polygon 604; line 628; circle 718; macaddr8 774;
+	money 790; bit 1560; varbit 1562; refcursor 1790; regprocedure 2202;
 	regoper 2203; regoperator 2204; cstring 2275; anyarray 2277; trigger 2279; language_handler 2280;
 	internal 2281; anyelement 2283; anynonarray 2776; txid_snapshot 2970; fdw_handler 3115; pg_lsn 3220;
 	tsm_handler 3310; pg_ndistinct 3361; pg_dependencies 3402; anyenum 3500; tsvector 3614; tsquery 3615;

@@ -16,6 +16,7 @@ func (p *parser) isIndexKind() bool {
 // the next tokens decide.
 func (p *parser) tableElement(s *CreateTable) {
 	at := p.tok
+	p.keyName()
 	switch {
 	case p.accept("TIME", "INDEX"):
 		if s.TimeIndex != nil {
@@ -39,6 +40,20 @@ func (p *parser) tableElement(s *CreateTable) {
 	case p.refuseIndex():
 	default:
 		s.Columns = append(s.Columns, p.column())
+	}
+}
+
+// keyName skips CONSTRAINT name before PRIMARY KEY. The name has no effect.
+func (p *parser) keyName() {
+	if !p.tok.is("CONSTRAINT") {
+		return
+	}
+	save := *p
+	if p.advance(); p.tok.kind == word || p.tok.kind == quoted {
+		p.advance()
+	}
+	if !p.tok.is("PRIMARY") {
+		*p = save
 	}
 }
 

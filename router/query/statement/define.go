@@ -91,6 +91,9 @@ func (p *parser) drop() Statement {
 		if p.err == nil && p.tok.sym(",") {
 			p.refuse("DROP TABLE takes one table; send a statement for each")
 		}
+		if !p.accept("CASCADE") { // nothing depends on a table
+			p.accept("RESTRICT")
+		}
 		p.done()
 		return s
 	}

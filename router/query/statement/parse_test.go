@@ -94,6 +94,8 @@ func TestParse(t *testing.T) {
 		{"ALTER SCHEMA d UNSET ttl, 'a'", &AlterDatabase{Database: "d", Unset: []string{"ttl", "a"}}},
 		{"DROP DATABASE d", &DropDatabase{Database: "d"}},
 		{"DROP SCHEMA IF EXISTS d CASCADE", &DropDatabase{Database: "d", IfExists: true, Cascade: true}},
+		{"DROP TABLE IF EXISTS t CASCADE", &DropTable{Name{"", "t"}, true}},
+		{"DROP TABLE t RESTRICT", &DropTable{Name{"", "t"}, false}},
 		{"DROP TABLE IF EXISTS d.t", &DropTable{Name: Name{"d", "t"}, IfExists: true}},
 		{"TRUNCATE TABLE t", &TruncateTable{Name{"", "t"}}},
 		{"TRUNCATE t", &TruncateTable{Name{"", "t"}}},
@@ -127,6 +129,12 @@ func TestParse(t *testing.T) {
 				{Name: "time", Type: "INT"},
 				{Name: "primary", Type: "STRING", PrimaryKey: true},
 			}},
+		},
+		{
+			"CREATE TABLE t (ts TIMESTAMP TIME INDEX, h STRING, CONSTRAINT \"t pk\" PRIMARY KEY (h))",
+			&CreateTable{Name: Name{"", "t"}, Columns: []ColumnDef{
+				{Name: "ts", Type: "TIMESTAMP", TimeIndex: true}, {Name: "h", Type: "STRING"},
+			}, PrimaryKey: []string{"h"}},
 		},
 		{"ALTER TABLE t ADD COLUMN c INT NOT NULL DEFAULT 0", &AlterTable{
 			Name: Name{"", "t"}, Add: &ColumnDef{Name: "c", Type: "INT", NotNull: true, Default: &Literal{Number, "0"}},
