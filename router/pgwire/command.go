@@ -32,6 +32,8 @@ type command struct {
 	verb string
 	// session runs a statement about the session. If it is nil, package query runs the statement.
 	session func(e *executor, s *scanner) (*outcome, error)
+	// bound relates the text to that of a prepared statement; nil if the client sent the text itself.
+	bound *binding
 	// always is true if the statement may run in a failed transaction.
 	always bool
 }

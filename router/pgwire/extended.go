@@ -252,11 +252,13 @@ func (x *extended) execute(p *portal, most int64) error {
 		x.exec.runner.long = most > 0
 		out, err := x.exec.run(p.cmd)
 		x.exec.runner.long = false
-		p.began()
 		if err != nil {
+			err = p.cmd.inSource(err)
+			p.began()
 			p.finished = true
 			return err
 		}
+		p.began()
 		p.out = out
 		if out.rows == nil || out.copyIn != nil || out.copyOut != nil {
 			p.finished = true

@@ -96,6 +96,8 @@ func (s *fakeService) query(ctx context.Context, text string, each func(context.
 			return errs.New(errs.QueryTimeout, "the query was cancelled after a time")
 		}
 		return errs.New(errs.Cancelled, "the query was cancelled because the client went away")
+	case strings.Contains(text, " late"): // found only when the statement runs
+		return errs.New(errs.TableNotFound, "table public.late does not exist (position %d)", strings.Index(text, " late")+1)
 	case strings.Contains(text, "nope"):
 		return errs.New(errs.ColumnNotFound, "there is no column \"nope\"; the nearest is \"host\" (position %d)",
 			strings.Index(text, "nope"))

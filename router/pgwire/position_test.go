@@ -2,11 +2,13 @@ package pgwire
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"cordwood/proto/errs"
+	"cordwood/router/pgwire/rewrite"
 )
 
 // TestPlaces checks the positions in errors of the engine and of other packages, and that the texts lose them.
@@ -80,6 +82,58 @@ func TestPositionWithin(t *testing.T) {
 		var e *pgconn.PgError
 		if !errors.As(err, &e) || e.Position != want {
 			t.Errorf("%s: %+v, want position %d", sql, e, want)
+		}
+	}
+}
+
+// TestPositionWithParameters checks the position of an error that is found when a statement with parameters runs.
+func TestPositionWithParameters(t *testing.T) {
+	c := start(t).connect(t, "")
+	for _, tt := range []struct {
+		sql    string
+		values []string
+		want   int32
+	}{
+		{"SELECT $1::text, 'é', $2::text", []string{"a value that is longer than its parameter", "nope"}, 23},
+		{"SELECT $1::text, $1::text, x FROM late", []string{"'"}, 35},
+		{"SELECT $1::text FROM late WHERE a = $2", []string{"", "1"}, 22},
+	} {
+		values := make([][]byte, len(tt.values))
+		for i, v := range tt.values {
+			values[i] = []byte(v)
+		}
+		_, err := c.ExecParams(t.Context(), tt.sql, values, []uint32{25, 25}[:len(values)], nil, nil).Close()
+		var e *pgconn.PgError
+		if !errors.As(err, &e) || e.Position != tt.want {
+			t.Errorf("%s: %+v, want position %d", tt.sql, e, tt.want)
+		}
+	}
+	if _, _, err := exec(t, c, "PREPARE p AS SELECT $1::text"); err != nil {
+		t.Fatal(err)
+	}
+	var e *pgconn.PgError
+	if _, _, err := exec(t, c, "EXECUTE p('nope')"); !errors.As(err, &e) || e.Code != "42703" || e.Position != 0 {
+		t.Errorf("EXECUTE: %+v", e)
+	}
+}
+
+// TestBinding checks the offsets of texts with values.
+func TestBinding(t *testing.T) {
+	source := "a $1 b $2 c $1 d"
+	places, _, err := rewrite.Places(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, values := range [][]string{{"", "12345678"}, {"x", "y"}, {"long one", ""}} {
+		text, _ := rewrite.Substitute(source, places, values, 100)
+		b := bindingOf(source, places, values)
+		for _, letter := range []string{"a ", " b ", " c ", " d"} {
+			if got, want := b.origin(strings.Index(text, letter)), strings.Index(source, letter); got != want {
+				t.Errorf("%q: %q is at %d, want %d", text, letter, got, want)
+			}
+		}
+		if n := strings.Index(text, values[1]); values[1] != "" && b.origin(n+len(values[1])-1) != 7 {
+			t.Errorf("%q: the value is at %d", text, b.origin(n))
 		}
 	}
 }

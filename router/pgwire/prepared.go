@@ -45,7 +45,7 @@ func (p *prepared) bind(values []string) (*command, error) {
 		return nil, err
 	}
 	cmd := *p.cmd
-	cmd.text = text
+	cmd.text, cmd.bound = text, bindingOf(p.cmd.text, p.places, values)
 	return &cmd, nil
 }
 

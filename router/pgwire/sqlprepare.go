@@ -136,7 +136,8 @@ func runExecute(e *executor, s *scanner) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.run(cmd)
+	out, err := e.run(cmd)
+	return out, within(err, nil) // a position in the prepared statement says nothing about this text
 }
 
 // arguments reads the texts of values in parentheses.

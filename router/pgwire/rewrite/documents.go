@@ -92,6 +92,9 @@ func (r *rewriter) path(n int, text bool) bool {
 			size = 2
 		}
 	}
+	if !ok && r.at(n).word("ARRAY") && r.parameterIn(n+1) {
+		size, ok = r.closingBracket(n+1)-n+1, true
+	}
 	if !ok {
 		return false
 	}
@@ -136,6 +139,17 @@ func (r *rewriter) keys(n int) (keys []string, size int, ok bool) {
 		return keys, size + 1, ok
 	}
 	return nil, 0, false
+}
+
+// parameterIn reports whether the brackets n tokens ahead contain a parameter without a value: the statement is only
+// described.
+func (r *rewriter) parameterIn(n int) bool {
+	for k, end := n+1, r.closingBracket(n); k < end; k++ {
+		if r.at(k).sym("$") || r.at(k).kind == statement.TokenText && isMarker(r.at(k).val) {
+			return true
+		}
+	}
+	return false
 }
 
 // listed returns the texts in the brackets n tokens ahead, and the number of tokens.

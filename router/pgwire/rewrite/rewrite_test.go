@@ -85,6 +85,7 @@ func TestRules(t *testing.T) {
 			"ESCAPE '\\'",
 		"SELECT d -> 'a' #>> '{b}', d ? 'k', d @> '{\"a\":1}'::jsonb": `SELECT json_extract_string(json_extract(d -> 'a', ` +
 			`'$."b"'), '$'), json_exists(d, '$."k"'), json_contains(d, '{"a":1}')`,
+		"SELECT (d#>ARRAY[$1]::text[])::jsonb = $2": "SELECT (json_extract(d, '$'))::JSON = $2",
 		"SELECT '{{1,2},{3,4}}'::int[], CAST([[1]] AS INTEGER[][])::int[]": "SELECT CAST([['1','2'],['3','4']] AS int[][])" +
 			", ([[1]])::INTEGER[][]::int[][]",
 		"SELECT k FROM generate_subscripts(i.indkey, 1) AS k": "SELECT k FROM (SELECT generate_subscripts(i.indkey, 1) - 1 " +
