@@ -181,37 +181,46 @@ func (g *Guard) timedOut(ctx context.Context, err error, began time.Time) error 
 // is of kind Damaged, and the caller should use another key.
 func (g *Guard) Put(ctx context.Context, key string, c Content) error {
 	unknown := false // whether an earlier try may have stored the object
-	return g.do(ctx, writer, "write", key, func(ctx context.Context) error {
-		err := g.b.Put(ctx, key, c)
-		switch {
-		case is(err, Exists) && unknown:
-			return g.compare(ctx, key, c)
-		case is(err, Exists):
+	for try := 1; ; try++ {
+		err := g.do(ctx, writer, "write", key, func(ctx context.Context) error {
+			err := g.b.Put(ctx, key, c)
+			if is(err, Exists) && unknown {
+				return nil // compare decides
+			}
+			unknown = true
 			return err
-		}
-		unknown = true
+		})
 		if err != nil {
 			return err
 		}
-		return g.compare(ctx, key, c)
-	})
+		err = g.do(ctx, writer, "compare", key, func(ctx context.Context) error { return g.compare(ctx, key, c) })
+		switch {
+		case is(err, NotFound):
+			err = &Error{Kind: Unavailable, Op: "write", At: g.at(key), Err: errLost}
+		case is(err, Damaged) && c.Replace:
+			if failed := g.Delete(ctx, key); failed != nil {
+				return errors.Join(err, failed)
+			}
+		default:
+			return err
+		}
+		if try == damagedTries {
+			return err
+		}
+	}
 }
+
+// errLost is the cause of errors of objects that a service has stored and does not have.
+var errLost = errors.New("it was accepted but does not exist")
 
 // compare returns an error unless the object with the key is c.
 func (g *Guard) compare(ctx context.Context, key string, c Content) error {
 	info, err := g.b.Head(ctx, key)
-	if is(err, NotFound) {
-		return &Error{Kind: Unavailable, Op: "write", At: g.at(key), Err: errors.New("it was accepted but does not exist")}
-	}
 	if err != nil {
 		return err
 	}
 	differs := func(text string, args ...any) error {
-		err := &Error{Kind: Damaged, Op: "write", At: g.at(key), Err: fmt.Errorf(text, args...)}
-		if c.Replace {
-			return errors.Join(err, g.b.Delete(ctx, key))
-		}
-		return err
+		return &Error{Kind: Damaged, Op: "write", At: g.at(key), Err: fmt.Errorf(text, args...)}
 	}
 	if info.Size != c.Size {
 		return differs("%d bytes were sent, but %d were stored", c.Size, info.Size)
