@@ -284,6 +284,9 @@ func readAnything(data []byte) {
 			}
 		}
 	}
+	if u, err := readUnits(bytes.NewReader(data), int64(len(data))); err == nil && u != nil {
+		_ = u.Verify(bytes.NewReader(data))
+	}
 	f, err := readFilters(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return
@@ -316,6 +319,12 @@ func FuzzReadFile(f *testing.F) {
 	}
 	f.Add(sound)
 	f.Add(sound[len(sound)/2:])
+	striped := mustStripe(f, dir, &m, 99)
+	alike, err := vfs.ReadFile(vfs.OS, filepath.Join(dir, FileName(striped.ID)))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(alike)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if took := allocated(func() { readAnything(data) }); took > 32<<20+uint64(1000*len(data)) {
 			t.Fatalf("reading %d bytes took %d", len(data), took)

@@ -1,12 +1,14 @@
 package segment
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 
 	"github.com/parquet-go/parquet-go"
 
+	parts "cordwood/shard/segment/parquet"
 	"cordwood/shard/vfs"
 )
 
@@ -31,11 +33,16 @@ func Inspect(w io.Writer, fsys vfs.FS, path string) error {
 	p.line("segment %s: %d bytes, %d rows, %d columns, %d row groups, written by %s", filepath.Base(path), size,
 		md.NumRows, len(pf.Schema().Columns()), len(md.RowGroups), md.CreatedBy)
 	for _, kv := range md.KeyValueMetadata {
-		if kv.Key == KeyFulltext {
+		switch kv.Key {
+		case KeyFulltext:
 			p.line("%s: %d bytes of token filters", kv.Key, len(kv.Value))
-			continue
+		case KeyChecksums:
+			if err := p.checksums(f, size); err != nil {
+				return fmt.Errorf("inspect segment %s: %w", path, err)
+			}
+		default:
+			p.line("%s: %s", kv.Key, kv.Value)
 		}
-		p.line("%s: %s", kv.Key, kv.Value)
 	}
 	fields := pf.Schema().Fields()
 	for _, c := range fields {
@@ -58,6 +65,32 @@ func Inspect(w io.Writer, fsys vfs.FS, path string) error {
 		}
 	}
 	return p.err
+}
+
+// checksums prints the layout of a striped file, and whether its parts match their checksums.
+func (p *printer) checksums(f io.ReaderAt, size int64) error {
+	u, err := readUnits(f, size)
+	if err != nil {
+		return err
+	}
+	filters := 0
+	for i := range u.List {
+		if u.List[i].Kind == FilterUnit {
+			filters++
+		}
+	}
+	state := "all match"
+	if err := u.Verify(f); err != nil {
+		if damage := (*parts.ErrCorrupt)(nil); !errors.As(err, &damage) {
+			return err
+		}
+		state = "DAMAGED: " + err.Error()
+	}
+	p.line("%s: of %d column chunks, %d bloom filters and the page indexes; %s", KeyChecksums, len(u.List)-1-filters,
+		filters, state)
+	p.line("striped: stripes begin with the row groups %v; the page indexes and the footer begin at offset %d", u.Stripes,
+		u.TailOffset)
+	return nil
 }
 
 func presence(n parquet.Node) string {

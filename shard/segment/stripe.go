@@ -1,0 +1,60 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"cordwood/shard/segment/parquet"
+	"cordwood/shard/vfs"
+)
+
+// Stripe writes a segment file anew, in the layout of object storage: the chunks of a column in up to 16 row groups lie
+// side by side, so that one request reads them, and every part has a checksum. m describes the file at from, which
+// Stripe checks as a whole. The result describes the new file; all else in it is the same as in m.
+//
+// When it returns nil, the file is on disk under its final name. The caller must call SyncDir for the directory to make
+// the name durable. After an error it removes its file as far as possible. Shared files are possible, raw ones not.
+func Stripe(fsys vfs.FS, from string, m *Meta, to string) (Meta, error) {
+	if m.Raw {
+		return Meta{}, fmt.Errorf("stripe segment %s: it is not a Parquet file", from)
+	}
+	if err := check(fsys, from, m, true); err != nil {
+		return Meta{}, err
+	}
+	in, err := fsys.Open(from)
+	if err != nil {
+		return Meta{}, fmt.Errorf("stripe segment %s: %w", from, err)
+	}
+	defer in.Close()
+	temp := TempName(to)
+	f, err := fsys.Create(temp)
+	if err != nil {
+		return Meta{}, fmt.Errorf("stripe segment %s: %w", from, err)
+	}
+	out, err := stripe(f, in, *m)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = fsys.Rename(temp, to)
+	}
+	if err != nil {
+		return Meta{}, fmt.Errorf("stripe segment %s: %w", from, errors.Join(err, fsys.Remove(temp)))
+	}
+	return out, nil
+}
+
+// stripe writes and syncs the new file.
+func stripe(f vfs.File, in io.ReaderAt, m Meta) (Meta, error) {
+	out := &checksummer{f: f}
+	err := parquet.Stripe(out, in, m.Bytes, func(s parquet.Sums) (key, value string, err error) {
+		value, err = encodeSums(&s)
+		return KeyChecksums, value, err
+	})
+	if err != nil {
+		return m, err
+	}
+	m.Bytes, m.FileCRC = out.n, out.crc
+	if m.FooterCRC, err = footerCRC(f, m.Bytes); err != nil {
+		return m, fmt.Errorf("read back the footer: %w", err)
+	}
+	return m, f.Sync()
+}
