@@ -76,6 +76,7 @@ func newRootCommand() *cobra.Command {
 		root.AddCommand(client)
 	}
 	root.AddCommand(newServeCommand(), newSecretCommand(), newUserCommand(), newAdminCommand(), newRecoverCommand(),
+		newObjectStorageCommand(),
 		accounts.NewRoleCommand(), accounts.NewGrantCommand(), accounts.NewRevokeCommand(), accounts.NewGrantsCommand(),
 		accounts.NewQuotaCommand(), accounts.NewAuditCommand(),
 		accounts.NewTokenCommand(), accounts.NewWhoamiCommand(), accounts.NewAccessCommand(),
