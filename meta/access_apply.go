@@ -27,6 +27,8 @@ type principals struct {
 	changes uint32
 	// delegate is a maker of new grants without the privilege ACCESS, or empty.
 	delegate string
+	// also is what the command takes away besides what it names.
+	also *consequences
 
 	tx     *catalog.Tx
 	tokens *tokens
@@ -36,7 +38,7 @@ type principals struct {
 func applyChangeAccess(tx *catalog.Tx, cmd *metapb.ChangeAccess, now int64, c *change) (*metapb.Result, error) {
 	s := &principals{
 		byName: map[string]*metapb.AccessPrincipal{}, touched: map[string]bool{}, index: c.Index, now: now,
-		tx: tx, tokens: newTokens(tx),
+		tx: tx, tokens: newTokens(tx), also: &consequences{},
 	}
 	if !onlyTokens(cmd) {
 		all, err := tx.Principals.All()
@@ -48,6 +50,11 @@ func applyChangeAccess(tx *catalog.Tx, cmd *metapb.ChangeAccess, now int64, c *c
 		}
 	}
 	s.before = maps.Clone(s.byName)
+	for _, c := range cmd.Conditions {
+		if err := s.require(c); err != nil {
+			return nil, err
+		}
+	}
 	for _, one := range cmd.Changes {
 		if err := s.apply(one, cmd.GetActor().GetPrincipal()); err != nil {
 			return nil, err
@@ -62,7 +69,7 @@ func applyChangeAccess(tx *catalog.Tx, cmd *metapb.ChangeAccess, now int64, c *c
 	if err := s.write(tx, c); err != nil {
 		return nil, err
 	}
-	return &metapb.Result{AccessChanges: s.changes}, s.tokens.write(c)
+	return &metapb.Result{AccessChanges: s.changes, Consequences: s.also.String()}, s.tokens.write(c)
 }
 
 // onlyTokens reports whether a command changes only tokens. Then the users and roles need not be read.
@@ -90,6 +97,8 @@ func (s *principals) apply(c *metapb.AccessChange, actor string) error {
 		return s.alter(c.Alter)
 	case *metapb.AccessChange_Drop:
 		return s.drop(c.Drop)
+	case *metapb.AccessChange_ResetAdmin:
+		return s.resetAdmin(c.ResetAdmin)
 	case *metapb.AccessChange_Grant:
 		return s.grant(c.Grant, actor)
 	case *metapb.AccessChange_Revoke:
@@ -195,6 +204,27 @@ func (s *principals) alter(c *metapb.AlterUser) error {
 	return nil
 }
 
+// resetAdmin makes a user an administrator who can sign in by the password, and creates the user if necessary.
+func (s *principals) resetAdmin(c *metapb.ResetAdmin) error {
+	if s.byName[c.Name] == nil {
+		p := &metapb.AccessPrincipal{Name: c.Name, CreatedUnixNano: s.now}
+		s.byName[c.Name], s.touched[c.Name] = p, true
+	}
+	p, err := s.edit(c.Name)
+	if err != nil {
+		return err
+	}
+	if p.Role {
+		return errs.New(errs.InvalidArguments, "%q is a role, and not a user: choose another name", c.Name)
+	}
+	p.Verifier, p.PasswordVersion, p.Disabled, p.ValidUntilUnixNano = c.Verifier, s.index, false, 0
+	if !slices.Contains(p.Roles, rights.AdminRole) {
+		p.Roles = append(p.Roles, rights.AdminRole)
+	}
+	s.changes++
+	return nil
+}
+
 func (s *principals) drop(c *metapb.DropPrincipal) error {
 	p := s.byName[c.Name]
 	switch {
@@ -225,7 +255,7 @@ func (s *principals) drop(c *metapb.DropPrincipal) error {
 	if p.Role {
 		return s.dependents(true)
 	}
-	return s.tokens.dropUser(c.Name)
+	return s.tokens.dropUser(c.Name, s.also)
 }
 
 // grant adds privileges to the grant of the same target that the same user made, or makes one.
@@ -351,6 +381,9 @@ func (s *principals) dependents(cascade bool) error {
 			k := keyOfGrant(name, g)
 			return !now[k] && before[k]
 		})
+		for _, g := range lost {
+			s.also.grant(name, g)
+		}
 		s.changes += uint32(n - len(p.Grants))
 	}
 	return s.dependentTokens(cascade, before, now)
@@ -571,7 +604,7 @@ func (s *principals) write(tx *catalog.Tx, c *change) error {
 }
 
 // dropGrantsIn removes the grants on a database that is dropped, unless their pattern of databases has a wildcard.
-func dropGrantsIn(tx *catalog.Tx, database string, c *change) error {
+func dropGrantsIn(tx *catalog.Tx, database string, c *change, also *consequences) error {
 	all, err := tx.Principals.All()
 	if err != nil {
 		return err
@@ -579,7 +612,11 @@ func dropGrantsIn(tx *catalog.Tx, database string, c *change) error {
 	for _, p := range all {
 		n := len(p.Grants)
 		p.Grants = slices.DeleteFunc(p.Grants, func(g *metapb.AccessGrant) bool {
-			return rights.Kind(g.Kind) == rights.Tables && g.Database == database
+			gone := rights.Kind(g.Kind) == rights.Tables && g.Database == database
+			if gone {
+				also.grant(p.Name, g)
+			}
+			return gone
 		})
 		if len(p.Grants) == n {
 			continue

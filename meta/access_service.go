@@ -24,6 +24,9 @@ func prepareChangeAccess(cmd *metapb.ChangeAccess) error {
 	if cmd.GetActor().GetPrincipal() == "" {
 		return errs.New(errs.InvalidArguments, "Change access: the command does not name its user")
 	}
+	if n := len(cmd.GetConditions()); n > maxConditions {
+		return errs.New(errs.InvalidArguments, "Change access: %d conditions; at most %d are possible", n, maxConditions)
+	}
 	for _, c := range cmd.Changes {
 		if err := checkAccessChange(c); err != nil {
 			return err
@@ -48,6 +51,12 @@ func checkAccessChange(c *metapb.AccessChange) error {
 			return errs.New(errs.InvalidArguments, "Alter user %s: the password is not valid", c.Alter.GetName())
 		}
 		return nil
+	case *metapb.AccessChange_ResetAdmin:
+		if v := c.ResetAdmin.GetVerifier(); v == "" || len(v) > maxVerifier {
+			return errs.New(errs.InvalidArguments, "Reset the administrator %s: the password is missing or not valid",
+				c.ResetAdmin.GetName())
+		}
+		return rights.CheckName(c.ResetAdmin.GetName())
 	case *metapb.AccessChange_Drop:
 		return nil
 	case *metapb.AccessChange_Grant:

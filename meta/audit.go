@@ -26,6 +26,9 @@ func prepareAudit(cmd *metapb.Command, version uint32) error {
 	if version < metapb.ProtocolAudit || cmd.GetEnsureSchema() != nil {
 		cmd.Audit = nil
 	}
+	if cmd.Audit != nil {
+		cmd.Audit.Consequences = version >= metapb.ProtocolConsequences
+	}
 	if n := proto.Size(cmd.GetAudit()); n > maxAuditRecord {
 		return errs.New(errs.InvalidArguments, "%s: its audit record has %d bytes; at most %d are possible", opName(cmd), n,
 			maxAuditRecord)
@@ -56,11 +59,27 @@ func prepareAuditTTL(a *metapb.AlterTable) error {
 
 // audit stores the record of an applied command.
 func audit(tx *catalog.Tx, cmd *metapb.Command, index uint64, result *metapb.Result) error {
+	if !cmd.GetAudit().GetConsequences() {
+		result.Consequences = "" // as in members with older programs
+	}
 	if cmd.Audit == nil {
 		return nil
 	}
+	record := cmd.Audit
+	if result.Consequences != "" {
+		record = proto.CloneOf(record)
+		record.Message = joinMessages(record.Message, result.Consequences)
+	}
 	result.Audited = true
-	return tx.Audit.Add(&metapb.AuditEntry{Index: index, TimeUnixNano: cmd.TimeUnixNano, Record: cmd.Audit})
+	return tx.Audit.Add(&metapb.AuditEntry{Index: index, TimeUnixNano: cmd.TimeUnixNano, Record: record})
+}
+
+// joinMessages returns the message of a record with what its command took away in consequence.
+func joinMessages(message, consequences string) string {
+	if message == "" {
+		return consequences
+	}
+	return message + "; " + consequences
 }
 
 func applyMarkAudit(tx *catalog.Tx, cmd *metapb.MarkAudit, now int64) (*metapb.Result, error) {

@@ -94,12 +94,13 @@ func applyDropDatabase(tx *catalog.Tx, cmd *metapb.DropDatabase, now int64, c *c
 	if err := tx.Databases.Drop(cmd.Name); err != nil {
 		return nil, err
 	}
-	if err := dropGrantsIn(tx, cmd.Name, c); err != nil {
+	also := &consequences{}
+	if err := dropGrantsIn(tx, cmd.Name, c, also); err != nil {
 		return nil, err
 	}
-	if err := dropTokensIn(tx, cmd.Name, c); err != nil {
+	if err := dropTokensIn(tx, cmd.Name, c, also); err != nil {
 		return nil, err
 	}
 	c.DroppedDatabases = []string{cmd.Name}
-	return &metapb.Result{DroppedTables: c.DroppedTables}, nil
+	return &metapb.Result{DroppedTables: c.DroppedTables, Consequences: also.String()}, nil
 }

@@ -88,6 +88,12 @@ var gated = []struct {
 	{10, &metapb.Command{Op: &metapb.Command_TouchSaved{TouchSaved: &metapb.TouchSaved{}}}},
 	{10, &metapb.Command{Op: &metapb.Command_RestoreSaved{RestoreSaved: &metapb.RestoreSaved{}}}},
 	{13, &metapb.Command{Op: &metapb.Command_ChangeAccess{ChangeAccess: &metapb.ChangeAccess{}}}},
+	{16, &metapb.Command{Op: &metapb.Command_ChangeAccess{ChangeAccess: &metapb.ChangeAccess{
+		Conditions: []*metapb.AccessCondition{{}},
+	}}}},
+	{16, &metapb.Command{Op: &metapb.Command_ChangeAccess{ChangeAccess: &metapb.ChangeAccess{
+		Changes: []*metapb.AccessChange{{Change: &metapb.AccessChange_ResetAdmin{ResetAdmin: &metapb.ResetAdmin{}}}},
+	}}}},
 	{14, &metapb.Command{Op: &metapb.Command_ChangeAccess{ChangeAccess: &metapb.ChangeAccess{
 		Changes: []*metapb.AccessChange{
 			{Change: &metapb.AccessChange_Drop{}}, {Change: &metapb.AccessChange_DropToken{DropToken: &metapb.DropToken{}}},

@@ -166,15 +166,16 @@ func (t *tokens) drop(c *metapb.DropToken) (bool, error) {
 }
 
 // dropUser removes the tokens that have the rights of a user.
-func (t *tokens) dropUser(user string) error {
+func (t *tokens) dropUser(user string, also *consequences) error {
 	for _, name := range t.tx.Tokens.OfUser(user) {
 		if _, err := t.get(name); err != nil {
 			return err
 		}
 	}
-	for name, one := range t.now {
-		if one != nil && one.User == user {
+	for _, name := range slices.Sorted(maps.Keys(t.now)) {
+		if one := t.now[name]; one != nil && one.User == user {
 			t.now[name] = nil
+			also.token(one)
 		}
 	}
 	return nil
@@ -224,7 +225,7 @@ func (t *tokens) write(c *change) error {
 
 // dropTokensIn takes the rights on a database that is dropped from tokens, unless their pattern of databases has a
 // wildcard. Tokens that have no other rights, or only may use pipelines, are dropped.
-func dropTokensIn(tx *catalog.Tx, database string, c *change) error {
+func dropTokensIn(tx *catalog.Tx, database string, c *change, also *consequences) error {
 	t := newTokens(tx)
 	onTable := func(g *metapb.AccessGrant) bool { return rights.Kind(g.Kind) == rights.Tables }
 	for _, name := range tx.Tokens.OfDatabase(database) {
@@ -239,6 +240,7 @@ func dropTokensIn(tx *catalog.Tx, database string, c *change) error {
 			return onTable(g) || rights.Set(g.Privileges)&^rights.Use != 0
 		}) {
 			t.now[name] = nil
+			also.token(one)
 		}
 	}
 	return t.write(c)

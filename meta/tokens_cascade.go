@@ -44,6 +44,7 @@ func (s *principals) dependentTokens(cascade bool, before, now map[grantKey]bool
 					"it too", creator, name)
 			}
 			s.tokens.now[name] = nil
+			s.also.token(one)
 			s.changes++
 		}
 	}

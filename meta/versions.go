@@ -15,6 +15,10 @@ func always(version uint32) func(*metapb.Command) uint32 {
 }
 
 func needsOfAccess(cmd *metapb.Command) uint32 {
+	resets := func(c *metapb.AccessChange) bool { return c.GetResetAdmin() != nil }
+	if len(cmd.GetChangeAccess().GetConditions()) > 0 || slices.ContainsFunc(cmd.GetChangeAccess().GetChanges(), resets) {
+		return metapb.ProtocolConsequences
+	}
 	if slices.ContainsFunc(cmd.GetChangeAccess().GetChanges(), isTokenChange) {
 		return metapb.ProtocolTokens
 	}

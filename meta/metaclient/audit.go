@@ -15,10 +15,22 @@ type Audited struct {
 	// Record returns the record. It is called when a command is proposed.
 	Record           func() *metapb.AuditRecord
 	stored, proposed atomic.Bool
+	consequences     atomic.Pointer[string]
 }
 
 // Stored reports whether the metadata group has stored the record.
 func (a *Audited) Stored() bool { return a != nil && a.stored.Load() }
+
+// Consequences returns what the commands took away in consequence of the change, as their record says.
+func (a *Audited) Consequences() string {
+	if a == nil {
+		return ""
+	}
+	if text := a.consequences.Load(); text != nil {
+		return *text
+	}
+	return ""
+}
 
 // Proposed reports whether a command was proposed. It is true for a nil a, whose commands are not counted.
 func (a *Audited) Proposed() bool { return a == nil || a.proposed.Load() }
@@ -51,5 +63,8 @@ func (a *Audited) withRecord(cmd *metapb.Command) *metapb.Command {
 func (a *Audited) note(r *metapb.Result) {
 	if a != nil && r.GetAudited() {
 		a.stored.Store(true)
+		if text := r.GetConsequences(); text != "" {
+			a.consequences.Store(&text)
+		}
 	}
 }

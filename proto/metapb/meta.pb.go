@@ -252,7 +252,7 @@ func (x ModifyColumn_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ModifyColumn_Step.Descriptor instead.
 func (ModifyColumn_Step) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{49, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{51, 0}
 }
 
 type PlaceTable_Step int32
@@ -312,7 +312,7 @@ func (x PlaceTable_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PlaceTable_Step.Descriptor instead.
 func (PlaceTable_Step) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{85, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{87, 0}
 }
 
 type ChangeMembersRequest_Change int32
@@ -368,7 +368,7 @@ func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
 func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{112, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{114, 0}
 }
 
 type ListSessionsRequest struct {
@@ -1448,7 +1448,9 @@ type Result struct {
 	// The quota because of which the command was refused.
 	Quota *QuotaRefusal `protobuf:"bytes,13,opt,name=quota,proto3" json:"quota,omitempty"`
 	// Whether the state has stored the audit record of the command.
-	Audited       bool `protobuf:"varint,14,opt,name=audited,proto3" json:"audited,omitempty"`
+	Audited bool `protobuf:"varint,14,opt,name=audited,proto3" json:"audited,omitempty"`
+	// Which grants and tokens the command took away because of another change, if its audit record has consequences set.
+	Consequences  string `protobuf:"bytes,15,opt,name=consequences,proto3" json:"consequences,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1579,6 +1581,13 @@ func (x *Result) GetAudited() bool {
 		return x.Audited
 	}
 	return false
+}
+
+func (x *Result) GetConsequences() string {
+	if x != nil {
+		return x.Consequences
+	}
+	return ""
 }
 
 // QuotaRefusal is a quota that does not allow more.
@@ -2004,15 +2013,17 @@ type AuditRecord struct {
 	// How the principal signed in, as in access.Sender.
 	Auth string `protobuf:"bytes,2,opt,name=auth,proto3" json:"auth,omitempty"`
 	// The id of the token. Empty: there is none.
-	TokenId       string `protobuf:"bytes,3,opt,name=token_id,json=tokenId,proto3" json:"token_id,omitempty"`
-	Address       string `protobuf:"bytes,4,opt,name=address,proto3" json:"address,omitempty"`
-	Action        string `protobuf:"bytes,5,opt,name=action,proto3" json:"action,omitempty"`
-	ObjectKind    string `protobuf:"bytes,6,opt,name=object_kind,json=objectKind,proto3" json:"object_kind,omitempty"`
-	Database      string `protobuf:"bytes,7,opt,name=database,proto3" json:"database,omitempty"`
-	Object        string `protobuf:"bytes,8,opt,name=object,proto3" json:"object,omitempty"`
-	Statement     string `protobuf:"bytes,9,opt,name=statement,proto3" json:"statement,omitempty"`
-	Message       string `protobuf:"bytes,10,opt,name=message,proto3" json:"message,omitempty"`
-	RequestId     string `protobuf:"bytes,11,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	TokenId    string `protobuf:"bytes,3,opt,name=token_id,json=tokenId,proto3" json:"token_id,omitempty"`
+	Address    string `protobuf:"bytes,4,opt,name=address,proto3" json:"address,omitempty"`
+	Action     string `protobuf:"bytes,5,opt,name=action,proto3" json:"action,omitempty"`
+	ObjectKind string `protobuf:"bytes,6,opt,name=object_kind,json=objectKind,proto3" json:"object_kind,omitempty"`
+	Database   string `protobuf:"bytes,7,opt,name=database,proto3" json:"database,omitempty"`
+	Object     string `protobuf:"bytes,8,opt,name=object,proto3" json:"object,omitempty"`
+	Statement  string `protobuf:"bytes,9,opt,name=statement,proto3" json:"statement,omitempty"`
+	Message    string `protobuf:"bytes,10,opt,name=message,proto3" json:"message,omitempty"`
+	RequestId  string `protobuf:"bytes,11,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Add to the message which grants and tokens the command took away because of another change.
+	Consequences  bool `protobuf:"varint,12,opt,name=consequences,proto3" json:"consequences,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2122,6 +2133,13 @@ func (x *AuditRecord) GetRequestId() string {
 		return x.RequestId
 	}
 	return ""
+}
+
+func (x *AuditRecord) GetConsequences() bool {
+	if x != nil {
+		return x.Consequences
+	}
+	return false
 }
 
 // AuditEntry is the record of an applied command that is not yet in svc_private.audit.
@@ -2611,9 +2629,11 @@ func (x *AccessActor) GetStatement() string {
 
 // ChangeAccess changes users, roles and grants: all of them or nothing.
 type ChangeAccess struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Actor         *AccessActor           `protobuf:"bytes,1,opt,name=actor,proto3" json:"actor,omitempty"`
-	Changes       []*AccessChange        `protobuf:"bytes,2,rep,name=changes,proto3" json:"changes,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Actor   *AccessActor           `protobuf:"bytes,1,opt,name=actor,proto3" json:"actor,omitempty"`
+	Changes []*AccessChange        `protobuf:"bytes,2,rep,name=changes,proto3" json:"changes,omitempty"`
+	// The command is refused unless all of them hold.
+	Conditions    []*AccessCondition `protobuf:"bytes,3,rep,name=conditions,proto3" json:"conditions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2662,6 +2682,75 @@ func (x *ChangeAccess) GetChanges() []*AccessChange {
 	return nil
 }
 
+func (x *ChangeAccess) GetConditions() []*AccessCondition {
+	if x != nil {
+		return x.Conditions
+	}
+	return nil
+}
+
+// AccessCondition requires that a user, role or token was not changed since it was read.
+type AccessCondition struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Token bool                   `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
+	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The state that it must have (rights.VersionOf). Empty: any, but it must exist.
+	Version       []byte `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccessCondition) Reset() {
+	*x = AccessCondition{}
+	mi := &file_metapb_meta_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccessCondition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccessCondition) ProtoMessage() {}
+
+func (x *AccessCondition) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccessCondition.ProtoReflect.Descriptor instead.
+func (*AccessCondition) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *AccessCondition) GetToken() bool {
+	if x != nil {
+		return x.Token
+	}
+	return false
+}
+
+func (x *AccessCondition) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AccessCondition) GetVersion() []byte {
+	if x != nil {
+		return x.Version
+	}
+	return nil
+}
+
 // AccessChange is one change.
 type AccessChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2677,6 +2766,7 @@ type AccessChange struct {
 	//	*AccessChange_CreateToken
 	//	*AccessChange_AlterToken
 	//	*AccessChange_DropToken
+	//	*AccessChange_ResetAdmin
 	Change        isAccessChange_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2684,7 +2774,7 @@ type AccessChange struct {
 
 func (x *AccessChange) Reset() {
 	*x = AccessChange{}
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2696,7 +2786,7 @@ func (x *AccessChange) String() string {
 func (*AccessChange) ProtoMessage() {}
 
 func (x *AccessChange) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2709,7 +2799,7 @@ func (x *AccessChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessChange.ProtoReflect.Descriptor instead.
 func (*AccessChange) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AccessChange) GetChange() isAccessChange_Change {
@@ -2809,6 +2899,15 @@ func (x *AccessChange) GetDropToken() *DropToken {
 	return nil
 }
 
+func (x *AccessChange) GetResetAdmin() *ResetAdmin {
+	if x != nil {
+		if x, ok := x.Change.(*AccessChange_ResetAdmin); ok {
+			return x.ResetAdmin
+		}
+	}
+	return nil
+}
+
 type isAccessChange_Change interface {
 	isAccessChange_Change()
 }
@@ -2853,6 +2952,10 @@ type AccessChange_DropToken struct {
 	DropToken *DropToken `protobuf:"bytes,10,opt,name=drop_token,json=dropToken,proto3,oneof"`
 }
 
+type AccessChange_ResetAdmin struct {
+	ResetAdmin *ResetAdmin `protobuf:"bytes,11,opt,name=reset_admin,json=resetAdmin,proto3,oneof"`
+}
+
 func (*AccessChange_Create) isAccessChange_Change() {}
 
 func (*AccessChange_Alter) isAccessChange_Change() {}
@@ -2873,6 +2976,61 @@ func (*AccessChange_AlterToken) isAccessChange_Change() {}
 
 func (*AccessChange_DropToken) isAccessChange_Change() {}
 
+func (*AccessChange_ResetAdmin) isAccessChange_Change() {}
+
+// ResetAdmin makes a user an administrator who can sign in, and creates the user if it does not exist.
+type ResetAdmin struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Verifier      string                 `protobuf:"bytes,2,opt,name=verifier,proto3" json:"verifier,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResetAdmin) Reset() {
+	*x = ResetAdmin{}
+	mi := &file_metapb_meta_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResetAdmin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResetAdmin) ProtoMessage() {}
+
+func (x *ResetAdmin) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResetAdmin.ProtoReflect.Descriptor instead.
+func (*ResetAdmin) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *ResetAdmin) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ResetAdmin) GetVerifier() string {
+	if x != nil {
+		return x.Verifier
+	}
+	return ""
+}
+
 type CreatePrincipal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name, kind, and properties of a user.
@@ -2886,7 +3044,7 @@ type CreatePrincipal struct {
 
 func (x *CreatePrincipal) Reset() {
 	*x = CreatePrincipal{}
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2898,7 +3056,7 @@ func (x *CreatePrincipal) String() string {
 func (*CreatePrincipal) ProtoMessage() {}
 
 func (x *CreatePrincipal) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2911,7 +3069,7 @@ func (x *CreatePrincipal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreatePrincipal.ProtoReflect.Descriptor instead.
 func (*CreatePrincipal) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CreatePrincipal) GetPrincipal() *AccessPrincipal {
@@ -2948,7 +3106,7 @@ type AlterUser struct {
 
 func (x *AlterUser) Reset() {
 	*x = AlterUser{}
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2960,7 +3118,7 @@ func (x *AlterUser) String() string {
 func (*AlterUser) ProtoMessage() {}
 
 func (x *AlterUser) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2973,7 +3131,7 @@ func (x *AlterUser) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterUser.ProtoReflect.Descriptor instead.
 func (*AlterUser) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AlterUser) GetName() string {
@@ -3015,7 +3173,7 @@ type DropPrincipal struct {
 
 func (x *DropPrincipal) Reset() {
 	*x = DropPrincipal{}
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3027,7 +3185,7 @@ func (x *DropPrincipal) String() string {
 func (*DropPrincipal) ProtoMessage() {}
 
 func (x *DropPrincipal) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3040,7 +3198,7 @@ func (x *DropPrincipal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropPrincipal.ProtoReflect.Descriptor instead.
 func (*DropPrincipal) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DropPrincipal) GetName() string {
@@ -3079,7 +3237,7 @@ type ChangeGrant struct {
 
 func (x *ChangeGrant) Reset() {
 	*x = ChangeGrant{}
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3091,7 +3249,7 @@ func (x *ChangeGrant) String() string {
 func (*ChangeGrant) ProtoMessage() {}
 
 func (x *ChangeGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3104,7 +3262,7 @@ func (x *ChangeGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeGrant.ProtoReflect.Descriptor instead.
 func (*ChangeGrant) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ChangeGrant) GetPrincipals() []string {
@@ -3145,7 +3303,7 @@ type ChangeRole struct {
 
 func (x *ChangeRole) Reset() {
 	*x = ChangeRole{}
-	mi := &file_metapb_meta_proto_msgTypes[28]
+	mi := &file_metapb_meta_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3157,7 +3315,7 @@ func (x *ChangeRole) String() string {
 func (*ChangeRole) ProtoMessage() {}
 
 func (x *ChangeRole) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[28]
+	mi := &file_metapb_meta_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3170,7 +3328,7 @@ func (x *ChangeRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRole.ProtoReflect.Descriptor instead.
 func (*ChangeRole) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ChangeRole) GetRoles() []string {
@@ -3220,7 +3378,7 @@ type AccessToken struct {
 
 func (x *AccessToken) Reset() {
 	*x = AccessToken{}
-	mi := &file_metapb_meta_proto_msgTypes[29]
+	mi := &file_metapb_meta_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3232,7 +3390,7 @@ func (x *AccessToken) String() string {
 func (*AccessToken) ProtoMessage() {}
 
 func (x *AccessToken) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[29]
+	mi := &file_metapb_meta_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3245,7 +3403,7 @@ func (x *AccessToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessToken.ProtoReflect.Descriptor instead.
 func (*AccessToken) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AccessToken) GetName() string {
@@ -3364,7 +3522,7 @@ type CreateToken struct {
 
 func (x *CreateToken) Reset() {
 	*x = CreateToken{}
-	mi := &file_metapb_meta_proto_msgTypes[30]
+	mi := &file_metapb_meta_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3376,7 +3534,7 @@ func (x *CreateToken) String() string {
 func (*CreateToken) ProtoMessage() {}
 
 func (x *CreateToken) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[30]
+	mi := &file_metapb_meta_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3389,7 +3547,7 @@ func (x *CreateToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateToken.ProtoReflect.Descriptor instead.
 func (*CreateToken) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CreateToken) GetToken() *AccessToken {
@@ -3426,7 +3584,7 @@ type AlterToken struct {
 
 func (x *AlterToken) Reset() {
 	*x = AlterToken{}
-	mi := &file_metapb_meta_proto_msgTypes[31]
+	mi := &file_metapb_meta_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3438,7 +3596,7 @@ func (x *AlterToken) String() string {
 func (*AlterToken) ProtoMessage() {}
 
 func (x *AlterToken) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[31]
+	mi := &file_metapb_meta_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3451,7 +3609,7 @@ func (x *AlterToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterToken.ProtoReflect.Descriptor instead.
 func (*AlterToken) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *AlterToken) GetName() string {
@@ -3522,7 +3680,7 @@ type DropToken struct {
 
 func (x *DropToken) Reset() {
 	*x = DropToken{}
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3534,7 +3692,7 @@ func (x *DropToken) String() string {
 func (*DropToken) ProtoMessage() {}
 
 func (x *DropToken) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3547,7 +3705,7 @@ func (x *DropToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropToken.ProtoReflect.Descriptor instead.
 func (*DropToken) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DropToken) GetName() string {
@@ -3581,7 +3739,7 @@ type TouchTokens struct {
 
 func (x *TouchTokens) Reset() {
 	*x = TouchTokens{}
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3593,7 +3751,7 @@ func (x *TouchTokens) String() string {
 func (*TouchTokens) ProtoMessage() {}
 
 func (x *TouchTokens) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3606,7 +3764,7 @@ func (x *TouchTokens) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TouchTokens.ProtoReflect.Descriptor instead.
 func (*TouchTokens) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TouchTokens) GetUses() []*TokenUse {
@@ -3628,7 +3786,7 @@ type TokenUse struct {
 
 func (x *TokenUse) Reset() {
 	*x = TokenUse{}
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3640,7 +3798,7 @@ func (x *TokenUse) String() string {
 func (*TokenUse) ProtoMessage() {}
 
 func (x *TokenUse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3653,7 +3811,7 @@ func (x *TokenUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenUse.ProtoReflect.Descriptor instead.
 func (*TokenUse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *TokenUse) GetName() string {
@@ -3702,7 +3860,7 @@ type Bootstrap struct {
 
 func (x *Bootstrap) Reset() {
 	*x = Bootstrap{}
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3714,7 +3872,7 @@ func (x *Bootstrap) String() string {
 func (*Bootstrap) ProtoMessage() {}
 
 func (x *Bootstrap) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3727,7 +3885,7 @@ func (x *Bootstrap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bootstrap.ProtoReflect.Descriptor instead.
 func (*Bootstrap) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Bootstrap) GetClusterId() string {
@@ -3779,7 +3937,7 @@ type RegisterNode struct {
 
 func (x *RegisterNode) Reset() {
 	*x = RegisterNode{}
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3791,7 +3949,7 @@ func (x *RegisterNode) String() string {
 func (*RegisterNode) ProtoMessage() {}
 
 func (x *RegisterNode) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3804,7 +3962,7 @@ func (x *RegisterNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterNode.ProtoReflect.Descriptor instead.
 func (*RegisterNode) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *RegisterNode) GetNode() *Node {
@@ -3843,7 +4001,7 @@ type FolderMark struct {
 
 func (x *FolderMark) Reset() {
 	*x = FolderMark{}
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3855,7 +4013,7 @@ func (x *FolderMark) String() string {
 func (*FolderMark) ProtoMessage() {}
 
 func (x *FolderMark) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3868,7 +4026,7 @@ func (x *FolderMark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FolderMark.ProtoReflect.Descriptor instead.
 func (*FolderMark) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *FolderMark) GetNumber() uint64 {
@@ -3896,7 +4054,7 @@ type RegisterSession struct {
 
 func (x *RegisterSession) Reset() {
 	*x = RegisterSession{}
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3908,7 +4066,7 @@ func (x *RegisterSession) String() string {
 func (*RegisterSession) ProtoMessage() {}
 
 func (x *RegisterSession) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3921,7 +4079,7 @@ func (x *RegisterSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterSession.ProtoReflect.Descriptor instead.
 func (*RegisterSession) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *RegisterSession) GetNodeId() string {
@@ -3942,7 +4100,7 @@ type CreateDatabase struct {
 
 func (x *CreateDatabase) Reset() {
 	*x = CreateDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3954,7 +4112,7 @@ func (x *CreateDatabase) String() string {
 func (*CreateDatabase) ProtoMessage() {}
 
 func (x *CreateDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3967,7 +4125,7 @@ func (x *CreateDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateDatabase.ProtoReflect.Descriptor instead.
 func (*CreateDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CreateDatabase) GetName() string {
@@ -4002,7 +4160,7 @@ type DropDatabase struct {
 
 func (x *DropDatabase) Reset() {
 	*x = DropDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4014,7 +4172,7 @@ func (x *DropDatabase) String() string {
 func (*DropDatabase) ProtoMessage() {}
 
 func (x *DropDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4027,7 +4185,7 @@ func (x *DropDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropDatabase.ProtoReflect.Descriptor instead.
 func (*DropDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *DropDatabase) GetName() string {
@@ -4063,7 +4221,7 @@ type AlterDatabase struct {
 
 func (x *AlterDatabase) Reset() {
 	*x = AlterDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4075,7 +4233,7 @@ func (x *AlterDatabase) String() string {
 func (*AlterDatabase) ProtoMessage() {}
 
 func (x *AlterDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4088,7 +4246,7 @@ func (x *AlterDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterDatabase.ProtoReflect.Descriptor instead.
 func (*AlterDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *AlterDatabase) GetName() string {
@@ -4125,7 +4283,7 @@ type EnsureSchema struct {
 
 func (x *EnsureSchema) Reset() {
 	*x = EnsureSchema{}
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4137,7 +4295,7 @@ func (x *EnsureSchema) String() string {
 func (*EnsureSchema) ProtoMessage() {}
 
 func (x *EnsureSchema) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4150,7 +4308,7 @@ func (x *EnsureSchema) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnsureSchema.ProtoReflect.Descriptor instead.
 func (*EnsureSchema) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *EnsureSchema) GetTables() []*TableDemand {
@@ -4179,7 +4337,7 @@ type ProposalPart struct {
 
 func (x *ProposalPart) Reset() {
 	*x = ProposalPart{}
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4191,7 +4349,7 @@ func (x *ProposalPart) String() string {
 func (*ProposalPart) ProtoMessage() {}
 
 func (x *ProposalPart) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4204,7 +4362,7 @@ func (x *ProposalPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProposalPart.ProtoReflect.Descriptor instead.
 func (*ProposalPart) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ProposalPart) GetId() []byte {
@@ -4240,7 +4398,7 @@ type TableDemand struct {
 
 func (x *TableDemand) Reset() {
 	*x = TableDemand{}
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4252,7 +4410,7 @@ func (x *TableDemand) String() string {
 func (*TableDemand) ProtoMessage() {}
 
 func (x *TableDemand) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4265,7 +4423,7 @@ func (x *TableDemand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableDemand.ProtoReflect.Descriptor instead.
 func (*TableDemand) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *TableDemand) GetDatabase() string {
@@ -4324,7 +4482,7 @@ type Conflict struct {
 
 func (x *Conflict) Reset() {
 	*x = Conflict{}
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4336,7 +4494,7 @@ func (x *Conflict) String() string {
 func (*Conflict) ProtoMessage() {}
 
 func (x *Conflict) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4349,7 +4507,7 @@ func (x *Conflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Conflict.ProtoReflect.Descriptor instead.
 func (*Conflict) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Conflict) GetDatabase() string {
@@ -4398,7 +4556,7 @@ type CreateTable struct {
 
 func (x *CreateTable) Reset() {
 	*x = CreateTable{}
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4410,7 +4568,7 @@ func (x *CreateTable) String() string {
 func (*CreateTable) ProtoMessage() {}
 
 func (x *CreateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4423,7 +4581,7 @@ func (x *CreateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTable.ProtoReflect.Descriptor instead.
 func (*CreateTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *CreateTable) GetTable() *schemapb.Table {
@@ -4462,7 +4620,7 @@ type AlterTable struct {
 
 func (x *AlterTable) Reset() {
 	*x = AlterTable{}
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4474,7 +4632,7 @@ func (x *AlterTable) String() string {
 func (*AlterTable) ProtoMessage() {}
 
 func (x *AlterTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4487,7 +4645,7 @@ func (x *AlterTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterTable.ProtoReflect.Descriptor instead.
 func (*AlterTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *AlterTable) GetDatabase() string {
@@ -4662,7 +4820,7 @@ type RenameColumn struct {
 
 func (x *RenameColumn) Reset() {
 	*x = RenameColumn{}
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4674,7 +4832,7 @@ func (x *RenameColumn) String() string {
 func (*RenameColumn) ProtoMessage() {}
 
 func (x *RenameColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4687,7 +4845,7 @@ func (x *RenameColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameColumn.ProtoReflect.Descriptor instead.
 func (*RenameColumn) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *RenameColumn) GetFrom() string {
@@ -4719,7 +4877,7 @@ type ModifyColumn struct {
 
 func (x *ModifyColumn) Reset() {
 	*x = ModifyColumn{}
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4731,7 +4889,7 @@ func (x *ModifyColumn) String() string {
 func (*ModifyColumn) ProtoMessage() {}
 
 func (x *ModifyColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4744,7 +4902,7 @@ func (x *ModifyColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyColumn.ProtoReflect.Descriptor instead.
 func (*ModifyColumn) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ModifyColumn) GetName() string {
@@ -4787,7 +4945,7 @@ type ModifyIndex struct {
 
 func (x *ModifyIndex) Reset() {
 	*x = ModifyIndex{}
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4799,7 +4957,7 @@ func (x *ModifyIndex) String() string {
 func (*ModifyIndex) ProtoMessage() {}
 
 func (x *ModifyIndex) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4812,7 +4970,7 @@ func (x *ModifyIndex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyIndex.ProtoReflect.Descriptor instead.
 func (*ModifyIndex) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ModifyIndex) GetName() string {
@@ -4838,7 +4996,7 @@ type SetOptions struct {
 
 func (x *SetOptions) Reset() {
 	*x = SetOptions{}
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4850,7 +5008,7 @@ func (x *SetOptions) String() string {
 func (*SetOptions) ProtoMessage() {}
 
 func (x *SetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4863,7 +5021,7 @@ func (x *SetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetOptions.ProtoReflect.Descriptor instead.
 func (*SetOptions) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *SetOptions) GetOptions() map[string]string {
@@ -4882,7 +5040,7 @@ type UnsetOptions struct {
 
 func (x *UnsetOptions) Reset() {
 	*x = UnsetOptions{}
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4894,7 +5052,7 @@ func (x *UnsetOptions) String() string {
 func (*UnsetOptions) ProtoMessage() {}
 
 func (x *UnsetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4907,7 +5065,7 @@ func (x *UnsetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnsetOptions.ProtoReflect.Descriptor instead.
 func (*UnsetOptions) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *UnsetOptions) GetKeys() []string {
@@ -4928,7 +5086,7 @@ type DropTable struct {
 
 func (x *DropTable) Reset() {
 	*x = DropTable{}
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4940,7 +5098,7 @@ func (x *DropTable) String() string {
 func (*DropTable) ProtoMessage() {}
 
 func (x *DropTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4953,7 +5111,7 @@ func (x *DropTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTable.ProtoReflect.Descriptor instead.
 func (*DropTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *DropTable) GetDatabase() string {
@@ -4988,7 +5146,7 @@ type TruncateTable struct {
 
 func (x *TruncateTable) Reset() {
 	*x = TruncateTable{}
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5000,7 +5158,7 @@ func (x *TruncateTable) String() string {
 func (*TruncateTable) ProtoMessage() {}
 
 func (x *TruncateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5013,7 +5171,7 @@ func (x *TruncateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TruncateTable.ProtoReflect.Descriptor instead.
 func (*TruncateTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *TruncateTable) GetDatabase() string {
@@ -5045,7 +5203,7 @@ type ReplaceTables struct {
 
 func (x *ReplaceTables) Reset() {
 	*x = ReplaceTables{}
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5057,7 +5215,7 @@ func (x *ReplaceTables) String() string {
 func (*ReplaceTables) ProtoMessage() {}
 
 func (x *ReplaceTables) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5070,7 +5228,7 @@ func (x *ReplaceTables) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceTables.ProtoReflect.Descriptor instead.
 func (*ReplaceTables) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ReplaceTables) GetBackupId() string {
@@ -5110,7 +5268,7 @@ type TableReplacement struct {
 
 func (x *TableReplacement) Reset() {
 	*x = TableReplacement{}
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5122,7 +5280,7 @@ func (x *TableReplacement) String() string {
 func (*TableReplacement) ProtoMessage() {}
 
 func (x *TableReplacement) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5135,7 +5293,7 @@ func (x *TableReplacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableReplacement.ProtoReflect.Descriptor instead.
 func (*TableReplacement) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *TableReplacement) GetDatabase() string {
@@ -5193,7 +5351,7 @@ type PutPipeline struct {
 
 func (x *PutPipeline) Reset() {
 	*x = PutPipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5205,7 +5363,7 @@ func (x *PutPipeline) String() string {
 func (*PutPipeline) ProtoMessage() {}
 
 func (x *PutPipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5218,7 +5376,7 @@ func (x *PutPipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutPipeline.ProtoReflect.Descriptor instead.
 func (*PutPipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *PutPipeline) GetName() string {
@@ -5274,7 +5432,7 @@ type DeletePipeline struct {
 
 func (x *DeletePipeline) Reset() {
 	*x = DeletePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5286,7 +5444,7 @@ func (x *DeletePipeline) String() string {
 func (*DeletePipeline) ProtoMessage() {}
 
 func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5299,7 +5457,7 @@ func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletePipeline.ProtoReflect.Descriptor instead.
 func (*DeletePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *DeletePipeline) GetName() string {
@@ -5328,7 +5486,7 @@ type RestorePipeline struct {
 
 func (x *RestorePipeline) Reset() {
 	*x = RestorePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5340,7 +5498,7 @@ func (x *RestorePipeline) String() string {
 func (*RestorePipeline) ProtoMessage() {}
 
 func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5353,7 +5511,7 @@ func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestorePipeline.ProtoReflect.Descriptor instead.
 func (*RestorePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *RestorePipeline) GetPipeline() *PipelineVersion {
@@ -5389,7 +5547,7 @@ type PipelineVersion struct {
 
 func (x *PipelineVersion) Reset() {
 	*x = PipelineVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5401,7 +5559,7 @@ func (x *PipelineVersion) String() string {
 func (*PipelineVersion) ProtoMessage() {}
 
 func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5414,7 +5572,7 @@ func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PipelineVersion.ProtoReflect.Descriptor instead.
 func (*PipelineVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *PipelineVersion) GetName() string {
@@ -5471,7 +5629,7 @@ type ReadPipelinesRequest struct {
 
 func (x *ReadPipelinesRequest) Reset() {
 	*x = ReadPipelinesRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5483,7 +5641,7 @@ func (x *ReadPipelinesRequest) String() string {
 func (*ReadPipelinesRequest) ProtoMessage() {}
 
 func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5496,7 +5654,7 @@ func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesRequest.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ReadPipelinesRequest) GetName() string {
@@ -5523,7 +5681,7 @@ type ReadPipelinesResponse struct {
 
 func (x *ReadPipelinesResponse) Reset() {
 	*x = ReadPipelinesResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5535,7 +5693,7 @@ func (x *ReadPipelinesResponse) String() string {
 func (*ReadPipelinesResponse) ProtoMessage() {}
 
 func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5548,7 +5706,7 @@ func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesResponse.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ReadPipelinesResponse) GetPipeline() *PipelineVersion {
@@ -5588,7 +5746,7 @@ type Saved struct {
 
 func (x *Saved) Reset() {
 	*x = Saved{}
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5600,7 +5758,7 @@ func (x *Saved) String() string {
 func (*Saved) ProtoMessage() {}
 
 func (x *Saved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5613,7 +5771,7 @@ func (x *Saved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Saved.ProtoReflect.Descriptor instead.
 func (*Saved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Saved) GetKind() string {
@@ -5690,7 +5848,7 @@ type PutSaved struct {
 
 func (x *PutSaved) Reset() {
 	*x = PutSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5702,7 +5860,7 @@ func (x *PutSaved) String() string {
 func (*PutSaved) ProtoMessage() {}
 
 func (x *PutSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5715,7 +5873,7 @@ func (x *PutSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutSaved.ProtoReflect.Descriptor instead.
 func (*PutSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *PutSaved) GetSaved() *Saved {
@@ -5760,7 +5918,7 @@ type DropSaved struct {
 
 func (x *DropSaved) Reset() {
 	*x = DropSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5772,7 +5930,7 @@ func (x *DropSaved) String() string {
 func (*DropSaved) ProtoMessage() {}
 
 func (x *DropSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5785,7 +5943,7 @@ func (x *DropSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropSaved.ProtoReflect.Descriptor instead.
 func (*DropSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *DropSaved) GetKind() string {
@@ -5834,7 +5992,7 @@ type TouchSaved struct {
 
 func (x *TouchSaved) Reset() {
 	*x = TouchSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5846,7 +6004,7 @@ func (x *TouchSaved) String() string {
 func (*TouchSaved) ProtoMessage() {}
 
 func (x *TouchSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5859,7 +6017,7 @@ func (x *TouchSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TouchSaved.ProtoReflect.Descriptor instead.
 func (*TouchSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *TouchSaved) GetKind() string {
@@ -5887,7 +6045,7 @@ type RestoreSaved struct {
 
 func (x *RestoreSaved) Reset() {
 	*x = RestoreSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5899,7 +6057,7 @@ func (x *RestoreSaved) String() string {
 func (*RestoreSaved) ProtoMessage() {}
 
 func (x *RestoreSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5912,7 +6070,7 @@ func (x *RestoreSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreSaved.ProtoReflect.Descriptor instead.
 func (*RestoreSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *RestoreSaved) GetSaved() *Saved {
@@ -5943,7 +6101,7 @@ type ReadSavedRequest struct {
 
 func (x *ReadSavedRequest) Reset() {
 	*x = ReadSavedRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5955,7 +6113,7 @@ func (x *ReadSavedRequest) String() string {
 func (*ReadSavedRequest) ProtoMessage() {}
 
 func (x *ReadSavedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5968,7 +6126,7 @@ func (x *ReadSavedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSavedRequest.ProtoReflect.Descriptor instead.
 func (*ReadSavedRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ReadSavedRequest) GetKind() string {
@@ -6002,7 +6160,7 @@ type ReadSavedResponse struct {
 
 func (x *ReadSavedResponse) Reset() {
 	*x = ReadSavedResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6014,7 +6172,7 @@ func (x *ReadSavedResponse) String() string {
 func (*ReadSavedResponse) ProtoMessage() {}
 
 func (x *ReadSavedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6027,7 +6185,7 @@ func (x *ReadSavedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSavedResponse.ProtoReflect.Descriptor instead.
 func (*ReadSavedResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ReadSavedResponse) GetSaved() *Saved {
@@ -6067,7 +6225,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6079,7 +6237,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6092,7 +6250,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Node) GetId() string {
@@ -6209,7 +6367,7 @@ type Shard struct {
 
 func (x *Shard) Reset() {
 	*x = Shard{}
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6221,7 +6379,7 @@ func (x *Shard) String() string {
 func (*Shard) ProtoMessage() {}
 
 func (x *Shard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6234,7 +6392,7 @@ func (x *Shard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shard.ProtoReflect.Descriptor instead.
 func (*Shard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Shard) GetId() uint32 {
@@ -6325,7 +6483,7 @@ type SetNodeState struct {
 
 func (x *SetNodeState) Reset() {
 	*x = SetNodeState{}
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6337,7 +6495,7 @@ func (x *SetNodeState) String() string {
 func (*SetNodeState) ProtoMessage() {}
 
 func (x *SetNodeState) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6350,7 +6508,7 @@ func (x *SetNodeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNodeState.ProtoReflect.Descriptor instead.
 func (*SetNodeState) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *SetNodeState) GetNodeId() string {
@@ -6377,7 +6535,7 @@ type RemoveNode struct {
 
 func (x *RemoveNode) Reset() {
 	*x = RemoveNode{}
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6389,7 +6547,7 @@ func (x *RemoveNode) String() string {
 func (*RemoveNode) ProtoMessage() {}
 
 func (x *RemoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6402,7 +6560,7 @@ func (x *RemoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNode.ProtoReflect.Descriptor instead.
 func (*RemoveNode) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *RemoveNode) GetNodeId() string {
@@ -6423,7 +6581,7 @@ type SetClusterVersion struct {
 
 func (x *SetClusterVersion) Reset() {
 	*x = SetClusterVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6435,7 +6593,7 @@ func (x *SetClusterVersion) String() string {
 func (*SetClusterVersion) ProtoMessage() {}
 
 func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6448,7 +6606,7 @@ func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetClusterVersion.ProtoReflect.Descriptor instead.
 func (*SetClusterVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *SetClusterVersion) GetVersion() uint32 {
@@ -6468,7 +6626,7 @@ type SetSettings struct {
 
 func (x *SetSettings) Reset() {
 	*x = SetSettings{}
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6480,7 +6638,7 @@ func (x *SetSettings) String() string {
 func (*SetSettings) ProtoMessage() {}
 
 func (x *SetSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6493,7 +6651,7 @@ func (x *SetSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettings.ProtoReflect.Descriptor instead.
 func (*SetSettings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *SetSettings) GetSettings() *Settings {
@@ -6518,7 +6676,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6530,7 +6688,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6543,7 +6701,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *Settings) GetReplication() uint32 {
@@ -6581,7 +6739,7 @@ type CreateShard struct {
 
 func (x *CreateShard) Reset() {
 	*x = CreateShard{}
-	mi := &file_metapb_meta_proto_msgTypes[77]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6593,7 +6751,7 @@ func (x *CreateShard) String() string {
 func (*CreateShard) ProtoMessage() {}
 
 func (x *CreateShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[77]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6606,7 +6764,7 @@ func (x *CreateShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateShard.ProtoReflect.Descriptor instead.
 func (*CreateShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *CreateShard) GetReplicas() []string {
@@ -6652,7 +6810,7 @@ type ChangeShard struct {
 
 func (x *ChangeShard) Reset() {
 	*x = ChangeShard{}
-	mi := &file_metapb_meta_proto_msgTypes[78]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6664,7 +6822,7 @@ func (x *ChangeShard) String() string {
 func (*ChangeShard) ProtoMessage() {}
 
 func (x *ChangeShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[78]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6677,7 +6835,7 @@ func (x *ChangeShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeShard.ProtoReflect.Descriptor instead.
 func (*ChangeShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ChangeShard) GetShardId() uint32 {
@@ -6849,7 +7007,7 @@ type RetireShard struct {
 
 func (x *RetireShard) Reset() {
 	*x = RetireShard{}
-	mi := &file_metapb_meta_proto_msgTypes[79]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6861,7 +7019,7 @@ func (x *RetireShard) String() string {
 func (*RetireShard) ProtoMessage() {}
 
 func (x *RetireShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[79]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6874,7 +7032,7 @@ func (x *RetireShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetireShard.ProtoReflect.Descriptor instead.
 func (*RetireShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *RetireShard) GetShardId() uint32 {
@@ -6903,7 +7061,7 @@ type FoundShards struct {
 
 func (x *FoundShards) Reset() {
 	*x = FoundShards{}
-	mi := &file_metapb_meta_proto_msgTypes[80]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6915,7 +7073,7 @@ func (x *FoundShards) String() string {
 func (*FoundShards) ProtoMessage() {}
 
 func (x *FoundShards) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[80]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6928,7 +7086,7 @@ func (x *FoundShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundShards.ProtoReflect.Descriptor instead.
 func (*FoundShards) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *FoundShards) GetNodeId() string {
@@ -6955,7 +7113,7 @@ type FoundedShard struct {
 
 func (x *FoundedShard) Reset() {
 	*x = FoundedShard{}
-	mi := &file_metapb_meta_proto_msgTypes[81]
+	mi := &file_metapb_meta_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6967,7 +7125,7 @@ func (x *FoundedShard) String() string {
 func (*FoundedShard) ProtoMessage() {}
 
 func (x *FoundedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[81]
+	mi := &file_metapb_meta_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6980,7 +7138,7 @@ func (x *FoundedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundedShard.ProtoReflect.Descriptor instead.
 func (*FoundedShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *FoundedShard) GetId() uint32 {
@@ -7011,7 +7169,7 @@ type RaiseCounters struct {
 
 func (x *RaiseCounters) Reset() {
 	*x = RaiseCounters{}
-	mi := &file_metapb_meta_proto_msgTypes[82]
+	mi := &file_metapb_meta_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7023,7 +7181,7 @@ func (x *RaiseCounters) String() string {
 func (*RaiseCounters) ProtoMessage() {}
 
 func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[82]
+	mi := &file_metapb_meta_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7036,7 +7194,7 @@ func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseCounters.ProtoReflect.Descriptor instead.
 func (*RaiseCounters) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *RaiseCounters) GetRecovered() bool {
@@ -7064,7 +7222,7 @@ type MadeAnew struct {
 
 func (x *MadeAnew) Reset() {
 	*x = MadeAnew{}
-	mi := &file_metapb_meta_proto_msgTypes[83]
+	mi := &file_metapb_meta_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7076,7 +7234,7 @@ func (x *MadeAnew) String() string {
 func (*MadeAnew) ProtoMessage() {}
 
 func (x *MadeAnew) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[83]
+	mi := &file_metapb_meta_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7089,7 +7247,7 @@ func (x *MadeAnew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MadeAnew.ProtoReflect.Descriptor instead.
 func (*MadeAnew) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{83}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *MadeAnew) GetNodeIds() []string {
@@ -7111,7 +7269,7 @@ type Recovered struct {
 
 func (x *Recovered) Reset() {
 	*x = Recovered{}
-	mi := &file_metapb_meta_proto_msgTypes[84]
+	mi := &file_metapb_meta_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7123,7 +7281,7 @@ func (x *Recovered) String() string {
 func (*Recovered) ProtoMessage() {}
 
 func (x *Recovered) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[84]
+	mi := &file_metapb_meta_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7136,7 +7294,7 @@ func (x *Recovered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Recovered.ProtoReflect.Descriptor instead.
 func (*Recovered) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{84}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *Recovered) GetNodeId() string {
@@ -7173,7 +7331,7 @@ type PlaceTable struct {
 
 func (x *PlaceTable) Reset() {
 	*x = PlaceTable{}
-	mi := &file_metapb_meta_proto_msgTypes[85]
+	mi := &file_metapb_meta_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7185,7 +7343,7 @@ func (x *PlaceTable) String() string {
 func (*PlaceTable) ProtoMessage() {}
 
 func (x *PlaceTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[85]
+	mi := &file_metapb_meta_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7198,7 +7356,7 @@ func (x *PlaceTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceTable.ProtoReflect.Descriptor instead.
 func (*PlaceTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{85}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *PlaceTable) GetTableId() uint64 {
@@ -7294,7 +7452,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_metapb_meta_proto_msgTypes[86]
+	mi := &file_metapb_meta_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7306,7 +7464,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[86]
+	mi := &file_metapb_meta_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7319,7 +7477,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{86}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *Operation) GetId() uint64 {
@@ -7615,7 +7773,7 @@ type ShardAddProgress struct {
 
 func (x *ShardAddProgress) Reset() {
 	*x = ShardAddProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[87]
+	mi := &file_metapb_meta_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7627,7 +7785,7 @@ func (x *ShardAddProgress) String() string {
 func (*ShardAddProgress) ProtoMessage() {}
 
 func (x *ShardAddProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[87]
+	mi := &file_metapb_meta_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7640,7 +7798,7 @@ func (x *ShardAddProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardAddProgress.ProtoReflect.Descriptor instead.
 func (*ShardAddProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{87}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *ShardAddProgress) GetCount() uint32 {
@@ -7696,7 +7854,7 @@ type ReplicasProgress struct {
 
 func (x *ReplicasProgress) Reset() {
 	*x = ReplicasProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[88]
+	mi := &file_metapb_meta_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7708,7 +7866,7 @@ func (x *ReplicasProgress) String() string {
 func (*ReplicasProgress) ProtoMessage() {}
 
 func (x *ReplicasProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[88]
+	mi := &file_metapb_meta_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7721,7 +7879,7 @@ func (x *ReplicasProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicasProgress.ProtoReflect.Descriptor instead.
 func (*ReplicasProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{88}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *ReplicasProgress) GetUndo() string {
@@ -7803,7 +7961,7 @@ type ShardDropProgress struct {
 
 func (x *ShardDropProgress) Reset() {
 	*x = ShardDropProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[89]
+	mi := &file_metapb_meta_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7815,7 +7973,7 @@ func (x *ShardDropProgress) String() string {
 func (*ShardDropProgress) ProtoMessage() {}
 
 func (x *ShardDropProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[89]
+	mi := &file_metapb_meta_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7828,7 +7986,7 @@ func (x *ShardDropProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardDropProgress.ProtoReflect.Descriptor instead.
 func (*ShardDropProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{89}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *ShardDropProgress) GetShardId() uint32 {
@@ -7869,7 +8027,7 @@ type ShardRemoveProgress struct {
 
 func (x *ShardRemoveProgress) Reset() {
 	*x = ShardRemoveProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[90]
+	mi := &file_metapb_meta_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7881,7 +8039,7 @@ func (x *ShardRemoveProgress) String() string {
 func (*ShardRemoveProgress) ProtoMessage() {}
 
 func (x *ShardRemoveProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[90]
+	mi := &file_metapb_meta_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7894,7 +8052,7 @@ func (x *ShardRemoveProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardRemoveProgress.ProtoReflect.Descriptor instead.
 func (*ShardRemoveProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{90}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *ShardRemoveProgress) GetShardId() uint32 {
@@ -7948,7 +8106,7 @@ type TableProgress struct {
 
 func (x *TableProgress) Reset() {
 	*x = TableProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[91]
+	mi := &file_metapb_meta_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7960,7 +8118,7 @@ func (x *TableProgress) String() string {
 func (*TableProgress) ProtoMessage() {}
 
 func (x *TableProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[91]
+	mi := &file_metapb_meta_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7973,7 +8131,7 @@ func (x *TableProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableProgress.ProtoReflect.Descriptor instead.
 func (*TableProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{91}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *TableProgress) GetName() string {
@@ -8073,7 +8231,7 @@ type NodeProgress struct {
 
 func (x *NodeProgress) Reset() {
 	*x = NodeProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[92]
+	mi := &file_metapb_meta_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8085,7 +8243,7 @@ func (x *NodeProgress) String() string {
 func (*NodeProgress) ProtoMessage() {}
 
 func (x *NodeProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[92]
+	mi := &file_metapb_meta_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8098,7 +8256,7 @@ func (x *NodeProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeProgress.ProtoReflect.Descriptor instead.
 func (*NodeProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{92}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *NodeProgress) GetName() string {
@@ -8126,7 +8284,7 @@ type RebalanceProgress struct {
 
 func (x *RebalanceProgress) Reset() {
 	*x = RebalanceProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[93]
+	mi := &file_metapb_meta_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8138,7 +8296,7 @@ func (x *RebalanceProgress) String() string {
 func (*RebalanceProgress) ProtoMessage() {}
 
 func (x *RebalanceProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[93]
+	mi := &file_metapb_meta_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8151,7 +8309,7 @@ func (x *RebalanceProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RebalanceProgress.ProtoReflect.Descriptor instead.
 func (*RebalanceProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{93}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *RebalanceProgress) GetParts() uint32 {
@@ -8173,7 +8331,7 @@ type PutOperation struct {
 
 func (x *PutOperation) Reset() {
 	*x = PutOperation{}
-	mi := &file_metapb_meta_proto_msgTypes[94]
+	mi := &file_metapb_meta_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8185,7 +8343,7 @@ func (x *PutOperation) String() string {
 func (*PutOperation) ProtoMessage() {}
 
 func (x *PutOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[94]
+	mi := &file_metapb_meta_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8198,7 +8356,7 @@ func (x *PutOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOperation.ProtoReflect.Descriptor instead.
 func (*PutOperation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{94}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *PutOperation) GetOperation() *Operation {
@@ -8218,7 +8376,7 @@ type DropOperations struct {
 
 func (x *DropOperations) Reset() {
 	*x = DropOperations{}
-	mi := &file_metapb_meta_proto_msgTypes[95]
+	mi := &file_metapb_meta_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8230,7 +8388,7 @@ func (x *DropOperations) String() string {
 func (*DropOperations) ProtoMessage() {}
 
 func (x *DropOperations) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[95]
+	mi := &file_metapb_meta_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8243,7 +8401,7 @@ func (x *DropOperations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOperations.ProtoReflect.Descriptor instead.
 func (*DropOperations) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{95}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *DropOperations) GetKeep() uint32 {
@@ -8266,7 +8424,7 @@ type ReadIndexRequest struct {
 
 func (x *ReadIndexRequest) Reset() {
 	*x = ReadIndexRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[96]
+	mi := &file_metapb_meta_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8278,7 +8436,7 @@ func (x *ReadIndexRequest) String() string {
 func (*ReadIndexRequest) ProtoMessage() {}
 
 func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[96]
+	mi := &file_metapb_meta_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8291,7 +8449,7 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{96}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *ReadIndexRequest) GetHolder() string {
@@ -8320,7 +8478,7 @@ type ReadIndexResponse struct {
 
 func (x *ReadIndexResponse) Reset() {
 	*x = ReadIndexResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[97]
+	mi := &file_metapb_meta_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8332,7 +8490,7 @@ func (x *ReadIndexResponse) String() string {
 func (*ReadIndexResponse) ProtoMessage() {}
 
 func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[97]
+	mi := &file_metapb_meta_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8345,7 +8503,7 @@ func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
 func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{97}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *ReadIndexResponse) GetIndex() uint64 {
@@ -8379,7 +8537,7 @@ type ReachedRequest struct {
 
 func (x *ReachedRequest) Reset() {
 	*x = ReachedRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[98]
+	mi := &file_metapb_meta_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8391,7 +8549,7 @@ func (x *ReachedRequest) String() string {
 func (*ReachedRequest) ProtoMessage() {}
 
 func (x *ReachedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[98]
+	mi := &file_metapb_meta_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8404,7 +8562,7 @@ func (x *ReachedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachedRequest.ProtoReflect.Descriptor instead.
 func (*ReachedRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{98}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *ReachedRequest) GetHolder() string {
@@ -8429,7 +8587,7 @@ type ReachedResponse struct {
 
 func (x *ReachedResponse) Reset() {
 	*x = ReachedResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[99]
+	mi := &file_metapb_meta_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8441,7 +8599,7 @@ func (x *ReachedResponse) String() string {
 func (*ReachedResponse) ProtoMessage() {}
 
 func (x *ReachedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[99]
+	mi := &file_metapb_meta_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8454,7 +8612,7 @@ func (x *ReachedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachedResponse.ProtoReflect.Descriptor instead.
 func (*ReachedResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{99}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{101}
 }
 
 // ReplicaReport is a node's report about one of its replicas.
@@ -8514,7 +8672,7 @@ type ReplicaReport struct {
 
 func (x *ReplicaReport) Reset() {
 	*x = ReplicaReport{}
-	mi := &file_metapb_meta_proto_msgTypes[100]
+	mi := &file_metapb_meta_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8526,7 +8684,7 @@ func (x *ReplicaReport) String() string {
 func (*ReplicaReport) ProtoMessage() {}
 
 func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[100]
+	mi := &file_metapb_meta_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8539,7 +8697,7 @@ func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaReport.ProtoReflect.Descriptor instead.
 func (*ReplicaReport) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{100}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *ReplicaReport) GetShardId() uint32 {
@@ -8763,7 +8921,7 @@ type AsideRows struct {
 
 func (x *AsideRows) Reset() {
 	*x = AsideRows{}
-	mi := &file_metapb_meta_proto_msgTypes[101]
+	mi := &file_metapb_meta_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8775,7 +8933,7 @@ func (x *AsideRows) String() string {
 func (*AsideRows) ProtoMessage() {}
 
 func (x *AsideRows) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[101]
+	mi := &file_metapb_meta_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8788,7 +8946,7 @@ func (x *AsideRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsideRows.ProtoReflect.Descriptor instead.
 func (*AsideRows) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{101}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *AsideRows) GetTableId() uint64 {
@@ -8840,7 +8998,7 @@ type DamagedSegment struct {
 
 func (x *DamagedSegment) Reset() {
 	*x = DamagedSegment{}
-	mi := &file_metapb_meta_proto_msgTypes[102]
+	mi := &file_metapb_meta_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8852,7 +9010,7 @@ func (x *DamagedSegment) String() string {
 func (*DamagedSegment) ProtoMessage() {}
 
 func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[102]
+	mi := &file_metapb_meta_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8865,7 +9023,7 @@ func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DamagedSegment.ProtoReflect.Descriptor instead.
 func (*DamagedSegment) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{102}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *DamagedSegment) GetFile() string {
@@ -8901,7 +9059,7 @@ type TableIngest struct {
 
 func (x *TableIngest) Reset() {
 	*x = TableIngest{}
-	mi := &file_metapb_meta_proto_msgTypes[103]
+	mi := &file_metapb_meta_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8913,7 +9071,7 @@ func (x *TableIngest) String() string {
 func (*TableIngest) ProtoMessage() {}
 
 func (x *TableIngest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[103]
+	mi := &file_metapb_meta_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8926,7 +9084,7 @@ func (x *TableIngest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableIngest.ProtoReflect.Descriptor instead.
 func (*TableIngest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{103}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *TableIngest) GetTableId() uint64 {
@@ -8976,7 +9134,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[104]
+	mi := &file_metapb_meta_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8988,7 +9146,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[104]
+	mi := &file_metapb_meta_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9001,7 +9159,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{104}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *ReportRequest) GetNodeId() string {
@@ -9138,7 +9296,7 @@ type Unreached struct {
 
 func (x *Unreached) Reset() {
 	*x = Unreached{}
-	mi := &file_metapb_meta_proto_msgTypes[105]
+	mi := &file_metapb_meta_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9150,7 +9308,7 @@ func (x *Unreached) String() string {
 func (*Unreached) ProtoMessage() {}
 
 func (x *Unreached) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[105]
+	mi := &file_metapb_meta_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9163,7 +9321,7 @@ func (x *Unreached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unreached.ProtoReflect.Descriptor instead.
 func (*Unreached) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{105}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *Unreached) GetNodeId() string {
@@ -9198,7 +9356,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[106]
+	mi := &file_metapb_meta_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9210,7 +9368,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[106]
+	mi := &file_metapb_meta_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9223,7 +9381,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{106}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *ReportResponse) GetSilent() []string {
@@ -9248,7 +9406,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[107]
+	mi := &file_metapb_meta_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9260,7 +9418,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[107]
+	mi := &file_metapb_meta_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9273,7 +9431,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{107}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{109}
 }
 
 type NodeStatus struct {
@@ -9294,7 +9452,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[108]
+	mi := &file_metapb_meta_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9306,7 +9464,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[108]
+	mi := &file_metapb_meta_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9319,7 +9477,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{108}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *NodeStatus) GetNode() *Node {
@@ -9385,7 +9543,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[109]
+	mi := &file_metapb_meta_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9397,7 +9555,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[109]
+	mi := &file_metapb_meta_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9410,7 +9568,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{109}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *StatusResponse) GetClusterId() string {
@@ -9527,7 +9685,7 @@ type ShardLed struct {
 
 func (x *ShardLed) Reset() {
 	*x = ShardLed{}
-	mi := &file_metapb_meta_proto_msgTypes[110]
+	mi := &file_metapb_meta_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9539,7 +9697,7 @@ func (x *ShardLed) String() string {
 func (*ShardLed) ProtoMessage() {}
 
 func (x *ShardLed) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[110]
+	mi := &file_metapb_meta_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9552,7 +9710,7 @@ func (x *ShardLed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLed.ProtoReflect.Descriptor instead.
 func (*ShardLed) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{110}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *ShardLed) GetShardId() uint32 {
@@ -9591,7 +9749,7 @@ type MemberStatus struct {
 
 func (x *MemberStatus) Reset() {
 	*x = MemberStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[111]
+	mi := &file_metapb_meta_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9603,7 +9761,7 @@ func (x *MemberStatus) String() string {
 func (*MemberStatus) ProtoMessage() {}
 
 func (x *MemberStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[111]
+	mi := &file_metapb_meta_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9616,7 +9774,7 @@ func (x *MemberStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
 func (*MemberStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{111}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *MemberStatus) GetNodeId() string {
@@ -9657,7 +9815,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[112]
+	mi := &file_metapb_meta_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9669,7 +9827,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[112]
+	mi := &file_metapb_meta_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9682,7 +9840,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{112}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *ChangeMembersRequest) GetNodeId() string {
@@ -9709,7 +9867,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[113]
+	mi := &file_metapb_meta_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9721,7 +9879,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[113]
+	mi := &file_metapb_meta_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9734,7 +9892,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{113}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *ChangeMembersResponse) GetAdvice() string {
@@ -9759,7 +9917,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[114]
+	mi := &file_metapb_meta_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9771,7 +9929,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[114]
+	mi := &file_metapb_meta_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9784,7 +9942,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{114}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *HelloRequest) GetClusterId() string {
@@ -9855,7 +10013,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[115]
+	mi := &file_metapb_meta_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9867,7 +10025,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[115]
+	mi := &file_metapb_meta_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9880,7 +10038,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{115}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *HelloResponse) GetClusterId() string {
@@ -9978,7 +10136,7 @@ type FoundRequest struct {
 
 func (x *FoundRequest) Reset() {
 	*x = FoundRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[116]
+	mi := &file_metapb_meta_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9990,7 +10148,7 @@ func (x *FoundRequest) String() string {
 func (*FoundRequest) ProtoMessage() {}
 
 func (x *FoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[116]
+	mi := &file_metapb_meta_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10003,7 +10161,7 @@ func (x *FoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
 func (*FoundRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{116}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *FoundRequest) GetClusterId() string {
@@ -10035,7 +10193,7 @@ type FoundResponse struct {
 
 func (x *FoundResponse) Reset() {
 	*x = FoundResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[117]
+	mi := &file_metapb_meta_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10047,7 +10205,7 @@ func (x *FoundResponse) String() string {
 func (*FoundResponse) ProtoMessage() {}
 
 func (x *FoundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[117]
+	mi := &file_metapb_meta_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10060,7 +10218,7 @@ func (x *FoundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
 func (*FoundResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{117}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{119}
 }
 
 type ReachRequest struct {
@@ -10073,7 +10231,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[118]
+	mi := &file_metapb_meta_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10085,7 +10243,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[118]
+	mi := &file_metapb_meta_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10098,7 +10256,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{118}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *ReachRequest) GetNodeId() string {
@@ -10124,7 +10282,7 @@ type ReachResponse struct {
 
 func (x *ReachResponse) Reset() {
 	*x = ReachResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[119]
+	mi := &file_metapb_meta_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10136,7 +10294,7 @@ func (x *ReachResponse) String() string {
 func (*ReachResponse) ProtoMessage() {}
 
 func (x *ReachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[119]
+	mi := &file_metapb_meta_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10149,7 +10307,7 @@ func (x *ReachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachResponse.ProtoReflect.Descriptor instead.
 func (*ReachResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{119}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *ReachResponse) GetReached() bool {
@@ -10190,7 +10348,7 @@ type EchoRequest struct {
 
 func (x *EchoRequest) Reset() {
 	*x = EchoRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[120]
+	mi := &file_metapb_meta_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10202,7 +10360,7 @@ func (x *EchoRequest) String() string {
 func (*EchoRequest) ProtoMessage() {}
 
 func (x *EchoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[120]
+	mi := &file_metapb_meta_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10215,7 +10373,7 @@ func (x *EchoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoRequest.ProtoReflect.Descriptor instead.
 func (*EchoRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{120}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *EchoRequest) GetNodeId() string {
@@ -10233,7 +10391,7 @@ type EchoResponse struct {
 
 func (x *EchoResponse) Reset() {
 	*x = EchoResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[121]
+	mi := &file_metapb_meta_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10245,7 +10403,7 @@ func (x *EchoResponse) String() string {
 func (*EchoResponse) ProtoMessage() {}
 
 func (x *EchoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[121]
+	mi := &file_metapb_meta_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10258,7 +10416,7 @@ func (x *EchoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoResponse.ProtoReflect.Descriptor instead.
 func (*EchoResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{121}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{123}
 }
 
 type WatchRequest struct {
@@ -10271,7 +10429,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[122]
+	mi := &file_metapb_meta_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10283,7 +10441,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[122]
+	mi := &file_metapb_meta_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10296,7 +10454,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{122}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *WatchRequest) GetAccess() bool {
@@ -10344,7 +10502,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[123]
+	mi := &file_metapb_meta_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10356,7 +10514,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[123]
+	mi := &file_metapb_meta_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10369,7 +10527,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{123}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -10606,7 +10764,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\ftouch_tokens\x18G \x01(\v2\x1a.cordwood.meta.TouchTokensH\x00R\vtouchTokens\x129\n" +
 	"\n" +
 	"mark_audit\x18H \x01(\v2\x18.cordwood.meta.MarkAuditH\x00R\tmarkAuditB\x04\n" +
-	"\x02op\"\xd8\x04\n" +
+	"\x02op\"\xfc\x04\n" +
 	"\x06Result\x12\x1d\n" +
 	"\n" +
 	"error_code\x18\x01 \x01(\rR\terrorCode\x12#\n" +
@@ -10625,7 +10783,8 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x05saved\x18\v \x01(\v2\x14.cordwood.meta.SavedR\x05saved\x12%\n" +
 	"\x0eaccess_changes\x18\f \x01(\rR\raccessChanges\x121\n" +
 	"\x05quota\x18\r \x01(\v2\x1b.cordwood.meta.QuotaRefusalR\x05quota\x12\x18\n" +
-	"\aaudited\x18\x0e \x01(\bR\aaudited\"~\n" +
+	"\aaudited\x18\x0e \x01(\bR\aaudited\x12\"\n" +
+	"\fconsequences\x18\x0f \x01(\tR\fconsequences\"~\n" +
 	"\fQuotaRefusal\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -10656,7 +10815,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x05limit\x18\x05 \x01(\x01R\x05limit\"A\n" +
 	"\rDatabaseBytes\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x14\n" +
-	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\"\xb8\x02\n" +
+	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\"\xdc\x02\n" +
 	"\vAuditRecord\x12\x1c\n" +
 	"\tprincipal\x18\x01 \x01(\tR\tprincipal\x12\x12\n" +
 	"\x04auth\x18\x02 \x01(\tR\x04auth\x12\x19\n" +
@@ -10671,7 +10830,8 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\amessage\x18\n" +
 	" \x01(\tR\amessage\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\v \x01(\tR\trequestId\"|\n" +
+	"request_id\x18\v \x01(\tR\trequestId\x12\"\n" +
+	"\fconsequences\x18\f \x01(\bR\fconsequences\"|\n" +
 	"\n" +
 	"AuditEntry\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12$\n" +
@@ -10713,10 +10873,17 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\x12\x1c\n" +
-	"\tstatement\x18\x04 \x01(\tR\tstatement\"w\n" +
+	"\tstatement\x18\x04 \x01(\tR\tstatement\"\xb7\x01\n" +
 	"\fChangeAccess\x120\n" +
 	"\x05actor\x18\x01 \x01(\v2\x1a.cordwood.meta.AccessActorR\x05actor\x125\n" +
-	"\achanges\x18\x02 \x03(\v2\x1b.cordwood.meta.AccessChangeR\achanges\"\xd6\x04\n" +
+	"\achanges\x18\x02 \x03(\v2\x1b.cordwood.meta.AccessChangeR\achanges\x12>\n" +
+	"\n" +
+	"conditions\x18\x03 \x03(\v2\x1e.cordwood.meta.AccessConditionR\n" +
+	"conditions\"U\n" +
+	"\x0fAccessCondition\x12\x14\n" +
+	"\x05token\x18\x01 \x01(\bR\x05token\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\fR\aversion\"\x94\x05\n" +
 	"\fAccessChange\x128\n" +
 	"\x06create\x18\x01 \x01(\v2\x1e.cordwood.meta.CreatePrincipalH\x00R\x06create\x120\n" +
 	"\x05alter\x18\x02 \x01(\v2\x18.cordwood.meta.AlterUserH\x00R\x05alter\x122\n" +
@@ -10732,8 +10899,14 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"alterToken\x129\n" +
 	"\n" +
 	"drop_token\x18\n" +
-	" \x01(\v2\x18.cordwood.meta.DropTokenH\x00R\tdropTokenB\b\n" +
-	"\x06change\"\x91\x01\n" +
+	" \x01(\v2\x18.cordwood.meta.DropTokenH\x00R\tdropToken\x12<\n" +
+	"\vreset_admin\x18\v \x01(\v2\x19.cordwood.meta.ResetAdminH\x00R\n" +
+	"resetAdminB\b\n" +
+	"\x06change\"<\n" +
+	"\n" +
+	"ResetAdmin\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\bverifier\x18\x02 \x01(\tR\bverifier\"\x91\x01\n" +
 	"\x0fCreatePrincipal\x12<\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1e.cordwood.meta.AccessPrincipalR\tprincipal\x12\"\n" +
 	"\rif_not_exists\x18\x02 \x01(\bR\vifNotExists\x12\x1c\n" +
@@ -11440,7 +11613,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 }
 
 var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 130)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 132)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
@@ -11471,164 +11644,166 @@ var file_metapb_meta_proto_goTypes = []any{
 	(*AccessPrincipal)(nil),          // 26: cordwood.meta.AccessPrincipal
 	(*AccessActor)(nil),              // 27: cordwood.meta.AccessActor
 	(*ChangeAccess)(nil),             // 28: cordwood.meta.ChangeAccess
-	(*AccessChange)(nil),             // 29: cordwood.meta.AccessChange
-	(*CreatePrincipal)(nil),          // 30: cordwood.meta.CreatePrincipal
-	(*AlterUser)(nil),                // 31: cordwood.meta.AlterUser
-	(*DropPrincipal)(nil),            // 32: cordwood.meta.DropPrincipal
-	(*ChangeGrant)(nil),              // 33: cordwood.meta.ChangeGrant
-	(*ChangeRole)(nil),               // 34: cordwood.meta.ChangeRole
-	(*AccessToken)(nil),              // 35: cordwood.meta.AccessToken
-	(*CreateToken)(nil),              // 36: cordwood.meta.CreateToken
-	(*AlterToken)(nil),               // 37: cordwood.meta.AlterToken
-	(*DropToken)(nil),                // 38: cordwood.meta.DropToken
-	(*TouchTokens)(nil),              // 39: cordwood.meta.TouchTokens
-	(*TokenUse)(nil),                 // 40: cordwood.meta.TokenUse
-	(*Bootstrap)(nil),                // 41: cordwood.meta.Bootstrap
-	(*RegisterNode)(nil),             // 42: cordwood.meta.RegisterNode
-	(*FolderMark)(nil),               // 43: cordwood.meta.FolderMark
-	(*RegisterSession)(nil),          // 44: cordwood.meta.RegisterSession
-	(*CreateDatabase)(nil),           // 45: cordwood.meta.CreateDatabase
-	(*DropDatabase)(nil),             // 46: cordwood.meta.DropDatabase
-	(*AlterDatabase)(nil),            // 47: cordwood.meta.AlterDatabase
-	(*EnsureSchema)(nil),             // 48: cordwood.meta.EnsureSchema
-	(*ProposalPart)(nil),             // 49: cordwood.meta.ProposalPart
-	(*TableDemand)(nil),              // 50: cordwood.meta.TableDemand
-	(*Conflict)(nil),                 // 51: cordwood.meta.Conflict
-	(*CreateTable)(nil),              // 52: cordwood.meta.CreateTable
-	(*AlterTable)(nil),               // 53: cordwood.meta.AlterTable
-	(*RenameColumn)(nil),             // 54: cordwood.meta.RenameColumn
-	(*ModifyColumn)(nil),             // 55: cordwood.meta.ModifyColumn
-	(*ModifyIndex)(nil),              // 56: cordwood.meta.ModifyIndex
-	(*SetOptions)(nil),               // 57: cordwood.meta.SetOptions
-	(*UnsetOptions)(nil),             // 58: cordwood.meta.UnsetOptions
-	(*DropTable)(nil),                // 59: cordwood.meta.DropTable
-	(*TruncateTable)(nil),            // 60: cordwood.meta.TruncateTable
-	(*ReplaceTables)(nil),            // 61: cordwood.meta.ReplaceTables
-	(*TableReplacement)(nil),         // 62: cordwood.meta.TableReplacement
-	(*PutPipeline)(nil),              // 63: cordwood.meta.PutPipeline
-	(*DeletePipeline)(nil),           // 64: cordwood.meta.DeletePipeline
-	(*RestorePipeline)(nil),          // 65: cordwood.meta.RestorePipeline
-	(*PipelineVersion)(nil),          // 66: cordwood.meta.PipelineVersion
-	(*ReadPipelinesRequest)(nil),     // 67: cordwood.meta.ReadPipelinesRequest
-	(*ReadPipelinesResponse)(nil),    // 68: cordwood.meta.ReadPipelinesResponse
-	(*Saved)(nil),                    // 69: cordwood.meta.Saved
-	(*PutSaved)(nil),                 // 70: cordwood.meta.PutSaved
-	(*DropSaved)(nil),                // 71: cordwood.meta.DropSaved
-	(*TouchSaved)(nil),               // 72: cordwood.meta.TouchSaved
-	(*RestoreSaved)(nil),             // 73: cordwood.meta.RestoreSaved
-	(*ReadSavedRequest)(nil),         // 74: cordwood.meta.ReadSavedRequest
-	(*ReadSavedResponse)(nil),        // 75: cordwood.meta.ReadSavedResponse
-	(*Node)(nil),                     // 76: cordwood.meta.Node
-	(*Shard)(nil),                    // 77: cordwood.meta.Shard
-	(*SetNodeState)(nil),             // 78: cordwood.meta.SetNodeState
-	(*RemoveNode)(nil),               // 79: cordwood.meta.RemoveNode
-	(*SetClusterVersion)(nil),        // 80: cordwood.meta.SetClusterVersion
-	(*SetSettings)(nil),              // 81: cordwood.meta.SetSettings
-	(*Settings)(nil),                 // 82: cordwood.meta.Settings
-	(*CreateShard)(nil),              // 83: cordwood.meta.CreateShard
-	(*ChangeShard)(nil),              // 84: cordwood.meta.ChangeShard
-	(*RetireShard)(nil),              // 85: cordwood.meta.RetireShard
-	(*FoundShards)(nil),              // 86: cordwood.meta.FoundShards
-	(*FoundedShard)(nil),             // 87: cordwood.meta.FoundedShard
-	(*RaiseCounters)(nil),            // 88: cordwood.meta.RaiseCounters
-	(*MadeAnew)(nil),                 // 89: cordwood.meta.MadeAnew
-	(*Recovered)(nil),                // 90: cordwood.meta.Recovered
-	(*PlaceTable)(nil),               // 91: cordwood.meta.PlaceTable
-	(*Operation)(nil),                // 92: cordwood.meta.Operation
-	(*ShardAddProgress)(nil),         // 93: cordwood.meta.ShardAddProgress
-	(*ReplicasProgress)(nil),         // 94: cordwood.meta.ReplicasProgress
-	(*ShardDropProgress)(nil),        // 95: cordwood.meta.ShardDropProgress
-	(*ShardRemoveProgress)(nil),      // 96: cordwood.meta.ShardRemoveProgress
-	(*TableProgress)(nil),            // 97: cordwood.meta.TableProgress
-	(*NodeProgress)(nil),             // 98: cordwood.meta.NodeProgress
-	(*RebalanceProgress)(nil),        // 99: cordwood.meta.RebalanceProgress
-	(*PutOperation)(nil),             // 100: cordwood.meta.PutOperation
-	(*DropOperations)(nil),           // 101: cordwood.meta.DropOperations
-	(*ReadIndexRequest)(nil),         // 102: cordwood.meta.ReadIndexRequest
-	(*ReadIndexResponse)(nil),        // 103: cordwood.meta.ReadIndexResponse
-	(*ReachedRequest)(nil),           // 104: cordwood.meta.ReachedRequest
-	(*ReachedResponse)(nil),          // 105: cordwood.meta.ReachedResponse
-	(*ReplicaReport)(nil),            // 106: cordwood.meta.ReplicaReport
-	(*AsideRows)(nil),                // 107: cordwood.meta.AsideRows
-	(*DamagedSegment)(nil),           // 108: cordwood.meta.DamagedSegment
-	(*TableIngest)(nil),              // 109: cordwood.meta.TableIngest
-	(*ReportRequest)(nil),            // 110: cordwood.meta.ReportRequest
-	(*Unreached)(nil),                // 111: cordwood.meta.Unreached
-	(*ReportResponse)(nil),           // 112: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 113: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 114: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 115: cordwood.meta.StatusResponse
-	(*ShardLed)(nil),                 // 116: cordwood.meta.ShardLed
-	(*MemberStatus)(nil),             // 117: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 118: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 119: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 120: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 121: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 122: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 123: cordwood.meta.FoundResponse
-	(*ReachRequest)(nil),             // 124: cordwood.meta.ReachRequest
-	(*ReachResponse)(nil),            // 125: cordwood.meta.ReachResponse
-	(*EchoRequest)(nil),              // 126: cordwood.meta.EchoRequest
-	(*EchoResponse)(nil),             // 127: cordwood.meta.EchoResponse
-	(*WatchRequest)(nil),             // 128: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 129: cordwood.meta.WatchResponse
-	nil,                              // 130: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 131: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 132: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 133: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 134: cordwood.meta.Operation.NotesEntry
-	nil,                              // 135: cordwood.meta.TableProgress.CopiersEntry
-	(*schemapb.Table)(nil),           // 136: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 137: cordwood.schema.Column
-	(schemapb.Type)(0),               // 138: cordwood.schema.Type
-	(*schemapb.Index)(nil),           // 139: cordwood.schema.Index
-	(*schemapb.Database)(nil),        // 140: cordwood.schema.Database
+	(*AccessCondition)(nil),          // 29: cordwood.meta.AccessCondition
+	(*AccessChange)(nil),             // 30: cordwood.meta.AccessChange
+	(*ResetAdmin)(nil),               // 31: cordwood.meta.ResetAdmin
+	(*CreatePrincipal)(nil),          // 32: cordwood.meta.CreatePrincipal
+	(*AlterUser)(nil),                // 33: cordwood.meta.AlterUser
+	(*DropPrincipal)(nil),            // 34: cordwood.meta.DropPrincipal
+	(*ChangeGrant)(nil),              // 35: cordwood.meta.ChangeGrant
+	(*ChangeRole)(nil),               // 36: cordwood.meta.ChangeRole
+	(*AccessToken)(nil),              // 37: cordwood.meta.AccessToken
+	(*CreateToken)(nil),              // 38: cordwood.meta.CreateToken
+	(*AlterToken)(nil),               // 39: cordwood.meta.AlterToken
+	(*DropToken)(nil),                // 40: cordwood.meta.DropToken
+	(*TouchTokens)(nil),              // 41: cordwood.meta.TouchTokens
+	(*TokenUse)(nil),                 // 42: cordwood.meta.TokenUse
+	(*Bootstrap)(nil),                // 43: cordwood.meta.Bootstrap
+	(*RegisterNode)(nil),             // 44: cordwood.meta.RegisterNode
+	(*FolderMark)(nil),               // 45: cordwood.meta.FolderMark
+	(*RegisterSession)(nil),          // 46: cordwood.meta.RegisterSession
+	(*CreateDatabase)(nil),           // 47: cordwood.meta.CreateDatabase
+	(*DropDatabase)(nil),             // 48: cordwood.meta.DropDatabase
+	(*AlterDatabase)(nil),            // 49: cordwood.meta.AlterDatabase
+	(*EnsureSchema)(nil),             // 50: cordwood.meta.EnsureSchema
+	(*ProposalPart)(nil),             // 51: cordwood.meta.ProposalPart
+	(*TableDemand)(nil),              // 52: cordwood.meta.TableDemand
+	(*Conflict)(nil),                 // 53: cordwood.meta.Conflict
+	(*CreateTable)(nil),              // 54: cordwood.meta.CreateTable
+	(*AlterTable)(nil),               // 55: cordwood.meta.AlterTable
+	(*RenameColumn)(nil),             // 56: cordwood.meta.RenameColumn
+	(*ModifyColumn)(nil),             // 57: cordwood.meta.ModifyColumn
+	(*ModifyIndex)(nil),              // 58: cordwood.meta.ModifyIndex
+	(*SetOptions)(nil),               // 59: cordwood.meta.SetOptions
+	(*UnsetOptions)(nil),             // 60: cordwood.meta.UnsetOptions
+	(*DropTable)(nil),                // 61: cordwood.meta.DropTable
+	(*TruncateTable)(nil),            // 62: cordwood.meta.TruncateTable
+	(*ReplaceTables)(nil),            // 63: cordwood.meta.ReplaceTables
+	(*TableReplacement)(nil),         // 64: cordwood.meta.TableReplacement
+	(*PutPipeline)(nil),              // 65: cordwood.meta.PutPipeline
+	(*DeletePipeline)(nil),           // 66: cordwood.meta.DeletePipeline
+	(*RestorePipeline)(nil),          // 67: cordwood.meta.RestorePipeline
+	(*PipelineVersion)(nil),          // 68: cordwood.meta.PipelineVersion
+	(*ReadPipelinesRequest)(nil),     // 69: cordwood.meta.ReadPipelinesRequest
+	(*ReadPipelinesResponse)(nil),    // 70: cordwood.meta.ReadPipelinesResponse
+	(*Saved)(nil),                    // 71: cordwood.meta.Saved
+	(*PutSaved)(nil),                 // 72: cordwood.meta.PutSaved
+	(*DropSaved)(nil),                // 73: cordwood.meta.DropSaved
+	(*TouchSaved)(nil),               // 74: cordwood.meta.TouchSaved
+	(*RestoreSaved)(nil),             // 75: cordwood.meta.RestoreSaved
+	(*ReadSavedRequest)(nil),         // 76: cordwood.meta.ReadSavedRequest
+	(*ReadSavedResponse)(nil),        // 77: cordwood.meta.ReadSavedResponse
+	(*Node)(nil),                     // 78: cordwood.meta.Node
+	(*Shard)(nil),                    // 79: cordwood.meta.Shard
+	(*SetNodeState)(nil),             // 80: cordwood.meta.SetNodeState
+	(*RemoveNode)(nil),               // 81: cordwood.meta.RemoveNode
+	(*SetClusterVersion)(nil),        // 82: cordwood.meta.SetClusterVersion
+	(*SetSettings)(nil),              // 83: cordwood.meta.SetSettings
+	(*Settings)(nil),                 // 84: cordwood.meta.Settings
+	(*CreateShard)(nil),              // 85: cordwood.meta.CreateShard
+	(*ChangeShard)(nil),              // 86: cordwood.meta.ChangeShard
+	(*RetireShard)(nil),              // 87: cordwood.meta.RetireShard
+	(*FoundShards)(nil),              // 88: cordwood.meta.FoundShards
+	(*FoundedShard)(nil),             // 89: cordwood.meta.FoundedShard
+	(*RaiseCounters)(nil),            // 90: cordwood.meta.RaiseCounters
+	(*MadeAnew)(nil),                 // 91: cordwood.meta.MadeAnew
+	(*Recovered)(nil),                // 92: cordwood.meta.Recovered
+	(*PlaceTable)(nil),               // 93: cordwood.meta.PlaceTable
+	(*Operation)(nil),                // 94: cordwood.meta.Operation
+	(*ShardAddProgress)(nil),         // 95: cordwood.meta.ShardAddProgress
+	(*ReplicasProgress)(nil),         // 96: cordwood.meta.ReplicasProgress
+	(*ShardDropProgress)(nil),        // 97: cordwood.meta.ShardDropProgress
+	(*ShardRemoveProgress)(nil),      // 98: cordwood.meta.ShardRemoveProgress
+	(*TableProgress)(nil),            // 99: cordwood.meta.TableProgress
+	(*NodeProgress)(nil),             // 100: cordwood.meta.NodeProgress
+	(*RebalanceProgress)(nil),        // 101: cordwood.meta.RebalanceProgress
+	(*PutOperation)(nil),             // 102: cordwood.meta.PutOperation
+	(*DropOperations)(nil),           // 103: cordwood.meta.DropOperations
+	(*ReadIndexRequest)(nil),         // 104: cordwood.meta.ReadIndexRequest
+	(*ReadIndexResponse)(nil),        // 105: cordwood.meta.ReadIndexResponse
+	(*ReachedRequest)(nil),           // 106: cordwood.meta.ReachedRequest
+	(*ReachedResponse)(nil),          // 107: cordwood.meta.ReachedResponse
+	(*ReplicaReport)(nil),            // 108: cordwood.meta.ReplicaReport
+	(*AsideRows)(nil),                // 109: cordwood.meta.AsideRows
+	(*DamagedSegment)(nil),           // 110: cordwood.meta.DamagedSegment
+	(*TableIngest)(nil),              // 111: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 112: cordwood.meta.ReportRequest
+	(*Unreached)(nil),                // 113: cordwood.meta.Unreached
+	(*ReportResponse)(nil),           // 114: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 115: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 116: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 117: cordwood.meta.StatusResponse
+	(*ShardLed)(nil),                 // 118: cordwood.meta.ShardLed
+	(*MemberStatus)(nil),             // 119: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 120: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 121: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 122: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 123: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 124: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 125: cordwood.meta.FoundResponse
+	(*ReachRequest)(nil),             // 126: cordwood.meta.ReachRequest
+	(*ReachResponse)(nil),            // 127: cordwood.meta.ReachResponse
+	(*EchoRequest)(nil),              // 128: cordwood.meta.EchoRequest
+	(*EchoResponse)(nil),             // 129: cordwood.meta.EchoResponse
+	(*WatchRequest)(nil),             // 130: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 131: cordwood.meta.WatchResponse
+	nil,                              // 132: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 133: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 134: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 135: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 136: cordwood.meta.Operation.NotesEntry
+	nil,                              // 137: cordwood.meta.TableProgress.CopiersEntry
+	(*schemapb.Table)(nil),           // 138: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 139: cordwood.schema.Column
+	(schemapb.Type)(0),               // 140: cordwood.schema.Type
+	(*schemapb.Index)(nil),           // 141: cordwood.schema.Index
+	(*schemapb.Database)(nil),        // 142: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	8,   // 0: cordwood.meta.ListSessionsResponse.sessions:type_name -> cordwood.meta.ClientSession
 	13,  // 1: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
 	14,  // 2: cordwood.meta.ProposeResponse.result:type_name -> cordwood.meta.Result
 	21,  // 3: cordwood.meta.Command.audit:type_name -> cordwood.meta.AuditRecord
-	41,  // 4: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
-	42,  // 5: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
-	44,  // 6: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
-	78,  // 7: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
-	79,  // 8: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
-	80,  // 9: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
-	81,  // 10: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
-	45,  // 11: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
-	46,  // 12: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
-	47,  // 13: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
-	48,  // 14: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
-	52,  // 15: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
-	53,  // 16: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
-	59,  // 17: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
-	60,  // 18: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
-	61,  // 19: cordwood.meta.Command.replace_tables:type_name -> cordwood.meta.ReplaceTables
-	63,  // 20: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
-	64,  // 21: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
-	65,  // 22: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
-	70,  // 23: cordwood.meta.Command.put_saved:type_name -> cordwood.meta.PutSaved
-	71,  // 24: cordwood.meta.Command.drop_saved:type_name -> cordwood.meta.DropSaved
-	72,  // 25: cordwood.meta.Command.touch_saved:type_name -> cordwood.meta.TouchSaved
-	73,  // 26: cordwood.meta.Command.restore_saved:type_name -> cordwood.meta.RestoreSaved
-	83,  // 27: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
-	84,  // 28: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
-	91,  // 29: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
-	86,  // 30: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
-	88,  // 31: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
-	85,  // 32: cordwood.meta.Command.retire_shard:type_name -> cordwood.meta.RetireShard
-	100, // 33: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
-	101, // 34: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
+	43,  // 4: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
+	44,  // 5: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
+	46,  // 6: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
+	80,  // 7: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
+	81,  // 8: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
+	82,  // 9: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
+	83,  // 10: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
+	47,  // 11: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
+	48,  // 12: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
+	49,  // 13: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
+	50,  // 14: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
+	54,  // 15: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
+	55,  // 16: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
+	61,  // 17: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
+	62,  // 18: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
+	63,  // 19: cordwood.meta.Command.replace_tables:type_name -> cordwood.meta.ReplaceTables
+	65,  // 20: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
+	66,  // 21: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
+	67,  // 22: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
+	72,  // 23: cordwood.meta.Command.put_saved:type_name -> cordwood.meta.PutSaved
+	73,  // 24: cordwood.meta.Command.drop_saved:type_name -> cordwood.meta.DropSaved
+	74,  // 25: cordwood.meta.Command.touch_saved:type_name -> cordwood.meta.TouchSaved
+	75,  // 26: cordwood.meta.Command.restore_saved:type_name -> cordwood.meta.RestoreSaved
+	85,  // 27: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
+	86,  // 28: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
+	93,  // 29: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
+	88,  // 30: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
+	90,  // 31: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
+	87,  // 32: cordwood.meta.Command.retire_shard:type_name -> cordwood.meta.RetireShard
+	102, // 33: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
+	103, // 34: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
 	28,  // 35: cordwood.meta.Command.change_access:type_name -> cordwood.meta.ChangeAccess
-	39,  // 36: cordwood.meta.Command.touch_tokens:type_name -> cordwood.meta.TouchTokens
+	41,  // 36: cordwood.meta.Command.touch_tokens:type_name -> cordwood.meta.TouchTokens
 	23,  // 37: cordwood.meta.Command.mark_audit:type_name -> cordwood.meta.MarkAudit
-	51,  // 38: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	136, // 39: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
-	66,  // 40: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
-	77,  // 41: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
-	92,  // 42: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
-	69,  // 43: cordwood.meta.Result.saved:type_name -> cordwood.meta.Saved
+	53,  // 38: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
+	138, // 39: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	68,  // 40: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
+	79,  // 41: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
+	94,  // 42: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
+	71,  // 43: cordwood.meta.Result.saved:type_name -> cordwood.meta.Saved
 	15,  // 44: cordwood.meta.Result.quota:type_name -> cordwood.meta.QuotaRefusal
 	17,  // 45: cordwood.meta.ShareQuotasRequest.uses:type_name -> cordwood.meta.QuotaUse
 	19,  // 46: cordwood.meta.ShareQuotasResponse.shares:type_name -> cordwood.meta.QuotaShare
@@ -11636,134 +11811,136 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	21,  // 48: cordwood.meta.AuditEntry.record:type_name -> cordwood.meta.AuditRecord
 	25,  // 49: cordwood.meta.AccessPrincipal.grants:type_name -> cordwood.meta.AccessGrant
 	27,  // 50: cordwood.meta.ChangeAccess.actor:type_name -> cordwood.meta.AccessActor
-	29,  // 51: cordwood.meta.ChangeAccess.changes:type_name -> cordwood.meta.AccessChange
-	30,  // 52: cordwood.meta.AccessChange.create:type_name -> cordwood.meta.CreatePrincipal
-	31,  // 53: cordwood.meta.AccessChange.alter:type_name -> cordwood.meta.AlterUser
-	32,  // 54: cordwood.meta.AccessChange.drop:type_name -> cordwood.meta.DropPrincipal
-	33,  // 55: cordwood.meta.AccessChange.grant:type_name -> cordwood.meta.ChangeGrant
-	33,  // 56: cordwood.meta.AccessChange.revoke:type_name -> cordwood.meta.ChangeGrant
-	34,  // 57: cordwood.meta.AccessChange.grant_role:type_name -> cordwood.meta.ChangeRole
-	34,  // 58: cordwood.meta.AccessChange.revoke_role:type_name -> cordwood.meta.ChangeRole
-	36,  // 59: cordwood.meta.AccessChange.create_token:type_name -> cordwood.meta.CreateToken
-	37,  // 60: cordwood.meta.AccessChange.alter_token:type_name -> cordwood.meta.AlterToken
-	38,  // 61: cordwood.meta.AccessChange.drop_token:type_name -> cordwood.meta.DropToken
-	26,  // 62: cordwood.meta.CreatePrincipal.principal:type_name -> cordwood.meta.AccessPrincipal
-	25,  // 63: cordwood.meta.ChangeGrant.grant:type_name -> cordwood.meta.AccessGrant
-	25,  // 64: cordwood.meta.AccessToken.grants:type_name -> cordwood.meta.AccessGrant
-	35,  // 65: cordwood.meta.CreateToken.token:type_name -> cordwood.meta.AccessToken
-	40,  // 66: cordwood.meta.TouchTokens.uses:type_name -> cordwood.meta.TokenUse
-	76,  // 67: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	43,  // 68: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
-	130, // 69: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	131, // 70: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
-	50,  // 71: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
-	49,  // 72: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	137, // 73: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	132, // 74: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	137, // 75: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	137, // 76: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	136, // 77: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	137, // 78: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
-	57,  // 79: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
-	58,  // 80: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	54,  // 81: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
-	55,  // 82: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
-	56,  // 83: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
-	138, // 84: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
-	3,   // 85: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
-	139, // 86: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
-	133, // 87: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
-	62,  // 88: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
-	66,  // 89: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
-	66,  // 90: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
-	69,  // 91: cordwood.meta.PutSaved.saved:type_name -> cordwood.meta.Saved
-	69,  // 92: cordwood.meta.RestoreSaved.saved:type_name -> cordwood.meta.Saved
-	69,  // 93: cordwood.meta.ReadSavedResponse.saved:type_name -> cordwood.meta.Saved
-	0,   // 94: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
-	43,  // 95: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
-	0,   // 96: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
-	82,  // 97: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
-	90,  // 98: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
-	89,  // 99: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
-	87,  // 100: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
-	4,   // 101: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
-	1,   // 102: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	134, // 103: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
-	93,  // 104: cordwood.meta.Operation.shard_add:type_name -> cordwood.meta.ShardAddProgress
-	94,  // 105: cordwood.meta.Operation.replicas:type_name -> cordwood.meta.ReplicasProgress
-	95,  // 106: cordwood.meta.Operation.shard_drop:type_name -> cordwood.meta.ShardDropProgress
-	97,  // 107: cordwood.meta.Operation.table:type_name -> cordwood.meta.TableProgress
-	98,  // 108: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
-	99,  // 109: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
-	96,  // 110: cordwood.meta.Operation.shard_remove:type_name -> cordwood.meta.ShardRemoveProgress
-	135, // 111: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
-	92,  // 112: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
-	109, // 113: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
-	108, // 114: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
-	107, // 115: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
-	106, // 116: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	111, // 117: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
-	2,   // 118: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
-	20,  // 119: cordwood.meta.ReportRequest.stored:type_name -> cordwood.meta.DatabaseBytes
-	76,  // 120: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	110, // 121: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
-	82,  // 122: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	117, // 123: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	114, // 124: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
-	77,  // 125: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
-	92,  // 126: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	116, // 127: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
-	77,  // 128: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
-	5,   // 129: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	76,  // 130: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	140, // 131: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	136, // 132: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	76,  // 133: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	77,  // 134: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	66,  // 135: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	66,  // 136: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	92,  // 137: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	82,  // 138: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	77,  // 139: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
-	26,  // 140: cordwood.meta.WatchResponse.principals:type_name -> cordwood.meta.AccessPrincipal
-	35,  // 141: cordwood.meta.WatchResponse.tokens:type_name -> cordwood.meta.AccessToken
-	11,  // 142: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	128, // 143: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	67,  // 144: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	74,  // 145: cordwood.meta.Meta.ReadSaved:input_type -> cordwood.meta.ReadSavedRequest
-	102, // 146: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	104, // 147: cordwood.meta.Meta.Reached:input_type -> cordwood.meta.ReachedRequest
-	110, // 148: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	16,  // 149: cordwood.meta.Meta.ShareQuotas:input_type -> cordwood.meta.ShareQuotasRequest
-	113, // 150: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	118, // 151: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	120, // 152: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	122, // 153: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	124, // 154: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
-	126, // 155: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
-	6,   // 156: cordwood.meta.Sessions.ListSessions:input_type -> cordwood.meta.ListSessionsRequest
-	9,   // 157: cordwood.meta.Sessions.CancelStatement:input_type -> cordwood.meta.CancelStatementRequest
-	12,  // 158: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	129, // 159: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	68,  // 160: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	75,  // 161: cordwood.meta.Meta.ReadSaved:output_type -> cordwood.meta.ReadSavedResponse
-	103, // 162: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	105, // 163: cordwood.meta.Meta.Reached:output_type -> cordwood.meta.ReachedResponse
-	112, // 164: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	18,  // 165: cordwood.meta.Meta.ShareQuotas:output_type -> cordwood.meta.ShareQuotasResponse
-	115, // 166: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	119, // 167: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	121, // 168: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	123, // 169: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	125, // 170: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
-	127, // 171: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
-	7,   // 172: cordwood.meta.Sessions.ListSessions:output_type -> cordwood.meta.ListSessionsResponse
-	10,  // 173: cordwood.meta.Sessions.CancelStatement:output_type -> cordwood.meta.CancelStatementResponse
-	158, // [158:174] is the sub-list for method output_type
-	142, // [142:158] is the sub-list for method input_type
-	142, // [142:142] is the sub-list for extension type_name
-	142, // [142:142] is the sub-list for extension extendee
-	0,   // [0:142] is the sub-list for field type_name
+	30,  // 51: cordwood.meta.ChangeAccess.changes:type_name -> cordwood.meta.AccessChange
+	29,  // 52: cordwood.meta.ChangeAccess.conditions:type_name -> cordwood.meta.AccessCondition
+	32,  // 53: cordwood.meta.AccessChange.create:type_name -> cordwood.meta.CreatePrincipal
+	33,  // 54: cordwood.meta.AccessChange.alter:type_name -> cordwood.meta.AlterUser
+	34,  // 55: cordwood.meta.AccessChange.drop:type_name -> cordwood.meta.DropPrincipal
+	35,  // 56: cordwood.meta.AccessChange.grant:type_name -> cordwood.meta.ChangeGrant
+	35,  // 57: cordwood.meta.AccessChange.revoke:type_name -> cordwood.meta.ChangeGrant
+	36,  // 58: cordwood.meta.AccessChange.grant_role:type_name -> cordwood.meta.ChangeRole
+	36,  // 59: cordwood.meta.AccessChange.revoke_role:type_name -> cordwood.meta.ChangeRole
+	38,  // 60: cordwood.meta.AccessChange.create_token:type_name -> cordwood.meta.CreateToken
+	39,  // 61: cordwood.meta.AccessChange.alter_token:type_name -> cordwood.meta.AlterToken
+	40,  // 62: cordwood.meta.AccessChange.drop_token:type_name -> cordwood.meta.DropToken
+	31,  // 63: cordwood.meta.AccessChange.reset_admin:type_name -> cordwood.meta.ResetAdmin
+	26,  // 64: cordwood.meta.CreatePrincipal.principal:type_name -> cordwood.meta.AccessPrincipal
+	25,  // 65: cordwood.meta.ChangeGrant.grant:type_name -> cordwood.meta.AccessGrant
+	25,  // 66: cordwood.meta.AccessToken.grants:type_name -> cordwood.meta.AccessGrant
+	37,  // 67: cordwood.meta.CreateToken.token:type_name -> cordwood.meta.AccessToken
+	42,  // 68: cordwood.meta.TouchTokens.uses:type_name -> cordwood.meta.TokenUse
+	78,  // 69: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
+	45,  // 70: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
+	132, // 71: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	133, // 72: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	52,  // 73: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
+	51,  // 74: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
+	139, // 75: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	134, // 76: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	139, // 77: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	139, // 78: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	138, // 79: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	139, // 80: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	59,  // 81: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
+	60,  // 82: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
+	56,  // 83: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
+	57,  // 84: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
+	58,  // 85: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
+	140, // 86: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
+	3,   // 87: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
+	141, // 88: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
+	135, // 89: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	64,  // 90: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
+	68,  // 91: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
+	68,  // 92: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
+	71,  // 93: cordwood.meta.PutSaved.saved:type_name -> cordwood.meta.Saved
+	71,  // 94: cordwood.meta.RestoreSaved.saved:type_name -> cordwood.meta.Saved
+	71,  // 95: cordwood.meta.ReadSavedResponse.saved:type_name -> cordwood.meta.Saved
+	0,   // 96: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
+	45,  // 97: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
+	0,   // 98: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
+	84,  // 99: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
+	92,  // 100: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
+	91,  // 101: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
+	89,  // 102: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
+	4,   // 103: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
+	1,   // 104: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
+	136, // 105: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	95,  // 106: cordwood.meta.Operation.shard_add:type_name -> cordwood.meta.ShardAddProgress
+	96,  // 107: cordwood.meta.Operation.replicas:type_name -> cordwood.meta.ReplicasProgress
+	97,  // 108: cordwood.meta.Operation.shard_drop:type_name -> cordwood.meta.ShardDropProgress
+	99,  // 109: cordwood.meta.Operation.table:type_name -> cordwood.meta.TableProgress
+	100, // 110: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
+	101, // 111: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
+	98,  // 112: cordwood.meta.Operation.shard_remove:type_name -> cordwood.meta.ShardRemoveProgress
+	137, // 113: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
+	94,  // 114: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
+	111, // 115: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	110, // 116: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
+	109, // 117: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
+	108, // 118: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	113, // 119: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
+	2,   // 120: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
+	20,  // 121: cordwood.meta.ReportRequest.stored:type_name -> cordwood.meta.DatabaseBytes
+	78,  // 122: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	112, // 123: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	84,  // 124: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	119, // 125: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	116, // 126: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	79,  // 127: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	94,  // 128: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	118, // 129: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
+	79,  // 130: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
+	5,   // 131: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	78,  // 132: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	142, // 133: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	138, // 134: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	78,  // 135: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	79,  // 136: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	68,  // 137: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	68,  // 138: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	94,  // 139: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	84,  // 140: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	79,  // 141: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
+	26,  // 142: cordwood.meta.WatchResponse.principals:type_name -> cordwood.meta.AccessPrincipal
+	37,  // 143: cordwood.meta.WatchResponse.tokens:type_name -> cordwood.meta.AccessToken
+	11,  // 144: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	130, // 145: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	69,  // 146: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	76,  // 147: cordwood.meta.Meta.ReadSaved:input_type -> cordwood.meta.ReadSavedRequest
+	104, // 148: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	106, // 149: cordwood.meta.Meta.Reached:input_type -> cordwood.meta.ReachedRequest
+	112, // 150: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	16,  // 151: cordwood.meta.Meta.ShareQuotas:input_type -> cordwood.meta.ShareQuotasRequest
+	115, // 152: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	120, // 153: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	122, // 154: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	124, // 155: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	126, // 156: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
+	128, // 157: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
+	6,   // 158: cordwood.meta.Sessions.ListSessions:input_type -> cordwood.meta.ListSessionsRequest
+	9,   // 159: cordwood.meta.Sessions.CancelStatement:input_type -> cordwood.meta.CancelStatementRequest
+	12,  // 160: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	131, // 161: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	70,  // 162: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	77,  // 163: cordwood.meta.Meta.ReadSaved:output_type -> cordwood.meta.ReadSavedResponse
+	105, // 164: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	107, // 165: cordwood.meta.Meta.Reached:output_type -> cordwood.meta.ReachedResponse
+	114, // 166: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	18,  // 167: cordwood.meta.Meta.ShareQuotas:output_type -> cordwood.meta.ShareQuotasResponse
+	117, // 168: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	121, // 169: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	123, // 170: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	125, // 171: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	127, // 172: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
+	129, // 173: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
+	7,   // 174: cordwood.meta.Sessions.ListSessions:output_type -> cordwood.meta.ListSessionsResponse
+	10,  // 175: cordwood.meta.Sessions.CancelStatement:output_type -> cordwood.meta.CancelStatementResponse
+	160, // [160:176] is the sub-list for method output_type
+	144, // [144:160] is the sub-list for method input_type
+	144, // [144:144] is the sub-list for extension type_name
+	144, // [144:144] is the sub-list for extension extendee
+	0,   // [0:144] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -11807,7 +11984,7 @@ func file_metapb_meta_proto_init() {
 		(*Command_TouchTokens)(nil),
 		(*Command_MarkAudit)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[23].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[24].OneofWrappers = []any{
 		(*AccessChange_Create)(nil),
 		(*AccessChange_Alter)(nil),
 		(*AccessChange_Drop)(nil),
@@ -11818,10 +11995,11 @@ func file_metapb_meta_proto_init() {
 		(*AccessChange_CreateToken)(nil),
 		(*AccessChange_AlterToken)(nil),
 		(*AccessChange_DropToken)(nil),
+		(*AccessChange_ResetAdmin)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[25].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[31].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[47].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[27].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[33].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[49].OneofWrappers = []any{
 		(*AlterTable_AddColumn)(nil),
 		(*AlterTable_DropColumn)(nil),
 		(*AlterTable_SetOptions)(nil),
@@ -11832,9 +12010,9 @@ func file_metapb_meta_proto_init() {
 		(*AlterTable_ModifyIndex)(nil),
 		(*AlterTable_RestoreComplete)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[57].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[68].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[78].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[59].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[70].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[80].OneofWrappers = []any{
 		(*ChangeShard_AddLearner)(nil),
 		(*ChangeShard_Promote)(nil),
 		(*ChangeShard_Remove)(nil),
@@ -11844,7 +12022,7 @@ func file_metapb_meta_proto_init() {
 		(*ChangeShard_MadeAnew)(nil),
 		(*ChangeShard_Retiring)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[86].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[88].OneofWrappers = []any{
 		(*Operation_ShardAdd)(nil),
 		(*Operation_Replicas)(nil),
 		(*Operation_ShardDrop)(nil),
@@ -11859,7 +12037,7 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   130,
+			NumMessages:   132,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

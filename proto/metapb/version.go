@@ -25,7 +25,8 @@ package metapb
 //	13 users, roles and grants
 //	14 tokens; quotas of databases
 //	15 records about commands for svc_private.audit
-//	16 encoded definitions of tables in parts of queries
+//	16 encoded definitions of tables in parts of queries; what commands about users take away in consequence,
+//	   conditions of such commands, and the way back to an administrator
 const (
 	// MinProtocol is the oldest version that this program supports.
 	MinProtocol = 1
@@ -89,4 +90,7 @@ const (
 	ProtocolAudit = 15
 	// ProtocolDefinitions is the version that added encoded definitions of tables to parts of queries.
 	ProtocolDefinitions = 16
+	// ProtocolConsequences is the version that added to records what commands about users take away in consequence,
+	// conditions of such commands, and ResetAdmin.
+	ProtocolConsequences = 16
 )

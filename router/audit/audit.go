@@ -90,6 +90,9 @@ func RecordOf(c Change) *metapb.AuditRecord { return c.record() }
 
 // Record records c.
 func (l *Log) Record(ctx context.Context, c Change) {
+	if more := metaclient.AuditedOf(ctx).Consequences(); c.Message == "" && c.Err == nil {
+		c.Message = more
+	}
 	l.record(ctx, c, metaclient.AuditedOf(ctx).Stored())
 }
 

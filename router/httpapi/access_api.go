@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
 	"cordwood/proto/rights"
 	"cordwood/router/access"
 	"cordwood/router/httpapi/exchange"
@@ -19,7 +21,11 @@ import (
 // Statements runs statements about users, roles, grants and tokens.
 type Statements interface {
 	// RunTexts runs one statement for the caller in ctx. columns and rows are nil if the statement returns no rows.
-	RunTexts(ctx context.Context, sql string) (columns []string, rows [][]string, affected int64, err error)
+	// A change is refused with code IllegalState if a condition is not met.
+	RunTexts(ctx context.Context, sql string, conditions ...*metapb.AccessCondition) (
+		columns []string, rows [][]string, affected int64, err error)
+	// AccessVersion returns the version of a user or role, or of a token; nil if there is none. Conditions compare it.
+	AccessVersion(token bool, name string) []byte
 }
 
 const (
@@ -52,22 +58,28 @@ func (a *accessAPI) routes() []route {
 	const users, tokens, signedIn = access.ManageAccess, access.Query, access.SignedIn
 	const user, token = access.Principal, access.TokenObject
 	put := []string{http.MethodPut}
-	return []route{
+	routes := []route{
 		list(users, "users", "show users", a.list("users", "SHOW USERS"), params.ListAccess),
 		list(users, "roles", "show users", a.list("roles", "SHOW ROLES"), params.ListAccess),
 		list(tokens, "tokens", "show tokens", a.list("tokens", "SHOW TOKENS"), params.ListAccess),
 		list(signedIn, "grants", "show grants", a.grants, params.ListGrants),
-		changes(user, use(users, post, "users", "create user", change(a, createUserSQL))),
-		changes(user, use(users, put, "users/{name}", "alter user", change(a, alterUserSQL))),
-		changes(user, use(users, del, "users/{name}", "drop user", a.drop("DROP USER "))),
-		changes(user, use(users, post, "roles", "create role", change(a, createRoleSQL))),
-		changes(user, use(users, del, "roles/{name}", "drop role", a.drop("DROP ROLE "))),
-		changes(token, use(tokens, post, "tokens", "create token", change(a, createTokenSQL))),
-		changes(token, use(tokens, put, "tokens/{name}", "alter token", change(a, alterTokenSQL))),
-		changes(token, use(tokens, del, "tokens/{name}", "drop token", a.drop("DROP TOKEN "))),
-		changes(token, use(tokens, post, "tokens/{name}/rotate", "alter token", change(a, rotateTokenSQL))),
-		changes(user, use(signedIn, post, "grants", "grant", change(a, grantSQL))),
+		changes(user, use(users, post, "users", "create user", change(a, noVersion, createUserSQL))),
+		changes(user, use(users, put, "users/{name}", "alter user", change(a, principalVersion, alterUserSQL))),
+		changes(user, use(users, del, "users/{name}", "drop user", a.drop(principalVersion, "DROP USER "))),
+		changes(user, use(users, post, "roles", "create role", change(a, noVersion, createRoleSQL))),
+		changes(user, use(users, del, "roles/{name}", "drop role", a.drop(principalVersion, "DROP ROLE "))),
+		changes(token, use(tokens, post, "tokens", "create token", change(a, noVersion, createTokenSQL))),
+		changes(token, use(tokens, put, "tokens/{name}", "alter token", change(a, tokenVersion, alterTokenSQL))),
+		changes(token, use(tokens, del, "tokens/{name}", "drop token", a.drop(tokenVersion, "DROP TOKEN "))),
+		changes(token, use(tokens, post, "tokens/{name}/rotate", "alter token", change(a, tokenVersion, rotateTokenSQL))),
+		changes(user, use(signedIn, post, "grants", "grant", change(a, principalVersion, grantSQL))),
 	}
+	return append(routes,
+		list(users, "users/{name}", "show users", a.one(principalVersion, "user", "SHOW USERS"), nil),
+		list(users, "roles/{name}", "show users", a.one(principalVersion, "role", "SHOW ROLES"), nil),
+		list(tokens, "tokens/{name}", "show tokens", a.one(tokenVersion, "token", "SHOW TOKENS"), nil),
+		list(access.ReadAudit, "audit", "read audit records", a.audit, params.ListAudit),
+	)
 }
 
 // list returns a handler that lists the rows of a SHOW statement as objects.
@@ -127,18 +139,22 @@ func appendColumns(out []byte, columns, row []string) []byte {
 }
 
 // grants lists the grants of the sender, or of another user or role, as statements.
-func (a *accessAPI) grants(_ *exchange.Exchange, r *http.Request) ([]byte, error) {
+func (a *accessAPI) grants(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	query, err := params.ParseOnce(r.URL.RawQuery, params.ListGrants...)
 	if err != nil {
 		return nil, err
 	}
-	sql := "SHOW GRANTS"
-	if of := query.Get("for"); of != "" {
+	sql, of := "SHOW GRANTS", query.Get("for")
+	if of != "" {
 		sql += " FOR " + rights.QuoteName(of)
 	}
+	version := a.statements.AccessVersion(false, cmp.Or(of, x.Caller.User))
 	_, rows, _, err := a.statements.RunTexts(r.Context(), sql)
 	if err != nil {
 		return nil, err
+	}
+	if version != nil {
+		x.Tag = tagOf(version)
 	}
 	out := []byte(`"grants":[`)
 	for i, row := range rows {
@@ -151,8 +167,10 @@ func (a *accessAPI) grants(_ *exchange.Exchange, r *http.Request) ([]byte, error
 }
 
 // change returns a handler that runs the statement that sql makes of the body and of the name in the path. A new
-// secret is a member of the answer, which must not be kept.
-func change[Body any](a *accessAPI, sql func(body *Body, name string) (string, error)) exchange.Members {
+// secret is a member of the answer, which must not be kept. kind is the kind of object that a condition may concern.
+func change[Body any](
+	a *accessAPI, kind string, sql func(body *Body, name string) (string, error),
+) exchange.Members {
 	return func(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 		text, err := exchange.ReadBody(x, r, maxAccessBody, "request")
 		if err != nil {
@@ -170,7 +188,10 @@ func change[Body any](a *accessAPI, sql func(body *Body, name string) (string, e
 		if err != nil {
 			return nil, err
 		}
-		return a.run(x, r, statement)
+		if g, ok := any(body).(*AccessGrant); ok && len(g.Principals) == 1 {
+			name = g.Principals[0]
+		}
+		return a.run(x, r, kind, name, statement)
 	}
 }
 
@@ -183,22 +204,26 @@ func accessName(r *http.Request) (string, error) {
 	return name, nil
 }
 
-func (a *accessAPI) drop(words string) exchange.Members {
+func (a *accessAPI) drop(kind, words string) exchange.Members {
 	return func(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 		name, err := accessName(r)
 		if err != nil {
 			return nil, err
 		}
-		return a.run(x, r, words+rights.QuoteName(name))
+		return a.run(x, r, kind, name, words+rights.QuoteName(name))
 	}
 }
 
-// run runs a statement that changes something, and which is logged as such.
-func (a *accessAPI) run(x *exchange.Exchange, r *http.Request, sql string) ([]byte, error) {
-	x.Unchanged = true // so that the request is not logged in addition
-	columns, rows, affected, err := a.statements.RunTexts(r.Context(), sql)
+// run runs a statement that changes an object, and which is logged as such, if the condition of the request is met.
+func (a *accessAPI) run(x *exchange.Exchange, r *http.Request, kind, name, sql string) ([]byte, error) {
+	conditions, err := conditionOf(r, kind, name)
 	if err != nil {
 		return nil, err
+	}
+	x.Unchanged = true // so that the request is not logged in addition
+	columns, rows, affected, err := a.statements.RunTexts(r.Context(), sql, conditions...)
+	if err != nil {
+		return nil, conditionError(err, conditions)
 	}
 	if len(rows) == 1 {
 		x.Header().Set("Cache-Control", "no-store")

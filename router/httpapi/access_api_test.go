@@ -2,11 +2,17 @@ package httpapi
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
 	"cordwood/router/access"
 )
 
@@ -14,14 +20,34 @@ import (
 type fakeStatements struct {
 	ran []string
 	id  string // of the last request
+	// conditions are those of the last request.
+	conditions []*metapb.AccessCondition
+}
+
+func (f *fakeStatements) AccessVersion(token bool, name string) []byte {
+	switch {
+	case token:
+		return []byte{9}
+	case name == "gone":
+		return nil
+	}
+	return []byte{1, 2}
 }
 
 func (f *fakeStatements) RunTexts(
-	ctx context.Context, sql string,
+	ctx context.Context, sql string, conditions ...*metapb.AccessCondition,
 ) (columns []string, rows [][]string, affected int64, err error) {
 	f.ran = append(f.ran, access.From(ctx).User+": "+sql)
-	f.id = access.From(ctx).RequestID
+	f.id, f.conditions = access.From(ctx).RequestID, conditions
 	switch {
+	case len(conditions) > 0 && conditions[0].Name == "stale":
+		return nil, nil, 0, errs.New(errs.IllegalState, "changed meanwhile")
+	case strings.HasPrefix(sql, "SELECT"):
+		row := make([]string, len(auditColumns))
+		row[0], row[1], row[2], row[3], row[13] = "1700000000000000001", "n1", "7", "ann", "1001"
+		other := slices.Clone(row)
+		other[2] = "6"
+		return auditColumns, [][]string{row, other}, 0, nil
 	case strings.Contains(sql, "refused"):
 		return nil, nil, 0, errs.New(errs.PermissionDenied, "not allowed")
 	case strings.HasPrefix(sql, "SHOW GRANTS"):
@@ -61,7 +87,12 @@ func TestAccessAPI(t *testing.T) {
 		{"POST", "users", `{"nam":"x"}`, "", "nam"},
 		{"PUT", "users/a%40b", `{"valid_until":"","disabled":false}`, `ALTER USER "a@b" VALID FOREVER ENABLED`, changes},
 		{"PUT", "users/ann", `{"name":"bob"}`, "", "cannot be renamed"},
+		{"PUT", "users/ann", `{"disabled":true,"Disabled":false}`, "", "twice"},
 		{"DELETE", "users/ann", "", "DROP USER ann", changes},
+		{"GET", "users/ann", "", "SHOW USERS LIKE 'ann'", `{"name":"ann","valid_until":"",`},
+		{"GET", "users/a_%25", "", `SHOW USERS LIKE 'a\_\%'`, "there is no user"},
+		{"GET", "roles/bob", "", "SHOW ROLES LIKE 'bob'", `{"name":"bob","valid_until":"2027",`},
+		{"GET", "tokens/ann", "", "SHOW TOKENS LIKE 'ann'", `{"name":"ann",`},
 		{"POST", "roles", `{"name":"team"}`, "CREATE ROLE team", changes},
 		{"DELETE", "roles/team", "", "DROP ROLE team", changes},
 		{
@@ -125,6 +156,102 @@ func TestAccessAPI(t *testing.T) {
 		if secret := strings.Contains(w.Body.String(), "cw_x"); secret && w.Header().Get("Cache-Control") != "no-store" {
 			t.Errorf("%s %s: the answer with a secret may be kept", tt.method, tt.path)
 		}
+	}
+}
+
+// TestAccessConditions checks the ETags of answers, and the conditions of changes.
+func TestAccessConditions(t *testing.T) {
+	users, headers := senders(t)
+	fake := &fakeStatements{}
+	f := newWhole(t, func(c *Config) { c.Auth, c.Access = users, fake })
+	call := func(method, path, body string, header ...string) *httptest.ResponseRecorder {
+		fake.conditions = nil
+		return f.call(method, "/v1/access/"+path, body, append(header, "Authorization", headers["root"])...)
+	}
+	for path, tag := range map[string]string{
+		"users/ann": `"0102"`, "roles/bob": `"0102"`, "tokens/ann": `"09"`, "grants?for=ann": `"0102"`, "grants?for=gone": "",
+	} {
+		if w := call("GET", path, ""); w.Code != 200 || w.Header().Get("ETag") != tag {
+			t.Errorf("%s: %d, ETag %s, want %s", path, w.Code, w.Header().Get("ETag"), tag)
+		}
+	}
+	const grant = `{"roles":["team"],"principals":["ann"]}`
+	for _, tt := range []struct {
+		method, path, body, match string
+		status                    int
+		want                      string // token, name and version of the condition
+	}{
+		{"PUT", "users/ann", `{}`, `"0102"`, 200, "false ann 0102"},
+		{"DELETE", "roles/team", "", `"0102"`, 200, "false team 0102"},
+		{"DELETE", "users/ann", "", "*", 200, "false ann "},
+		{"PUT", "tokens/t", `{"note":"x"}`, `"09"`, 200, "true t 09"},
+		{"POST", "tokens/t/rotate", `{}`, `"09"`, 200, "true t 09"},
+		{"DELETE", "tokens/t", "", `"09"`, 200, "true t 09"},
+		{"POST", "grants", grant, `"0102"`, 200, "false ann 0102"},
+		{"POST", "grants", grant, "", 200, ""},
+		{"POST", "grants", `{"roles":["team"],"principals":["ann","bob"]}`, `"0102"`, 400, ""},
+		{"PUT", "users/stale", `{}`, `"0102"`, 412, "false stale 0102"},
+		{"PUT", "users/ann", `{}`, "0102", 400, ""},
+		{"PUT", "users/ann", `{}`, `"x"`, 400, ""},
+		{"PUT", "users/ann", `{}`, `""`, 400, ""},
+		{"POST", "users", `{"name":"ann"}`, `"0102"`, 400, ""},
+	} {
+		var header []string
+		if tt.match != "" {
+			header = []string{"If-Match", tt.match}
+		}
+		w, got := call(tt.method, tt.path, tt.body, header...), ""
+		for _, c := range fake.conditions {
+			got += fmt.Sprintf("%t %s %x", c.Token, c.Name, c.Version)
+		}
+		if w.Code != tt.status || got != tt.want {
+			t.Errorf("%s %s, If-Match %s: %d %s, condition %q", tt.method, tt.path, tt.match, w.Code, w.Body, got)
+		}
+	}
+	if w := call("PUT", "users/ann", `{}`, "If-None-Match", "*"); w.Code != 400 {
+		t.Errorf("If-None-Match: %d %s", w.Code, w.Body)
+	}
+}
+
+// TestAccessAudit checks the query of a request for audit records, its cursor, and who may send it.
+func TestAccessAudit(t *testing.T) {
+	users, headers := senders(t)
+	fake := &fakeStatements{}
+	f := newWhole(t, func(c *Config) { c.Auth, c.Access = users, fake })
+	call := func(query string) (int, string) {
+		fake.ran = nil
+		w := f.call("GET", "/v1/access/audit"+query, "", "Authorization", headers["root"])
+		return w.Code, w.Body.String()
+	}
+	status, body := call("?limit=1&principal=it's&outcome=failed&since=2026-01-31")
+	const record = `{"records":[{"ts":"2023-11-14T22:13:20.000000001Z","node":"n1","id":7,"principal":"ann","code":1001}],` +
+		`"next":"`
+	if status != 200 || !strings.HasPrefix(body, record) {
+		t.Errorf("%d %s", status, body)
+	}
+	for _, part := range []string{"principal = 'it''s'", "outcome = 'failed'", "ts >= '2026-01-31 00:00:00.0", "LIMIT 2)"} {
+		if len(fake.ran) != 1 || !strings.Contains(fake.ran[0], part) {
+			t.Errorf("%q does not contain %s", fake.ran, part)
+		}
+	}
+	var page struct{ Next string }
+	if err := json.Unmarshal([]byte(body), &page); err != nil {
+		t.Fatal(err)
+	}
+	status, body = call("?after=" + page.Next)
+	want := "(ts < '2023-11-14 22:13:20.000000001' OR ts = '2023-11-14 22:13:20.000000001' AND (node > 'n1' OR " +
+		"node = 'n1' AND id < 7))"
+	if status != 200 || strings.Contains(body, "next") || !strings.Contains(fake.ran[0], want) {
+		t.Errorf("%d %s: %q", status, body, fake.ran)
+	}
+	bad := base64.RawURLEncoding.EncodeToString([]byte("1 1) OR (1=1 n"))
+	for _, query := range []string{"?limit=0", "?limit=1001", "?since=x", "?until=2300-01-01", "?after=x", "?after=" + bad, "?x=1"} {
+		if status, body := call(query); status != 400 || len(fake.ran) > 0 {
+			t.Errorf("%s: %d %s", query, status, body)
+		}
+	}
+	if w := f.call("GET", "/v1/access/audit", "", "Authorization", headers["reader"]); w.Code != 403 {
+		t.Errorf("a reader: %d", w.Code)
 	}
 }
 

@@ -71,6 +71,7 @@ var reaches = map[access.Privilege]string{
 	access.Backup:        "reader root",
 	access.Query:         "nothing inserts other reader root",
 	access.ManageAccess:  "root",
+	access.ReadAudit:     "root",
 }
 
 var pathVariable = regexp.MustCompile(`\{\w+(:[^}]*)?\}`)

@@ -53,7 +53,7 @@ func testPermissions(t *testing.T) {
 	may := map[string]string{
 		"open": "bad blank rw ro wo", "signed-in": "rw ro wo", "insert": "rw wo", "select": "rw ro", "pipeline-read": "rw ro",
 		"pipeline-write": "rw", "pipeline-try": "rw ro", "delete": "rw",
-		"monitor": "rw ro", "operate": "rw", "backup": "rw ro", "manage-access": "rw", "query": "rw ro",
+		"monitor": "rw ro", "operate": "rw", "backup": "rw ro", "manage-access": "rw", "read-audit": "rw", "query": "rw ro",
 	}
 	for _, p := range paths {
 		if strings.Contains(p.path, "{key}") {

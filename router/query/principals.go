@@ -96,7 +96,7 @@ func (m *manager) propose(ctx context.Context, req *Request, changes ...*metapb.
 	result, err := m.s.cfg.Meta.Propose(ctx, &metapb.Command{
 		TimeUnixNano: m.s.cfg.Now().UnixNano(),
 		Op: &metapb.Command_ChangeAccess{
-			ChangeAccess: &metapb.ChangeAccess{Actor: actor, Changes: changes},
+			ChangeAccess: &metapb.ChangeAccess{Actor: actor, Changes: changes, Conditions: req.conditions},
 		},
 	})
 	return Result{AffectedRows: int64(result.GetAccessChanges())}, err

@@ -17,6 +17,7 @@ import (
 
 	"cordwood/meta/metaclient"
 	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/turns"
 	"cordwood/router/access"
@@ -107,6 +108,8 @@ type Request struct {
 	// request is sent. Execute adds the user. The zero Key means that there is no key.
 	Key write.Key
 
+	// conditions are those of a change of users, roles, grants or tokens.
+	conditions []*metapb.AccessCondition
 	// statement is the index of the statement that runs.
 	statement int
 	// readRecorded is set if the current statement's reading is recorded.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/words"
@@ -35,5 +36,45 @@ func DecodeJSON(body []byte, to any) error {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errs.New(errs.InvalidArguments, "the request cannot be read: there is text after its end")
 	}
-	return nil
+	return checkMembers(body)
+}
+
+// checkMembers returns an error if an object has a member twice, because only the last one would count. The case of
+// names does not matter, as in Decode. body is valid JSON.
+func checkMembers(body []byte) error {
+	type level struct {
+		members map[string]bool // nil in an array
+		value   bool            // whether the next token is the value of a member
+	}
+	var open []level
+	d := json.NewDecoder(bytes.NewReader(body))
+	for {
+		tok, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return errs.Wrap(errs.InvalidArguments, err, "the request cannot be read")
+		}
+		if n := len(open); n > 0 && open[n-1].members != nil {
+			top := &open[n-1]
+			if name, ok := tok.(string); ok && !top.value {
+				folded := strings.ToLower(strings.ToUpper(name)) // as Decode, also for letters such as ſ
+				if top.members[folded] {
+					return errs.New(errs.InvalidArguments, "the request cannot be read: it has the member %.80q twice", name)
+				}
+				top.members[folded], top.value = true, true
+				continue
+			}
+			top.value = false
+		}
+		switch tok {
+		case json.Delim('{'):
+			open = append(open, level{members: map[string]bool{}})
+		case json.Delim('['):
+			open = append(open, level{})
+		case json.Delim('}'), json.Delim(']'):
+			open = open[:len(open)-1]
+		}
+	}
 }

@@ -16,6 +16,8 @@ func TestReadBody(t *testing.T) {
 		`{"a":1} {"a":2}`:       "there is text after its end",
 		`{"b":1}`:               "unknown field",
 		`{"a":`:                 "cannot be read",
+		`{"a":1,"a":2}`:         `the member "a" twice`,
+		`{"a":1,"A":2}`:         `the member "A" twice`,
 		strings.Repeat(" ", 65): "more than 64 bytes",
 	} {
 		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))

@@ -36,8 +36,11 @@ var (
 	ListSaved       = []string{"kind"}
 	ListAccess      = []string{"like", "limit", "offset"}
 	ListGrants      = []string{"for"}
-	PutSaved        = []string{"shared"}
-	PipelineDDL     = []string{"db", "table", "version"}
+	ListAudit       = []string{
+		"principal", "action", "outcome", "address", "database", "object", "since", "until", "limit", "after",
+	}
+	PutSaved    = []string{"shared"}
+	PipelineDDL = []string{"db", "table", "version"}
 )
 
 // maxListed limits the number of unknown names that an error lists.
