@@ -28,6 +28,7 @@ type readiness struct {
 	// trouble contains the checks for /ready before start is done.
 	trouble struct {
 		audit atomic.Pointer[auditing]
+		users atomic.Pointer[front]
 		disk  atomic.Pointer[disk]
 		host  atomic.Pointer[host.Host]
 	}
@@ -89,6 +90,9 @@ func (n *readiness) warnings() []string {
 	}
 	if a := n.trouble.audit.Load(); a != nil {
 		out = append(out, a.auditWarnings()...)
+	}
+	if f := n.trouble.users.Load(); f != nil {
+		out = append(out, f.userWarnings()...)
 	}
 	return out
 }

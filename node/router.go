@@ -66,9 +66,11 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 		Changes: n.changes,
 		Users:   users.Names, Sessions: n.sessions.list, Quotas: quotas,
 	}
+	n.registerAge(users)
 	if users != nil { // a nil provider in the interface would not be nil
 		queries.Accounts = users
 		n.keepUsers(users)
+		n.trouble.users.Store(n.front)
 	}
 	service, err := query.New(queries)
 	if err != nil {

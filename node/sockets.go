@@ -168,7 +168,12 @@ func (s *socket) sender(ctx context.Context, from sockreceiver.Peer) (*access.Ca
 		if err != nil {
 			return nil, errs.Wrap(errs.AuthHeaderNotFound, err, "read %s of --%s", config.TokenFile, s.Kind.Flag())
 		}
-		sender, err := users.Check(ctx, user, password, from.Address)
+		var sender access.Sender
+		if user == "" {
+			sender, err = users.Token(password, from.Address)
+		} else {
+			sender, err = users.Check(ctx, user, password, from.Address)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -182,6 +187,40 @@ func (s *socket) sender(ctx context.Context, from sockreceiver.Peer) (*access.Ca
 	}
 	return nil, errs.New(errs.AuthHeaderNotFound, "the connection presents no client certificate with a common name")
 }
+
+// userWarnings lists why this node may refuse users: receivers whose user cannot store rows, and rights that may be too
+// old.
+func (n *front) userWarnings() (out []string) {
+	users := n.userList
+	if users == nil {
+		return nil
+	}
+	if age := users.Age(); age > accessPatience {
+		out = append(out, fmt.Sprintf("this node has not heard from the metadata group for %s; users and tokens of the "+
+			"metadata are refused after %s (--access-max-age)", age.Round(time.Second), n.cfg.Users.AccessMaxAge))
+	}
+	for _, s := range n.sockets {
+		file := s.Params[config.TokenFile]
+		if file == "" {
+			continue
+		}
+		problem := ""
+		if user, password, err := config.ReadToken(file); err != nil {
+			problem = err.Error()
+		} else {
+			problem = users.Problem(user, password)
+		}
+		if problem != "" {
+			out = append(out, fmt.Sprintf("--%s %s://%s drops all logs, because of its %s: %s", s.Kind.Flag(), s.Scheme, s.Addr,
+				config.TokenFile, problem))
+		}
+	}
+	return out
+}
+
+// accessPatience is how long the metadata group may be silent before this is a warning, because elections take some
+// seconds.
+const accessPatience = 10 * time.Second
 
 // clientCertificate returns the client's certificate if --tls-client-ca has signed it, otherwise nil.
 func clientCertificate(state *tls.ConnectionState) *x509.Certificate {

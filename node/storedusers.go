@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/router/access/scram"
@@ -36,8 +38,11 @@ func (n *node) keepUsers(users *auth.Provider) {
 			if !users.HasStored() {
 				continue
 			}
-			// Without the metadata group, the last known users stay in use.
-			_ = n.meta.KeepLease(ctx)
+			// Without the metadata group, the last known users stay in use for --access-max-age.
+			sent := time.Now()
+			if err := n.meta.KeepLease(ctx); err == nil {
+				users.Heard(sent)
+			}
 			users.EndExpired()
 			if now := time.Now(); now.Sub(reported) >= tokenReports {
 				n.reportTokens(ctx, users)
@@ -45,10 +50,20 @@ func (n *node) keepUsers(users *auth.Provider) {
 			}
 		}
 	})
+	n.run("serving the socket for a new administrator", n.serveAdminSocket)
 	if n.cfg.Users.BootstrapAdmin != "" {
 		n.bootstrapping.Store(true)
 		n.run("creating the first administrator", n.bootstrapAdmin)
 	}
+}
+
+// registerAge registers the metric of the age of users. users may be nil.
+func (n *node) registerAge(users *auth.Provider) {
+	n.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "cordwood_access_age_seconds",
+		Help: "How old this node's knowledge of the users and tokens of the metadata may be; 0 without any. Above " +
+			"--access-max-age their requests get 503.",
+	}, func() float64 { return users.Age().Seconds() }))
 }
 
 // reportTokens records when tokens were used, in whole hours. Uses that cannot be recorded are forgotten, since the

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"cordwood/cmd/cordwood/accounts"
+	"cordwood/node"
 	"cordwood/router/access/scram"
 )
 
@@ -27,7 +28,7 @@ func newUserCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newUserHashCommand())
+	cmd.AddCommand(newUserHashCommand(), newResetAdminCommand())
 	cmd.AddCommand(accounts.UserCommands(readPassword)...)
 	return cmd
 }
@@ -62,6 +63,39 @@ With --bcrypt it is a bcrypt hash, with which clients of PostgreSQL can sign in 
 	}
 	cmd.Flags().BoolVar(&useScram, "scram", false, "print keys of SCRAM-SHA-256, which is the default")
 	cmd.Flags().BoolVar(&useBcrypt, "bcrypt", false, "print a bcrypt hash")
+	return cmd
+}
+
+func newResetAdminCommand() *cobra.Command {
+	dir := ""
+	cmd := &cobra.Command{
+		Use:   "reset-admin NAME",
+		Short: "Make a user an administrator with a new password, if no administrator can sign in",
+		Long: `Make a user an administrator with a new password, if no administrator can sign in.
+
+The command runs on the machine of a running router, as the user that runs the router, and needs no password: the
+router listens on the socket admin.sock in its data folder. It creates the user, or enables it, sets the password and
+grants the role admin. The password is read from the terminal, or from the first line of standard input.`,
+		Example: "  cordwood user reset-admin boss --data-dir /var/lib/cordwood",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			password, err := readPassword(cmd)
+			if err != nil {
+				return err
+			}
+			keys, err := scram.ForUser(password)
+			if err != nil {
+				return err
+			}
+			if err := node.ResetAdmin(cmd.Context(), dir, args[0], keys.String()); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is an administrator\n", args[0])
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&dir, "data-dir", "", "data `FOLDER` of the router")
+	_ = cmd.MarkFlagRequired("data-dir") // the flag exists
 	return cmd
 }
 

@@ -80,6 +80,9 @@ type Users struct {
 	// file with the password.
 	BootstrapAdmin             string
 	BootstrapAdminPasswordFile string
+	// AccessMaxAge is how long users and tokens of the metadata are trusted while the metadata group cannot be reached.
+	// Default an hour.
+	AccessMaxAge time.Duration
 	// Provider is another source of users, such as static_user_provider:file:PATH.
 	Provider string
 	// MetricsOpen serves /metrics on the ports for users without authentication. If users must authenticate, the

@@ -53,6 +53,8 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 		"unless the cluster has an administrator")
 	fs.StringVar(&c.Users.BootstrapAdminPasswordFile, "bootstrap-admin-password-file", "",
 		"`FILE` with the password of --bootstrap-admin, of at least 12 bytes")
+	fs.DurationVar(&c.Users.AccessMaxAge, "access-max-age", time.Hour, "how long this node trusts the users and tokens "+
+		"of the metadata while it cannot reach the metadata group; then their requests get 503")
 	fs.StringVar(&c.Users.Provider, "user-provider", "", "other source of users: static_user_provider:file:PATH, "+
 		"static_user_provider:cmd:u=p,…, watch_file_user_provider:PATH")
 	fs.StringVar(&c.HTTP.Addr, "http-addr", "127.0.0.1:4000", "address for users: ingestion and SQL")

@@ -17,6 +17,7 @@ import (
 
 	"cordwood/proto/nearest"
 	"cordwood/proto/schema"
+	"cordwood/router/access/token"
 )
 
 // Kind is a protocol of another system that may have separate ports. Its row in Kinds determines
@@ -139,15 +140,22 @@ func zone(value string) error {
 	return nil
 }
 
-// ReadToken reads a file with USER:PASSWORD.
+// ReadToken reads a file with USER:PASSWORD, or with a token. user is empty for a token.
 func ReadToken(file string) (user, password string, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return "", "", err
 	}
-	user, password, found := strings.Cut(strings.TrimSpace(string(text)), ":")
+	line := strings.TrimSpace(string(text))
+	if token.Like(line) {
+		if _, ok := token.Parse(line); !ok {
+			return "", "", fmt.Errorf("%s: the token was changed or cut: it has the form cw_ID_SECRET", file)
+		}
+		return "", line, nil
+	}
+	user, password, found := strings.Cut(line, ":")
 	if !found || user == "" || password == "" || strings.ContainsAny(user+password, "\r\n") {
-		return "", "", fmt.Errorf("%s: want one line USER:PASSWORD", file)
+		return "", "", fmt.Errorf("%s: want one line, USER:PASSWORD or a token", file)
 	}
 	return user, password, nil
 }
@@ -327,13 +335,13 @@ func (l Listeners) check(c *Config, f *faults) {
 // checkUser checks that a listener whose protocol has no users sets the user for its logs.
 func (l *Listener) checkUser(c *Config, f *faults) {
 	certificates := l.TLS() && c.TLS.ClientCA != ""
-	switch token := l.Params[TokenFile]; {
+	switch file := l.Params[TokenFile]; {
 	case len(l.Kind.Schemes) == 0:
-	case token != "" && !c.Users.Known():
+	case file != "" && !c.Users.Known():
 		f.add("--%s: %s needs users: set --user-file", l.Kind.Flag(), TokenFile)
-	case token == "" && c.Users.Known() && !certificates:
+	case file == "" && c.Users.Known() && !certificates:
 		f.add("--%s %s://%s: there are users, and %s has none: add %s=FILE, a file with USER:PASSWORD of the user as "+
-			"whom its logs are stored, or use tls:// with --tls-client-ca, for client certificates",
+			"whom its logs are stored, or with a token, or use tls:// with --tls-client-ca, for client certificates",
 			l.Kind.Flag(), l.Scheme, l.Addr, l.Kind.What, TokenFile)
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+
+	accesstoken "cordwood/router/access/token"
 )
 
 func TestListeners(t *testing.T) {
@@ -196,9 +198,22 @@ func TestSocketAddresses(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := Listeners{{Kind: Kinds[0], Params: map[string]string{TokenFile: token}}}
-		if err := l.CheckTokens(); err == nil || !strings.Contains(err.Error(), "want one line USER:PASSWORD") {
+		if err := l.CheckTokens(); err == nil || !strings.Contains(err.Error(), "want one line, USER:PASSWORD or a token") {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+	secret, _ := accesstoken.New()
+	for text, ok := range map[string]bool{secret + "\n": true, secret + "x": false, secret[:40]: false} {
+		if err := os.WriteFile(token, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		user, got, err := ReadToken(token)
+		if (err == nil) != ok || ok && (user != "" || got != secret) || !ok && strings.Contains(err.Error(), secret[:40]) {
+			t.Errorf("a token: %q %q %v", user, got, err)
+		}
+	}
+	if err := os.WriteFile(token, []byte("a:b\nc:d\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	l := Listeners{{Kind: Kinds[0], Params: map[string]string{KeyFile: token}}}
 	if err := l.CheckTokens(); err == nil || !strings.Contains(err.Error(), "want one line with a key") {

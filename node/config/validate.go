@@ -266,6 +266,9 @@ func (c *Config) checkFounding(f *faults) {
 	}
 }
 
+// minAccessAge is the shortest time for which users of the metadata must be trusted.
+const minAccessAge = 10 * time.Second
+
 // checkUsers checks that there is at most one source of users, and that there is one if settings need users.
 func (c *Config) checkUsers(f *faults) {
 	if c.Users.File != "" && c.Users.Provider != "" {
@@ -280,6 +283,10 @@ func (c *Config) checkUsers(f *faults) {
 		if err := rights.CheckName(c.Users.BootstrapAdmin); err != nil {
 			f.add("--bootstrap-admin: %s", err)
 		}
+	}
+	if c.Users.AccessMaxAge < minAccessAge {
+		f.add("--access-max-age %s: it must be at least %s, because an election of the metadata group takes some seconds",
+			c.Users.AccessMaxAge, minAccessAge)
 	}
 	if c.Users.Audit != AuthOn && c.Users.Audit != AuthOff {
 		f.add("--audit is %q: it must be on or off", c.Users.Audit)

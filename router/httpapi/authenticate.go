@@ -30,7 +30,8 @@ func (g *gate) authenticate(x *exchange.Exchange, r *http.Request) error {
 // valid, so it gets 403.
 func (g *gate) unauthorized(x *exchange.Exchange, r *http.Request, err error) error {
 	e := errs.From(err)
-	if x.ExactRetry = e.Code == errs.RateLimited; x.ExactRetry || e.Code == errs.PermissionDenied {
+	if x.ExactRetry = e.Code == errs.RateLimited; x.ExactRetry || e.Code == errs.PermissionDenied ||
+		e.Code == errs.ShardNotReady { // this router does not know the rights, so the credentials may be right
 		return e
 	}
 	if asksForPassword(r) {

@@ -47,6 +47,8 @@ type Config struct {
 	// Scram requests keys for passwords that are stored as plain text, so that their users can sign in by
 	// Provider.Challenge. Each costs 2.4 ms.
 	Scram bool
+	// MaxAge is how long users and tokens of the metadata are trusted without news of the metadata; 0: forever.
+	MaxAge time.Duration
 	// Iterations is the number of iterations of these keys. The default is scram.Iterations.
 	Iterations int
 	// Refused, if not nil, is called for each failed sign-in with a password or a token. s has the name or the token's
@@ -79,6 +81,10 @@ type Provider struct {
 	remembered *remembered
 	guesses    *guesses
 	slow       *slowChecks
+	// heard is when this router last knew all users of the metadata, in nanoseconds of Unix time, and maxAge how long
+	// it trusts them then.
+	heard  atomic.Int64
+	maxAge time.Duration
 	// scram requests keys for plain passwords. unknown is the secret for the salts of users that do not exist.
 	scram      bool
 	iterations int // of new keys
@@ -92,7 +98,7 @@ type Provider struct {
 func Open(cfg Config) (*Provider, error) {
 	p := &Provider{
 		log: cfg.Logger, now: time.Now, refused: cfg.Refused, slow: newSlowChecks(), scram: cfg.Scram,
-		iterations: cmp.Or(cfg.Iterations, scram.Iterations), firstStored: make(chan struct{}, 1),
+		iterations: cmp.Or(cfg.Iterations, scram.Iterations), firstStored: make(chan struct{}, 1), maxAge: cfg.MaxAge,
 	}
 	_, _ = rand.Read(p.unknown[:]) // never fails
 	p.work.all = map[*Work]struct{}{}
@@ -100,7 +106,8 @@ func Open(cfg Config) (*Provider, error) {
 	if p.log == nil {
 		p.log = slog.Default()
 	}
-	p.users.Store(&userList{tokens: &p.tokens, clock: p.time})
+	p.users.Store(&userList{tokens: &p.tokens, clock: p.time, tooOld: p.tooOld})
+	p.Heard(p.now())
 	switch {
 	case cfg.Option != "" && cfg.UserFile != "", cfg.Option == "" && cfg.UserFile == "" && !cfg.Stored:
 		return nil, fmt.Errorf("auth: set either a user provider or a user file")
@@ -291,7 +298,8 @@ func (p *Provider) Check(ctx context.Context, user, password string, from netip.
 
 // noteRefused reports a failed sign-in.
 func (p *Provider) noteRefused(s access.Sender, from netip.Addr, err error) {
-	if err != nil && p.refused != nil && errs.CodeOf(err) != errs.Cancelled {
+	code := errs.CodeOf(err)
+	if err != nil && p.refused != nil && code != errs.Cancelled && code != errs.ShardNotReady {
 		p.refused(s, from, err)
 	}
 }
@@ -319,7 +327,7 @@ func (p *Provider) check(ctx context.Context, user, password string, from netip.
 	case err != nil:
 		return access.Sender{}, err
 	case match:
-		return u.sender, nil
+		return u.sender, p.tooOld(&u.sender)
 	}
 	p.countFailure(user, from)
 	if !found && !users.stored {
@@ -454,5 +462,5 @@ func (p *Provider) Session(name string, check func(stored [sha256.Size]byte) boo
 	}
 	s := u.sender
 	s.Proof = "session"
-	return s, nil
+	return s, p.tooOld(&s)
 }

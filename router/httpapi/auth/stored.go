@@ -64,6 +64,7 @@ func (p *Provider) Apply(c metaclient.AccessChanges) {
 	}
 	p.tokens.apply(c)
 	if (len(l.stored) > 0 || p.tokens.any()) && !p.hadStored.Swap(true) {
+		p.Heard(p.now())            // before, nothing was known and nobody asked
 		p.firstStored <- struct{}{} // it has room for the only one
 	}
 	p.merge()
@@ -73,10 +74,9 @@ func (p *Provider) Apply(c metaclient.AccessChanges) {
 
 // storedUser returns the user for a principal. mu must be held.
 func (l *lists) storedUser(one *metapb.AccessPrincipal) *storedUser {
-	const stored = 1 << 63 // versions of stored users differ from those of listed ones
 	u := &storedUser{user: &user{
 		sender: access.Sender{
-			User: one.Name, Proof: "password", Version: stored | one.PasswordVersion,
+			User: one.Name, Proof: "password", Version: storedVersion | one.PasswordVersion,
 			Grants: rights.IndexOf(one, func(name string) *metapb.AccessPrincipal { return l.principals[name] }),
 		},
 		stored: sha256.Sum256([]byte(one.Verifier)), goodAt: &atomic.Int64{},
@@ -96,6 +96,7 @@ func (p *Provider) merge() {
 	l := &p.lists
 	out := &userList{
 		byName: map[string]*user{}, stored: len(l.stored) > 0, owners: map[string]*user{}, tokens: &p.tokens, clock: p.time,
+		tooOld: p.tooOld,
 	}
 	now, next := p.now(), time.Time{}
 	for name, u := range l.stored {

@@ -37,6 +37,8 @@ type userList struct {
 	// tokens has the tokens of the metadata, which change independently of users. clock returns the time.
 	tokens *tokens
 	clock  func() time.Time
+	// tooOld returns an error for a sender whose rights may be too old.
+	tooOld func(s *access.Sender) error
 }
 
 // badLine is a line that was ignored. Its text is not stored, because it may contain a password.

@@ -83,8 +83,10 @@ func (w *Work) End() {
 	delete(w.p.work.all, w)
 }
 
-// EndExpired ends the work of tokens that have expired.
-func (p *Provider) EndExpired() { p.recheckWork(func(s *access.Sender) bool { return s.Token != "" }) }
+// EndExpired ends the work of tokens that have expired, and of users and tokens whose rights may be too old.
+func (p *Provider) EndExpired() {
+	p.recheckWork(func(s *access.Sender) bool { return s.Token != "" || p.tooOld(s) != nil })
+}
 
 // recheck ends the work that the current list of users does not allow.
 func (p *Provider) recheck() { p.recheckWork(func(*access.Sender) bool { return true }) }
@@ -146,6 +148,9 @@ func (p *Provider) Current(s access.Sender) access.Sender { return p.users.Load(
 // checkCurrent returns an error if the current list of users does not allow n to s, who may have signed in with an
 // earlier list.
 func (l *userList) checkCurrent(s access.Sender, n access.Need) error {
+	if err := l.tooOld(&s); err != nil {
+		return err
+	}
 	if s.Token != "" {
 		return l.checkToken(s, n)
 	}
