@@ -30,7 +30,7 @@ func runCopy(e *executor, s *scanner) (*outcome, error) {
 	if !to && (!s.accept("FROM") || source.query != "") {
 		return nil, s.syntaxError()
 	}
-	if !s.accept(map[bool]string{true: "STDOUT", false: "STDIN"}[to]) {
+	if !s.accept("STDOUT") && !s.accept("STDIN") { // PostgreSQL takes both in both directions, and PHP sends TO STDIN
 		return nil, unsupported("COPY is available for STDIN and STDOUT: the server opens no files and starts no programs").
 			withHint("use \\copy of psql for files of the client")
 	}

@@ -13,6 +13,7 @@ import (
 func TestCopyOut(t *testing.T) {
 	c := start(t).connect(t, "")
 	for sql, want := range map[string]string{
+		"COPY logs (n) TO STDIN WITH DELIMITER AS ';' NULL AS '-'":                        "1;row 1\n",
 		"COPY (SELECT 2) TO STDOUT":                                                       "1\trow 1\n2\trow 2\n",
 		"COPY logs TO STDOUT WITH (FORMAT csv, HEADER)":                                   "n,t\n1,row 1\n",
 		"COPY (SELECT 1) TO STDOUT CSV DELIMITER ';' FORCE QUOTE *":                       "\"1\";\"row 1\"\n",

@@ -194,6 +194,10 @@ func (col *column) refine(item rewrite.Item, catalog bool) {
 	if item.Name == "oid" && col.typ.OID == value.Int8.OID {
 		col.typ = value.OID
 	}
+	if known := catalogColumns[item.Collected]; catalog && known != nil && known.OID == value.Name.OID &&
+		col.typ.OID == value.ArrayOf(value.Text).OID {
+		col.typ = value.ArrayOf(known)
+	}
 	column := item.Column
 	if item.Name == "" { // of a star
 		column = col.name

@@ -24,6 +24,8 @@ type Item struct {
 	Sized bool
 	// Array is true if the expression is a cast to an array or ARRAY[…].
 	Array bool
+	// Collected is the name of the column that the expression collects by array_agg.
+	Collected string
 }
 
 // Items returns the select list of a statement, or nil if it cannot be determined.
@@ -141,6 +143,22 @@ func (item *Item) is(toks []tok) {
 	n := len(toks)
 	item.Sized = n > 2 && toks[n-1].sym(")") && (lastCast(toks) >= 0 || toks[0].word("CAST") && toks[n-2].sym(")")) ||
 		n > 2 && toks[n-1].kind == statement.TokenText && toks[n-2].sym(")") && isNumericWord(toks[0])
+	item.Collected = collected(toks)
+}
+
+// collected returns the name of the column in array_agg(column) or array_agg(column ORDER BY …).
+func collected(toks []tok) string {
+	if len(toks) < 4 || !toks[0].word("array_agg") || closingIndex(toks, 1) != len(toks)-1 {
+		return ""
+	}
+	end := 2
+	for toks[end].isName() && toks[end+1].sym(".") {
+		end += 2
+	}
+	if !toks[end].isName() || !toks[end+1].sym(")") && !toks[end+1].word("ORDER") {
+		return ""
+	}
+	return folded(toks[end])
 }
 
 // isArray reports whether an expression is ARRAY[…] or x::type[].

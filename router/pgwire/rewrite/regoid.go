@@ -32,7 +32,7 @@ func (r *rewriter) regValue(operand []tok, typ string) {
 	}
 	name := regText(typ, text)
 	if typ == "regtype" {
-		name = formatType(r.oidOf(typ, text), "NULL")
+		name = typeName(text)
 	}
 	if r.regs == nil {
 		r.regs = map[string]regCast{}
@@ -75,16 +75,27 @@ const (
 	schemaPattern = `'(?:^|\.)(?:"((?:[^"]|"")*)"|([^".]+))\.(?:"(?:[^"]|"")*"|[^".]+)$'`
 )
 
+// part returns SQL for the part of a name that a pattern finds.
+func part(name, pattern string) string {
+	text := "CAST(" + name + " AS VARCHAR)"
+	return "replace(regexp_extract(" + text + ", " + pattern + ", 1) || regexp_extract(" + text + ", " + pattern +
+		`, 2), '""', '"')`
+}
+
+// typeName returns SQL for the name of the type whose name or OID is an expression. A type that is found by its name is
+// looked up once: the engine copies the operand of a CASE into each of its branches.
+func typeName(operand string) string {
+	oid := "TRY_CAST(" + operand + " AS BIGINT)"
+	return "CASE WHEN " + oid + " IS NULL THEN (SELECT any_value(" + formatType("cordwood_t.oid", "NULL") +
+		") FROM pg_catalog.pg_type AS cordwood_t WHERE cordwood_t.typname = " + part(operand, namePattern) + ") ELSE " +
+		formatType(oid, "NULL") + " END"
+}
+
 // oidOf returns SQL for the OID of the object whose name or OID is an expression. If no object has the name, the OID is
 // null.
 func (r *rewriter) oidOf(typ, operand string) string {
-	text := "CAST(" + operand + " AS VARCHAR)"
-	part := func(pattern string) string {
-		return "replace(regexp_extract(" + text + ", " + pattern + ", 1) || regexp_extract(" + text + ", " + pattern +
-			`, 2), '""', '"')`
-	}
 	if typ != "regclass" {
-		return "coalesce(TRY_CAST(" + operand + " AS BIGINT), " + regOID(typ, part(namePattern)) + ")"
+		return "coalesce(TRY_CAST(" + operand + " AS BIGINT), " + regOID(typ, part(operand, namePattern)) + ")"
 	}
 	path := make([]string, 0, len(r.s.Path)+1)
 	for _, name := range r.s.Path {
@@ -93,7 +104,7 @@ func (r *rewriter) oidOf(typ, operand string) string {
 	names := strings.Join(append(path, quote("pg_catalog")), ", ")
 	return "coalesce(TRY_CAST(" + operand + " AS BIGINT), (SELECT arg_min(cordwood_t.oid, coalesce(list_position([" +
 		names + "], cordwood_n.nspname), 0)) FROM pg_catalog.pg_class AS cordwood_t JOIN pg_catalog.pg_namespace AS " +
-		"cordwood_n ON cordwood_n.oid = cordwood_t.relnamespace WHERE cordwood_t.relname = " + part(namePattern) +
-		" AND (cordwood_n.nspname = " + part(schemaPattern) + " OR cordwood_n.nspname IN (" + names +
-		") AND NOT regexp_matches(" + text + ", " + schemaPattern + "))))"
+		"cordwood_n ON cordwood_n.oid = cordwood_t.relnamespace WHERE cordwood_t.relname = " + part(operand, namePattern) +
+		" AND (cordwood_n.nspname = " + part(operand, schemaPattern) + " OR cordwood_n.nspname IN (" + names +
+		") AND NOT regexp_matches(CAST(" + operand + " AS VARCHAR), " + schemaPattern + "))))"
 }

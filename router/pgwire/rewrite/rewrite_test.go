@@ -194,6 +194,27 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
+// TestCollected finds the columns that array_agg collects.
+func TestCollected(t *testing.T) {
+	for in, want := range map[string]string{
+		"SELECT array_agg(a.attname) AS names FROM pg_attribute a": "attname",
+		"SELECT ARRAY_AGG(attname ORDER BY attnum)":                "attname",
+		"SELECT array_agg(attname || 'x'), 1":                      "",
+		"SELECT array_agg(f(attname)) AS x":                        "",
+		"SELECT array_agg(attname) || b":                           "",
+		"SELECT array_agg(":                                        "",
+		"SELECT array_agg(a.":                                      "",
+	} {
+		got := ""
+		if items := Items(in); len(items) > 0 {
+			got = items[0].Collected
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", in, got, want)
+		}
+	}
+}
+
 // TestItems names columns as PostgreSQL does.
 func TestItems(t *testing.T) {
 	for in, want := range map[string]string{
