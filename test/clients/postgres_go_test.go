@@ -564,4 +564,8 @@ var pgGoClients = []pgClient{
 	{name: "pgx-exec", run: pgFunctions(byPGX("exec"))},
 	{name: "pgx-simple", run: pgFunctions(byPGX("simple_protocol"))},
 	{name: "pq", run: pgFunctions(byPQ())},
+	pgClient{name: "pgx-pool", run: pgFunctions(byPool())}.except(allBut(pgParameters)...),
+	pgClient{name: "gorm", run: pgFunctions(byGORM())}.except(allBut(pgConnect, pgSchema, pgTypes, pgErrors)...),
+	pgClient{name: "sqlx", run: pgFunctions(bySQLX())}.except(allBut(pgParameters, pgTypes)...),
+	pgClient{name: "bun", run: pgFunctions(byBun())}.except(allBut(pgConnect, pgTypes, pgErrors)...),
 }

@@ -263,9 +263,13 @@ func runPG(t *testing.T, p *pgServer, table []pgClient) {
 // TestPostgres runs clients of PostgreSQL that browse, query and fill one server. A client that is not available is
 // skipped.
 func TestPostgres(t *testing.T) {
-	p := startPG(t, pgGoClients, pgPythonClients, pgNodeClients, pgJavaClients, pgShellClients)
+	p := startPG(t, pgGoClients, pgPythonClients, pgNodeClients, pgJavaClients, pgShellClients, pgDebian())
 	t.Run("clients", func(t *testing.T) {
 		runPG(t, p, pgGoClients)
+		t.Run("debian", func(t *testing.T) {
+			t.Parallel()
+			runDebianPG(t, p)
+		})
 		for name, group := range map[string]struct {
 			need    func(*testing.T)
 			clients []pgClient
@@ -293,6 +297,11 @@ func (c pgClient) except(checks ...string) pgClient {
 	return c
 }
 
+// allBut returns the checks that are not listed.
+func allBut(checks ...string) []string {
+	return slices.DeleteFunc(slices.Clone(pgChecks), func(c string) bool { return slices.Contains(checks, c) })
+}
+
 var pgPythonClients = []pgClient{
 	python3("psycopg2"),
 	python3("psycopg3"),
@@ -309,7 +318,14 @@ func nodeClient(name string) pgClient {
 	return pgClient{name: name, run: pgProgram(name, "node", filepath.Join("postgres", "node", "check.mjs"))}
 }
 
-var pgNodeClients = []pgClient{nodeClient("node-postgres"), nodeClient("postgres-js")}
+var pgNodeClients = []pgClient{
+	nodeClient("node-postgres"),
+	nodeClient("postgres-js"),
+	nodeClient("typeorm").except(pgTLS, pgCancel, pgCopy),
+	nodeClient("sequelize").except(pgTLS, pgFetch, pgCancel, pgCopy),
+	nodeClient("drizzle").except(pgTLS, pgSchema, pgFetch, pgCancel, pgCopy),
+	nodeClient("kysely").except(pgTLS, pgTypes, pgCancel, pgCopy),
+}
 
 func javaClient(name string) pgClient {
 	return pgClient{name: name, run: pgProgram(name, "java", "@"+filepath.Join("postgres", "java", "target", "arguments"),
@@ -331,7 +347,7 @@ func needPGJava(t *testing.T) {
 	pgJava.need(t, filepath.Join("postgres", "java"),
 		"mvn -q -B dependency:build-classpath -Dmdep.outputFile=target/classpath",
 		`mkdir -p target/classes && javac -encoding UTF-8 -nowarn -d target/classes -cp "$(cat target/classpath)" `+
-			"src/main/java/Check.java",
+			"src/main/java/*.java",
 		`printf -- '-Dfile.encoding=UTF-8 -cp "%s:%s"' "$PWD/target/classes" "$(cat target/classpath)" > target/arguments`)
 }
 
