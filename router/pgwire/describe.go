@@ -140,7 +140,7 @@ func (d *describer) describeQuery(p *prepared) error {
 	}
 	answer, err := d.describe(p, text.Text)
 	if err != nil {
-		return d.translator.placed(err, p.cmd, p.cmd.text)
+		return d.translator.placed(err, p.cmd, text.Text) // without a position if the text is not the client's
 	}
 	open := false
 	for i, t := range answer.Parameters {

@@ -2,9 +2,11 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"cordwood/proto/errs"
@@ -25,7 +27,7 @@ func (e *Engine) Describe(ctx context.Context, req *query.Request) (*query.Descr
 	}
 	st, req, err := e.study(ctx, req)
 	if err != nil {
-		return nil, err
+		return nil, d.placed(err)
 	}
 	if st.Explain != "" {
 		return &query.Description{
@@ -46,7 +48,7 @@ func (e *Engine) Describe(ctx context.Context, req *query.Request) (*query.Descr
 	if err != nil {
 		err = sql.ToClient(err, d.text)
 		duck.GiveBackAfter(err)
-		return nil, err
+		return nil, d.placed(err)
 	}
 	out := &query.Description{Columns: make([]query.Column, len(columns)), Parameters: d.types}
 	for i, c := range columns {
@@ -59,6 +61,7 @@ func (e *Engine) Describe(ctx context.Context, req *query.Request) (*query.Descr
 type describer struct {
 	*run
 	marker sql.Marker
+	places []sql.Parameter
 	// types are the types of the parameters. An empty text means that the type is not known.
 	types []string
 	// patterns are the parameters that are patterns of ~. They stay literals, because the engine takes nothing else.
@@ -80,7 +83,7 @@ func newDescriber(req *query.Request) (*describer, *query.Request, error) {
 			"allowed", len(req.Parameters),
 			sql.MaxParameter)
 	}
-	d := &describer{marker: sql.NewMarker(req.SQL), types: make([]string, max(most, len(req.Parameters)))}
+	d := &describer{marker: sql.NewMarker(req.SQL), places: list, types: make([]string, max(most, len(req.Parameters)))}
 	for i, given := range req.Parameters {
 		if given != "" && !givenType.MatchString(given) {
 			return nil, nil, errs.New(errs.InvalidArguments, "parameter $%[2]d cannot have the type %[1]q; use a type such as "+
@@ -97,6 +100,42 @@ func newDescriber(req *query.Request) (*describer, *query.Request, error) {
 	out := *req
 	out.SQL = sql.ReplaceParameters(req.SQL, list, d.marker.Literal)
 	return d, &out, nil
+}
+
+// placed converts the position in an error about the statement with literals to the position in the client's statement.
+func (d *describer) placed(err error) error {
+	e := (*errs.Error)(nil)
+	if !errors.As(err, &e) {
+		return err
+	}
+	m := errorPlace.FindStringSubmatchIndex(e.Msg)
+	if m == nil {
+		return err
+	}
+	at, _ := strconv.Atoi(e.Msg[m[2]:m[3]]) // the pattern has few digits
+	moved := *e
+	moved.Msg = e.Msg[:m[2]] + strconv.Itoa(d.origin(at)) + e.Msg[m[3]:]
+	return &moved
+}
+
+var errorPlace = regexp.MustCompile(`\(position ([0-9]{1,9})\)$`)
+
+// origin converts an offset in the statement with literals to an offset in the client's statement. Within a literal, it
+// is the offset of the parameter.
+func (d *describer) origin(at int) int {
+	longer := 0 // by how much the literals before are longer than their parameters
+	for _, p := range d.places {
+		from := p.From + longer
+		to := from + len(d.marker.Literal(p.Number))
+		switch {
+		case at < from:
+			return at - longer
+		case at < to:
+			return p.From
+		}
+		longer += to - from - (p.To - p.From)
+	}
+	return at - longer
 }
 
 func (d *describer) describe() ([]duck.Column, error) {
@@ -122,9 +161,11 @@ func (d *describer) describe() ([]duck.Column, error) {
 	// Most parameters of unknown type are texts. But DuckDB cannot add a text and a number, as in '5' + 1.
 	columns, err := d.columnsWith("CAST(NULL AS VARCHAR)", nullOf)
 	if sql.IsBinding(err) {
+		text := d.text
 		if columns, err := d.columnsWith("NULL", nullOf); err == nil {
 			return columns, nil
 		}
+		d.text = text // to which the position in err refers
 	}
 	if errs.CodeOf(err) == errs.Unexpected {
 		d.times = nil // DuckDB rewrites a literal there itself: replace the parameter by a text

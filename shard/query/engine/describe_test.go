@@ -88,6 +88,18 @@ func TestDescribeParametersWrong(t *testing.T) {
 			t.Errorf("%s: %q, %v, want code %d", c.sql, got, err, c.code)
 		}
 	}
+	for text, at := range map[string]int{
+		"SELECT $1::INT, 'é', nope, $1::INT FROM logs":           22,
+		"SELECT $2::INT, n FROM logs WHERE n = $1 AND nope = $2": 45,
+		"SELECT nope, $1::INT FROM logs":                         7,
+		"SELECT n, $1 FROM nothing":                              -1,
+		"SELECT $1, FROM FROM logs":                              16,
+	} {
+		_, err := describe(e, text)
+		if said := fmt.Sprintf("(position %d)", at); err == nil || strings.HasSuffix(err.Error(), said) != (at >= 0) {
+			t.Errorf("%s: %v, want %s", text, err, said)
+		}
+	}
 	_, err := ask(e, "SELECT n FROM logs WHERE n = $1", table("logs", placedColumns))
 	if errs.CodeOf(err) != errs.Unsupported || !strings.Contains(fmt.Sprint(err), "parameters") {
 		t.Error(err)
