@@ -16,6 +16,7 @@ type copyFormat struct {
 	quote      byte
 	escape     byte
 	header     bool
+	match      bool // the names in the header must be those of the columns
 	forceAll   bool
 	forceQuote []string
 }
@@ -37,6 +38,9 @@ func runCopy(e *executor, s *scanner) (*outcome, error) {
 	f, err := copyOptions(s)
 	if err != nil {
 		return nil, err
+	}
+	if to && f.match {
+		return nil, unsupported(`cannot use "match" with HEADER in COPY TO`)
 	}
 	if to {
 		return e.copyTo(source, f)
@@ -260,7 +264,7 @@ func (f *copyFormat) option(name, val string) error {
 	case "header":
 		v, err := truth("header")(nil, val)
 		if strings.EqualFold(val, "match") {
-			v, err = "on", nil
+			v, err, f.match = "on", nil, true
 		}
 		if err != nil {
 			return err

@@ -74,6 +74,13 @@ func TestCopyIn(t *testing.T) {
 			"COPY logs (n, host) FROM STDIN (FORMAT binary)", binary, "",
 			[][]string{{"'7'", "'a\tb'"}, {"NULL", "''"}},
 		},
+		{
+			"COPY logs (n, host) FROM STDIN (FORMAT csv, HEADER match)", "n,\"host\"\n1,a\n", "",
+			[][]string{{"'1'", "'a'"}},
+		},
+		{"COPY logs (n, host) FROM STDIN (FORMAT csv, HEADER match)", "host,n\n1,a\n", "22P04", nil},
+		{"COPY logs (n, host) FROM STDIN (HEADER match)", "n\n1\ta\n", "22P04", nil},
+		{"COPY logs (n) TO STDOUT (FORMAT csv, HEADER match)", "", "0A000", nil},
 		{"COPY logs (n, host) FROM STDIN CSV", "1,a,b\n", "22P04", nil},
 		{"COPY logs (n, host) FROM STDIN CSV", "1\n", "22P04", nil},
 		{"COPY logs (n, host) FROM STDIN CSV", "1,\"a", "22P04", nil},

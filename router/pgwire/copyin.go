@@ -224,7 +224,7 @@ func (in *copyIn) next(last bool) (row []statement.Literal, used int, err error)
 		return nil, end, nil
 	case in.f.header && !in.read:
 		in.read = true
-		return nil, end, nil
+		return nil, end, in.header(text)
 	case !utf8.ValidString(text) || strings.Contains(text, "\x00"):
 		return nil, end, failure("22021", "invalid byte sequence for encoding \"UTF8\"")
 	}
@@ -246,6 +246,27 @@ func (in *copyIn) next(last bool) (row []statement.Literal, used int, err error)
 		}
 	}
 	return row, end, nil
+}
+
+// header checks the names in the first line, if the client asked for it.
+func (in *copyIn) header(text string) error {
+	if !in.f.match {
+		return nil
+	}
+	fields, err := in.fields(text)
+	if err != nil {
+		return err
+	}
+	if len(fields) != len(in.names) {
+		return failure("22P04", "wrong number of fields in header line: got %d, expected %d", len(fields), len(in.names))
+	}
+	for i, name := range in.names {
+		if string(fields[i]) != name {
+			return failure("22P04", "column name mismatch in header line field %d: got %q, expected %q", i+1,
+				excerpt(string(fields[i])), name)
+		}
+	}
+	return nil
 }
 
 func quoted(names []string, i int) string {
