@@ -108,6 +108,45 @@ func TestSplitStatements(t *testing.T) {
 	}
 }
 
+// TestExplainFetchedRows checks that EXPLAIN lists the rows that other nodes send, and that only EXPLAIN ANALYZE fetches
+// them.
+func TestExplainFetchedRows(t *testing.T) {
+	t.Parallel()
+	c := newSpreadNodes(t, 400)
+	const unfetched = "nothing was fetched: the segments and the plan are those of this node's rows"
+	for _, test := range []struct {
+		sql   string
+		lines []string
+	}{
+		{
+			"SELECT count(*) FROM logs l JOIN state s ON l.ts = s.ts AND l.host = s.host",
+			[]string{
+				": it reads several tables", "\npublic.logs: shards ", ", all rows", "\npublic.state: shards ",
+			},
+		},
+		{
+			"SELECT ts::TEXT AS ts FROM logs WHERE n = 5 ORDER BY ts LIMIT 9",
+			[]string{": the name ts is a column and an alias", "\npublic.logs: shards ", `, columns ts, n, WHERE "n" IN (5)`},
+		},
+	} {
+		for options, fetches := range map[string]bool{"": false, "ANALYZE ": true} {
+			before := c.scans.Load()
+			said := c.explained(options + test.sql)
+			for _, line := range append(test.lines, "rows of other nodes are fetched") {
+				if !strings.Contains(said, line) {
+					t.Errorf("EXPLAIN %s%s: %q, want %q", options, test.sql, said, line)
+				}
+			}
+			if strings.Contains(said, unfetched) == fetches {
+				t.Errorf("EXPLAIN %s%s: %q", options, test.sql, said)
+			}
+			if scans := c.scans.Load() - before; scans > 0 != fetches {
+				t.Errorf("EXPLAIN %s%s: %d shards were scanned", options, test.sql, scans)
+			}
+		}
+	}
+}
+
 // TestLargestGroups checks that the groups with the largest counts are found from a few groups of
 // each node if these suffice, and otherwise from all groups.
 func TestLargestGroups(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,6 +51,7 @@ type testNodes struct {
 	nodes  map[string]*testNode
 	conns  map[string]*grpc.ClientConn
 	client *shardclient.Client
+	scans  atomic.Int64 // of shards of other nodes
 }
 
 func newTestNodes(t *testing.T, place map[string][]uint32) *testNodes {
@@ -110,6 +112,7 @@ func newTestNodes(t *testing.T, place map[string][]uint32) *testNodes {
 				return r, nil
 			},
 			Scan: func(ctx context.Context, nodes []string, req *shardpb.ScanRequest) (server.ScanReader, error) {
+				c.scans.Add(1)
 				r, err := client.Scan(ctx, nodes, req)
 				if err != nil {
 					return nil, err

@@ -68,7 +68,7 @@ func (f *fakeEngine) Describe(context.Context, *query.Request) (*query.Descripti
 
 func (f *fakeEngine) Analyze(ctx context.Context, sql, database string) (*query.Analysis, error) {
 	f.shares = append(f.shares, query.ShareOf(ctx))
-	return &query.Analysis{Tables: []query.TableName{{Database: database, Name: sql}}, Explain: true}, f.err
+	return &query.Analysis{Tables: []query.TableName{{Database: database, Name: sql}}, Explain: true, Runs: true}, f.err
 }
 
 func (f *fakeEngine) Needs(context.Context, *query.Request) ([]query.Need, error) { return nil, f.err }

@@ -48,8 +48,9 @@ type Analysis struct {
 	// Tables are the tables that it reads, each once, in the order of appearance. Names without a
 	// database get the default database. CTEs are not listed.
 	Tables []TableName
-	// Explain means that it is an EXPLAIN or EXPLAIN ANALYZE.
-	Explain bool
+	// Explain means that it is an EXPLAIN or EXPLAIN ANALYZE. Runs means that its query is run: it is no EXPLAIN without
+	// ANALYZE.
+	Explain, Runs bool
 }
 
 // Need is the part of a table that a statement reads. It may be more than necessary.

@@ -33,6 +33,9 @@ type gathered struct {
 	// missing returns texts about shards that are left out, if that is allowed.
 	missing []string
 
+	// note describes the rows that are fetched from other nodes, if the statement is an EXPLAIN.
+	note string
+
 	views  map[uint32]*store.View
 	spools []*spool.Spool
 }
@@ -187,6 +190,16 @@ func (s *server) fetch(ctx context.Context, req *shardpb.QueryRequest, g *gather
 	needs, err := s.needs(ctx, req, g.tables)
 	if err != nil {
 		return err
+	}
+	about, err := s.cfg.Engine.Analyze(ctx, req.Sql, req.Database)
+	if err != nil {
+		return err
+	}
+	if about.Explain {
+		g.note = noteFetches(req, needs, fetches, about.Runs)
+	}
+	if !about.Runs {
+		return nil
 	}
 	nodes := map[uint32][]string{}
 	for _, n := range req.Nodes {

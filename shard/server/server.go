@@ -240,7 +240,8 @@ func (s *server) queryGathered(ctx context.Context, q *runningQuery, req *shardp
 	}
 	running, span := tracing.Start(ctx, "run query")
 	err := s.runQuery(running, req, &query.Request{
-		SQL: req.Sql, Database: req.Database, Tables: g.tables, Limit: req.Limit, Timezone: req.Timezone, Note: note,
+		SQL: req.Sql, Database: req.Database, Tables: g.tables, Limit: req.Limit, Timezone: req.Timezone,
+		Note: withFetches(note, g.note),
 		Part: req.Part,
 	}, out)
 	span.End(err)

@@ -33,7 +33,10 @@ func (e *Engine) Analyze(ctx context.Context, sql, database string) (*query.Anal
 	if err != nil {
 		return nil, err
 	}
-	return &query.Analysis{Tables: append([]query.TableName(nil), st.Names...), Explain: st.Explain != ""}, nil
+	return &query.Analysis{
+		Tables: append([]query.TableName(nil), st.Names...), Explain: st.Explain != "",
+		Runs: st.Explain == "" || st.ExplainAnalyzes(),
+	}, nil
 }
 
 // study returns the checked statement of a request, and the request with texts of times converted
