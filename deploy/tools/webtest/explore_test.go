@@ -264,7 +264,7 @@ func TestCompareSearches(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(300)...)
 	b := open(t, s.url+"/dashboard/explore?t=app&view=compare&q=level:error&wrong=1")
-	b.until(`document.querySelector('[data-ui=toast]').textContent.includes('unknown parameters: wrong')`)
+	b.until(`document.querySelector('[data-ui=toast]').textContent.includes('ignores it: wrong')`)
 	b.fill(`[data-ui=compare-search]`, "level:info")
 	b.until(`document.querySelector('[data-ui=compare-search]').value === 'level:info'`)
 	eval[bool](b, `(document.querySelector('.withsearch').requestSubmit(), true)`)

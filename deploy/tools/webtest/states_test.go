@@ -55,7 +55,7 @@ var states = []state{
 	{name: "row", path: "explore?t=app&q=failed", steps: []string{anyRow}, there: `[data-ui=detail]`},
 	{
 		name: "context", path: "explore?t=app", steps: []string{anyRow, `.acts [data-ui=context]`},
-		there: `section[data-ui=context] [data-ui=row]`,
+		there: `section[data-ui=context] [data-ui=context-row]`,
 	},
 	{name: "wrapped", path: "explore?t=app&wrap=1&cols=host", there: anyRow},
 	{name: "selected", path: "explore?t=app", steps: []string{anyRow, "key J", "key J"}, there: `.row.picked`},

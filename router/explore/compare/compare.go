@@ -31,6 +31,9 @@ const (
 	FewRows = 30
 	// alike is the distance below which the values of a field count as equal.
 	alike = 0.02
+	// beyondChance is the value of the G statistic from which a difference is no chance. Chance reaches it for one
+	// value in ten thousand.
+	beyondChance = 15
 	// together is the number of fields that are counted in one scan.
 	together = 16
 	// bins is the number of ranges in which numbers are counted.
@@ -57,7 +60,8 @@ type Value struct {
 	B     int64           `json:"b"`
 }
 
-// Field is a field that differs. Score is the Jensen-Shannon distance of the shares of its values, 0 to 1.
+// Field is a field that differs. Score is the Jensen-Shannon distance of the shares of its values, 0 to 1. Values
+// whose counts differ no more than by chance count as equal.
 type Field struct {
 	Name  string  `json:"name"`
 	Score float64 `json:"score"`
@@ -190,8 +194,10 @@ type field struct {
 	exprs   map[uint64]string
 	numbers bool
 	score   float64
-	values  []Value
-	most    int
+	// rest has the rows of a and b with values that differ by chance only. Together they are one value.
+	rest   [2]int64
+	values []Value
+	most   int
 }
 
 // from returns a FROM clause with the rows of both sets. a and b say which set a row belongs to. The fields are
@@ -228,9 +234,12 @@ func (c *comparer) count(ctx context.Context, list []*field) (*Answer, error) {
 		return nil, err
 	}
 	out.Low = out.A.Rows < FewRows || out.B.Rows < FewRows
+	if out.A.Rows == 0 || out.B.Rows == 0 {
+		return out, nil // nothing can be compared
+	}
 	var values []*field
 	for _, f := range list {
-		f.score, f.values = 0, nil
+		f.score, f.values, f.rest = 0, nil, [2]int64{}
 		if !f.numbers {
 			values = append(values, f)
 			continue
@@ -245,6 +254,7 @@ func (c *comparer) count(ctx context.Context, list []*field) (*Answer, error) {
 		}
 	}
 	for _, f := range list {
+		f.score += difference(f.rest[0], f.rest[1], out)
 		score := math.Round(math.Sqrt(max(0, f.score))*10000) / 10000
 		if score < alike {
 			out.Same = append(out.Same, f.name)
@@ -264,7 +274,12 @@ func (c *comparer) count(ctx context.Context, list []*field) (*Answer, error) {
 
 // add adds the counts of a value. Null is a value.
 func (f *field) add(value json.RawMessage, a, b int64, of *Answer) {
-	f.score += divergence(share(a, of.A.Rows), share(b, of.B.Rows))
+	if by := difference(a, b, of); by > 0 {
+		f.score += by
+	} else {
+		f.rest[0] += a
+		f.rest[1] += b
+	}
 	if f.most < len(f.values)+1 && !f.numbers {
 		least := 0
 		for i, v := range f.values {
@@ -278,6 +293,28 @@ func (f *field) add(value json.RawMessage, a, b int64, of *Answer) {
 		f.values = slices.Delete(f.values, least, least+1)
 	}
 	f.values = append(f.values, Value{value, a, b})
+}
+
+// difference returns the contribution of a value with these counts to the divergence. It returns 0 if chance
+// explains the counts: a field with many rare values would otherwise seem to differ between any two sets.
+func difference(a, b int64, of *Answer) float64 {
+	if chance(a, b, of) < beyondChance {
+		return 0
+	}
+	return divergence(share(a, of.A.Rows), share(b, of.B.Rows))
+}
+
+// chance returns the G statistic of the counts of one value, which has about a chi-squared distribution with one
+// degree of freedom if both sets have the value equally often.
+func chance(a, b int64, of *Answer) float64 {
+	both, rows := a+b, float64(of.A.Rows+of.B.Rows)
+	part := func(n, of int64) float64 {
+		if n == 0 {
+			return 0
+		}
+		return float64(n) * math.Log(float64(n)*rows/(float64(of)*float64(both)))
+	}
+	return 2 * (part(a, of.A.Rows) + part(b, of.B.Rows))
 }
 
 func share(n, of int64) float64 { return float64(n) / float64(max(of, 1)) }

@@ -1,1 +1,1 @@
-import"./chunk-FT3QXZW7.js";
+import"./chunk-ZIUNLDUN.js";

@@ -12,8 +12,9 @@ import { readLines } from '../app/lib/ndjson.js';
 import { addPage, dropFar, indexOf, noPages, refill, rowAt } from '../app/lib/pages.js';
 import { emptyRing, push } from '../app/lib/ring.js';
 import { sqlWords } from '../app/lib/sqlwords.js';
-import { cellText, changes, statementAt } from '../app/lib/statements.js';
-import { offsetOf, parseSpan, parseTime, partsOfTime, rangeText } from '../app/lib/time.js';
+import { cellText, changesIn, statementAt } from '../app/lib/statements.js';
+import { offsetOf, parseSpan, parseTime, partsOfTime, rangeText, parseEnd } from '../app/lib/time.js';
+import { keyName, keyRows } from '../app/lib/keynames.js';
 import { formatPlace, parsePlace } from '../app/lib/url.js';
 
 test('times keep their nine digits and are written in a zone', () => {
@@ -219,15 +220,70 @@ test('keywords of SQL are not looked for in texts', () => {
   );
 });
 
+test('ends of a range in an address', () => {
+  for (const [text, want] of [
+    ['now', ''],
+    ['-1w', '-7d'],
+    ['-90m', '-90m'],
+    ['2026-01-05T10:00:00.123456789Z', '2026-01-05T10:00:00.123456789Z'],
+    ['2026-01-05T10:00+02:00', '2026-01-05T08:00:00.000Z'],
+    ['2026-01-05', null],
+    ['2026-01-05T10:00:00', null],
+    ['today', null],
+    ['bogus', null],
+  ]) {
+    assert.equal(parseEnd(text), want, text);
+  }
+});
+
+test('keys have the names that stand on a keyboard', () => {
+  assert.deepEqual(['j', 'J', 'ctrl+Enter', 'shift+Enter', 'g e', ' ', '[', 'Escape', '+'].map(keyName), [
+    'J',
+    'Shift J',
+    'Ctrl ↵',
+    'Shift ↵',
+    'G E',
+    'space',
+    '[',
+    'Esc',
+    '+',
+  ]);
+  const act = () => {};
+  assert.deepEqual(keyRows([{ 'ctrl+k': ['go to', act] }, { j: ['next row', act], ArrowDown: ['next row', act] }]), [
+    { keys: ['J', '↓'], what: 'next row' },
+    { keys: ['Ctrl K'], what: 'go to' },
+  ]);
+});
+
 test('statements', () => {
   const text = `SELECT ';' AS a; -- no; end\nDROP TABLE "x;y"; `;
   assert.equal(statementAt(text, 3), `SELECT ';' AS a`);
   assert.equal(statementAt(text, 30), '-- no; end\nDROP TABLE "x;y"');
   assert.equal(statementAt('SELECT 1;', 9), 'SELECT 1');
-  assert.equal(changes('SELECT 1'), false);
-  assert.equal(changes('-- x\n  (select 1)'), false);
-  assert.equal(changes('-- select\nDROP TABLE x'), true);
-  assert.equal(changes('KILL 1'), true);
+  assert.equal(statementAt(`SELECT e'a\\';b'; SELECT 2`, 3), `SELECT e'a\\';b'`);
+  assert.equal(statementAt('SELECT $x$;$x$; SELECT 2', 3), 'SELECT $x$;$x$');
+  assert.equal(statementAt('/* a /* b */ ; */ SELECT 1; SELECT 2', 3), '/* a /* b */ ; */ SELECT 1');
+});
+
+test('statements that change something', () => {
+  for (const reads of [
+    'SELECT 1',
+    '-- x\n  (select 1)',
+    'SELEC 1',
+    `SELECT ';DROP TABLE x'`,
+    '/* /* */ DROP */ SHOW TABLES',
+    '',
+    'dropped',
+    'SELECT $$;DROP TABLE x$$',
+  ]) {
+    assert.deepEqual(changesIn(reads), [], reads);
+  }
+  for (const one of ['-- select\nDROP TABLE x', 'KILL 1', '/* a */ -- b\r INSERT INTO t VALUES (1)', 'Revoke SELECT ON t FROM ann']) {
+    assert.deepEqual(changesIn(one), [one], one);
+  }
+  assert.deepEqual(changesIn(`SELECT 1; DROP TABLE a;\n DELETE FROM b`), ['DROP TABLE a', 'DELETE FROM b']);
+  // Where this text ends is not where it ends without the backslash.
+  assert.deepEqual(changesIn(`SELECT e'a\\'b'; DROP TABLE x; --'`), ['DROP TABLE x']);
 });
 
 test('cells', () => {

@@ -105,6 +105,22 @@ test('a run asks for fields and rows at once, then for hits, then for the values
   assert.equal(explore.total.value, 3);
 });
 
+test('hits and the statement have the range of the rows, and what the address says without a meaning is ignored', async () => {
+  const { explore, asked } = fixture('?t=app&order=bogus&from=bogus&to=2026-01-05&view=odd&by=nobody&cols=nothing,level&wrong=1');
+  await explore.run();
+  for (const name of ['hits', 'compile', 'facets']) {
+    const body = asked.find(([asks]) => asks === name)[1];
+    assert.deepEqual([name, body.from, body.to], [name, '2026-01-05T10:00:00Z', '2026-01-05T11:00:00Z']);
+  }
+  const [, rows] = asked.find(([asks]) => asks === 'rows');
+  assert.deepEqual([rows.from, rows.to, rows.order], ['-1h', null, 'newest']);
+  assert.equal(asked.find(([asks]) => asks === 'hits')[1].by, 'level');
+  assert.equal(explore.state.value.view, 'rows');
+  assert.deepEqual(explore.cols.value, ['level']);
+  assert.deepEqual(explore.ignored.value, ['order=bogus', 'from=bogus', 'to=2026-01-05', 'view=odd', 'wrong']);
+  assert.deepEqual(explore.missingFields.value, ['by=nobody', 'cols=nothing']);
+});
+
 test('the next page is asked for once, with the cursor', async () => {
   const { explore, asked } = fixture('?t=app');
   await explore.run();

@@ -9,14 +9,14 @@ const mostShown = 100;
 
 /** @param {{explore: import('../stores/explore.js').Explore}} props */
 export function ColumnsMenu({ explore }) {
-  const count = explore.state.value.cols.length;
+  const count = explore.cols.value.length;
   return html`<${Menu} button=${html`<span>Columns${count > 0 && ` ${count}`}</span>`} label="Columns" ui="columns" class="text change wide">${() => html`<${Chooser} explore=${explore} />`}<//>`;
 }
 
 /** @param {{explore: import('../stores/explore.js').Explore}} props */
 function Chooser({ explore }) {
   const [find, setFind] = useState('');
-  const cols = explore.state.value.cols;
+  const cols = explore.cols.value;
   /** @type {import('../stores/explore.js').Field[]} */
   const fields = explore.fields.value.value?.fields ?? [];
   const wanted = find.trim().toLowerCase();

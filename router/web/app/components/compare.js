@@ -17,8 +17,9 @@ export function Compare({ stores }) {
   const [other, setOther] = useState(bq);
   useEffect(() => void analysis.compare(), [JSON.stringify(sets), q]);
   const answer = analysis.comparison.value.value;
+  const empty = answer !== null && (answer.a.rows === 0 || answer.b.rows === 0);
   const span = (/** @type {{from: string, to: string}} */ r) => `${formatTime(r.from, zone)} – ${formatTime(r.to, zone).slice(11)}`;
-  return html`<div class="subhead">${
+  return html`<div class="comparing" data-ui="compare"><div class="subhead">${
     sets &&
     html`<span><i class="set-a"></i>A: ${span(sets.a)} <b>${answer && formatCount(answer.a.rows)}</b></span>
       <span><i class="set-b"></i>B: ${sets.rest ? 'the rest of the range' : bq ? html`the search <code>${bq}</code>` : 'the range before'} <b>${answer && formatCount(answer.b.rows)}</b></span>`
@@ -28,12 +29,23 @@ export function Compare({ stores }) {
       explore.set({ bq: other.trim(), afrom: '', ato: '' });
     }}><input data-ui="compare-search" aria-label="Compare with the rows of this search" placeholder="with another search" value=${other} onInput=${(/** @type {InputEvent} */ e) => setOther(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></form></div>
     <${ErrorPanel} latest=${analysis.comparison} what="Comparing" />
-    ${answer?.low && html`<p class="wrong none">One set has fewer than 30 rows: the differences may be chance.</p>`}
-    ${answer && answer.fields.length === 0 && html`<${Empty} title="No field differs."><p>Drag over a part of the histogram to compare it with the rest.</p><//>`}
+    ${answer?.low && !empty && html`<p class="wrong none">One set has fewer than 30 rows: the differences may be chance.</p>`}
+    ${empty && html`<${Nothing} answer=${answer} before=${!sets?.rest && !bq} />`}
+    ${answer && !empty && answer.fields.length === 0 && html`<${Empty} title="No field differs."><p>Drag over a part of the histogram to compare it with the rest.</p><//>`}
     <div class=${`compared ${analysis.comparison.since.value && answer ? 'dim' : ''}`}>${answer?.fields.map(
       (field) => html`<${Card} key=${field.name} field=${field} answer=${answer} onOnly=${explore.only} onWithout=${explore.without} />`,
     )}
-    ${answer && (answer.same.length > 0 || answer.unique.length > 0) && html`<p class="quiet none">${answer.same.length > 0 && `Alike in both: ${answer.same.join(', ')}. `}${answer.unique.length > 0 && `Different in each row: ${answer.unique.join(', ')}.`}</p>`}</div>`;
+    ${answer && (answer.same.length > 0 || answer.unique.length > 0) && html`<p class="quiet none">${answer.same.length > 0 && `Alike in both: ${answer.same.join(', ')}. `}${answer.unique.length > 0 && `Different in each row: ${answer.unique.join(', ')}.`}</p>`}</div></div>`;
+}
+
+/**
+ * Says that a set has no rows, so that nothing can be compared.
+ * @param {{answer: import('../stores/analysis.js').Comparison, before: boolean}} props before: B is the range before
+ */
+function Nothing({ answer, before }) {
+  const none =
+    answer.b.rows > 0 ? 'A has no rows.' : answer.a.rows === 0 ? 'Neither set has rows.' : before ? 'The range before has no rows.' : 'B has no rows.';
+  return html`<${Empty} title="There is nothing to compare."><p>${none} Drag over a part of the histogram to compare it with the rest, or write another search.</p><//>`;
 }
 
 /** @param {{field: import('../stores/analysis.js').ComparedField, answer: import('../stores/analysis.js').Comparison, onOnly: (clause: string) => void, onWithout: (clause: string) => void}} props */

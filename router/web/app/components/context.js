@@ -1,7 +1,7 @@
 // The rows around the open row, from the same source, without the search.
 
 import { html } from '../../vendor/core.js';
-import { useNarrow } from './narrow.js';
+import { columnsFor, useNarrow } from './narrow.js';
 import { Rows } from './rows.js';
 import { ErrorPanel } from './states.js';
 
@@ -30,9 +30,9 @@ export function ContextPane({ stores }) {
       explore.around.error.value
         ? html`<${ErrorPanel} latest=${explore.around} what="Asking for its neighbours" />`
         : answer &&
-          html`<${Rows} count=${rows.length} at=${(/** @type {number} */ i) => rows[i] ?? null} shape=${explore.shape.value} columns=${narrow ? [] : state.cols}
+          html`<${Rows} count=${rows.length} at=${(/** @type {number} */ i) => rows[i] ?? null} shape=${explore.shape.value} columns=${columnsFor(narrow, explore.cols.value, explore.fields.value.value)}
             marks=${explore.marks.value} zone=${prefs.zone.value} density=${prefs.density.value} narrow=${narrow} label=${`${rows.length} rows, oldest first`}
-            selected=${state.row} focus=${focus} wrap=${state.wrap} onOpen=${(/** @type {import('../lib/line.js').Row} */ row) => explore.open(row)} />`
+            ui="context-row" selected=${state.row} focus=${focus} wrap=${state.wrap} onOpen=${(/** @type {import('../lib/line.js').Row} */ row) => explore.open(row)} />`
     }
     <div class="foot"><span>${answer && `${answer.before.length} rows before, ${answer.after.length} after; without the search`}</span><span class="grow"></span>
       ${answer && explore.contextMore.value && html`<button class="text go" data-ui="context-more" onClick=${() => void explore.widenContext()}>More at both ends</button>`}</div>

@@ -130,7 +130,7 @@ function compareRows(explore) {
 function copyRows(explore) {
   const rows = explore.pickedRows();
   const one = explore.opened.value.value;
-  const { shape, state } = explore;
-  if (rows.length > 0) void copyText(rows.map((row) => copyLine(row, shape.value, state.value.cols)).join('\n'));
-  else if (one) void copyText(copyLine(one, shape.value, state.value.cols));
+  const { shape, cols } = explore;
+  if (rows.length > 0) void copyText(rows.map((row) => copyLine(row, shape.value, cols.value)).join('\n'));
+  else if (one) void copyText(copyLine(one, shape.value, cols.value));
 }

@@ -25,6 +25,7 @@ export function Sum({ stores }) {
       <span class="quiet">${taken !== undefined && hits ? `in ${formatDuration(Math.max(taken, hits.took_ms))}` : ''}</span>
       <${RefreshPicker} explore=${explore} /><${ByPicker} explore=${explore} /><${Legend} explore=${explore} hide=${hide} hidden=${hidden} /></section>
     ${explore.hits.error.value?.message !== said?.message && html`<${ErrorPanel} latest=${explore.hits} what="The histogram" />`}
+    ${!hits && !hidden && !explore.hits.error.value && html`<div class="hist waiting" style=${{ height: `${narrow ? 58 : 72}px` }}></div><div class="axis"></div>`}
     ${
       hits &&
       !hidden &&
@@ -36,13 +37,13 @@ export function Sum({ stores }) {
 
 /** Whether and how the bars have the colours of levels. @param {Explore} explore @returns {boolean | 'status'} */
 function levelsOf(explore) {
-  if (explore.state.value.by !== 'level') return false;
+  if (explore.by.value !== 'level') return false;
   return explore.shape.value.scheme === 'status' ? 'status' : true;
 }
 
 /** The values of the bars: a click shows only one of them, a click with Alt hides it. @param {{explore: Explore, hide: string[], hidden: boolean}} props */
 function Legend({ explore, hide, hidden }) {
-  const { by } = explore.state.value;
+  const by = explore.by.value;
   /** @type {{value: unknown, counts: number[]}[]} */
   const series = explore.hits.value.value?.series ?? [];
   return html`<span class="legend">${series.map((s, place) => {
@@ -83,7 +84,7 @@ function RefreshPicker({ explore }) {
 
 /** What the bars of the histogram are coloured by. @param {{explore: Explore}} props */
 function ByPicker({ explore }) {
-  const by = explore.state.value.by;
+  const by = explore.by.value;
   const names = [...new Set([...(by === 'level' || by === 'none' ? [] : [by]), ...explore.usefulFields().map((f) => f.name)])];
   return html`<label class="by">by <select aria-label="What the bars are coloured by" data-ui="by" value=${by}
     onChange=${(/** @type {Event} */ e) => explore.set({ by: /** @type {HTMLSelectElement} */ (e.currentTarget).value, hide: '' })}>

@@ -4,6 +4,7 @@ import { html, useState } from '../../vendor/core.js';
 import { clauseFor, valuesOf } from '../lib/edit.js';
 import { formatCount, leafName, visible } from '../lib/format.js';
 import { NumberFacet } from './numberfacet.js';
+import { ValueFind } from './valuefind.js';
 
 /**
  * @typedef {{name: string, type: string, role: string | null, fill: number, rank: number}} Field
@@ -23,6 +24,7 @@ import { NumberFacet } from './numberfacet.js';
  * @param {(clause: string) => void} props.onOnly
  * @param {(clause: string) => void} props.onWithout
  * @param {(field: string, value: string) => void} props.onEither any of the values that are ticked
+ * @param {(field: string, prefix: string) => Promise<{value: unknown, count: number}[]>} props.onFind values that begin so
  * @param {() => void} [props.onClose] on a phone, where the list covers the rows
  */
 export function FieldList(props) {
@@ -78,22 +80,26 @@ function FieldItem({ field, open, facets, exact, chosen, onToggle, onColumn, ...
 }
 
 /** @param {any} props */
-function Values({ facet, exact, text, onOnly, onWithout, onEither }) {
-  const most = facet.values[0]?.count ?? 1;
+function Values({ facet, exact, text, onOnly, onWithout, onEither, onFind }) {
+  const [found, setFound] = useState(/** @type {import('./valuefind.js').Value[] | null} */ (null));
+  const listed = found ?? facet.values;
+  const most = Math.max(1, ...listed.map((/** @type {{count: number}} */ v) => v.count));
   const chosen = valuesOf(text, facet.name);
-  if (facet.values.length === 0) {
-    return html`<p class="quiet none">${facet.filled === 0 ? 'No row of this search has it.' : `${formatCount(facet.distinct)} different values: too many to group.`}</p>`;
-  }
-  return html`<ul class="values">${facet.values.map((/** @type {{value: unknown, count: number}} */ { value, count }) => {
-    const name = String(value);
-    const clause = clauseFor(facet.name, name);
-    const state = chosen.get(name);
-    return html`<li key=${name} class=${state ?? ''} data-ui="value" data-value=${name} style=${{ '--p': `${Math.max(1, (count / most) * 100).toFixed(1)}%` }}>
+  const grouped = facet.values.length > 0;
+  const finder = (facet.other > 0 || !grouped) && html`<${ValueFind} field=${facet.name} distinct=${facet.distinct} onFind=${onFind} onFound=${setFound} />`;
+  if (facet.filled === 0) return html`<p class="quiet none">No row of this search has it.</p>`;
+  return html`${!grouped && !found && html`<p class="quiet none">${formatCount(facet.distinct)} different values: too many to group.</p>`}${finder}<ul class="values">${listed.map(
+    (/** @type {{value: unknown, count: number}} */ { value, count }) => {
+      const name = String(value);
+      const clause = clauseFor(facet.name, name);
+      const state = chosen.get(name);
+      return html`<li key=${name} class=${state ?? ''} data-ui="value" data-value=${name} style=${{ '--p': `${Math.max(1, (count / most) * 100).toFixed(1)}%` }}>
       <input type="checkbox" data-ui="value-any" checked=${state === 'in'} aria-label=${`Any of these: ${visible(name)}`} title="Any of the ticked values" onChange=${() => onEither(facet.name, name)} />
       <button class="only" data-ui="value-in" title=${`Only ${name}`} onClick=${() => onOnly(clause)}>${visible(name) || '“”'}</button>
       <span>${exact ? '' : '≈ '}${formatCount(count)}</span>
       <button class="not" data-ui="value-out" aria-label=${`Not ${name}`} onClick=${() => onWithout(clause)}>−</button>
     </li>`;
-  })}
-  ${facet.other > 0 && html`<li class="other"><span>other</span><span>${exact ? '' : '≈ '}${formatCount(facet.other)}</span></li>`}</ul>`;
+    },
+  )}
+  ${!found && facet.other > 0 && html`<li class="other"><span>other</span><span>${exact ? '' : '≈ '}${formatCount(facet.other)}</span></li>`}</ul>`;
 }

@@ -4,6 +4,18 @@ import { useEffect, useState } from '../../vendor/core.js';
 
 const query = matchMedia('(max-width: 760px)');
 
+/**
+ * The columns beside the line. On a phone there is place for one: the first that was chosen, else the row's source.
+ * @param {boolean} narrow
+ * @param {string[]} chosen
+ * @param {{fields: {name: string, role: string | null}[]} | null} about
+ */
+export function columnsFor(narrow, chosen, about) {
+  if (!narrow) return chosen;
+  const source = about?.fields.find((f) => f.role === 'source')?.name;
+  return chosen.length > 0 ? chosen.slice(0, 1) : source ? [source] : [];
+}
+
 export function useNarrow() {
   const [narrow, setNarrow] = useState(query.matches);
   useEffect(() => {

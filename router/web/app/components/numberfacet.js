@@ -54,7 +54,7 @@ export function NumberFacet({ facet, exact, onOnly }) {
   }
 
   const input = (/** @type {0 | 1} */ end, /** @type {string} */ label) =>
-    html`<input inputmode="decimal" aria-label=${`${facet.name}, ${label}`} placeholder=${shortNumber(end === 0 ? min : max)} value=${range[end]} pattern="-?[0-9.]+([eE][-+]?[0-9]+)?"
+    html`<input inputmode="decimal" aria-label=${`${facet.name}, ${label}`} placeholder=${shortNumber(end === 0 ? min : max)} value=${range[end]} pattern="-?[0-9.]+([eE][\\-+]?[0-9]+)?"
       onInput=${(/** @type {InputEvent} */ e) => setRange(end === 0 ? [valueOf(e), range[1]] : [range[0], valueOf(e)])} />`;
   return html`<form class="numbers" data-ui="number-facet" onSubmit=${apply}>
     <div class="bins" ref=${box} aria-hidden="true" title="Drag over a part"

@@ -48,11 +48,11 @@ export function Patterns({ stores }) {
       <span role="group" aria-label="Order" class="orders">${Object.entries(orders).map(([id, [name]]) => html`<button class="text" aria-pressed=${id === order} onClick=${() => setOrder(id)}>${name}</button>`)}</span></div>
     <${ErrorPanel} latest=${analysis.patterns} what="Looking for patterns" />
     ${answer && answer.patterns.length === 0 && html`<${Empty} title="No row has this text."><p>Choose another field, or a longer range.</p><//>`}
-    <ul class=${`patterns ${analysis.patterns.since.value && answer ? 'dim' : ''}`}>${list.map(
+    <ul data-ui="patterns" class=${`patterns ${analysis.patterns.since.value && answer ? 'dim' : ''}`}>${list.map(
       (p) => html`<${PatternLine} key=${p.pattern} pattern=${p} total=${total} zone=${prefs.zone.value} exact=${answer?.exact !== false}
-        onOnly=${() => (explore.only(p.query), explore.set({ view: 'rows' }))} onWithout=${() => explore.search(`${state.q} -(${p.query})`.trim())} />`,
+        onOnly=${() => explore.only(p.query, { view: 'rows' })} onWithout=${() => explore.search(`${state.q} -(${p.query})`.trim())} />`,
     )}</ul>
-    <div class="foot"><span>${answer && answer.other > 0 && `${formatCount(answer.other)} rows have none of these patterns`}</span></div>`;
+    ${answer && answer.other > 0 && html`<div class="foot"><span>${formatCount(answer.other)} rows have none of these patterns</span></div>`}`;
 }
 
 /**

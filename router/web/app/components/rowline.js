@@ -13,7 +13,7 @@ export function MarkLine({ row, index, zone }) {
 }
 
 /** @param {any} props those of Rows, and of the row itself */
-export function RowLine({ row, index, shape, columns, shown, widths, marks, zone, selected, chosen, whole, wrap, onOpen, onPick }) {
+export function RowLine({ row, index, shape, columns, shown, widths, marks, zone, selected, chosen, whole, wrap, onOpen, onPick, ui = 'row' }) {
   const word = shape.level ? valueText(row.v[shape.level]) : '';
   const level = levelOf(shape.level ? row.v[shape.level] : null, shape.scheme);
   const sizes = columns.map((/** @type {string} */ name) => `${name} ${widths.get(name)}`).join();
@@ -47,7 +47,7 @@ export function RowLine({ row, index, shape, columns, shown, widths, marks, zone
   }
 
   return html`<div class=${`row ${level} ${row.id === selected ? 'on' : ''} ${chosen ? 'picked' : ''} ${whole ? 'unfolded' : ''}`} role="row" aria-rowindex=${index + 1}
-    aria-selected=${row.id === selected || chosen} data-ui="row" data-id=${row.id} data-level=${level} data-index=${index}
+    aria-selected=${row.id === selected || chosen} data-ui=${ui} data-id=${row.id} data-level=${level} data-index=${index}
     onMouseDown=${(/** @type {MouseEvent} */ e) => {
       if (e.shiftKey && onPick) e.preventDefault(); // the browser would select text
       down = { x: e.clientX, y: e.clientY };

@@ -41,6 +41,7 @@ export const rowHeights = /** @type {Record<string, number>} */ ({ dense: 20, no
  * @param {boolean} [props.wrap] each row is shown whole
  * @param {{anchor: number, end: number} | null} [props.picked] rows that are selected
  * @param {(index: number) => void} [props.onPick]
+ * @param {string} [props.ui] the name of a row for tests
  * @param {number} [props.unfolded] the row that is shown whole; -1: none
  */
 export function Rows(props) {
@@ -95,7 +96,9 @@ export function Rows(props) {
 function selectedRows() {
   const selection = getSelection();
   if (!selection || selection.isCollapsed) return [];
-  return [.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('[data-ui=row]'))].filter((element) => selection.containsNode(element, true));
+  return [.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('.rows .row[data-index]'))].filter((element) =>
+    selection.containsNode(element, true),
+  );
 }
 
 /**

@@ -5,6 +5,7 @@ import { formatCount } from '../lib/format.js';
 import { completionAt } from '../lib/complete.js';
 import { parseSearch } from '../lib/search.js';
 import { createUndo } from '../lib/undo.js';
+import { useNarrow } from './narrow.js';
 
 /**
  * @typedef {{insert: string, text: string, note: string}} Choice
@@ -21,6 +22,7 @@ import { createUndo } from '../lib/undo.js';
 export function SearchBox({ text, onText, onRun, fault, fields, valuesOf, history }) {
   const area = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   const [choices, setChoices] = useState(/** @type {{from: number, to: number, list: Choice[], at: number} | null} */ (null));
+  const narrow = useNarrow();
   const parsed = parseSearch(text);
   const wrong = fault ? byteSpan(text, fault) : parsed.fault;
   const turn = useRef(0);
@@ -33,7 +35,7 @@ export function SearchBox({ text, onText, onRun, fault, fields, valuesOf, histor
     if (!element) return;
     element.style.height = '0';
     element.style.height = `${Math.min(element.scrollHeight, 6 * 20 + 14)}px`;
-  }, [text]);
+  }, [text, narrow]);
 
   /** @param {string} typed */
   async function complete(typed) {
@@ -102,7 +104,7 @@ export function SearchBox({ text, onText, onRun, fault, fields, valuesOf, histor
   return html`<div class="field search">
     <div class="coloured" aria-hidden="true">${coloured(text, parsed.tokens, wrong)}${'\u200b'}</div>
     <textarea ref=${area} data-ui="search" id="search" rows="1" spellcheck=${false} autocapitalize="off" autocomplete="off"
-      aria-label="Search" aria-invalid=${wrong ? 'true' : 'false'} placeholder="a word, field:value, level:>=warn, -not this"
+      aria-label="Search" aria-invalid=${wrong ? 'true' : 'false'} placeholder=${narrow ? 'a word, field:value, -not this' : 'a word, field:value, level:>=warn, -not this'}
       value=${text} aria-autocomplete="list" aria-controls=${choices ? 'choices' : undefined}
       aria-activedescendant=${choices && choices.at >= 0 ? `choice-${choices.at}` : undefined}
       onInput=${(/** @type {InputEvent} */ e) => {

@@ -34,14 +34,15 @@ export function ShareMenu({ stores, frozen }) {
 
 /**
  * What is saved under names: searches, or statements.
- * @param {{saved: import('../main.js').Stores['saved'], place: import('../main.js').Stores['place'], what?: string}} props
+ * @param {{saved: import('../main.js').Stores['saved'], place: import('../main.js').Stores['place'], user: string, what?: string}} props
+ *   user: who is signed in; without users everything is everybody's
  */
 export function SavedMenu(props) {
   return html`<${Menu} button=${html`<span>Saved</span>`} label="Saved" ui="saved" class="text change">${(/** @type {() => void} */ close) => html`<${SavedList} ...${props} onDone=${close} />`}<//>`;
 }
 
 /** @param {Parameters<typeof SavedMenu>[0] & {onDone: () => void}} props */
-function SavedList({ saved, place, what = 'search', onDone }) {
+function SavedList({ saved, place, user, what = 'search', onDone }) {
   const [name, setName] = useState('');
   const [shared, setShared] = useState(false);
   useEffect(() => {
@@ -49,12 +50,13 @@ function SavedList({ saved, place, what = 'search', onDone }) {
     void saved.load();
   }, []);
   const list = saved.list.value.value;
+  const known = list?.some((s) => s.name === name.trim());
 
   /** @param {Event} event */
   async function save(event) {
     event.preventDefault();
     if (!(await saved.save(name.trim(), place.address(), shared))) return;
-    toast(`Saved as ${name.trim()}.`);
+    toast(known ? `${name.trim()} is replaced.` : `Saved as ${name.trim()}.`);
     onDone();
   }
 
@@ -63,10 +65,10 @@ function SavedList({ saved, place, what = 'search', onDone }) {
     <ul>${list?.map(
       (
         s,
-      ) => html`<li key=${`${s.owner} ${s.name}`}><button class="choice" data-ui="saved-search" onClick=${() => (onDone(), place.go(s.value.address))}>${s.name}<small>${s.shared ? 'shared' : ''}${s.owner && ` ${s.owner}`}</small></button>
+      ) => html`<li key=${`${s.owner} ${s.name}`}><button class="choice" data-ui="saved-search" onClick=${() => (onDone(), place.go(s.value.address))}>${s.name}<small>${s.owner && `${s.shared ? 'shared by ' : ''}${s.owner}`}</small></button>
         <button class="text" aria-label=${`Remove ${s.name}`} onClick=${() => void saved.remove(s.name)}>✕</button></li>`,
     )}</ul>
-    <form onSubmit=${save}><label>Save this ${what} as<input data-ui="saved-name" required maxlength="128" pattern="[^/]+" value=${name} onInput=${(/** @type {InputEvent} */ e) => setName(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
-      <label class="check"><input type="checkbox" checked=${shared} onChange=${() => setShared(!shared)} /> others see it too</label>
-      <${ErrorPanel} latest=${saved.changing} what="Saving" /><button class="button main" data-ui="save-search">Save</button></form>`;
+    <form onSubmit=${save}><label>Save this ${what} as<input data-ui="saved-name" required maxlength="128" pattern="[^\\/]+" value=${name} onInput=${(/** @type {InputEvent} */ e) => setName(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
+      ${user && html`<label class="check"><input type="checkbox" checked=${shared} onChange=${() => setShared(!shared)} /> others see it too</label>`}
+      <${ErrorPanel} latest=${saved.changing} what="Saving" /><button class="button main" data-ui="save-search">${known ? 'Replace' : 'Save'}</button></form>`;
 }

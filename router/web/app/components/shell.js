@@ -2,6 +2,7 @@
 
 import { html, useEffect, useState } from '../../vendor/core.js';
 import { formatCount, formatDuration } from '../lib/format.js';
+import { keyRows } from '../lib/keynames.js';
 import { message } from '../stores/toast.js';
 import { Dialog } from './dialog.js';
 import { Menu } from './menu.js';
@@ -84,8 +85,9 @@ export function KeyHelp({ keys }) {
   const [open, setOpen] = useState(false);
   useEffect(() => keys.bind({ '?': ['all keys', () => setOpen(true)] }), [keys]);
   if (!open) return null;
-  const rows = keys.layers.value.flatMap((layer) => Object.entries(layer));
-  return html`<${Dialog} title="Keys" onClose=${() => setOpen(false)}>
-    <table><tbody>${rows.map(([key, [what]]) => html`<tr><th scope="row"><kbd>${key}</kbd></th><td>${what}</td></tr>`)}</tbody></table>
+  const rows = keyRows(keys.layers.value);
+  // The list has the focus, so that it shows its begin and scrolls by keys.
+  return html`<${Dialog} title="Keys" class="keys" onClose=${() => setOpen(false)}>
+    <div class="keylist" tabindex="0" autofocus role="region" aria-label="Keys of this page"><dl>${rows.map(({ keys, what }) => html`<div><dt>${keys.map((key, i) => html`${i > 0 && ' '}<kbd>${key}</kbd>`)}</dt><dd>${what}</dd></div>`)}</dl></div>
     <p class="acts"><button class="button" onClick=${() => setOpen(false)}>Close</button></p><//>`;
 }

@@ -4,7 +4,7 @@ import { html, useEffect, useMemo, useState } from '../../vendor/core.js';
 import { curlOf } from '../lib/api.js';
 import { formatCount, formatDuration, visible, visibleLines } from '../lib/format.js';
 import { orderOf, toCSV, toJSON, toTSV } from '../lib/results.js';
-import { cellText, changes } from '../lib/statements.js';
+import { cellText, changesIn } from '../lib/statements.js';
 import { ColumnHeads } from './columnheads.js';
 import { copyText } from './copy.js';
 import { Dialog } from './dialog.js';
@@ -68,7 +68,7 @@ function Take({ answer, order, statement, db }) {
   ) => {
     const act = (/** @type {() => unknown} */ run) => () => (close(), void run());
     return html`${
-      !changes(statement) &&
+      changesIn(statement).length === 0 &&
       html`<p class="quiet">All rows, by running it again</p>
       <a class="choice" href=${link('csvWithNames', 'csv')} download="rows.csv" onClick=${close}>CSV</a>
       <a class="choice" href=${link('ndjson', 'ndjson')} download="rows.ndjson" onClick=${close}>NDJSON</a>

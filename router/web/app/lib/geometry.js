@@ -33,6 +33,8 @@ function sum(series, bucket) {
   return series.reduce((total, counts) => total + counts[bucket], 0);
 }
 
+const labelWidth = 46; // of a time without a date; at the right edge it would be cut
+
 /**
  * Returns the times that are written below a histogram, about one in 130 pixels, at round times of the zone.
  * @param {number} from
@@ -48,7 +50,8 @@ export function axisTicks(from, to, width, offset) {
   const ticks = [];
   const shift = offset(from);
   for (let at = Math.ceil((from + shift) / step) * step - shift; at < to && ticks.length < 40; at += step) {
-    ticks.push({ at, share: (at - from) / (to - from) });
+    const share = (at - from) / (to - from);
+    if ((1 - share) * width >= labelWidth) ticks.push({ at, share });
   }
   return ticks;
 }

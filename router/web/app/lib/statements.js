@@ -6,24 +6,69 @@
  * @param {number} at
  */
 export function statementAt(text, at) {
-  const pieces = /'(?:[^']|'')*'?|"(?:[^"]|"")*"?|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|;/g;
   let from = 0;
-  for (const match of text.matchAll(pieces)) {
-    if (match[0] !== ';') continue;
-    if (at <= match.index) return text.slice(from, match.index).trim();
-    from = match.index + 1;
+  for (const end of semicolons(text)) {
+    if (at <= end) return text.slice(from, end).trim();
+    from = end + 1;
   }
   return text.slice(from).trim() || text.slice(0, from).replace(/;\s*$/, '').trim();
 }
 
-const reading = /^(select|with|explain|show|describe|desc|values|from)\b/i;
+const pieces = /e'(?:[^'\\]|\\[\s\S])*'?|'[^']*'?|"[^"]*"?|--[^\r\n]*|\/\*|\$(?:[a-z_\x80-\uffff][\w\x80-\uffff]*)?\$|[\w$\x80-\uffff]+|;/gi;
+
+/** Where statements end, by the rules of the server's lexer. @param {string} text */
+function semicolons(text) {
+  const ends = [];
+  pieces.lastIndex = 0;
+  for (let match = pieces.exec(text); match; match = pieces.exec(text)) {
+    const [piece] = match;
+    if (piece === ';') ends.push(match.index);
+    else if (piece === '/*') pieces.lastIndex = endOfComment(text, match.index);
+    else if (piece.startsWith('$') && piece.endsWith('$')) {
+      const end = text.indexOf(piece, pieces.lastIndex);
+      pieces.lastIndex = end < 0 ? text.length : end + piece.length;
+    }
+  }
+  return ends;
+}
+
+/** Where a comment ends, which may hold others. @param {string} text @param {number} from */
+function endOfComment(text, from) {
+  let depth = 0;
+  for (const match of text.slice(from).matchAll(/\/\*|\*\//g)) {
+    depth += match[0] === '/*' ? 1 : -1;
+    if (depth === 0) return from + match.index + 2;
+  }
+  return text.length;
+}
+
+/** @param {string} text */
+function splitStatements(text) {
+  const ends = [-1, ...semicolons(text), text.length];
+  return ends.slice(1).map((end, i) => text.slice(ends[i] + 1, end).trim());
+}
+
+const changing = /^(create|drop|alter|truncate|insert|delete|kill|grant|revoke)\b/i;
 
 /**
- * Reports whether a statement changes something: all but those that are known to read.
- * @param {string} statement
+ * Finds the statements in a text that change something. A word that begins no statement, such as a typing error, changes
+ * nothing: the server says that it does not know it.
+ * @param {string} text
+ * @returns {string[]}
  */
-export function changes(statement) {
-  return !reading.test(statement.replace(/^(\s|--[^\n]*\n|\/\*[\s\S]*?\*\/|\()+/, ''));
+export function changesIn(text) {
+  return splitStatements(text).filter((statement) => changing.test(withoutComment(statement)));
+}
+
+/** A statement without what stands before its first word. @param {string} statement */
+function withoutComment(statement) {
+  let at = 0;
+  for (;;) {
+    const [skipped] = /** @type {RegExpExecArray} */ (/^(?:[\s\ufeff(]|--[^\r\n]*)*/.exec(statement.slice(at)));
+    at += skipped.length;
+    if (!statement.startsWith('/*', at)) return statement.slice(at);
+    at = endOfComment(statement, at);
+  }
 }
 
 const digits = /** @type {Record<string, number>} */ ({

@@ -123,6 +123,20 @@ export function parseTime(text, zone, now) {
 }
 
 /**
+ * Reads an end of a range in an address, where it means the same to every reader: -90m, now, or a time with its offset.
+ * @param {string} text
+ * @returns {string | null} as parseTime
+ */
+export function parseEnd(text) {
+  if (text === '' || text === 'now') return '';
+  const span = parseSpan(text);
+  if (span !== null) return formatSpan(span);
+  const match = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/.exec(text);
+  if (!match || Number.isNaN(Date.parse(text))) return null;
+  return match[1] ? text : new Date(text).toISOString();
+}
+
+/**
  * Reads a time without an offset as one of a zone.
  * @param {string} local
  * @param {string} zone

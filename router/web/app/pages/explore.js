@@ -1,6 +1,6 @@
 // Explore: search, histogram, fields, rows and one row.
 
-import { html, useEffect, useState } from '../../vendor/core.js';
+import { html, useEffect, useRef, useState } from '../../vendor/core.js';
 import { Compare } from '../components/compare.js';
 import { ContextPane } from '../components/context.js';
 import { Detail } from '../components/detail.js';
@@ -18,7 +18,7 @@ import { Splitter } from '../components/splitter.js';
 import { SearchBox } from '../components/search.js';
 import { copyText } from '../components/copy.js';
 import { ErrorPanel, Missing, Progress, Skeleton } from '../components/states.js';
-import { useNarrow } from '../components/narrow.js';
+import { columnsFor, useNarrow } from '../components/narrow.js';
 import { curlOf } from '../lib/api.js';
 import { formatCount } from '../lib/format.js';
 import { indexOf, rowAt } from '../lib/pages.js';
@@ -39,10 +39,10 @@ export function ExplorePage({ stores }) {
   }, [key]);
   useEffect(() => explore.recallColumns(), [state.db, state.tables.join()]);
   useExploreKeys(stores);
+  const ignored = [...explore.ignored.value, ...explore.missingFields.value].join(', ');
   useEffect(() => {
-    const unknown = explore.unknownNames();
-    if (unknown.length > 0) toast(`The address has unknown parameters: ${unknown.join(', ')}`);
-  }, []);
+    if (ignored) toast(`The page does not know this part of the address, and ignores it: ${ignored}`);
+  }, [ignored]);
   const busy = explore.first.since.value || explore.fields.since.value || explore.hits.since.value;
   useEffect(() => {
     if (busy === 0) return undefined;
@@ -91,6 +91,21 @@ export function ExplorePage({ stores }) {
     <${Panes} stores=${stores} />`;
 }
 
+/**
+ * Gives the list the focus when what had it is closed.
+ * @param {string} shown what stands over or beside the list
+ */
+function useKeptFocus(shown) {
+  const before = useRef(shown);
+  useEffect(() => {
+    if (before.current === shown) return;
+    before.current = shown;
+    if (document.activeElement !== document.body) return;
+    const list = document.querySelector('.list [data-ui=rows]') ?? document.querySelector('.list .tabs [aria-pressed=true]');
+    /** @type {HTMLElement | null} */ (list)?.focus({ preventScroll: true });
+  }, [shown]);
+}
+
 /** @param {import('../stores/tables.js').TableInfo[]} all */
 function biggest(all) {
   return all.reduce((best, t) => (t.db !== 'svc_private' && (best.db === 'svc_private' || t.rows > best.rows) ? t : best));
@@ -106,7 +121,7 @@ function Said({ stores }) {
       sql &&
       html`<a class="text" href=${formatPlace('sql', { db: explore.state.value.db, q: sql }, { db: 'public' })}>Open in SQL</a>
       <button class="text" onClick=${() => copyText(curlOf(/** @type {any} */ (request), location.origin))}>Copy as curl</button>
-      <${SavedMenu} saved=${stores.saved} place=${stores.place} /><${ShareMenu} stores=${stores} frozen=${() => frozenLink(stores)} />`
+      <${SavedMenu} saved=${stores.saved} place=${stores.place} user=${stores.signIn.user.value} /><${ShareMenu} stores=${stores} frozen=${() => frozenLink(stores)} />`
     }</div>`;
 }
 
@@ -129,6 +144,7 @@ function Panes({ stores }) {
   const shape = explore.shape.value;
   const opened = explore.opened.value.value;
   const narrow = useNarrow();
+  useKeptFocus(`${state.view} ${opened !== null}`);
   const answer = explore.first.value.value;
   const failed = explore.first.error.value ? explore.first : explore.fields.error.value ? explore.fields : null;
   const selected = state.row ? indexOf(list, state.row) : -1;
@@ -142,9 +158,9 @@ function Panes({ stores }) {
     ${!hidden && html`<${Splitter} side="left" width=${left} least=${180} most=${600} label="Width of the fields" onWidth=${(/** @type {number} */ w) => (prefs.fieldsWidth.value = String(w))} onClose=${() => (prefs.fieldsShown.value = 'no')} />`}
     ${opened && html`<${Splitter} side="right" width=${right} least=${280} most=${900} label="Width of the row" onWidth=${(/** @type {number} */ w) => (prefs.detailWidth.value = String(w))} onClose=${() => explore.open(null)} />`}
     <${FieldList} onClose=${() => setFields(false)} fields=${explore.fields.value.value?.fields ?? []} useful=${explore.usefulFields().map((/** @type {{name: string}} */ f) => f.name)}
-      chosen=${state.cols} open=${explore.openFields.value} facets=${facets?.fields ?? []} exact=${(/** @type {{sampled?: boolean, stats?: {sampled?: boolean}}} */ facet) => !facet.sampled && !facet.stats?.sampled}
+      chosen=${explore.cols.value} open=${explore.openFields.value} facets=${facets?.fields ?? []} exact=${(/** @type {{sampled?: boolean, stats?: {sampled?: boolean}}} */ facet) => !facet.sampled && !facet.stats?.sampled}
       text=${state.q} level=${shape.level} onToggle=${explore.toggleField} onColumn=${explore.toggleColumn}
-      onOnly=${explore.only} onWithout=${explore.without} onEither=${explore.either} />
+      onOnly=${explore.only} onWithout=${explore.without} onEither=${explore.either} onFind=${explore.findValues} />
     ${
       state.view === 'context' && state.row
         ? html`<${ContextPane} stores=${stores} />`
@@ -160,7 +176,7 @@ function Panes({ stores }) {
                 ? html`<${Skeleton} />`
                 : answer && list.count === 0 && !explore.first.since.value
                   ? html`<${NoRows} explore=${explore} />`
-                  : html`<${Rows} count=${list.count} at=${(/** @type {number} */ i) => rowAt(list, i).row} shape=${shape} columns=${narrow ? [] : state.cols} columnTools=${{ widths: explore.widths.value, onMove: explore.moveColumn, onWidth: explore.widen }}
+                  : html`<${Rows} count=${list.count} at=${(/** @type {number} */ i) => rowAt(list, i).row} shape=${shape} columns=${columnsFor(narrow, explore.cols.value, explore.fields.value.value)} columnTools=${{ widths: explore.widths.value, onMove: explore.moveColumn, onWidth: explore.widen }}
                 marks=${explore.marks.value} zone=${zone} density=${prefs.density.value} narrow=${narrow}
                 label=${`${formatCount(explore.total.value ?? list.count)} rows, ${state.order} first`} selected=${state.row} focus=${explore.picked.value?.end ?? selected} wrap=${state.wrap} picked=${explore.picked.value} onPick=${explore.pick} unfolded=${explore.unfolded.value ? indexOf(list, explore.unfolded.value) : -1}
                 onOpen=${(/** @type {import('../lib/line.js').Row} */ row) => explore.open(row.id === state.row ? null : row)}
@@ -177,7 +193,7 @@ function Panes({ stores }) {
     }
     ${
       opened &&
-      html`<${Detail} row=${opened} shape=${shape} zone=${zone} marks=${explore.marks.value} columns=${state.cols}
+      html`<${Detail} row=${opened} shape=${shape} zone=${zone} marks=${explore.marks.value} columns=${explore.cols.value}
       trace=${explore.fields.value.value?.fields.find((/** @type {{role: string}} */ f) => f.role === 'trace')?.name ?? null}
       onContext=${() => explore.set({ view: state.view === 'context' ? 'rows' : 'context' })}
       onMove=${(/** @type {number} */ by) => move(explore, by)} onClose=${() => explore.open(null)}

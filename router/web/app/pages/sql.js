@@ -10,7 +10,7 @@ import { ErrorPanel, Progress } from '../components/states.js';
 import { formatCount } from '../lib/format.js';
 import { completeSql } from '../lib/sqlcomplete.js';
 import { colourSql } from '../lib/sqltext.js';
-import { changes, statementAt } from '../lib/statements.js';
+import { changesIn, statementAt } from '../lib/statements.js';
 import { rowLimits } from '../stores/sql.js';
 
 /** @typedef {import('../stores/sql.js').Tab} Tab */
@@ -33,7 +33,7 @@ export function SqlPage({ stores }) {
     const { selectionStart: from, selectionEnd: to, value } = element;
     const statement = from < to ? value.slice(from, to).trim() : statementAt(value, from);
     if (!statement) return;
-    if (changes(statement)) setAsked(statement);
+    if (changesIn(statement).length > 0) setAsked(statement);
     else void sql.run(statement);
   }
   useEffect(() => stores.keys.bind({ 'ctrl+Enter': ['run the statement', () => run()] }), [stores]);
@@ -64,7 +64,7 @@ export function SqlPage({ stores }) {
       <button class="button main" data-ui="run" onClick=${() => run()}>Run</button><kbd>Ctrl ↵</kbd>
       <label class="by again">at most <select aria-label="Rows that are shown at most" value=${sql.most.value}
         onChange=${(/** @type {Event} */ e) => (sql.most.value = Number(/** @type {HTMLSelectElement} */ (e.currentTarget).value))}>${rowLimits.map((n) => html`<option value=${n}>${formatCount(n)}</option>`)}</select> rows</label>
-      <${SavedMenu} saved=${stores.savedSql} place=${stores.place} what="statement" />
+      <${SavedMenu} saved=${stores.savedSql} place=${stores.place} user=${stores.signIn.user.value} what="statement" />
       <span class="quiet">database ${sql.db()}; times are in UTC${may ? '' : '; you may only read'}</span>
     </div>
     <${Progress} since=${tab.latest.since.value} onCancel=${tab.latest.cancel} />

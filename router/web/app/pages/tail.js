@@ -2,7 +2,7 @@
 
 import { html, useEffect, useState } from '../../vendor/core.js';
 import { Detail } from '../components/detail.js';
-import { useNarrow } from '../components/narrow.js';
+import { columnsFor, useNarrow } from '../components/narrow.js';
 import { TablePicker } from '../components/pickers.js';
 import { Rows } from '../components/rows.js';
 import { SearchBox } from '../components/search.js';
@@ -138,7 +138,7 @@ export function TailPage({ stores }) {
                 count=${count}
                 at=${tail.at}
                 shape=${tail.shape.value}
-                columns=${narrow ? [] : tail.columns.value}
+                columns=${columnsFor(narrow, tail.columns.value, tail.fields.value.value)}
                 marks=${tail.marks.value}
                 zone=${zone}
                 density=${prefs.density.value}
@@ -209,7 +209,7 @@ function useVisibility(tail) {
     };
     const selected = () => {
       const selection = getSelection();
-      if (selection && !selection.isCollapsed && selection.anchorNode?.parentElement?.closest('[data-ui=row]')) tail.hold();
+      if (selection && !selection.isCollapsed && selection.anchorNode?.parentElement?.closest('.row')) tail.hold();
     };
     document.addEventListener('visibilitychange', changed);
     document.addEventListener('selectionchange', selected);

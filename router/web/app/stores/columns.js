@@ -9,11 +9,12 @@ export const mostColumns = 12;
 /**
  * @param {object} with_
  * @param {{value: {db: string, tables: string[], cols: string[]}}} with_.state
+ * @param {{value: string[]}} with_.cols columns of the address that the tables have
  * @param {(change: {cols?: string, t?: string[], message?: string, level?: string}, how?: {replace?: boolean}) => void} with_.set changes the address
  * @param {(name: string) => string} with_.param reads the address
  * @param {import('./prefs.js').Prefs} with_.prefs
  */
-export function createColumns({ state, set, param, prefs }) {
+export function createColumns({ state, cols: shown, set, param, prefs }) {
   /** What is chosen for a table is kept under its name. */
   const tableKey = () => keyOf(state.value.db, state.value.tables);
 
@@ -43,7 +44,7 @@ export function createColumns({ state, set, param, prefs }) {
     setColumns,
     /** @param {string} name */
     toggleColumn(name) {
-      const { cols } = state.value;
+      const cols = shown.value;
       setColumns(cols.includes(name) ? cols.filter((n) => n !== name) : [...cols, name].slice(0, mostColumns));
     },
     /**
@@ -52,7 +53,7 @@ export function createColumns({ state, set, param, prefs }) {
      * @param {number} to
      */
     moveColumn(from, to) {
-      const cols = [...state.value.cols];
+      const cols = [...shown.value];
       const [moved] = cols.splice(from, 1);
       cols.splice(to, 0, moved);
       setColumns(cols);

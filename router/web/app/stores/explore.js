@@ -1,11 +1,12 @@
 // Explore: one search over tables and a range, its rows by pages, its histogram, its fields and the row that is open.
 
 import { batch, computed, effect, signal } from '../../vendor/core.js';
-import { replaceBytes, toggleAny, toggleClause, toggleExclusion, wantedWords } from '../lib/edit.js';
+import { replaceBytes, toggleAny, toggleClause, toggleExclusion, valuesOf as chosenValues, wantedWords } from '../lib/edit.js';
 import { addPage, indexOf, noPages, rowAt } from '../lib/pages.js';
 import { formatShare } from '../lib/format.js';
 import { shapeOf } from '../lib/shape.js';
 import { createColumns } from './columns.js';
+import { createExploreState, createNamedFields, exploreDefaults } from './explorestate.js';
 import { createLatest } from './latest.js';
 import { createNeighbours } from './neighbours.js';
 import { createReload } from './reload.js';
@@ -16,14 +17,8 @@ import { createSelection } from './selection.js';
 /** @typedef {ReturnType<typeof createExplore>} Explore */
 /** @typedef {{name: string, type: string, index: string | null, role: string | null, fill: number, unique: number, rank: number}} Field */
 
+const longestWait = 60; // ms that the counts wait for the range of the rows
 const firstOpen = 5; // fields that are open before somebody opens others
-export const exploreDefaults = {
-  db: 'public',
-  from: '-1h',
-  by: 'level',
-  order: 'newest',
-  view: 'rows',
-};
 
 /**
  * @param {object} with_
@@ -34,27 +29,10 @@ export const exploreDefaults = {
  * @param {Pick<Storage, 'getItem' | 'setItem'>} [with_.session] the storage of this tab
  */
 export function createExplore({ api, place, prefs, clock, session }) {
-  const param = (/** @type {string} */ name, fallback = '') => place.here.value.params.get(name) ?? fallback;
-  const state = computed(() => ({
-    db: param('db', 'public'),
-    asked: place.here.value.params.has('t'), // else the table that was used last
-    tables: tablesOf(place.here.value.params.getAll('t'), prefs.table.value),
-    q: param('q'),
-    from: param('from', '-1h'),
-    to: param('to'),
-    by: param('by', 'level'),
-    order: param('order', 'newest'),
-    row: param('row'),
-    view: param('view', 'rows'),
-    cols: param('cols').split(',').filter(Boolean),
-    hide: param('hide').split(',').filter(Boolean),
-    wrap: param('wrap') === '1',
-    afrom: param('afrom'), // a part of the range that is compared with the rest
-    ato: param('ato'),
-    bq: param('bq'), // a second search, whose rows are compared with those of the first
-    partial: param('partial') === '1', // an answer of some of the shards is good enough
-  }));
-  const columns = createColumns({ state, set, param, prefs });
+  const { state, param, ignored } = createExploreState(place, prefs);
+  const fields = createLatest(clock);
+  const named = createNamedFields(state, fields);
+  const columns = createColumns({ state, cols: named.cols, set, param, prefs });
 
   const draft = signal(state.value.q);
   const reload = createReload(session, () => {
@@ -62,7 +40,6 @@ export function createExplore({ api, place, prefs, clock, session }) {
     return JSON.stringify([db, tables, q, from, to, order, columns.roles.value]);
   });
   effect(() => reload.keep('draft', draft.value));
-  const fields = createLatest(clock);
   const first = createLatest(clock);
   const hits = createLatest(clock);
   const facets = createLatest(clock);
@@ -121,8 +98,13 @@ export function createExplore({ api, place, prefs, clock, session }) {
     forget(again);
     const known = learnFields();
     const body = scope();
+    /** @type {(range: {from: string, to: string}) => void} */
+    let answered;
+    const ranged = /** @type {Promise<{from: string, to: string}>} */ (new Promise((resolve) => (answered = resolve)));
     const rows = first.run(async (signal) => {
-      const [answer] = await Promise.all([ask('rows', { ...body, limit: pageSize, order })(signal), known]);
+      const asked = ask('rows', { ...body, limit: pageSize, order })(signal);
+      void asked.then((answer) => answered(answer.range)).catch(() => {}); // the error is that of the run
+      const [answer] = await Promise.all([asked, known]);
       batch(() => {
         range.value = answer.range;
         list.value = addPage(noPages(), {
@@ -133,14 +115,17 @@ export function createExplore({ api, place, prefs, clock, session }) {
       });
       return answer;
     });
-    void compiled.run(ask('compile', body));
     const there = await known;
+    // All that is on screen is of one moment, unless the rows take long.
+    const moment = await Promise.race([ranged, clock.wait(longestWait, new AbortController().signal)]);
     if (own !== runs) return;
+    const same = moment ? { ...body, from: moment.from, to: moment.to } : body;
+    void compiled.run(ask('compile', same));
     if (!there) {
       first.cancel(); // the panel says what is wrong with the fields
       return;
     }
-    await Promise.all([rows.then(rowList.beginAtRow).then(rowList.loadIfSeen), count(body)]);
+    await Promise.all([rows.then(rowList.beginAtRow).then(rowList.loadIfSeen), count(same)]);
     await countFields();
   }
 
@@ -202,7 +187,7 @@ export function createExplore({ api, place, prefs, clock, session }) {
 
   /** @param {ReturnType<typeof scope>} body */
   function count(body) {
-    const by = state.value.by === 'none' ? null : state.value.by;
+    const by = named.by.value === 'none' ? null : named.by.value;
     const grouped = by === 'level' && !shape.value.scheme ? null : by;
     return hits.run(ask('hits', { ...body, by: grouped, tz: prefs.zone.value, buckets: 120 }));
   }
@@ -292,14 +277,21 @@ export function createExplore({ api, place, prefs, clock, session }) {
     await opened.run(ask('row', { db: state.value.db, table, id })); // the answer is the row
   }
 
+  /** @param {{query: string, field: string, prefix: string, limit: number}} wanted */
+  async function valuesOf(wanted) {
+    const answer = await api.json({ path: '/v1/explore/values', body: { ...scope(), ...wanted } });
+    return answer.values;
+  }
+
   /**
    * @param {string} text
+   * @param {{view?: string}} [also] what changes with it
    */
-  function search(text) {
+  function search(text, also = {}) {
     const history = prefs.history.value.filter((old) => old !== text);
     if (text.trim() !== '') prefs.history.value = [text, ...history];
-    if (text === state.value.q) return run();
-    set({ q: text, row: '' });
+    if (text === state.value.q && !also.view) return run();
+    set({ q: text, row: '', ...also });
     return undefined;
   }
 
@@ -344,8 +336,8 @@ export function createExplore({ api, place, prefs, clock, session }) {
       return at ? replaceBytes(state.value.q, at, name) : state.value.q;
     },
     usefulFields,
-    unknownNames: () =>
-      [...new Set(place.here.value.params.keys())].filter((name) => !['t', 'message', 'level'].includes(name) && !Object.hasOwn(state.value, name)),
+    ...named,
+    ignored,
     run,
     /** Begins before the page is drawn; the page then does not begin again. */
     runEarly() {
@@ -363,20 +355,13 @@ export function createExplore({ api, place, prefs, clock, session }) {
     countFields,
     scope,
     search,
-    /**
-     * @param {string} field
-     * @param {string} prefix
-     */
-    valuesFor: async (field, prefix) => {
-      const answer = await api.json({
-        path: '/v1/explore/values',
-        body: { ...scope(), query: '', field, prefix, limit: 10 },
-      });
-      return answer.values;
-    },
+    /** Values that begin so, whatever the search is. @param {string} field @param {string} prefix */
+    valuesFor: (field, prefix) => valuesOf({ query: '', field, prefix, limit: 10 }),
+    /** Values that begin so, in the search; a search for other values of the field does not count. @param {string} field @param {string} prefix */
+    findValues: (field, prefix) => valuesOf({ query: chosenValues(state.value.q, field).size > 0 ? '' : state.value.q, field, prefix, limit: 20 }),
     cancel: () => [fields, first, more, hits, facets].forEach((latest) => latest.cancel()),
-    /** @param {string} clause */
-    only: (clause) => search(toggleClause(state.value.q, clause)),
+    /** @param {string} clause @param {{view?: string}} [also] */
+    only: (clause, also) => search(toggleClause(state.value.q, clause), also),
     /** Any of these. @param {string} field @param {string} value */
     either: (field, value) => search(toggleAny(state.value.q, field, value, field === shape.value.level ? ':' : '=')),
     /** @param {string} clause */
@@ -391,13 +376,4 @@ export function createExplore({ api, place, prefs, clock, session }) {
     /** What is missing from the answers on screen; null: nothing. */
     missing: computed(() => first.value.value?.partial ?? hits.value.value?.partial ?? facets.value.value?.partial ?? null),
   };
-}
-
-/**
- * @param {string[]} asked
- * @param {string} last the table that was used last
- */
-function tablesOf(asked, last) {
-  if (asked.length > 0) return asked;
-  return last ? [last] : [];
 }

@@ -17,6 +17,7 @@ export function createKeys(browser, single) {
   browser.addEventListener('keydown', (event) => {
     if (event.defaultPrevented || event.isComposing) return;
     const name = nameOf(event);
+    if (name === 'Escape' && isInDialog(event.target)) return; // the browser closes the dialog
     const alone = !name.startsWith('ctrl+') && event.key !== 'Escape';
     if (alone && (single.value === 'off' || inInput(event.target))) return;
     const both = event.timeStamp - begun.at < 1000 ? `${begun.name} ${name}` : '';
@@ -59,5 +60,11 @@ function nameOf(event) {
 
 /** @param {EventTarget | null} target */
 function inInput(target) {
-  return target instanceof Element && target.closest('input, textarea, select, [contenteditable], [role=slider], dialog, .panel') !== null;
+  const input = 'input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable], [role=slider], .panel';
+  return target instanceof Element && (target.closest(input) !== null || isInDialog(target));
+}
+
+/** Reports whether a dialog is over the page, which has all keys. @param {EventTarget | null} target */
+function isInDialog(target) {
+  return target instanceof Element && target.ownerDocument.querySelector('dialog[open]') !== null;
 }
