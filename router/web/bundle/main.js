@@ -1,1 +1,1 @@
-import"./chunk-ZIUNLDUN.js";
+import"./chunk-EMUVXCV7.js";

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { ApiError } from '../app/lib/api.js';
 import { createPlace } from '../app/stores/place.js';
 import { createPrefs } from '../app/stores/prefs.js';
 import { createTail } from '../app/stores/tail.js';
@@ -10,8 +11,9 @@ const settle = () => new Promise((resolve) => setImmediate(resolve));
  * A tail of a table, what it asked for, the times that it waited, and functions that send it rows and end its answer.
  * @param {string} address
  * @param {Pick<Storage, 'getItem' | 'setItem'>} [session]
+ * @param {number} [missing] how often the server says that there is no such table
  */
-function following(address, session) {
+function following(address, session, missing = 0) {
   const storage = { getItem: () => null, setItem() {} };
   const browser = { location: new URL(`http://h${address}`), history: { state: null, pushState() {}, replaceState() {} }, addEventListener() {} };
   const asked = [];
@@ -24,6 +26,7 @@ function following(address, session) {
     },
     json: async ({ body }) => {
       asked.push(body);
+      if (missing-- > 0) throw new ApiError('no such table', { status: 400, body: { code: 4001 } });
       return { fields: [], time: 'ts', levels: null };
     },
   };
@@ -117,4 +120,15 @@ test('each time a server ends a tail, the page asks again after a second', async
   for (let i = 0; i < 3; i++) await end();
   tail.stop();
   assert.deepEqual(waited, [1000, 1000, 1000]);
+});
+
+test('a table that is not there yet is waited for, and its first rows are asked for', async () => {
+  const { tail, asked, waited } = following('/dashboard/tail?t=later', undefined, 2);
+  void tail.follow();
+  assert.equal(tail.isMissing(), false);
+  for (let i = 0; i < 6; i++) await settle();
+  assert.deepEqual(waited, [2000, 2000]);
+  assert.equal(tail.isMissing(), false);
+  assert.equal(asked[asked.length - 1], '/v1/tail?shape=row&db=public&table=later&since=4s');
+  tail.stop();
 });

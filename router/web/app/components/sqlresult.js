@@ -17,13 +17,14 @@ import { VirtualList } from './virtual.js';
 /** @typedef {import('../lib/api.js').SqlResult} SqlResult */
 /** @typedef {{by: number, down: boolean} | null} Sort */
 
-const views = { table: 'Table', plot: 'Plot', plan: 'Plan' };
+export const views = { table: 'Table', plot: 'Plot', plan: 'Plan' };
 
 /** @param {{stores: import('../main.js').Stores, tab: import('../stores/sql.js').Tab, answer: SqlResult}} props */
 export function Result({ stores, tab, answer }) {
   const { sql } = stores;
   const { columns, rows } = answer;
-  const view = stores.place.here.value.params.get('tab') ?? 'table';
+  const asked = stores.place.here.value.params.get('tab') ?? '';
+  const view = Object.hasOwn(views, asked) ? asked : 'table';
   const [sort, setSort] = useState(/** @type {Sort} */ (null));
   useEffect(() => setSort(null), [answer]);
   const order = useMemo(() => orderOf(answer, sort), [answer, sort]);

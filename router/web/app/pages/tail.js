@@ -124,15 +124,16 @@ export function TailPage({ stores }) {
       >
     </div>
     ${tail.ended.value && html`<div class="banner" role="alert" data-ui="banner">${tail.ended.value} <button class="text go" data-ui="retry" onClick=${() => tail.follow()}>Follow again</button> <a class="text go" href=${inExplore(tail)}>Show them in Explore</a></div>`}
-    <${ErrorPanel} latest=${tail.fields} what="Following the table" />
+    ${!tail.isMissing() && html`<${ErrorPanel} latest=${{ ...tail.fields, again: () => void tail.follow() }} what="Following the table" />`}
     <div class=${`panes tail ${opened ? '' : 'no-detail'}`}>
       <section class="pane list" aria-label="Rows">
         ${
           count === 0
             ? html`<${Empty}
-                title=${state.table ? `Waiting for new rows in ${state.table}.` : 'Choose a table to follow.'}
+                title=${tail.isMissing() ? `There is no table ${state.table} yet.` : state.table ? `Waiting for new rows in ${state.table}.` : 'Choose a table to follow.'}
               >
-                ${state.table && html`<p class="acts"><button class="button" onClick=${() => tail.follow('10m')}>Show the last ten minutes</button></p>`}<//
+                ${tail.isMissing() && html`<p>Its rows are shown here as soon as the first ones are stored.</p>`}
+                ${state.table && !tail.isMissing() && html`<p class="acts"><button class="button" onClick=${() => tail.follow('10m')}>Show the last ten minutes</button></p>`}<//
               >`
             : html`<${Rows}
                 count=${count}

@@ -15,6 +15,8 @@ import { createReload } from './reload.js';
 export const ringSizes = [1000, 10000];
 const mostBytes = 16 << 20;
 const drawEvery = 100;
+const noTable = 4001; // code of an error: there is no such table
+const tableWait = 2000; // ms until the page asks again
 
 /**
  * @param {object} with_
@@ -61,6 +63,8 @@ export function createTail({ api, place, prefs, clock, session }) {
   let kept = null; // what a held list shows from when the ring would drop rows of it
   const shown = () => (held.value && kept ? kept : ring.items);
 
+  const isMissing = () => fields.error.value?.code === noTable;
+
   /** @param {string} since stored rows that come first; empty: none */
   async function follow(since = '') {
     stop();
@@ -75,7 +79,13 @@ export function createTail({ api, place, prefs, clock, session }) {
       live.value = false;
     });
     if (!table) return;
-    await fields.run((signal) => api.json({ path: '/v1/explore/fields', body: { db, tables: [table], ...asked }, signal }));
+    const learn = () => fields.run((signal) => api.json({ path: '/v1/explore/fields', body: { db, tables: [table], ...asked }, signal }));
+    await learn();
+    while (current === own && isMissing()) {
+      await clock.wait(tableWait, own.signal).catch(() => {});
+      since = `${(2 * tableWait) / 1000}s`; // the rows that created it
+      if (current === own) await learn();
+    }
     if (current !== own || fields.error.value) return;
     for (let tries = 0; current === own;) {
       const why = await stream(own, tailPath({ db, table, search: q, since, ...asked }));
@@ -169,6 +179,7 @@ export function createTail({ api, place, prefs, clock, session }) {
   }
 
   return {
+    isMissing,
     state,
     draft,
     fields,

@@ -1,0 +1,37 @@
+package webtest
+
+import "testing"
+
+// TestTailOfMissingTable follows a table that does not exist yet: its first rows must appear.
+func TestTailOfMissingTable(t *testing.T) {
+	s := start(t)
+	b := open(t, s.url+"/dashboard/tail?t=later")
+	b.until(`document.querySelector('[data-ui=empty]').textContent.includes('There is no table later yet')`)
+	b.until(`!document.querySelector('[data-ui=error]')`)
+	s.ingest("later", logs(3)...)
+	b.until(`document.querySelectorAll('[data-ui=row]').length === 3`)
+	b.until(`document.querySelector('[data-ui=tail-state]').textContent.includes('Live')`)
+}
+
+// TestSQLAsks checks which texts need a confirmation: several selected statements of which one changes something, but
+// not a typing error. A view in the address that does not exist is ignored and named.
+func TestSQLAsks(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(3)...)
+	b := open(t, s.url+"/dashboard/sql?tab=bogus&wrong=1&q=SELEC%201")
+	b.until(`document.querySelector('[data-ui=toast]').textContent.includes('wrong, tab=bogus')`)
+	b.click(`[data-ui=run]`)
+	b.until(`document.querySelector('[data-ui=error]').textContent.includes('SELEC')`)
+	b.until(`!document.querySelector('dialog')`)
+	b.until(`document.querySelector('.c-wrong').textContent === 'SELEC'`)
+	b.fill(`[data-ui=editor]`, "SELECT 1; DROP TABLE app")
+	eval[bool](b, `(document.querySelector('[data-ui=editor]').select(), true)`)
+	b.click(`[data-ui=run]`)
+	b.until(`document.querySelector('dialog').textContent.includes('DROP TABLE app')`)
+	b.key("Escape", 27)
+	b.until(`!document.querySelector('dialog')`)
+	b.fill(`[data-ui=editor]`, "SELECT count(*) AS n FROM app")
+	b.click(`[data-ui=run]`)
+	b.until(`document.querySelector('[data-ui=tab-table]').ariaPressed === 'true'`)
+	b.until(`document.querySelector('[data-ui=result] .cells').textContent.trim() === '3'`)
+}
