@@ -13,6 +13,21 @@ func TestTailOfMissingTable(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=tail-state]').textContent.includes('Live')`)
 }
 
+// TestTailFault follows a table with a search that is wrong: the page underlines the wrong part. A parameter of the
+// address that the page does not know is named.
+func TestTailFault(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(3)...)
+	b := open(t, s.url+"/dashboard/tail?t=app&q=failed%20lvl:x&other=1")
+	b.until(`document.querySelector('[data-ui=toast]').textContent.includes('ignores it: other')`)
+	b.until(`document.querySelector('[data-ui=banner]').textContent.includes('no field lvl')`)
+	b.until(`document.querySelector('.coloured .wrong').textContent.includes('lvl')`)
+	b.until(`document.querySelector('[data-ui=search]').getAttribute('aria-invalid') === 'true'`)
+	b.search("failed")
+	b.until(`document.querySelector('[data-ui=tail-state]').textContent.includes('Live')`)
+	b.until(`!document.querySelector('.coloured .wrong')`)
+}
+
 // TestSQLAsks checks which texts need a confirmation: several selected statements of which one changes something, but
 // not a typing error. A view in the address that does not exist is ignored and named.
 func TestSQLAsks(t *testing.T) {
@@ -27,7 +42,7 @@ func TestSQLAsks(t *testing.T) {
 	b.fill(`[data-ui=editor]`, "SELECT 1; DROP TABLE app")
 	eval[bool](b, `(document.querySelector('[data-ui=editor]').select(), true)`)
 	b.click(`[data-ui=run]`)
-	b.until(`document.querySelector('dialog').textContent.includes('DROP TABLE app')`)
+	b.until(`document.querySelector('dialog[open]').textContent.includes('DROP TABLE app')`)
 	b.key("Escape", 27)
 	b.until(`!document.querySelector('dialog')`)
 	b.fill(`[data-ui=editor]`, "SELECT count(*) AS n FROM app")

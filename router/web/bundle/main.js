@@ -1,1 +1,1 @@
-import"./chunk-EMUVXCV7.js";
+import"./chunk-247LG4LX.js";

@@ -25,7 +25,7 @@ export function SqlPage({ stores }) {
     document.title = 'SQL · cordwood';
   }, []);
 
-  const ignored = ignoredBy(stores.place.here.value.params);
+  const ignored = stores.place.page.value === 'sql' ? ignoredBy(stores.place.here.value.params) : '';
   useEffect(() => {
     if (ignored) toast(`The page does not know this part of the address, and ignores it: ${ignored}`);
   }, [ignored]);

@@ -12,6 +12,7 @@ import { formatCount } from '../lib/format.js';
 import { partsOfTime } from '../lib/time.js';
 import { formatPlace } from '../lib/url.js';
 import { ringSizes } from '../stores/tail.js';
+import { toast } from '../stores/toast.js';
 
 /** @typedef {import('../lib/line.js').Row} Row */
 
@@ -29,6 +30,10 @@ export function TailPage({ stores }) {
     document.title = `tail ${state.table} · cordwood`;
   }, [state.db, state.table, state.q]);
   useVisibility(tail);
+  const ignored = tail.ignored.value.join(', ');
+  useEffect(() => {
+    if (ignored) toast(`The page does not know this part of the address, and ignores it: ${ignored}`);
+  }, [ignored]);
   useEffect(
     () =>
       stores.keys.bind({
@@ -73,7 +78,7 @@ export function TailPage({ stores }) {
         text=${tail.draft.value}
         onText=${(/** @type {string} */ text) => (tail.draft.value = text)}
         onRun=${() => tail.set({ q: tail.draft.value })}
-        fault=${null}
+        fault=${tail.draft.value === state.q ? tail.fault.value : null}
         fields=${tail.fields.value.value?.fields ?? []}
         valuesOf=${stores.explore.valuesFor}
         history=${prefs.history.value}

@@ -50,6 +50,7 @@ export function createTail({ api, place, prefs, clock, session }) {
   const held = signal(/** @type {{at: number, seen: number} | null} */ (null));
   const live = signal(false);
   const ended = signal('');
+  const fault = signal(/** @type {{offset: number, length: number} | null} */ (null)); // the part of the search that is wrong, in bytes
   const rate = signal(0);
   const most = signal(10000);
   /** @type {Set<string>} */
@@ -63,6 +64,12 @@ export function createTail({ api, place, prefs, clock, session }) {
   let kept = null; // what a held list shows from when the ring would drop rows of it
   const shown = () => (held.value && kept ? kept : ring.items);
 
+  /** What the address has that this page does not know. */
+  const ignored = computed(() => {
+    const names = ['db', 't', 'q', 'wrap', 'message', 'level'];
+    if (place.page.value !== 'tail') return [];
+    return [...new Set(params.value.keys())].filter((name) => !names.includes(name));
+  });
   const isMissing = () => fields.error.value?.code === noTable;
 
   /** @param {string} since stored rows that come first; empty: none */
@@ -76,6 +83,7 @@ export function createTail({ api, place, prefs, clock, session }) {
       if (search() !== followed) draft.value = reload.take('draft') ?? q; // else the reader may be typing
       followed = search();
       ended.value = '';
+      fault.value = null;
       live.value = false;
     });
     if (!table) return;
@@ -122,7 +130,8 @@ export function createTail({ api, place, prefs, clock, session }) {
       return { text: 'The server ended the tail. Reconnecting.', again: true };
     } catch (error) {
       if (isAbort(error)) return null;
-      const status = /** @type {any} */ (error).status;
+      const { status, at } = /** @type {any} */ (error);
+      fault.value = at ?? null;
       const again = status === 0 || status === undefined || status === 503;
       return { text: `${/** @type {Error} */ (error).message}${again ? ' Trying again.' : ''}`, again };
     }
@@ -180,6 +189,8 @@ export function createTail({ api, place, prefs, clock, session }) {
 
   return {
     isMissing,
+    fault,
+    ignored,
     state,
     draft,
     fields,
