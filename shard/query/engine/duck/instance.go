@@ -154,6 +154,9 @@ func (in *Instance) setUp(cfg Config) error {
 		"SET GLOBAL errors_as_json = true",
 		// Parse the footer of a file once, not once for each query and step of planning.
 		"SET GLOBAL parquet_metadata_cache = true",
+		// The kernel caches the files. A second copy in the engine's memory saves no time. It would also go on to serve
+		// holes of files that are filled part by part, as those of object storage are.
+		"SET GLOBAL enable_external_file_cache = false",
 		fmt.Sprintf("SET GLOBAL max_expression_depth = %d", cfg.MaxExpressionDepth),
 		"SET temp_directory = " + sql.QuoteText(cfg.TempDir),
 		fmt.Sprintf("SET max_temp_directory_size = '%dB'", cfg.TempLimit),
