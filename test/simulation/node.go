@@ -33,6 +33,8 @@ type cluster struct {
 	archives *archives
 	// failed is called when a process ends itself.
 	failed func(*Node, error)
+	// parts is the number of parts of queries that nodes ran.
+	parts atomic.Int64
 
 	mu    sync.Mutex
 	metas []string // nodes with the role meta

@@ -58,6 +58,9 @@ const (
 	StaleCopy
 	// LeaseRead reads from a node that considers itself the leader, without asking the other members.
 	LeaseRead
+	// LeaseQuery makes a node that considers itself the leader answer queries, and parts of queries, without asking the
+	// other members.
+	LeaseQuery
 	// LearnersConfirm counts answers of learners like those of voters when members are asked whether a member still
 	// leads.
 	LearnersConfirm

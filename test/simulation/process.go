@@ -27,6 +27,7 @@ import (
 	"cordwood/shard"
 	"cordwood/shard/compaction"
 	"cordwood/shard/memtable"
+	"cordwood/shard/query/spool"
 	"cordwood/shard/replica/raftlog"
 	"cordwood/shard/replica/transport"
 	"cordwood/shard/server"
@@ -81,7 +82,11 @@ func newProcess(n *Node) (_ *process, err error) {
 		}
 	}
 	p.meta = metaclient.New(metaclient.Config{Members: p.members, Dial: p.dial, Logger: n.log})
-	p.openHost()
+	if err := p.openHost(); err != nil {
+		p.dead.Store(true)
+		p.end()
+		return nil, err
+	}
 	return p, nil
 }
 
@@ -123,7 +128,7 @@ func (p *process) openMeta() error {
 	return nil
 }
 
-func (p *process) openHost() {
+func (p *process) openHost() error {
 	n := p.node
 	pool := &memtable.Pool{}
 	// The clocks use no file.
@@ -186,9 +191,52 @@ func (p *process) openHost() {
 		},
 		Recovered: func(context.Context, *metapb.Shard, uint32) error { return errors.New("nothing is recovered here") },
 	})
+	return p.serveShards()
+}
+
+// serveShards registers the service of shards.
+func (p *process) serveShards() error {
+	rows, err := spool.Open(filepath.Join(p.node.dir, "fetched"), 1<<30, 1<<30)
+	if err != nil {
+		return err
+	}
+	e := &rowEngine{node: p.node, segments: map[string]store.Segment{}}
+	client := shardclient.New(shardclient.Config{
+		Replicas: func(id uint32) []string { return replicasOf(p.meta, id) },
+		Nodes: func() (ids []string) {
+			for _, n := range p.meta.Nodes() {
+				ids = append(ids, n.Id)
+			}
+			return ids
+		},
+		Dial: p.dial, Logger: p.node.log,
+	})
 	shardpb.RegisterShardServiceServer(p.server, server.New(server.Config{
-		Shards: server.Find(p.host.Shard), All: server.List(p.host.All),
+		Shards: func(id uint32) (server.Shard, bool) {
+			s, ok := p.host.Shard(id)
+			if !ok {
+				return nil, false
+			}
+			return served{s, e}, true
+		},
+		All: server.List(p.host.All), Engine: e, Spool: rows, KeptAnswers: 1 << 20, Logger: p.node.log,
+		Here: func() string { return p.node.ID },
+		Scan: func(ctx context.Context, nodes []string, req *shardpb.ScanRequest) (server.ScanReader, error) {
+			r, err := client.Scan(ctx, nodes, req)
+			if err != nil {
+				return nil, err // a nil *ScanReader in the interface would not be nil
+			}
+			return r, nil
+		},
+		Ask: func(ctx context.Context, req *shardpb.QueryRequest) (server.ScanReader, error) {
+			r, err := client.Ask(ctx, req)
+			if err != nil {
+				return nil, err // as above
+			}
+			return r, nil
+		},
 	}))
+	return nil
 }
 
 // clock gives a shard the elapsed time, and the time that the clocks of a majority of the nodes have reached.

@@ -22,6 +22,9 @@ type Report struct {
 	Events  []string
 	// Logs is the number of shards that were compared with their complete log.
 	Logs int
+	// Queries is the number of queries of whole tables that were answered, and Parts the number of parts of queries that
+	// nodes ran.
+	Queries, Parts int64
 
 	schemas *schemaHistory
 }

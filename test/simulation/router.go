@@ -61,8 +61,11 @@ func (w *World) newRouter(i int) (*router, error) {
 }
 
 // replicas lists the nodes that hold a shard, according to the router's copy.
-func (r *router) replicas(id uint32) []string {
-	for _, s := range r.meta.Shards() {
+func (r *router) replicas(id uint32) []string { return replicasOf(r.meta, id) }
+
+// replicasOf lists the nodes that hold a shard, according to a copy of the metadata.
+func replicasOf(c *metaclient.Client, id uint32) []string {
+	for _, s := range c.Shards() {
 		if s.Id == id {
 			return slices.Clone(s.Replicas)
 		}

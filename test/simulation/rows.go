@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"cordwood/proto/column"
@@ -21,6 +22,8 @@ type table struct {
 	name string
 	// merges means that rows with the same writer and number are one row.
 	merges bool
+	// spread is the number of shards that take its rows, if there are several.
+	spread int
 }
 
 // columns returns the columns of a row's writer and number.
@@ -43,7 +46,11 @@ func (t table) options() map[string]string {
 	if t.merges {
 		return nil
 	}
-	return map[string]string{schema.OptionAppendMode: "true"}
+	out := map[string]string{schema.OptionAppendMode: "true"}
+	if t.spread > 1 {
+		out[schema.OptionPartitions] = strconv.Itoa(t.spread)
+	}
+	return out
 }
 
 // output returns rows as the output of a pipeline.

@@ -144,7 +144,8 @@ func TestSeeds(t *testing.T) {
 			if r.Failed() {
 				t.Errorf("go test ./test/simulation -run TestSeeds -seed %d%s\n%s", seed, again, r)
 			} else {
-				t.Logf("%s: %d rows, gap %s, recovery %s, %d logs", r.Options, r.Acked, r.Longest, r.Recovery, r.Logs)
+				t.Logf("%s: %d rows, gap %s, recovery %s, %d logs, %d queries, %d parts", r.Options, r.Acked, r.Longest,
+					r.Recovery, r.Logs, r.Queries, r.Parts)
 			}
 		})
 	}
@@ -195,6 +196,12 @@ func TestMutants(t *testing.T) {
 			"reads from any node that considers itself the leader", LeaseRead,
 			[]string{"standstill"},
 			"a read that lacks a row",
+			1, 6 * time.Second, 0,
+		},
+		{
+			"queries of any node that considers itself the leader", LeaseQuery,
+			[]string{"standstill"},
+			"the read of all rows",
 			1, 6 * time.Second, 0,
 		},
 		{

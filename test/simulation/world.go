@@ -14,6 +14,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cordwood/proto/metapb"
@@ -32,6 +33,8 @@ type World struct {
 	schemas *schemaHistory
 	watched *watched
 	answers *answers
+	// queries is the number of answered queries.
+	queries atomic.Int64
 	routers []*router
 	start   time.Time
 	flipped bool      // a bit of some disk was flipped
@@ -66,7 +69,11 @@ func Run(opt Options, dir string) (*Report, error) {
 		}
 	}
 	for i := range opt.Groups {
-		w.tables = append(w.tables, table{name: fmt.Sprint("t", i+1)})
+		t := table{name: fmt.Sprint("t", i+1)}
+		if i == 0 {
+			t.spread = opt.Groups
+		}
+		w.tables = append(w.tables, t)
 	}
 	if opt.Merging {
 		w.tables = append(w.tables, table{name: "m1", merges: true})
@@ -246,6 +253,10 @@ func (w *World) run() (*Report, error) {
 			watchers.Go(func() { w.readAlong(watching, fmt.Sprintf("reader %d of %s", k, table.name), table, rng) })
 		}
 	}
+	for i, table := range w.tables {
+		rng := rand.New(rand.NewPCG(w.opt.Seed, uint64(200+i)))
+		watchers.Go(func() { w.queryAlong(watching, table, rng) })
+	}
 	for i, r := range w.routers {
 		rng := rand.New(rand.NewPCG(w.opt.Seed, 10+uint64(i)))
 		watchers.Go(func() { w.schemas.changeSchemas(watching, i, r, rng) })
@@ -268,6 +279,7 @@ func (w *World) run() (*Report, error) {
 		w.awaitOperations()
 	}
 	w.check(r)
+	r.Queries, r.Parts = w.queries.Load(), w.cluster.parts.Load()
 	r.Events, r.Acked, r.Longest = w.events, w.history.acked, w.history.longest
 	return r, nil
 }
