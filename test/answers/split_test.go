@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 )
 
@@ -65,6 +66,31 @@ func (h *halved) change() {
 		h.compact()
 	default:
 		h.flush()
+	}
+}
+
+// moving calls f while other shards begin to take the writes of the table in append mode. Its rows stay where they
+// are, so no answer changes.
+func (h *halved) moving(f func()) {
+	h.t.Helper()
+	def, ok := h.meta.Table(schema.DefaultDatabase, "a")
+	if !ok {
+		h.t.Fatal("the table is unknown")
+	}
+	var to []uint32
+	for _, i := range h.Perm(groups)[:1+h.IntN(groups)] {
+		to = append(to, uint32(i)+1) //nolint:gosec // it is small
+	}
+	moved := make(chan error)
+	go func() {
+		_, err := h.meta.Propose(h.ctx, &metapb.Command{Op: &metapb.Command_PlaceTable{PlaceTable: &metapb.PlaceTable{
+			TableId: def.ID, Epoch: def.Writable().Epoch, ShardIds: to,
+		}}})
+		moved <- err
+	}()
+	f()
+	if err := <-moved; err != nil {
+		h.t.Errorf("move the writes to shards %v: %v", to, err)
 	}
 }
 
@@ -248,9 +274,9 @@ func TestWhatIsSplit(t *testing.T) {
 	}
 }
 
-// TestSplitAnswers compares the answers to random statements over rows on two nodes with the
-// answers of one node. Some statements are repeated, while rows are written and files change, because nodes keep the
-// answers to repeated statements.
+// TestSplitAnswers compares the answers to random statements over rows on two nodes with the answers of one node. Some
+// statements are repeated, because nodes keep the answers to them. Meanwhile rows are written, files change, and other
+// shards take the writes of a table.
 func TestSplitAnswers(t *testing.T) {
 	seed := rand.Uint64() >> 32
 	if testing.Short() {
@@ -279,7 +305,13 @@ func TestSplitAnswers(t *testing.T) {
 			if h.IntN(6) == 0 {
 				h.change()
 			}
-			switch grown := h.askBoth(sql, o); {
+			var grown string
+			if h.IntN(4) == 0 {
+				h.moving(func() { grown = h.askBoth(sql, o) })
+			} else {
+				grown = h.askBoth(sql, o)
+			}
+			switch {
 			case strings.HasPrefix(grown, "split_total"):
 				split++
 				fallthrough
