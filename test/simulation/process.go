@@ -220,7 +220,8 @@ func (p *process) serveShards() error {
 			return served{s, e}, true
 		},
 		All: server.List(p.host.All), Engine: e, Spool: rows, KeptAnswers: 1 << 20, Logger: p.node.log,
-		Here: func() string { return p.node.ID },
+		ClusterVersion: p.meta.ClusterVersion,
+		Here:           func() string { return p.node.ID },
 		Scan: func(ctx context.Context, nodes []string, req *shardpb.ScanRequest) (server.ScanReader, error) {
 			r, err := client.Scan(ctx, nodes, req)
 			if err != nil {
