@@ -100,9 +100,9 @@ func (g *generator) stage() string {
 		return g.of("|>", "!>") + " " + strconv.Quote(g.of("level=<_> status=<_>", "<_>took<_>", "10.0.0.<_> - bob <_>",
 			"a<_>b"))
 	case 4, 5:
-		return "| json"
+		return "| json" + g.of("", "", "", " != \"GET\"", " !~ \"WARN\"")
 	case 6, 7:
-		return "| logfmt" + g.of("", "", " --strict")
+		return "| logfmt" + g.of("", "", " --strict", " != \"error\"")
 	case 8:
 		return "| json " + g.of(`x="user.id"`, `x="tags[0]", ok`, `x="user"`)
 	case 9:
@@ -112,7 +112,7 @@ func (g *generator) stage() string {
 	case 11:
 		return "| line_format " + g.template()
 	case 12:
-		return "| label_format " + g.of("x="+g.template(), "x=level", "level=msg, y=app")
+		return "| label_format " + g.of("x="+g.template(), "x=level", "level=msg, y=app", "status=x", "app=who, msg=nothing")
 	case 13:
 		return "| " + g.of("drop level, app", "drop status=\"200\"", "drop __error__", "keep app, status",
 			"keep level=~\"e.*\", msg")

@@ -18,6 +18,8 @@ type Entry struct {
 	// Labels are the indexed labels, Metadata is the structured metadata, and Parsed are the labels that stages found or
 	// set.
 	Labels, Metadata, Parsed map[string]string
+	// removed are the indexed labels that stages removed or replaced.
+	removed map[string]bool
 }
 
 // Size returns the approximate memory of the entry, in bytes.
@@ -55,28 +57,41 @@ func (e *Entry) set(name, value string) {
 }
 
 func (e *Entry) remove(name string) {
-	delete(e.Labels, name)
+	e.removeIndexed(name)
 	delete(e.Metadata, name)
 	delete(e.Parsed, name)
 }
 
-// found sets a label that a parser found. If the entry has an indexed label of the same name, the new label gets a
-// suffix.
+func (e *Entry) removeIndexed(name string) {
+	if e.Labels[name] == "" {
+		return
+	}
+	delete(e.Labels, name)
+	if e.removed == nil {
+		e.removed = map[string]bool{}
+	}
+	e.removed[name] = true
+}
+
+// found sets a label that a parser found, unless an earlier stage found or set it. If the entry has an indexed label of
+// the same name, or had one before the pipeline, the new label gets a suffix.
 func (e *Entry) found(name, value string) {
 	if value == "" || name == "" {
 		return
 	}
-	if e.Labels[name] != "" {
+	if e.Labels[name] != "" || e.removed[name] {
 		if name += "_extracted"; e.Labels[name] != "" {
 			return
 		}
 	}
-	e.set(name, value)
+	if e.Parsed[name] == "" {
+		e.set(name, value)
+	}
 }
 
-// fail sets the label __error__, unless it is set already.
+// fail sets the label __error__. An error of a label filter does not replace another one.
 func (e *Entry) fail(name string) {
-	if e.Get(translate.ErrorLabel) == "" {
+	if name != translate.FilterError || e.Get(translate.ErrorLabel) == "" {
 		e.set(translate.ErrorLabel, name)
 	}
 }
@@ -154,9 +169,10 @@ func (p *Pipeline) stage(s logql.Stage, e *Entry) bool {
 func labelFormat(s *logql.LabelFormat, e *Entry) {
 	for _, set := range s.Sets {
 		if set.Template == nil {
-			value := e.Get(set.From)
-			e.remove(set.From)
-			e.set(set.Name, value)
+			if value := e.Get(set.From); value != "" { // else the label keeps its value, as in Loki
+				e.remove(set.From)
+				e.set(set.Name, value)
+			}
 		} else if text, ok := fill(set.Template, e); ok {
 			e.set(set.Name, text)
 		} else {
@@ -172,7 +188,12 @@ func keep(s *logql.Keep, e *Entry) {
 			kept[n.Name] = true
 		}
 	}
-	for _, labels := range []map[string]string{e.Labels, e.Metadata, e.Parsed} {
+	for name := range e.Labels {
+		if !kept[name] {
+			e.removeIndexed(name)
+		}
+	}
+	for _, labels := range []map[string]string{e.Metadata, e.Parsed} {
 		for name := range labels {
 			if !kept[name] {
 				delete(labels, name)

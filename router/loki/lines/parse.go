@@ -323,6 +323,9 @@ func unpack(e *Entry) {
 		return
 	}
 	line := ""
+	if raw := members["_entry"]; len(raw) == 0 || raw[0] != '"' {
+		return // nothing was packed
+	}
 	for name, raw := range members {
 		var s string
 		if raw[0] != '"' || json.Unmarshal(raw, &s) != nil {

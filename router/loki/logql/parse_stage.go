@@ -1,6 +1,7 @@
 package logql
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -18,7 +19,7 @@ func (p *parser) stage() (Stage, error) {
 	if !p.skip("|") {
 		return p.lineFilter()
 	}
-	if p.peek().kind == name && (p.after(1).kind != sign || !comparison(p.after(1).value)) {
+	if p.peek().kind == name && !p.startsComparison() {
 		if read, ok := stages[p.peek().value]; ok {
 			p.at++
 			return read(p)
@@ -29,6 +30,26 @@ func (p *parser) stage() (Stage, error) {
 		return nil, err
 	}
 	return &LabelFilter{c}, nil
+}
+
+// startsComparison reports whether the next tokens compare a label with a value. After a parser, which takes no value,
+// != and !~ filter lines, as in Loki: | json != "debug".
+func (p *parser) startsComparison() bool {
+	op := p.after(1)
+	if op.kind != sign || !comparison(op.value) {
+		return false
+	}
+	return !filtersLines(p.peek().value, op.value)
+}
+
+// filtersLines reports whether an operator after the name of a stage filters lines, and does not compare a label of
+// that name.
+func filtersLines(stage, op string) bool {
+	switch stage {
+	case "json", "logfmt", "unpack", "decolorize":
+		return op == "!=" || op == "!~"
+	}
+	return false
 }
 
 // comparison reports whether an operator compares a label with a value.
@@ -145,8 +166,16 @@ func (p *parser) logfmt() (Stage, error) {
 		p.at++
 	}
 	var err error
-	s.List, err = p.extracts(func(string) error { return nil })
+	s.List, err = p.extracts(checkKey)
 	return s, err
+}
+
+// checkKey returns an error if a text is not a key that logfmt can be asked for.
+func checkKey(key string) error {
+	if !plainName.MatchString(key) {
+		return fmt.Errorf("cannot parse expression [%s]: a key of logfmt has letters, digits and underscores", key)
+	}
+	return nil
 }
 
 func (p *parser) regexp() (Stage, error) {

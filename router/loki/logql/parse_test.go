@@ -22,6 +22,8 @@ var queries = []struct{ in, out string }{
 	{`{a="b"} | x="y" and (n > -5.5 or d == 250ms)`, `{a="b"} | x="y" and (n > -5.5 or d = 250ms)`},
 	{`{a="b"} | line_format "{{.x}} {{ .y | ToUpper | trunc 5 }}" | label_format a=b, c="{{.d}}"`, ""},
 	{`{a="b"} | keep a, b=~"x.*"`, ""},
+	{`{a="b"} | json != "x" | logfmt !~ "y" or "z" | unpack != "x"`, ""},
+	{`{a="b"} | (json!="x" or c="d") | json="x"`, ""},
 	{"{a=\"b\"} # the rest is a comment | \n |= \"x\"", `{a="b"} |= "x"`},
 	{`rate({a="b"}[5m])`, `rate({a="b"} [5m])`},
 	{`count_over_time({a="b"}[90s] | json)`, `count_over_time({a="b"} | json [1m30s])`},

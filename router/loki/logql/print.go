@@ -86,7 +86,22 @@ func (s *Decolorize) write(p *printer) { p.add("| decolorize") }
 
 func (s *LabelFilter) write(p *printer) {
 	p.add("| ")
-	s.Cond.write(p)
+	inner(p, s.Cond, looksLikeStage(s.Cond))
+}
+
+// looksLikeStage reports whether a condition without parentheses begins like a parser before a line filter.
+func looksLikeStage(c Cond) bool {
+	switch c := c.(type) {
+	case *And:
+		return looksLikeStage(c.A)
+	case *Or:
+		return looksLikeStage(c.A)
+	case *Text:
+		return filtersLines(c.Name, c.Op)
+	case *Compare:
+		return filtersLines(c.Name, c.Op)
+	}
+	return false
 }
 
 func (c *And) write(p *printer) {

@@ -73,12 +73,12 @@ var sizes = map[string]float64{
 // SizeUnits returns the units of sizes in lower case, with the number of bytes.
 func SizeUnits() map[string]float64 { return sizes }
 
-// ParseSize reads a size in bytes such as 10KB or 1.5 MiB.
+// ParseSize reads a size in bytes such as 10KB or 1.5 MiB. A part of a byte is cut off, as in Loki.
 func ParseSize(s string) (float64, bool) {
 	n := span(s, func(c byte) bool { return digit(c) || c == '.' })
 	v, err := strconv.ParseFloat(s[:n], 64)
 	by, ok := sizes[strings.ToLower(strings.Trim(s[n:], " "))]
-	return v * by, n > 0 && err == nil && ok
+	return math.Trunc(v * by), n > 0 && err == nil && ok
 }
 
 // ParseNumber reads a decimal number.

@@ -39,7 +39,7 @@ func durationOf(text string) string {
 		" AS INTERVAL)) END"
 }
 
-// sizeOf returns SQL that converts a text such as 10KB to bytes.
+// sizeOf returns SQL that converts a text such as 10KB to whole bytes.
 func sizeOf(text string) string {
 	const re = `^([0-9.]+) *([A-Za-z]*)$`
 	var units strings.Builder
@@ -47,8 +47,8 @@ func sizeOf(text string) string {
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		fmt.Fprintf(&units, " WHEN %s THEN %s", quote(name), strconv.FormatFloat(known[name], 'f', -1, 64))
 	}
-	return "try_cast(regexp_extract(" + text + ", " + quote(re) + ", 1) AS DOUBLE) * CASE lower(regexp_extract(" + text +
-		", " + quote(re) + ", 2))" + units.String() + " END"
+	return "floor(try_cast(regexp_extract(" + text + ", " + quote(re) + ", 1) AS DOUBLE) * CASE lower(regexp_extract(" +
+		text + ", " + quote(re) + ", 2))" + units.String() + " END)"
 }
 
 // Unwrap returns SQL for the sample of an entry: null if the label is not a number. It restricts the query to entries

@@ -247,11 +247,17 @@ func (q *Query) pattern(s *logql.Pattern) {
 func (q *Query) unpack() {
 	line := q.line
 	q.parses = true
-	// unpack sets only members that are strings.
+	isText := func(name string) string {
+		return "json_type(" + line + ", " + quote("$"+member(name)) + ") = 'VARCHAR'"
+	}
+	// unpack sets only members that are strings, and only if one of them is the packed line.
 	text := func(name string) string {
-		path := quote("$" + member(name))
-		return "coalesce(CASE WHEN json_valid(" + line + ") THEN CASE WHEN json_type(" + line + ", " + path +
-			") = 'VARCHAR' THEN json_extract_string(" + line + ", " + path + ") END END, '')"
+		packed := isText("_entry")
+		if name != "_entry" {
+			packed += " AND " + isText(name)
+		}
+		return "coalesce(CASE WHEN json_valid(" + line + ") THEN CASE WHEN " + packed + " THEN json_extract_string(" +
+			line + ", " + quote("$"+member(name)) + ") END END, '')"
 	}
 	q.addParser(func(label string) string {
 		if label == "_entry" {

@@ -39,13 +39,13 @@ type Query struct {
 
 	line   string
 	column string // the line if it is a column itself, or empty
-	// labels has the indexed labels that stages removed. others has the other labels that stages set or removed:
-	// structured metadata and parsed labels. An indexed label with a value hides another one of the same name.
-	labels, others map[string]string
+	// labels, parsed and metadata have the labels of each kind that stages set or removed: indexed ones, those that
+	// stages found or set, and structured metadata. If an entry has several of a name, the first of these kinds wins.
+	labels, parsed, metadata map[string]string
 	// grown has the labels that templates may make longer, and the factor of each. lineGrown is the factor of the line.
 	grown     map[string]float64
 	lineGrown float64
-	// kept is true if a stage keep removed all labels that are not in labels or others.
+	// kept is true if a stage keep removed all labels that are not in labels, parsed or metadata.
 	kept bool
 	// parsers are the stages since keep that find labels in the line.
 	parsers []parser
@@ -64,8 +64,8 @@ type failure struct{ condition, name string }
 type parser struct {
 	// find returns SQL for a label in the line, or an empty string if the line cannot have it.
 	find func(label string) string
-	// label returns SQL for an indexed label before the stage, or an empty string if there is none.
-	label func(name string) string
+	// changed reports whether a stage before has removed or replaced an indexed label.
+	changed func(name string) bool
 	// grown is how many times as long as the stored line the line of the stage may be.
 	grown float64
 }
@@ -73,8 +73,8 @@ type parser struct {
 // Compile translates a selector and a pipeline for the table.
 func (t *Table) Compile(log *logql.Log) (*Query, error) {
 	q := &Query{
-		table: t, line: t.LineSQL(), labels: map[string]string{}, others: map[string]string{},
-		grown: map[string]float64{}, lineGrown: 1, tolerant: asksForErrors(log.Stages),
+		table: t, line: t.LineSQL(), labels: map[string]string{}, parsed: map[string]string{},
+		metadata: map[string]string{}, grown: map[string]float64{}, lineGrown: 1, tolerant: asksForErrors(log.Stages),
 	}
 	if t.Message != nil {
 		q.column = schema.QuoteIdent(t.Message.Name)
@@ -110,7 +110,8 @@ func (q *Query) Kept() (names []string, ok bool) {
 		return nil, false
 	}
 	all := maps.Clone(q.labels)
-	maps.Copy(all, q.others)
+	maps.Copy(all, q.parsed)
+	maps.Copy(all, q.metadata)
 	return slices.Sorted(maps.Keys(all)), true
 }
 
@@ -167,33 +168,55 @@ func (q *Query) indexed(name string) string {
 
 // other returns SQL for structured metadata or a parsed label.
 func (q *Query) other(name string) string {
-	if sql, ok := q.others[name]; ok {
-		return sql
-	}
 	var found []string
-	for _, p := range slices.Backward(q.parsers) { // the last parser wins
-		found = append(found, q.parsed(p, name)...)
-	}
-	if !q.kept {
-		if sql, ok := q.table.metadata(name); ok {
+	for _, sql := range []string{q.parsedLabel(name), q.meta(name)} {
+		if sql != "''" {
 			found = append(found, sql)
 		}
 	}
 	return q.first(found)
 }
 
-// parsed returns SQL for the values that a parser finds for a label; a value is null or empty if there is none. If an
-// entry has an indexed label of the same name, the parsed label gets the suffix _extracted.
-func (q *Query) parsed(p parser, name string) []string {
+// parsedLabel returns SQL for a label that stages found or set.
+func (q *Query) parsedLabel(name string) string {
+	if sql, ok := q.parsed[name]; ok {
+		return sql
+	}
+	var found []string
+	for _, p := range q.parsers { // the first parser wins
+		found = append(found, q.found(p, name)...)
+	}
+	return q.first(found)
+}
+
+// meta returns SQL for structured metadata.
+func (q *Query) meta(name string) string {
+	sql, ok := q.metadata[name]
+	if !ok && !q.kept {
+		sql, ok = q.table.metadata(name)
+	}
+	if !ok {
+		return "''"
+	}
+	return sql
+}
+
+// found returns SQL for the values that a parser finds for a label; a value is null or empty if there is none. If an
+// entry has an indexed label of the same name, or had one before the pipeline, the parsed label gets the suffix
+// _extracted.
+func (q *Query) found(p parser, name string) []string {
 	var out []string
 	if of, ok := strings.CutSuffix(name, extracted); ok {
-		if label := p.label(of); label != "" && label != "''" {
+		if label, ok := q.table.label(of); ok {
 			if sql := p.find(of); sql != "" {
 				out = append(out, "CASE WHEN "+label+" <> '' THEN "+sql+" END")
 			}
 		}
 	}
 	if sql := p.find(name); sql != "" {
+		if label, ok := q.table.label(name); ok && p.changed(name) { // else the label hides it
+			sql = "CASE WHEN " + label + " = '' THEN " + sql + " END"
+		}
 		out = append(out, sql)
 	}
 	return out
@@ -219,16 +242,13 @@ const extracted = "_extracted"
 // addParser adds a stage that finds labels in the line.
 func (q *Query) addParser(find func(label string) string) {
 	labels, kept := maps.Clone(q.labels), q.kept
-	p := parser{find: find, grown: q.lineGrown, label: func(name string) string {
-		sql, set := labels[name]
-		if !set && !kept {
-			sql, _ = q.table.label(name)
-		}
-		return sql
+	p := parser{find: find, grown: q.lineGrown, changed: func(name string) bool {
+		_, set := labels[name]
+		return set || kept
 	}}
-	for name, old := range q.others {
-		if found := q.parsed(p, name); len(found) > 0 {
-			q.others[name] = q.first(append(found, old))
+	for name, old := range q.parsed {
+		if found := q.found(p, name); len(found) > 0 {
+			q.parsed[name] = q.first(append([]string{old}, found...))
 		}
 	}
 	q.parsers = append(q.parsers, p)
@@ -241,8 +261,16 @@ func (q *Query) failure() string {
 	}
 	var b strings.Builder
 	b.WriteString("CASE")
-	for _, f := range q.failures {
-		b.WriteString(" WHEN " + f.condition + " THEN " + quote(f.name))
+	when := func(f failure) { b.WriteString(" WHEN " + f.condition + " THEN " + quote(f.name)) }
+	for _, f := range slices.Backward(q.failures) { // the last one wins
+		if f.name != FilterError {
+			when(f)
+		}
+	}
+	for _, f := range q.failures { // an error of a label filter does not replace another one
+		if f.name == FilterError {
+			when(f)
+		}
 	}
 	return q.bounded(b.String() + " ELSE '' END")
 }
@@ -296,18 +324,32 @@ func (q *Query) labelFormat(sets []logql.LabelSet) {
 			q.grown[s.Name] = grown
 			continue
 		}
-		grown := q.growth(s.From)
-		q.set(s.Name, q.label(s.From))
-		q.grown[s.Name] = grown
-		if s.From != s.Name {
-			q.set(s.From, "''")
-		}
+		q.rename(s.Name, s.From)
 	}
+}
+
+// rename gives a label the value of another one, which it removes. If that one has no value, nothing changes.
+func (q *Query) rename(name, from string) {
+	value := q.label(from)
+	if value == "''" || name == from {
+		return
+	}
+	grown := max(q.growth(name), q.growth(from))
+	has := "CASE WHEN " + value + " <> '' THEN "
+	if label := q.indexed(name); label != "" {
+		q.labels[name] = q.bounded(has + "'' ELSE " + label + " END")
+	}
+	if meta := q.meta(name); meta != "''" {
+		q.metadata[name] = q.bounded(has + "'' ELSE " + meta + " END")
+	}
+	q.parsed[name] = q.bounded(has + value + " ELSE " + q.parsedLabel(name) + " END")
+	q.grown[name] = grown
+	q.set(from, "''")
 }
 
 // set sets a label.
 func (q *Query) set(name, sql string) {
-	q.others[name] = sql
+	q.parsed[name], q.metadata[name] = sql, "''"
 	if q.indexed(name) != "" {
 		q.labels[name] = "''"
 	}
@@ -331,7 +373,10 @@ func (q *Query) change(name, before, after string) {
 	if label := q.indexed(name); label != "" {
 		q.labels[name] = q.bounded(before + label + after)
 	}
-	q.others[name] = q.bounded(before + q.other(name) + after)
+	if meta := q.meta(name); meta != "''" {
+		q.metadata[name] = q.bounded(before + meta + after)
+	}
+	q.parsed[name] = q.bounded(before + q.parsedLabel(name) + after)
 }
 
 // dropError removes the label __error__ if its value meets m.
@@ -341,7 +386,7 @@ func (q *Query) dropError(m *logql.Matcher) {
 
 // keepOnly removes all labels except the given ones and __error__.
 func (q *Query) keepOnly(names []logql.NameMatch) {
-	labels, others := map[string]string{}, map[string]string{}
+	labels, parsed, metadata := map[string]string{}, map[string]string{}, map[string]string{}
 	for _, n := range names {
 		q.grown[n.Name] = q.growth(n.Name)
 		before, after := "", ""
@@ -351,9 +396,12 @@ func (q *Query) keepOnly(names []logql.NameMatch) {
 		if label := q.indexed(n.Name); label != "" {
 			labels[n.Name] = q.bounded(before + label + after)
 		}
-		others[n.Name] = q.bounded(before + q.other(n.Name) + after)
+		parsed[n.Name] = q.bounded(before + q.parsedLabel(n.Name) + after)
+		if meta := q.meta(n.Name); meta != "''" {
+			metadata[n.Name] = q.bounded(before + meta + after)
+		}
 	}
-	q.labels, q.others, q.kept, q.parsers = labels, others, true, nil
+	q.labels, q.parsed, q.metadata, q.kept, q.parsers = labels, parsed, metadata, true, nil
 }
 
 // use refuses a label or the line before the engine computes it, if templates may make it too long. what names it.
@@ -464,7 +512,7 @@ func (q *Query) condition(c logql.Cond) string {
 // compares the column itself.
 func (q *Query) matchLabel(m *logql.Matcher) string {
 	_, changed := q.labels[m.Name]
-	_, set := q.others[m.Name]
+	_, set := q.parsed[m.Name]
 	if !changed && !set && !q.kept && len(q.parsers) == 0 && m.Name != ErrorLabel {
 		return q.table.matcher(m)
 	}
