@@ -37,6 +37,7 @@ import (
 	"cordwood/node/reach"
 	"cordwood/node/rpcport"
 	"cordwood/node/sdnotify"
+	"cordwood/proto/turns"
 	"cordwood/router/audit"
 	"cordwood/shard/replica/transport"
 	"cordwood/shard/shardclient"
@@ -110,7 +111,7 @@ func newNode(cfg *config.Config, proc Process) *node {
 	l := &life{cfg: cfg, proc: proc, failed: make(chan error, 1), begin: time.Now(), lines: newLineCounter()}
 	r := &readiness{life: l}
 	m := &membership{readiness: r, process: newProcess()}
-	n := &node{life: l, readiness: r, front: &front{readiness: r}, membership: m}
+	n := &node{places: turns.NewPlaces(), life: l, readiness: r, front: &front{readiness: r}, membership: m}
 	n.changes = audit.New(nil, nil) // until openAudit
 	n.reports = newReporter(m, n.newReport)
 	return n
@@ -143,6 +144,7 @@ type node struct {
 	stored   storedBytes
 	clocks   *clocks.Clocks // nil without the role shard
 	shards   *shardclient.Client
+	places   *turns.Places
 	// operators answers the calls of backup and restore.
 	operators *operatorServer
 }

@@ -125,6 +125,7 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 		MaxColumns:     n.cfg.Limits.MaxColumns,
 		MaxMadeColumns: n.cfg.Limits.MaxColumnsByIngestion, MaxNewColumns: n.cfg.Limits.MaxNewColumnsPerRequest,
 		MaxNewTables: n.cfg.Limits.MaxNewTablesPerRequest, MaxNewTablesPerMinute: n.cfg.Limits.MaxNewTablesPerMinute,
+		Places:        n.places,
 		PipelineSteps: n.cfg.Ingest.PipelineRequestSteps,
 		Ready:         n.unready,
 		Writable:      n.disk.writable,

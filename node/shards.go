@@ -126,6 +126,7 @@ func (n *node) openShards(shares config.Shares) error {
 				Incarnation: o.Incarnation, Bootstrap: o.Bootstrap, Founders: o.Founders,
 				Transport: transport, Peers: n.nodes.Dial, Fetch: fetch,
 				Agreed: n.clocks.Agreed, ClusterVersion: n.meta.ClusterVersion,
+				Places:      n.places,
 				LogDeadline: n.cfg.Disk.WriteDeadline, DiskFull: n.disk.found, Registerer: n.registry,
 			})
 			if err != nil {

@@ -45,8 +45,43 @@ func TestQueue(t *testing.T) {
 	if got := q.pop(400); len(got) != 1 || got[0] != list[3] {
 		t.Error("a closed queue loses its writes")
 	}
-	if got := q.pop(400); got != nil || q.push(p(1)) == nil || q.bytes != 0 {
+	if got := q.pop(400); got != nil || q.push(p(1)) == nil || q.size() != 0 {
 		t.Error("a closed and empty queue returns writes")
+	}
+}
+
+// TestQueueOfDatabases: a flood of a database fills the queue, and a write of another one is still taken, and is the
+// next.
+func TestQueueOfDatabases(t *testing.T) {
+	t.Parallel()
+	q := newQueue(testShard, 1000, 100)
+	p := func(database string, bytes int) *pending { return &pending{database: database, bytes: bytes} }
+	for range 10 {
+		if err := q.push(p("a", 100)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if q.push(p("a", 1)) == nil {
+		t.Error("the flood is not bounded")
+	}
+	q.pop(100)
+	if err := q.push(p("b", 400)); err != nil {
+		t.Errorf("b finds no room: %v", err)
+	}
+	if err := q.push(p("b", 20)); err != nil {
+		t.Errorf("b has no equal part: %v", err)
+	}
+	var order []string
+	for range 5 {
+		for _, w := range q.pop(100) {
+			order = append(order, fmt.Sprint(w.database, w.bytes))
+		}
+	}
+	if diff := cmp.Diff([]string{"b400", "a100", "a100", "a100", "a100"}, order); diff != "" {
+		t.Error(diff)
+	}
+	if order := q.pop(1000); order[0].database != "b" {
+		t.Errorf("after 400 bytes of each, %s is the next", order[0].database)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"cordwood/proto/metapb"
+	"cordwood/proto/turns"
 	"cordwood/shard/compaction"
 	"cordwood/shard/install"
 	"cordwood/shard/memtable"
@@ -83,7 +84,10 @@ type Config struct {
 	// GroupBytes is the size up to which waiting writes are combined into one entry of the log. The
 	// default value is 1 MiB.
 	GroupBytes int
-	// roomWait is how long a write waits for free memory; tests set it.
+	// Places limits the writes that are decoded at a time, and divides them among databases. By default
+	// the shard has its own; a node has one for all its work.
+	Places *turns.Places
+	// roomWait is how long a write waits for free memory, or for a place; tests set it.
 	roomWait time.Duration
 
 	// Registerer registers the metrics, which are labelled with the shard. If it is nil, there are
@@ -117,6 +121,9 @@ func (c Config) withDefaults() Config {
 	c.roomWait = cmp.Or(c.roomWait, defaultRoomWait)
 	c.TailBytes = cmp.Or(c.TailBytes, 16<<20)
 	c.LogDeadline = cmp.Or(c.LogDeadline, 10*time.Second)
+	if c.Places == nil {
+		c.Places = turns.NewPlaces()
+	}
 	if c.Space == nil {
 		c.Space = func() store.Space { return store.SpaceOK }
 	}

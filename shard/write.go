@@ -10,6 +10,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/tracing"
+	"cordwood/proto/turns"
 	"cordwood/shard/rules"
 	"cordwood/shard/store"
 )
@@ -235,7 +236,38 @@ func (wr *writer) precheck(ctx context.Context, w *pending) (index uint64, need 
 		// recognise them.
 		w.unlogged[i] = a.Fresh[i] && !rules.Keyed(&headers[i]) && a.Known.Tables[headers[i].TableID].SkipWAL && alone
 	}
+	w.database = databaseOf(headers, &a.Known)
 	return 0, nil, wr.decode(ctx, w, a.Fresh, &a.Known)
+}
+
+// databaseOf returns the database of the tables of batches, or "" if they belong to several, as
+// small requests that share a call may.
+func databaseOf(headers []column.Header, known *rules.Admission) (database string) {
+	for i := range headers {
+		t := known.Tables[headers[i].TableID]
+		switch {
+		case t == nil: // it was appended before
+		case database == "":
+			database = t.Database
+		case database != t.Database:
+			return ""
+		}
+	}
+	return database
+}
+
+// enter waits for a place to decode a write.
+func (wr *writer) enter(ctx context.Context, w *pending) (*turns.Place, error) {
+	place, err := wr.cfg.Places.Enter(ctx, w.database, wr.cfg.roomWait)
+	switch {
+	case errors.Is(err, turns.ErrNoPlace):
+		wr.metrics.Busy.Inc()
+		return nil, errs.New(errs.ShardBusy, "shard %d: write: node %s has no place to decode it, because many writes of "+
+			"its database wait; try again later", wr.cfg.ID, wr.cfg.NodeID).WithReason(errs.Busy).WithRetryAfter(time.Second)
+	case err != nil:
+		return nil, errs.Wrap(errs.ContextCode(err), err, "shard %d: write", wr.cfg.ID)
+	}
+	return place, nil
 }
 
 // decode decodes the batches of a write that are to be appended into the memory of the active
@@ -244,6 +276,11 @@ func (wr *writer) decode(ctx context.Context, w *pending, fresh []bool, known *r
 	if err := wr.awaitRoom(ctx, w, w.inflated); err != nil {
 		return err
 	}
+	place, err := wr.enter(ctx, w)
+	if err != nil {
+		return err
+	}
+	defer place.Leave()
 	w.mem = wr.memory.Active()
 	w.decoded = make([]*column.Batch, len(w.Batches))
 	bodies := column.BodiesOf(ctx)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cordwood/proto/column"
+	"cordwood/proto/turns"
 	"cordwood/shard/memtable"
 	"cordwood/shard/replica"
 	"cordwood/shard/rules"
@@ -37,9 +38,11 @@ type writer struct {
 // pending is a write in flight.
 type pending struct {
 	rules.Write
+	database string    // of the tables, or "" if they belong to several
 	since    time.Time // when it was added to the queue
-	bytes    int       // encoded size
-	inflated int64     // size in memory
+	queued   *turns.Item[*pending]
+	bytes    int   // encoded size
+	inflated int64 // size in memory
 	// decoded are the batches as precheck decoded them, in the memory of mem. An element is nil for
 	// a batch that was appended before. Apply on this node uses them if mem is still the active
 	// memtable.

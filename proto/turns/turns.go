@@ -6,6 +6,8 @@
 // queries, the last eighth is reserved for databases without running queries. The next free slot goes to the
 // database with the fewest running queries, in it to the user with the fewest, and among these to the one who has
 // waited longest.
+//
+// Places limits other work, which only computes, and divides it among databases too.
 package turns
 
 import (

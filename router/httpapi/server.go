@@ -24,6 +24,7 @@ import (
 	oteltrace "go.opentelemetry.io/otel/trace"
 
 	"cordwood/proto/schema"
+	"cordwood/proto/turns"
 	"cordwood/router/access"
 	"cordwood/router/audit"
 	"cordwood/router/body"
@@ -144,6 +145,8 @@ type Config struct {
 	// MaxMadeColumns is the number of columns at which ingestion stops adding columns to a table. MaxNewColumns
 	// limits the columns that one request adds. The default values are 2048 and 1000.
 	MaxMadeColumns, MaxNewColumns int
+	// Places is ingest.Config.Places.
+	Places *turns.Places
 	// PipelineSteps limits the work of a pipeline for all records of a request. The default value is
 	// pipeline.DefaultSteps.
 	PipelineSteps int64
@@ -300,7 +303,7 @@ func newIngestion(cfg Config, compiled *ingest.Pipelines) (*ingest.Service, erro
 		TimestampColumn: cfg.TimestampColumn,
 		MaxNewTables:    cfg.MaxNewTables, MaxNewTablesPerMinute: cfg.MaxNewTablesPerMinute, MaxColumns: cfg.MaxColumns,
 		MaxMadeColumns: cfg.MaxMadeColumns, MaxNewColumns: cfg.MaxNewColumns,
-		PipelineSteps: cfg.PipelineSteps, Now: cfg.Now, Writable: cfg.Writable, Logger: cfg.Logger,
+		Places: cfg.Places, PipelineSteps: cfg.PipelineSteps, Now: cfg.Now, Writable: cfg.Writable, Logger: cfg.Logger,
 		Registerer: cfg.Registerer,
 	})
 }

@@ -134,6 +134,7 @@ func (j *job) outdated(ctx context.Context, out *pipeline.Output, err error) err
 		return nil
 	}
 	j.b.refreshed = true
+	j.place.Leave() // it waits for the metadata, not for a processor
 	age := knownAge
 	if slices.ContainsFunc(j.seen.list, func(seen seenTable) bool { return seen.table == nil }) {
 		age = 0

@@ -22,6 +22,7 @@ import (
 
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
+	"cordwood/proto/turns"
 	"cordwood/router/pipeline"
 	"cordwood/router/write"
 )
@@ -89,6 +90,9 @@ type Config struct {
 	// MaxMadeColumns is the number of columns at which ingestion stops adding columns to a table. MaxNewColumns
 	// limits the number of columns that one request adds. The default values are 2048 and 1000.
 	MaxMadeColumns, MaxNewColumns int
+	// Places limits the pipelines that run at a time, and divides them among databases. By default there is one for
+	// this Service; a node has one for all its work.
+	Places *turns.Places
 	// PipelineSteps limits the work of a pipeline for all records of a batch. The default value is
 	// pipeline.DefaultSteps.
 	PipelineSteps int64
@@ -130,6 +134,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Quotas == nil {
 		c.Quotas = unlimited{}
 	}
+	if c.Places == nil {
+		c.Places = turns.NewPlaces()
+	}
 	if c.Writable == nil {
 		c.Writable = func() error { return nil }
 	}
@@ -144,7 +151,6 @@ type Service struct {
 	cfg       Config
 	log       *slog.Logger
 	metrics   *metrics
-	running   *running
 	newTables newTables
 	waiting   waiting
 	bodies    bodies
@@ -166,7 +172,7 @@ func New(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	s := &Service{
-		cfg: cfg, log: cfg.Logger, metrics: m, running: newRunning(), newTables: newTables{limit: cfg.MaxNewTablesPerMinute},
+		cfg: cfg, log: cfg.Logger, metrics: m, newTables: newTables{limit: cfg.MaxNewTablesPerMinute},
 		fresh: newFreshView(cfg.Fresh),
 	}
 	if cfg.Pipelines != nil {
@@ -175,5 +181,5 @@ func New(cfg Config) (*Service, error) {
 	return s, nil
 }
 
-// Running returns the number of pipelines that are running.
-func (s *Service) Running() int { return s.running.count() }
+// Running returns the number of places for pipelines that are in use.
+func (s *Service) Running() int { return s.cfg.Places.Count() }

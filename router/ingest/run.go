@@ -12,6 +12,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/tracing"
+	"cordwood/proto/turns"
 	"cordwood/proto/words"
 	"cordwood/router/ingest/native"
 	"cordwood/router/pipeline"
@@ -112,7 +113,7 @@ type job struct {
 	rows     int64    // the memory that the pipeline requested
 	refused  []pipeline.Reason
 	repaired int
-	leave    func() // frees the place among the running pipelines
+	place    *turns.Place // among the running pipelines
 	made     madeTables
 }
 
@@ -127,6 +128,7 @@ func (s *Service) once(ctx context.Context, q *Request, b *Batch, m Memory) Outc
 		return Outcome{Err: s.Failed(q.Protocol, StagePipeline, err)}
 	}
 	defer in.Release()
+	defer func() { j.place.Leave() }()
 	out, err := j.run(ctx, in)
 	if err != nil {
 		return Outcome{Err: err}
@@ -161,7 +163,11 @@ func (j *job) open(ctx context.Context) (run, error) {
 		MaxMadeColumns: s.cfg.MaxMadeColumns, MaxNewColumns: s.cfg.MaxNewColumns,
 		NewColumns: b.newColumns,
 		SkipError:  b.SkipError, IgnoreErrors: b.IgnoreErrors,
-		Ended: ctx.Err, Steps: s.cfg.PipelineSteps,
+		Ended: func() error {
+			s.cfg.Places.Yield()
+			return ctx.Err()
+		},
+		Steps:       s.cfg.PipelineSteps,
 		DatabaseTTL: DatabaseTTL(s.cfg.Catalog, b.Database),
 		Tags:        b.Tags, JSON: b.JSON, Hints: b.Hints, AutoCreate: !s.cfg.NoAutoCreate, Now: s.cfg.Now,
 		NoClientVariables: s.cfg.NoClientVariables,
@@ -226,14 +232,21 @@ func (j *job) reserve(ctx context.Context) error {
 	if j.m.TryReserve(bytes) {
 		return nil
 	}
-	j.leave() // so that others can run in the meantime and free memory
+	j.place.Leave() // so that others can run in the meantime and free memory
 	err := j.m.Reserve(ctx, bytes)
-	again, busy := j.s.running.enter(ctx, j.b.Database, j.maxWait())
-	if busy != nil {
-		j.leave = func() {}
-		return cmp.Or(err, busy)
+	return cmp.Or(err, j.enter(ctx))
+}
+
+// runningWait is the default time that a request waits for its pipeline to start.
+const runningWait = 2 * time.Second
+
+// enter waits for a place among the running pipelines.
+func (j *job) enter(ctx context.Context) (err error) {
+	j.place, err = j.s.cfg.Places.Enter(ctx, j.b.Database, j.maxWait())
+	if errors.Is(err, turns.ErrNoPlace) {
+		err = errs.New(errs.ShardBusy, "%d pipelines are running, and many requests wait: try again later",
+			j.s.Running()).WithRetryAfter(runningWait)
 	}
-	j.leave = again
 	return err
 }
 
@@ -250,8 +263,8 @@ func (j *job) run(ctx context.Context, in run) (*pipeline.Output, error) {
 	s := j.s
 	_, span := tracing.Start(ctx, "pipeline")
 	span.Text("pipeline", j.b.Pipeline)
-	var err error
-	if j.leave, err = s.running.enter(ctx, j.b.Database, j.maxWait()); err != nil {
+	err := j.enter(ctx)
+	if err != nil {
 		span.End(err)
 		return nil, s.Failed(j.q.Protocol, StageBusy, err)
 	}
@@ -261,7 +274,6 @@ func (j *job) run(ctx context.Context, in run) (*pipeline.Output, error) {
 	if err == nil {
 		out, err = in.Finish()
 	}
-	j.leave()
 	s.metrics.of(j.q.Protocol).pipelineSeconds.Observe(time.Since(start).Seconds())
 	span.End(err)
 	if newer := j.outdated(ctx, out, err); errors.Is(newer, errNewerView) {
@@ -308,7 +320,8 @@ func (j *job) permit(ctx context.Context, out *pipeline.Output) error {
 func (j *job) write(ctx context.Context, out *pipeline.Output) Outcome {
 	s, b := j.s, j.b
 	start := time.Now()
-	writing, span := tracing.Start(ctx, "write")
+	// Encoding the rows needs the place too. The writer frees it before it waits.
+	writing, span := tracing.Start(turns.WithPlace(ctx, j.place), "write")
 	span.Text("db", b.Database)
 	span.Text("table", b.Table)
 	written, err := s.cfg.Writer.WriteKeyed(writing, out, b.key)

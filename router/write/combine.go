@@ -8,6 +8,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/tracing"
+	"cordwood/proto/turns"
 )
 
 // Small requests to one shard share calls.
@@ -116,6 +117,7 @@ func (c *combiner) write(ctx context.Context, sessionID uint64, jobs []*job) (se
 	if p == nil {
 		return false, nil
 	}
+	turns.Leave(ctx)
 	select {
 	case <-p.done:
 	case <-ctx.Done():

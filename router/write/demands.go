@@ -11,6 +11,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/tracing"
+	"cordwood/proto/turns"
 )
 
 // change sends all missing tables and columns of the targets through the metadata log, as one atomic command.
@@ -26,6 +27,7 @@ func (w *Writer) change(ctx context.Context, lacking []*target) error {
 			}
 		}
 	}
+	turns.Leave(ctx)
 	ctx, span := tracing.Start(ctx, "ensure schema")
 	tables, err := w.schemas.ensure(ctx, demands)
 	span.End(err)

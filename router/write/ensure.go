@@ -9,6 +9,7 @@ import (
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/proto/turns"
 )
 
 // ensure makes sure that every pending target has a table with all its columns, and gives the columns of the rows
@@ -313,6 +314,7 @@ func (w *Writer) awaitOpen(ctx context.Context, req *request) (waited bool, err 
 		if closed == "" {
 			return waited, nil
 		}
+		turns.Leave(ctx)
 		if timer == nil {
 			timer = time.NewTimer(w.cfg.ClosedWait)
 			defer timer.Stop()

@@ -215,7 +215,7 @@ func (s *fakeShards) Load(shard uint32) int64 {
 	return s.loads[shard]
 }
 
-func (s *fakeShards) Pressed(shard uint32) (time.Duration, bool) {
+func (s *fakeShards) Pressed(shard uint32, _ string) (time.Duration, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return 3 * time.Second, s.pressed[shard]

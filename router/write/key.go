@@ -16,6 +16,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
+	"cordwood/proto/turns"
 )
 
 // Key identifies a request, so that the client may send it again without storing its rows twice. A request with the
@@ -258,6 +259,7 @@ func (w *Writer) markStored(ctx context.Context, req *request) error {
 	if len(byShard) == 0 {
 		return nil
 	}
+	turns.Leave(ctx)
 	var mu sync.Mutex // several goroutines may change the same jobs
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxParallelShards)

@@ -43,8 +43,8 @@ func (p *partitions) pick(t *schema.Table, bytes int, avoid []uint32, shards Sha
 		s = &sticky{}
 		p.tables[t.ID] = s
 	}
-	if s.epoch != place.Epoch || s.left <= 0 || slices.Contains(avoid, s.shard) || !canWrite(shards, s.shard) {
-		*s = sticky{epoch: place.Epoch, shard: least(place.Shards(), avoid, shards), left: stickyBytes}
+	if s.epoch != place.Epoch || s.left <= 0 || slices.Contains(avoid, s.shard) || !canWrite(shards, s.shard, t.Database) {
+		*s = sticky{epoch: place.Epoch, shard: least(place.Shards(), avoid, shards, t.Database), left: stickyBytes}
 	}
 	s.left -= bytes
 	return s.shard
@@ -52,12 +52,12 @@ func (p *partitions) pick(t *schema.Table, bytes int, avoid []uint32, shards Sha
 
 // least returns the shard to which the fewest bytes are being sent. It prefers shards that can take writes and are
 // not in avoid.
-func least(list, avoid []uint32, shards Shards) uint32 {
+func least(list, avoid []uint32, shards Shards, database string) uint32 {
 	rank := func(id uint32) int {
 		switch {
 		case slices.Contains(avoid, id):
 			return 2
-		case !canWrite(shards, id):
+		case !canWrite(shards, id, database):
 			return 1
 		}
 		return 0
@@ -73,12 +73,12 @@ func least(list, avoid []uint32, shards Shards) uint32 {
 	return best
 }
 
-// canWrite reports whether a shard can take writes, as far as this node knows.
-func canWrite(shards Shards, id uint32) bool {
+// canWrite reports whether a shard can take writes of a database, as far as this node knows.
+func canWrite(shards Shards, id uint32, database string) bool {
 	if shards.Ailing(id) {
 		return false
 	}
-	_, pressed := shards.Pressed(id)
+	_, pressed := shards.Pressed(id, database)
 	return !pressed
 }
 
@@ -143,11 +143,11 @@ func (w *Writer) Pressed(database, table string) (retryAfter time.Duration, yes 
 	}
 	place := t.Writable()
 	if len(place.More) == 0 {
-		return w.cfg.Shards.Pressed(place.ShardID)
+		return w.cfg.Shards.Pressed(place.ShardID, database)
 	}
 	least := time.Duration(0)
 	for _, id := range place.Shards() {
-		after, pressed := w.cfg.Shards.Pressed(id)
+		after, pressed := w.cfg.Shards.Pressed(id, database)
 		if !pressed {
 			return 0, false
 		}

@@ -12,6 +12,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/tracing"
+	"cordwood/proto/turns"
 )
 
 // maxParallelShards limits how many shards one request is sent to concurrently.
@@ -222,7 +223,8 @@ func (w *Writer) sendBatches(ctx context.Context, sessionID uint64, shard uint32
 	span.Number("shard", int64(shard))
 	span.Number("batches", int64(n))
 	span.Number("bytes", int64(len(buf.b)))
-	_, err := w.cfg.Shards.Write(ctx, shard, batches, func(ids []uint64) []*schemapb.Table {
+	turns.Leave(ctx)
+	_, err := w.cfg.Shards.Write(turns.WithDatabase(ctx, databaseOf(n, at)), shard, batches, func(ids []uint64) []*schemapb.Table {
 		return w.definitions(ids, n, at)
 	})
 	span.End(err)
@@ -235,6 +237,18 @@ func (w *Writer) sendBatches(ctx context.Context, sessionID uint64, shard uint32
 		w.metrics.stored(at(i).table, len(batches[i]))
 	}
 	return nil
+}
+
+// databaseOf returns the database of n pieces, or "" if they belong to several. These are small requests, which share a
+// call.
+func databaseOf(n int, at func(i int) piece) string {
+	database := at(0).table.Database
+	for i := 1; i < n; i++ {
+		if at(i).table.Database != database {
+			return ""
+		}
+	}
+	return database
 }
 
 // definitions returns the newest local definitions of tables that a shard does not know well enough. Tables that no

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/turns"
 )
 
 // seqWindow limits the distance between the oldest and the newest unanswered batch of a session on one shard. A shard
@@ -83,6 +84,7 @@ func (q *sequence) take(ctx context.Context, n int) (first uint64, done func(), 
 		}
 		freed := q.freed
 		q.mu.Unlock()
+		turns.Leave(ctx)
 		select {
 		case <-freed:
 		case <-ctx.Done():

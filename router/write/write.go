@@ -58,8 +58,8 @@ type Shards interface {
 	CheckKeys(ctx context.Context, shard uint32, keys []*shardpb.BatchKey) ([]bool, error)
 	// Load returns how many bytes are being sent to a shard.
 	Load(shard uint32) int64
-	// Pressed reports whether a shard would probably refuse a write because it is busy, and when to retry.
-	Pressed(shard uint32) (retryAfter time.Duration, yes bool)
+	// Pressed reports whether a shard would probably refuse a write of a database because it is busy, and when to retry.
+	Pressed(shard uint32, database string) (retryAfter time.Duration, yes bool)
 	// Ailing reports whether the shard has had no leader for a while.
 	Ailing(shard uint32) bool
 }

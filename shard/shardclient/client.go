@@ -159,10 +159,10 @@ func (c *Client) order(shard uint32) []string {
 	return c.target(shard).group.Order(c.cfg.Replicas(shard))
 }
 
-// Pressed reports whether a shard is so busy that it would probably refuse a write, and after what
-// time to try again.
-func (c *Client) Pressed(shard uint32) (retryAfter time.Duration, yes bool) {
-	return c.target(shard).queue.pressed()
+// Pressed reports whether a shard is so busy that it would probably refuse a write of a database,
+// and after what time to try again.
+func (c *Client) Pressed(shard uint32, database string) (retryAfter time.Duration, yes bool) {
+	return c.target(shard).queue.pressed(database)
 }
 
 // Load returns how many bytes are in flight to a shard or waiting.

@@ -318,7 +318,7 @@ func TestWriteKeepsTheDeadline(t *testing.T) {
 func TestWriteQueueIsBounded(t *testing.T) {
 	node := &scripted{hold: make(chan struct{}), index: 1}
 	cl := newCluster(t, node).client(t, func(c *Config) { c.QueueBytes = 10; c.QueueWait = 5 * time.Millisecond })
-	leave, err := cl.target(1).queue.enter(t.Context(), 10)
+	leave, err := cl.target(1).queue.enter(t.Context(), "", 10)
 	if err != nil {
 		t.Fatal(err)
 	}

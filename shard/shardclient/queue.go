@@ -2,10 +2,12 @@ package shardclient
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/turns"
 )
 
 // minWindow is the minimum size of a window: one batch of usual size.
@@ -17,8 +19,9 @@ const shrinkEvery = 500 * time.Millisecond
 
 // window limits the bytes in flight to one shard. It is halved when the shard is busy or does not
 // answer in time, and grows again step by step while the shard accepts writes. A write that finds
-// no room waits in order, for a limited time. The waiting writes may have as many bytes as the
-// window.
+// no room waits for a limited time. The waiting writes may have as many bytes as the window. The
+// databases that have tables in the shard take turns, and each may have an equal part of the waiting
+// bytes at least (turns.Queue).
 type window struct {
 	max  int64
 	wait time.Duration
@@ -26,8 +29,7 @@ type window struct {
 	mu     sync.Mutex // guards the rest
 	limit  int64      // the maximum number of bytes in flight
 	used   int64      // the number of bytes in flight
-	queue  []*waiter
-	queued int64
+	queue  turns.Queue[*waiter]
 	shrunk time.Time
 	// rate is the approximate number of bytes a second that the shard accepted recently. counted is
 	// the number of bytes since from.
@@ -38,9 +40,10 @@ type window struct {
 
 // waiter is a write that waits for room.
 type waiter struct {
-	n     int64
-	since time.Time
-	ready chan struct{} // closed when the write may be sent
+	database string
+	n        int64
+	since    time.Time
+	ready    chan struct{} // closed when the write may be sent
 }
 
 func newWindow(limit int64, wait time.Duration) *window {
@@ -56,23 +59,22 @@ const (
 	congested                // the shard was busy, or did not answer in time
 )
 
-// enter reserves n bytes, waiting for a limited time, and returns a function that releases them. A
-// write larger than the whole window waits until it is alone.
-func (w *window) enter(ctx context.Context, n int64) (leave func(outcome), err error) {
+// enter reserves n bytes for a database, waiting for a limited time, and returns a function that
+// releases them. A write larger than the whole window waits until it is alone.
+func (w *window) enter(ctx context.Context, database string, n int64) (leave func(outcome), err error) {
 	w.mu.Lock()
-	if len(w.queue) == 0 && w.fits(n) {
+	if w.queue.Len() == 0 && w.fits(n) {
 		w.used += n
 		w.mu.Unlock()
 		return func(o outcome) { w.leave(n, o) }, nil
 	}
-	if w.queued > 0 && w.queued+n > w.max {
+	if !w.queue.HasRoom(database, 1, n, math.MaxInt32, w.max) {
 		err := w.full()
 		w.mu.Unlock()
 		return nil, err
 	}
-	x := &waiter{n: n, since: time.Now(), ready: make(chan struct{})}
-	w.queue = append(w.queue, x)
-	w.queued += n
+	x := &waiter{database: database, n: n, since: time.Now(), ready: make(chan struct{})}
+	at := w.queue.Push(database, n, x)
 	w.mu.Unlock()
 
 	timer := time.NewTimer(w.wait)
@@ -85,16 +87,12 @@ func (w *window) enter(ctx context.Context, n int64) (leave func(outcome), err e
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i, have := range w.queue {
-		if have == x {
-			w.queue = append(w.queue[:i:i], w.queue[i+1:]...)
-			w.queued -= n
-			w.admit() // the next write may be smaller
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			return nil, w.full()
+	if w.queue.Drop(at) {
+		w.admit() // the next write may be smaller
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
+		return nil, w.full()
 	}
 	return func(o outcome) { w.leave(n, o) }, nil // the write was admitted at the last moment
 }
@@ -102,15 +100,16 @@ func (w *window) enter(ctx context.Context, n int64) (leave func(outcome), err e
 // fits reports whether n more bytes have room; mu must be held.
 func (w *window) fits(n int64) bool { return w.used == 0 || w.used+n <= w.limit }
 
-// admit admits waiting writes that fit, in order; mu must be held.
+// admit admits waiting writes that fit, in the order of the queue; mu must be held.
 func (w *window) admit() {
-	for len(w.queue) > 0 && w.fits(w.queue[0].n) {
-		x := w.queue[0]
-		w.queue[0] = nil
-		w.queue = w.queue[1:]
-		w.queued -= x.n
-		w.used += x.n
-		close(x.ready)
+	for {
+		x := w.queue.Next()
+		if x == nil || !w.fits(x.Value.n) {
+			return
+		}
+		w.queue.Take(x)
+		w.used += x.Value.n
+		close(x.Value.ready)
 	}
 }
 
@@ -150,7 +149,7 @@ func (w *window) note(n int64, now time.Time) {
 // full returns the error of a write that found no room; mu must be held.
 func (w *window) full() error {
 	return errs.New(errs.ShardBusy, "its queue is full (%d bytes in flight, %d waiting); try again "+
-		"later", w.used, w.queued).
+		"later", w.used, w.queue.Cost()).
 		WithReason(errs.Busy).WithRetryAfter(w.drain())
 }
 
@@ -159,16 +158,22 @@ func (w *window) drain() time.Duration {
 	if w.rate <= 0 {
 		return time.Second
 	}
-	d := float64(w.used+w.queued) / w.rate
+	d := float64(w.used+w.queue.Cost()) / w.rate
 	return min(max(time.Duration(d*float64(time.Second)), time.Second), 30*time.Second)
 }
 
-// pressed reports whether another write would probably be refused: as many bytes wait as are in
-// flight, or the first waiting write has used half of its time.
-func (w *window) pressed() (retryAfter time.Duration, yes bool) {
+// pressed reports whether another write of a database would probably be refused: as many of its
+// bytes wait as are in flight, or its part of them, or its first waiting write has used half of its
+// time.
+func (w *window) pressed(database string) (retryAfter time.Duration, yes bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.queue) == 0 || w.queued < w.limit && time.Since(w.queue[0].since) < w.wait/2 {
+	first := w.queue.First(database)
+	if first == nil {
+		return 0, false
+	}
+	_, queued, active := w.queue.Of(database)
+	if queued < w.limit/int64(active) && time.Since(first.Value.since) < w.wait/2 {
 		return 0, false
 	}
 	return w.drain(), true
@@ -178,5 +183,5 @@ func (w *window) pressed() (retryAfter time.Duration, yes bool) {
 func (w *window) load() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.used + w.queued
+	return w.used + w.queue.Cost()
 }

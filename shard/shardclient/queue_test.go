@@ -13,7 +13,7 @@ import (
 
 func enter(t *testing.T, w *window, n int64) func(outcome) {
 	t.Helper()
-	leave, err := w.enter(t.Context(), n)
+	leave, err := w.enter(t.Context(), "", n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestWindowQueues(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, n := range []int64{60, 30, 10} {
 			wg.Go(func() {
-				leave, err := w.enter(context.Background(), n)
+				leave, err := w.enter(context.Background(), "", n)
 				if err != nil {
 					t.Error(err)
 					return
@@ -73,26 +73,26 @@ func TestWindowQueues(t *testing.T) {
 			})
 			synctest.Wait()
 		}
-		if after, yes := w.pressed(); !yes || after < time.Second {
+		if after, yes := w.pressed(""); !yes || after < time.Second {
 			t.Errorf("pressed %t, %s: the waiting bytes fill a window", yes, after)
 		}
-		if _, err := w.enter(context.Background(), 1); errs.ReasonOf(err) != errs.Busy ||
+		if _, err := w.enter(context.Background(), "", 1); errs.ReasonOf(err) != errs.Busy ||
 			errs.From(err).RetryAfter < time.Second {
 			t.Errorf("more than a window waits: %v", err)
 		}
 		first(taken)
 		wg.Wait()
-		if len(got) != 3 || w.used != 0 || w.queued != 0 {
-			t.Errorf("%v went in, %d used, %d wait", got, w.used, w.queued)
+		if len(got) != 3 || w.used != 0 || w.queue.Cost() != 0 {
+			t.Errorf("%v went in, %d used, %d wait", got, w.used, w.queue.Cost())
 		}
 
 		// A write that finds no room in time is refused, and the one after it continues.
 		first = enter(t, w, 70)
 		var errFirst error
-		wg.Go(func() { _, errFirst = w.enter(context.Background(), 40) })
+		wg.Go(func() { _, errFirst = w.enter(context.Background(), "", 40) })
 		synctest.Wait()
 		time.Sleep(1500 * time.Millisecond)
-		if _, yes := w.pressed(); !yes {
+		if _, yes := w.pressed(""); !yes {
 			t.Error("the queue does not count as full, although its first write has waited for long")
 		}
 		wg.Go(func() { enter(t, w, 20)(taken) })
@@ -102,15 +102,15 @@ func TestWindowQueues(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		var err error
-		wg.Go(func() { _, err = w.enter(ctx, 60) })
+		wg.Go(func() { _, err = w.enter(ctx, "", 60) })
 		synctest.Wait()
 		cancel()
 		wg.Wait()
-		if !errors.Is(err, context.Canceled) || w.queued != 0 {
-			t.Errorf("cancelled: %v, %d wait", err, w.queued)
+		if !errors.Is(err, context.Canceled) || w.queue.Cost() != 0 {
+			t.Errorf("cancelled: %v, %d wait", err, w.queue.Cost())
 		}
 		first(other)
-		if _, yes := w.pressed(); yes {
+		if _, yes := w.pressed(""); yes {
 			t.Error("pressed, although nothing waits")
 		}
 	})
@@ -126,9 +126,52 @@ func TestWindowDrain(t *testing.T) {
 			time.Sleep(time.Second)
 			leave(taken)
 		}
-		w.queued = 700
+		w.queue.Push("", 700, nil)
 		if got := w.drain(); got < 6*time.Second || got > 8*time.Second {
 			t.Errorf("700 bytes at 100 a second take %s", got)
+		}
+	})
+}
+
+// TestWindowOfDatabases checks that a flood of a database neither refuses nor delays the writes of another one.
+func TestWindowOfDatabases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWindow(100, time.Hour)
+		var mu sync.Mutex
+		order := ""
+		note := func(what string) {
+			mu.Lock()
+			defer mu.Unlock()
+			order += what
+		}
+		write := func(database string, n int64) {
+			go func() {
+				leave, err := w.enter(context.Background(), database, n)
+				if err != nil {
+					note("-" + database)
+					return
+				}
+				note(database)
+				time.Sleep(time.Second)
+				leave(taken)
+			}()
+			synctest.Wait()
+		}
+		for range 21 {
+			write("a", 10)
+		}
+		if _, yes := w.pressed("a"); !yes {
+			t.Error("a is not pressed")
+		}
+		if _, yes := w.pressed("b"); yes {
+			t.Error("b is pressed because of a")
+		}
+		write("b", 30)
+		write("b", 20)
+		write("b", 1) // more than half of the bytes that may wait
+		time.Sleep(time.Hour)
+		if want := "aaaaaaaaaa-a-b" + "abaaabaaaaaa"; order != want {
+			t.Errorf("the order is %s, want %s", order, want)
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"cordwood/proto/leader"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
+	"cordwood/proto/turns"
 )
 
 // maxNeedRounds is the maximum number of times that one write sends table definitions. The shard
@@ -19,7 +20,8 @@ import (
 const maxNeedRounds = 3
 
 // Write appends encoded batches to a shard and returns the index of its log at which they are
-// applied: on disk on a majority, and visible. tables returns definitions that the shard requests;
+// applied: on disk on a majority, and visible. The context has their database (turns.WithDatabase),
+// because databases take turns. tables returns definitions that the shard requests;
 // it may leave out tables that no longer exist.
 //
 // Either all batches are appended or, depending on the reason of the error, none. After an error
@@ -54,7 +56,7 @@ func (c *Client) Write(ctx context.Context, shard uint32, batches [][]byte,
 func (c *Client) queueAndWrite(ctx context.Context, shard uint32, size int64, req *shardpb.WriteRequest,
 	tables func([]uint64) []*schemapb.Table,
 ) (uint64, error) {
-	leave, err := c.target(shard).queue.enter(ctx, size)
+	leave, err := c.target(shard).queue.enter(ctx, turns.DatabaseOf(ctx), size)
 	if err != nil {
 		return 0, errs.Wrap(errs.ContextCode(err), err, "shard %d: write %d batches", shard, len(req.Batches))
 	}
