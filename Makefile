@@ -131,7 +131,7 @@ bench: ## Run benchmarks of the hot paths, each COUNT=6 times, in the format of 
 	$(GO) test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -count $(or $(COUNT),6) \
 		./proto/column ./router/pipeline/... ./router/ingest/... ./router/vrl ./router/write ./shard/...
 
-bench-e2e: build ## Load a real server and print rows per CPU-second and the targets; ARGS='-only app -runs 3', '-nodes 3' for a cluster, '-spread' to compare queries on three nodes with one; BASE=commit loads a server of that commit at the same time, for ratios
+bench-e2e: build ## Load a real server and print rows per CPU-second and the targets; ARGS='-only app -runs 3', '-nodes 3' for a cluster, '-spread' to compare queries on three nodes with one, '-tenants' for a database beside floods; BASE=commit loads a server of that commit at the same time, for ratios
 	$(if $(BASE),rm -rf $(BASE_DIR) && mkdir -p $(BASE_DIR) && git archive $(BASE) | tar -x -C $(BASE_DIR) && cd $(BASE_DIR) && $(GO) build -o cordwood ./cmd/cordwood)
 	$(GO) run ./test/bench -bin $(BIN) $(if $(BASE),-versus $(BASE_DIR)/cordwood) $(ARGS)
 

@@ -144,7 +144,7 @@ func TestWindowOfDatabases(t *testing.T) {
 			defer mu.Unlock()
 			order += what
 		}
-		write := func(database string, n int64) {
+		write := func(database string, n int64, long time.Duration) {
 			go func() {
 				leave, err := w.enter(context.Background(), database, n)
 				if err != nil {
@@ -152,13 +152,16 @@ func TestWindowOfDatabases(t *testing.T) {
 					return
 				}
 				note(database)
-				time.Sleep(time.Second)
+				time.Sleep(long)
 				leave(taken)
 			}()
 			synctest.Wait()
 		}
-		for range 21 {
-			write("a", 10)
+		for i := range 10 {
+			write("a", 10, time.Second*time.Duration(i+1))
+		}
+		for range 11 {
+			write("a", 10, 10*time.Minute)
 		}
 		if _, yes := w.pressed("a"); !yes {
 			t.Error("a is not pressed")
@@ -166,12 +169,17 @@ func TestWindowOfDatabases(t *testing.T) {
 		if _, yes := w.pressed("b"); yes {
 			t.Error("b is pressed because of a")
 		}
-		write("b", 30)
-		write("b", 20)
-		write("b", 1) // more than half of the bytes that may wait
-		time.Sleep(time.Hour)
-		if want := "aaaaaaaaaa-a-b" + "abaaabaaaaaa"; order != want {
-			t.Errorf("the order is %s, want %s", order, want)
+		write("b", 30, 10*time.Minute)
+		write("b", 20, 10*time.Minute)
+		write("b", 1, 0) // more than half of the bytes that may wait
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		mu.Lock()
+		got := order
+		mu.Unlock()
+		if want := "aaaaaaaaaa-a-b" + "abaaaba"; got != want {
+			t.Errorf("the order is %s, want %s", got, want)
 		}
+		time.Sleep(time.Hour) // the others end
 	})
 }

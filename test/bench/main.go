@@ -10,7 +10,7 @@
 //	go run ./test/bench -bin bin/cordwood -versus old/cordwood   both programs at the same time, and their ratio
 //	go run ./test/bench -bin bin/cordwood -nodes 3   a cluster: three replicas of every row
 //	go run ./test/bench -bin bin/cordwood -spread    queries over a table on three nodes, compared with one node
-//	go run ./test/bench -bin bin/cordwood -tenants   requests for a database while others flood the server
+//	go run ./test/bench -bin bin/cordwood -tenants  requests for a database while others flood the server
 package main
 
 import (
