@@ -34,8 +34,10 @@ type Item[T any] struct {
 	at   *list.Element
 }
 
-// Len returns the number of waiting items, and Cost the sum of their costs.
-func (q *Queue[T]) Len() int    { return q.n }
+// Len returns the number of waiting items.
+func (q *Queue[T]) Len() int { return q.n }
+
+// Cost returns the sum of the costs of the waiting items.
 func (q *Queue[T]) Cost() int64 { return q.cost }
 
 // Push adds work of a database.

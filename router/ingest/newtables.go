@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -75,10 +74,20 @@ type madeTables struct {
 	database, names []string // of the same length
 }
 
+// has reports whether a table is among them.
+func (m *madeTables) has(database, name string) bool {
+	for i := range m.names {
+		if m.names[i] == name && m.database[i] == database {
+			return true
+		}
+	}
+	return false
+}
+
 // charge counts the tables that out is about to create. If they exceed the limit, none of them is counted.
 func (n *newTables) charge(user string, out *pipeline.Output, now time.Time) (made madeTables, err error) {
 	for _, t := range out.Tables {
-		if t.Existing != nil || t.Internal || t.NoCreate || slices.Contains(made.names, t.Table) {
+		if t.Existing != nil || t.Internal || t.NoCreate || made.has(t.Database, t.Table) {
 			continue
 		}
 		made.database, made.names = append(made.database, t.Database), append(made.names, t.Table)

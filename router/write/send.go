@@ -224,7 +224,8 @@ func (w *Writer) sendBatches(ctx context.Context, sessionID uint64, shard uint32
 	span.Number("batches", int64(n))
 	span.Number("bytes", int64(len(buf.b)))
 	turns.Leave(ctx)
-	_, err := w.cfg.Shards.Write(turns.WithDatabase(ctx, databaseOf(n, at)), shard, batches, func(ids []uint64) []*schemapb.Table {
+	ctx = turns.WithDatabase(ctx, databaseOf(n, at))
+	_, err := w.cfg.Shards.Write(ctx, shard, batches, func(ids []uint64) []*schemapb.Table {
 		return w.definitions(ids, n, at)
 	})
 	span.End(err)

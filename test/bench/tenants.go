@@ -37,8 +37,8 @@ var floods = []flood{
 	{"four flood, 1,000 rows a request", 1000, 4},
 }
 
-const tenantsHeader = `| the others | ingest p50 ms | p99 ms | to reach | query p50 ms | p99 ms | to reach | refused | rows/s of floods | Jain |
-|---|---|---|---|---|---|---|---|---|---|`
+const tenantsHeader = "| the others | ingest p50 ms | p99 ms | to reach | query p50 ms | p99 ms | to reach | refused " +
+	"| rows/s of floods | Jain |\n|---|---|---|---|---|---|---|---|---|---|"
 
 // tenantResult is what the quiet tenant saw during the rounds of a flood.
 type tenantResult struct {
@@ -131,9 +131,12 @@ var tenantClient = &http.Client{
 	Transport: &http.Transport{MaxIdleConnsPerHost: 2 * floodClients, DisableCompression: true},
 }
 
+const ingestPath = "/v1/ingest?table=logs&pipeline_name=svc_identity&db="
+
 // tenantRows is a body of n rows.
 func tenantRows(n int) string {
-	return strings.Repeat(`{"level":"info","path":"/api/users/17","took_ms":12.5,"text":"a line of a log, as usual"}`+"\n", n)
+	const row = `{"level":"info","path":"/api/users/17","took_ms":12.5,"text":"a line of a log, as usual"}` + "\n"
+	return strings.Repeat(row, n)
 }
 
 // round measures the quiet tenant for some seconds.
@@ -150,7 +153,7 @@ func (s *server) round(f flood, r *tenantResult) error {
 		others.Go(func() {
 			sent := 0
 			for !closed(stop) {
-				path := fmt.Sprintf("/v1/ingest?table=logs&pipeline_name=svc_identity&db=flood%d", of)
+				path := fmt.Sprint(ingestPath, "flood", of)
 				if _, err := s.send(path, "application/x-ndjson", body, ""); err == nil {
 					sent += f.rows
 				} else {
@@ -182,7 +185,7 @@ func (s *server) round(f flood, r *tenantResult) error {
 		})
 	}
 	measure(&r.ingest, quietEvery, func() error {
-		_, err := s.send("/v1/ingest?table=logs&pipeline_name=svc_identity&db=quiet", "application/x-ndjson", small, newTrace())
+		_, err := s.send(ingestPath+"quiet", "application/x-ndjson", small, newTrace())
 		return err
 	})
 	measure(&r.query, 5*quietEvery, func() error {

@@ -45,8 +45,8 @@ type Config struct {
 	// TLS has the TLS settings of Serve; nil means that only listeners that return *tls.Conn use TLS.
 	TLS *tls.Config
 	// MaxConnections limits the number of open connections. A further connection replaces the one that has been
-	// silent longest, if it has been silent for at least 30 s. Otherwise the new one is refused. The default value is
-	// 1,024.
+	// silent longest, if it has been silent for at least 30 s, or else one of the address that has the most, if these are
+	// at least two more than those of the new one's address. Otherwise the new one is refused. The default value is 1,024.
 	MaxConnections int
 	// Idle is how long a connection may be silent between records. The default value is 1 h.
 	Idle time.Duration

@@ -29,6 +29,16 @@ type Conn struct {
 	until           time.Time // the end of reading after Shutdown; zero before
 }
 
+// waitsSince returns since when the connection waits for the rest of a record, or, if partial is false, for a record.
+func (c *Conn) waitsSince() (since time.Time, partial bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.started.IsZero() {
+		return c.started, true
+	}
+	return c.active, false
+}
+
 func (c *Conn) lastActive() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -24,6 +24,8 @@ const (
 	Stopped Reason = "stopped"
 	// Full: there were too many connections.
 	Full Reason = "connections"
+	// Crowded: a connection was closed for one of an address with fewer connections.
+	Crowded Reason = "crowded"
 	// Slow: a record did not arrive in time, and its connection was closed.
 	Slow Reason = "slow"
 )
@@ -54,7 +56,7 @@ func newMetrics(protocol string, reg prometheus.Registerer) (*metrics, error) {
 	m.dropped = Register(reg, m.dropped, &err)
 	m.connections = Register(reg, m.connections, &err)
 	m.batches = Register(reg, m.batches, &err)
-	for _, r := range []Reason{Rate, Busy, Forbidden, Refused, Stopped, Full, Slow} {
+	for _, r := range []Reason{Rate, Busy, Forbidden, Refused, Stopped, Full, Crowded, Slow} {
 		m.dropped.WithLabelValues(string(r))
 	}
 	return m, err

@@ -10,7 +10,13 @@ import (
 // If there is no place for a new connection, it replaces a connection that has been silent for a long time.
 func TestPlaces(t *testing.T) {
 	now := time.Now()
-	s := &Server{cfg: Config{MaxConnections: 2}, silentLong: 30 * time.Second, conns: map[*Conn]struct{}{}}
+	m, err := newMetrics("test", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{
+		cfg: Config{MaxConnections: 2}, silentLong: 30 * time.Second, conns: map[*Conn]struct{}{}, metrics: m,
+	}
 	add := func(silent time.Duration) *Conn {
 		c := &Conn{Server: s, nc: closed{}, active: now.Add(-silent)}
 		s.conns[c] = struct{}{}
@@ -34,6 +40,61 @@ func TestPlaces(t *testing.T) {
 
 // Senders may send again as time passes, and the senders of an IPv6 network share one rate. The number of remembered
 // senders is limited.
+// TestPlacesOfAddresses: one address has all places with half-sent records, and others get in. Among addresses with as
+// many connections, none loses one.
+func TestPlacesOfAddresses(t *testing.T) {
+	now := time.Now()
+	m, err := newMetrics("test", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{
+		cfg: Config{MaxConnections: 6}, silentLong: 30 * time.Second, conns: map[*Conn]struct{}{}, metrics: m,
+	}
+	conn := func(address string, silent, partial time.Duration) *Conn {
+		c := &Conn{
+			Server: s, nc: closed{}, Peer: Peer{Address: netip.MustParseAddr(address)}, active: now.Add(-silent),
+		}
+		if partial > 0 {
+			c.started = now.Add(-partial)
+		}
+		return c
+	}
+	add := func(c *Conn) bool {
+		if !s.roomFor(c) {
+			return false
+		}
+		s.conns[c] = struct{}{}
+		return true
+	}
+	var flood []*Conn
+	for i := range 6 {
+		c := conn("2001:db8::1", 0, time.Duration(i)*time.Second)
+		if i == 0 {
+			c = conn("2001:db8::2", 20*time.Second, 0) // of the same network
+		}
+		if flood = append(flood, c); !add(c) {
+			t.Fatalf("connection %d finds no place", i)
+		}
+	}
+	if add(conn("2001:db8::3", 0, 0)) {
+		t.Error("the address with all places replaces its own connections")
+	}
+	for i := range 3 {
+		if !add(conn("192.0.2.1", 0, 0)) {
+			t.Errorf("connection %d of another address finds no place", i)
+		}
+	}
+	if add(conn("192.0.2.1", 0, 0)) {
+		t.Error("an address gets more than the one that it replaces")
+	}
+	for i, want := range []bool{true, true, true, false, false, false} {
+		if _, there := s.conns[flood[i]]; there != want {
+			t.Errorf("connection %d is there: %t, want %t; the oldest half-sent records go first", i, there, want)
+		}
+	}
+}
+
 func TestSenders(t *testing.T) {
 	now := time.Now()
 	s := newSenders(10, func() time.Time { return now })

@@ -130,24 +130,56 @@ func (s *Server) accept(nc net.Conn) {
 	}()
 }
 
-// roomFor reports whether there is a place for one more connection. If necessary, it closes a connection that has
-// been silent for long. s.mu must be held.
+// roomFor reports whether there is a place for one more connection. If necessary, it closes another one: one that has
+// been silent for long, or else an idle one of an address that has at least two more than the new one's address. So
+// the connections of one address cannot keep others out, whether they send nothing or never complete a record. s.mu must
+// be held.
 func (s *Server) roomFor(c *Conn) bool {
 	if len(s.conns) < s.cfg.MaxConnections {
 		return true
 	}
 	var silent *Conn
+	counts := map[netip.Addr]int{}
 	for other := range s.conns {
+		counts[access.Network(other.Peer.Address)]++
 		if silent == nil || other.lastActive().Before(silent.lastActive()) {
 			silent = other
 		}
 	}
 	if silent == nil || c.active.Sub(silent.lastActive()) < s.silentLong {
-		return false
+		if silent = s.ofCrowd(counts, counts[access.Network(c.Peer.Address)]); silent == nil {
+			return false
+		}
+		s.Drop(Crowded, 1)
 	}
 	delete(s.conns, silent)
 	silent.nc.Close()
 	return true
+}
+
+// ofCrowd returns the connection to close for a new one of an address that has mine connections: of the address with
+// the most, the one whose record has been incomplete for longest, or else the one that has been silent for longest. It
+// returns nil if no address has at least two connections more. s.mu must be held.
+func (s *Server) ofCrowd(counts map[netip.Addr]int, mine int) (worst *Conn) {
+	most := 0
+	for _, n := range counts {
+		most = max(most, n)
+	}
+	if most < mine+2 {
+		return nil
+	}
+	var waits time.Time
+	unfinished := false
+	for c := range s.conns {
+		if counts[access.Network(c.Peer.Address)] < most {
+			continue
+		}
+		since, partial := c.waitsSince()
+		if worst == nil || partial && !unfinished || partial == unfinished && since.Before(waits) {
+			worst, waits, unfinished = c, since, partial
+		}
+	}
+	return worst
 }
 
 // remove removes a connection from the list.
