@@ -171,9 +171,13 @@ func checkQuotas(cmd *metapb.Command, version uint32) error {
 		}
 	}
 	for key := range cmd.GetAlterDatabase().GetSet() {
-		if schema.IsQuota(key) && version < metapb.ProtocolQuotas {
+		needs := uint32(metapb.ProtocolQuotas)
+		if key == schema.QuotaCPU || key == schema.QuotaDuration {
+			needs = metapb.ProtocolQueryQuotas
+		}
+		if schema.IsQuota(key) && version < needs {
 			return errs.New(errs.Unsupported, "quotas need protocol version %d, and the cluster uses %d: the version is raised "+
-				"once all nodes run programs that support it", metapb.ProtocolQuotas, version)
+				"once all nodes run programs that support it", needs, version)
 		}
 	}
 	return nil

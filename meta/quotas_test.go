@@ -79,4 +79,8 @@ func TestQuotasWait(t *testing.T) {
 	if err := checkQuotas(cmd, metapb.ProtocolQuotas); err != nil {
 		t.Error(err)
 	}
+	cmd.GetAlterDatabase().Set = map[string]string{"quota.query_cpu": "1"}
+	if err := checkQuotas(cmd, metapb.ProtocolQueryQuotas-1); errs.CodeOf(err) != errs.Unsupported {
+		t.Errorf("before CPU time: %v", err)
+	}
 }

@@ -168,6 +168,27 @@ func (r *reports) stored(term uint64) (out []*metapb.DatabaseBytes) {
 	return out
 }
 
+// queryCPU returns the CPU time of the queries of databases in the last minute, as the nodes report it. Nodes that are
+// silent do not count.
+func (r *reports) queryCPU(term uint64) (out []*metapb.DatabaseCPU) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.listen(term)
+	sums := map[string]int64{}
+	for _, n := range r.nodes {
+		if r.heard.Sub(n.at) >= r.downAfter {
+			continue
+		}
+		for _, s := range n.report.GetQueryCpu() {
+			sums[s.GetDatabase()] += max(s.GetNanos(), 0)
+		}
+	}
+	for _, database := range slices.Sorted(maps.Keys(sums)) {
+		out = append(out, &metapb.DatabaseCPU{Database: database, Nanos: sums[database]})
+	}
+	return out
+}
+
 // refuse records the reason why a node could not be registered. An empty reason records that it was
 // registered.
 func (r *reports) refuse(term uint64, node, why string) {

@@ -46,6 +46,6 @@ func (m *Meta) shareQuotas(req *metapb.ShareQuotasRequest) (*metapb.ShareQuotasR
 		return nil, errs.Wrap(errs.Internal, err, "divide the quotas for node %s", req.NodeId)
 	}
 	resp := m.shares.Divide(term, m.cfg.Now(), req, limits)
-	resp.Stored = m.reports.stored(term)
+	resp.Stored, resp.QueryCpu = m.reports.stored(term), m.reports.queryCPU(term)
 	return resp, nil
 }

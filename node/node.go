@@ -142,6 +142,8 @@ type node struct {
 	sessions *sessions
 	reports  *reporter
 	stored   storedBytes
+	// queryCPU returns the CPU time of queries by database in the last minute. It is nil if no process runs queries.
+	queryCPU func() map[string]time.Duration
 	clocks   *clocks.Clocks // nil without the role shard
 	shards   *shardclient.Client
 	places   *turns.Places

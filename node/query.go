@@ -72,6 +72,7 @@ func (n *node) openEngine(
 	if err != nil {
 		return nil, nil, err
 	}
+	n.queryCPU = w.QueryCPU
 	n.onStop("query worker", func(context.Context) error { return w.Close() })
 	return w, rows, nil
 }

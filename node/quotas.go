@@ -80,3 +80,27 @@ func (s *storedBytes) count(now time.Time, meta *metaclient.Client, shards []*sh
 	}
 	return s.last
 }
+
+// limitsCPU reports whether a database has a quota of the CPU time of queries.
+func (n *membership) limitsCPU(database string) bool {
+	d, ok := n.meta.Database(database)
+	if !ok {
+		return false
+	}
+	_, limited := schema.Quota(d.GetOptions(), schema.QuotaCPU)
+	return limited
+}
+
+// usedCPU returns the CPU time of queries on this node in the last minute, for the databases with a quota of it.
+func (n *node) usedCPU() (out []*metapb.DatabaseCPU) {
+	if n.queryCPU == nil {
+		return nil
+	}
+	used := n.queryCPU()
+	for _, database := range slices.Sorted(maps.Keys(used)) {
+		if n.limitsCPU(database) {
+			out = append(out, &metapb.DatabaseCPU{Database: database, Nanos: int64(used[database])})
+		}
+	}
+	return out
+}

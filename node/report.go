@@ -115,6 +115,7 @@ func (n *node) newReport() *metapb.ReportRequest {
 		r.Replicas = n.host.Reports()
 		r.LeftShards = n.host.Left()
 		r.Stored = n.stored.count(time.Now(), n.meta, n.host.All())
+		r.QueryCpu = n.usedCPU()
 	}
 	return r
 }

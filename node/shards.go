@@ -141,7 +141,8 @@ func (n *node) openShards(shares config.Shares) error {
 	service := server.New(server.Config{
 		Shards: server.Find(n.host.Shard), All: server.List(n.host.All), Engine: sql, Spool: fetched,
 		Scan: n.scan, Ask: n.ask, KeptAnswers: keptByServer(&n.cfg.Query, shares), ClusterVersion: n.meta.ClusterVersion,
-		Name: n.nameNodes, Here: n.oneOfSeveral, Registerer: n.registry, Logger: n.log,
+		Limited: n.limitsCPU,
+		Name:    n.nameNodes, Here: n.oneOfSeveral, Registerer: n.registry, Logger: n.log,
 	})
 	shardpb.RegisterShardServiceServer(n.rpc.server, service)
 	n.rpc.conn.shards = service

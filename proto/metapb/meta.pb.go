@@ -252,7 +252,7 @@ func (x ModifyColumn_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ModifyColumn_Step.Descriptor instead.
 func (ModifyColumn_Step) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{51, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{52, 0}
 }
 
 type PlaceTable_Step int32
@@ -312,7 +312,7 @@ func (x PlaceTable_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PlaceTable_Step.Descriptor instead.
 func (PlaceTable_Step) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{87, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{88, 0}
 }
 
 type ChangeMembersRequest_Change int32
@@ -368,7 +368,7 @@ func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
 func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{114, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{115, 0}
 }
 
 type ListSessionsRequest struct {
@@ -1811,7 +1811,9 @@ type ShareQuotasResponse struct {
 	// The number of routers that report.
 	Routers uint32 `protobuf:"varint,3,opt,name=routers,proto3" json:"routers,omitempty"`
 	// The stored bytes of the databases that have a quota for them, without copies by replication.
-	Stored        []*DatabaseBytes `protobuf:"bytes,4,rep,name=stored,proto3" json:"stored,omitempty"`
+	Stored []*DatabaseBytes `protobuf:"bytes,4,rep,name=stored,proto3" json:"stored,omitempty"`
+	// The CPU time of queries of the databases that have a quota for it, in the last minute, on all nodes.
+	QueryCpu      []*DatabaseCPU `protobuf:"bytes,5,rep,name=query_cpu,json=queryCpu,proto3" json:"query_cpu,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1870,6 +1872,13 @@ func (x *ShareQuotasResponse) GetRouters() uint32 {
 func (x *ShareQuotasResponse) GetStored() []*DatabaseBytes {
 	if x != nil {
 		return x.Stored
+	}
+	return nil
+}
+
+func (x *ShareQuotasResponse) GetQueryCpu() []*DatabaseCPU {
+	if x != nil {
+		return x.QueryCpu
 	}
 	return nil
 }
@@ -2006,6 +2015,59 @@ func (x *DatabaseBytes) GetBytes() uint64 {
 	return 0
 }
 
+// DatabaseCPU is the CPU time that the queries of a database used in the last minute.
+type DatabaseCPU struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Database      string                 `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
+	Nanos         int64                  `protobuf:"varint,2,opt,name=nanos,proto3" json:"nanos,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DatabaseCPU) Reset() {
+	*x = DatabaseCPU{}
+	mi := &file_metapb_meta_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DatabaseCPU) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DatabaseCPU) ProtoMessage() {}
+
+func (x *DatabaseCPU) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DatabaseCPU.ProtoReflect.Descriptor instead.
+func (*DatabaseCPU) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *DatabaseCPU) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *DatabaseCPU) GetNanos() int64 {
+	if x != nil {
+		return x.Nanos
+	}
+	return 0
+}
+
 // AuditRecord says who makes a change, and which. Its texts contain no secrets.
 type AuditRecord struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -2030,7 +2092,7 @@ type AuditRecord struct {
 
 func (x *AuditRecord) Reset() {
 	*x = AuditRecord{}
-	mi := &file_metapb_meta_proto_msgTypes[15]
+	mi := &file_metapb_meta_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2042,7 +2104,7 @@ func (x *AuditRecord) String() string {
 func (*AuditRecord) ProtoMessage() {}
 
 func (x *AuditRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[15]
+	mi := &file_metapb_meta_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2055,7 +2117,7 @@ func (x *AuditRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditRecord.ProtoReflect.Descriptor instead.
 func (*AuditRecord) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{15}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AuditRecord) GetPrincipal() string {
@@ -2155,7 +2217,7 @@ type AuditEntry struct {
 
 func (x *AuditEntry) Reset() {
 	*x = AuditEntry{}
-	mi := &file_metapb_meta_proto_msgTypes[16]
+	mi := &file_metapb_meta_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2167,7 +2229,7 @@ func (x *AuditEntry) String() string {
 func (*AuditEntry) ProtoMessage() {}
 
 func (x *AuditEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[16]
+	mi := &file_metapb_meta_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2180,7 +2242,7 @@ func (x *AuditEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditEntry.ProtoReflect.Descriptor instead.
 func (*AuditEntry) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{16}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AuditEntry) GetIndex() uint64 {
@@ -2221,7 +2283,7 @@ type MarkAudit struct {
 
 func (x *MarkAudit) Reset() {
 	*x = MarkAudit{}
-	mi := &file_metapb_meta_proto_msgTypes[17]
+	mi := &file_metapb_meta_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2233,7 +2295,7 @@ func (x *MarkAudit) String() string {
 func (*MarkAudit) ProtoMessage() {}
 
 func (x *MarkAudit) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[17]
+	mi := &file_metapb_meta_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2246,7 +2308,7 @@ func (x *MarkAudit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkAudit.ProtoReflect.Descriptor instead.
 func (*MarkAudit) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{17}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *MarkAudit) GetSource() string {
@@ -2291,7 +2353,7 @@ type AuditHead struct {
 
 func (x *AuditHead) Reset() {
 	*x = AuditHead{}
-	mi := &file_metapb_meta_proto_msgTypes[18]
+	mi := &file_metapb_meta_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2303,7 +2365,7 @@ func (x *AuditHead) String() string {
 func (*AuditHead) ProtoMessage() {}
 
 func (x *AuditHead) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[18]
+	mi := &file_metapb_meta_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2316,7 +2378,7 @@ func (x *AuditHead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditHead.ProtoReflect.Descriptor instead.
 func (*AuditHead) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{18}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AuditHead) GetSource() string {
@@ -2373,7 +2435,7 @@ type AccessGrant struct {
 
 func (x *AccessGrant) Reset() {
 	*x = AccessGrant{}
-	mi := &file_metapb_meta_proto_msgTypes[19]
+	mi := &file_metapb_meta_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2385,7 +2447,7 @@ func (x *AccessGrant) String() string {
 func (*AccessGrant) ProtoMessage() {}
 
 func (x *AccessGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[19]
+	mi := &file_metapb_meta_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2398,7 +2460,7 @@ func (x *AccessGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessGrant.ProtoReflect.Descriptor instead.
 func (*AccessGrant) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{19}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AccessGrant) GetKind() uint32 {
@@ -2466,7 +2528,7 @@ type AccessPrincipal struct {
 
 func (x *AccessPrincipal) Reset() {
 	*x = AccessPrincipal{}
-	mi := &file_metapb_meta_proto_msgTypes[20]
+	mi := &file_metapb_meta_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2478,7 +2540,7 @@ func (x *AccessPrincipal) String() string {
 func (*AccessPrincipal) ProtoMessage() {}
 
 func (x *AccessPrincipal) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[20]
+	mi := &file_metapb_meta_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2491,7 +2553,7 @@ func (x *AccessPrincipal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessPrincipal.ProtoReflect.Descriptor instead.
 func (*AccessPrincipal) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{20}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AccessPrincipal) GetName() string {
@@ -2571,7 +2633,7 @@ type AccessActor struct {
 
 func (x *AccessActor) Reset() {
 	*x = AccessActor{}
-	mi := &file_metapb_meta_proto_msgTypes[21]
+	mi := &file_metapb_meta_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2583,7 +2645,7 @@ func (x *AccessActor) String() string {
 func (*AccessActor) ProtoMessage() {}
 
 func (x *AccessActor) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[21]
+	mi := &file_metapb_meta_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2596,7 +2658,7 @@ func (x *AccessActor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessActor.ProtoReflect.Descriptor instead.
 func (*AccessActor) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{21}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AccessActor) GetPrincipal() string {
@@ -2640,7 +2702,7 @@ type ChangeAccess struct {
 
 func (x *ChangeAccess) Reset() {
 	*x = ChangeAccess{}
-	mi := &file_metapb_meta_proto_msgTypes[22]
+	mi := &file_metapb_meta_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2652,7 +2714,7 @@ func (x *ChangeAccess) String() string {
 func (*ChangeAccess) ProtoMessage() {}
 
 func (x *ChangeAccess) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[22]
+	mi := &file_metapb_meta_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2665,7 +2727,7 @@ func (x *ChangeAccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeAccess.ProtoReflect.Descriptor instead.
 func (*ChangeAccess) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ChangeAccess) GetActor() *AccessActor {
@@ -2702,7 +2764,7 @@ type AccessCondition struct {
 
 func (x *AccessCondition) Reset() {
 	*x = AccessCondition{}
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2714,7 +2776,7 @@ func (x *AccessCondition) String() string {
 func (*AccessCondition) ProtoMessage() {}
 
 func (x *AccessCondition) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2727,7 +2789,7 @@ func (x *AccessCondition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessCondition.ProtoReflect.Descriptor instead.
 func (*AccessCondition) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AccessCondition) GetToken() bool {
@@ -2774,7 +2836,7 @@ type AccessChange struct {
 
 func (x *AccessChange) Reset() {
 	*x = AccessChange{}
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2786,7 +2848,7 @@ func (x *AccessChange) String() string {
 func (*AccessChange) ProtoMessage() {}
 
 func (x *AccessChange) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2799,7 +2861,7 @@ func (x *AccessChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessChange.ProtoReflect.Descriptor instead.
 func (*AccessChange) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AccessChange) GetChange() isAccessChange_Change {
@@ -2989,7 +3051,7 @@ type ResetAdmin struct {
 
 func (x *ResetAdmin) Reset() {
 	*x = ResetAdmin{}
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3001,7 +3063,7 @@ func (x *ResetAdmin) String() string {
 func (*ResetAdmin) ProtoMessage() {}
 
 func (x *ResetAdmin) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3014,7 +3076,7 @@ func (x *ResetAdmin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetAdmin.ProtoReflect.Descriptor instead.
 func (*ResetAdmin) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ResetAdmin) GetName() string {
@@ -3044,7 +3106,7 @@ type CreatePrincipal struct {
 
 func (x *CreatePrincipal) Reset() {
 	*x = CreatePrincipal{}
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3056,7 +3118,7 @@ func (x *CreatePrincipal) String() string {
 func (*CreatePrincipal) ProtoMessage() {}
 
 func (x *CreatePrincipal) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3069,7 +3131,7 @@ func (x *CreatePrincipal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreatePrincipal.ProtoReflect.Descriptor instead.
 func (*CreatePrincipal) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CreatePrincipal) GetPrincipal() *AccessPrincipal {
@@ -3106,7 +3168,7 @@ type AlterUser struct {
 
 func (x *AlterUser) Reset() {
 	*x = AlterUser{}
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3118,7 +3180,7 @@ func (x *AlterUser) String() string {
 func (*AlterUser) ProtoMessage() {}
 
 func (x *AlterUser) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3131,7 +3193,7 @@ func (x *AlterUser) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterUser.ProtoReflect.Descriptor instead.
 func (*AlterUser) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AlterUser) GetName() string {
@@ -3173,7 +3235,7 @@ type DropPrincipal struct {
 
 func (x *DropPrincipal) Reset() {
 	*x = DropPrincipal{}
-	mi := &file_metapb_meta_proto_msgTypes[28]
+	mi := &file_metapb_meta_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3185,7 +3247,7 @@ func (x *DropPrincipal) String() string {
 func (*DropPrincipal) ProtoMessage() {}
 
 func (x *DropPrincipal) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[28]
+	mi := &file_metapb_meta_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3198,7 +3260,7 @@ func (x *DropPrincipal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropPrincipal.ProtoReflect.Descriptor instead.
 func (*DropPrincipal) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *DropPrincipal) GetName() string {
@@ -3237,7 +3299,7 @@ type ChangeGrant struct {
 
 func (x *ChangeGrant) Reset() {
 	*x = ChangeGrant{}
-	mi := &file_metapb_meta_proto_msgTypes[29]
+	mi := &file_metapb_meta_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3249,7 +3311,7 @@ func (x *ChangeGrant) String() string {
 func (*ChangeGrant) ProtoMessage() {}
 
 func (x *ChangeGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[29]
+	mi := &file_metapb_meta_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3262,7 +3324,7 @@ func (x *ChangeGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeGrant.ProtoReflect.Descriptor instead.
 func (*ChangeGrant) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ChangeGrant) GetPrincipals() []string {
@@ -3303,7 +3365,7 @@ type ChangeRole struct {
 
 func (x *ChangeRole) Reset() {
 	*x = ChangeRole{}
-	mi := &file_metapb_meta_proto_msgTypes[30]
+	mi := &file_metapb_meta_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3315,7 +3377,7 @@ func (x *ChangeRole) String() string {
 func (*ChangeRole) ProtoMessage() {}
 
 func (x *ChangeRole) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[30]
+	mi := &file_metapb_meta_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3328,7 +3390,7 @@ func (x *ChangeRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRole.ProtoReflect.Descriptor instead.
 func (*ChangeRole) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ChangeRole) GetRoles() []string {
@@ -3378,7 +3440,7 @@ type AccessToken struct {
 
 func (x *AccessToken) Reset() {
 	*x = AccessToken{}
-	mi := &file_metapb_meta_proto_msgTypes[31]
+	mi := &file_metapb_meta_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3390,7 +3452,7 @@ func (x *AccessToken) String() string {
 func (*AccessToken) ProtoMessage() {}
 
 func (x *AccessToken) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[31]
+	mi := &file_metapb_meta_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3403,7 +3465,7 @@ func (x *AccessToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessToken.ProtoReflect.Descriptor instead.
 func (*AccessToken) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AccessToken) GetName() string {
@@ -3522,7 +3584,7 @@ type CreateToken struct {
 
 func (x *CreateToken) Reset() {
 	*x = CreateToken{}
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3534,7 +3596,7 @@ func (x *CreateToken) String() string {
 func (*CreateToken) ProtoMessage() {}
 
 func (x *CreateToken) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3547,7 +3609,7 @@ func (x *CreateToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateToken.ProtoReflect.Descriptor instead.
 func (*CreateToken) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CreateToken) GetToken() *AccessToken {
@@ -3584,7 +3646,7 @@ type AlterToken struct {
 
 func (x *AlterToken) Reset() {
 	*x = AlterToken{}
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3596,7 +3658,7 @@ func (x *AlterToken) String() string {
 func (*AlterToken) ProtoMessage() {}
 
 func (x *AlterToken) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3609,7 +3671,7 @@ func (x *AlterToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterToken.ProtoReflect.Descriptor instead.
 func (*AlterToken) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *AlterToken) GetName() string {
@@ -3680,7 +3742,7 @@ type DropToken struct {
 
 func (x *DropToken) Reset() {
 	*x = DropToken{}
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3692,7 +3754,7 @@ func (x *DropToken) String() string {
 func (*DropToken) ProtoMessage() {}
 
 func (x *DropToken) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3705,7 +3767,7 @@ func (x *DropToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropToken.ProtoReflect.Descriptor instead.
 func (*DropToken) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DropToken) GetName() string {
@@ -3739,7 +3801,7 @@ type TouchTokens struct {
 
 func (x *TouchTokens) Reset() {
 	*x = TouchTokens{}
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3751,7 +3813,7 @@ func (x *TouchTokens) String() string {
 func (*TouchTokens) ProtoMessage() {}
 
 func (x *TouchTokens) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3764,7 +3826,7 @@ func (x *TouchTokens) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TouchTokens.ProtoReflect.Descriptor instead.
 func (*TouchTokens) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *TouchTokens) GetUses() []*TokenUse {
@@ -3786,7 +3848,7 @@ type TokenUse struct {
 
 func (x *TokenUse) Reset() {
 	*x = TokenUse{}
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3798,7 +3860,7 @@ func (x *TokenUse) String() string {
 func (*TokenUse) ProtoMessage() {}
 
 func (x *TokenUse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3811,7 +3873,7 @@ func (x *TokenUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenUse.ProtoReflect.Descriptor instead.
 func (*TokenUse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *TokenUse) GetName() string {
@@ -3860,7 +3922,7 @@ type Bootstrap struct {
 
 func (x *Bootstrap) Reset() {
 	*x = Bootstrap{}
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3872,7 +3934,7 @@ func (x *Bootstrap) String() string {
 func (*Bootstrap) ProtoMessage() {}
 
 func (x *Bootstrap) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3885,7 +3947,7 @@ func (x *Bootstrap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bootstrap.ProtoReflect.Descriptor instead.
 func (*Bootstrap) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Bootstrap) GetClusterId() string {
@@ -3937,7 +3999,7 @@ type RegisterNode struct {
 
 func (x *RegisterNode) Reset() {
 	*x = RegisterNode{}
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3949,7 +4011,7 @@ func (x *RegisterNode) String() string {
 func (*RegisterNode) ProtoMessage() {}
 
 func (x *RegisterNode) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3962,7 +4024,7 @@ func (x *RegisterNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterNode.ProtoReflect.Descriptor instead.
 func (*RegisterNode) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *RegisterNode) GetNode() *Node {
@@ -4001,7 +4063,7 @@ type FolderMark struct {
 
 func (x *FolderMark) Reset() {
 	*x = FolderMark{}
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4013,7 +4075,7 @@ func (x *FolderMark) String() string {
 func (*FolderMark) ProtoMessage() {}
 
 func (x *FolderMark) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4026,7 +4088,7 @@ func (x *FolderMark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FolderMark.ProtoReflect.Descriptor instead.
 func (*FolderMark) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *FolderMark) GetNumber() uint64 {
@@ -4054,7 +4116,7 @@ type RegisterSession struct {
 
 func (x *RegisterSession) Reset() {
 	*x = RegisterSession{}
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4066,7 +4128,7 @@ func (x *RegisterSession) String() string {
 func (*RegisterSession) ProtoMessage() {}
 
 func (x *RegisterSession) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4079,7 +4141,7 @@ func (x *RegisterSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterSession.ProtoReflect.Descriptor instead.
 func (*RegisterSession) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RegisterSession) GetNodeId() string {
@@ -4100,7 +4162,7 @@ type CreateDatabase struct {
 
 func (x *CreateDatabase) Reset() {
 	*x = CreateDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4112,7 +4174,7 @@ func (x *CreateDatabase) String() string {
 func (*CreateDatabase) ProtoMessage() {}
 
 func (x *CreateDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4125,7 +4187,7 @@ func (x *CreateDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateDatabase.ProtoReflect.Descriptor instead.
 func (*CreateDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *CreateDatabase) GetName() string {
@@ -4160,7 +4222,7 @@ type DropDatabase struct {
 
 func (x *DropDatabase) Reset() {
 	*x = DropDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4172,7 +4234,7 @@ func (x *DropDatabase) String() string {
 func (*DropDatabase) ProtoMessage() {}
 
 func (x *DropDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4185,7 +4247,7 @@ func (x *DropDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropDatabase.ProtoReflect.Descriptor instead.
 func (*DropDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *DropDatabase) GetName() string {
@@ -4221,7 +4283,7 @@ type AlterDatabase struct {
 
 func (x *AlterDatabase) Reset() {
 	*x = AlterDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4233,7 +4295,7 @@ func (x *AlterDatabase) String() string {
 func (*AlterDatabase) ProtoMessage() {}
 
 func (x *AlterDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4246,7 +4308,7 @@ func (x *AlterDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterDatabase.ProtoReflect.Descriptor instead.
 func (*AlterDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *AlterDatabase) GetName() string {
@@ -4283,7 +4345,7 @@ type EnsureSchema struct {
 
 func (x *EnsureSchema) Reset() {
 	*x = EnsureSchema{}
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4295,7 +4357,7 @@ func (x *EnsureSchema) String() string {
 func (*EnsureSchema) ProtoMessage() {}
 
 func (x *EnsureSchema) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4308,7 +4370,7 @@ func (x *EnsureSchema) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnsureSchema.ProtoReflect.Descriptor instead.
 func (*EnsureSchema) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *EnsureSchema) GetTables() []*TableDemand {
@@ -4337,7 +4399,7 @@ type ProposalPart struct {
 
 func (x *ProposalPart) Reset() {
 	*x = ProposalPart{}
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4349,7 +4411,7 @@ func (x *ProposalPart) String() string {
 func (*ProposalPart) ProtoMessage() {}
 
 func (x *ProposalPart) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4362,7 +4424,7 @@ func (x *ProposalPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProposalPart.ProtoReflect.Descriptor instead.
 func (*ProposalPart) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ProposalPart) GetId() []byte {
@@ -4398,7 +4460,7 @@ type TableDemand struct {
 
 func (x *TableDemand) Reset() {
 	*x = TableDemand{}
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4410,7 +4472,7 @@ func (x *TableDemand) String() string {
 func (*TableDemand) ProtoMessage() {}
 
 func (x *TableDemand) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4423,7 +4485,7 @@ func (x *TableDemand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableDemand.ProtoReflect.Descriptor instead.
 func (*TableDemand) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *TableDemand) GetDatabase() string {
@@ -4482,7 +4544,7 @@ type Conflict struct {
 
 func (x *Conflict) Reset() {
 	*x = Conflict{}
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4494,7 +4556,7 @@ func (x *Conflict) String() string {
 func (*Conflict) ProtoMessage() {}
 
 func (x *Conflict) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4507,7 +4569,7 @@ func (x *Conflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Conflict.ProtoReflect.Descriptor instead.
 func (*Conflict) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Conflict) GetDatabase() string {
@@ -4556,7 +4618,7 @@ type CreateTable struct {
 
 func (x *CreateTable) Reset() {
 	*x = CreateTable{}
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4568,7 +4630,7 @@ func (x *CreateTable) String() string {
 func (*CreateTable) ProtoMessage() {}
 
 func (x *CreateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4581,7 +4643,7 @@ func (x *CreateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTable.ProtoReflect.Descriptor instead.
 func (*CreateTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CreateTable) GetTable() *schemapb.Table {
@@ -4620,7 +4682,7 @@ type AlterTable struct {
 
 func (x *AlterTable) Reset() {
 	*x = AlterTable{}
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4632,7 +4694,7 @@ func (x *AlterTable) String() string {
 func (*AlterTable) ProtoMessage() {}
 
 func (x *AlterTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4645,7 +4707,7 @@ func (x *AlterTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterTable.ProtoReflect.Descriptor instead.
 func (*AlterTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *AlterTable) GetDatabase() string {
@@ -4820,7 +4882,7 @@ type RenameColumn struct {
 
 func (x *RenameColumn) Reset() {
 	*x = RenameColumn{}
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4832,7 +4894,7 @@ func (x *RenameColumn) String() string {
 func (*RenameColumn) ProtoMessage() {}
 
 func (x *RenameColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4845,7 +4907,7 @@ func (x *RenameColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameColumn.ProtoReflect.Descriptor instead.
 func (*RenameColumn) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *RenameColumn) GetFrom() string {
@@ -4877,7 +4939,7 @@ type ModifyColumn struct {
 
 func (x *ModifyColumn) Reset() {
 	*x = ModifyColumn{}
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4889,7 +4951,7 @@ func (x *ModifyColumn) String() string {
 func (*ModifyColumn) ProtoMessage() {}
 
 func (x *ModifyColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4902,7 +4964,7 @@ func (x *ModifyColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyColumn.ProtoReflect.Descriptor instead.
 func (*ModifyColumn) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ModifyColumn) GetName() string {
@@ -4945,7 +5007,7 @@ type ModifyIndex struct {
 
 func (x *ModifyIndex) Reset() {
 	*x = ModifyIndex{}
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4957,7 +5019,7 @@ func (x *ModifyIndex) String() string {
 func (*ModifyIndex) ProtoMessage() {}
 
 func (x *ModifyIndex) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4970,7 +5032,7 @@ func (x *ModifyIndex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyIndex.ProtoReflect.Descriptor instead.
 func (*ModifyIndex) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ModifyIndex) GetName() string {
@@ -4996,7 +5058,7 @@ type SetOptions struct {
 
 func (x *SetOptions) Reset() {
 	*x = SetOptions{}
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5008,7 +5070,7 @@ func (x *SetOptions) String() string {
 func (*SetOptions) ProtoMessage() {}
 
 func (x *SetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5021,7 +5083,7 @@ func (x *SetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetOptions.ProtoReflect.Descriptor instead.
 func (*SetOptions) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *SetOptions) GetOptions() map[string]string {
@@ -5040,7 +5102,7 @@ type UnsetOptions struct {
 
 func (x *UnsetOptions) Reset() {
 	*x = UnsetOptions{}
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5052,7 +5114,7 @@ func (x *UnsetOptions) String() string {
 func (*UnsetOptions) ProtoMessage() {}
 
 func (x *UnsetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5065,7 +5127,7 @@ func (x *UnsetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnsetOptions.ProtoReflect.Descriptor instead.
 func (*UnsetOptions) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *UnsetOptions) GetKeys() []string {
@@ -5086,7 +5148,7 @@ type DropTable struct {
 
 func (x *DropTable) Reset() {
 	*x = DropTable{}
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5098,7 +5160,7 @@ func (x *DropTable) String() string {
 func (*DropTable) ProtoMessage() {}
 
 func (x *DropTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5111,7 +5173,7 @@ func (x *DropTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTable.ProtoReflect.Descriptor instead.
 func (*DropTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *DropTable) GetDatabase() string {
@@ -5146,7 +5208,7 @@ type TruncateTable struct {
 
 func (x *TruncateTable) Reset() {
 	*x = TruncateTable{}
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5158,7 +5220,7 @@ func (x *TruncateTable) String() string {
 func (*TruncateTable) ProtoMessage() {}
 
 func (x *TruncateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5171,7 +5233,7 @@ func (x *TruncateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TruncateTable.ProtoReflect.Descriptor instead.
 func (*TruncateTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *TruncateTable) GetDatabase() string {
@@ -5203,7 +5265,7 @@ type ReplaceTables struct {
 
 func (x *ReplaceTables) Reset() {
 	*x = ReplaceTables{}
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5215,7 +5277,7 @@ func (x *ReplaceTables) String() string {
 func (*ReplaceTables) ProtoMessage() {}
 
 func (x *ReplaceTables) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5228,7 +5290,7 @@ func (x *ReplaceTables) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceTables.ProtoReflect.Descriptor instead.
 func (*ReplaceTables) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ReplaceTables) GetBackupId() string {
@@ -5268,7 +5330,7 @@ type TableReplacement struct {
 
 func (x *TableReplacement) Reset() {
 	*x = TableReplacement{}
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5280,7 +5342,7 @@ func (x *TableReplacement) String() string {
 func (*TableReplacement) ProtoMessage() {}
 
 func (x *TableReplacement) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5293,7 +5355,7 @@ func (x *TableReplacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableReplacement.ProtoReflect.Descriptor instead.
 func (*TableReplacement) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *TableReplacement) GetDatabase() string {
@@ -5351,7 +5413,7 @@ type PutPipeline struct {
 
 func (x *PutPipeline) Reset() {
 	*x = PutPipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5363,7 +5425,7 @@ func (x *PutPipeline) String() string {
 func (*PutPipeline) ProtoMessage() {}
 
 func (x *PutPipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5376,7 +5438,7 @@ func (x *PutPipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutPipeline.ProtoReflect.Descriptor instead.
 func (*PutPipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *PutPipeline) GetName() string {
@@ -5432,7 +5494,7 @@ type DeletePipeline struct {
 
 func (x *DeletePipeline) Reset() {
 	*x = DeletePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5444,7 +5506,7 @@ func (x *DeletePipeline) String() string {
 func (*DeletePipeline) ProtoMessage() {}
 
 func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5457,7 +5519,7 @@ func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletePipeline.ProtoReflect.Descriptor instead.
 func (*DeletePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *DeletePipeline) GetName() string {
@@ -5486,7 +5548,7 @@ type RestorePipeline struct {
 
 func (x *RestorePipeline) Reset() {
 	*x = RestorePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5498,7 +5560,7 @@ func (x *RestorePipeline) String() string {
 func (*RestorePipeline) ProtoMessage() {}
 
 func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5511,7 +5573,7 @@ func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestorePipeline.ProtoReflect.Descriptor instead.
 func (*RestorePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *RestorePipeline) GetPipeline() *PipelineVersion {
@@ -5547,7 +5609,7 @@ type PipelineVersion struct {
 
 func (x *PipelineVersion) Reset() {
 	*x = PipelineVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5559,7 +5621,7 @@ func (x *PipelineVersion) String() string {
 func (*PipelineVersion) ProtoMessage() {}
 
 func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5572,7 +5634,7 @@ func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PipelineVersion.ProtoReflect.Descriptor instead.
 func (*PipelineVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *PipelineVersion) GetName() string {
@@ -5629,7 +5691,7 @@ type ReadPipelinesRequest struct {
 
 func (x *ReadPipelinesRequest) Reset() {
 	*x = ReadPipelinesRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5641,7 +5703,7 @@ func (x *ReadPipelinesRequest) String() string {
 func (*ReadPipelinesRequest) ProtoMessage() {}
 
 func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5654,7 +5716,7 @@ func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesRequest.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ReadPipelinesRequest) GetName() string {
@@ -5681,7 +5743,7 @@ type ReadPipelinesResponse struct {
 
 func (x *ReadPipelinesResponse) Reset() {
 	*x = ReadPipelinesResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5693,7 +5755,7 @@ func (x *ReadPipelinesResponse) String() string {
 func (*ReadPipelinesResponse) ProtoMessage() {}
 
 func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5706,7 +5768,7 @@ func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesResponse.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ReadPipelinesResponse) GetPipeline() *PipelineVersion {
@@ -5746,7 +5808,7 @@ type Saved struct {
 
 func (x *Saved) Reset() {
 	*x = Saved{}
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5758,7 +5820,7 @@ func (x *Saved) String() string {
 func (*Saved) ProtoMessage() {}
 
 func (x *Saved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5771,7 +5833,7 @@ func (x *Saved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Saved.ProtoReflect.Descriptor instead.
 func (*Saved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Saved) GetKind() string {
@@ -5848,7 +5910,7 @@ type PutSaved struct {
 
 func (x *PutSaved) Reset() {
 	*x = PutSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5860,7 +5922,7 @@ func (x *PutSaved) String() string {
 func (*PutSaved) ProtoMessage() {}
 
 func (x *PutSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5873,7 +5935,7 @@ func (x *PutSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutSaved.ProtoReflect.Descriptor instead.
 func (*PutSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *PutSaved) GetSaved() *Saved {
@@ -5918,7 +5980,7 @@ type DropSaved struct {
 
 func (x *DropSaved) Reset() {
 	*x = DropSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5930,7 +5992,7 @@ func (x *DropSaved) String() string {
 func (*DropSaved) ProtoMessage() {}
 
 func (x *DropSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5943,7 +6005,7 @@ func (x *DropSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropSaved.ProtoReflect.Descriptor instead.
 func (*DropSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *DropSaved) GetKind() string {
@@ -5992,7 +6054,7 @@ type TouchSaved struct {
 
 func (x *TouchSaved) Reset() {
 	*x = TouchSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6004,7 +6066,7 @@ func (x *TouchSaved) String() string {
 func (*TouchSaved) ProtoMessage() {}
 
 func (x *TouchSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6017,7 +6079,7 @@ func (x *TouchSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TouchSaved.ProtoReflect.Descriptor instead.
 func (*TouchSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *TouchSaved) GetKind() string {
@@ -6045,7 +6107,7 @@ type RestoreSaved struct {
 
 func (x *RestoreSaved) Reset() {
 	*x = RestoreSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6057,7 +6119,7 @@ func (x *RestoreSaved) String() string {
 func (*RestoreSaved) ProtoMessage() {}
 
 func (x *RestoreSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6070,7 +6132,7 @@ func (x *RestoreSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreSaved.ProtoReflect.Descriptor instead.
 func (*RestoreSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *RestoreSaved) GetSaved() *Saved {
@@ -6101,7 +6163,7 @@ type ReadSavedRequest struct {
 
 func (x *ReadSavedRequest) Reset() {
 	*x = ReadSavedRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6113,7 +6175,7 @@ func (x *ReadSavedRequest) String() string {
 func (*ReadSavedRequest) ProtoMessage() {}
 
 func (x *ReadSavedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6126,7 +6188,7 @@ func (x *ReadSavedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSavedRequest.ProtoReflect.Descriptor instead.
 func (*ReadSavedRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ReadSavedRequest) GetKind() string {
@@ -6160,7 +6222,7 @@ type ReadSavedResponse struct {
 
 func (x *ReadSavedResponse) Reset() {
 	*x = ReadSavedResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6172,7 +6234,7 @@ func (x *ReadSavedResponse) String() string {
 func (*ReadSavedResponse) ProtoMessage() {}
 
 func (x *ReadSavedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6185,7 +6247,7 @@ func (x *ReadSavedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSavedResponse.ProtoReflect.Descriptor instead.
 func (*ReadSavedResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ReadSavedResponse) GetSaved() *Saved {
@@ -6225,7 +6287,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6237,7 +6299,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6250,7 +6312,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Node) GetId() string {
@@ -6367,7 +6429,7 @@ type Shard struct {
 
 func (x *Shard) Reset() {
 	*x = Shard{}
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6379,7 +6441,7 @@ func (x *Shard) String() string {
 func (*Shard) ProtoMessage() {}
 
 func (x *Shard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6392,7 +6454,7 @@ func (x *Shard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shard.ProtoReflect.Descriptor instead.
 func (*Shard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Shard) GetId() uint32 {
@@ -6483,7 +6545,7 @@ type SetNodeState struct {
 
 func (x *SetNodeState) Reset() {
 	*x = SetNodeState{}
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6495,7 +6557,7 @@ func (x *SetNodeState) String() string {
 func (*SetNodeState) ProtoMessage() {}
 
 func (x *SetNodeState) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6508,7 +6570,7 @@ func (x *SetNodeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNodeState.ProtoReflect.Descriptor instead.
 func (*SetNodeState) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *SetNodeState) GetNodeId() string {
@@ -6535,7 +6597,7 @@ type RemoveNode struct {
 
 func (x *RemoveNode) Reset() {
 	*x = RemoveNode{}
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6547,7 +6609,7 @@ func (x *RemoveNode) String() string {
 func (*RemoveNode) ProtoMessage() {}
 
 func (x *RemoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6560,7 +6622,7 @@ func (x *RemoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNode.ProtoReflect.Descriptor instead.
 func (*RemoveNode) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *RemoveNode) GetNodeId() string {
@@ -6581,7 +6643,7 @@ type SetClusterVersion struct {
 
 func (x *SetClusterVersion) Reset() {
 	*x = SetClusterVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6593,7 +6655,7 @@ func (x *SetClusterVersion) String() string {
 func (*SetClusterVersion) ProtoMessage() {}
 
 func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6606,7 +6668,7 @@ func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetClusterVersion.ProtoReflect.Descriptor instead.
 func (*SetClusterVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *SetClusterVersion) GetVersion() uint32 {
@@ -6626,7 +6688,7 @@ type SetSettings struct {
 
 func (x *SetSettings) Reset() {
 	*x = SetSettings{}
-	mi := &file_metapb_meta_proto_msgTypes[77]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6638,7 +6700,7 @@ func (x *SetSettings) String() string {
 func (*SetSettings) ProtoMessage() {}
 
 func (x *SetSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[77]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6651,7 +6713,7 @@ func (x *SetSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettings.ProtoReflect.Descriptor instead.
 func (*SetSettings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *SetSettings) GetSettings() *Settings {
@@ -6676,7 +6738,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_metapb_meta_proto_msgTypes[78]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6688,7 +6750,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[78]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6701,7 +6763,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *Settings) GetReplication() uint32 {
@@ -6739,7 +6801,7 @@ type CreateShard struct {
 
 func (x *CreateShard) Reset() {
 	*x = CreateShard{}
-	mi := &file_metapb_meta_proto_msgTypes[79]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6751,7 +6813,7 @@ func (x *CreateShard) String() string {
 func (*CreateShard) ProtoMessage() {}
 
 func (x *CreateShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[79]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6764,7 +6826,7 @@ func (x *CreateShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateShard.ProtoReflect.Descriptor instead.
 func (*CreateShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *CreateShard) GetReplicas() []string {
@@ -6810,7 +6872,7 @@ type ChangeShard struct {
 
 func (x *ChangeShard) Reset() {
 	*x = ChangeShard{}
-	mi := &file_metapb_meta_proto_msgTypes[80]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6822,7 +6884,7 @@ func (x *ChangeShard) String() string {
 func (*ChangeShard) ProtoMessage() {}
 
 func (x *ChangeShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[80]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6835,7 +6897,7 @@ func (x *ChangeShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeShard.ProtoReflect.Descriptor instead.
 func (*ChangeShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ChangeShard) GetShardId() uint32 {
@@ -7007,7 +7069,7 @@ type RetireShard struct {
 
 func (x *RetireShard) Reset() {
 	*x = RetireShard{}
-	mi := &file_metapb_meta_proto_msgTypes[81]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7019,7 +7081,7 @@ func (x *RetireShard) String() string {
 func (*RetireShard) ProtoMessage() {}
 
 func (x *RetireShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[81]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7032,7 +7094,7 @@ func (x *RetireShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetireShard.ProtoReflect.Descriptor instead.
 func (*RetireShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *RetireShard) GetShardId() uint32 {
@@ -7061,7 +7123,7 @@ type FoundShards struct {
 
 func (x *FoundShards) Reset() {
 	*x = FoundShards{}
-	mi := &file_metapb_meta_proto_msgTypes[82]
+	mi := &file_metapb_meta_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7073,7 +7135,7 @@ func (x *FoundShards) String() string {
 func (*FoundShards) ProtoMessage() {}
 
 func (x *FoundShards) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[82]
+	mi := &file_metapb_meta_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7086,7 +7148,7 @@ func (x *FoundShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundShards.ProtoReflect.Descriptor instead.
 func (*FoundShards) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *FoundShards) GetNodeId() string {
@@ -7113,7 +7175,7 @@ type FoundedShard struct {
 
 func (x *FoundedShard) Reset() {
 	*x = FoundedShard{}
-	mi := &file_metapb_meta_proto_msgTypes[83]
+	mi := &file_metapb_meta_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7125,7 +7187,7 @@ func (x *FoundedShard) String() string {
 func (*FoundedShard) ProtoMessage() {}
 
 func (x *FoundedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[83]
+	mi := &file_metapb_meta_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7138,7 +7200,7 @@ func (x *FoundedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundedShard.ProtoReflect.Descriptor instead.
 func (*FoundedShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{83}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *FoundedShard) GetId() uint32 {
@@ -7169,7 +7231,7 @@ type RaiseCounters struct {
 
 func (x *RaiseCounters) Reset() {
 	*x = RaiseCounters{}
-	mi := &file_metapb_meta_proto_msgTypes[84]
+	mi := &file_metapb_meta_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7181,7 +7243,7 @@ func (x *RaiseCounters) String() string {
 func (*RaiseCounters) ProtoMessage() {}
 
 func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[84]
+	mi := &file_metapb_meta_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7194,7 +7256,7 @@ func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseCounters.ProtoReflect.Descriptor instead.
 func (*RaiseCounters) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{84}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *RaiseCounters) GetRecovered() bool {
@@ -7222,7 +7284,7 @@ type MadeAnew struct {
 
 func (x *MadeAnew) Reset() {
 	*x = MadeAnew{}
-	mi := &file_metapb_meta_proto_msgTypes[85]
+	mi := &file_metapb_meta_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7234,7 +7296,7 @@ func (x *MadeAnew) String() string {
 func (*MadeAnew) ProtoMessage() {}
 
 func (x *MadeAnew) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[85]
+	mi := &file_metapb_meta_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7247,7 +7309,7 @@ func (x *MadeAnew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MadeAnew.ProtoReflect.Descriptor instead.
 func (*MadeAnew) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{85}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *MadeAnew) GetNodeIds() []string {
@@ -7269,7 +7331,7 @@ type Recovered struct {
 
 func (x *Recovered) Reset() {
 	*x = Recovered{}
-	mi := &file_metapb_meta_proto_msgTypes[86]
+	mi := &file_metapb_meta_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7281,7 +7343,7 @@ func (x *Recovered) String() string {
 func (*Recovered) ProtoMessage() {}
 
 func (x *Recovered) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[86]
+	mi := &file_metapb_meta_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7294,7 +7356,7 @@ func (x *Recovered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Recovered.ProtoReflect.Descriptor instead.
 func (*Recovered) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{86}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *Recovered) GetNodeId() string {
@@ -7331,7 +7393,7 @@ type PlaceTable struct {
 
 func (x *PlaceTable) Reset() {
 	*x = PlaceTable{}
-	mi := &file_metapb_meta_proto_msgTypes[87]
+	mi := &file_metapb_meta_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7343,7 +7405,7 @@ func (x *PlaceTable) String() string {
 func (*PlaceTable) ProtoMessage() {}
 
 func (x *PlaceTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[87]
+	mi := &file_metapb_meta_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7356,7 +7418,7 @@ func (x *PlaceTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceTable.ProtoReflect.Descriptor instead.
 func (*PlaceTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{87}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *PlaceTable) GetTableId() uint64 {
@@ -7452,7 +7514,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_metapb_meta_proto_msgTypes[88]
+	mi := &file_metapb_meta_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7464,7 +7526,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[88]
+	mi := &file_metapb_meta_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7477,7 +7539,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{88}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *Operation) GetId() uint64 {
@@ -7773,7 +7835,7 @@ type ShardAddProgress struct {
 
 func (x *ShardAddProgress) Reset() {
 	*x = ShardAddProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[89]
+	mi := &file_metapb_meta_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7785,7 +7847,7 @@ func (x *ShardAddProgress) String() string {
 func (*ShardAddProgress) ProtoMessage() {}
 
 func (x *ShardAddProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[89]
+	mi := &file_metapb_meta_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7798,7 +7860,7 @@ func (x *ShardAddProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardAddProgress.ProtoReflect.Descriptor instead.
 func (*ShardAddProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{89}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *ShardAddProgress) GetCount() uint32 {
@@ -7854,7 +7916,7 @@ type ReplicasProgress struct {
 
 func (x *ReplicasProgress) Reset() {
 	*x = ReplicasProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[90]
+	mi := &file_metapb_meta_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7866,7 +7928,7 @@ func (x *ReplicasProgress) String() string {
 func (*ReplicasProgress) ProtoMessage() {}
 
 func (x *ReplicasProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[90]
+	mi := &file_metapb_meta_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7879,7 +7941,7 @@ func (x *ReplicasProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicasProgress.ProtoReflect.Descriptor instead.
 func (*ReplicasProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{90}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *ReplicasProgress) GetUndo() string {
@@ -7961,7 +8023,7 @@ type ShardDropProgress struct {
 
 func (x *ShardDropProgress) Reset() {
 	*x = ShardDropProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[91]
+	mi := &file_metapb_meta_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7973,7 +8035,7 @@ func (x *ShardDropProgress) String() string {
 func (*ShardDropProgress) ProtoMessage() {}
 
 func (x *ShardDropProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[91]
+	mi := &file_metapb_meta_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7986,7 +8048,7 @@ func (x *ShardDropProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardDropProgress.ProtoReflect.Descriptor instead.
 func (*ShardDropProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{91}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *ShardDropProgress) GetShardId() uint32 {
@@ -8027,7 +8089,7 @@ type ShardRemoveProgress struct {
 
 func (x *ShardRemoveProgress) Reset() {
 	*x = ShardRemoveProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[92]
+	mi := &file_metapb_meta_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8039,7 +8101,7 @@ func (x *ShardRemoveProgress) String() string {
 func (*ShardRemoveProgress) ProtoMessage() {}
 
 func (x *ShardRemoveProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[92]
+	mi := &file_metapb_meta_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8052,7 +8114,7 @@ func (x *ShardRemoveProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardRemoveProgress.ProtoReflect.Descriptor instead.
 func (*ShardRemoveProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{92}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *ShardRemoveProgress) GetShardId() uint32 {
@@ -8106,7 +8168,7 @@ type TableProgress struct {
 
 func (x *TableProgress) Reset() {
 	*x = TableProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[93]
+	mi := &file_metapb_meta_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8118,7 +8180,7 @@ func (x *TableProgress) String() string {
 func (*TableProgress) ProtoMessage() {}
 
 func (x *TableProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[93]
+	mi := &file_metapb_meta_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8131,7 +8193,7 @@ func (x *TableProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableProgress.ProtoReflect.Descriptor instead.
 func (*TableProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{93}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *TableProgress) GetName() string {
@@ -8231,7 +8293,7 @@ type NodeProgress struct {
 
 func (x *NodeProgress) Reset() {
 	*x = NodeProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[94]
+	mi := &file_metapb_meta_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8243,7 +8305,7 @@ func (x *NodeProgress) String() string {
 func (*NodeProgress) ProtoMessage() {}
 
 func (x *NodeProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[94]
+	mi := &file_metapb_meta_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8256,7 +8318,7 @@ func (x *NodeProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeProgress.ProtoReflect.Descriptor instead.
 func (*NodeProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{94}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *NodeProgress) GetName() string {
@@ -8284,7 +8346,7 @@ type RebalanceProgress struct {
 
 func (x *RebalanceProgress) Reset() {
 	*x = RebalanceProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[95]
+	mi := &file_metapb_meta_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8296,7 +8358,7 @@ func (x *RebalanceProgress) String() string {
 func (*RebalanceProgress) ProtoMessage() {}
 
 func (x *RebalanceProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[95]
+	mi := &file_metapb_meta_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8309,7 +8371,7 @@ func (x *RebalanceProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RebalanceProgress.ProtoReflect.Descriptor instead.
 func (*RebalanceProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{95}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *RebalanceProgress) GetParts() uint32 {
@@ -8331,7 +8393,7 @@ type PutOperation struct {
 
 func (x *PutOperation) Reset() {
 	*x = PutOperation{}
-	mi := &file_metapb_meta_proto_msgTypes[96]
+	mi := &file_metapb_meta_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8343,7 +8405,7 @@ func (x *PutOperation) String() string {
 func (*PutOperation) ProtoMessage() {}
 
 func (x *PutOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[96]
+	mi := &file_metapb_meta_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8356,7 +8418,7 @@ func (x *PutOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOperation.ProtoReflect.Descriptor instead.
 func (*PutOperation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{96}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *PutOperation) GetOperation() *Operation {
@@ -8376,7 +8438,7 @@ type DropOperations struct {
 
 func (x *DropOperations) Reset() {
 	*x = DropOperations{}
-	mi := &file_metapb_meta_proto_msgTypes[97]
+	mi := &file_metapb_meta_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8388,7 +8450,7 @@ func (x *DropOperations) String() string {
 func (*DropOperations) ProtoMessage() {}
 
 func (x *DropOperations) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[97]
+	mi := &file_metapb_meta_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8401,7 +8463,7 @@ func (x *DropOperations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOperations.ProtoReflect.Descriptor instead.
 func (*DropOperations) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{97}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *DropOperations) GetKeep() uint32 {
@@ -8424,7 +8486,7 @@ type ReadIndexRequest struct {
 
 func (x *ReadIndexRequest) Reset() {
 	*x = ReadIndexRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[98]
+	mi := &file_metapb_meta_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8436,7 +8498,7 @@ func (x *ReadIndexRequest) String() string {
 func (*ReadIndexRequest) ProtoMessage() {}
 
 func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[98]
+	mi := &file_metapb_meta_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8449,7 +8511,7 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{98}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *ReadIndexRequest) GetHolder() string {
@@ -8478,7 +8540,7 @@ type ReadIndexResponse struct {
 
 func (x *ReadIndexResponse) Reset() {
 	*x = ReadIndexResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[99]
+	mi := &file_metapb_meta_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8490,7 +8552,7 @@ func (x *ReadIndexResponse) String() string {
 func (*ReadIndexResponse) ProtoMessage() {}
 
 func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[99]
+	mi := &file_metapb_meta_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8503,7 +8565,7 @@ func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
 func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{99}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *ReadIndexResponse) GetIndex() uint64 {
@@ -8537,7 +8599,7 @@ type ReachedRequest struct {
 
 func (x *ReachedRequest) Reset() {
 	*x = ReachedRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[100]
+	mi := &file_metapb_meta_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8549,7 +8611,7 @@ func (x *ReachedRequest) String() string {
 func (*ReachedRequest) ProtoMessage() {}
 
 func (x *ReachedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[100]
+	mi := &file_metapb_meta_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8562,7 +8624,7 @@ func (x *ReachedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachedRequest.ProtoReflect.Descriptor instead.
 func (*ReachedRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{100}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *ReachedRequest) GetHolder() string {
@@ -8587,7 +8649,7 @@ type ReachedResponse struct {
 
 func (x *ReachedResponse) Reset() {
 	*x = ReachedResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[101]
+	mi := &file_metapb_meta_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8599,7 +8661,7 @@ func (x *ReachedResponse) String() string {
 func (*ReachedResponse) ProtoMessage() {}
 
 func (x *ReachedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[101]
+	mi := &file_metapb_meta_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8612,7 +8674,7 @@ func (x *ReachedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachedResponse.ProtoReflect.Descriptor instead.
 func (*ReachedResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{101}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{102}
 }
 
 // ReplicaReport is a node's report about one of its replicas.
@@ -8672,7 +8734,7 @@ type ReplicaReport struct {
 
 func (x *ReplicaReport) Reset() {
 	*x = ReplicaReport{}
-	mi := &file_metapb_meta_proto_msgTypes[102]
+	mi := &file_metapb_meta_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8684,7 +8746,7 @@ func (x *ReplicaReport) String() string {
 func (*ReplicaReport) ProtoMessage() {}
 
 func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[102]
+	mi := &file_metapb_meta_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8697,7 +8759,7 @@ func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaReport.ProtoReflect.Descriptor instead.
 func (*ReplicaReport) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{102}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *ReplicaReport) GetShardId() uint32 {
@@ -8921,7 +8983,7 @@ type AsideRows struct {
 
 func (x *AsideRows) Reset() {
 	*x = AsideRows{}
-	mi := &file_metapb_meta_proto_msgTypes[103]
+	mi := &file_metapb_meta_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8933,7 +8995,7 @@ func (x *AsideRows) String() string {
 func (*AsideRows) ProtoMessage() {}
 
 func (x *AsideRows) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[103]
+	mi := &file_metapb_meta_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8946,7 +9008,7 @@ func (x *AsideRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsideRows.ProtoReflect.Descriptor instead.
 func (*AsideRows) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{103}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *AsideRows) GetTableId() uint64 {
@@ -8998,7 +9060,7 @@ type DamagedSegment struct {
 
 func (x *DamagedSegment) Reset() {
 	*x = DamagedSegment{}
-	mi := &file_metapb_meta_proto_msgTypes[104]
+	mi := &file_metapb_meta_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9010,7 +9072,7 @@ func (x *DamagedSegment) String() string {
 func (*DamagedSegment) ProtoMessage() {}
 
 func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[104]
+	mi := &file_metapb_meta_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9023,7 +9085,7 @@ func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DamagedSegment.ProtoReflect.Descriptor instead.
 func (*DamagedSegment) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{104}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *DamagedSegment) GetFile() string {
@@ -9059,7 +9121,7 @@ type TableIngest struct {
 
 func (x *TableIngest) Reset() {
 	*x = TableIngest{}
-	mi := &file_metapb_meta_proto_msgTypes[105]
+	mi := &file_metapb_meta_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9071,7 +9133,7 @@ func (x *TableIngest) String() string {
 func (*TableIngest) ProtoMessage() {}
 
 func (x *TableIngest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[105]
+	mi := &file_metapb_meta_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9084,7 +9146,7 @@ func (x *TableIngest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableIngest.ProtoReflect.Descriptor instead.
 func (*TableIngest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{105}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *TableIngest) GetTableId() uint64 {
@@ -9127,14 +9189,16 @@ type ReportRequest struct {
 	// Nodes that it last called without TLS although it could use TLS.
 	PlainNodes []string `protobuf:"bytes,16,rep,name=plain_nodes,json=plainNodes,proto3" json:"plain_nodes,omitempty"`
 	// The bytes of tables in the shards that the node leads, for the databases with a quota of them.
-	Stored        []*DatabaseBytes `protobuf:"bytes,17,rep,name=stored,proto3" json:"stored,omitempty"`
+	Stored []*DatabaseBytes `protobuf:"bytes,17,rep,name=stored,proto3" json:"stored,omitempty"`
+	// The CPU time of queries on the node in the last minute, for the databases with a quota of it.
+	QueryCpu      []*DatabaseCPU `protobuf:"bytes,18,rep,name=query_cpu,json=queryCpu,proto3" json:"query_cpu,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[106]
+	mi := &file_metapb_meta_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9146,7 +9210,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[106]
+	mi := &file_metapb_meta_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9159,7 +9223,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{106}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *ReportRequest) GetNodeId() string {
@@ -9281,6 +9345,13 @@ func (x *ReportRequest) GetStored() []*DatabaseBytes {
 	return nil
 }
 
+func (x *ReportRequest) GetQueryCpu() []*DatabaseCPU {
+	if x != nil {
+		return x.QueryCpu
+	}
+	return nil
+}
+
 // Unreached is a node that cannot reach another one.
 type Unreached struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -9296,7 +9367,7 @@ type Unreached struct {
 
 func (x *Unreached) Reset() {
 	*x = Unreached{}
-	mi := &file_metapb_meta_proto_msgTypes[107]
+	mi := &file_metapb_meta_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9308,7 +9379,7 @@ func (x *Unreached) String() string {
 func (*Unreached) ProtoMessage() {}
 
 func (x *Unreached) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[107]
+	mi := &file_metapb_meta_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9321,7 +9392,7 @@ func (x *Unreached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unreached.ProtoReflect.Descriptor instead.
 func (*Unreached) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{107}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *Unreached) GetNodeId() string {
@@ -9356,7 +9427,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[108]
+	mi := &file_metapb_meta_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9368,7 +9439,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[108]
+	mi := &file_metapb_meta_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9381,7 +9452,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{108}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *ReportResponse) GetSilent() []string {
@@ -9406,7 +9477,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[109]
+	mi := &file_metapb_meta_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9418,7 +9489,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[109]
+	mi := &file_metapb_meta_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9431,7 +9502,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{109}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{110}
 }
 
 type NodeStatus struct {
@@ -9452,7 +9523,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[110]
+	mi := &file_metapb_meta_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9464,7 +9535,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[110]
+	mi := &file_metapb_meta_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9477,7 +9548,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{110}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *NodeStatus) GetNode() *Node {
@@ -9543,7 +9614,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[111]
+	mi := &file_metapb_meta_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9555,7 +9626,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[111]
+	mi := &file_metapb_meta_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9568,7 +9639,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{111}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *StatusResponse) GetClusterId() string {
@@ -9685,7 +9756,7 @@ type ShardLed struct {
 
 func (x *ShardLed) Reset() {
 	*x = ShardLed{}
-	mi := &file_metapb_meta_proto_msgTypes[112]
+	mi := &file_metapb_meta_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9697,7 +9768,7 @@ func (x *ShardLed) String() string {
 func (*ShardLed) ProtoMessage() {}
 
 func (x *ShardLed) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[112]
+	mi := &file_metapb_meta_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9710,7 +9781,7 @@ func (x *ShardLed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLed.ProtoReflect.Descriptor instead.
 func (*ShardLed) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{112}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *ShardLed) GetShardId() uint32 {
@@ -9749,7 +9820,7 @@ type MemberStatus struct {
 
 func (x *MemberStatus) Reset() {
 	*x = MemberStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[113]
+	mi := &file_metapb_meta_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9761,7 +9832,7 @@ func (x *MemberStatus) String() string {
 func (*MemberStatus) ProtoMessage() {}
 
 func (x *MemberStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[113]
+	mi := &file_metapb_meta_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9774,7 +9845,7 @@ func (x *MemberStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
 func (*MemberStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{113}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *MemberStatus) GetNodeId() string {
@@ -9815,7 +9886,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[114]
+	mi := &file_metapb_meta_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9827,7 +9898,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[114]
+	mi := &file_metapb_meta_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9840,7 +9911,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{114}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *ChangeMembersRequest) GetNodeId() string {
@@ -9867,7 +9938,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[115]
+	mi := &file_metapb_meta_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9879,7 +9950,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[115]
+	mi := &file_metapb_meta_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9892,7 +9963,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{115}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *ChangeMembersResponse) GetAdvice() string {
@@ -9917,7 +9988,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[116]
+	mi := &file_metapb_meta_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9929,7 +10000,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[116]
+	mi := &file_metapb_meta_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9942,7 +10013,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{116}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *HelloRequest) GetClusterId() string {
@@ -10013,7 +10084,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[117]
+	mi := &file_metapb_meta_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10025,7 +10096,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[117]
+	mi := &file_metapb_meta_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10038,7 +10109,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{117}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *HelloResponse) GetClusterId() string {
@@ -10136,7 +10207,7 @@ type FoundRequest struct {
 
 func (x *FoundRequest) Reset() {
 	*x = FoundRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[118]
+	mi := &file_metapb_meta_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10148,7 +10219,7 @@ func (x *FoundRequest) String() string {
 func (*FoundRequest) ProtoMessage() {}
 
 func (x *FoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[118]
+	mi := &file_metapb_meta_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10161,7 +10232,7 @@ func (x *FoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
 func (*FoundRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{118}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *FoundRequest) GetClusterId() string {
@@ -10193,7 +10264,7 @@ type FoundResponse struct {
 
 func (x *FoundResponse) Reset() {
 	*x = FoundResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[119]
+	mi := &file_metapb_meta_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10205,7 +10276,7 @@ func (x *FoundResponse) String() string {
 func (*FoundResponse) ProtoMessage() {}
 
 func (x *FoundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[119]
+	mi := &file_metapb_meta_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10218,7 +10289,7 @@ func (x *FoundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
 func (*FoundResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{119}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{120}
 }
 
 type ReachRequest struct {
@@ -10231,7 +10302,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[120]
+	mi := &file_metapb_meta_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10243,7 +10314,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[120]
+	mi := &file_metapb_meta_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10256,7 +10327,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{120}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *ReachRequest) GetNodeId() string {
@@ -10282,7 +10353,7 @@ type ReachResponse struct {
 
 func (x *ReachResponse) Reset() {
 	*x = ReachResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[121]
+	mi := &file_metapb_meta_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10294,7 +10365,7 @@ func (x *ReachResponse) String() string {
 func (*ReachResponse) ProtoMessage() {}
 
 func (x *ReachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[121]
+	mi := &file_metapb_meta_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10307,7 +10378,7 @@ func (x *ReachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachResponse.ProtoReflect.Descriptor instead.
 func (*ReachResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{121}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *ReachResponse) GetReached() bool {
@@ -10348,7 +10419,7 @@ type EchoRequest struct {
 
 func (x *EchoRequest) Reset() {
 	*x = EchoRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[122]
+	mi := &file_metapb_meta_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10360,7 +10431,7 @@ func (x *EchoRequest) String() string {
 func (*EchoRequest) ProtoMessage() {}
 
 func (x *EchoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[122]
+	mi := &file_metapb_meta_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10373,7 +10444,7 @@ func (x *EchoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoRequest.ProtoReflect.Descriptor instead.
 func (*EchoRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{122}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *EchoRequest) GetNodeId() string {
@@ -10391,7 +10462,7 @@ type EchoResponse struct {
 
 func (x *EchoResponse) Reset() {
 	*x = EchoResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[123]
+	mi := &file_metapb_meta_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10403,7 +10474,7 @@ func (x *EchoResponse) String() string {
 func (*EchoResponse) ProtoMessage() {}
 
 func (x *EchoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[123]
+	mi := &file_metapb_meta_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10416,7 +10487,7 @@ func (x *EchoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoResponse.ProtoReflect.Descriptor instead.
 func (*EchoResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{123}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{124}
 }
 
 type WatchRequest struct {
@@ -10429,7 +10500,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[124]
+	mi := &file_metapb_meta_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10441,7 +10512,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[124]
+	mi := &file_metapb_meta_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10454,7 +10525,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{124}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *WatchRequest) GetAccess() bool {
@@ -10502,7 +10573,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[125]
+	mi := &file_metapb_meta_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10514,7 +10585,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[125]
+	mi := &file_metapb_meta_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10527,7 +10598,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{125}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -10799,13 +10870,14 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
 	"\badmitted\x18\x03 \x01(\x01R\badmitted\x12\x18\n" +
-	"\arefused\x18\x04 \x01(\x01R\arefused\"\xb9\x01\n" +
+	"\arefused\x18\x04 \x01(\x01R\arefused\"\xf2\x01\n" +
 	"\x13ShareQuotasResponse\x121\n" +
 	"\x06shares\x18\x01 \x03(\v2\x19.cordwood.meta.QuotaShareR\x06shares\x12\x1f\n" +
 	"\vvalid_nanos\x18\x02 \x01(\x03R\n" +
 	"validNanos\x12\x18\n" +
 	"\arouters\x18\x03 \x01(\rR\arouters\x124\n" +
-	"\x06stored\x18\x04 \x03(\v2\x1c.cordwood.meta.DatabaseBytesR\x06stored\"~\n" +
+	"\x06stored\x18\x04 \x03(\v2\x1c.cordwood.meta.DatabaseBytesR\x06stored\x127\n" +
+	"\tquery_cpu\x18\x05 \x03(\v2\x1a.cordwood.meta.DatabaseCPUR\bqueryCpu\"~\n" +
 	"\n" +
 	"QuotaShare\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
@@ -10815,7 +10887,10 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x05limit\x18\x05 \x01(\x01R\x05limit\"A\n" +
 	"\rDatabaseBytes\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x14\n" +
-	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\"\xdc\x02\n" +
+	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\"?\n" +
+	"\vDatabaseCPU\x12\x1a\n" +
+	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x14\n" +
+	"\x05nanos\x18\x02 \x01(\x03R\x05nanos\"\xdc\x02\n" +
 	"\vAuditRecord\x12\x1c\n" +
 	"\tprincipal\x18\x01 \x01(\tR\tprincipal\x12\x12\n" +
 	"\x04auth\x18\x02 \x01(\tR\x04auth\x12\x19\n" +
@@ -11411,7 +11486,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\">\n" +
 	"\vTableIngest\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x14\n" +
-	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"\x8a\x05\n" +
+	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"\xc3\x05\n" +
 	"\rReportRequest\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12\x18\n" +
 	"\aprocess\x18\x02 \x01(\x04R\aprocess\x12$\n" +
@@ -11434,7 +11509,8 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"protection\x12\x1f\n" +
 	"\vplain_nodes\x18\x10 \x03(\tR\n" +
 	"plainNodes\x124\n" +
-	"\x06stored\x18\x11 \x03(\v2\x1c.cordwood.meta.DatabaseBytesR\x06stored\"T\n" +
+	"\x06stored\x18\x11 \x03(\v2\x1c.cordwood.meta.DatabaseBytesR\x06stored\x127\n" +
+	"\tquery_cpu\x18\x12 \x03(\v2\x1a.cordwood.meta.DatabaseCPUR\bqueryCpu\"T\n" +
 	"\tUnreached\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x16\n" +
@@ -11613,7 +11689,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 }
 
 var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 132)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 133)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
@@ -11636,311 +11712,314 @@ var file_metapb_meta_proto_goTypes = []any{
 	(*ShareQuotasResponse)(nil),      // 18: cordwood.meta.ShareQuotasResponse
 	(*QuotaShare)(nil),               // 19: cordwood.meta.QuotaShare
 	(*DatabaseBytes)(nil),            // 20: cordwood.meta.DatabaseBytes
-	(*AuditRecord)(nil),              // 21: cordwood.meta.AuditRecord
-	(*AuditEntry)(nil),               // 22: cordwood.meta.AuditEntry
-	(*MarkAudit)(nil),                // 23: cordwood.meta.MarkAudit
-	(*AuditHead)(nil),                // 24: cordwood.meta.AuditHead
-	(*AccessGrant)(nil),              // 25: cordwood.meta.AccessGrant
-	(*AccessPrincipal)(nil),          // 26: cordwood.meta.AccessPrincipal
-	(*AccessActor)(nil),              // 27: cordwood.meta.AccessActor
-	(*ChangeAccess)(nil),             // 28: cordwood.meta.ChangeAccess
-	(*AccessCondition)(nil),          // 29: cordwood.meta.AccessCondition
-	(*AccessChange)(nil),             // 30: cordwood.meta.AccessChange
-	(*ResetAdmin)(nil),               // 31: cordwood.meta.ResetAdmin
-	(*CreatePrincipal)(nil),          // 32: cordwood.meta.CreatePrincipal
-	(*AlterUser)(nil),                // 33: cordwood.meta.AlterUser
-	(*DropPrincipal)(nil),            // 34: cordwood.meta.DropPrincipal
-	(*ChangeGrant)(nil),              // 35: cordwood.meta.ChangeGrant
-	(*ChangeRole)(nil),               // 36: cordwood.meta.ChangeRole
-	(*AccessToken)(nil),              // 37: cordwood.meta.AccessToken
-	(*CreateToken)(nil),              // 38: cordwood.meta.CreateToken
-	(*AlterToken)(nil),               // 39: cordwood.meta.AlterToken
-	(*DropToken)(nil),                // 40: cordwood.meta.DropToken
-	(*TouchTokens)(nil),              // 41: cordwood.meta.TouchTokens
-	(*TokenUse)(nil),                 // 42: cordwood.meta.TokenUse
-	(*Bootstrap)(nil),                // 43: cordwood.meta.Bootstrap
-	(*RegisterNode)(nil),             // 44: cordwood.meta.RegisterNode
-	(*FolderMark)(nil),               // 45: cordwood.meta.FolderMark
-	(*RegisterSession)(nil),          // 46: cordwood.meta.RegisterSession
-	(*CreateDatabase)(nil),           // 47: cordwood.meta.CreateDatabase
-	(*DropDatabase)(nil),             // 48: cordwood.meta.DropDatabase
-	(*AlterDatabase)(nil),            // 49: cordwood.meta.AlterDatabase
-	(*EnsureSchema)(nil),             // 50: cordwood.meta.EnsureSchema
-	(*ProposalPart)(nil),             // 51: cordwood.meta.ProposalPart
-	(*TableDemand)(nil),              // 52: cordwood.meta.TableDemand
-	(*Conflict)(nil),                 // 53: cordwood.meta.Conflict
-	(*CreateTable)(nil),              // 54: cordwood.meta.CreateTable
-	(*AlterTable)(nil),               // 55: cordwood.meta.AlterTable
-	(*RenameColumn)(nil),             // 56: cordwood.meta.RenameColumn
-	(*ModifyColumn)(nil),             // 57: cordwood.meta.ModifyColumn
-	(*ModifyIndex)(nil),              // 58: cordwood.meta.ModifyIndex
-	(*SetOptions)(nil),               // 59: cordwood.meta.SetOptions
-	(*UnsetOptions)(nil),             // 60: cordwood.meta.UnsetOptions
-	(*DropTable)(nil),                // 61: cordwood.meta.DropTable
-	(*TruncateTable)(nil),            // 62: cordwood.meta.TruncateTable
-	(*ReplaceTables)(nil),            // 63: cordwood.meta.ReplaceTables
-	(*TableReplacement)(nil),         // 64: cordwood.meta.TableReplacement
-	(*PutPipeline)(nil),              // 65: cordwood.meta.PutPipeline
-	(*DeletePipeline)(nil),           // 66: cordwood.meta.DeletePipeline
-	(*RestorePipeline)(nil),          // 67: cordwood.meta.RestorePipeline
-	(*PipelineVersion)(nil),          // 68: cordwood.meta.PipelineVersion
-	(*ReadPipelinesRequest)(nil),     // 69: cordwood.meta.ReadPipelinesRequest
-	(*ReadPipelinesResponse)(nil),    // 70: cordwood.meta.ReadPipelinesResponse
-	(*Saved)(nil),                    // 71: cordwood.meta.Saved
-	(*PutSaved)(nil),                 // 72: cordwood.meta.PutSaved
-	(*DropSaved)(nil),                // 73: cordwood.meta.DropSaved
-	(*TouchSaved)(nil),               // 74: cordwood.meta.TouchSaved
-	(*RestoreSaved)(nil),             // 75: cordwood.meta.RestoreSaved
-	(*ReadSavedRequest)(nil),         // 76: cordwood.meta.ReadSavedRequest
-	(*ReadSavedResponse)(nil),        // 77: cordwood.meta.ReadSavedResponse
-	(*Node)(nil),                     // 78: cordwood.meta.Node
-	(*Shard)(nil),                    // 79: cordwood.meta.Shard
-	(*SetNodeState)(nil),             // 80: cordwood.meta.SetNodeState
-	(*RemoveNode)(nil),               // 81: cordwood.meta.RemoveNode
-	(*SetClusterVersion)(nil),        // 82: cordwood.meta.SetClusterVersion
-	(*SetSettings)(nil),              // 83: cordwood.meta.SetSettings
-	(*Settings)(nil),                 // 84: cordwood.meta.Settings
-	(*CreateShard)(nil),              // 85: cordwood.meta.CreateShard
-	(*ChangeShard)(nil),              // 86: cordwood.meta.ChangeShard
-	(*RetireShard)(nil),              // 87: cordwood.meta.RetireShard
-	(*FoundShards)(nil),              // 88: cordwood.meta.FoundShards
-	(*FoundedShard)(nil),             // 89: cordwood.meta.FoundedShard
-	(*RaiseCounters)(nil),            // 90: cordwood.meta.RaiseCounters
-	(*MadeAnew)(nil),                 // 91: cordwood.meta.MadeAnew
-	(*Recovered)(nil),                // 92: cordwood.meta.Recovered
-	(*PlaceTable)(nil),               // 93: cordwood.meta.PlaceTable
-	(*Operation)(nil),                // 94: cordwood.meta.Operation
-	(*ShardAddProgress)(nil),         // 95: cordwood.meta.ShardAddProgress
-	(*ReplicasProgress)(nil),         // 96: cordwood.meta.ReplicasProgress
-	(*ShardDropProgress)(nil),        // 97: cordwood.meta.ShardDropProgress
-	(*ShardRemoveProgress)(nil),      // 98: cordwood.meta.ShardRemoveProgress
-	(*TableProgress)(nil),            // 99: cordwood.meta.TableProgress
-	(*NodeProgress)(nil),             // 100: cordwood.meta.NodeProgress
-	(*RebalanceProgress)(nil),        // 101: cordwood.meta.RebalanceProgress
-	(*PutOperation)(nil),             // 102: cordwood.meta.PutOperation
-	(*DropOperations)(nil),           // 103: cordwood.meta.DropOperations
-	(*ReadIndexRequest)(nil),         // 104: cordwood.meta.ReadIndexRequest
-	(*ReadIndexResponse)(nil),        // 105: cordwood.meta.ReadIndexResponse
-	(*ReachedRequest)(nil),           // 106: cordwood.meta.ReachedRequest
-	(*ReachedResponse)(nil),          // 107: cordwood.meta.ReachedResponse
-	(*ReplicaReport)(nil),            // 108: cordwood.meta.ReplicaReport
-	(*AsideRows)(nil),                // 109: cordwood.meta.AsideRows
-	(*DamagedSegment)(nil),           // 110: cordwood.meta.DamagedSegment
-	(*TableIngest)(nil),              // 111: cordwood.meta.TableIngest
-	(*ReportRequest)(nil),            // 112: cordwood.meta.ReportRequest
-	(*Unreached)(nil),                // 113: cordwood.meta.Unreached
-	(*ReportResponse)(nil),           // 114: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 115: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 116: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 117: cordwood.meta.StatusResponse
-	(*ShardLed)(nil),                 // 118: cordwood.meta.ShardLed
-	(*MemberStatus)(nil),             // 119: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 120: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 121: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 122: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 123: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 124: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 125: cordwood.meta.FoundResponse
-	(*ReachRequest)(nil),             // 126: cordwood.meta.ReachRequest
-	(*ReachResponse)(nil),            // 127: cordwood.meta.ReachResponse
-	(*EchoRequest)(nil),              // 128: cordwood.meta.EchoRequest
-	(*EchoResponse)(nil),             // 129: cordwood.meta.EchoResponse
-	(*WatchRequest)(nil),             // 130: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 131: cordwood.meta.WatchResponse
-	nil,                              // 132: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 133: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 134: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 135: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 136: cordwood.meta.Operation.NotesEntry
-	nil,                              // 137: cordwood.meta.TableProgress.CopiersEntry
-	(*schemapb.Table)(nil),           // 138: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 139: cordwood.schema.Column
-	(schemapb.Type)(0),               // 140: cordwood.schema.Type
-	(*schemapb.Index)(nil),           // 141: cordwood.schema.Index
-	(*schemapb.Database)(nil),        // 142: cordwood.schema.Database
+	(*DatabaseCPU)(nil),              // 21: cordwood.meta.DatabaseCPU
+	(*AuditRecord)(nil),              // 22: cordwood.meta.AuditRecord
+	(*AuditEntry)(nil),               // 23: cordwood.meta.AuditEntry
+	(*MarkAudit)(nil),                // 24: cordwood.meta.MarkAudit
+	(*AuditHead)(nil),                // 25: cordwood.meta.AuditHead
+	(*AccessGrant)(nil),              // 26: cordwood.meta.AccessGrant
+	(*AccessPrincipal)(nil),          // 27: cordwood.meta.AccessPrincipal
+	(*AccessActor)(nil),              // 28: cordwood.meta.AccessActor
+	(*ChangeAccess)(nil),             // 29: cordwood.meta.ChangeAccess
+	(*AccessCondition)(nil),          // 30: cordwood.meta.AccessCondition
+	(*AccessChange)(nil),             // 31: cordwood.meta.AccessChange
+	(*ResetAdmin)(nil),               // 32: cordwood.meta.ResetAdmin
+	(*CreatePrincipal)(nil),          // 33: cordwood.meta.CreatePrincipal
+	(*AlterUser)(nil),                // 34: cordwood.meta.AlterUser
+	(*DropPrincipal)(nil),            // 35: cordwood.meta.DropPrincipal
+	(*ChangeGrant)(nil),              // 36: cordwood.meta.ChangeGrant
+	(*ChangeRole)(nil),               // 37: cordwood.meta.ChangeRole
+	(*AccessToken)(nil),              // 38: cordwood.meta.AccessToken
+	(*CreateToken)(nil),              // 39: cordwood.meta.CreateToken
+	(*AlterToken)(nil),               // 40: cordwood.meta.AlterToken
+	(*DropToken)(nil),                // 41: cordwood.meta.DropToken
+	(*TouchTokens)(nil),              // 42: cordwood.meta.TouchTokens
+	(*TokenUse)(nil),                 // 43: cordwood.meta.TokenUse
+	(*Bootstrap)(nil),                // 44: cordwood.meta.Bootstrap
+	(*RegisterNode)(nil),             // 45: cordwood.meta.RegisterNode
+	(*FolderMark)(nil),               // 46: cordwood.meta.FolderMark
+	(*RegisterSession)(nil),          // 47: cordwood.meta.RegisterSession
+	(*CreateDatabase)(nil),           // 48: cordwood.meta.CreateDatabase
+	(*DropDatabase)(nil),             // 49: cordwood.meta.DropDatabase
+	(*AlterDatabase)(nil),            // 50: cordwood.meta.AlterDatabase
+	(*EnsureSchema)(nil),             // 51: cordwood.meta.EnsureSchema
+	(*ProposalPart)(nil),             // 52: cordwood.meta.ProposalPart
+	(*TableDemand)(nil),              // 53: cordwood.meta.TableDemand
+	(*Conflict)(nil),                 // 54: cordwood.meta.Conflict
+	(*CreateTable)(nil),              // 55: cordwood.meta.CreateTable
+	(*AlterTable)(nil),               // 56: cordwood.meta.AlterTable
+	(*RenameColumn)(nil),             // 57: cordwood.meta.RenameColumn
+	(*ModifyColumn)(nil),             // 58: cordwood.meta.ModifyColumn
+	(*ModifyIndex)(nil),              // 59: cordwood.meta.ModifyIndex
+	(*SetOptions)(nil),               // 60: cordwood.meta.SetOptions
+	(*UnsetOptions)(nil),             // 61: cordwood.meta.UnsetOptions
+	(*DropTable)(nil),                // 62: cordwood.meta.DropTable
+	(*TruncateTable)(nil),            // 63: cordwood.meta.TruncateTable
+	(*ReplaceTables)(nil),            // 64: cordwood.meta.ReplaceTables
+	(*TableReplacement)(nil),         // 65: cordwood.meta.TableReplacement
+	(*PutPipeline)(nil),              // 66: cordwood.meta.PutPipeline
+	(*DeletePipeline)(nil),           // 67: cordwood.meta.DeletePipeline
+	(*RestorePipeline)(nil),          // 68: cordwood.meta.RestorePipeline
+	(*PipelineVersion)(nil),          // 69: cordwood.meta.PipelineVersion
+	(*ReadPipelinesRequest)(nil),     // 70: cordwood.meta.ReadPipelinesRequest
+	(*ReadPipelinesResponse)(nil),    // 71: cordwood.meta.ReadPipelinesResponse
+	(*Saved)(nil),                    // 72: cordwood.meta.Saved
+	(*PutSaved)(nil),                 // 73: cordwood.meta.PutSaved
+	(*DropSaved)(nil),                // 74: cordwood.meta.DropSaved
+	(*TouchSaved)(nil),               // 75: cordwood.meta.TouchSaved
+	(*RestoreSaved)(nil),             // 76: cordwood.meta.RestoreSaved
+	(*ReadSavedRequest)(nil),         // 77: cordwood.meta.ReadSavedRequest
+	(*ReadSavedResponse)(nil),        // 78: cordwood.meta.ReadSavedResponse
+	(*Node)(nil),                     // 79: cordwood.meta.Node
+	(*Shard)(nil),                    // 80: cordwood.meta.Shard
+	(*SetNodeState)(nil),             // 81: cordwood.meta.SetNodeState
+	(*RemoveNode)(nil),               // 82: cordwood.meta.RemoveNode
+	(*SetClusterVersion)(nil),        // 83: cordwood.meta.SetClusterVersion
+	(*SetSettings)(nil),              // 84: cordwood.meta.SetSettings
+	(*Settings)(nil),                 // 85: cordwood.meta.Settings
+	(*CreateShard)(nil),              // 86: cordwood.meta.CreateShard
+	(*ChangeShard)(nil),              // 87: cordwood.meta.ChangeShard
+	(*RetireShard)(nil),              // 88: cordwood.meta.RetireShard
+	(*FoundShards)(nil),              // 89: cordwood.meta.FoundShards
+	(*FoundedShard)(nil),             // 90: cordwood.meta.FoundedShard
+	(*RaiseCounters)(nil),            // 91: cordwood.meta.RaiseCounters
+	(*MadeAnew)(nil),                 // 92: cordwood.meta.MadeAnew
+	(*Recovered)(nil),                // 93: cordwood.meta.Recovered
+	(*PlaceTable)(nil),               // 94: cordwood.meta.PlaceTable
+	(*Operation)(nil),                // 95: cordwood.meta.Operation
+	(*ShardAddProgress)(nil),         // 96: cordwood.meta.ShardAddProgress
+	(*ReplicasProgress)(nil),         // 97: cordwood.meta.ReplicasProgress
+	(*ShardDropProgress)(nil),        // 98: cordwood.meta.ShardDropProgress
+	(*ShardRemoveProgress)(nil),      // 99: cordwood.meta.ShardRemoveProgress
+	(*TableProgress)(nil),            // 100: cordwood.meta.TableProgress
+	(*NodeProgress)(nil),             // 101: cordwood.meta.NodeProgress
+	(*RebalanceProgress)(nil),        // 102: cordwood.meta.RebalanceProgress
+	(*PutOperation)(nil),             // 103: cordwood.meta.PutOperation
+	(*DropOperations)(nil),           // 104: cordwood.meta.DropOperations
+	(*ReadIndexRequest)(nil),         // 105: cordwood.meta.ReadIndexRequest
+	(*ReadIndexResponse)(nil),        // 106: cordwood.meta.ReadIndexResponse
+	(*ReachedRequest)(nil),           // 107: cordwood.meta.ReachedRequest
+	(*ReachedResponse)(nil),          // 108: cordwood.meta.ReachedResponse
+	(*ReplicaReport)(nil),            // 109: cordwood.meta.ReplicaReport
+	(*AsideRows)(nil),                // 110: cordwood.meta.AsideRows
+	(*DamagedSegment)(nil),           // 111: cordwood.meta.DamagedSegment
+	(*TableIngest)(nil),              // 112: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 113: cordwood.meta.ReportRequest
+	(*Unreached)(nil),                // 114: cordwood.meta.Unreached
+	(*ReportResponse)(nil),           // 115: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 116: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 117: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 118: cordwood.meta.StatusResponse
+	(*ShardLed)(nil),                 // 119: cordwood.meta.ShardLed
+	(*MemberStatus)(nil),             // 120: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 121: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 122: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 123: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 124: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 125: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 126: cordwood.meta.FoundResponse
+	(*ReachRequest)(nil),             // 127: cordwood.meta.ReachRequest
+	(*ReachResponse)(nil),            // 128: cordwood.meta.ReachResponse
+	(*EchoRequest)(nil),              // 129: cordwood.meta.EchoRequest
+	(*EchoResponse)(nil),             // 130: cordwood.meta.EchoResponse
+	(*WatchRequest)(nil),             // 131: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 132: cordwood.meta.WatchResponse
+	nil,                              // 133: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 134: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 135: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 136: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 137: cordwood.meta.Operation.NotesEntry
+	nil,                              // 138: cordwood.meta.TableProgress.CopiersEntry
+	(*schemapb.Table)(nil),           // 139: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 140: cordwood.schema.Column
+	(schemapb.Type)(0),               // 141: cordwood.schema.Type
+	(*schemapb.Index)(nil),           // 142: cordwood.schema.Index
+	(*schemapb.Database)(nil),        // 143: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	8,   // 0: cordwood.meta.ListSessionsResponse.sessions:type_name -> cordwood.meta.ClientSession
 	13,  // 1: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
 	14,  // 2: cordwood.meta.ProposeResponse.result:type_name -> cordwood.meta.Result
-	21,  // 3: cordwood.meta.Command.audit:type_name -> cordwood.meta.AuditRecord
-	43,  // 4: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
-	44,  // 5: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
-	46,  // 6: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
-	80,  // 7: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
-	81,  // 8: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
-	82,  // 9: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
-	83,  // 10: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
-	47,  // 11: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
-	48,  // 12: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
-	49,  // 13: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
-	50,  // 14: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
-	54,  // 15: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
-	55,  // 16: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
-	61,  // 17: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
-	62,  // 18: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
-	63,  // 19: cordwood.meta.Command.replace_tables:type_name -> cordwood.meta.ReplaceTables
-	65,  // 20: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
-	66,  // 21: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
-	67,  // 22: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
-	72,  // 23: cordwood.meta.Command.put_saved:type_name -> cordwood.meta.PutSaved
-	73,  // 24: cordwood.meta.Command.drop_saved:type_name -> cordwood.meta.DropSaved
-	74,  // 25: cordwood.meta.Command.touch_saved:type_name -> cordwood.meta.TouchSaved
-	75,  // 26: cordwood.meta.Command.restore_saved:type_name -> cordwood.meta.RestoreSaved
-	85,  // 27: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
-	86,  // 28: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
-	93,  // 29: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
-	88,  // 30: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
-	90,  // 31: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
-	87,  // 32: cordwood.meta.Command.retire_shard:type_name -> cordwood.meta.RetireShard
-	102, // 33: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
-	103, // 34: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
-	28,  // 35: cordwood.meta.Command.change_access:type_name -> cordwood.meta.ChangeAccess
-	41,  // 36: cordwood.meta.Command.touch_tokens:type_name -> cordwood.meta.TouchTokens
-	23,  // 37: cordwood.meta.Command.mark_audit:type_name -> cordwood.meta.MarkAudit
-	53,  // 38: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	138, // 39: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
-	68,  // 40: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
-	79,  // 41: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
-	94,  // 42: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
-	71,  // 43: cordwood.meta.Result.saved:type_name -> cordwood.meta.Saved
+	22,  // 3: cordwood.meta.Command.audit:type_name -> cordwood.meta.AuditRecord
+	44,  // 4: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
+	45,  // 5: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
+	47,  // 6: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
+	81,  // 7: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
+	82,  // 8: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
+	83,  // 9: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
+	84,  // 10: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
+	48,  // 11: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
+	49,  // 12: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
+	50,  // 13: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
+	51,  // 14: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
+	55,  // 15: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
+	56,  // 16: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
+	62,  // 17: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
+	63,  // 18: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
+	64,  // 19: cordwood.meta.Command.replace_tables:type_name -> cordwood.meta.ReplaceTables
+	66,  // 20: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
+	67,  // 21: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
+	68,  // 22: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
+	73,  // 23: cordwood.meta.Command.put_saved:type_name -> cordwood.meta.PutSaved
+	74,  // 24: cordwood.meta.Command.drop_saved:type_name -> cordwood.meta.DropSaved
+	75,  // 25: cordwood.meta.Command.touch_saved:type_name -> cordwood.meta.TouchSaved
+	76,  // 26: cordwood.meta.Command.restore_saved:type_name -> cordwood.meta.RestoreSaved
+	86,  // 27: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
+	87,  // 28: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
+	94,  // 29: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
+	89,  // 30: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
+	91,  // 31: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
+	88,  // 32: cordwood.meta.Command.retire_shard:type_name -> cordwood.meta.RetireShard
+	103, // 33: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
+	104, // 34: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
+	29,  // 35: cordwood.meta.Command.change_access:type_name -> cordwood.meta.ChangeAccess
+	42,  // 36: cordwood.meta.Command.touch_tokens:type_name -> cordwood.meta.TouchTokens
+	24,  // 37: cordwood.meta.Command.mark_audit:type_name -> cordwood.meta.MarkAudit
+	54,  // 38: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
+	139, // 39: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	69,  // 40: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
+	80,  // 41: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
+	95,  // 42: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
+	72,  // 43: cordwood.meta.Result.saved:type_name -> cordwood.meta.Saved
 	15,  // 44: cordwood.meta.Result.quota:type_name -> cordwood.meta.QuotaRefusal
 	17,  // 45: cordwood.meta.ShareQuotasRequest.uses:type_name -> cordwood.meta.QuotaUse
 	19,  // 46: cordwood.meta.ShareQuotasResponse.shares:type_name -> cordwood.meta.QuotaShare
 	20,  // 47: cordwood.meta.ShareQuotasResponse.stored:type_name -> cordwood.meta.DatabaseBytes
-	21,  // 48: cordwood.meta.AuditEntry.record:type_name -> cordwood.meta.AuditRecord
-	25,  // 49: cordwood.meta.AccessPrincipal.grants:type_name -> cordwood.meta.AccessGrant
-	27,  // 50: cordwood.meta.ChangeAccess.actor:type_name -> cordwood.meta.AccessActor
-	30,  // 51: cordwood.meta.ChangeAccess.changes:type_name -> cordwood.meta.AccessChange
-	29,  // 52: cordwood.meta.ChangeAccess.conditions:type_name -> cordwood.meta.AccessCondition
-	32,  // 53: cordwood.meta.AccessChange.create:type_name -> cordwood.meta.CreatePrincipal
-	33,  // 54: cordwood.meta.AccessChange.alter:type_name -> cordwood.meta.AlterUser
-	34,  // 55: cordwood.meta.AccessChange.drop:type_name -> cordwood.meta.DropPrincipal
-	35,  // 56: cordwood.meta.AccessChange.grant:type_name -> cordwood.meta.ChangeGrant
-	35,  // 57: cordwood.meta.AccessChange.revoke:type_name -> cordwood.meta.ChangeGrant
-	36,  // 58: cordwood.meta.AccessChange.grant_role:type_name -> cordwood.meta.ChangeRole
-	36,  // 59: cordwood.meta.AccessChange.revoke_role:type_name -> cordwood.meta.ChangeRole
-	38,  // 60: cordwood.meta.AccessChange.create_token:type_name -> cordwood.meta.CreateToken
-	39,  // 61: cordwood.meta.AccessChange.alter_token:type_name -> cordwood.meta.AlterToken
-	40,  // 62: cordwood.meta.AccessChange.drop_token:type_name -> cordwood.meta.DropToken
-	31,  // 63: cordwood.meta.AccessChange.reset_admin:type_name -> cordwood.meta.ResetAdmin
-	26,  // 64: cordwood.meta.CreatePrincipal.principal:type_name -> cordwood.meta.AccessPrincipal
-	25,  // 65: cordwood.meta.ChangeGrant.grant:type_name -> cordwood.meta.AccessGrant
-	25,  // 66: cordwood.meta.AccessToken.grants:type_name -> cordwood.meta.AccessGrant
-	37,  // 67: cordwood.meta.CreateToken.token:type_name -> cordwood.meta.AccessToken
-	42,  // 68: cordwood.meta.TouchTokens.uses:type_name -> cordwood.meta.TokenUse
-	78,  // 69: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	45,  // 70: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
-	132, // 71: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	133, // 72: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
-	52,  // 73: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
-	51,  // 74: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	139, // 75: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	134, // 76: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	139, // 77: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	139, // 78: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	138, // 79: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	139, // 80: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
-	59,  // 81: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
-	60,  // 82: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	56,  // 83: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
-	57,  // 84: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
-	58,  // 85: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
-	140, // 86: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
-	3,   // 87: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
-	141, // 88: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
-	135, // 89: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
-	64,  // 90: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
-	68,  // 91: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
-	68,  // 92: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
-	71,  // 93: cordwood.meta.PutSaved.saved:type_name -> cordwood.meta.Saved
-	71,  // 94: cordwood.meta.RestoreSaved.saved:type_name -> cordwood.meta.Saved
-	71,  // 95: cordwood.meta.ReadSavedResponse.saved:type_name -> cordwood.meta.Saved
-	0,   // 96: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
-	45,  // 97: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
-	0,   // 98: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
-	84,  // 99: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
-	92,  // 100: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
-	91,  // 101: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
-	89,  // 102: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
-	4,   // 103: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
-	1,   // 104: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	136, // 105: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
-	95,  // 106: cordwood.meta.Operation.shard_add:type_name -> cordwood.meta.ShardAddProgress
-	96,  // 107: cordwood.meta.Operation.replicas:type_name -> cordwood.meta.ReplicasProgress
-	97,  // 108: cordwood.meta.Operation.shard_drop:type_name -> cordwood.meta.ShardDropProgress
-	99,  // 109: cordwood.meta.Operation.table:type_name -> cordwood.meta.TableProgress
-	100, // 110: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
-	101, // 111: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
-	98,  // 112: cordwood.meta.Operation.shard_remove:type_name -> cordwood.meta.ShardRemoveProgress
-	137, // 113: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
-	94,  // 114: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
-	111, // 115: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
-	110, // 116: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
-	109, // 117: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
-	108, // 118: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	113, // 119: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
-	2,   // 120: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
-	20,  // 121: cordwood.meta.ReportRequest.stored:type_name -> cordwood.meta.DatabaseBytes
-	78,  // 122: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	112, // 123: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
-	84,  // 124: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	119, // 125: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	116, // 126: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
-	79,  // 127: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
-	94,  // 128: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	118, // 129: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
-	79,  // 130: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
-	5,   // 131: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	78,  // 132: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	142, // 133: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	138, // 134: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	78,  // 135: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	79,  // 136: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	68,  // 137: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	68,  // 138: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	94,  // 139: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	84,  // 140: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	79,  // 141: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
-	26,  // 142: cordwood.meta.WatchResponse.principals:type_name -> cordwood.meta.AccessPrincipal
-	37,  // 143: cordwood.meta.WatchResponse.tokens:type_name -> cordwood.meta.AccessToken
-	11,  // 144: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	130, // 145: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	69,  // 146: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	76,  // 147: cordwood.meta.Meta.ReadSaved:input_type -> cordwood.meta.ReadSavedRequest
-	104, // 148: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	106, // 149: cordwood.meta.Meta.Reached:input_type -> cordwood.meta.ReachedRequest
-	112, // 150: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	16,  // 151: cordwood.meta.Meta.ShareQuotas:input_type -> cordwood.meta.ShareQuotasRequest
-	115, // 152: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	120, // 153: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	122, // 154: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	124, // 155: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	126, // 156: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
-	128, // 157: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
-	6,   // 158: cordwood.meta.Sessions.ListSessions:input_type -> cordwood.meta.ListSessionsRequest
-	9,   // 159: cordwood.meta.Sessions.CancelStatement:input_type -> cordwood.meta.CancelStatementRequest
-	12,  // 160: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	131, // 161: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	70,  // 162: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	77,  // 163: cordwood.meta.Meta.ReadSaved:output_type -> cordwood.meta.ReadSavedResponse
-	105, // 164: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	107, // 165: cordwood.meta.Meta.Reached:output_type -> cordwood.meta.ReachedResponse
-	114, // 166: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	18,  // 167: cordwood.meta.Meta.ShareQuotas:output_type -> cordwood.meta.ShareQuotasResponse
-	117, // 168: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	121, // 169: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	123, // 170: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	125, // 171: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	127, // 172: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
-	129, // 173: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
-	7,   // 174: cordwood.meta.Sessions.ListSessions:output_type -> cordwood.meta.ListSessionsResponse
-	10,  // 175: cordwood.meta.Sessions.CancelStatement:output_type -> cordwood.meta.CancelStatementResponse
-	160, // [160:176] is the sub-list for method output_type
-	144, // [144:160] is the sub-list for method input_type
-	144, // [144:144] is the sub-list for extension type_name
-	144, // [144:144] is the sub-list for extension extendee
-	0,   // [0:144] is the sub-list for field type_name
+	21,  // 48: cordwood.meta.ShareQuotasResponse.query_cpu:type_name -> cordwood.meta.DatabaseCPU
+	22,  // 49: cordwood.meta.AuditEntry.record:type_name -> cordwood.meta.AuditRecord
+	26,  // 50: cordwood.meta.AccessPrincipal.grants:type_name -> cordwood.meta.AccessGrant
+	28,  // 51: cordwood.meta.ChangeAccess.actor:type_name -> cordwood.meta.AccessActor
+	31,  // 52: cordwood.meta.ChangeAccess.changes:type_name -> cordwood.meta.AccessChange
+	30,  // 53: cordwood.meta.ChangeAccess.conditions:type_name -> cordwood.meta.AccessCondition
+	33,  // 54: cordwood.meta.AccessChange.create:type_name -> cordwood.meta.CreatePrincipal
+	34,  // 55: cordwood.meta.AccessChange.alter:type_name -> cordwood.meta.AlterUser
+	35,  // 56: cordwood.meta.AccessChange.drop:type_name -> cordwood.meta.DropPrincipal
+	36,  // 57: cordwood.meta.AccessChange.grant:type_name -> cordwood.meta.ChangeGrant
+	36,  // 58: cordwood.meta.AccessChange.revoke:type_name -> cordwood.meta.ChangeGrant
+	37,  // 59: cordwood.meta.AccessChange.grant_role:type_name -> cordwood.meta.ChangeRole
+	37,  // 60: cordwood.meta.AccessChange.revoke_role:type_name -> cordwood.meta.ChangeRole
+	39,  // 61: cordwood.meta.AccessChange.create_token:type_name -> cordwood.meta.CreateToken
+	40,  // 62: cordwood.meta.AccessChange.alter_token:type_name -> cordwood.meta.AlterToken
+	41,  // 63: cordwood.meta.AccessChange.drop_token:type_name -> cordwood.meta.DropToken
+	32,  // 64: cordwood.meta.AccessChange.reset_admin:type_name -> cordwood.meta.ResetAdmin
+	27,  // 65: cordwood.meta.CreatePrincipal.principal:type_name -> cordwood.meta.AccessPrincipal
+	26,  // 66: cordwood.meta.ChangeGrant.grant:type_name -> cordwood.meta.AccessGrant
+	26,  // 67: cordwood.meta.AccessToken.grants:type_name -> cordwood.meta.AccessGrant
+	38,  // 68: cordwood.meta.CreateToken.token:type_name -> cordwood.meta.AccessToken
+	43,  // 69: cordwood.meta.TouchTokens.uses:type_name -> cordwood.meta.TokenUse
+	79,  // 70: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
+	46,  // 71: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
+	133, // 72: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	134, // 73: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	53,  // 74: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
+	52,  // 75: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
+	140, // 76: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	135, // 77: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	140, // 78: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	140, // 79: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	139, // 80: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	140, // 81: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	60,  // 82: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
+	61,  // 83: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
+	57,  // 84: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
+	58,  // 85: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
+	59,  // 86: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
+	141, // 87: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
+	3,   // 88: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
+	142, // 89: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
+	136, // 90: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	65,  // 91: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
+	69,  // 92: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
+	69,  // 93: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
+	72,  // 94: cordwood.meta.PutSaved.saved:type_name -> cordwood.meta.Saved
+	72,  // 95: cordwood.meta.RestoreSaved.saved:type_name -> cordwood.meta.Saved
+	72,  // 96: cordwood.meta.ReadSavedResponse.saved:type_name -> cordwood.meta.Saved
+	0,   // 97: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
+	46,  // 98: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
+	0,   // 99: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
+	85,  // 100: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
+	93,  // 101: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
+	92,  // 102: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
+	90,  // 103: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
+	4,   // 104: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
+	1,   // 105: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
+	137, // 106: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	96,  // 107: cordwood.meta.Operation.shard_add:type_name -> cordwood.meta.ShardAddProgress
+	97,  // 108: cordwood.meta.Operation.replicas:type_name -> cordwood.meta.ReplicasProgress
+	98,  // 109: cordwood.meta.Operation.shard_drop:type_name -> cordwood.meta.ShardDropProgress
+	100, // 110: cordwood.meta.Operation.table:type_name -> cordwood.meta.TableProgress
+	101, // 111: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
+	102, // 112: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
+	99,  // 113: cordwood.meta.Operation.shard_remove:type_name -> cordwood.meta.ShardRemoveProgress
+	138, // 114: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
+	95,  // 115: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
+	112, // 116: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	111, // 117: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
+	110, // 118: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
+	109, // 119: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	114, // 120: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
+	2,   // 121: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
+	20,  // 122: cordwood.meta.ReportRequest.stored:type_name -> cordwood.meta.DatabaseBytes
+	21,  // 123: cordwood.meta.ReportRequest.query_cpu:type_name -> cordwood.meta.DatabaseCPU
+	79,  // 124: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	113, // 125: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	85,  // 126: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	120, // 127: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	117, // 128: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	80,  // 129: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	95,  // 130: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	119, // 131: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
+	80,  // 132: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
+	5,   // 133: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	79,  // 134: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	143, // 135: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	139, // 136: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	79,  // 137: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	80,  // 138: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	69,  // 139: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	69,  // 140: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	95,  // 141: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	85,  // 142: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	80,  // 143: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
+	27,  // 144: cordwood.meta.WatchResponse.principals:type_name -> cordwood.meta.AccessPrincipal
+	38,  // 145: cordwood.meta.WatchResponse.tokens:type_name -> cordwood.meta.AccessToken
+	11,  // 146: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	131, // 147: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	70,  // 148: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	77,  // 149: cordwood.meta.Meta.ReadSaved:input_type -> cordwood.meta.ReadSavedRequest
+	105, // 150: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	107, // 151: cordwood.meta.Meta.Reached:input_type -> cordwood.meta.ReachedRequest
+	113, // 152: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	16,  // 153: cordwood.meta.Meta.ShareQuotas:input_type -> cordwood.meta.ShareQuotasRequest
+	116, // 154: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	121, // 155: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	123, // 156: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	125, // 157: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	127, // 158: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
+	129, // 159: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
+	6,   // 160: cordwood.meta.Sessions.ListSessions:input_type -> cordwood.meta.ListSessionsRequest
+	9,   // 161: cordwood.meta.Sessions.CancelStatement:input_type -> cordwood.meta.CancelStatementRequest
+	12,  // 162: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	132, // 163: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	71,  // 164: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	78,  // 165: cordwood.meta.Meta.ReadSaved:output_type -> cordwood.meta.ReadSavedResponse
+	106, // 166: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	108, // 167: cordwood.meta.Meta.Reached:output_type -> cordwood.meta.ReachedResponse
+	115, // 168: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	18,  // 169: cordwood.meta.Meta.ShareQuotas:output_type -> cordwood.meta.ShareQuotasResponse
+	118, // 170: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	122, // 171: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	124, // 172: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	126, // 173: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	128, // 174: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
+	130, // 175: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
+	7,   // 176: cordwood.meta.Sessions.ListSessions:output_type -> cordwood.meta.ListSessionsResponse
+	10,  // 177: cordwood.meta.Sessions.CancelStatement:output_type -> cordwood.meta.CancelStatementResponse
+	162, // [162:178] is the sub-list for method output_type
+	146, // [146:162] is the sub-list for method input_type
+	146, // [146:146] is the sub-list for extension type_name
+	146, // [146:146] is the sub-list for extension extendee
+	0,   // [0:146] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -11984,7 +12063,7 @@ func file_metapb_meta_proto_init() {
 		(*Command_TouchTokens)(nil),
 		(*Command_MarkAudit)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[24].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[25].OneofWrappers = []any{
 		(*AccessChange_Create)(nil),
 		(*AccessChange_Alter)(nil),
 		(*AccessChange_Drop)(nil),
@@ -11997,9 +12076,9 @@ func file_metapb_meta_proto_init() {
 		(*AccessChange_DropToken)(nil),
 		(*AccessChange_ResetAdmin)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[27].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[33].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[49].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[28].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[34].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[50].OneofWrappers = []any{
 		(*AlterTable_AddColumn)(nil),
 		(*AlterTable_DropColumn)(nil),
 		(*AlterTable_SetOptions)(nil),
@@ -12010,9 +12089,9 @@ func file_metapb_meta_proto_init() {
 		(*AlterTable_ModifyIndex)(nil),
 		(*AlterTable_RestoreComplete)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[59].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[70].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[80].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[60].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[71].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[81].OneofWrappers = []any{
 		(*ChangeShard_AddLearner)(nil),
 		(*ChangeShard_Promote)(nil),
 		(*ChangeShard_Remove)(nil),
@@ -12022,7 +12101,7 @@ func file_metapb_meta_proto_init() {
 		(*ChangeShard_MadeAnew)(nil),
 		(*ChangeShard_Retiring)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[88].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[89].OneofWrappers = []any{
 		(*Operation_ShardAdd)(nil),
 		(*Operation_Replicas)(nil),
 		(*Operation_ShardDrop)(nil),
@@ -12037,7 +12116,7 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   132,
+			NumMessages:   133,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

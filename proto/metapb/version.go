@@ -26,7 +26,8 @@ package metapb
 //	14 tokens; quotas of databases
 //	15 records about commands for svc_private.audit
 //	16 encoded definitions of tables in parts of queries; what commands about users take away in consequence,
-//	   conditions of such commands, and the way back to an administrator
+//	   conditions of such commands, and the way back to an administrator;
+//	   quotas of the CPU time and the duration of queries
 const (
 	// MinProtocol is the oldest version that this program supports.
 	MinProtocol = 1
@@ -93,4 +94,6 @@ const (
 	// ProtocolConsequences is the version that added to records what commands about users take away in consequence,
 	// conditions of such commands, and ResetAdmin.
 	ProtocolConsequences = 16
+	// ProtocolQueryQuotas is the version that added quotas of the CPU time and the duration of queries.
+	ProtocolQueryQuotas = 16
 )

@@ -249,6 +249,11 @@ func TestQuotaValues(t *testing.T) {
 		{QuotaStored, "9999999999TiB", ""},
 		{QuotaStored, "MiB", ""},
 		{QuotaBurst, "90s", "1m30s"},
+		{QuotaDuration, "0.5s", "500ms"},
+		{QuotaDuration, "0s", ""},
+		{QuotaDuration, "25h", ""},
+		{QuotaCPU, "60", "60"},
+		{QuotaCPU, "60s", ""},
 		{QuotaBurst, "10", ""},
 		{QuotaBurst, "2h", ""},
 	} {

@@ -26,6 +26,10 @@ const (
 	QuotaBurst = "quota.ingest_burst"
 	// QuotaQueries is the number of queries that run at a time.
 	QuotaQueries = "quota.query_concurrency"
+	// QuotaCPU is the CPU time that the queries of the database use in a minute, in seconds.
+	QuotaCPU = "quota.query_cpu"
+	// QuotaDuration is the time limit of a query. It is a duration.
+	QuotaDuration = "quota.query_duration"
 	// QuotaStored is the number of bytes that the database stores, without copies by replication.
 	QuotaStored = "quota.stored_bytes"
 )
@@ -36,10 +40,12 @@ const QuotaPrefix = "quota."
 // DefaultBurst is the value of QuotaBurst if the database does not have it.
 const DefaultBurst = 10 * time.Second
 
-// minBurst and maxBurst limit the value of QuotaBurst.
+// The limits of the quotas that are durations.
 const (
-	minBurst = time.Second
-	maxBurst = time.Hour
+	minBurst    = time.Second
+	maxBurst    = time.Hour
+	minDuration = time.Millisecond
+	maxDuration = 24 * time.Hour
 )
 
 // maxQuota is the highest value of a quota that is a number, and maxQuotaBytes of one in bytes.
@@ -48,10 +54,10 @@ const (
 	maxQuotaBytes = 1 << 60
 )
 
-// quotaUnits has the unit of each quota that is a number. QuotaBurst is a duration.
+// quotaUnits has the unit of each quota that is a number. The others are durations.
 var quotaUnits = map[string]string{
 	QuotaTables: "tables", QuotaColumns: "columns", QuotaRows: "rows/s", QuotaBytes: "bytes/s", QuotaBurst: "",
-	QuotaStored: "bytes", QuotaQueries: "queries",
+	QuotaStored: "bytes", QuotaQueries: "queries", QuotaCPU: "CPU s/min", QuotaDuration: "",
 }
 
 var quotaNames = slices.Sorted(maps.Keys(quotaUnits))
@@ -93,13 +99,11 @@ func NormalizeQuota(key, value string) (string, error) {
 	if err := CheckQuota(key); err != nil {
 		return "", err
 	}
-	if key == QuotaBurst {
-		d, err := time.ParseDuration(value)
-		if err != nil || d < minBurst || d > maxBurst {
-			return "", errs.New(errs.InvalidArguments, "Quota %s: value %s is not possible; give a duration from %s to %s, or "+
-				"remove the quota with UNSET", key, quoteShort(value), minBurst, maxBurst)
-		}
-		return d.String(), nil
+	switch key {
+	case QuotaBurst:
+		return normalizeDuration(key, value, minBurst, maxBurst)
+	case QuotaDuration:
+		return normalizeDuration(key, value, minDuration, maxDuration)
 	}
 	highest, text := uint64(maxQuota), value
 	inBytes := strings.HasPrefix(quotaUnits[key], "bytes")
@@ -119,6 +123,22 @@ func NormalizeQuota(key, value string) (string, error) {
 	}
 	return "", errs.New(errs.InvalidArguments, "Quota %s: value %s is not possible; give a number from 0 to %d, or "+
 		"remove the quota with UNSET", key, quoteShort(value), highest)
+}
+
+// normalizeDuration returns the text of a quota that is a duration.
+func normalizeDuration(key, value string, lowest, highest time.Duration) (string, error) {
+	d, err := time.ParseDuration(value)
+	if err != nil || d < lowest || d > highest {
+		return "", errs.New(errs.InvalidArguments, "Quota %s: value %s is not possible; give a duration from %s to %s, or "+
+			"remove the quota with UNSET", key, quoteShort(value), lowest, highest)
+	}
+	return d.String(), nil
+}
+
+// QuotaTime returns the value of QuotaDuration among the options of a database. ok is false if it does not have it.
+func QuotaTime(options map[string]string) (limit time.Duration, ok bool) {
+	limit, err := time.ParseDuration(options[QuotaDuration])
+	return limit, err == nil
 }
 
 // Quota returns the value of a quota among the options of a database. ok is false if the database does not have it.

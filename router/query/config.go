@@ -81,6 +81,10 @@ type Quotas interface {
 	// limit. OverQueries returns the error for more.
 	QueryLimit(database string) (n int, ok bool)
 	OverQueries(database string) error
+	// QueryReady returns an error if the queries of a database have used up its CPU time, and QueryTime the time limit of
+	// a query; ok is false if there is none.
+	QueryReady(database string) error
+	QueryTime(database string) (limit time.Duration, ok bool)
 	// Value returns the present value of a quota in the cluster. ok is false if it is not known.
 	Value(database, quota string) (value uint64, ok bool)
 }

@@ -54,6 +54,8 @@ func explain(ctx context.Context, st statement.Statement, err error, after time.
 	switch {
 	case err == nil:
 		return nil
+	case errs.CodeOf(err) == errs.QueryTimeout && errs.From(err).Quota != nil:
+		return err
 	case !st.Rows() && errs.ReasonOf(err) == errs.OutcomeUnknown &&
 		errs.From(err).Status() == http.StatusServiceUnavailable:
 		return err // rows may have been written, which is more important than the cause

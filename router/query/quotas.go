@@ -1,6 +1,9 @@
 package query
 
 import (
+	"context"
+	"errors"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +13,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
+	"cordwood/proto/shardpb"
 	"cordwood/router/access"
 	"cordwood/router/query/statement"
 )
@@ -70,6 +74,57 @@ func (d definer) alterQuotas(st *statement.AlterDatabase) (*metapb.Command, erro
 		a.Unset = append(a.Unset, quotaKey(key))
 	}
 	return &metapb.Command{Op: &metapb.Command_AlterDatabase{AlterDatabase: a}}, nil
+}
+
+// ready returns an error if the queries of the database of a table have used up its CPU time.
+func (r *reader) ready(tables []*shardpb.TableName) error {
+	if r.quotas == nil {
+		return nil
+	}
+	asked := ""
+	for _, t := range tables {
+		if d := t.GetDatabase(); d != asked {
+			asked = d
+			if err := r.quotas.QueryReady(d); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// limitTime returns a context with the shortest time limit that the databases of the tables have for a query. stop ends
+// it, and returns the error for the query.
+func (r *reader) limitTime(
+	ctx context.Context, tables []*shardpb.TableName,
+) (_ context.Context, stop func(error) error) {
+	shortest, database := time.Duration(0), ""
+	for _, t := range tables {
+		if r.quotas == nil || t.GetDatabase() == database {
+			continue
+		}
+		if limit, ok := r.quotas.QueryTime(t.GetDatabase()); ok && (database == "" || limit < shortest) {
+			shortest, database = limit, t.GetDatabase()
+		}
+	}
+	if database == "" {
+		return ctx, func(err error) error { return err }
+	}
+	over := errs.New(errs.QueryTimeout, "the query was cancelled after %s, the longest that a query of database %s may "+
+		"take (%s); request less, or ask an operator for a higher quota", shortest, database, schema.QuotaDuration).
+		WithStatus(http.StatusBadRequest) // it would take as long again
+	over.Quota = &errs.Quota{
+		Database: database, Name: schema.QuotaDuration, Limit: uint64(shortest.Milliseconds()), //nolint:gosec // positive
+		Value: uint64(shortest.Milliseconds()), Unit: "ms", //nolint:gosec // positive
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, shortest, over)
+	return limited, func(err error) error {
+		defer cancel()
+		if err != nil && ctx.Err() == nil && errors.Is(context.Cause(limited), over) {
+			return over
+		}
+		return err
+	}
 }
 
 // mixedQuotas returns the error for a statement that changes quotas and another option. They need different rights.

@@ -111,6 +111,22 @@ func (limitedQuotas) OverQueries(database string) error {
 	return errs.OverQuota(errs.Quota{Database: database, Name: "quota.query_concurrency"}, time.Second, "over")
 }
 
+func (limitedQuotas) QueryReady(database string) error {
+	if database != "busy" {
+		return nil
+	}
+	return errs.OverQuota(errs.Quota{Database: database, Name: "quota.query_cpu"}, time.Second, "over")
+}
+
+func (limitedQuotas) QueryTime(string) (time.Duration, bool) { return 0, false }
+
+// shortQuotas has a time limit for the queries of the database shop.
+type shortQuotas struct{ limitedQuotas }
+
+func (shortQuotas) QueryTime(database string) (time.Duration, bool) {
+	return time.Millisecond, database == "shop"
+}
+
 func (limitedQuotas) Value(string, string) (uint64, bool) { return 7, true }
 
 // TestQueriesCountForTheirTables: a query counts for the database of its tables, whatever database the request names,
@@ -127,6 +143,7 @@ func TestQueriesCountForTheirTables(t *testing.T) {
 		{"public", []*shardpb.TableName{{Database: "shop", Name: "orders"}}, 0, true},
 		{"public", []*shardpb.TableName{{Database: "shop", Name: "orders"}}, 1, false},
 		{"public", []*shardpb.TableName{{Database: "public", Name: "logs"}, {Database: "shop", Name: "orders"}}, 0, true},
+		{"public", []*shardpb.TableName{{Database: "public", Name: "logs"}, {Database: "busy", Name: "orders"}}, 1, true},
 	} {
 		w := newWorld(t, func(c *Config) { c.Quotas, c.MaxWait = limitedQuotas{tt.limit}, time.Millisecond })
 		w.shards.reads = tt.reads
@@ -160,5 +177,31 @@ func TestQuotasTable(t *testing.T) {
 	_, err := w.run(with(on(rights.OfTables, "*", "*")), "SELECT * FROM svc_private.quotas")
 	if errs.CodeOf(err) != errs.PermissionDenied {
 		t.Errorf("without MONITOR: %v", err)
+	}
+}
+
+// TestTimeOfQueries: a query ends when the time limit of a database of its tables is over, with the figures, and others
+// do not.
+func TestTimeOfQueries(t *testing.T) {
+	for _, limited := range []bool{true, false} {
+		w := newWorld(t, func(c *Config) { c.Quotas = shortQuotas{limitedQuotas{1}} })
+		w.shards.reads = []*shardpb.TableName{{Database: "public", Name: "logs"}}
+		if limited {
+			w.shards.reads = append(w.shards.reads, &shardpb.TableName{Database: "shop", Name: "orders"})
+		}
+		w.shards.block = make(chan struct{})
+		if !limited {
+			close(w.shards.block)
+		}
+		_, err := w.run(t.Context(), "SELECT 1")
+		if limited != (err != nil) {
+			t.Errorf("limited %t: %v", limited, err)
+		}
+		if err == nil {
+			continue
+		}
+		if e := errs.From(err); e.Code != errs.QueryTimeout || e.Status() != 400 || e.Quota == nil || e.Quota.Limit != 1 {
+			t.Errorf("%v", e)
+		}
 	}
 }

@@ -54,6 +54,9 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 	if err != nil {
 		return err
 	}
+	if err := r.ready(analysis.Tables); err != nil {
+		return err
+	}
 	if other := r.queried(analysis.Tables, req.Database); other != req.Database {
 		leave()
 		leave = func() {}
@@ -63,6 +66,8 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 			leave = again
 		}
 	}
+	ctx, stop := r.limitTime(ctx, analysis.Tables)
+	defer func() { err = stop(err) }()
 	// The span lasts until the whole answer has been written.
 	ctx, span = tracing.Start(ctx, "query shards")
 	defer func() { span.End(err) }()

@@ -59,6 +59,8 @@ type Keeper struct {
 	hurry     atomic.Bool // a request was refused since the last report
 	// stored has the stored bytes of databases, by the last answer.
 	stored atomic.Pointer[map[string]uint64]
+	// cpu has the CPU time of the queries of databases in the last minute, by the last answer.
+	cpu atomic.Pointer[map[string]time.Duration]
 }
 
 // New returns a Keeper. Catalog, Share and Routers must be set.
@@ -245,8 +247,11 @@ func (k *Keeper) Value(name, quota string) (value uint64, ok bool) {
 	if quota == schema.QuotaStored {
 		return k.Stored(name), k.stored.Load() != nil
 	}
-	if quota == schema.QuotaQueries {
+	switch quota {
+	case schema.QuotaQueries:
 		return k.slots.running(name)
+	case schema.QuotaCPU:
+		return uint64(k.usedCPU(name).Round(time.Second) / time.Second), k.cpu.Load() != nil //nolint:gosec // not negative
 	}
 	now := time.Now()
 	d := k.find(name, now)

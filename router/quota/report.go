@@ -38,7 +38,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 func (k *Keeper) exchange(ctx context.Context) {
 	req := &metapb.ShareQuotasRequest{NodeId: k.cfg.NodeID, Process: k.cfg.Process, Uses: k.uses(time.Now())}
 	req.Uses = append(req.Uses, k.slots.uses(k.cfg.Catalog)...)
-	if len(req.Uses) == 0 && !k.limitsStored() {
+	if len(req.Uses) == 0 && !k.needsValues() {
 		return
 	}
 	sent := time.Now()
@@ -52,11 +52,13 @@ func (k *Keeper) exchange(ctx context.Context) {
 	k.apply(resp, sent)
 }
 
-// limitsStored reports whether a database has a quota of stored bytes.
-func (k *Keeper) limitsStored() bool {
+// needsValues reports whether a database has a quota of something that only nodes with shards measure.
+func (k *Keeper) needsValues() bool {
 	for _, d := range k.cfg.Catalog.Databases() {
-		if _, ok := schema.Quota(d.GetOptions(), schema.QuotaStored); ok {
-			return true
+		for _, quota := range [...]string{schema.QuotaStored, schema.QuotaCPU} {
+			if _, ok := schema.Quota(d.GetOptions(), quota); ok {
+				return true
+			}
 		}
 	}
 	return false
@@ -97,6 +99,11 @@ func (k *Keeper) apply(resp *metapb.ShareQuotasResponse, sent time.Time) {
 		stored[s.Database] = s.Bytes
 	}
 	k.stored.Store(&stored)
+	cpu := make(map[string]time.Duration, len(resp.QueryCpu))
+	for _, s := range resp.QueryCpu {
+		cpu[s.Database] = time.Duration(s.Nanos)
+	}
+	k.cpu.Store(&cpu)
 	now, until := time.Now(), sent.Add(time.Duration(resp.ValidNanos))
 	k.slots.apply(resp, until)
 	for _, s := range resp.Shares {

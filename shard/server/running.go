@@ -187,7 +187,7 @@ func (s *server) KillQuery(_ context.Context, req *shardpb.KillQueryRequest) (*s
 
 // Describe returns the columns of the answer to a SELECT.
 func (s *server) Describe(ctx context.Context, req *shardpb.DescribeRequest) (*shardpb.DescribeResponse, error) {
-	d, err := s.cfg.Engine.Describe(query.WithShare(ctx, req.Share), &query.Request{
+	d, err := s.cfg.Engine.Describe(s.forUser(ctx, req.Share, req.Tables, req.Database), &query.Request{
 		SQL: req.Sql, Database: req.Database, Timezone: req.Timezone,
 		Tables: distribute.BareTables(req.Tables...), Parameters: req.Parameters,
 	})

@@ -25,7 +25,7 @@ func (s *server) Scan(req *shardpb.ScanRequest, stream grpc.ServerStreamingServe
 	if err := stream.SendHeader(metadata.MD{}); err != nil {
 		return err
 	}
-	return errs.ToGRPC(s.scan(query.WithShare(stream.Context(), req.Share), req, stream.Send))
+	return errs.ToGRPC(s.scan(s.forUser(stream.Context(), req.Share, nil, req.GetTable().GetDatabase()), req, stream.Send))
 }
 
 func (s *server) scan(ctx context.Context, req *shardpb.ScanRequest, send func(*shardpb.ScanResponse) error) error {

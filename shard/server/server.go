@@ -21,6 +21,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
 	"cordwood/proto/tracing"
+	"cordwood/proto/turns"
 	"cordwood/shard/query"
 	"cordwood/shard/query/spool"
 	"cordwood/shard/server/distribute"
@@ -79,6 +80,8 @@ type Config struct {
 	// Here returns the id of this node, or "" if it is the only one. Without it no error contains
 	// this node's id.
 	Here func() string
+	// Limited reports whether a database has a quota of CPU time. Without it none has.
+	Limited func(database string) bool
 	// Registerer registers the metrics of the server. Without it they are not exported.
 	Registerer prometheus.Registerer
 	// Logger receives messages for operators. The default value discards them.
@@ -108,6 +111,9 @@ type server struct {
 func New(cfg Config) shardpb.ShardServiceServer {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Limited == nil {
+		cfg.Limited = func(string) bool { return false }
 	}
 	if cfg.Here != nil && cfg.Engine != nil {
 		cfg.Engine = namedEngine{cfg.Engine, cfg.Here}
@@ -147,7 +153,7 @@ func (s *server) Write(ctx context.Context, req *shardpb.WriteRequest) (*shardpb
 
 // Analyze reports what a SELECT refers to.
 func (s *server) Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error) {
-	a, err := s.cfg.Engine.Analyze(query.WithShare(ctx, req.Share), req.Sql, req.Database)
+	a, err := s.cfg.Engine.Analyze(s.forUser(ctx, req.Share, nil, req.Database), req.Sql, req.Database)
 	if err != nil {
 		return nil, errs.ToGRPC(err)
 	}
@@ -158,12 +164,31 @@ func (s *server) Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*sha
 	return resp, nil
 }
 
+// forUser returns a context for a query of a user. Slots are shared, and CPU time counts, by the database of its
+// tables: the first one with a quota of CPU time, or else the first one. Without tables it is the database that the
+// request names.
+func (s *server) forUser(ctx context.Context, share string, tables []*shardpb.QueryTable,
+	named string,
+) context.Context {
+	database := named
+	if len(tables) > 0 {
+		database = tables[0].GetName().GetDatabase()
+	}
+	for _, t := range tables {
+		if d := t.GetName().GetDatabase(); s.cfg.Limited(d) {
+			database = d
+			break
+		}
+	}
+	return turns.WithDatabase(query.WithShare(ctx, share), database)
+}
+
 // Query runs one SELECT over the rows of the shards and of the inline tables.
 func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingServer[shardpb.QueryChunk]) error {
 	if err := s.definitions.decode(req); err != nil {
 		return errs.ToGRPC(err)
 	}
-	ctx, q, leave := s.running.enter(query.WithShare(stream.Context(), req.Share), req)
+	ctx, q, leave := s.running.enter(s.forUser(stream.Context(), req.Share, req.Tables, req.Database), req)
 	defer leave()
 	out := newKeepalive(stream)
 	defer out.end()

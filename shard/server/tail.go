@@ -43,7 +43,7 @@ func (s *server) tail(req *shardpb.TailRequest, stream grpc.ServerStreamingServe
 	if req.Name == nil || req.Table == nil {
 		return errs.New(errs.InvalidArguments, "tail: the request has no name or no definition of the table")
 	}
-	ctx := query.WithShare(stream.Context(), req.Share)
+	ctx := s.forUser(stream.Context(), req.Share, nil, req.Table.Database)
 	sh, err := s.present(ctx, req.ShardId, false, 0, 0)
 	if err != nil {
 		return err

@@ -131,9 +131,9 @@ func (s *Server) accept(nc net.Conn) {
 }
 
 // roomFor reports whether there is a place for one more connection. If necessary, it closes another one: one that has
-// been silent for long, or else an idle one of an address that has at least two more than the new one's address. So
-// the connections of one address cannot keep others out, whether they send nothing or never complete a record. s.mu must
-// be held.
+// been silent for long, or else one of an address that has at least two more than the new one's address. So the
+// connections of one address cannot keep others out, whether they send nothing or never complete a record. s.mu must be
+// held.
 func (s *Server) roomFor(c *Conn) bool {
 	if len(s.conns) < s.cfg.MaxConnections {
 		return true

@@ -135,6 +135,9 @@ type exchange struct {
 // ended before it began the request; then the request can be sent to another process.
 func (x *exchange) run(c *conn) error {
 	x.c = c
+	charged := x.charged()
+	c.p.cpu.begin(charged)
+	defer c.p.cpu.end(charged)
 	_ = c.c.SetDeadline(time.Time{})
 	// When the context ends, wake the goroutine that waits for the socket.
 	woken := make(chan struct{})

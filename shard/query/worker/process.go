@@ -58,6 +58,8 @@ type process struct {
 	// ended is closed when the process is dead and the Worker has recorded it.
 	ended chan struct{}
 
+	cpu cpuMeter
+
 	mu sync.Mutex // guards the fields below
 	child
 	usage
@@ -115,6 +117,7 @@ func newProcess(w *Worker, number int, l *lane) *process {
 		fate: fate{err: errors.New("it is starting")},
 	}
 	p.output.log = w.log
+	p.cpu = cpuMeter{usage: w.usage, read: p.readCPU}
 	if w.cfg.TempDir != "" {
 		p.tempDir = filepath.Join(w.cfg.TempDir, fmt.Sprint(tempPrefix, number))
 	}

@@ -29,6 +29,7 @@ type Worker struct {
 	suspects *suspects
 	// userEnds are users whose queries ran when processes ended.
 	userEnds *userEnds
+	usage    *cpuUsage
 
 	mu     sync.Mutex // locked before process.mu
 	closed bool
@@ -62,7 +63,7 @@ func Open(cfg Config) (*Worker, error) {
 	w := &Worker{
 		cfg: cfg, log: cfg.Logger, analyses: newCache[query.Analysis](cachedStatements),
 		splits: newCache[query.Split](cachedStatements), alive: map[*process]struct{}{}, suspects: newSuspects(),
-		queries: newGate(cfg), parses: newGate(cfg), freed: make(chan struct{}),
+		queries: newGate(cfg), parses: newGate(cfg), freed: make(chan struct{}), usage: newCPUUsage(time.Now),
 	}
 	for i := range w.apart {
 		w.apart[i].apart = true
@@ -95,9 +96,9 @@ func newGate(cfg Config) *turns.Gate {
 	})
 }
 
-// enter waits for a slot for the user of ctx. leave returns it, and may be called twice.
+// enter waits for a slot for the database and the user of ctx. leave returns it, and may be called twice.
 func enter(ctx context.Context, g *turns.Gate) (leave func(), err error) {
-	leave, err = g.Enter(ctx, query.ShareOf(ctx))
+	leave, err = g.EnterDatabase(ctx, turns.DatabaseOf(ctx), query.ShareOf(ctx))
 	if err == nil {
 		return sync.OnceFunc(leave), nil
 	}
