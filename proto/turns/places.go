@@ -128,7 +128,8 @@ func (p *Places) queue(database string) (*lane, *list.Element) {
 		l = p.lanes[database]
 	}
 	if l == nil {
-		l = &lane{}
+		p.grants++
+		l = &lane{last: p.grants} // of two new databases, the first one goes first
 		p.lanes[database] = l
 		p.crowded.Store(len(p.lanes) > 1)
 	}
