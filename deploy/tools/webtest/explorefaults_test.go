@@ -1,6 +1,7 @@
 package webtest
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/chromedp/cdproto/input"
@@ -67,6 +68,22 @@ func TestPhoneSearch(t *testing.T) {
 		document.querySelector('[data-ui=search]').clientHeight`)
 	// The second line of a row names its source.
 	b.until(`/^web-\d$/.test(document.querySelector('[data-ui=row] .src').textContent)`)
+}
+
+// TestNarrowLegend colours the bars by a field with long values, on the narrowest screen: the page must not scroll
+// sideways, and every value must be in sight.
+func TestNarrowLegend(t *testing.T) {
+	s := start(t)
+	rows := logs(60)
+	for i := range rows {
+		rows[i]["host"] = fmt.Sprintf("a-host-with-a-long-name-%d.example.com", i%4)
+	}
+	s.ingest("app", rows...)
+	b := open(t, s.url+"/dashboard/explore?t=app&by=host")
+	b.do(chromedp.EmulateViewport(320, 700))
+	b.until(`innerWidth === 320 && document.querySelectorAll('.legend button').length === 4`)
+	b.until(`document.documentElement.scrollWidth <= innerWidth`)
+	b.until(`[...document.querySelectorAll('.legend button')].every((e) => e.getBoundingClientRect().right <= innerWidth)`)
 }
 
 // TestNothingToCompare compares a range with the empty one before it, and with a search that finds nothing.

@@ -1,1 +1,1 @@
-import"./chunk-247LG4LX.js";
+import"./chunk-DEZFY6KS.js";

@@ -21,6 +21,7 @@ export function useNarrow() {
   useEffect(() => {
     const changed = () => setNarrow(query.matches);
     query.addEventListener('change', changed);
+    changed(); // the width may have changed since the picture
     return () => query.removeEventListener('change', changed);
   }, []);
   return narrow;
