@@ -32,9 +32,9 @@ type rowEngine struct {
 // errNotUsed is the error of functions that the simulation does not call.
 var errNotUsed = errs.New(errs.Unsupported, "the simulation does not use it")
 
-// Analyze reports that a statement is no EXPLAIN. The tables are in the requests.
+// Analyze reports that a statement is no EXPLAIN, so it is run. The tables are in the requests.
 func (e *rowEngine) Analyze(context.Context, string, string) (*query.Analysis, error) {
-	return &query.Analysis{}, nil
+	return &query.Analysis{Runs: true}, nil
 }
 
 func (e *rowEngine) Describe(context.Context, *query.Request) (*query.Description, error) {
