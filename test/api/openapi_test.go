@@ -320,7 +320,11 @@ func aboutUsers() []sent {
 	}
 	add("GET", "grants?for=ann", "", 200, false)
 	add("GET", "grants?for=nobody", "", 400, false)
+	add("GET", "audit?action=grant&limit=10", "", 200, false)
+	add("GET", "audit?limit=0", "", 400, true)
 	for _, one := range []string{"tokens/t1", "roles/team", "users/ann"} {
+		add("GET", one, "", 200, false)
+		add("GET", one+"-not", "", 404, false)
 		add("DELETE", one, "", 200, false)
 		add("DELETE", one, "", 400, false)
 	}
