@@ -132,6 +132,12 @@ func (p *Plan) literals(now time.Time) string {
 	return strings.Join(out, " AND ")
 }
 
+// orders are the operators of comparisons by the types of their nodes.
+var orders = map[string]string{
+	"COMPARE_LESSTHAN": "<", "COMPARE_GREATERTHAN": ">", "COMPARE_LESSTHANOREQUALTO": "<=",
+	"COMPARE_GREATERTHANOREQUALTO": ">=",
+}
+
 func (p *Scope) literals(v any) (out []string) {
 	n, _ := v.(sql.Node)
 	kind := sql.Text(n, "type")
@@ -142,13 +148,14 @@ func (p *Scope) literals(v any) (out []string) {
 				out = append(out, p.literals(child)...)
 			}
 		}
+	case "BETWEEN":
+		return p.literals(withoutBetween(n))
 	case "COMPARISON":
-		if kind == "COMPARE_EQUAL" {
-			for _, sides := range [][2]any{{n["left"], n["right"]}, {n["right"], n["left"]}} {
-				if t := p.in(sides[0], sides[1]); t != "" {
-					return []string{t}
-				}
-			}
+		if t := p.compares(kind, n["left"], n["right"]); t != "" {
+			return []string{t}
+		}
+		if t := p.compares(Mirrored[kind], n["right"], n["left"]); t != "" {
+			return []string{t}
 		}
 	case "OPERATOR":
 		if list := sql.Args(n); kind == "COMPARE_IN" && len(list) > 1 {
@@ -158,6 +165,21 @@ func (p *Scope) literals(v any) (out []string) {
 		}
 	}
 	return out
+}
+
+// compares returns, as text, the condition that a column is equal to a literal value, or less or greater.
+func (p *Scope) compares(kind string, left, right any) string {
+	if kind == "COMPARE_EQUAL" {
+		return p.in(left, right)
+	}
+	c, l := p.literal(left, right)
+	if c == nil || orders[kind] == "" {
+		return ""
+	}
+	if _, fills := Fill(c); fills {
+		return ""
+	}
+	return sql.QuoteName(c.Name) + " " + orders[kind] + " " + l.constant(c)
 }
 
 // in returns, as text, the condition that a column has one of some literal values.
@@ -173,14 +195,19 @@ func (p *Scope) in(left any, values ...any) string {
 		} else {
 			b.WriteString(", ")
 		}
-		switch c.Type {
-		case schema.String:
-			b.WriteString(sql.QuoteText(string(l.text)))
-		case schema.Float64:
-			b.WriteString(strconv.FormatFloat(l.number, 'f', -1, 64))
-		default:
-			b.WriteString(strconv.FormatInt(l.whole, 10))
-		}
+		b.WriteString(l.constant(c))
 	}
 	return b.String() + ")"
+}
+
+// constant returns the text of the literal as a value of its column.
+func (l *literal) constant(c *schema.Column) string {
+	switch c.Type {
+	case schema.String:
+		return sql.QuoteText(string(l.text))
+	case schema.Float64:
+		return strconv.FormatFloat(l.number, 'f', -1, 64)
+	default:
+		return strconv.FormatInt(l.whole, 10)
+	}
 }
