@@ -1,8 +1,12 @@
 package webtest
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 )
 
 // TestPipelineHostileSamples tries a pipeline on markup, control characters and a line of 1 MiB, for which the server
@@ -73,4 +77,126 @@ func TestPipelineDeleted(t *testing.T) {
 	b.fill(`[data-ui=confirm-word]`, "mine")
 	b.click(`[data-ui=confirm]:not([disabled])`)
 	b.until(`document.querySelector('[data-ui=empty]').textContent.includes('no pipelines yet')`)
+}
+
+// TestOpenReason opens a reason of rejected records: its newest record must be shown. Values in quotes, also those
+// that are cut, do not make reasons different.
+func TestOpenReason(t *testing.T) {
+	s := start(t)
+	s.storePipeline("mine", strings.Replace(pipelineText, "  - date", "  - vrl: {source: '.message'}\n  - date", 1))
+	for _, line := range []string{`one "two` + strings.Repeat("x", 100), `three "four" five` + strings.Repeat("y", 90)} {
+		s.send("mine", "app", line)
+	}
+	b := open(t, s.url+"/dashboard/rejects")
+	b.until(`document.querySelector('[data-ui=total]').textContent ===
+		'2 records that could not be stored; they are kept for 7 days'`)
+	b.until(`document.querySelectorAll('[data-ui=reason]').length === 1`)
+	b.click(`[data-ui=reason-open]`)
+	b.until(`document.querySelector('.opened [data-ui=reject]').textContent.includes('three')`)
+	b.click(`.opened .go`)
+	b.until(`location.search.includes('name=mine') && document.querySelector('[data-ui=sample][data-outcome=failed]')`)
+}
+
+// TestRefusedFile sends a file whose records are refused: all of them must be counted, not only those whose reasons
+// the server lists.
+func TestRefusedFile(t *testing.T) {
+	s := start(t)
+	s.storePipeline("mine", pipelineText)
+	lines := filepath.Join(t.TempDir(), "lines.txt")
+	text := "2026-01-05T10:00:00Z good\n" + strings.Repeat("yesterday bad\n", 300)
+	if err := os.WriteFile(lines, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, s.url+"/dashboard/add?t=sent&pipeline=mine")
+	b.until(`document.querySelector('[data-ui=first-row]')`)
+	chooseFile(b, `[data-ui=file]`, lines)
+	b.until(`document.querySelector('[data-ui=drop]').textContent.includes('1 row stored, done') &&
+		document.querySelector('[data-ui=drop] .wrong').textContent.includes('300 records were refused')`)
+}
+
+// TestMoreActsOnPhone checks that a phone offers what a wide screen shows beside the heads.
+func TestMoreActsOnPhone(t *testing.T) {
+	s := start(t)
+	b := open(t, s.url+"/dashboard/cluster")
+	b.do(chromedp.EmulateViewport(320, 640))
+	b.click(`[data-ui=shards-acts]`)
+	b.until(`document.querySelector('[data-ui=do-rebalance]').offsetHeight > 0`)
+	b.click(`[data-ui=nodes-acts]`)
+	b.until(`document.querySelector('[data-ui=do-add-node]').offsetHeight > 0`)
+	b.click(`[data-ui=do-add-node]`)
+	b.until(`document.querySelector('dialog [data-ui=joined]')`)
+}
+
+// TestNodeDown checks that the replicas of a node that does not answer are marked.
+func TestNodeDown(t *testing.T) {
+	s := start(t)
+	down := `{ const ask = fetch; window.fetch = async (path, how) => {
+		const answer = await ask(path, how);
+		if (path !== '/v1/cluster') return answer;
+		const state = await answer.json();
+		state.nodes[0].state = 'down';
+		state.problems = [{severity: 'warning', text: 'node x has not answered for 26s', advice: 'start it again'}];
+		return new Response(JSON.stringify({...state, health: 'degraded'})); } }`
+	b := openWith(t, watch+down, s.url+"/dashboard/cluster")
+	b.until(`document.querySelector('[data-ui=shard-cell]').title.includes('does not answer')`)
+	b.until(`document.querySelector('.problem').textContent === 'Node x has not answered for 26s. Start it again.'`)
+}
+
+// TestSecretIsNotLost clicks twice on the button that makes a token: it must be made once, and its secret shown.
+// The buttons of an error must not send the form around it.
+func TestSecretIsNotLost(t *testing.T) {
+	const password = "correct horse battery"
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte(password), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, "--bootstrap-admin", "root", "--bootstrap-admin-password-file", file)
+	b := openAlone(t, s.url+"/dashboard/settings")
+	b.signIn("root", password)
+	b.click(`[data-ui=new-token]`)
+	b.fill(`[data-ui=ask-name]`, "t")
+	b.fill(`[data-ui=ask-on]`, "public.app")
+	b.until(`document.querySelector('dialog pre').textContent.includes('INTO public.app')`)
+	eval[bool](b, `((e) => (e.click(), e.click(), true))(document.querySelector('[data-ui=confirm]'))`)
+	b.until(`document.querySelector('dialog').textContent.includes('cw_')`)
+	b.do(chromedp.Reload())
+	b.click(`[data-ui=new-token]`)
+	b.fill(`[data-ui=ask-name]`, "t")
+	b.fill(`[data-ui=ask-on]`, "public.app")
+	b.click(`[data-ui=confirm]`)
+	b.until(`document.querySelector('dialog [data-ui=error]')`)
+	eval[bool](b, `(window.asked = 0, window.fetch = ((ask) => (...a) => (asked++, ask(...a)))(fetch), true)`)
+	b.until(`[...document.querySelectorAll('dialog [data-ui=error] button')].every((e) => e.type === 'button')`)
+	eval[bool](b, `([...document.querySelectorAll('dialog [data-ui=error] button')].forEach((e) => e.click()), true)`)
+	b.until(`asked === 0 && document.querySelector('dialog [data-ui=error]')`)
+}
+
+// TestReaderSeesTables signs in as a user who may read tables, and neither segments nor the cluster nor pipelines.
+func TestReaderSeesTables(t *testing.T) {
+	const password = "correct horse battery"
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte(password), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, "--bootstrap-admin", "root", "--bootstrap-admin-password-file", file)
+	s.user, s.password = "root", password
+	s.ingest("app", logs(20)...)
+	s.run(`CREATE USER ann PASSWORD '` + password + `'`)
+	s.run(`GRANT SELECT ON public.* TO ann`)
+	s.run(`CREATE USER wrt PASSWORD '` + password + `'`)
+	s.run(`GRANT INSERT ON public.* TO wrt`)
+	b := openAlone(t, s.url+"/dashboard/tables?t=app")
+	b.signIn("ann", password)
+	b.until(`document.querySelector('[data-ui=ddl]').textContent.includes('CREATE TABLE') &&
+		document.querySelector('[data-ui=refused]').textContent.includes('MONITOR') &&
+		document.querySelector('.tabledetail').textContent.includes('level')`)
+	b.do(chromedp.Navigate(s.url + "/dashboard/add?t=app"))
+	b.until(`document.querySelector('[data-ui=may-not]')`)
+	b.do(chromedp.Navigate(s.url + "/dashboard/pipelines"))
+	b.until(`document.querySelector('[data-ui=empty]').textContent.includes('that you may read')`)
+	other := openAlone(t, s.url+"/dashboard/tables?t=app")
+	other.signIn("wrt", password)
+	other.until(`document.querySelector('[data-ui=table-row]')`)
+	other.until(`!/rows|0 B/.test(document.querySelector('.tabledetail dl').textContent)`)
+	other.until(`document.querySelector('[data-ui=nav-settings]').textContent.includes('may send rows')`)
 }

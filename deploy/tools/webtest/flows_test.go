@@ -292,7 +292,7 @@ func TestClusterOperations(t *testing.T) {
 	b.fill(`[data-ui=confirm-word]`, name)
 	b.click(`[data-ui=confirm]:not([disabled])`)
 	b.until(`document.querySelector('dialog [data-ui=error]').textContent.includes('cannot be drained')`)
-	b.click(`dialog button[type=button]`)
+	b.click(`dialog [data-ui=close-dialog]`)
 	b.until(`!document.querySelector('dialog')`)
 	b.click(`[data-ui=shard-cell] button`)
 	b.click(`[data-ui=cell-move]`)

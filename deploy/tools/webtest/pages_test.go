@@ -61,6 +61,9 @@ func TestTableFails(t *testing.T) {
 	b.fill(`dialog input`, "soon")
 	b.click(`[data-ui=confirm]`)
 	b.until(`document.querySelector('dialog [data-ui=error]').textContent.includes('soon')`)
+	b.until(`document.querySelector('dialog').contains(document.activeElement)`)
+	b.keys("\x1b") // closes the dialog, and not the table behind it
+	b.until(`!document.querySelector('dialog') && document.querySelector('[data-ui=table-actions]')`)
 }
 
 // TestAddData waits for the first row of a new table, and sends a file with an invalid line.
@@ -85,7 +88,7 @@ func TestAddData(t *testing.T) {
 	b.fill(`[data-ui=add-table]`, "sent")
 	chooseFile(b, `[data-ui=file]`, lines)
 	b.until(`document.querySelector('[data-ui=drop]').textContent.includes('3,000 rows stored, done')`)
-	b.until(`document.querySelector('[data-ui=drop] .wrong').textContent.includes('1 × ')`)
+	b.until(`document.querySelector('[data-ui=drop] .wrong').textContent.includes('1 record was refused')`)
 }
 
 // TestAddDataRejected checks that a record that is rejected while the page waits is shown, with a link
@@ -149,8 +152,14 @@ func (s *server) storePipeline(name, text string) {
 // reject sends badLines to the pipeline mine, which stores the failed record as rejected.
 func (s *server) reject(table string) {
 	s.t.Helper()
-	url := s.url + "/v1/ingest?pipeline_name=mine&skip_error=true&on_reject=store&table=" + table
-	resp, err := http.Post(url, "text/plain", strings.NewReader(badLines))
+	s.send("mine", table, badLines)
+}
+
+// send sends lines to a pipeline. Records that fail are kept.
+func (s *server) send(pipeline, table, lines string) {
+	s.t.Helper()
+	url := s.url + "/v1/ingest?pipeline_name=" + pipeline + "&skip_error=true&on_reject=store&table=" + table
+	resp, err := http.Post(url, "text/plain", strings.NewReader(lines))
 	if err != nil || resp.StatusCode != http.StatusOK {
 		s.t.Fatal(resp, err)
 	}
@@ -243,7 +252,7 @@ func TestRejects(t *testing.T) {
 	s.storePipeline("mine", pipelineText)
 	s.reject("app")
 	b.do(chromedp.Navigate(s.url + "/dashboard/rejects"))
-	b.until(`document.querySelector('[data-ui=total]').textContent.includes('1 records')`)
+	b.until(`document.querySelector('[data-ui=total]').textContent.includes('1 record that')`)
 	b.until(`document.querySelector('[data-ui=reject]').textContent.includes('yesterday bad')`)
 	b.click(`[data-ui=reject] button`)
 	b.until(`document.querySelector('[data-ui=sample]').dataset.outcome === 'failed'`)

@@ -1,1 +1,1 @@
-import"./chunk-DEZFY6KS.js";
+import"./chunk-DFJVNM5G.js";

@@ -22,6 +22,6 @@ test('ten thousand names are searched at once', () => {
 
 test('operations in words', () => {
   assert.equal(operationWords({ kind: 'shard-move', subject: 'shard 6', shard: 6, from: 'n4', to: 'n2' }), 'Move shard 6 from n4 to n2');
-  assert.equal(operationWords({ kind: 'node-drain', subject: 'n3' }), 'Node drain n3');
+  assert.equal(operationWords({ kind: 'node-drain', subject: 'node n3' }), 'Drain n3');
   assert.deepEqual(numbersOf('2, 3 4'), [2, 3, 4]);
 });

@@ -47,9 +47,10 @@ export function Access({ stores }) {
   }
 
   const act = (/** @type {string} */ id, target = '') => setDoing({ id, target });
+  const byToken = stores.signIn.session.value?.auth === 'token';
   const mayManage = access.users.error.value?.status !== 403;
   return html`<section aria-label="Users and tokens"><h2 class="head">${mayManage ? 'Users and tokens' : 'My tokens'}<span class="grow"></span>
-      <button class="text" data-ui="own-password" onClick=${() => act('ownPassword')}>Change my password…</button>
+      ${!byToken && html`<button class="text" data-ui="own-password" onClick=${() => act('ownPassword')}>Change my password…</button>`}
       <input class="find" type="search" placeholder="Find a name" aria-label="Find a name" value=${find} onInput=${(/** @type {InputEvent} */ e) => setFind(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></h2>
     ${mayManage && html`<${Users} access=${access} onAct=${act} onGrants=${showGrants} grantsOf=${grantsOf} />`}
     ${mayManage && html`<${Roles} access=${access} onAct=${act} onGrants=${showGrants} grantsOf=${grantsOf} />`}

@@ -26,6 +26,7 @@ export function ClusterAct({ id, given, state, stores, onClose }) {
   const wanted = asks || act.word(values);
 
   async function begin() {
+    if (operations.start.since.value > 0) return;
     const request = act.request(values);
     if (!(await operations.begin(asks ? { ...request, confirm: asks } : request))) return;
     toast(operations.start.value.value?.message || 'The operation has started.');
@@ -105,6 +106,7 @@ export function Rebalance({ stores, onClose }) {
 
   /** @param {string} kind */
   async function begin(kind) {
+    if (operations.start.since.value > 0) return;
     if (!(await operations.begin({ kind }))) return;
     toast(operations.start.value.value?.message || 'Started.');
     await health.load();
@@ -113,7 +115,8 @@ export function Rebalance({ stores, onClose }) {
 
   return html`<${Dialog} title="Rebalance" onClose=${onClose}><div class="asks">
     <${ErrorPanel} latest=${operations.plan} what="Asking for the plan" />
-    ${plan && plan.moves.length === 0 && html`<p>Nothing would move: ${plan.even || 'the nodes are even'}.</p>`}
+    ${!plan && !operations.plan.error.value && html`<p class="quiet" role="status">Asking what would move…</p>`}
+    ${plan && plan.moves.length === 0 && html`<p>Nothing would move: ${(plan.even || 'the nodes are even').replace(/\.$/, '')}.</p>`}
     ${
       plan &&
       plan.moves.length > 0 &&

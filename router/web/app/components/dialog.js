@@ -19,6 +19,7 @@ export function Dialog({ title, onClose, class: look = '', children }) {
     };
   }, []);
   return html`<dialog class=${`sheet ${look}`} ref=${box} aria-label=${title}
+    onKeyDown=${(/** @type {KeyboardEvent} */ e) => e.key === 'Escape' && e.stopPropagation() /* what is below stays open */}
     onCancel=${(/** @type {Event} */ e) => {
       if (e.target !== box.current) return; // a picker of files inside of it
       e.preventDefault();
@@ -55,5 +56,5 @@ export function Confirm({ title, word, action, busy = false, onYes, onClose, chi
         onInput=${(/** @type {InputEvent} */ e) => setTyped(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>`
     }
     <p class="acts"><button class=${`button main ${word ? 'danger' : ''}`} data-ui="confirm" disabled=${!ready || busy}>${action}</button>
-      <button type="button" class="button" onClick=${onClose}>Cancel</button></p></form><//>`;
+      <button type="button" class="button" data-ui="close-dialog" onClick=${onClose}>Cancel</button></p></form><//>`;
 }

@@ -33,7 +33,9 @@ export function SaveDialog({ stores, info, onClose }) {
   return html`<${Dialog} title=${`Save ${name}`} class="broad" onClose=${onClose}><form class="asks" onSubmit=${submit}>
     <p class=${failed > 0 ? 'wrong' : 'quiet'}>${
       pipelines.dry.error.value
-        ? 'The server refuses this text.'
+        ? pipelines.dry.error.value.status === 0
+          ? 'It was not tried: the server does not answer.'
+          : 'The server refuses this text.'
         : answer && answer.records.length > 0
           ? `Of ${formatCount(answer.records.length)} samples ${formatCount(answer.records.length - failed)} are good, ${formatCount(failed)} fail.`
           : 'It was not tried on samples.'

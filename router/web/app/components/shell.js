@@ -1,7 +1,7 @@
 // The frame of every page: the bar at the top, on phones the bar at the bottom, messages and the list of keys.
 
 import { html, useEffect, useState } from '../../vendor/core.js';
-import { formatCount, formatDuration } from '../lib/format.js';
+import { formatCount, formatDuration, sentence } from '../lib/format.js';
 import { keyRows } from '../lib/keynames.js';
 import { message } from '../stores/toast.js';
 import { Dialog } from './dialog.js';
@@ -35,7 +35,7 @@ export function TopBar({ pages, page, stores }) {
     <select id="theme" data-ui="theme" aria-label="Theme" value=${prefs.theme.value}
       onChange=${(/** @type {Event} */ e) => (prefs.theme.value = /** @type {HTMLSelectElement} */ (e.currentTarget).value)}>
       <option value="system">System</option><option value="light">Light</option><option value="dark">Dark</option></select>
-    <a class="user" data-ui="nav-settings" href="/dashboard/settings" aria-current=${page === 'settings' ? 'page' : undefined}>${stores.signIn.user.value || 'Settings'}${!stores.signIn.canManage.value && html` <small title="Your user may change nothing here">may read</small>`}</a>
+    <a class="user" data-ui="nav-settings" href="/dashboard/settings" aria-current=${page === 'settings' ? 'page' : undefined}>${stores.signIn.user.value || 'Settings'}${!stores.signIn.canManage.value && html` <small title="Your user may change nothing here">${stores.signIn.session.value?.can_read ? 'may read' : 'may send rows'}</small>`}</a>
   </header>`;
 }
 
@@ -46,7 +46,7 @@ export function TabBar({ pages, page }) {
   const link = (/** @type {PageInfo} */ { id, name }) => html`<a href=${`/dashboard/${id}`} aria-current=${id === page ? 'page' : undefined}>${name}</a>`;
   const current = others.find((p) => p.id === page);
   return html`<nav class="tabbar" aria-label="Pages">${first.map(link)}
-    <${Menu} button=${html`<span>${current?.name ?? 'More'}</span>`} label="Other pages" class="more" panelClass=${current ? 'current' : ''}>${(
+    <${Menu} button=${html`<span>${current?.name ?? 'More'}</span>`} label="Other pages" class=${`more ${current ? 'current' : ''}`}>${(
       /** @type {() => void} */ close,
     ) => html`<div class="morelinks" onClick=${close}>${others.map(link)}</div>`}<//>
   </nav>`;
@@ -69,7 +69,7 @@ export function Banner({ stores, page }) {
     return html`<div class="banner" data-ui="banner" role="alert">The server's version has changed. <button class="text go" data-ui="reload" onClick=${() => location.reload()}>Reload the page</button></div>`;
   }
   if (!problem || page === 'cluster') return null;
-  return html`<div class="banner" data-ui="banner" role="alert"><span>${problem.text}</span> <a class="text go" href="/dashboard/cluster">Cluster</a></div>`;
+  return html`<div class="banner" data-ui="banner" role="alert"><span>${sentence(problem.text)}</span> <a class="text go" href="/dashboard/cluster">Cluster</a></div>`;
 }
 
 /** For how long the server has not answered. @param {{health: import('../main.js').Stores['health']}} props */

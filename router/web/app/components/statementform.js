@@ -11,7 +11,7 @@ import { ErrorPanel } from './states.js';
  * @param {string} props.name what the action is called; it may end with …
  * @param {string} props.says what happens
  * @param {[string, string, string][]} props.asks name, label and kind of each value: text, password, or a key of choices; text? need not be given
- * @param {Record<string, string[]>} props.choices the values of each kind that is chosen from a list
+ * @param {Record<string, (string | [string, string])[]>} props.choices the values of each kind that is chosen from a list, some with what is shown
  * @param {Record<string, string>} [props.patterns] regular expressions for kinds of texts
  * @param {Values} [props.initial]
  * @param {string} [props.word] what has to be typed; empty: a click is enough
@@ -23,11 +23,11 @@ import { ErrorPanel } from './states.js';
  */
 export function StatementForm({ name, says, asks, choices, patterns = {}, initial = {}, word = '', statement, latest, onRun, onClose, children }) {
   const [values, setValues] = useState(() => {
-    const first = Object.fromEntries(asks.map(([key, , kind]) => [key, kind === 'column' ? '' : (choices[kind]?.[0] ?? '')]));
+    const first = Object.fromEntries(asks.map(([key, , kind]) => [key, kind === 'column' ? '' : [choices[kind]?.[0] ?? ''].flat()[0]]));
     return /** @type {Values} */ ({ ...first, ...initial });
   });
   const title = name.replace('…', '');
-  return html`<${Confirm} title=${title} word=${word} action=${word ? title : 'Run it'} busy=${latest.since.value > 0} onYes=${() => onRun(values)}
+  return html`<${Confirm} title=${title} word=${word} action=${word ? title : 'Run it'} busy=${latest.since.value > 0} onYes=${() => latest.since.value > 0 || onRun(values)}
     onClose=${() => {
       latest.error.value = null;
       onClose();
@@ -42,12 +42,12 @@ export function StatementForm({ name, says, asks, choices, patterns = {}, initia
     <${ErrorPanel} latest=${latest} what="The statement" inForm /><//>`;
 }
 
-/** @param {{name: string, kind: string, choices?: string[], pattern?: string, value: string, onValue: (value: string) => void}} props */
+/** @param {{name: string, kind: string, choices?: (string | [string, string])[], pattern?: string, value: string, onValue: (value: string) => void}} props */
 function Input({ name, kind, choices, pattern, value, onValue }) {
   const take = (/** @type {Event} */ e) => onValue(/** @type {HTMLInputElement} */ (e.currentTarget).value);
   if (!choices) {
     const [type, complete] = kind === 'password' ? ['password', 'new-password'] : ['text', 'off'];
     return html`<input required=${kind !== 'text?'} type=${type} data-ui=${`ask-${name}`} autocomplete=${complete} spellcheck=${false} pattern=${pattern} value=${value} onInput=${take} />`;
   }
-  return html`<select required data-ui=${`ask-${name}`} value=${value} onChange=${take}>${kind === 'column' && html`<option value="">Choose</option>`}${choices.map((c) => html`<option value=${c}>${c}</option>`)}</select>`;
+  return html`<select required data-ui=${`ask-${name}`} value=${value} onChange=${take}>${kind === 'column' && html`<option value="">Choose</option>`}${choices.map((c) => [c].flat()).map(([id, name = id]) => html`<option value=${id}>${name}</option>`)}</select>`;
 }

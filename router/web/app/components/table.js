@@ -4,7 +4,7 @@ import { html, useEffect, useState } from '../../vendor/core.js';
 import { formatBytes, formatCount, formatDuration, valueText, visible } from '../lib/format.js';
 import { formatTime } from '../lib/time.js';
 import { formatPlace } from '../lib/url.js';
-import { sqlWords } from '../lib/sqlwords.js';
+import { quoteName, sqlWords } from '../lib/sqlwords.js';
 import { copyText } from './copy.js';
 import { Menu } from './menu.js';
 import { ErrorPanel, Progress } from './states.js';
@@ -42,42 +42,51 @@ export function TableDetail({ db, name, info, stores, onClose }) {
       <button class="text" aria-label="Close" onClick=${onClose}>✕</button></div>
     <${Progress} since=${table.latest.since.value} onCancel=${table.latest.cancel} />
     <div class="scrolled">
-      ${info && html`<${Facts} info=${info} lastRow=${details?.lastRow ?? null} zone=${zone} />`}
+      ${info && html`<${Facts} info=${info} lastRow=${details?.fields ? (details.lastRow ?? 'none') : ''} zone=${zone} />`}
       <p class="acts"><a class="text go" href=${formatPlace('explore', { db, t: name }, { db: 'public' })}>Explore</a>
         <a class="text go" href=${formatPlace('tail', { db, t: name }, { db: 'public' })}>Tail</a>
-        <a class="text go" href=${formatPlace('sql', { db, q: `SELECT * FROM "${name}" LIMIT 100` }, { db: 'public' })}>SQL</a></p>
+        <a class="text go" href=${formatPlace('sql', { db, q: `SELECT * FROM ${quoteName(name)} LIMIT 100` }, { db: 'public' })}>SQL</a></p>
       <${ErrorPanel} latest=${table.latest} what="Asking for the table" />
       ${
         details &&
-        html`<${Columns} details=${details} />
-        <${Segments} segments=${details.segments} zone=${zone} />
-        <h3 class="head">Statement<span class="grow"></span><button class="text" onClick=${() => copyText(details.ddl)}>Copy</button></h3>
-        <pre class="ddl" data-ui="ddl">${sqlWords(details.ddl).map((part) => (part.keyword ? html`<b>${part.text}</b>` : part.text))}</pre>`
+        html`${details.refused.map((error) => html`<p class="quiet none" data-ui="refused">Something is not shown: ${error.message}.</p>`)}
+        ${details.fields && html`<${Columns} fields=${details.fields} rows=${details.rows} />`}
+        ${details.segments && html`<${Segments} segments=${details.segments} zone=${zone} />`}
+        ${details.ddl !== null && html`<${Statement} ddl=${details.ddl} />`}`
       }
     </div>
     ${doing && html`<${TableAction} id=${doing} db=${db} name=${name} info=${info} fields=${details?.fields ?? []} stores=${stores} onClose=${() => setDoing('')} />`}
   </section>`;
 }
 
-/** @param {{info: TableInfo, lastRow: string | null, zone: string}} props */
+/** @param {{ddl: string}} props */
+function Statement({ ddl }) {
+  return html`<h3 class="head">Statement<span class="grow"></span><button class="text" onClick=${() => copyText(ddl)}>Copy</button></h3>
+    <pre class="ddl" data-ui="ddl">${sqlWords(ddl).map((part) => (part.keyword ? html`<b>${part.text}</b>` : part.text))}</pre>`;
+}
+
+/** @param {{info: TableInfo, lastRow: string, zone: string}} props lastRow: a time, none, or empty if it is not known */
 function Facts({ info, lastRow, zone }) {
   const facts = [
-    ['rows', formatCount(info.rows)],
-    ['bytes', `${formatBytes(info.bytes)}${info.rows > 0 ? `, ${formatBytes(info.bytes / info.rows)} a row` : ''}`],
+    ['rows', info.sized && formatCount(info.rows)],
+    ['bytes', info.sized && `${formatBytes(info.bytes)}${info.rows > 0 ? `, ${formatBytes(info.bytes / info.rows)} a row` : ''}`],
     ['kept for', info.ttl || 'forever'],
     ['shards', info.shards.join(', ')],
-    ['newest row', lastRow ? `${formatTime(lastRow, zone)}, ${formatDuration(Math.max(0, Date.now() - new Date(lastRow).getTime()))} ago` : 'none'],
+    [
+      'newest row',
+      /^\d/.test(lastRow) ? `${formatTime(lastRow, zone)}, ${formatDuration(Math.max(0, Date.now() - new Date(lastRow).getTime()))} ago` : lastRow,
+    ],
     ['options', info.options],
   ];
   return html`<dl>${facts.map(([name, value]) => value && html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
-/** @param {{details: import('../stores/table.js').Details}} props */
-function Columns({ details }) {
-  return html`<h3 class="head">Columns<span class="quiet">${formatCount(details.fields.length)}; of the newest 1,000 rows: how many have a value</span></h3>
+/** @param {{fields: import('../stores/explore.js').Field[], rows: any[]}} props */
+function Columns({ fields, rows }) {
+  return html`<h3 class="head">Columns<span class="quiet">${formatCount(fields.length)}; of the newest 1,000 rows: how many have a value</span></h3>
     <div class="wide-table" tabindex="0" role="region" aria-label="Columns of the table"><table><thead><tr><th>name</th><th>type</th><th>index</th><th class="r">filled</th><th>newest values</th></tr></thead>
-    <tbody>${details.fields.map((f) => {
-      const values = [...new Set(details.rows.map((row) => valueText(row.v[f.name])).filter(Boolean))];
+    <tbody>${fields.map((f) => {
+      const values = [...new Set(rows.map((row) => valueText(row.v[f.name])).filter(Boolean))];
       return html`<tr><td>${f.name}${f.role && html`<small>${f.role}</small>`}</td><td>${f.type}</td><td>${f.index ?? ''}</td>
         <td class="r">${Math.round(f.fill * 100)} %</td><td class="samples" title=${values.join(', ').slice(0, 500)}>${visible(values.join(', ').slice(0, 120))}</td></tr>`;
     })}</tbody></table></div>`;

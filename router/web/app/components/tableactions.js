@@ -107,5 +107,5 @@ export function TableAction({ id, db, name, info, fields, stores, onClose }) {
   return html`<${StatementForm} name=${action.name} says=${action.says} asks=${action.asks} word=${action.typed ? name : ''}
     choices=${{ type: types, index: indexes, column: fields.map((f) => f.name) }} initial=${{ ttl: info?.ttl ?? '', to: name }}
     statement=${(/** @type {Values} */ values) => action.statement(quoteName(name), values)} latest=${table.action} onRun=${run} onClose=${onClose}>
-    ${action.typed && info && html`<p><b>${db}.${name}</b> has ${formatCount(info.rows)} rows, ${formatBytes(info.bytes)}.</p>`}<//>`;
+    ${action.typed && info && html`<p><b>${db}.${name}</b> ${!info.sized ? 'may have rows that you may not see' : `has ${formatCount(info.rows)} ${info.rows === 1 ? 'row' : 'rows'}, ${formatBytes(info.bytes)}`}.</p>`}<//>`;
 }

@@ -13,22 +13,15 @@ import { quoteName, quoteText } from './sqlwords.js';
  * @property {boolean} [typed] the target's name has to be typed
  */
 
+/** @param {string} of @param {string[]} names @returns {[string, string][]} */
+const privilegesOf = (of, names) => names.map((name) => [name, `${name}, ${of}`]);
+
+/** The privileges, each with what it can be granted on. */
 export const privileges = [
-  'SELECT',
-  'INSERT, CREATE',
-  'ALTER',
-  'DROP',
-  'DELETE',
-  'USE',
-  'READ',
-  'WRITE',
-  'MONITOR',
-  'OPERATE',
-  'BACKUP',
-  'RESTORE',
-  'ACCESS',
-  'AUDIT',
-  'ALL',
+  ...privilegesOf('on tables', ['SELECT', 'INSERT, CREATE', 'ALTER', 'DROP', 'DELETE']),
+  ...privilegesOf('on pipelines', ['USE', 'READ', 'WRITE']),
+  ...privilegesOf('on the cluster', ['MONITOR', 'OPERATE', 'BACKUP', 'RESTORE', 'ACCESS', 'AUDIT']),
+  ...privilegesOf('on any of these', ['ALL']),
 ];
 
 export const lifetimes = ['30d', '90d', '365d', 'NEVER'];

@@ -164,6 +164,11 @@ export function operationWords(o) {
       return `Remove shard ${o.shard}`;
     case 'rebalance':
       return 'Rebalance';
+    case 'node-drain':
+    case 'node-undrain':
+    case 'node-decommission':
+    case 'node-remove':
+      return `${{ 'node-drain': 'Drain', 'node-undrain': 'Undrain', 'node-decommission': 'Decommission', 'node-remove': 'Forget' }[o.kind]} ${o.subject.replace(/^node /, '')}`;
     default:
       return `${o.kind.replaceAll('-', ' ')} ${o.subject}`.replace(/^./, (c) => c.toUpperCase());
   }

@@ -126,3 +126,8 @@ export function shellWord(text) {
 export function shellQuoted(text) {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
+
+/** A text of the server, which may begin with a small letter and have no full stop, as a sentence. @param {string} text */
+export function sentence(text) {
+  return text === '' ? '' : `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
+}

@@ -6,7 +6,7 @@ import { useNarrow } from '../components/narrow.js';
 import { RejectList } from '../components/rejectlist.js';
 import { Rows } from '../components/rows.js';
 import { useNow } from '../components/states.js';
-import { formatBytes, formatCount, shellQuoted } from '../lib/format.js';
+import { formatBytes, formatCount, shellQuoted, visible } from '../lib/format.js';
 import { openPort, senders, wrongName } from '../lib/senders.js';
 import { shapeOf } from '../lib/shape.js';
 import { formatPlace } from '../lib/url.js';
@@ -40,6 +40,7 @@ export function AddPage({ stores }) {
   const text = wrong ? '' : sender.text({ origin: location.origin, db, table, pipeline, user: signIn.user.value });
   return html`<div class="scrolled add"><div class="state"><h1>Add data</h1>
       <span class="quiet">The first rows create the table, with a column for each field.</span></div>
+    ${signIn.session.value?.can_write === false && html`<p class="wrong none" data-ui="may-not">Your user may not store rows: senders need another user, or a token that may.</p>`}
     <div class="asked-for">
       <label>Table<input data-ui="add-table" value=${table} onInput=${(/** @type {InputEvent} */ e) => set({ t: valueOf(e) })} /></label>
       <label>Pipeline<input list="pipelines" value=${pipeline} onInput=${(/** @type {InputEvent} */ e) => set({ pipeline: valueOf(e) })} /></label>
@@ -113,14 +114,19 @@ function FileDrop({ adding, to }) {
       send(e.dataTransfer?.files);
     }}>
     <p>Or drop a file of lines or NDJSON here. <button class="text go" onClick=${() => picker.current?.click()}>Choose a file</button>
-      <input ref=${picker} type="file" class="hidden" data-ui="file" tabindex="-1" aria-label="File" onChange=${(/** @type {Event} */ e) => send(/** @type {HTMLInputElement} */ (e.currentTarget).files)} /></p>
+      <input ref=${picker} type="file" class="hidden" data-ui="file" tabindex="-1" aria-label="File" onChange=${(/** @type {Event} */ e) => {
+        const input = /** @type {HTMLInputElement} */ (e.currentTarget);
+        send(input.files);
+        input.value = ''; // the same file can be chosen again
+      }} /></p>
     ${
       state &&
-      html`<p role="status">${state.name}: ${formatBytes(state.sent)} of ${formatBytes(state.size)}, ${formatCount(state.rows)} rows stored${
+      html`<p role="status">${state.name}: ${formatBytes(state.sent)} of ${formatBytes(state.size)}, ${formatCount(state.rows)} ${state.rows === 1 ? 'row' : 'rows'} stored${
         state.done ? (state.error ? `. ${state.error}` : ', done.') : '…'
       } ${!state.done && html`<button class="text go" data-ui="cancel" onClick=${adding.cancel}>Cancel</button>`}</p>
       <div class="bar" style=${{ '--p': `${state.size > 0 ? (state.sent / state.size) * 100 : 100}%` }}></div>
-      ${state.refused.map((r) => html`<p class="wrong">${formatCount(r.count)} × ${r.reason}</p>`)}`
+      ${state.refused > 0 && html`<p class="wrong">${formatCount(state.refused)} ${state.refused === 1 ? 'record was' : 'records were'} refused${state.refused > state.reasons.length && ', for example'}:</p>`}
+      ${state.reasons.map((reason) => html`<p class="wrong">${visible(reason)}</p>`)}`
     }
   </section>`;
 }
@@ -145,6 +151,7 @@ function FirstRows({ stores, db, table }) {
       density=${prefs.density.value} narrow=${narrow} label=${`${rows.length} rows, newest last`} selected="" follow onOpen=${() => {}} /></section>`;
 }
 
+const patience = 10; // seconds
 const rejectsEvery = 3000; // milliseconds
 const minute = 60000;
 
@@ -173,5 +180,7 @@ function NewRejects({ stores, db, table }) {
 function Waiting({ table }) {
   const [began] = useState(Date.now());
   const now = useNow(1000);
-  return html`<p><span class="dot waiting"></span> Waiting for the first row in <b class="mono">${table}</b>… ${Math.floor((now - began) / 1000)} s</p>`;
+  const seconds = Math.floor((now - began) / 1000);
+  return html`<p><span class="dot waiting"></span> Waiting for the first row in <b class="mono">${table}</b>… ${seconds} s</p>
+    ${seconds >= patience && html`<p class="quiet" data-ui="first-help">Nothing has arrived. Look at the answer that the sender gets: the server says there why it refuses a request. With <b class="mono">skip_error=true&on_reject=store</b> in the address, it keeps refused records, and they are shown here.</p>`}`;
 }

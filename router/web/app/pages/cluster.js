@@ -5,7 +5,7 @@ import { AddNode, ClusterAct, Rebalance } from '../components/clusteract.js';
 import { Menu } from '../components/menu.js';
 import { ErrorPanel } from '../components/states.js';
 import { clusterActs, operationWords } from '../lib/clusteracts.js';
-import { formatBytes, formatCount, formatDuration } from '../lib/format.js';
+import { formatBytes, formatCount, formatDuration, sentence } from '../lib/format.js';
 
 /** @typedef {(id: string, given?: Record<string, string>) => void} Do */
 
@@ -35,11 +35,11 @@ export function ClusterPage({ stores }) {
     <div class="state"><h1>${ok ? 'The cluster is healthy' : html`The cluster is <i>${state.health}</i>`}</h1>
       <span class="quiet">${tolerance > 0 ? `It survives the loss of ${tolerance} ${tolerance === 1 ? 'node' : 'nodes'}.` : `It survives the loss of no node; ${state.limited_by} limits it.`}</span></div>
     <${ErrorPanel} latest=${health} what="Asking for the state of the cluster" />
-    ${state.problems.map((/** @type {any} */ p) => html`<div class="problem"><p><b>${p.text}</b> ${p.advice}</p></div>`)}
+    ${state.problems.map((/** @type {any} */ p) => html`<div class="problem"><p><b>${sentence(p.text)}</b> ${sentence(p.advice)}</p></div>`)}
     <div class="cols"><section class="pane" aria-label="Nodes and shards">
-        <h2 class="head">Nodes<span class="grow"></span>${may && html`<button class="text wide" data-ui="add-node" onClick=${() => act('add-node')}>Add a node…</button><${Acts} group="nodes" onDo=${act} />`}</h2><div class="wide-table"><table><thead><tr><th>node</th><th>state</th><th>roles</th><th>metadata</th><th class="r">replicas</th><th class="r">leads</th><th>disk</th><th class="opt">version</th></tr></thead>
+        <h2 class="head">Nodes<span class="grow"></span>${may && html`<button class="text wide" data-ui="add-node" onClick=${() => act('add-node')}>Add a node…</button><${Acts} group="nodes" first=${['add-node', 'Add a node…']} onDo=${act} />`}</h2><div class="wide-table"><table><thead><tr><th>node</th><th>state</th><th>roles</th><th>metadata</th><th class="r">replicas</th><th class="r">leads</th><th>disk</th><th class="opt">version</th></tr></thead>
           <tbody>${state.nodes.map((/** @type {any} */ n) => html`<${NodeRow} key=${n.id} node=${n} />`)}</tbody></table></div>
-        <h2 class="head">Shards<span class="grow"></span><span class="quiet wide">L leads, r replica, c catching up, ! does not answer</span>${may && html`<button class="text wide" data-ui="rebalance" onClick=${() => act('rebalance')}>Rebalance…</button><${Acts} group="shards" onDo=${act} />`}</h2>
+        <h2 class="head">Shards<span class="grow"></span><span class="quiet wide">L leads, r replica, c catching up, ! does not answer</span>${may && html`<button class="text wide" data-ui="rebalance" onClick=${() => act('rebalance')}>Rebalance…</button><${Acts} group="shards" first=${['rebalance', 'Rebalance…']} onDo=${act} />`}</h2>
         <${Matrix} state=${state} onDo=${may ? act : null} /></section>
       <section class="pane" aria-label="Operations"><h2 class="head">Operations</h2><${Operations} operations=${operations.list.value.value ?? state.operations} stores=${stores} may=${may} /></section>
     </div></div>
@@ -58,20 +58,18 @@ function NodeRow({ node }) {
     <td class="opt">${node.version}</td></tr>`;
 }
 
-/** @param {{group: string, onDo: Do}} props */
-function Acts({ group, onDo }) {
+/** @param {{group: string, first: [string, string], onDo: Do}} props first: stands beside the menu, where there is room */
+function Acts({ group, first, onDo }) {
   return html`<${Menu} button=${html`<span>More</span><span class="caret"></span>`} label=${`What can be done to ${group}`} ui=${`${group}-acts`} class="text change">${(
     /** @type {() => void} */ close,
   ) =>
-    clusterActs
-      .filter((a) => a.group === group)
-      .map(
-        (a) =>
-          html`<button class="choice" data-ui=${`do-${a.id}`} onClick=${() => {
-            close();
-            onDo(a.id);
-          }}>${a.name}</button>`,
-      )}<//>`;
+    [{ id: first[0], name: first[1] }, ...clusterActs.filter((a) => a.group === group)].map(
+      ({ id, name }, i) =>
+        html`<button class=${`choice ${i === 0 ? 'narrow-only' : ''}`} data-ui=${`do-${id}`} onClick=${() => {
+          close();
+          onDo(id);
+        }}>${name}</button>`,
+    )}<//>`;
 }
 
 /**
@@ -84,7 +82,7 @@ function Matrix({ state, onDo }) {
     <tbody>${state.shards.map(
       (/** @type {any} */ s) =>
         html`<tr key=${s.id}><td>shard ${s.id}</td>${nodes.map((/** @type {any} */ n) => {
-          const [letter, word, look] = roleOf(s, n.name);
+          const [letter, word, look] = roleOf(s, n);
           const says = `shard ${s.id} on ${n.name}: ${word}`;
           return html`<td class=${look} data-ui="shard-cell" title=${says}>${onDo && letter !== '·' ? html`<${CellMenu} letter=${letter} says=${says} shard=${String(s.id)} node=${n.name} onDo=${onDo} />` : letter}</td>`;
         })}<td class="r opt">${formatCount(s.lag)}</td><td class="r">${formatBytes(s.bytes)}</td><td><span class=${s.state === 'ok' ? '' : 'bad'}>${s.state}</span></td></tr>`,
@@ -107,9 +105,11 @@ function CellMenu({ letter, says, shard, node, onDo }) {
 
 /**
  * @param {any} shard
- * @param {string} name
+ * @param {{name: string, state: string}} node
  */
-function roleOf(shard, name) {
+function roleOf(shard, { name, state }) {
+  const has = shard.replicas.includes(name) || shard.learners.includes(name);
+  if (has && (state === 'down' || state === 'lost')) return ['!', 'has a replica, and does not answer', 'x'];
   if (shard.unready.includes(name)) return ['!', 'has a replica that cannot be used', 'x'];
   if (shard.leader === name) return ['L', 'leads', 'L'];
   if (shard.learners.includes(name)) return ['c', 'is catching up', 'c'];

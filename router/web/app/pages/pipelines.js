@@ -34,6 +34,9 @@ export function PipelinesPage({ stores }) {
   if (!name && isNew) return html`<${NewPipeline} stores=${stores} />`;
   if (!name) return html`<${PipelineList} stores=${stores} />`;
   const info = known?.find((p) => p.name === name);
+  if (known && !info && !isNew && (view === 'versions' || view === 'diff')) {
+    return html`<${Empty} title=${`There is no pipeline ${name}, or you may not read it.`}><p class="acts"><a class="button" href="/dashboard/pipelines">All pipelines</a></p><//>`;
+  }
   if (view === 'versions' || view === 'diff') return html`<${Versions} stores=${stores} info=${info} diff=${view === 'diff'} />`;
   if (pipelines.stored.error.value && !isNew) {
     return html`<h1 class="hidden">${name}</h1><${ErrorPanel} latest=${pipelines.stored} what=${`Reading the pipeline ${name}`} />`;
@@ -55,7 +58,7 @@ function PipelineList({ stores }) {
     <${ErrorPanel} latest=${pipelines.list} what="Asking for the pipelines" />
     ${
       list?.length === 0 &&
-      html`<${Empty} title="You have no pipelines yet."><p>Records are stored unchanged by <b class="mono">svc_identity</b>, which needs none.</p><//>`
+      html`<${Empty} title=${signIn.canManage.value ? 'You have no pipelines yet.' : 'There is no pipeline that you may read.'}><p>Records are stored unchanged by <b class="mono">svc_identity</b>, which needs none.</p><//>`
     }
     ${
       list &&

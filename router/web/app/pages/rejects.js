@@ -24,22 +24,24 @@ export function RejectsPage({ stores }) {
   };
   const key = JSON.stringify(wanted);
   const [replays, setReplays] = useState(false);
+  const [opened, setOpened] = useState(-1); // the reason whose newest record is shown
   useEffect(() => {
     document.title = 'Rejects · cordwood';
+    setOpened(-1);
     void rejects.load(wanted);
   }, [key]);
   const set = (/** @type {Record<string, string>} */ change) =>
     place.set('rejects', { pipeline: wanted.pipeline, t: wanted.table, kind: wanted.kind, from: wanted.from, to: wanted.to, ...change });
   const answer = rejects.reasons.value.value;
   const samples = rejects.samples.value.value ?? [];
-  const count = answer?.list.reduce((n, r) => n + r.count, 0) ?? 0;
+  const count = answer?.total ?? 0;
   const filters = [
     ['pipeline', wanted.pipeline, { pipeline: '' }],
     ['table', wanted.table, { t: '' }],
     ['kind', wanted.kind, { kind: '' }],
-    ['from', wanted.from && formatTime(wanted.from, prefs.zone.value), { from: '', to: '' }],
+    ['time', timesOf(wanted, prefs.zone.value), { from: '', to: '' }],
   ];
-  return html`<div class="scrolled"><div class="state"><h1>Rejects</h1><span class="quiet" data-ui="total">${answer && `${formatCount(count)} records that could not be stored; they are kept for 7 days`}</span><span class="grow"></span>
+  return html`<div class="scrolled"><div class="state"><h1>Rejects</h1><span class="quiet" data-ui="total">${answer?.there && `${formatCount(count)} ${count === 1 ? 'record' : 'records'} that could not be stored${keptFor(stores)}`}</span><span class="grow"></span>
       ${filters.map(([name, value, without]) => value && html`<button class="button" aria-label=${`Remove the condition ${name} ${value}`} onClick=${() => set(/** @type {Record<string, string>} */ (without))}>${name} ${value} ✕</button>`)}
       ${wanted.pipeline && html`<a class="button" href=${formatPlace('pipelines', { name: wanted.pipeline })}>Fix in pipeline</a>`}
       ${count > 0 && signIn.canManage.value && html`<button class="button main" data-ui="replay" onClick=${() => setReplays(true)}>Replay…</button>`}</div>
@@ -51,15 +53,33 @@ export function RejectsPage({ stores }) {
       html`<${OverTime} rejects=${rejects} zone=${prefs.zone.value} onZoom=${(/** @type {string} */ from, /** @type {string} */ to) => set({ from, to })} />
       <h2 class="head">By reason</h2><div class="wide-table listed"><table><thead><tr><th class="r">records</th><th>reason</th><th>kind</th><th>pipeline</th><th>table</th><th class="opt">last, ${prefs.zone.value}</th></tr></thead>
       <tbody>${answer?.list.map(
-        (r) => html`<tr data-ui="reason"><td class="r">${formatCount(r.count)}</td><td class="samples" title=${r.reason}>${visible(r.reason.slice(0, 300))}</td>
+        (
+          r,
+          i,
+        ) => html`<tr data-ui="reason"><td class="r">${formatCount(r.count)}</td><td class="samples" title=${r.reason}><button class="text" data-ui="reason-open" aria-expanded=${i === opened} onClick=${() => setOpened(i === opened ? -1 : i)}>${visible(r.reason.slice(0, 300))}</button></td>
           <td><button class="text" onClick=${() => set({ kind: r.kind })}>${r.kind}</button></td><td><button class="text" onClick=${() => set({ pipeline: r.pipeline })}>${r.pipeline}</button></td>
-          <td><button class="text" onClick=${() => set({ t: r.table })}>${r.table}</button></td><td class="opt">${formatTime(r.last, prefs.zone.value)}</td></tr>`,
+          <td><button class="text" onClick=${() => set({ t: r.table })}>${r.table}</button></td><td class="opt">${formatTime(r.last, prefs.zone.value)}</td></tr>
+          ${i === opened && html`<tr class="opened"><td></td><td colspan="5"><${RejectList} stores=${stores} rejects=${[r.newest]} /></td></tr>`}`,
       )}</tbody></table></div>
       <h2 class="head">The newest<span class="quiet">${formatCount(samples.length)}</span><span class="grow"></span>
         <a class="text go" href=${formatPlace('explore', { db: 'svc_private', t: 'rejects', q: wanted.pipeline ? `pipeline=${wanted.pipeline}` : '', from: '-7d' }, { db: 'public' })}>Search in Explore</a></h2>
-      <${RejectList} stores=${stores} rejects=${samples.slice(0, 50)} />`
+      <${RejectList} stores=${stores} rejects=${samples} />`
     }
     ${replays && html`<${ReplayDialog} stores=${stores} wanted=${wanted} count=${count} onClose=${() => setReplays(false)} />`}</div>`;
+}
+
+/**
+ * @param {Wanted} wanted
+ * @param {string} zone
+ */
+function timesOf({ from, to }, zone) {
+  return [from && `from ${formatTime(from, zone)}`, to && `to ${formatTime(to, zone)}`].filter(Boolean).join(' ');
+}
+
+/** @param {import('../main.js').Stores} stores */
+function keptFor({ tables }) {
+  const ttl = tables.all.value.find((t) => t.db === 'svc_private' && t.name === 'rejects')?.ttl ?? '';
+  return ttl && `; they are kept for ${ttl.replace(/(\d)([a-z])/gi, '$1 $2')}`;
 }
 
 /** How many there were over time, by kind. @param {{rejects: import('../main.js').Stores['rejects'], zone: string, onZoom: (from: string, to: string) => void}} props */
@@ -72,7 +92,7 @@ function OverTime({ rejects, zone, onZoom }) {
 
 /** @param {{there: boolean}} props */
 function NoRejects({ there }) {
-  if (there) return html`<${Empty} title="No record was rejected."><p>In the last 7 days, with these conditions.</p><//>`;
+  if (there) return html`<${Empty} title="No record was rejected."><p>With these conditions, as long as rejects are kept.</p><//>`;
   return html`<${Empty} title="The server keeps no rejected records.">
     <p>Records that cannot be stored fail their request, or are dropped with <b class="mono">skip_error=true</b>.</p>
     <p>They are kept, and shown here, with <b class="mono">skip_error=true&on_reject=store</b> in the address of a sender, or if the server runs with <b class="mono">--on-reject store</b>.</p><//>`;
@@ -97,9 +117,11 @@ function ReplayDialog({ stores, wanted, count, onClose }) {
     ${
       state &&
       html`<p role="status" class=${state.failed > 0 ? 'wrong' : ''}>${
-        state.dry
-          ? `${formatCount(state.stored)} of ${formatCount(state.of || state.done)} would be stored.`
-          : `${formatCount(state.stored)} stored, ${formatCount(state.failed)} failed again, of ${formatCount(state.of || state.done)}.`
+        state.error && state.done === 0
+          ? ''
+          : state.dry
+            ? `${formatCount(state.stored)} of ${formatCount(state.of || state.done)} would be stored.`
+            : `${formatCount(state.stored)} stored, ${formatCount(state.failed)} failed again, of ${formatCount(state.of || state.done)}.`
       } ${state.error}</p>
       <div class="bar" style=${{ '--p': `${state.of > 0 ? (state.done / state.of) * 100 : 0}%` }}></div>
       ${(state.reasons ?? []).slice(0, 5).map((reason) => html`<p class="wrong">${typeof reason === 'string' ? reason : `${formatCount(reason.count)} × ${reason.reason}`}</p>`)}`

@@ -4,6 +4,7 @@ import { html, useEffect, useState } from '../../vendor/core.js';
 import { Access } from '../components/access.js';
 import { RoleChooser } from '../components/roles.js';
 import { ErrorPanel } from '../components/states.js';
+import { formatCount } from '../lib/format.js';
 import { browserZone } from '../lib/time.js';
 import { askedFor, keyOf, rolesOf } from '../stores/columns.js';
 import { clock, createLatest } from '../stores/latest.js';
@@ -23,7 +24,7 @@ export function SettingsPage({ stores }) {
       <${Choice} label="Single keys" value=${prefs.singleKeys} choices=${{ on: 'On', off: 'Off: only keys with Ctrl' }} />
       <label class="setting"><span>First table</span><select data-ui="first-table" value=${prefs.table.value} onChange=${(/** @type {Event} */ e) => (prefs.table.value = /** @type {HTMLSelectElement} */ (e.currentTarget).value)}><option value="">the one with the most rows</option>${stores.tables.all.value.filter((t) => t.db === 'public').map((t) => html`<option value=${t.name}>${t.name}</option>`)}</select></label>
       <${TableRoles} stores=${stores} />
-      <div class="setting"><span>Searches</span><span>${prefs.history.value.length} kept <button class="text go" onClick=${() => (prefs.history.value = [])}>Forget them</button></span></div>
+      <div class="setting"><span>Searches</span><span>${formatCount(prefs.history.value.length)} kept ${prefs.history.value.length > 0 && html`<button class="text go" onClick=${() => (prefs.history.value = [])}>Forget them</button>`}</span></div>
     </section>
     <section aria-label="User"><h2 class="head">User</h2>
       <div class="setting"><span>Signed in as</span><span>${

@@ -137,7 +137,7 @@ function TableList({ shown, sort, onSort, selected, onOpen, lastRows }) {
     return html`<div class=${`row tablerow ${on ? 'on' : ''}`} role="row" aria-rowindex=${index + 1} aria-selected=${on} key=${`${t.db}.${t.name}`}
       data-ui="table-row" data-name=${t.name} onClick=${() => onOpen(t.db, t.name)}>
       <span class="name" role="gridcell"><a href=${`/dashboard/tables?${new URLSearchParams({ db: t.db, t: t.name })}`}><b>${t.db}.</b>${t.name}</a></span>
-      <span class="r" role="gridcell">${formatCount(t.rows)}</span><span class="r" role="gridcell">${formatBytes(t.bytes)}</span>
+      <span class="r" role="gridcell">${t.sized && formatCount(t.rows)}</span><span class="r" role="gridcell">${t.sized && formatBytes(t.bytes)}</span>
       <span class="opt" role="gridcell" data-ui="last-row" title=${lastRows.of(t)}>${agoText(lastRows.of(t))}</span>
       <span class="r opt" role="gridcell">${t.rows > 0 ? formatBytes(t.bytes / t.rows) : ''}</span><span class="opt" role="gridcell">${t.ttl || 'forever'}</span>
       <span class="opt" role="gridcell">${t.shards.join(', ')}</span><span class="opt" role="gridcell">${t.created.slice(0, 10)}</span></div>`;

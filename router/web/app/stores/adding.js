@@ -6,10 +6,11 @@ import { batchesOf, typeOfLines } from '../lib/batches.js';
 import { readLines } from '../lib/ndjson.js';
 
 /** @typedef {import('../lib/line.js').Row} Row */
-/** @typedef {{name: string, size: number, sent: number, rows: number, refused: {count: number, reason: string}[], error: string, done: boolean}} Sending */
+/** @typedef {{name: string, size: number, sent: number, rows: number, refused: number, reasons: string[], error: string, done: boolean}} Sending */
 
 const mostBatch = 1 << 20;
 const mostShown = 50;
+const mostReasons = 5;
 
 /**
  * @param {object} with_
@@ -73,7 +74,7 @@ export function createAdding({ api, clock }) {
     upload.abort();
     upload = new AbortController();
     const { signal: stop } = upload;
-    sending.value = { name: file.name, size: file.size, sent: 0, rows: 0, refused: [], error: '', done: false };
+    sending.value = { name: file.name, size: file.size, sent: 0, rows: 0, refused: 0, reasons: [], error: '', done: false };
     const key = randomKey();
     const query = new URLSearchParams({ db, table, pipeline_name: pipeline, skip_error: 'true' });
     let type = '';
@@ -126,13 +127,9 @@ export function createAdding({ api, clock }) {
  */
 function joined(before, sent, answer) {
   const rows = (answer.output ?? []).reduce((/** @type {number} */ n, /** @type {any} */ o) => n + (o.affectedrows ?? 0), before.rows);
-  const refused = [...before.refused];
-  for (const { error } of answer.skipped?.reasons ?? []) {
-    const known = refused.find((r) => r.reason === error);
-    if (known) known.count++;
-    else if (refused.length < 5) refused.push({ count: 1, reason: error });
-  }
-  return { ...before, sent, rows, refused };
+  const fresh = (answer.skipped?.reasons ?? []).map((/** @type {{error: string}} */ r) => r.error); // of the first ones only
+  const reasons = [...new Set([...before.reasons, ...fresh])].slice(0, mostReasons);
+  return { ...before, sent, rows, refused: before.refused + (answer.skipped?.count ?? 0), reasons };
 }
 
 /** A text that no other upload has; crypto.randomUUID is not there on plain HTTP from another machine. */

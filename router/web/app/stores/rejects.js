@@ -8,14 +8,18 @@ import { quoteText } from '../lib/sqlwords.js';
 import { createLatest } from './latest.js';
 
 /**
- * @typedef {{pipeline: string, table: string, kind: string, reason: string, count: number, last: string}} Reason
+ * @typedef {{pipeline: string, table: string, kind: string, reason: string, count: number, last: string, newest: Reject}} Reason
+ * @typedef {{there: boolean, list: Reason[], total: number}} Reasons total: of all reasons, also of those that are not listed
  * @typedef {{at: string, db: string, table: string, pipeline: string, version: string, kind: string, error: string, format: string, record: string}} Reject
  * @typedef {{pipeline: string, table: string, kind: string, from: string, to: string}} Wanted
  * @typedef {{done: number, of: number, stored: number, failed: number, reasons: (string | {reason: string, count: number})[], end: boolean, error: string, dry: boolean}} Replay
  */
 
+// What differs between errors of one reason: quoted texts, perhaps cut at their end, and numbers.
+const values = '"(?:[^"\\\\]|\\\\.)*?(?:"|…)|[0-9]+';
+const fields = ['table_schema', 'table_name', 'pipeline', 'pipeline_version', 'kind', 'error', 'format', 'record']; // as toReject reads them
 const day = '24 hours';
-const mostSamples = 200;
+const mostSamples = 50;
 
 /**
  * @param {object} with_
@@ -24,7 +28,7 @@ const mostSamples = 200;
  */
 export function createRejects({ api, clock }) {
   const total = /** @type {import('./latest.js').Latest<number>} */ (createLatest(clock));
-  const reasons = /** @type {import('./latest.js').Latest<{there: boolean, list: Reason[]}>} */ (createLatest(clock));
+  const reasons = /** @type {import('./latest.js').Latest<Reasons>} */ (createLatest(clock));
   const samples = /** @type {import('./latest.js').Latest<Reject[]>} */ (createLatest(clock));
   const overTime = /** @type {import('./latest.js').Latest<import('../lib/geometry.js').Hits | null>} */ (createLatest(clock));
   const replay = signal(/** @type {Replay | null} */ (null));
@@ -55,17 +59,16 @@ export function createRejects({ api, clock }) {
 
   /** @param {Wanted} wanted */
   async function load(wanted) {
-    /** @type {{there: boolean, list: Reason[]}} */
-    const nothing = { there: false, list: [] };
+    /** @type {Reasons} */
+    const nothing = { there: false, list: [], total: 0 };
     const where = conditionOf(wanted);
     const byReason =
-      "SELECT pipeline, table_name, kind, regexp_replace(error, '\"[^\"]*\"|[0-9]+', '…', 'g') AS reason, count(*) AS n, max(rejected_at) AS newest " +
+      `SELECT pipeline, table_name, kind, regexp_replace(error, ${quoteText(values)}, '…', 'g') AS reason, count(*) AS n, max(rejected_at) AS newest, ` +
+      `sum(count(*)) OVER (), ${fields.map((f) => `arg_max(${f}, rejected_at)`).join(', ')} ` +
       `FROM svc_private.rejects${where} GROUP BY pipeline, table_name, kind, reason ORDER BY n DESC LIMIT 200`;
-    const newest =
-      'SELECT rejected_at, table_schema, table_name, pipeline, pipeline_version, kind, error, format, record ' +
-      `FROM svc_private.rejects${where} ORDER BY rejected_at DESC LIMIT ${mostSamples}`;
+    const newest = `SELECT rejected_at, ${fields.join(', ')} ` + `FROM svc_private.rejects${where} ORDER BY rejected_at DESC LIMIT ${mostSamples}`;
     await Promise.all([
-      reasons.run((signal) => ask(byReason, signal, (rows) => ({ ...nothing, there: true, list: rows.map(toReason) }), nothing)),
+      reasons.run((signal) => ask(byReason, signal, (rows) => ({ there: true, list: rows.map(toReason), total: Number(rows[0]?.[6] ?? 0) }), nothing)),
       samples.run((signal) => ask(newest, signal, (rows) => rows.map(toReject), [])),
       overTime.run((signal) => countOverTime(wanted, signal)),
     ]);
@@ -79,7 +82,7 @@ export function createRejects({ api, clock }) {
   async function countOverTime({ pipeline, table, kind, from, to }, signal) {
     const conditions = Object.entries({ pipeline, table_name: table, kind }).filter(([, value]) => value !== '');
     const query = conditions.map(([name, value]) => clauseFor(name, value)).join(' ');
-    const body = { db: 'svc_private', tables: ['rejects'], from: from || '-7d', to: to || null, query, by: 'kind', buckets: 120 };
+    const body = { db: 'svc_private', tables: ['rejects'], from: from || undefined, to: to || null, query, by: 'kind', buckets: 120 };
     try {
       return await api.json({ path: '/v1/explore/hits', body, signal });
     } catch (error) {
@@ -128,7 +131,7 @@ export function createRejects({ api, clock }) {
    */
   function newest({ db, table, since }, signal) {
     const statement =
-      'SELECT rejected_at, table_schema, table_name, pipeline, pipeline_version, kind, error, format, record FROM svc_private.rejects ' +
+      `SELECT rejected_at, ${fields.join(', ')} FROM svc_private.rejects ` +
       `WHERE table_schema = ${quoteText(db)} AND table_name = ${quoteText(table)} AND rejected_at >= ${quoteText(new Date(since).toISOString())} ` +
       'ORDER BY rejected_at DESC LIMIT 5';
     return ask(statement, signal, (rows) => rows.map(toReject), []);
@@ -163,8 +166,9 @@ function conditionOf({ pipeline, table, kind, from, to }) {
 }
 
 /** @param {unknown[]} row @returns {Reason} */
-function toReason([pipeline, table, kind, reason, count, last]) {
-  return { pipeline: String(pipeline), table: String(table), kind: String(kind), reason: String(reason), count: Number(count), last: timeOf(last) };
+function toReason([pipeline, table, kind, reason, count, last, , ...newest]) {
+  const texts = { pipeline: String(pipeline), table: String(table), kind: String(kind), reason: String(reason) };
+  return { ...texts, count: Number(count), last: timeOf(last), newest: toReject([last, ...newest]) };
 }
 
 /** @param {unknown[]} row @returns {Reject} */

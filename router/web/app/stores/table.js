@@ -4,8 +4,10 @@ import { quoteName, quoteText } from '../lib/sqlwords.js';
 import { createLatest } from './latest.js';
 
 /**
+ * Details: what is null may not be seen by this user; refused says why.
  * @typedef {{file: string, shard: number, rows: number, bytes: number, from: string, to: string}} Segment
- * @typedef {{ddl: string, fields: import('./explore.js').Field[], lastRow: string | null, rows: any[], segments: Segment[]}} Details
+ * @typedef {import('../lib/api.js').ApiError} ApiError
+ * @typedef {{ddl: string | null, fields: import('./explore.js').Field[] | null, lastRow: string | null, rows: any[], segments: Segment[] | null, refused: ApiError[]}} Details
  */
 
 const mostSegments = 2000;
@@ -28,18 +30,34 @@ export function createTable(api, clock) {
     load: (db, name) =>
       latest.run(async (signal) => {
         const scope = { db, tables: [name] };
+        /** @type {ApiError[]} */
+        const refused = [];
+        /**
+         * The rights differ for each part: who may not see one of them sees the others.
+         * @template T
+         * @param {Promise<T>} asked
+         * @returns {Promise<T | null>}
+         */
+        const allowed = (asked) =>
+          asked.catch((error) => {
+            if (error.status !== 403) throw error;
+            if (!refused.some((r) => r.message === error.message)) refused.push(error);
+            return null;
+          });
         const [fields, newest, ddl, segments] = await Promise.all([
-          api.json({ path: '/v1/explore/fields', body: scope, signal }),
-          api.json({ path: '/v1/explore/rows', body: { ...scope, limit: 3, max_value_bytes: 200 }, signal }),
-          api.sql(`SHOW CREATE TABLE ${quoteName(name)}`, { signal, db }),
-          api.sql(segmentsOf(db, name), { signal }),
+          allowed(api.json({ path: '/v1/explore/fields', body: scope, signal })),
+          allowed(api.json({ path: '/v1/explore/rows', body: { ...scope, limit: 3, max_value_bytes: 200 }, signal })),
+          allowed(api.sql(`SHOW CREATE TABLE ${quoteName(name)}`, { signal, db })),
+          allowed(api.sql(segmentsOf(db, name), { signal })),
         ]);
+        if (!fields && !ddl && !segments) throw refused[0];
         return {
-          ddl: String(ddl.rows[0]?.[1] ?? ''),
-          fields: fields.fields,
-          lastRow: fields.last_row,
-          rows: newest.rows,
-          segments: segments.rows.map(toSegment),
+          ddl: ddl && String(ddl.rows[0]?.[1] ?? ''),
+          fields: fields && fields.fields,
+          lastRow: fields && fields.last_row,
+          rows: newest?.rows ?? [],
+          segments: segments && segments.rows.map(toSegment),
+          refused,
         };
       }),
     /**

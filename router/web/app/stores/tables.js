@@ -3,7 +3,8 @@
 import { computed } from '../../vendor/core.js';
 import { createLatest } from './latest.js';
 
-/** @typedef {{db: string, name: string, shards: number[], rows: number, bytes: number, ttl: string, options: string, created: string}} TableInfo */
+// sized: whether rows and bytes are known; those of a table that this user may not read are not.
+/** @typedef {{db: string, name: string, shards: number[], rows: number, bytes: number, sized: boolean, ttl: string, options: string, created: string}} TableInfo */
 
 const statement =
   'SELECT table_schema, table_name, shard_id, rows, bytes, ttl, options, create_time FROM information_schema.tables ' +
@@ -44,6 +45,7 @@ export function joinShards(rows) {
       shards: shard === null ? [] : [Number(shard)],
       rows: Number(count ?? 0),
       bytes: Number(bytes ?? 0),
+      sized: count !== null,
       ttl: String(ttl ?? ''),
       options: String(options ?? ''),
       created: created === null ? '' : new Date(Number(created) / 1e6).toISOString(),
