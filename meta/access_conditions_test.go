@@ -63,8 +63,8 @@ func TestConsequencesAreRecorded(t *testing.T) {
 				t.Fatal(err)
 			}
 			if result.ErrorCode != 0 || result.Consequences != want || message != want {
-				t.Errorf("%s, known %t: %s%q, record %q, want %q", tt.name, known, result.ErrorMessage, result.Consequences, message,
-					want)
+				t.Errorf("%s, known %t: %s%q, record %q, want %q", tt.name, known, result.ErrorMessage, result.Consequences,
+					message, want)
 			}
 		}
 	}
@@ -128,7 +128,8 @@ func TestAccessConditions(t *testing.T) {
 		if code := do(seen, createOne("late", false), tt.change); code != errs.IllegalState {
 			t.Errorf("%s again on the old version: %d", tt.name, code)
 		}
-		if r.grantsOf("late") != 0 || do([]*metapb.AccessCondition{{Name: "late"}}, dropOne("late", false)) != errs.IllegalState {
+		if r.grantsOf("late") != 0 ||
+			do([]*metapb.AccessCondition{{Name: "late"}}, dropOne("late", false)) != errs.IllegalState {
 			t.Errorf("%s: a refused command created a user", tt.name)
 		}
 	}

@@ -112,7 +112,8 @@ func (n *node) makeAdmin(ctx context.Context, req resetAdmin) error {
 		Object: access.Object{Kind: access.Principal, Name: req.Name},
 	}}
 	ctx = n.changes.Begin(ctx, func() audit.Change { return change })
-	_, change.Err = n.meta.Propose(ctx, &metapb.Command{TimeUnixNano: time.Now().UnixNano(), Op: &metapb.Command_ChangeAccess{
+	now := time.Now().UnixNano()
+	_, change.Err = n.meta.Propose(ctx, &metapb.Command{TimeUnixNano: now, Op: &metapb.Command_ChangeAccess{
 		ChangeAccess: &metapb.ChangeAccess{
 			Actor: &metapb.AccessActor{Principal: caller.User, Statement: "reset-admin"},
 			Changes: []*metapb.AccessChange{{Change: &metapb.AccessChange_ResetAdmin{

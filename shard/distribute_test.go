@@ -108,8 +108,8 @@ func TestSplitStatements(t *testing.T) {
 	}
 }
 
-// TestExplainFetchedRows checks that EXPLAIN lists the rows that other nodes send, and that only EXPLAIN ANALYZE fetches
-// them.
+// TestExplainFetchedRows checks that EXPLAIN lists the rows that other nodes send, and that only EXPLAIN ANALYZE
+// fetches them.
 func TestExplainFetchedRows(t *testing.T) {
 	t.Parallel()
 	c := newSpreadNodes(t, 400)

@@ -12,22 +12,21 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
-	"cordwood/router/access"
 	"cordwood/router/audit"
 	"cordwood/shard/vfs"
 )
 
 // failure is a failed sign-in of one of n users.
 func failure(i, n int) audit.Change {
-	return audit.Change{
-		By: &access.Caller{
-			Sender:  access.Sender{User: fmt.Sprintf("user%d", i%n)},
-			Address: netip.AddrFrom4([4]byte{192, 0, 2, byte(i % 7)}),
-		},
-		Need: access.Need{Action: audit.SignIn},
-		Err:  errs.New(errs.UserPasswordMismatch, "wrong").WithStatus(http.StatusUnauthorized),
-	}
+	c := audit.Change{Err: errs.New(errs.UserPasswordMismatch, "wrong").WithStatus(http.StatusUnauthorized)}
+	c.Need.Action = audit.SignIn
+	c.By = another(c.By)
+	c.By.User, c.By.Address = fmt.Sprintf("user%d", i%n), netip.AddrFrom4([4]byte{192, 0, 2, byte(i % 7)})
+	return c
 }
+
+// another returns a new value of the type of p.
+func another[T any](*T) *T { return new(T) }
 
 // TestFloodOfFailures lets 10,000 sign-ins a second fail for half a minute, with more names than are counted one by
 // one, first while the table can be written and then while it cannot. Memory and files stay bounded, and each failure

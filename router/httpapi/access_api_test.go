@@ -224,12 +224,14 @@ func TestAccessAudit(t *testing.T) {
 		return w.Code, w.Body.String()
 	}
 	status, body := call("?limit=1&principal=it's&outcome=failed&since=2026-01-31")
-	const record = `{"records":[{"ts":"2023-11-14T22:13:20.000000001Z","node":"n1","id":7,"principal":"ann","code":1001}],` +
-		`"next":"`
+	const record = `{"records":[{"ts":"2023-11-14T22:13:20.000000001Z","node":"n1","id":7,"principal":"ann",` +
+		`"code":1001}],"next":"`
 	if status != 200 || !strings.HasPrefix(body, record) {
 		t.Errorf("%d %s", status, body)
 	}
-	for _, part := range []string{"principal = 'it''s'", "outcome = 'failed'", "ts >= '2026-01-31 00:00:00.0", "LIMIT 2)"} {
+	for _, part := range []string{
+		"principal = 'it''s'", "outcome = 'failed'", "ts >= '2026-01-31 00:00:00.0", "LIMIT 2)",
+	} {
 		if len(fake.ran) != 1 || !strings.Contains(fake.ran[0], part) {
 			t.Errorf("%q does not contain %s", fake.ran, part)
 		}
@@ -245,7 +247,9 @@ func TestAccessAudit(t *testing.T) {
 		t.Errorf("%d %s: %q", status, body, fake.ran)
 	}
 	bad := base64.RawURLEncoding.EncodeToString([]byte("1 1) OR (1=1 n"))
-	for _, query := range []string{"?limit=0", "?limit=1001", "?since=x", "?until=2300-01-01", "?after=x", "?after=" + bad, "?x=1"} {
+	for _, query := range []string{
+		"?limit=0", "?limit=1001", "?since=x", "?until=2300-01-01", "?after=x", "?after=" + bad, "?x=1",
+	} {
 		if status, body := call(query); status != 400 || len(fake.ran) > 0 {
 			t.Errorf("%s: %d %s", query, status, body)
 		}

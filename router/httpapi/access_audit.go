@@ -153,8 +153,8 @@ func (p *auditPage) sql() string {
 	if len(p.where) > 0 {
 		where = " WHERE " + strings.Join(p.where, " AND ")
 	}
-	return fmt.Sprintf("SELECT %s FROM (SELECT * FROM svc_private.audit%s ORDER BY ts DESC, node, id DESC LIMIT %d) AS page "+
-		"ORDER BY page.ts DESC, page.node, page.id DESC", strings.Join(columns, ", "), where, p.limit+1)
+	return fmt.Sprintf("SELECT %s FROM (SELECT * FROM svc_private.audit%s ORDER BY ts DESC, node, id DESC LIMIT %d) "+
+		"AS page ORDER BY page.ts DESC, page.node, page.id DESC", strings.Join(columns, ", "), where, p.limit+1)
 }
 
 // auditCursor is the key of the last record of a page.

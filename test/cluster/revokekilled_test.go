@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -63,8 +64,8 @@ type revocation struct {
 
 // TestRevokedWhileLeaderIsKilled kills the leader of the metadata group while tokens and grants are revoked. What a
 // statement has revoked before it answered is refused by each router within a second, and does not come back when the
-// leader is restarted. Of a statement that failed, all routers know the same outcome. A router that hears nothing of the
-// metadata refuses users and tokens after --access-max-age.
+// leader is restarted. Of a statement that failed, all routers know the same outcome. A router that hears nothing of
+// the metadata refuses users and tokens after --access-max-age.
 func TestRevokedWhileLeaderIsKilled(t *testing.T) {
 	t.Parallel()
 	users := filepath.Join(t.TempDir(), "users")
@@ -106,7 +107,7 @@ func TestRevokedWhileLeaderIsKilled(t *testing.T) {
 	c.AwaitReady(Generous(time.Minute))
 	Eventually(t, Generous(30*time.Second), func() error {
 		if ok, status, err := accepted(router, kept); !ok {
-			return fmt.Errorf("after the cut, a token gets %d %v", status, err)
+			return errors.Join(fmt.Errorf("after the cut, a token gets %d", status), err)
 		}
 		return nil
 	})
@@ -135,7 +136,7 @@ func revokeWhileKilled(t *testing.T, c *Cluster, router *Node, round int) {
 		for _, r := range all {
 			Eventually(t, Generous(10*time.Second), func() error {
 				if ok, err := r.honours(n); !ok || err != nil {
-					return fmt.Errorf("%s knows nothing of what is to be revoked: %v", n.Name, err)
+					return errors.Join(fmt.Errorf("%s knows nothing of what is to be revoked", n.Name), err)
 				}
 				return nil
 			})

@@ -74,7 +74,9 @@ func TestMaxAge(t *testing.T) {
 		Whole: true, Principals: []*metapb.AccessPrincipal{{Name: "ann", Verifier: keys.String()}},
 		Tokens: []*metapb.AccessToken{{
 			Name: "t", Id: id, Hash: hash[:],
-			Grants: []*metapb.AccessGrant{{Kind: uint32(rights.Tables), Database: "d", Name: "*", Privileges: uint32(rights.Select)}},
+			Grants: []*metapb.AccessGrant{{
+				Kind: uint32(rights.Tables), Database: "d", Name: "*", Privileges: uint32(rights.Select),
+			}},
 		}},
 	})
 	here := netip.MustParseAddr("192.0.2.1")
