@@ -50,8 +50,16 @@ type evaluator struct {
 	r     *Reader
 	ctx   context.Context //nolint:containedctx // it lives as long as the request
 	steps translate.Steps
-	// points counts the steps of all series so far, and parts the numbers that they are computed from.
-	points, parts int
+	// read counts the series that statements return, and joined those that group_left and group_right make of them.
+	read, joined tally
+	// parts counts the numbers that the series are computed from.
+	parts int
+}
+
+// tally counts series.
+type tally struct {
+	// points counts the steps of all series so far.
+	points int
 	// size is about how much memory the labels of these series take, in bytes.
 	size int
 }
@@ -59,12 +67,12 @@ type evaluator struct {
 // labelsSize is about how much memory the labels of a series take in addition to their texts, in bytes.
 const labelsSize = 500
 
-// count counts a series with the given key, and returns an error if there are too many.
-func (e *evaluator) count(key string) error {
-	if e.points += e.steps.N; e.points > maxPoints {
-		return tooManySeries(maxPoints / e.steps.N)
+// count counts a series with the given key and number of steps, and returns an error if there are too many.
+func (t *tally) count(key string, steps int) error {
+	if t.points += steps; t.points > maxPoints {
+		return tooManySeries(maxPoints / steps)
 	}
-	if e.size += labelsSize + 2*len(key); e.size > maxSeriesSize {
+	if t.size += labelsSize + 2*len(key); t.size > maxSeriesSize {
 		return errs.New(errs.InvalidArguments, "the labels of the series of the query take more than %d MiB: name fewer "+
 			"labels, or use a shorter time", maxSeriesSize>>20)
 	}
@@ -103,7 +111,12 @@ func (e *evaluator) eval(m logql.Metric) (series.Value, error) {
 		if err != nil {
 			return r, err
 		}
-		return series.Binary(m, l, r, e.steps.N)
+		return series.Binary(m, l, r, e.steps.N, func(key string) error {
+			if err := e.ctx.Err(); err != nil {
+				return err
+			}
+			return e.joined.count(key, e.steps.N)
+		})
 	}
 	return series.Value{}, errs.New(errs.Internal, "metrics of type %T are not implemented", m)
 }
@@ -147,7 +160,7 @@ func (e *evaluator) rangeOf(r *logql.Range, g *logql.Grouping) (series.Value, er
 	}
 	groups := map[string]*group{}
 	for _, t := range tables {
-		if err := e.read(r, g, t, groups); err != nil {
+		if err := e.collect(r, g, t, groups); err != nil {
 			return series.Value{}, err
 		}
 	}
@@ -197,8 +210,8 @@ type group struct {
 	parts  []part
 }
 
-// read runs the statement for a table and adds its numbers to groups.
-func (e *evaluator) read(r *logql.Range, g *logql.Grouping, t *translate.Table, groups map[string]*group) error {
+// collect runs the statement for a table and adds its numbers to groups.
+func (e *evaluator) collect(r *logql.Range, g *logql.Grouping, t *translate.Table, groups map[string]*group) error {
 	s, err := t.Samples(r, g, e.steps)
 	if err != nil {
 		return err
@@ -217,7 +230,7 @@ func (e *evaluator) read(r *logql.Range, g *logql.Grouping, t *translate.Table, 
 			}
 			key := series.Key(labels)
 			if groups[key] == nil {
-				if err := e.count(key); err != nil {
+				if err := e.read.count(key, e.steps.N); err != nil {
 					return err
 				}
 				groups[key] = &group{labels: labels}

@@ -133,7 +133,7 @@ func (e *evaluator) addBytes(of *logql.Range, t *translate.Table, labels []strin
 					continue
 				}
 				if to[name] == nil {
-					if err := e.count(name); err != nil {
+					if err := e.read.count(name, e.steps.N); err != nil {
 						return err
 					}
 					to[name] = series.New(map[string]string{name: ""}, e.steps.N)

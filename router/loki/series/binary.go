@@ -25,8 +25,10 @@ func Constant(v float64, steps int) Value {
 	return Value{Scalar: out}
 }
 
-// Binary applies a binary operator.
-func Binary(b *logql.Binary, l, r Value, steps int) (Value, error) {
+// Binary applies a binary operator. It calls count with the key of each series that group_left and group_right make:
+// each series of one side may make as many as the other side has. All other operators return no more series than they
+// get.
+func Binary(b *logql.Binary, l, r Value, steps int, count func(key string) error) (Value, error) {
 	switch {
 	case l.Scalar != nil && r.Scalar != nil:
 		out := make([]float64, steps)
@@ -48,7 +50,7 @@ func Binary(b *logql.Binary, l, r Value, steps int) (Value, error) {
 	case "and", "or", "unless":
 		return Value{Series: sets(b, l.Series, r.Series, steps)}, nil
 	}
-	out, err := match(b, l.Series, r.Series, steps)
+	out, err := match(b, l.Series, r.Series, steps, count)
 	return Value{Series: out}, err
 }
 
@@ -190,14 +192,14 @@ func combine(in []*Series, steps int) []*Series {
 }
 
 // match applies an operator to pairs of series.
-func match(b *logql.Binary, l, r []*Series, steps int) ([]*Series, error) {
+func match(b *logql.Binary, l, r []*Series, steps int, count func(key string) error) ([]*Series, error) {
 	swapped := b.Matching != nil && b.Matching.Group == "group_right"
 	many, one := l, r
 	if swapped {
 		many, one = r, l
 	}
 	m := &matching{
-		b: b, swapped: swapped, steps: steps, partners: partnersOf(one, b.Matching, steps),
+		b: b, swapped: swapped, steps: steps, count: count, partners: partnersOf(one, b.Matching, steps),
 		taken: map[string][]bool{}, out: map[string]*Series{},
 	}
 	for _, s := range many {
@@ -242,6 +244,7 @@ type matching struct {
 	b        *logql.Binary
 	swapped  bool
 	steps    int
+	count    func(key string) error
 	partners map[string]*partners
 	taken    map[string][]bool
 	out      map[string]*Series
@@ -278,7 +281,11 @@ func (m *matching) add(s *Series) error {
 			continue
 		}
 		if partner != last {
-			to, last = put(m.out, resultLabels(m.b.Matching, s, partner), m.steps), partner
+			var err error
+			if to, err = m.put(resultLabels(m.b.Matching, s, partner), grouped); err != nil {
+				return err
+			}
+			last = partner
 		}
 		to.Set(i, v)
 	}
@@ -297,13 +304,19 @@ func (m *matching) apply(x, y float64) (v float64, keep bool) {
 	return v, keep
 }
 
-// put returns the series with the labels, and creates it if necessary.
-func put(to map[string]*Series, labels map[string]string, steps int) *Series {
+// put returns the result series with the labels, and creates it if necessary. Only those of group_left and group_right
+// are counted.
+func (m *matching) put(labels map[string]string, grouped bool) (*Series, error) {
 	key := Key(labels)
-	if to[key] == nil {
-		to[key] = New(labels, steps)
+	if m.out[key] == nil {
+		if grouped {
+			if err := m.count(key); err != nil {
+				return nil, err
+			}
+		}
+		m.out[key] = New(labels, m.steps)
 	}
-	return to[key]
+	return m.out[key], nil
 }
 
 // resultLabels returns the labels of the result for a pair of series.

@@ -1,6 +1,7 @@
 package series
 
 import (
+	"errors"
 	"regexp"
 	"strconv"
 	"strings"
@@ -55,7 +56,7 @@ func TestMatchingIsLinear(t *testing.T) {
 	none[0].Set(3, 2)
 	b := &logql.Binary{Op: "+", Matching: &logql.Matching{On: true, Group: "group_left"}}
 	began := time.Now()
-	v, err := Binary(b, Value{Series: many}, Value{Series: none}, steps)
+	v, err := Binary(b, Value{Series: many}, Value{Series: none}, steps, uncounted)
 	if err != nil || len(v.Series) != n/steps {
 		t.Errorf("%d series, want %d: %v", len(v.Series), n/steps, err)
 	}
@@ -66,5 +67,38 @@ func TestMatchingIsLinear(t *testing.T) {
 	}
 	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("it took %s", took)
+	}
+}
+
+// TestGroupedSeriesAreCounted checks that series of group_left are counted before they are made: each series of the
+// left side makes one for each series of the right side, so 2,000 series would become a million.
+func TestGroupedSeriesAreCounted(t *testing.T) {
+	const n, most = 1000, 50
+	left, right := make([]*Series, n), make([]*Series, n)
+	for i := range n {
+		left[i] = New(map[string]string{"a": strconv.Itoa(i)}, n)
+		for step := range n {
+			left[i].Set(step, 1)
+		}
+		right[i] = New(map[string]string{"b": strconv.Itoa(i)}, n)
+		right[i].Set(i, 2)
+	}
+	full := errors.New("there are too many series")
+	for _, group := range []string{"group_left", "group_right"} {
+		b := &logql.Binary{Op: "*", Matching: &logql.Matching{On: true, Group: group, Include: []string{"a", "b"}}}
+		l, r := left, right
+		if group == "group_right" {
+			l, r = right, left
+		}
+		counted := 0
+		_, err := Binary(b, Value{Series: l}, Value{Series: r}, n, func(string) error {
+			if counted++; counted > most {
+				return full
+			}
+			return nil
+		})
+		if !errors.Is(err, full) || counted != most+1 {
+			t.Errorf("%s: %d series are counted: %v", group, counted, err)
+		}
 	}
 }

@@ -29,6 +29,9 @@ func of(labels string, x, y float64) *Series {
 	return s
 }
 
+// uncounted lets operators make any number of series.
+func uncounted(string) error { return nil }
+
 // eval computes a query whose selectors name the series of given.
 func eval(m logql.Metric) (Value, error) {
 	switch m := m.(type) {
@@ -55,7 +58,7 @@ func eval(m logql.Metric) (Value, error) {
 		if err != nil {
 			return r, err
 		}
-		return Binary(m, l, r, 2)
+		return Binary(m, l, r, 2, uncounted)
 	}
 	return Value{}, fmt.Errorf("%T", m)
 }
