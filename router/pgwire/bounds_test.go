@@ -167,6 +167,45 @@ func TestManyThatAreRefused(t *testing.T) {
 	})
 }
 
+// TestHalfOpenOfAnotherAddress checks that an address whose connections do not sign in cannot keep the clients of other
+// addresses out, and that a client is not replaced by others of its own address.
+func TestHalfOpenOfAnotherAddress(t *testing.T) {
+	f := start(t, func(c *Config) { c.StartTime = time.Hour })
+	dial := func(from string) net.Conn {
+		nc, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).Dial("tcp", f.addr)
+		if err != nil {
+			t.Skip(err) // not every system has the whole of 127.0.0.0/8
+		}
+		t.Cleanup(func() { _ = nc.Close() })
+		if err := nc.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		return nc
+	}
+	first := dial("127.0.0.2")
+	waitFor(t, func() bool { return f.count() == 1 })
+	for range maxStarting - 1 {
+		dial("127.0.0.2")
+	}
+	waitFor(t, func() bool { return f.count() == maxStarting })
+	one := dial("127.0.0.2")
+	if _, err := one.Write([]byte("\x00\x00\x00\x12\x00\x03\x00\x00user\x00ann\x00\x00")); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := io.ReadAll(one); err != nil || !strings.Contains(string(answer), "C53300\x00") {
+		t.Errorf("one more of the same address: %q, %v", answer, err)
+	}
+	f.connect(t, "") // from 127.0.0.1
+	if _, err := io.ReadAll(first); err != nil && !strings.Contains(err.Error(), "reset") {
+		t.Errorf("the oldest connection stays open: %v", err)
+	}
+	waitFor(t, func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.starting == maxStarting-1 && len(f.conns) == maxStarting
+	})
+}
+
 // TestStopWhileSomeSignIn checks that Shutdown does not wait for clients that have not signed in.
 func TestStopWhileSomeSignIn(t *testing.T) {
 	f := start(t, func(c *Config) { c.StartTime = time.Hour })

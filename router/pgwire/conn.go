@@ -26,6 +26,7 @@ type conn struct {
 
 	pid, key uint32
 	user     string    // the name that the client signed in with
+	accepted time.Time // when the client connected
 	since    time.Time // when the session began
 	starting bool      // guarded by Server.mu
 	sender   access.Sender
@@ -39,7 +40,7 @@ type conn struct {
 
 func newConn(s *Server, nc net.Conn) *conn {
 	l := newLink(&s.cfg, nc)
-	return &conn{srv: s, link: l, say: &answers{link: l, metrics: s.metrics}, key: newKey()}
+	return &conn{srv: s, link: l, say: &answers{link: l, metrics: s.metrics}, key: newKey(), accepted: time.Now()}
 }
 
 // refuse sends an error to a client that exceeds a limit, after the client's start-up packet.

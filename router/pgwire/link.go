@@ -17,6 +17,7 @@ import (
 type link struct {
 	cfg     *Config
 	address netip.Addr
+	raw     net.Conn // without TLS; it may be closed at any time
 	net     net.Conn
 	tls     *tls.Conn // nil without TLS
 	in      *wire.Reader
@@ -33,7 +34,7 @@ type link struct {
 }
 
 func newLink(cfg *Config, nc net.Conn) *link {
-	l := &link{cfg: cfg, address: addressOf(nc), large: holding{cfg: cfg}}
+	l := &link{cfg: cfg, raw: nc, address: addressOf(nc), large: holding{cfg: cfg}}
 	l.use(nc)
 	return l
 }
@@ -77,6 +78,16 @@ func (l *link) endWhenIdle(why *Error) {
 	case !l.signed:
 		_ = l.net.SetDeadline(time.Now().Add(time.Second))
 	}
+}
+
+// giveUp closes the connection of a client that has not signed in.
+func (l *link) giveUp() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ending == nil {
+		l.ending = fatal("53300", "too many connections have not signed in yet; try again")
+	}
+	_ = l.raw.Close() // the goroutine of the connection ends
 }
 
 // cut closes the connection and ends the running statement.

@@ -138,13 +138,13 @@ func (s *Server) admit(c *conn) (refused *Error, tell bool) {
 	switch {
 	case s.closing:
 		refused = fatal("57P01", "the server is stopping")
-	case s.starting >= maxStarting:
-		refused = fatal("53300", "too many connections have not signed in yet; try again")
 	case len(s.conns)-s.starting >= s.cfg.MaxConnections:
 		refused = fatal("53300", "sorry, too many clients already; there may be %d (--pg-max-connections)",
 			s.cfg.MaxConnections)
 	case s.byAddress[host] >= s.cfg.MaxPerAddress:
 		refused = fatal("53300", "too many connections from your address; there may be %d", s.cfg.MaxPerAddress)
+	case s.starting >= maxStarting && !s.replace(host):
+		refused = fatal("53300", "too many connections have not signed in yet; try again")
 	}
 	if refused != nil {
 		if tell = s.refusing < maxRefusing; tell {
@@ -165,6 +165,35 @@ func (s *Server) admit(c *conn) (refused *Error, tell bool) {
 	}
 	s.byPID[c.pid] = c
 	return nil, false
+}
+
+// replace closes a connection that has not signed in yet to make room for one of another address, and reports whether
+// it did: the oldest one of the address that has the most of them. That address must have at least two more than the
+// new connection's, so that clients that connect at the same time do not close each other's connections. s.mu must be
+// held.
+func (s *Server) replace(host netip.Addr) bool {
+	count := map[netip.Addr]int{}
+	for c := range s.conns {
+		if c.starting {
+			count[access.Network(c.link.address)]++
+		}
+	}
+	var oldest *conn
+	most := count[host] + 1
+	for c := range s.conns {
+		switch n := count[access.Network(c.link.address)]; {
+		case !c.starting || n <= count[host]+1 || n < most:
+		case n > most || oldest == nil || c.accepted.Before(oldest.accepted):
+			most, oldest = n, c
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	oldest.starting = false
+	s.starting--
+	oldest.link.giveUp()
+	return true
 }
 
 // started marks a connection as signed in, which frees a place for another one.
