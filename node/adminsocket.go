@@ -8,15 +8,19 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/router/access"
+	"cordwood/router/access/scram"
 	"cordwood/router/audit"
 	"cordwood/router/httpapi/exchange"
 )
@@ -54,12 +58,13 @@ func socketPath(dir string) (path string, folder io.Closer, err error) {
 func (n *node) serveAdminSocket(ctx context.Context) error {
 	if err := os.Remove(filepath.Join(n.cfg.DataDir, adminSocket)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		n.log.Warn("the socket for a new administrator cannot be opened", "dir", n.cfg.DataDir, "error", err)
+		<-ctx.Done()
 		return nil
 	}
 	path, folder, err := socketPath(n.cfg.DataDir)
-	var l net.Listener
+	var l *net.UnixListener
 	if err == nil {
-		if l, err = net.Listen("unix", path); err == nil {
+		if l, err = net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: path}); err == nil {
 			err = os.Chmod(path, 0o600)
 		}
 	}
@@ -74,7 +79,7 @@ func (n *node) serveAdminSocket(ctx context.Context) error {
 		<-ctx.Done()
 		_ = server.Close() // it ends Serve, and removes the socket
 	}()
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(ownPeers{l, os.Geteuid(), n.log}); !errors.Is(err, http.ErrServerClosed) {
 		n.log.Warn("the socket for a new administrator was closed", "error", err)
 		<-ctx.Done()
 	}
@@ -95,12 +100,63 @@ func (n *node) serveReset(w http.ResponseWriter, r *http.Request) {
 			"--user-provider): change it there, or choose another name", req.Name)
 	}
 	if err == nil {
+		err = checkVerifier(req)
+	}
+	if err == nil {
 		err = n.makeAdmin(ctx, req)
 	}
 	if err != nil {
 		e := errs.From(err)
 		http.Error(w, e.ClientMessage(), e.Status())
 	}
+}
+
+// checkVerifier returns an error if the verifier is none. With such a verifier, nobody could sign in as the user, but
+// the cluster would count an administrator.
+func checkVerifier(req resetAdmin) error {
+	if _, err := scram.Parse(req.Verifier); err != nil {
+		return errs.Wrap(errs.InvalidArguments, err, "reset the administrator %s: read the verifier", req.Name)
+	}
+	return nil
+}
+
+// ownPeers accepts connections of the user that runs this process, and of root, only. So nobody can connect in the
+// moment before the socket has its permissions.
+type ownPeers struct {
+	*net.UnixListener
+	uid int
+	log *slog.Logger
+}
+
+func (l ownPeers) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.AcceptUnix()
+		if err != nil {
+			return nil, err
+		}
+		uid, err := peerUser(conn)
+		if err == nil && (uid == 0 || uid == l.uid) {
+			return conn, nil
+		}
+		l.log.Warn("refused a connection to the socket for a new administrator", "uid", uid, "error", err)
+		_ = conn.Close() // nothing was sent
+	}
+}
+
+// peerUser returns the id of the user that connected.
+func peerUser(conn *net.UnixConn) (int, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	uid, failed := -1, error(nil)
+	err = raw.Control(func(fd uintptr) {
+		var cred *unix.Ucred
+		if cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); failed == nil {
+			uid = int(cred.Uid)
+		}
+	})
+	return uid, errors.Join(err, failed)
 }
 
 // makeAdmin makes a user an administrator, and records it.

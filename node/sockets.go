@@ -206,7 +206,7 @@ func (n *front) userWarnings() (out []string) {
 		}
 		problem := ""
 		if user, password, err := config.ReadToken(file); err != nil {
-			problem = err.Error()
+			problem = "the file cannot be read, or has another format" // anybody may read it, so without the path
 		} else {
 			problem = users.Problem(user, password)
 		}

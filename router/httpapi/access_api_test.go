@@ -246,9 +246,11 @@ func TestAccessAudit(t *testing.T) {
 	if status != 200 || strings.Contains(body, "next") || !strings.Contains(fake.ran[0], want) {
 		t.Errorf("%d %s: %q", status, body, fake.ran)
 	}
+	cursor := func(plain string) string { return "?after=" + base64.RawURLEncoding.EncodeToString([]byte(plain)) }
 	bad := base64.RawURLEncoding.EncodeToString([]byte("1 1) OR (1=1 n"))
 	for _, query := range []string{
 		"?limit=0", "?limit=1001", "?since=x", "?until=2300-01-01", "?after=x", "?after=" + bad, "?x=1",
+		"?principal=%00", cursor("9223372036854775807 1 n"), cursor("-1 1 n"), cursor("1 1 \xff"),
 	} {
 		if status, body := call(query); status != 400 || len(fake.ran) > 0 {
 			t.Errorf("%s: %d %s", query, status, body)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/rights"
@@ -101,6 +102,9 @@ func auditPageOf(query params.Values) (*auditPage, error) {
 	p := &auditPage{limit: defaultRecords}
 	for _, name := range []string{"principal", "action", "outcome", "address", "database", "object"} {
 		if value := query.Get(name); value != "" {
+			if !isText(value) {
+				return nil, errs.New(errs.InvalidArguments, "the parameter %s is %.60q: give UTF-8 without NUL", name, value)
+			}
 			p.where = append(p.where, name+" = "+rights.QuoteText(value))
 		}
 	}
@@ -113,7 +117,7 @@ func auditPageOf(query params.Values) (*auditPage, error) {
 		if err != nil {
 			at, err = time.Parse(time.DateOnly, text)
 		}
-		if err != nil || at.Year() < 1970 || at.Year() > 2261 {
+		if err != nil || !inRange(at.UTC()) {
 			return nil, errs.New(errs.InvalidArguments, "the parameter %s is %.60q: give a time from 1970 to 2261, such as "+
 				"2026-01-31 or 2026-01-31T12:00:00Z", name, text)
 		}
@@ -136,6 +140,12 @@ func auditPageOf(query params.Values) (*auditPage, error) {
 	}
 	return p, nil
 }
+
+// inRange reports whether a time can be compared with ts.
+func inRange(at time.Time) bool { return at.Year() >= 1970 && at.Year() <= 2261 }
+
+// isText reports whether a value can be a text in a statement.
+func isText(value string) bool { return utf8.ValidString(value) && !strings.ContainsRune(value, 0) }
 
 // auditTime returns a time as a literal that is compared with ts.
 func auditTime(nanos int64) string {
@@ -167,13 +177,14 @@ func (c auditCursor) String() string {
 func parseAuditCursor(text string) (c auditCursor, err error) {
 	plain, err := base64.RawURLEncoding.DecodeString(text)
 	parts := strings.SplitN(string(plain), " ", 3)
-	if err == nil && len(parts) == 3 {
+	good := err == nil && len(parts) == 3 && isText(parts[2])
+	if good {
 		c = auditCursor{at: parts[0], id: parts[1], node: parts[2]}
-		if _, err = strconv.ParseInt(c.at, 10, 64); err == nil {
-			_, err = strconv.ParseInt(c.id, 10, 64)
-		}
+		nanos, atErr := strconv.ParseInt(c.at, 10, 64)
+		_, idErr := strconv.ParseInt(c.id, 10, 64)
+		good = atErr == nil && idErr == nil && inRange(time.Unix(0, nanos).UTC())
 	}
-	if err != nil || len(parts) != 3 {
+	if !good {
 		return c, errs.New(errs.InvalidArguments, "the parameter after is %.60q: give the member next of the page before",
 			text)
 	}

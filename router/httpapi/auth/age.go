@@ -48,36 +48,34 @@ func (p *Provider) tooOld(s *access.Sender) error {
 }
 
 // Problem says why a user with a password, or a token if user is empty, cannot store rows, as far as this can be told
-// without a check of the password. It returns "" if nothing is wrong, and counts no sign-in.
+// without a check of the password. It returns "" if nothing is wrong, and counts no sign-in. Anybody may read the
+// text, so it has no names.
 func (p *Provider) Problem(user, password string) string {
 	need := access.Need{Privilege: access.Insert, Action: "ingest"}
 	if user == "" {
 		id, ok := token.Parse(password)
 		if !ok {
-			return "its token was changed or cut"
+			return "the token was changed or cut"
 		}
 		s, err := p.tokenSender(id, token.Hash(password))
 		if err == nil {
 			err = p.tokens.check(&s, p.now())
 		}
-		if errs.CodeOf(err) == errs.PermissionDenied { // the addresses of senders are not known here
-			err = nil
+		if err != nil && errs.CodeOf(err) != errs.PermissionDenied { // the addresses of senders are not known here
+			return "the token is unknown, was revoked or has expired"
 		}
-		if err == nil {
-			err = p.Current(s).Require(need)
-		}
-		return problemText(err)
+		return problemText("token", p.Current(s).Require(need))
 	}
 	u := p.users.Load().byName[user]
 	if u == nil {
-		return "the user " + shorten(user) + " does not exist, has no password, was disabled or has expired"
+		return "the user does not exist, has no password, was disabled or has expired"
 	}
-	return problemText(u.sender.Require(need))
+	return problemText("user", u.sender.Require(need))
 }
 
-func problemText(err error) string {
+func problemText(who string, err error) string {
 	if err == nil {
 		return ""
 	}
-	return errs.From(err).ClientMessage()
+	return "the " + who + " may not store rows"
 }

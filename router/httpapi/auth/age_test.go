@@ -38,15 +38,18 @@ func TestProblem(t *testing.T) {
 		{"w", "pw", ""},
 		{"w", "not checked", ""},
 		{"nobody", "pw", "does not exist"},
-		{"r", "pw", "needs the right wo"},
+		{"r", "pw", "may not store rows"},
 		{"", apply(rights.Insert), ""},
 		{"", apply(rights.Insert, "192.0.2.0/24"), ""},
-		{"", unknown, "is not valid"},
-		{"", apply(rights.Select), "may not ingest"},
+		{"", unknown, "is unknown"},
+		{"", apply(rights.Select), "may not store rows"},
 		{"", unknown[:30], "changed or cut"},
 	} {
 		if got := p.Problem(tt.user, tt.password); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 			t.Errorf("%s %s: %q, want %q", tt.user, tt.password, got, tt.want)
+		} else if id, _ := token.Parse(tt.password); strings.Contains(got, "cw_") || id != "" && strings.Contains(got, id) ||
+			tt.user != "" && strings.Contains(got, "user "+tt.user) || strings.Contains(got, "GRANT") {
+			t.Errorf("%s %s: %q names whom anybody may not know", tt.user, tt.password, got)
 		}
 	}
 }

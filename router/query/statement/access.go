@@ -140,6 +140,7 @@ func (p *parser) alterUser() Statement {
 
 // password parses 'text'. Other forms of texts are refused, because logs hide only this form.
 func (p *parser) password(what string) string {
+	p.secret = true
 	if p.tok.kind == text && p.src[p.tok.from] != '\'' {
 		p.expected(what)
 	}

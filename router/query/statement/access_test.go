@@ -1,6 +1,7 @@
 package statement
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -113,6 +114,21 @@ func TestParseAccess(t *testing.T) {
 	} {
 		if got, err := Parse(sql); err == nil {
 			t.Errorf("%s is parsed as %#v", sql, got[0])
+		}
+	}
+}
+
+// TestNoPasswordsInErrors checks that a syntax error does not repeat a part of a password.
+func TestNoPasswordsInErrors(t *testing.T) {
+	for _, sql := range []string{
+		"CREATE USER ann PASSWORD hush", `CREATE USER ann PASSWORD "hush"`, "CREATE USER ann PASSWORD $$hush$$",
+		"CREATE USER ann PASSWORD = 'hush'", "CREATE USER ann PASSWORD 'it' 'hush'", "CREATE USER ann PASSWORD 'it'hush",
+		"ALTER USER ann PASSWORD `hush`", "ALTER USER CURRENT_USER PASSWORD 'new' 'hush'",
+		"ALTER USER CURRENT_USER PASSWORD 'new' OLD hush", "ALTER USER CURRENT_USER PASSWORD 'new' OLD 'it' hush",
+	} {
+		_, err := Parse(sql)
+		if err == nil || strings.Contains(err.Error(), "hush") || !strings.Contains(err.Error(), "column") {
+			t.Errorf("%s: %v", sql, err)
 		}
 	}
 }

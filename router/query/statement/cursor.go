@@ -16,6 +16,8 @@ type cursor struct {
 	tok  token
 	prev token
 	err  error
+	// secret is set from a password on: what follows may be a part of it, so errors do not repeat it.
+	secret bool
 }
 
 func (p *cursor) advance() {
@@ -38,7 +40,11 @@ func (p *cursor) stop(err error) {
 
 // expected reports an error that says what was expected at tok.
 func (p *cursor) expected(what string) {
-	p.stop(syntaxError(p.src, p.tok.from, "expected %s %s", what, near(p.src, p.tok)))
+	where := near(p.src, p.tok)
+	if p.secret && p.tok.kind != eof {
+		where = "near '…'"
+	}
+	p.stop(syntaxError(p.src, p.tok.from, "expected %s %s", what, where))
 }
 
 // accept consumes the keywords if all of them follow.
