@@ -15,8 +15,9 @@ import (
 //
 // Databases share the places. A database that is alone may use all of them. While several have work, each has an equal
 // part at most, and not more than one place for each processor, because each step of another database would wait behind
-// all the work that can run. A free place goes to the database with the fewest places, and among equals to the one that
-// got its last place earliest. So a database without a place never waits for a flood of another one.
+// all the work that can run. Beyond its part, it gets places as long as there are processors without work. A free
+// place goes to the database with the fewest places, and among equals to the one that got its last place earliest.
+// So a database without a place never waits for a flood of another one.
 //
 // It is safe for concurrent use.
 type Places struct {
@@ -161,7 +162,9 @@ func (p *Places) mayRun(l *lane) bool {
 	if active := len(p.lanes); active > 1 {
 		most = min(max(p.size/active, 1), p.most)
 	}
-	return p.used < p.size && l.running < most
+	// A processor without work takes that of any database. Otherwise many databases with little work would slow down one
+	// that has much.
+	return p.used < p.size && (l.running < most || p.used < p.size/placesEach)
 }
 
 // grant gives a place to a database. p.mu must be held.

@@ -138,8 +138,8 @@ func (q *Queue[T]) Of(database string) (n int, cost int64, active int) {
 }
 
 // HasRoom reports whether n items of a cost of a database may wait, of most items and a cost of limit. A database has
-// an equal part at least, even if others fill the queue, so up to twice the limits may wait. Work of any cost may wait
-// in an empty queue.
+// an equal part at least, even if others fill the queue, so up to twice the limits may wait. One item may be larger
+// than that part, if nothing else of its database waits. Work of any cost may wait in an empty queue.
 func (q *Queue[T]) HasRoom(database string, n int, cost int64, most int, limit int64) bool {
 	haveN, have, active := q.Of(database)
 	switch {
@@ -149,6 +149,9 @@ func (q *Queue[T]) HasRoom(database string, n int, cost int64, most int, limit i
 		return true
 	case q.n+n > 2*most || q.cost+cost > 2*limit:
 		return false
+	}
+	if haveN == 0 && n == 1 {
+		return true
 	}
 	return haveN+n <= most/active && have+cost <= limit/int64(active)
 }

@@ -250,6 +250,7 @@ func (g *Gate) makeRoom(s *share) bool {
 	last := most.waiting.Back()
 	most.waiting.Remove(last)
 	g.wait(most, -1)
+	g.forget(most)
 	last.Value.(*turn).ready <- g.busy("%s, and most that wait are of this user or database: this one made room for one "+
 		"of another", running(g.used))
 	return true

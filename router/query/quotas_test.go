@@ -205,3 +205,31 @@ func TestTimeOfQueries(t *testing.T) {
 		}
 	}
 }
+
+// usedQuotas has no CPU time left for the database shop.
+type usedQuotas struct{ limitedQuotas }
+
+func (q usedQuotas) QueryReady(database string) error {
+	if database != "shop" {
+		return nil
+	}
+	return q.limitedQuotas.QueryReady("busy")
+}
+
+// TestQuotasWithoutTables: the quotas of the database that a request names hold for a query without tables.
+func TestQuotasWithoutTables(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Quotas = shortQuotas{limitedQuotas{1}} })
+	w.shards.reads, w.shards.block = nil, make(chan struct{})
+	_, err := w.run(t.Context(), "SELECT count(*) FROM generate_series(1, 1000000000000)", func(r *Request) {
+		r.Database = "shop"
+	})
+	if e := errs.From(err); e.Code != errs.QueryTimeout || e.Quota == nil {
+		t.Errorf("no time limit: %v", err)
+	}
+	w = newWorld(t, func(c *Config) { c.Quotas = usedQuotas{limitedQuotas{1}} })
+	w.shards.reads = nil
+	_, err = w.run(t.Context(), "SELECT 1", func(r *Request) { r.Database = "shop" })
+	if e := errs.From(err); err == nil || e.Quota == nil {
+		t.Errorf("admitted without CPU time: %v", err)
+	}
+}

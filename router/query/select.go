@@ -54,7 +54,11 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 	if err != nil {
 		return err
 	}
-	if err := r.ready(analysis.Tables); err != nil {
+	asked := analysis.Tables
+	if len(asked) == 0 { // such as generate_series
+		asked = []*shardpb.TableName{{Database: req.Database}}
+	}
+	if err := r.ready(asked); err != nil {
 		return err
 	}
 	if other := r.queried(analysis.Tables, req.Database); other != req.Database {
@@ -66,7 +70,7 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 			leave = again
 		}
 	}
-	ctx, stop := r.limitTime(ctx, analysis.Tables)
+	ctx, stop := r.limitTime(ctx, asked)
 	defer func() { err = stop(err) }()
 	// The span lasts until the whole answer has been written.
 	ctx, span = tracing.Start(ctx, "query shards")

@@ -3,6 +3,7 @@ package quota
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"cordwood/proto/errs"
@@ -80,4 +81,35 @@ func TestQueryCPU(t *testing.T) {
 			t.Error("databases without a quota, or with a quota of 0")
 		}
 	}
+}
+
+// TestOldCPU: without answers for a minute, a database that had used its CPU time is no longer refused, because what it
+// used then is over.
+func TestOldCPU(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var down error
+		k, err := New(Config{
+			Catalog: catalog{"app": {schema.QuotaCPU: "10"}},
+			Share: func(context.Context, *metapb.ShareQuotasRequest) (*metapb.ShareQuotasResponse, error) {
+				return &metapb.ShareQuotasResponse{
+					QueryCpu: []*metapb.DatabaseCPU{{Database: "app", Nanos: int64(time.Minute)}},
+				}, down
+			},
+			Routers: func() int { return 1 },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.exchange(t.Context())
+		down = errs.New(errs.ShardUnreachable, "no leader")
+		time.Sleep(59 * time.Second)
+		k.exchange(t.Context())
+		if k.QueryReady("app") == nil {
+			t.Error("admitted after 59 s")
+		}
+		time.Sleep(time.Second)
+		if err := k.QueryReady("app"); err != nil {
+			t.Errorf("after a minute: %v", err)
+		}
+	})
 }

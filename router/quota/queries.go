@@ -71,11 +71,20 @@ func (k *Keeper) OverQueries(database string) error {
 		"operator for a higher quota", database, words.Count(running, "query"), limit, schema.QuotaQueries)
 }
 
+// cpuReport is the CPU time of the queries of databases in the last minute, as an answer had it.
+type cpuReport struct {
+	of map[string]time.Duration
+	at time.Time
+}
+
+// cpuPeriod is the time over which CPU time is summed up. What an older report counted is over.
+const cpuPeriod = time.Minute
+
 // usedCPU returns the CPU time of the queries of a database in the last minute, by the last reports; 0 if it has no
 // quota of it.
 func (k *Keeper) usedCPU(name string) time.Duration {
-	if all := k.cpu.Load(); all != nil {
-		return (*all)[name]
+	if last := k.cpu.Load(); last != nil && time.Since(last.at) < cpuPeriod {
+		return last.of[name]
 	}
 	return 0
 }

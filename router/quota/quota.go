@@ -60,7 +60,7 @@ type Keeper struct {
 	// stored has the stored bytes of databases, by the last answer.
 	stored atomic.Pointer[map[string]uint64]
 	// cpu has the CPU time of the queries of databases in the last minute, by the last answer.
-	cpu atomic.Pointer[map[string]time.Duration]
+	cpu atomic.Pointer[cpuReport]
 }
 
 // New returns a Keeper. Catalog, Share and Routers must be set.

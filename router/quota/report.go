@@ -103,7 +103,7 @@ func (k *Keeper) apply(resp *metapb.ShareQuotasResponse, sent time.Time) {
 	for _, s := range resp.QueryCpu {
 		cpu[s.Database] = time.Duration(s.Nanos)
 	}
-	k.cpu.Store(&cpu)
+	k.cpu.Store(&cpuReport{cpu, sent})
 	now, until := time.Now(), sent.Add(time.Duration(resp.ValidNanos))
 	k.slots.apply(resp, until)
 	for _, s := range resp.Shares {

@@ -168,7 +168,11 @@ func appendQuota(out []byte, e *errs.Error) []byte {
 	out = strconv.AppendUint(out, q.Value, 10)
 	out = append(out, `,"unit":`...)
 	out = AppendJSONString(out, q.Unit)
-	out = append(out, `},"retry_after_ms":`...)
+	out = append(out, '}')
+	if e.RetryAfter <= 0 { // it would be refused again
+		return out
+	}
+	out = append(out, `,"retry_after_ms":`...)
 	return strconv.AppendInt(out, e.RetryAfter.Milliseconds(), 10)
 }
 

@@ -56,3 +56,16 @@ func TestQuotaAnswer(t *testing.T) {
 		}
 	}
 }
+
+// TestQuotaWithoutRetry: a request that would be refused again is not told to come back after 0 ms.
+func TestQuotaWithoutRetry(t *testing.T) {
+	w := httptest.NewRecorder()
+	x, r := Begin(w, httptest.NewRequest(http.MethodPost, "/", nil), slog.New(slog.DiscardHandler))
+	e := errs.New(errs.QueryTimeout, "over").WithStatus(http.StatusBadRequest)
+	e.Quota = &errs.Quota{Database: "app", Name: "quota.query_duration", Limit: 1, Value: 1, Unit: "ms"}
+	WriteError(x, r, e)
+	body := w.Body.String()
+	if !json.Valid([]byte(body)) || !strings.Contains(body, `"unit":"ms"}`) || strings.Contains(body, "retry_after_ms") {
+		t.Error(body)
+	}
+}

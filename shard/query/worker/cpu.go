@@ -17,8 +17,12 @@ import (
 type cpuUsage struct {
 	now func() time.Time
 
-	mu sync.Mutex // guards of and its elements
-	of map[string]*cpuMinute
+	mu sync.Mutex // guards the rest
+	// lead is how far the clock has been set back in all, and seen is when it was read last. Without them, time that was
+	// used before the clock was set back would count until the clock comes there again.
+	lead time.Duration
+	seen time.Time
+	of   map[string]*cpuMinute
 }
 
 // cpuMinute is the CPU time of a database in the last seconds.
@@ -34,6 +38,16 @@ func newCPUUsage(now func() time.Time) *cpuUsage {
 	return &cpuUsage{now: now, of: map[string]*cpuMinute{}}
 }
 
+// time returns the time by a clock that is never set back. u.mu must be held.
+func (u *cpuUsage) time() time.Time {
+	now := u.now().Round(0) // without the monotonic clock, by which Unix does not go
+	if now.Before(u.seen) {
+		u.lead += u.seen.Sub(now)
+	}
+	u.seen = now
+	return now.Add(u.lead)
+}
+
 // add counts CPU time of a database.
 func (u *cpuUsage) add(database string, d time.Duration) {
 	if database == "" || d <= 0 {
@@ -46,7 +60,7 @@ func (u *cpuUsage) add(database string, d time.Duration) {
 		m = &cpuMinute{}
 		u.of[database] = m
 	}
-	second := m.advance(u.now())
+	second := m.advance(u.time())
 	m.seconds[second%cpuSeconds] += d
 }
 
@@ -64,7 +78,7 @@ func (m *cpuMinute) advance(now time.Time) int64 {
 func (u *cpuUsage) lastMinute() map[string]time.Duration {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	now, out := u.now(), map[string]time.Duration{}
+	now, out := u.time(), map[string]time.Duration{}
 	for database, m := range u.of {
 		m.advance(now)
 		sum := time.Duration(0)
@@ -146,9 +160,9 @@ func (p *process) readCPU() (time.Duration, bool) {
 }
 
 // charged returns the database whose CPU time the request uses; "" for a statement that is only parsed, because its
-// tables are not known yet.
+// tables are not known yet. A query without tables counts for the database that it names.
 func (x *exchange) charged() string {
-	if x.query == nil || x.emit == nil || len(x.query.Tables) == 0 {
+	if x.query == nil || x.emit == nil {
 		return ""
 	}
 	return turns.DatabaseOf(x.ctx)

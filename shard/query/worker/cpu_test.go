@@ -5,6 +5,9 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"cordwood/proto/turns"
+	"cordwood/shard/query"
 )
 
 // TestCPUIsDivided: the time of a process counts for the databases whose queries run, and is forgotten after a minute.
@@ -43,6 +46,34 @@ func TestCPUIsDivided(t *testing.T) {
 	want("after an hour", map[string]time.Duration{})
 	if len(u.of) != 0 || len(m.running) != 0 || m.n != 0 {
 		t.Errorf("%d databases and %d queries are left", len(u.of), m.n)
+	}
+}
+
+// TestClockIsSetBack: time that was used before the clock was set back is forgotten after a minute too.
+func TestClockIsSetBack(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	u := newCPUUsage(func() time.Time { return now })
+	u.add("a", 9*time.Second)
+	now = now.Add(-time.Hour)
+	u.add("a", time.Second)
+	if got := u.lastMinute()["a"]; got != 10*time.Second {
+		t.Errorf("%s after the clock was set back, want 10s", got)
+	}
+	now = now.Add(time.Minute)
+	if got := u.lastMinute(); len(got) != 0 {
+		t.Errorf("%v a minute later", got)
+	}
+}
+
+// TestChargedWithoutTables: a query without tables counts for the database that it names, and parsing for none.
+func TestChargedWithoutTables(t *testing.T) {
+	x := &exchange{ctx: turns.WithDatabase(t.Context(), "app"), query: &query.Request{}}
+	if got := x.charged(); got != "" {
+		t.Errorf("parsing is charged to %q", got)
+	}
+	x.emit = func([]byte) error { return nil }
+	if got := x.charged(); got != "app" {
+		t.Errorf("a query without tables is charged to %q", got)
 	}
 }
 
