@@ -69,7 +69,12 @@ func TestOrderOfPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := places(8, 2)
 		var order strings.Builder
-		var mu sync.Mutex
+		var mu sync.Mutex // guards order
+		text := func() string {
+			mu.Lock()
+			defer mu.Unlock()
+			return order.String()
+		}
 		work := func(database string, long time.Duration) {
 			go func() {
 				place, err := p.Enter(t.Context(), database, time.Hour)
@@ -88,7 +93,7 @@ func TestOrderOfPlaces(t *testing.T) {
 		for i := range 20 {
 			work("a", time.Second+time.Duration(i))
 		}
-		if got := order.String(); got != strings.Repeat("a", 8) {
+		if got := text(); got != strings.Repeat("a", 8) {
 			t.Errorf("alone: %s", got)
 		}
 		for range 4 {
@@ -100,11 +105,11 @@ func TestOrderOfPlaces(t *testing.T) {
 		time.Sleep(time.Second + 8)
 		synctest.Wait()
 		// The first free places go to those that have none, in turn.
-		if got := order.String()[8:]; got != "bcbc"+"aa" {
+		if got := text()[8:]; got != "bcbc"+"aa" {
 			t.Errorf("three databases: %s", got)
 		}
 		time.Sleep(time.Hour)
-		if n := len(order.String()); n != 26 {
+		if n := len(text()); n != 26 {
 			t.Errorf("%d of 26 got a place", n)
 		}
 	})
