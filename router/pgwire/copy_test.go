@@ -2,10 +2,12 @@ package pgwire
 
 import (
 	"encoding/hex"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
@@ -122,5 +124,25 @@ func TestCopyInBatches(t *testing.T) {
 	defer f.service.mu.Unlock()
 	if n := len(f.service.requests); n != 3 {
 		t.Errorf("%d batches", n)
+	}
+}
+
+// TestCopyInLine finds the line of a bad row: the server has read lines after it, and counts rows in each batch anew.
+func TestCopyInLine(t *testing.T) {
+	for _, tt := range []struct{ options, data, want string }{
+		{"CSV HEADER", "n,host\n1,a\n2,refused\n3,c\n", "row 2 is refused / COPY logs, row 1 is line 2"},
+		{"", "1\trefused\n2\ta\n\\.\n", "row 1 is refused / COPY logs, row 1 is line 1"},
+		{
+			"", strings.Repeat("1\tx\n", 10_001) + "2\trefused\n",
+			"row 2 is refused / COPY logs, row 1 is line 10001",
+		},
+		{"", strings.Repeat("1\tx\n", 10_001) + "2\n", `missing data for column "host" / COPY logs, line 10002`},
+	} {
+		c := start(t).connect(t, "")
+		_, err := c.CopyFrom(t.Context(), strings.NewReader(tt.data), "COPY logs (n, host) FROM STDIN "+tt.options)
+		var got *pgconn.PgError
+		if !errors.As(err, &got) || got.Message+" / "+got.Where != tt.want {
+			t.Errorf("%s: %v, %+v, want %s", tt.options, err, got, tt.want)
+		}
 	}
 }

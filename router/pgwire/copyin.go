@@ -63,6 +63,8 @@ type copyIn struct {
 	rows    [][]statement.Literal
 	bytes   int
 	stored  int64
+	first   int64 // the line of the first row of the batch
+	storing bool  // the batch is being stored
 	endMark bool
 	memory  holding
 }
@@ -157,6 +159,10 @@ func (in *copyIn) failed(err error) error {
 	}
 	e := *asError(err, nil)
 	e.Where = "COPY " + in.table.Table + ", line " + itoa(in.line)
+	if in.storing {
+		// More lines were read than the bad one, and the message counts the rows of the batch.
+		e.Where = "COPY " + in.table.Table + ", row 1 is line " + itoa(in.first)
+	}
 	e.Detail = strings.TrimPrefix(e.Detail+"; rows stored before: "+itoa(in.stored), "; ")
 	return &e
 }
@@ -180,6 +186,9 @@ func (in *copyIn) take(e *executor, last bool) error {
 		in.data = in.data[used:]
 		if row == nil {
 			continue
+		}
+		if len(in.rows) == 0 {
+			in.first = in.line
 		}
 		in.rows = append(in.rows, row)
 		for _, v := range row {
@@ -369,7 +378,7 @@ func (in *copyIn) store(e *executor) error {
 	if len(in.rows) == 0 {
 		return nil
 	}
-	e.session.stored = true
+	e.session.stored, in.storing = true, true
 	req := e.runner.request()
 	req.Statements = []statement.Statement{&statement.Insert{Name: in.table, Columns: in.names, Values: in.rows}}
 	req.Texts = []string{"COPY " + in.table.Table + " FROM STDIN"}
@@ -386,6 +395,6 @@ func (in *copyIn) store(e *executor) error {
 	}
 	e.say.warnings(res.Warnings)
 	in.stored += res.AffectedRows
-	in.rows, in.bytes = nil, 0
+	in.rows, in.bytes, in.storing = nil, 0, false
 	return nil
 }

@@ -68,10 +68,13 @@ func (s *fakeService) Execute(ctx context.Context, req query.Request,
 	switch st := st.(type) {
 	case *statement.Insert:
 		s.mu.Lock()
-		for _, row := range st.Values {
+		for at, row := range st.Values {
 			texts := make([]string, len(row))
 			for i, v := range row {
-				texts[i] = v.SQL()
+				if texts[i] = v.SQL(); v.Text == "refused" {
+					s.mu.Unlock()
+					return errs.New(errs.InvalidArguments, "row %d is refused", at+1)
+				}
 			}
 			s.stored = append(s.stored, texts)
 		}

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -109,7 +110,7 @@ func integerValue(l statement.Literal, t schema.Type) (value, error) {
 		}
 	} else if i, err := strconv.ParseInt(text, base, 64); err == nil {
 		if lo, hi := t.IntRange(); i < lo || i > hi {
-			return value{}, mismatch(l, t, ", whose range is "+strconv.FormatInt(lo, 10)+" to "+strconv.FormatInt(hi, 10))
+			return value{}, mismatch(l, t, rangeHint(t))
 		}
 		return value{i: i}, nil
 	}
@@ -118,7 +119,19 @@ func integerValue(l statement.Literal, t schema.Type) (value, error) {
 			return value{i: i}, nil
 		}
 	}
+	if _, err := strconv.ParseInt(text, base, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		return value{}, mismatch(l, t, rangeHint(t))
+	}
 	return value{}, mismatch(l, t, "; write an integer")
+}
+
+// rangeHint returns the range of an integer type, for an error.
+func rangeHint(t schema.Type) string {
+	if t == schema.Uint64 {
+		return ", whose range is 0 to " + strconv.FormatUint(math.MaxUint64, 10)
+	}
+	lo, hi := t.IntRange()
+	return ", whose range is " + strconv.FormatInt(lo, 10) + " to " + strconv.FormatInt(hi, 10)
 }
 
 // wholeNumber parses a whole number written with a fraction or an exponent, such as 2.0 and 1e3, in the range of a

@@ -178,6 +178,12 @@ func TestErrors(t *testing.T) {
 		},
 		{sql: "ALTER TABLE logs RENAME TO \"\"", code: errs.InvalidSyntax, want: "column 28: the new table name is empty"},
 		{
+			sql:  "INSERT INTO logs (n) VALUES (9223372036854775808)",
+			code: errs.InvalidArguments,
+			want: "9223372036854775808 is not a value of type Int32, whose range is -2147483648 to 2147483647",
+		},
+		{sql: "INSERT INTO logs (n) VALUES (1.5)", code: errs.InvalidArguments, want: "Int32; write an integer"},
+		{
 			sql:  "INSERT INTO logs (ts) VALUES (1767600000000000000)",
 			code: errs.InvalidArguments,
 			want: "whose range is -9200000000000000 to 9200000000000000 (",

@@ -73,8 +73,14 @@ func TestRules(t *testing.T) {
 		"SELECT pg_am.oid FROM pg_catalog.pg_am": "SELECT pg_am.oid FROM pg_catalog.pg_am",
 		"SELECT * FROM pg_own":                   "SELECT * FROM pg_own",
 		"SELECT 1 FROM t FOR UPDATE":             "SELECT 1 FROM t",
-		"SELECT 'pg_class', pg_class FROM logs":  "SELECT 'pg_class', pg_class FROM logs",
-		"SELECT 1 -- '{1}'::int[]":               "SELECT 1",
+		"SELECT 1 FROM t FOR UPDATE LIMIT 1":     "SELECT 1 FROM t LIMIT 1",
+		"SELECT 1 FROM t, u WHERE (a) FOR NO KEY UPDATE OF t, p.u SKIP LOCKED FOR SHARE NOWAIT LIMIT 1 OFFSET 2": "SELECT " +
+			"1 FROM t, u WHERE (a) LIMIT 1 OFFSET 2",
+		"SELECT a FROM (SELECT substring(a for update) FROM t) FOR KEY SHARE OF t": "SELECT a FROM (SELECT " +
+			"substring(a for update) FROM t)",
+		"SELECT 1 FOR UPDATE OF":                "SELECT 1",
+		"SELECT 'pg_class', pg_class FROM logs": "SELECT 'pg_class', pg_class FROM logs",
+		"SELECT 1 -- '{1}'::int[]":              "SELECT 1",
 		"INSERT INTO t VALUES ('2026-01-05 10:00:00+02'::timestamptz, '\\x00'::bytea, 't'::bool, 1::int)": "INSERT INTO t " +
 			"VALUES ('2026-01-05 08:00:00', x'00', 'true', 1)",
 		"INSERT INTO t VALUES (('1'::int4), (-2)), ((NULL), ('2026-01-05'::timestamp with time zone)), (3, 'x')": "INSERT " +
