@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"cordwood/proto/errs"
+	"cordwood/shard/query"
 	"cordwood/shard/query/engine/duck"
 	"cordwood/shard/query/engine/sql"
 )
@@ -201,6 +202,23 @@ func TestMissingColumns(t *testing.T) {
 		if _, err := ask(e, sql, tab); err == nil || !strings.HasSuffix(err.Error(), want) ||
 			errs.CodeOf(err) != errs.ColumnNotFound {
 			t.Errorf("%s: %v, want %s", sql, err, want)
+		}
+	}
+}
+
+// TestNumberOutOfRange checks the error for a number that is larger than the largest DOUBLE, and that the largest one
+// and infinity can be written.
+func TestNumberOutOfRange(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	for _, sql := range []string{"SELECT 1e400", "SELECT -1e400", "SELECT 1 WHERE 2 < 1e309"} {
+		_, err := request(t.Context(), e, &query.Request{SQL: sql, Database: "public"})
+		if errs.CodeOf(err) != errs.PlanQuery || !strings.Contains(err.Error(), "out of range: the largest DOUBLE is") {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+	for _, sql := range []string{"SELECT 1.7976931348623157e308", "SELECT 'infinity'::DOUBLE", "SELECT 'Infinity'"} {
+		if _, err := request(t.Context(), e, &query.Request{SQL: sql, Database: "public"}); err != nil {
+			t.Errorf("%s: %v", sql, err)
 		}
 	}
 }

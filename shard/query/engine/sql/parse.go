@@ -2,6 +2,7 @@ package sql
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -118,6 +119,10 @@ func (p parser) tree(sql string) (*syntaxTree, error) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
 	if err := dec.Decode(tree); err != nil {
+		if at := (*json.SyntaxError)(nil); errors.As(err, &at) && strings.HasPrefix(text[max(at.Offset-1, 0):], "Infinity") {
+			return nil, errs.New(errs.PlanQuery, "a number of the statement is out of range: the largest "+
+				"DOUBLE is 1.7976931348623157e308; write 'infinity'::DOUBLE if infinity is meant")
+		}
 		return nil, fmt.Errorf("parse a statement of %d bytes: the syntax tree: %w", len(sql), err)
 	}
 	return tree, nil
