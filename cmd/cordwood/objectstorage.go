@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cordwood/cmd/cordwood/backup"
 	"cordwood/cmd/cordwood/cli"
 	"cordwood/shard/cold/bucket"
 )
@@ -70,13 +71,7 @@ exit status is 1 if a step FAILED. Each request is sent once, so try again after
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&cfg.S3.Endpoint, "endpoint", "",
-		"`URL` of the S3 service (environment: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL; default: Amazon's)")
-	fs.StringVar(&cfg.S3.Region, "region", "", "`REGION` of the bucket (environment: AWS_REGION, AWS_DEFAULT_REGION)")
-	fs.BoolVar(&cfg.S3.PathStyle, "path-style", false,
-		"put the bucket into the path also for Amazon's S3, as for other services")
-	fs.StringVar(&cfg.S3.CAFile, "ca-file", "",
-		"`FILE` of certificates that are trusted for the S3 service (PEM; environment: AWS_CA_BUNDLE)")
+	backup.S3Flags(fs, &cfg.S3, "")
 	fs.DurationVar(&timeout, "timeout", time.Minute, "`TIME` for all requests together")
 	cli.ListOutput(cmd, &output)
 	return cmd

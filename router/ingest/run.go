@@ -244,7 +244,7 @@ const runningWait = 2 * time.Second
 func (j *job) enter(ctx context.Context) (err error) {
 	j.place, err = j.s.cfg.Places.Enter(ctx, j.b.Database, j.maxWait())
 	if errors.Is(err, turns.ErrNoPlace) {
-		err = errs.New(errs.ShardBusy, "%d pipelines are running, and many requests wait: try again later",
+		err = errs.New(errs.ShardBusy, "all places for pipelines are taken (%d), and many requests wait: try again later",
 			j.s.Running()).WithRetryAfter(runningWait)
 	}
 	return err

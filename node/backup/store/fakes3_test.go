@@ -1,20 +1,19 @@
 package store
 
 import (
-	"bufio"
 	"crypto/md5"
 	"encoding/hex"
 	"encoding/xml"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"cordwood/shard/cold/bucket/buckettest"
 )
 
 // fakeS3 implements, in memory and with faults, the part of S3 that the store uses.
@@ -64,7 +63,7 @@ func (f *fakeS3) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !inBucket:
 		fail(w, 404, "NoSuchBucket")
 	case r.Method == http.MethodPut:
-		body, err := decodeBody(r)
+		body, err := buckettest.PlainBody(r)
 		if err != nil {
 			fail(w, 400, "IncompleteBody")
 			return
@@ -122,29 +121,4 @@ func (f *fakeS3) list(w http.ResponseWriter, r *http.Request) {
 	f.mu.Unlock()
 	slices.SortFunc(result.Contents, func(a, b content) int { return strings.Compare(a.Key, b.Key) })
 	_ = xml.NewEncoder(w).Encode(result)
-}
-
-// decodeBody reads a body, which may consist of signed chunks.
-func decodeBody(r *http.Request) ([]byte, error) {
-	if !strings.HasPrefix(r.Header.Get("X-Amz-Content-Sha256"), "STREAMING") {
-		return io.ReadAll(r.Body)
-	}
-	in := bufio.NewReader(r.Body)
-	var out []byte
-	for {
-		line, err := in.ReadString('\n')
-		if err != nil {
-			return nil, err
-		}
-		size, _, _ := strings.Cut(strings.TrimSpace(line), ";")
-		n, err := strconv.ParseInt(size, 16, 32)
-		if err != nil || n == 0 {
-			return out, err
-		}
-		chunk := make([]byte, n+2)
-		if _, err := io.ReadFull(in, chunk); err != nil {
-			return nil, err
-		}
-		out = append(out, chunk[:n]...)
-	}
 }

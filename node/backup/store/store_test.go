@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"cordwood/shard/cold/bucket"
+	"cordwood/shard/cold/bucket/buckettest"
 )
 
 func wait(t testing.TB) context.Context {
@@ -193,7 +194,7 @@ func TestS3Faults(t *testing.T) {
 			if r.Method != http.MethodPut || n > 4 {
 				return false
 			}
-			body, _ := decodeBody(r)
+			body, _ := buckettest.PlainBody(r)
 			s.put(w, strings.TrimPrefix(r.URL.Path, "/"+fakeBucket+"/"), body[:len(body)/2])
 			return true
 		},
@@ -201,7 +202,7 @@ func TestS3Faults(t *testing.T) {
 			if r.Method != http.MethodPut || n > 4 {
 				return false
 			}
-			body, _ := decodeBody(r)
+			body, _ := buckettest.PlainBody(r)
 			w.Header().Set("ETag", `"`+etag(body)+`"`)
 			return true
 		},

@@ -1,9 +1,9 @@
 // Starts the page: makes the stores, joins them, and draws the page that the address names.
 
-import { effect, html, render, useEffect, useState } from '../vendor/core.js';
+import { effect, html, render, useEffect } from '../vendor/core.js';
 import { Banner, KeyHelp, TabBar, Toast, TopBar } from './components/shell.js';
 import { SignInDialog } from './components/signin.js';
-import { Empty } from './components/states.js';
+import { Later } from './components/later.js';
 import { createApi } from './lib/api.js';
 import { pages } from './pages/pages.js';
 import { createAccess } from './stores/access.js';
@@ -96,32 +96,10 @@ function App({ stores }) {
     <${Toast} /><${KeyHelp} keys=${stores.keys} /><${SignInDialog} signIn=${stores.signIn} />`;
 }
 
-/** @type {Map<string, import('./pages/pages.js').View>} */
-const loaded = new Map();
-
-/**
- * A page, which is loaded when it is opened for the first time.
- * @param {{page: import('./pages/pages.js').Page, stores: Stores}} props
- */
+/** @param {{page: import('./pages/pages.js').Page, stores: Stores}} props */
 function PageView({ page, stores }) {
-  const [, redraw] = useState(0);
-  const [failed, setFailed] = useState(false);
-  const View = page.view ?? loaded.get(page.id);
-  useEffect(() => {
-    if (View) return;
-    page.load?.().then(
-      (view) => {
-        loaded.set(page.id, view);
-        redraw(1);
-      },
-      () => setFailed(true),
-    );
-  }, []);
-  if (View) return html`<${View} stores=${stores} />`;
-  if (!failed) return html`<div class="waits" aria-busy="true"></div>`;
-  return html`<${Empty} title="This page did not load.">
-    <p>The server does not answer, or its version has changed.</p>
-    <p class="acts"><button class="button main" onClick=${() => location.reload()}>Load again</button></p><//>`;
+  if (page.view) return html`<${page.view} stores=${stores} />`;
+  return html`<${Later} id=${page.id} load=${page.load} stores=${stores} />`;
 }
 
 /**

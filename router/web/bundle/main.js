@@ -1,1 +1,1 @@
-import"./chunk-DFJVNM5G.js";
+import"./chunk-SDK2F7YX.js";

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { ApiError, createApi, curlOf } from '../app/lib/api.js';
 import { shellWord } from '../app/lib/format.js';
+import { readLines } from '../app/lib/ndjson.js';
 import { createExplore } from '../app/stores/explore.js';
 import { createLastRows } from '../app/stores/lastrows.js';
 import { createLatest } from '../app/stores/latest.js';
@@ -238,4 +239,39 @@ test('newest rows are asked for of the tables in sight, three at a time, each on
   assert.deepEqual([last.of(tables[2]), last.of(tables[3]), last.of(tables[4])], ['', undefined, '2026-01-05T10:00:00Z']);
   await last.see(tables.slice(2));
   assert.deepEqual(asked.slice(6), ['t3']);
+});
+
+test('values of a row inherit nothing, whatever its fields are called', async () => {
+  const text = '{"rows":[{"id":"1","v":{"a":1,"__proto__":"p"}},{"id":"2","v":{"constructor":"c"}}]}';
+  const api = createApi({ fetch: async () => new Response(text) });
+  const { rows } = await api.json({ path: '/v1/explore/rows', body: {} });
+  assert.deepEqual([rows[0].v.constructor, rows[0].v['__proto__'], rows[0].v.toString, rows[0].v.a], [undefined, 'p', undefined, 1]);
+  assert.deepEqual([rows[1].v.constructor, rows[1].v['__proto__']], ['c', undefined]);
+  const { values } = (await readLines(new Blob(['{"id":"1","v":{"a":1}}\n']).stream()).next()).value;
+  assert.deepEqual([values[0].v.toString, values[0].v.a], [undefined, 1]);
+});
+
+test('a cancelled statement leaves neither the answer nor the error of the one before', async () => {
+  const places = [];
+  const api = {
+    sql: (statement, { signal }) => (statement === 'SELECT 42' ? Promise.resolve({ rows: [[42]] }) : waitFor(signal)),
+  };
+  const waitFor = (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(new DOMException('aborted', 'AbortError'))));
+  const storage = { getItem: () => null, setItem: () => {} };
+  const place = {
+    here: { value: { params: new URLSearchParams() } },
+    page: { value: 'sql' },
+    set: (...args) => places.push(args),
+  };
+  const sql = createSql({ api, place, storage, clock });
+  await sql.run('SELECT 42');
+  const { latest } = sql.tab.value;
+  assert.deepEqual([latest.value.value.rows, latest.cancelled.value], [[[42]], false]);
+  const long = sql.run('SELECT count(*) FROM a, b');
+  assert.equal(latest.value.value, null);
+  latest.cancel();
+  await long;
+  assert.deepEqual([latest.value.value, latest.error.value, latest.cancelled.value], [null, null, true]);
+  await sql.run('SELECT 42');
+  assert.equal(latest.cancelled.value, false);
 });

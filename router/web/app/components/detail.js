@@ -61,7 +61,7 @@ function DetailField({ name, row, marks, columns, trace, onOnly, onWithout, onCo
   const cut = row.cut?.[name];
   const clause = clauseFor(name, text);
   return html`<div class=${long ? 'block' : ''} data-ui="detail-field" data-name=${name}>
-    <dt title=${name}>${leafName(name)}</dt>
+    <dt title=${name}>${visible(leafName(name))}</dt>
     <dd class=${typeof value === 'number' ? 'n' : ''}>
       ${
         long

@@ -71,7 +71,7 @@ function FieldItem({ field, open, facets, exact, chosen, onToggle, onColumn, ...
   const column = chosen.includes(field.name);
   return html`<div class="fielditem">
     <h3 class=${opened ? 'open' : ''} data-ui="field" data-name=${field.name}>
-      <button aria-expanded=${opened} title=${`${field.name}, ${field.type}`} onClick=${() => onToggle(field.name)}>${leafName(field.name)}</button>
+      <button aria-expanded=${opened} title=${`${field.name}, ${field.type}`} onClick=${() => onToggle(field.name)}>${visible(leafName(field.name))}</button>
       <span>${facet && opened ? `${formatCount(facet.distinct)} ${facet.distinct === 1 ? 'value' : 'values'}` : `${Math.round(field.fill * 100)} %`}</span>
       <button class="text col" aria-pressed=${column} aria-label=${`${column ? 'Remove' : 'Add'} the column ${field.name}`} onClick=${() => onColumn(field.name)}>${column ? '− col' : '+ col'}</button>
     </h3>

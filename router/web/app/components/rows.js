@@ -1,7 +1,7 @@
 // The list of rows: stripe of the level, time, level, chosen columns, line, and the grain at its right edge.
 
 import { html, useMemo, useState } from '../../vendor/core.js';
-import { leafName, valueText } from '../lib/format.js';
+import { leafName, valueText, visible } from '../lib/format.js';
 import { copyLine } from '../lib/line.js';
 import { ColumnHeads } from './columnheads.js';
 import { Grain } from './grain.js';
@@ -75,7 +75,7 @@ export function Rows(props) {
     event.preventDefault();
   }
 
-  const heads = columns.map((name) => ({ id: name, name: leafName(name), title: name, width: /** @type {number} */ (widths.get(name)) }));
+  const heads = columns.map((name) => ({ id: name, name: visible(leafName(name)), title: name, width: /** @type {number} */ (widths.get(name)) }));
   return html`<div class="colhead" role="group" aria-label="Columns">
       <span>time, ${zone}</span><span>level</span>
       ${

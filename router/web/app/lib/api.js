@@ -1,5 +1,6 @@
 // Requests to the server that the page came from.
 
+import { bareFields } from './bare.js';
 import { shellQuoted } from './format.js';
 
 /**
@@ -81,7 +82,9 @@ export function createApi({ fetch, signIn }) {
     /** @param {Request} request */
     async json(request) {
       const response = await send(request);
-      return response.status === 204 ? null : response.json();
+      if (response.status === 204) return null;
+      // Only answers of Explore have rows by the names of fields.
+      return request.path.startsWith('/v1/explore/') ? JSON.parse(await response.text(), bareFields) : response.json();
     },
     /**
      * Runs one statement and returns its rows.

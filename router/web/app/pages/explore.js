@@ -1,15 +1,14 @@
 // Explore: search, histogram, fields, rows and one row.
 
 import { html, useEffect, useRef, useState } from '../../vendor/core.js';
-import { Compare } from '../components/compare.js';
 import { ContextPane } from '../components/context.js';
 import { Detail } from '../components/detail.js';
 import { move, useExploreKeys } from '../components/explorekeys.js';
 import { Sum, WhySlow } from '../components/exploresum.js';
 import { FieldList } from '../components/fields.js';
+import { Later } from '../components/later.js';
 import { ListHead } from '../components/listhead.js';
 import { NoRows, NoTable } from '../components/norows.js';
-import { Patterns } from '../components/patterns.js';
 import { RangePicker, TablePicker } from '../components/pickers.js';
 import { RowDifferences } from '../components/rowdiff.js';
 import { Rows } from '../components/rows.js';
@@ -25,6 +24,12 @@ import { indexOf, rowAt } from '../lib/pages.js';
 import { formatPlace } from '../lib/url.js';
 import { sqlWords } from '../lib/sqlwords.js';
 import { toast } from '../stores/toast.js';
+
+const others = () => import('./others.js');
+const views = new Map([
+  ['patterns', async () => (await others()).Patterns],
+  ['compare', async () => (await others()).Compare],
+]);
 
 /** @param {{stores: import('../main.js').Stores}} props */
 export function ExplorePage({ stores }) {
@@ -166,17 +171,15 @@ function Panes({ stores }) {
         ? html`<${ContextPane} stores=${stores} />`
         : html`<section class=${`pane list ${dim}`} aria-label="Rows"><${ListHead} stores=${stores} onFields=${() => (setFields(true), (prefs.fieldsShown.value = 'yes'))} fieldsHidden=${hidden} />
       ${
-        state.view === 'patterns'
-          ? html`<${Patterns} stores=${stores} />`
-          : state.view === 'compare'
-            ? html`<${Compare} stores=${stores} />`
-            : failed
-              ? html`<${ErrorPanel} latest=${failed} what="The search" onPartial=${() => explore.set({ partial: '1' })} onNearest=${(/** @type {string} */ name) => explore.search(explore.replaceFault(name))} />`
-              : !answer && explore.first.since.value > 0
-                ? html`<${Skeleton} />`
-                : answer && list.count === 0 && !explore.first.since.value
-                  ? html`<${NoRows} explore=${explore} />`
-                  : html`<${Rows} count=${list.count} at=${(/** @type {number} */ i) => rowAt(list, i).row} shape=${shape} columns=${columnsFor(narrow, explore.cols.value, explore.fields.value.value)} columnTools=${{ widths: explore.widths.value, onMove: explore.moveColumn, onWidth: explore.widen }}
+        views.has(state.view)
+          ? html`<${Later} key=${state.view} id=${state.view} load=${views.get(state.view)} stores=${stores} />`
+          : failed
+            ? html`<${ErrorPanel} latest=${failed} what="The search" onPartial=${() => explore.set({ partial: '1' })} onNearest=${(/** @type {string} */ name) => explore.search(explore.replaceFault(name))} />`
+            : !answer && explore.first.since.value > 0
+              ? html`<${Skeleton} />`
+              : answer && list.count === 0 && !explore.first.since.value
+                ? html`<${NoRows} explore=${explore} />`
+                : html`<${Rows} count=${list.count} at=${(/** @type {number} */ i) => rowAt(list, i).row} shape=${shape} columns=${columnsFor(narrow, explore.cols.value, explore.fields.value.value)} columnTools=${{ widths: explore.widths.value, onMove: explore.moveColumn, onWidth: explore.widen }}
                 marks=${explore.marks.value} zone=${zone} density=${prefs.density.value} narrow=${narrow}
                 label=${`${formatCount(explore.total.value ?? list.count)} rows, ${state.order} first`} selected=${state.row} focus=${explore.picked.value?.end ?? selected} wrap=${state.wrap} picked=${explore.picked.value} onPick=${explore.pick} unfolded=${explore.unfolded.value ? indexOf(list, explore.unfolded.value) : -1}
                 onOpen=${(/** @type {import('../lib/line.js').Row} */ row) => explore.open(row.id === state.row ? null : row)}

@@ -73,6 +73,7 @@ export function SqlPage({ stores }) {
       <span class="quiet">database ${sql.db()}; times are in UTC${may ? '' : '; you may only read'}</span>
     </div>
     <${Progress} since=${tab.latest.since.value} onCancel=${tab.latest.cancel} />
+    ${tab.latest.cancelled.value && html`<p class="quiet" role="status" data-ui="cancelled">The statement was cancelled.</p>`}
     <${ErrorPanel} latest=${tab.latest} what="The statement" />
     ${answer && !tab.latest.error.value && html`<${Result} stores=${stores} tab=${tab} answer=${answer} />`}</div></div>
     ${

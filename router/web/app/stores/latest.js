@@ -10,6 +10,7 @@ import { ApiError, isAbort } from '../lib/api.js';
  * @property {import('../../vendor/core.js').Signal<ApiError | null>} error
  * @property {import('../../vendor/core.js').Signal<number>} since when the request began, in ms; 0: none is under way
  * @property {import('../../vendor/core.js').Signal<number>} retryAt when it is sent again by itself; 0: not
+ * @property {import('../../vendor/core.js').Signal<boolean>} cancelled the last request was cancelled before its answer came
  * @property {boolean} once the request changes something, and is never sent twice by itself
  * @property {(ask: (signal: AbortSignal) => Promise<T>) => Promise<void>} run
  * @property {() => void} cancel
@@ -29,6 +30,7 @@ export function createLatest(clock, { once = false } = {}) {
   const error = signal(/** @type {ApiError | null} */ (null));
   const since = signal(0);
   const retryAt = signal(0);
+  const cancelled = signal(false);
   /** @type {AbortController | null} */
   let current = null;
   /** @type {((signal: AbortSignal) => Promise<T>) | null} */
@@ -42,6 +44,7 @@ export function createLatest(clock, { once = false } = {}) {
     last = ask;
     since.value = clock.now();
     retryAt.value = 0;
+    cancelled.value = false;
     for (let tries = 0; ; tries++) {
       try {
         const answer = await ask(own.signal);
@@ -70,13 +73,14 @@ export function createLatest(clock, { once = false } = {}) {
   }
 
   function cancel() {
+    if (current) cancelled.value = true;
     current?.abort();
     current = null;
     since.value = 0;
     retryAt.value = 0;
   }
 
-  return { value, error, since, retryAt, once, run, cancel, again: () => void (last && run(last)) };
+  return { value, error, since, retryAt, cancelled, once, run, cancel, again: () => void (last && run(last)) };
 }
 
 /**

@@ -133,6 +133,7 @@ export function createSql({ api, place, storage, clock }) {
     /** @param {string} statement */
     run(statement) {
       const { text, ran, latest } = tab.value;
+      if (statement !== ran.value) latest.value.value = latest.error.value = null; // they belong to another statement
       ran.value = statement;
       const view = place.here.value.params.get('tab') ?? '';
       if (text.value.length < mostInAddress) place.set('sql', { db: db(), q: text.value, tab: view }, { db: 'public' });

@@ -19,7 +19,7 @@ var ignored = map[Fault]string{
 
 // without returns a request without a header. Its signature would not be valid without it, so it gets another one.
 func without(r *http.Request, header string) (*http.Request, error) {
-	body, err := plainBody(r)
+	body, err := PlainBody(r)
 	if err != nil {
 		return nil, err
 	}
@@ -34,8 +34,8 @@ func without(r *http.Request, header string) (*http.Request, error) {
 	return signer.SignV4(*r, AccessKey, SecretKey, "", "us-east-1"), nil
 }
 
-// plainBody reads the body of a request, which may consist of signed chunks.
-func plainBody(r *http.Request) ([]byte, error) {
+// PlainBody reads the body of a request, which may consist of signed chunks.
+func PlainBody(r *http.Request) ([]byte, error) {
 	if !strings.HasPrefix(r.Header.Get("X-Amz-Content-Sha256"), "STREAMING") {
 		return io.ReadAll(r.Body)
 	}
