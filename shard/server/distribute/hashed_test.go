@@ -45,13 +45,21 @@ func TestTellApart(t *testing.T) {
 
 func hashStream(t *testing.T, list ...uint64) []byte {
 	t.Helper()
-	b := array.NewUint64Builder(memory.DefaultAllocator)
-	b.AppendValues(list, nil)
+	return hashBatches(t, list)
+}
+
+// hashBatches returns a stream with several batches of hashes.
+func hashBatches(t *testing.T, lists ...[]uint64) []byte {
+	t.Helper()
 	s := arrow.NewSchema([]arrow.Field{{Name: "__k", Type: arrow.PrimitiveTypes.Uint64, Nullable: true}}, nil)
 	var out bytes.Buffer
 	w := ipc.NewWriter(&out, ipc.WithSchema(s))
-	if err := w.Write(array.NewRecordBatch(s, []arrow.Array{b.NewArray()}, int64(len(list)))); err != nil {
-		t.Fatal(err)
+	for _, list := range lists {
+		b := array.NewUint64Builder(memory.DefaultAllocator)
+		b.AppendValues(list, nil)
+		if err := w.Write(array.NewRecordBatch(s, []arrow.Array{b.NewArray()}, int64(len(list)))); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)

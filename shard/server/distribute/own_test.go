@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"google.golang.org/protobuf/proto"
 
 	"cordwood/proto/errs"
@@ -251,6 +254,59 @@ func TestEncodedDefinition(t *testing.T) {
 		}
 		if len(encoded) != 18 {
 			t.Errorf("version %d: %d requests", version, len(encoded))
+		}
+	}
+}
+
+// TestPassedOnRowsAgain checks that the rows of a node that goes away are requested again, as long as none of them were
+// sent: neither lost nor doubled.
+func TestPassedOnRowsAgain(t *testing.T) {
+	away := errs.New(errs.ShardUnreachable, "away")
+	large := make([]uint64, flushBytes/8+1)
+	for _, test := range []struct {
+		name          string
+		first, second []uint64 // the batches of the part that breaks after them
+		breaks        int      // how often
+		want          int      // rows of all parts; 0: an error
+	}{
+		{"before any row", nil, nil, 1, 30},
+		{"after some rows", []uint64{7, 8}, []uint64{9}, 2, 30},
+		{"too often", []uint64{7, 8}, nil, Tries, 0},
+		{"after rows were sent", large, []uint64{9}, 1, 0},
+	} {
+		var calls atomic.Int64
+		n := newOwnNodes(nil, func(_ context.Context, req *shardpb.QueryRequest) (Reader, error) {
+			stream := hashStream(t, 1, 2, 3)
+			if ShardsOf(req.Tables[0])[0]%10 != 3 || int(calls.Add(1)) > test.breaks {
+				return answerOf{bytes.NewReader(stream)}, nil
+			}
+			if test.first != nil {
+				stream = hashBatches(t, test.first, test.second)
+			}
+			cut := 20 // within the schema
+			if test.first != nil {
+				cut = len(stream) - 8 // before the end mark
+			}
+			return answerOf{io.MultiReader(bytes.NewReader(stream[:cut]), iotest.ErrReader(away))}, nil
+		})
+		n.cfg.Own = nil
+		n.engine.split.Final, n.engine.split.Kind = "", "rows"
+		answer, err := n.run(t.Context(), t, 0)
+		if test.want == 0 {
+			if errs.CodeOf(err) != errs.ShardUnreachable {
+				t.Errorf("%s: %v", test.name, err)
+			}
+			continue
+		}
+		rows := 0
+		if err == nil {
+			err = eachBatch([]byte(answer), func(rec arrow.RecordBatch) error {
+				rows += int(rec.NumRows())
+				return nil
+			})
+		}
+		if err != nil || rows != test.want {
+			t.Errorf("%s: %d rows instead of %d, %v", test.name, rows, test.want, err)
 		}
 	}
 }

@@ -18,19 +18,12 @@ func (d *Statement) passOn(ctx context.Context) (done bool, err error) {
 	out := &joined{send: d.send}
 	d.progress.Enter(PhaseAsk)
 	d.progress.Asks(len(d.parts))
+	if err := d.sendMissing(); err != nil {
+		return true, err
+	}
 	for _, p := range d.parts {
-		r, err := d.open(ctx, p)
-		if err == nil {
-			r = &countedReader{r, d.nodes.metrics.bytes}
-			if out.writer == nil {
-				err = d.sendMissing()
-			}
-			if err == nil {
-				err = out.add(r, d.req.Limit)
-			}
-			_ = r.Close()
-			d.progress.Answered()
-		}
+		err := d.passPart(ctx, p, out)
+		d.progress.Answered()
 		if err != nil && !d.sent && len(d.missing) == 0 {
 			return d.fetchInstead(ctx, err)
 		}
@@ -39,6 +32,23 @@ func (d *Statement) passOn(ctx context.Context) (done bool, err error) {
 		}
 	}
 	return true, out.end()
+}
+
+// passPart appends the rows of a part. If the node goes away before any of them was sent, it asks again, perhaps
+// another replica.
+func (d *Statement) passPart(ctx context.Context, p *part, out *joined) error {
+	for try := 1; ; try++ {
+		before := out.position()
+		r, err := d.open(ctx, p)
+		if err != nil {
+			return err
+		}
+		err = out.add(&countedReader{r, d.nodes.metrics.bytes}, d.req.Limit)
+		_ = r.Close()
+		if err == nil || try == Tries || ctx.Err() != nil || !Away(err) || !out.back(before) {
+			return err
+		}
+	}
 }
 
 // countedReader counts the bytes that a node returns.
@@ -62,6 +72,31 @@ type joined struct {
 	buf    bytes.Buffer
 	writer *ipc.Writer
 	rows   uint64
+	sent   int // how many times rows were sent
+}
+
+// position is a place between the rows of two parts.
+type position struct {
+	bytes, sent int
+	rows        uint64
+	begun       bool
+}
+
+func (j *joined) position() position {
+	return position{bytes: j.buf.Len(), sent: j.sent, rows: j.rows, begun: j.writer != nil}
+}
+
+// back removes all rows behind a position. It returns false if some of them were sent.
+func (j *joined) back(to position) bool {
+	if j.sent != to.sent {
+		return false
+	}
+	j.buf.Truncate(to.bytes)
+	j.rows = to.rows
+	if !to.begun {
+		j.writer = nil
+	}
+	return true
 }
 
 // add appends the rows of r's streams until there are limit rows in total; 0 means all.
@@ -120,6 +155,7 @@ func (j *joined) addStream(src *Remembering, r io.Reader, limit uint64) error {
 }
 
 func (j *joined) flush() error {
+	j.sent++
 	err := j.send(j.buf.Bytes())
 	j.buf.Reset()
 	return err
