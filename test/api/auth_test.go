@@ -28,6 +28,7 @@ func TestAuthMatrix(t *testing.T) {
 		"backup":         {"query", "admin"},
 		"query":          {"query", "admin"},
 		"manage-access":  {"admin"},
+		"read-audit":     {"admin"},
 	}
 	n, guessed := 0, 0
 	for path, item := range s.doc.Paths.Map() {
