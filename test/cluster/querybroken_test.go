@@ -54,7 +54,7 @@ func wantError(t *testing.T, a *Answer, code int, says ...string) {
 // when they are repeated at once.
 func TestQueryProcessLostOverNodes(t *testing.T) {
 	t.Parallel()
-	s := newSpread(t, 1, 360_000, "--query-threads", "1", "--query-max-concurrent", "64",
+	s := newSpread(t, 1, 360_000, "--query-threads", "1", "--query-max-concurrent", "64", "--query-kept-memory", "0",
 		"--query-max-kills-per-user", "50")
 	ids := idsFrom(s.rows)
 	for i, victim := range s.Nodes {
