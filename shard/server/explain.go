@@ -12,8 +12,8 @@ import (
 // namedColumns is the maximum number of columns of a table whose names EXPLAIN shows for fetched rows.
 const namedColumns = 20
 
-// noteFetches returns the lines of EXPLAIN about the rows that are fetched from other nodes: the shards, the columns and
-// the condition for each table. runs is whether they are really fetched.
+// noteFetches returns the lines of EXPLAIN about the rows that are fetched from other nodes: the shards, the columns
+// and the condition for each table. runs is whether they are really fetched.
 func noteFetches(req *shardpb.QueryRequest, needs []query.Need, fetches []fetch, runs bool) string {
 	var b strings.Builder
 	for i, t := range req.Tables {

@@ -11,7 +11,9 @@ import (
 // key presses a key as the keyboard does: the browser acts on it, too.
 func (b *tab) key(name string, code int64) {
 	b.t.Helper()
-	for _, kind := range []input.DispatchKeyEventType{input.DispatchKeyEventTypeRawKeyDown, input.DispatchKeyEventTypeKeyUp} {
+	for _, kind := range []input.DispatchKeyEventType{
+		input.DispatchKeyEventTypeRawKeyDown, input.DispatchKeyEventTypeKeyUp,
+	} {
 		if _, err := chromedp.Call(b.ctx, input.DispatchKeyEvent, input.DispatchKeyEventParams{
 			Type: kind, Key: name, Code: name, WindowsVirtualKeyCode: code,
 		}); err != nil {

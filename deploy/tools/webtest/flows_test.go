@@ -66,8 +66,8 @@ func TestRow(t *testing.T) {
 	}
 	// The context shows the rows before and after it, in order of time.
 	eval[bool](b, `(dispatchEvent(new KeyboardEvent('keydown', {key: 'c'})), true)`)
-	b.until(`document.querySelector('section[data-ui=context] [data-ui=context-row][aria-selected=true]').dataset.id === ` +
-		quote(eval[string](other, id)))
+	b.until(`document.querySelector('section[data-ui=context] [data-ui=context-row][aria-selected=true]').dataset.id` +
+		` === ` + quote(eval[string](other, id)))
 	b.until(`Number(document.querySelector('section[data-ui=context] [data-ui=rows]').getAttribute('aria-rowcount')) > 20`)
 	b.until(`((rows) => rows.every((r, i) => i === 0 || r <= rows[i - 1] === false || r === rows[i - 1]))(
 		[...document.querySelectorAll('section[data-ui=context] time')].map((t) => Date.parse(t.dateTime)))`)
