@@ -117,7 +117,7 @@ var states = []state{
 		name: "plan", path: "sql?tab=plan&q=SELECT+*+FROM+app", steps: []string{`[data-ui=run]`},
 		there: `[data-ui=plan] pre`,
 	},
-	{name: "wrong sql", path: "sql?q=SELEKT+1", steps: []string{`[data-ui=run]`, `dialog .main`}, there: anyError},
+	{name: "wrong sql", path: "sql?q=SELEKT+1", steps: []string{`[data-ui=run]`}, there: anyError},
 	{name: "dangerous sql", path: "sql?q=DROP+TABLE+app", steps: []string{`[data-ui=run]`}, there: dialog},
 	{name: "pipelines", path: "pipelines", there: `[data-ui=pipeline]`},
 	{
