@@ -39,6 +39,8 @@ type readRequest struct {
 	// rounds is the maximum number of rounds over the nodes; 0 means that Config.ReadWait limits
 	// them.
 	rounds int
+	// answered, if not nil, becomes the node that answered.
+	answered *string
 }
 
 // readCall calls one node; see leader.Nodes.Watch.
@@ -75,6 +77,8 @@ func (c *Client) ask(ctx context.Context, req readRequest, call readCall) (cance
 			if err != nil {
 				reached = reached || !leader.Broken(err)
 				faults = append(faults, fmt.Sprintf("node %s: %s", node, reason(err)))
+			} else if req.answered != nil {
+				*req.answered = node
 			}
 			return err
 		},

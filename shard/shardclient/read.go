@@ -137,6 +137,8 @@ func stream[T any, P rows[T]](ctx context.Context, c *Client, a readRequest,
 	open func(context.Context, shardpb.ShardServiceClient) (grpc.ServerStreamingClient[T], error),
 ) (*streamReader, error) {
 	var r *streamReader
+	node := ""
+	a.answered = &node
 	cancel, err := c.ask(ctx, a, func(ctx context.Context, client shardpb.ShardServiceClient, p *leader.Pulse) error {
 		messages, err := open(ctx, client)
 		if err != nil {
@@ -164,7 +166,7 @@ func stream[T any, P rows[T]](ctx context.Context, c *Client, a readRequest,
 	if err != nil {
 		return nil, err
 	}
-	r.cancel = cancel
+	r.cancel, r.node = cancel, node
 	return r, nil
 }
 
@@ -279,6 +281,7 @@ type streamReader struct {
 	cancel context.CancelFunc
 	rest   []byte
 	end    error
+	node   string
 	// partial lists what is missing in the answer, for a request that allows a partial answer.
 	partial []string
 	stages  *shardpb.PartStages
@@ -290,6 +293,9 @@ type staged interface{ GetStages() *shardpb.PartStages }
 // Stages returns the durations of a part's stages if the request asked for them, and otherwise nil.
 // The answer must have been read.
 func (r *streamReader) Stages() *shardpb.PartStages { return r.stages }
+
+// Node returns the id of the node that answers.
+func (r *streamReader) Node() string { return r.node }
 
 // Partial lists what is missing in the answer, for a request that allows a partial answer.
 func (r *streamReader) Partial() []string { return r.partial }

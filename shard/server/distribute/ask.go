@@ -163,7 +163,15 @@ func (d *Statement) fill(ctx context.Context, p *part) error {
 		of.Stages = r.Stages()
 	}
 	of.Missing = r.Partial()
+	p.answeredBy(r)
 	return d.take(p, answer, of)
+}
+
+// answeredBy notes which node answers a part. It may be another one than the presumed leader of the shards.
+func (p *part) answeredBy(r Reader) {
+	if of, ok := r.(interface{ Node() string }); ok {
+		p.node = of.Node()
+	}
 }
 
 // fillOwn runs a part on this node and stores the answer.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -310,3 +311,28 @@ func TestPassedOnRowsAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestNodeThatAnswered checks that EXPLAIN shows the node that answered a part, and not the presumed leader.
+func TestNodeThatAnswered(t *testing.T) {
+	for _, explain := range []string{"EXPLAIN ", "EXPLAIN ANALYZE "} {
+		n := newOwnNodes(nil, func(context.Context, *shardpb.QueryRequest) (Reader, error) {
+			return namedAnswer{answerOf{bytes.NewReader(hashStream(t, 1))}, "other"}, nil
+		})
+		n.cfg.Own = nil
+		n.engine.split.Explain = explain
+		if _, err := n.run(t.Context(), t, 0); err != nil {
+			t.Fatal(err)
+		}
+		if note := n.engine.last.Note; strings.Count(note, "\nnode other: shards ") != 10 {
+			t.Errorf("%s shows %q", explain, note)
+		}
+	}
+}
+
+// namedAnswer is an answer of which the node is known.
+type namedAnswer struct {
+	answerOf
+	node string
+}
+
+func (a namedAnswer) Node() string { return a.node }

@@ -49,6 +49,9 @@ func (d *Statement) explainPart(ctx context.Context, p *part) (string, error) {
 		return "", err
 	}
 	defer r.Close()
+	if p.streams == nil { // otherwise the node that ran the part is known
+		p.answeredBy(r)
+	}
 	answer, err := io.ReadAll(io.LimitReader(r, maxReads))
 	if err != nil {
 		return "", err

@@ -57,7 +57,7 @@ type Statement struct {
 
 // part is the request to one node, and its answer.
 type part struct {
-	node   string // the presumed leader of the shards
+	node   string // the presumed leader of the shards, or the node that answered
 	shards []uint32
 	own    bool // this node leads the shards
 	// sql, if not empty, is sent to this node instead of the statement for all nodes.
