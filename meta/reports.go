@@ -150,18 +150,11 @@ func (r *reports) lastLed(term uint64, shards []*metapb.Shard) (out []*metapb.Sh
 // stored returns the bytes of databases, as the nodes report them that lead their shards. Nodes that are silent do not
 // count, because other nodes lead their shards by then.
 func (r *reports) stored(term uint64) (out []*metapb.DatabaseBytes) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.listen(term)
-	sums := map[string]uint64{}
-	for _, n := range r.nodes {
-		if r.heard.Sub(n.at) >= r.downAfter {
-			continue
+	sums := r.sums(term, func(report *metapb.ReportRequest, add func(database string, n uint64)) {
+		for _, s := range report.GetStored() {
+			add(s.GetDatabase(), s.GetBytes())
 		}
-		for _, s := range n.report.GetStored() {
-			sums[s.GetDatabase()] += s.Bytes
-		}
-	}
+	})
 	for _, database := range slices.Sorted(maps.Keys(sums)) {
 		out = append(out, &metapb.DatabaseBytes{Database: database, Bytes: sums[database]})
 	}
@@ -171,22 +164,31 @@ func (r *reports) stored(term uint64) (out []*metapb.DatabaseBytes) {
 // queryCPU returns the CPU time of the queries of databases in the last minute, as the nodes report it. Nodes that are
 // silent do not count.
 func (r *reports) queryCPU(term uint64) (out []*metapb.DatabaseCPU) {
+	sums := r.sums(term, func(report *metapb.ReportRequest, add func(database string, n uint64)) {
+		for _, s := range report.GetQueryCpu() {
+			add(s.GetDatabase(), uint64(max(s.GetNanos(), 0)))
+		}
+	})
+	for _, database := range slices.Sorted(maps.Keys(sums)) {
+		out = append(out, &metapb.DatabaseCPU{Database: database, Nanos: int64(sums[database])})
+	}
+	return out
+}
+
+// sums returns the sums by database of what read takes from the reports of the nodes that are not silent.
+func (r *reports) sums(term uint64,
+	read func(report *metapb.ReportRequest, add func(database string, n uint64)),
+) map[string]uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.listen(term)
-	sums := map[string]int64{}
+	sums := map[string]uint64{}
 	for _, n := range r.nodes {
-		if r.heard.Sub(n.at) >= r.downAfter {
-			continue
-		}
-		for _, s := range n.report.GetQueryCpu() {
-			sums[s.GetDatabase()] += max(s.GetNanos(), 0)
+		if r.heard.Sub(n.at) < r.downAfter {
+			read(n.report, func(database string, n uint64) { sums[database] += n })
 		}
 	}
-	for _, database := range slices.Sorted(maps.Keys(sums)) {
-		out = append(out, &metapb.DatabaseCPU{Database: database, Nanos: sums[database]})
-	}
-	return out
+	return sums
 }
 
 // refuse records the reason why a node could not be registered. An empty reason records that it was

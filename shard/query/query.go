@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
@@ -42,6 +43,9 @@ type TableName struct {
 
 // String returns the name as it is written in a statement.
 func (n TableName) String() string { return n.Database + "." + n.Name }
+
+// Analyzes reports whether the beginning of an EXPLAIN, with its options, means that the statement is run.
+func Analyzes(explain string) bool { return strings.Contains(strings.ToUpper(explain), "ANALYZE") }
 
 // Analysis lists what a statement refers to.
 type Analysis struct {

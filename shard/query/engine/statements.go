@@ -35,7 +35,7 @@ func (e *Engine) Analyze(ctx context.Context, sql, database string) (*query.Anal
 	}
 	return &query.Analysis{
 		Tables: append([]query.TableName(nil), st.Names...), Explain: st.Explain != "",
-		Runs: st.Explain == "" || st.ExplainAnalyzes(),
+		Runs: st.Explain == "" || query.Analyzes(st.Explain),
 	}, nil
 }
 

@@ -27,7 +27,7 @@ var errNoLiterals = errs.New(errs.Internal, "query: the values of a subquery can
 // runFirst runs the subqueries, and splits the statement with their values. If that is not possible, it records why.
 func (d *Statement) runFirst(ctx context.Context) error {
 	list := d.split.First
-	if len(list) == 0 || d.split.Reason != "" || d.split.Explain != "" && !analyzes(d.split.Explain) {
+	if len(list) == 0 || d.split.Reason != "" || d.split.Explain != "" && !query.Analyzes(d.split.Explain) {
 		return nil
 	}
 	if d.nodes.cfg.Rows == nil || d.nodes.large.has(d.req.Sql) {

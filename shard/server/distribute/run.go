@@ -3,7 +3,6 @@ package distribute
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"cordwood/proto/errs"
@@ -28,7 +27,7 @@ func (d *Statement) Run(ctx context.Context, out Answer) (done bool, err error) 
 		return d.passOn(ctx)
 	}
 	defer func() { d.nodes.partials.Add(-d.bytes.Load()) }()
-	if d.split.Explain == "" || analyzes(d.split.Explain) {
+	if d.split.Explain == "" || query.Analyzes(d.split.Explain) {
 		begin := time.Now()
 		if err := d.askBlocks(ctx); err != nil {
 			return d.fetchInstead(ctx, err)
@@ -70,9 +69,6 @@ func fetchesInstead(ctx context.Context, err error) bool {
 	}
 	return false
 }
-
-// analyzes reports whether an EXPLAIN with these options runs its statement.
-func analyzes(explain string) bool { return strings.Contains(strings.ToUpper(explain), "ANALYZE") }
 
 // finish computes the answer from the answers of the nodes.
 func (d *Statement) finish(ctx context.Context) (done bool, err error) {

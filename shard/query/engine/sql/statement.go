@@ -92,11 +92,6 @@ var limitPair = regexp.MustCompile(`(?i)\bLIMIT\s+[0-9]+\s*,`)
 
 var pivot = regexp.MustCompile(`(?i)\b(?:PIVOT|PIVOT_WIDER)\b`)
 
-// ExplainAnalyzes reports whether the statement is an EXPLAIN that runs its query.
-func (st *Statement) ExplainAnalyzes() bool {
-	return strings.Contains(strings.ToUpper(st.Explain), "ANALYZE")
-}
-
 // ExplainsInText reports whether the statement is an EXPLAIN whose answer is text.
 func (st *Statement) ExplainsInText() bool {
 	return st.Explain != "" && !strings.Contains(strings.ToLower(st.Explain), "json")
