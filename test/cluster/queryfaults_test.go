@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"net/url"
 	"os"
 	"strconv"
@@ -248,7 +249,7 @@ func (g *grown) ask(t *testing.T, seed uint64, answered, partial *atomic.Int64) 
 			b.most[w] = g.sent[w].Load()
 		}
 		switch {
-		case err != nil: // the node was killed under the request
+		case err != nil: // the node was killed or suspended under the request
 		case a.Status == 200 && a.Header.Get("x-svc-partial") != "":
 			partial.Add(1)
 		case a.Status == 200:
@@ -282,6 +283,11 @@ func TestAnswersUnderFaults(t *testing.T) {
 			"--query-threads", "1", "--query-max-concurrent", "16", "--shard-flush-age", "2s",
 		}}),
 		stop: make(chan struct{}),
+	}
+	// A suspended node answers nothing, also to the requests that it has when it is suspended. Without a limit, the three
+	// goroutines that run statements could all wait for it.
+	for _, n := range g.Nodes {
+		n.Client = &http.Client{Timeout: Generous(10 * time.Second)}
 	}
 	g.Start()
 	g.Nodes[0].Rows(t, "CREATE TABLE grown (ts TIMESTAMP(3) TIME INDEX, w BIGINT, k BIGINT, v BIGINT, m STRING) "+
@@ -336,6 +342,7 @@ func TestAnswersUnderFaults(t *testing.T) {
 			n := g.Nodes[r.IntN(len(g.Nodes))]
 			g.away.Store(n)
 			n.Pause()
+			defer n.Continue() // also if the test fails
 			more(12)
 			n.Continue()
 			g.AwaitReady(time.Minute)
