@@ -1,0 +1,55 @@
+// Package cold describes the rows that a shard keeps in object storage. DESIGN.md has the states of rows; package bucket
+// stores and reads objects.
+package cold
+
+import (
+	"slices"
+
+	"cordwood/shard/segment"
+)
+
+// Object is a file in object storage with rows of a cut: a striped segment file, as segment/FORMAT.md describes it. An
+// object never changes, and its key is never used for another one.
+type Object struct {
+	// Key is the object's key below the prefix of the bucket.
+	Key string
+	// Cut is the number of the cut whose rows the object has. All objects of a cut are one set.
+	Cut uint64
+	// Day is the UTC day of the rows, in days since 1970.
+	Day int64
+	// TailOffset is where the tail begins: the page indexes, followed by the footer, to the end of the file. TailCRC is
+	// the CRC-32C of the tail. The checksums of all other parts are in the footer.
+	TailOffset int64
+	TailCRC    uint32
+	// Meta describes the rows and the file, as for a local segment: the table or tables, columns, number of rows, time
+	// range, size, checksums of the file and of the footer. Its ID is 0. Its Order is the order of the cut in this
+	// replica: replicas may have different ones. It is 0 in the log.
+	Meta segment.Meta
+}
+
+// Has reports whether the object has rows of a table.
+func (o *Object) Has(table uint64) bool {
+	_, ok := o.Span(table)
+	return ok
+}
+
+// Span returns the part of the object that a table has.
+func (o *Object) Span(table uint64) (segment.TableSpan, bool) {
+	m := &o.Meta
+	if !m.Shared() {
+		return segment.TableSpan{TableID: table, Rows: m.Rows, MinTime: m.MinTime, MaxTime: m.MaxTime}, m.TableID == table
+	}
+	at, ok := slices.BinarySearchFunc(m.Tables, table, func(s segment.TableSpan, id uint64) int {
+		switch {
+		case s.TableID < id:
+			return -1
+		case s.TableID > id:
+			return 1
+		}
+		return 0
+	})
+	if !ok {
+		return segment.TableSpan{}, false
+	}
+	return m.Tables[at], true
+}
