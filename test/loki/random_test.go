@@ -98,7 +98,7 @@ func (g *generator) stage() string {
 		return g.of("|~", "!~") + " " + strconv.Quote(g.of("(?i)ERR", "user \\d", "^level", "a.b", "x$", ""))
 	case 3:
 		return g.of("|>", "!>") + " " + strconv.Quote(g.of("level=<_> status=<_>", "<_>took<_>", "10.0.0.<_> - bob <_>",
-			"a<_>b"))
+			"a<_>b", "<_>e<_>", "<_>=<_> <_>=<_>", "<_> <_>", "level=<_>e<_>s<_>"))
 	case 4, 5:
 		return "| json" + g.of("", "", "", " != \"GET\"", " !~ \"WARN\"")
 	case 6, 7:

@@ -58,8 +58,9 @@ type Stage interface {
 type LineFilter struct {
 	Op    string
 	Texts []string
-	// Res has the texts of |~ and !~, or the patterns of |> and !>, as regular expressions.
-	Res []*regexp.Regexp
+	// Res has the texts of |~ and !~ as regular expressions, and Patterns those of |> and !>.
+	Res      []*regexp.Regexp
+	Patterns []*LinePattern
 }
 
 // Extract is a label name with the JSON path or logfmt key of its value.

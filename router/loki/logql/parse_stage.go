@@ -108,15 +108,17 @@ func (p *parser) lineFilter() (Stage, error) {
 			}
 			f.Res = append(f.Res, re)
 		case '>':
-			expression, err := PatternExpression(text)
+			pattern, err := ParseLinePattern(text)
 			if err != nil {
 				return nil, syntaxError(p.query, at, "%s", err)
 			}
-			re, err := p.compile(at, expression, "^(?s:"+expression+")$")
-			if err != nil {
-				return nil, err
+			loose, exact := pattern.Expressions()
+			for _, expression := range []string{"^(?s:" + loose + ")$", exact} {
+				if _, err := p.compile(at, expression, expression); err != nil { // counts its instructions
+					return nil, err
+				}
 			}
-			f.Res = append(f.Res, re)
+			f.Patterns = append(f.Patterns, pattern)
 		}
 		f.Texts = append(f.Texts, text)
 		if !p.skipWord("or") {

@@ -10,32 +10,87 @@ import (
 // hole is the placeholder for any text in the patterns of |> and !>.
 const hole = "<_>"
 
-// PatternExpression returns a regular expression that matches the whole line for a pattern of |> or !>. A literal at
-// the start of the pattern may be anywhere in the line, <_> matches at least one character, and a literal at the end
-// must end the line.
-func PatternExpression(pattern string) (string, error) {
+// maxHoles is the maximum number of placeholders in a pattern of |> or !>. The expressions for it are nested as deeply.
+const maxHoles = 100
+
+// LinePattern is a pattern of |> or !>. As in Loki, each literal is found at its first occurrence after the one before
+// it, no placeholder is empty, and a literal at the end of the pattern must end the line. A literal at the start may be
+// anywhere in the line.
+type LinePattern struct {
+	Literals []string
+	// begins and ends are true if the pattern begins and ends with a placeholder.
+	begins, ends bool
+}
+
+// ParseLinePattern reads a pattern of |> or !>. Adjacent placeholders match like one.
+func ParseLinePattern(pattern string) (*LinePattern, error) {
 	if pattern == "" {
-		return "", errors.New("an empty pattern")
+		return nil, errors.New("an empty pattern")
 	}
-	for strings.Contains(pattern, hole+hole) { // adjacent placeholders match like one
-		pattern = strings.ReplaceAll(pattern, hole+hole, hole)
-	}
-	var b strings.Builder
-	if !strings.HasPrefix(pattern, hole) {
-		b.WriteString(".*?")
+	for at := range pattern {
+		if name, n := captureAt(pattern[at:]); n > 0 && name != "_" {
+			return nil, errors.New("named captures are not allowed in a line filter: write <_> instead of <" + clip(name) + ">")
+		}
 	}
 	parts := strings.Split(pattern, hole)
-	for i, part := range parts {
-		switch {
-		case i == 0:
-		case i == len(parts)-1 && part == "":
-			b.WriteString(".+")
-		default:
-			b.WriteString(".+?")
-		}
-		b.WriteString(regexp.QuoteMeta(part))
+	if len(parts) > maxHoles {
+		return nil, errors.New("the pattern has more than " + strconv.Itoa(maxHoles-1) + " placeholders")
 	}
-	return b.String(), nil
+	p := &LinePattern{begins: parts[0] == "", ends: parts[len(parts)-1] == ""}
+	for _, part := range parts {
+		if part != "" {
+			p.Literals = append(p.Literals, part)
+		}
+	}
+	return p, nil
+}
+
+// Match reports whether a line matches the pattern.
+func (p *LinePattern) Match(line string) bool {
+	for i, literal := range p.Literals {
+		at := strings.Index(line, literal)
+		if at < 0 || at == 0 && (i > 0 || p.begins) {
+			return false
+		}
+		line = line[at+len(literal):]
+	}
+	return p.ends == (line != "")
+}
+
+// Expressions returns two regular expressions for the engine. All lines that match the pattern match loose as a whole,
+// which is cheap to compute. The group 1 of exact is not empty for the lines that match the pattern. exact is empty if
+// the lines that match loose are the same ones.
+//
+// A regular expression tries other occurrences of a literal if the rest does not match. So exact also matches the lines
+// that do not match the pattern after the first occurrences, by alternatives without the group, which come first.
+func (p *LinePattern) Expressions() (loose, exact string) {
+	var out, end strings.Builder
+	out.WriteString("(?s)^(?:")
+	for i, literal := range p.Literals {
+		text := regexp.QuoteMeta(literal)
+		gap := ".*?"
+		if i > 0 || p.begins {
+			gap = ".+?"
+			out.WriteString(text + ".*$|")
+		}
+		loose += gap + text
+		switch {
+		case i < len(p.Literals)-1:
+			out.WriteString(gap + text + "(?:")
+			end.WriteByte(')')
+		case p.ends:
+			out.WriteString(gap + text + "(.+)$")
+		default:
+			out.WriteString(gap + text + ".+$|(" + gap + text + ")$")
+		}
+	}
+	if p.ends {
+		loose += ".+"
+	}
+	if p.ends && (len(p.Literals) == 0 || len(p.Literals) == 1 && !p.begins) {
+		return loose, ""
+	}
+	return loose, out.String() + end.String() + ")"
 }
 
 // patternParts splits the pattern of a parser into literals and captures.
@@ -115,10 +170,13 @@ func (p *Pattern) Match(line string) (values []string, found []bool) {
 func (f *LineFilter) Matches(line string) bool {
 	found := false
 	for i, t := range f.Texts {
-		if f.Op[1] == '=' {
+		switch f.Op[1] {
+		case '=':
 			found = found || strings.Contains(line, t)
-		} else {
+		case '~':
 			found = found || f.Res[i].MatchString(line)
+		default:
+			found = found || f.Patterns[i].Match(line)
 		}
 	}
 	return found != (f.Op[0] == '!')

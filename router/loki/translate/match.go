@@ -151,8 +151,7 @@ func lineFilter(f *logql.LineFilter, line, column string, indexed bool) string {
 			}
 			parts = append(parts, "regexp_matches("+line+", "+quote(text)+")")
 		case '>':
-			expression, _ := logql.PatternExpression(text) // the parser has checked it
-			parts = append(parts, "regexp_full_match("+line+", "+quote(expression)+", 's')")
+			parts = append(parts, linePattern(f.Patterns[i], line, indexed))
 		}
 	}
 	all := "(" + strings.Join(parts, " OR ") + ")"
@@ -163,4 +162,21 @@ func lineFilter(f *logql.LineFilter, line, column string, indexed bool) string {
 		return "NOT " + all
 	}
 	return all
+}
+
+// linePattern returns the condition of a pattern of |> on a line.
+func linePattern(p *logql.LinePattern, line string, indexed bool) string {
+	loose, exact := p.Expressions()
+	out := "regexp_full_match(" + line + ", " + quote(loose) + ", 's')"
+	if exact != "" {
+		out += " AND regexp_extract(" + line + ", " + quote(exact) + ", 1) <> ''"
+	}
+	if indexed {
+		for _, literal := range p.Literals[:min(len(p.Literals), maxSearches)] {
+			if whole := wholeWords(literal); whole != "" {
+				out += " AND matches_term(" + line + ", " + quote(whole) + ")"
+			}
+		}
+	}
+	return "(" + out + ")"
 }
