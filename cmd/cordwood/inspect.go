@@ -19,6 +19,7 @@ import (
 	"cordwood/node/marks"
 	"cordwood/node/secret"
 	"cordwood/proto/column"
+	"cordwood/shard/cold/cache"
 	"cordwood/shard/manifest"
 	"cordwood/shard/replica/raftlog"
 	"cordwood/shard/replica/raftlog/snapshot"
@@ -45,6 +46,8 @@ determines its kind:
   shards/1/segments/*.parquet   segments
   shards/1/raft/snapshots/*/state.bin  a snapshot, with its raft metadata
   shards/1/segments/*.damaged   why a segment is quarantined
+  cache/*.parquet               a part of an object in object storage, as the engine sees it
+  cache/*.map                   which parts of an object are in the cache
   *.batch                       a single column batch
   cordwood-backups.json         the file that marks a folder as a repository of backups
   backups/*.manifest            a backup, in its repository
@@ -114,6 +117,8 @@ func inspectByHead(w io.Writer, path string, info os.FileInfo) error {
 		return manifest.Inspect(w, vfs.OS, path)
 	case backup.Framed(head):
 		return inspectBytes(w, path, backup.Inspect)
+	case bytes.HasPrefix(head, []byte("CWCM")):
+		return inspectBytes(w, path, cache.Inspect)
 	case bytes.HasPrefix(head, []byte("CWCB")):
 		return inspectBytes(w, path, column.Inspect)
 	}
