@@ -56,9 +56,9 @@ func (f *facts) catalogSource() *pgcatalog.Source {
 	s := &pgcatalog.Source{
 		Catalog: f.catalog, User: access.From(f.ctx).User, Databases: f.names.databaseNames(), Tables: f.names.readableTables,
 		Sizes: func() (map[uint64]pgcatalog.Size, error) {
-			sizes, err := f.sizes()
-			out := make(map[uint64]pgcatalog.Size, len(sizes))
-			for id, size := range sizes {
+			of, err := f.sizes()
+			out := make(map[uint64]pgcatalog.Size, len(of.tables))
+			for id, size := range of.tables {
 				out[id] = pgcatalog.Size{Rows: size.rows, Bytes: size.bytes}
 			}
 			return out, err

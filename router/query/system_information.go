@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"cordwood/proto/schema"
+	"cordwood/proto/shardpb"
 	"cordwood/router/access"
 )
 
@@ -42,23 +43,40 @@ var schemataTable = &systemTable{
 	},
 }
 
-// size is the size of a table as known by the shards.
+// sizes are the stored rows and bytes of tables by id, as reported for the shards in reported.
+type sizes struct {
+	tables   map[uint64]size
+	reported map[uint32]*shardpb.ShardStats
+}
+
 type size struct{ rows, bytes int64 }
 
-// sizes sums rows and bytes by table id.
-func (f *facts) sizes() (map[uint64]size, error) {
+// sizes sums the reports of the shards.
+func (f *facts) sizes() (sizes, error) {
 	leaders, err := f.leaders(statsTables)
 	if err != nil {
-		return nil, err
+		return sizes{}, err
 	}
-	out := map[uint64]size{}
+	out := sizes{map[uint64]size{}, leaders}
 	for _, shard := range leaders {
 		for _, t := range shard.Tables {
-			have := out[t.TableId]
-			out[t.TableId] = size{have.rows + t.Rows, have.bytes + t.SegmentBytes + t.MemtableBytes}
+			have := out.tables[t.TableId]
+			out.tables[t.TableId] = size{have.rows + t.Rows, have.bytes + t.SegmentBytes + t.MemtableBytes}
 		}
 	}
 	return out, nil
+}
+
+// of returns the rows and bytes of a table. They are nil if no replica of one of its shards can be reached.
+func (s sizes) of(t *schema.Table) (rows, bytes any) {
+	if s.reported != nil {
+		for _, id := range t.Shards() {
+			if s.reported[id] == nil {
+				return nil, nil
+			}
+		}
+	}
+	return s.tables[t.ID].rows, s.tables[t.ID].bytes
 }
 
 // tablesTable is information_schema.tables.
@@ -71,10 +89,10 @@ var tablesTable = &systemTable{
 		text("table_comment"), moment("create_time"),
 	},
 	rows: func(f *facts, w *rowWriter) error {
-		var sizes map[uint64]size
+		var of sizes
 		if f.needSizes {
 			var err error
-			if sizes, err = f.sizes(); err != nil {
+			if of, err = f.sizes(); err != nil {
 				return err
 			}
 		}
@@ -89,7 +107,7 @@ var tablesTable = &systemTable{
 				if ttl == "" {
 					ttl = d.Options[schema.OptionTTL]
 				}
-				rows, bytes := any(sizes[t.ID].rows), any(sizes[t.ID].bytes)
+				rows, bytes := of.of(t)
 				if !f.names.by().May(reads(t.Database, t.Name)) {
 					rows, bytes = nil, nil // sizes need SELECT
 				}

@@ -48,8 +48,8 @@ svc svc_private NULL "" NULL
 		{
 			"INFORMATION_SCHEMA.TABLES",
 			`svc public logs BASE TABLE 1 mito 2 2 5 70 NULL append_mode='true', comment='it''s' it's 7
-svc shop gone BASE TABLE 3 mito 1 3 0 0 instant ttl='instant' NULL 0
-svc shop orders BASE TABLE 2 mito 1 3 0 0 7days "" NULL 0
+svc shop gone BASE TABLE 3 mito 1 3 NULL NULL instant ttl='instant' NULL 0
+svc shop orders BASE TABLE 2 mito 1 3 NULL NULL 7days "" NULL 0
 svc information_schema schemata SYSTEM VIEW 9223372036854775809 NULL 1 NULL NULL NULL NULL "" NULL NULL
 `,
 		},
@@ -277,6 +277,30 @@ func TestUnknownTableOfCatalog(t *testing.T) {
 		_, err := names{caller: access.From(with())}.findSystemTable(database, "nosuch")
 		if err == nil || !strings.Contains(err.Error(), want) || strings.HasSuffix(err.Error(), "there are ") {
 			t.Errorf("%s: got %v, want %q", database, err, want)
+		}
+	}
+}
+
+// TestSizesOfUnreachableShards checks that information_schema.tables has no sizes of a table if one of its shards sends
+// no report: the sum of the others would be too small.
+func TestSizesOfUnreachableShards(t *testing.T) {
+	w := newWorld(t)
+	w.shards.reads = []*shardpb.TableName{{Database: "information_schema", Name: "tables"}}
+	for _, found := range []bool{true, false} {
+		if !found {
+			w.shards.stats = nil
+		} else {
+			for id := range uint32(8) {
+				w.shards.stats = append(w.shards.stats, &shardpb.ShardStats{
+					ShardId: id, State: "Leader", Tables: []*shardpb.TableStats{{TableId: 1, Rows: 11, SegmentBytes: 50}},
+				})
+			}
+		}
+		if _, err := w.run(t.Context(), "SELECT * FROM information_schema.tables"); err != nil {
+			t.Fatal(err)
+		}
+		if rows := dump(t, w.shards.queried.Tables[0].InlineBatches[0]); strings.Contains(rows, " 88 400 ") != found {
+			t.Errorf("reports of all shards: %v; the engine got\n%s", found, rows)
 		}
 	}
 }

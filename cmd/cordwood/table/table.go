@@ -103,7 +103,8 @@ func newListCommand(db *string) *cobra.Command {
 		Short: "List the tables of a database with rows, bytes and shard",
 		Long: `List the tables of a database. ROWS and BYTES are the stored amounts: rows that have expired, or
 that newer rows have replaced, count until compaction removes them. SELECT count(*) counts the rows
-that queries see.`,
+that queries see. A "-" means that a shard of the table cannot be reached, or that you may not read the
+table.`,
 		Example: "  cordwood table list\n  cordwood table list --db shop --like 'order%' --output json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
