@@ -15,6 +15,8 @@ type Group struct {
 	leader string     // the node that last answered as leader, or was reported as leader; "" if not known
 	// lost is the time since which no node has answered as leader; zero if the last call found one.
 	lost time.Time
+	// tested is when a caller last tested the ailing group.
+	tested time.Time
 	// found is closed when a node answers as leader again.
 	found chan struct{}
 	// scouted is set if one of the waiting searches will look for the leader soon, so that the others can wait
@@ -71,6 +73,13 @@ func (g *Group) Found(node string) {
 	g.leader, g.lost = node, time.Time{}
 }
 
+// Reported records the leader that some node reported.
+func (g *Group) Reported(leader string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.leader = leader
+}
+
 // replace records that a node does not lead, and the leader that it reported, or "".
 func (g *Group) replace(node, named string) {
 	g.mu.Lock()
@@ -112,15 +121,17 @@ const (
 func (g *Group) Ailing() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.lost.IsZero() {
+	if g.lost.IsZero() || time.Since(g.lost) <= ailingAfter {
 		return false
 	}
-	since := time.Since(g.lost)
-	if since > ailingAfter+ailingFor {
-		g.lost = time.Now().Add(-ailingAfter)
+	if ailing := g.lost.Add(ailingAfter); g.tested.Before(ailing) {
+		g.tested = ailing
+	}
+	if time.Since(g.tested) > ailingFor {
+		g.tested = time.Now()
 		return false
 	}
-	return since > ailingAfter
+	return true
 }
 
 // scoutEvery is the maximum time between two attempts to find a leader while searches wait for it.

@@ -2091,7 +2091,10 @@ type QueryChunk struct {
 	// What the answer lacks because of allow_partial. Only in the first message.
 	Partial []string `protobuf:"bytes,2,rep,name=partial,proto3" json:"partial,omitempty"`
 	// In the last message, if requested.
-	Stages        *PartStages `protobuf:"bytes,3,opt,name=stages,proto3" json:"stages,omitempty"`
+	Stages *PartStages `protobuf:"bytes,3,opt,name=stages,proto3" json:"stages,omitempty"`
+	// In the last message: the leaders of shards that the sender of the request presumed to have another leader. For a
+	// part, the presumed leader is the receiving node.
+	Leaders       []*ShardLeader `protobuf:"bytes,4,rep,name=leaders,proto3" json:"leaders,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2147,6 +2150,66 @@ func (x *QueryChunk) GetStages() *PartStages {
 	return nil
 }
 
+func (x *QueryChunk) GetLeaders() []*ShardLeader {
+	if x != nil {
+		return x.Leaders
+	}
+	return nil
+}
+
+// ShardLeader is the leader of a shard.
+type ShardLeader struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ShardId       uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	NodeId        string                 `protobuf:"bytes,2,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShardLeader) Reset() {
+	*x = ShardLeader{}
+	mi := &file_shardpb_shard_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShardLeader) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShardLeader) ProtoMessage() {}
+
+func (x *ShardLeader) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShardLeader.ProtoReflect.Descriptor instead.
+func (*ShardLeader) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *ShardLeader) GetShardId() uint32 {
+	if x != nil {
+		return x.ShardId
+	}
+	return 0
+}
+
+func (x *ShardLeader) GetNodeId() string {
+	if x != nil {
+		return x.NodeId
+	}
+	return ""
+}
+
 // PartStages contains the times that a node took for a part of a query.
 type PartStages struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2160,7 +2223,7 @@ type PartStages struct {
 
 func (x *PartStages) Reset() {
 	*x = PartStages{}
-	mi := &file_shardpb_shard_proto_msgTypes[30]
+	mi := &file_shardpb_shard_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2172,7 +2235,7 @@ func (x *PartStages) String() string {
 func (*PartStages) ProtoMessage() {}
 
 func (x *PartStages) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[30]
+	mi := &file_shardpb_shard_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2185,7 +2248,7 @@ func (x *PartStages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartStages.ProtoReflect.Descriptor instead.
 func (*PartStages) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{30}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PartStages) GetGatherNanos() int64 {
@@ -2222,7 +2285,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[31]
+	mi := &file_shardpb_shard_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2234,7 +2297,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[31]
+	mi := &file_shardpb_shard_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2247,7 +2310,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{31}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TailRequest) GetShardId() uint32 {
@@ -2312,7 +2375,7 @@ type TailChunk struct {
 
 func (x *TailChunk) Reset() {
 	*x = TailChunk{}
-	mi := &file_shardpb_shard_proto_msgTypes[32]
+	mi := &file_shardpb_shard_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2324,7 +2387,7 @@ func (x *TailChunk) String() string {
 func (*TailChunk) ProtoMessage() {}
 
 func (x *TailChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[32]
+	mi := &file_shardpb_shard_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2337,7 +2400,7 @@ func (x *TailChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailChunk.ProtoReflect.Descriptor instead.
 func (*TailChunk) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{32}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TailChunk) GetArrowIpc() []byte {
@@ -2369,7 +2432,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[33]
+	mi := &file_shardpb_shard_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2381,7 +2444,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[33]
+	mi := &file_shardpb_shard_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2394,7 +2457,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{33}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *StatsRequest) GetSegments() bool {
@@ -2427,7 +2490,7 @@ type StatsResponse struct {
 
 func (x *StatsResponse) Reset() {
 	*x = StatsResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[34]
+	mi := &file_shardpb_shard_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2439,7 +2502,7 @@ func (x *StatsResponse) String() string {
 func (*StatsResponse) ProtoMessage() {}
 
 func (x *StatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[34]
+	mi := &file_shardpb_shard_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2452,7 +2515,7 @@ func (x *StatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsResponse.ProtoReflect.Descriptor instead.
 func (*StatsResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{34}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *StatsResponse) GetShards() []*ShardStats {
@@ -2494,7 +2557,7 @@ type ShardStats struct {
 
 func (x *ShardStats) Reset() {
 	*x = ShardStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[35]
+	mi := &file_shardpb_shard_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2506,7 +2569,7 @@ func (x *ShardStats) String() string {
 func (*ShardStats) ProtoMessage() {}
 
 func (x *ShardStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[35]
+	mi := &file_shardpb_shard_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2519,7 +2582,7 @@ func (x *ShardStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStats.ProtoReflect.Descriptor instead.
 func (*ShardStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{35}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ShardStats) GetShardId() uint32 {
@@ -2682,7 +2745,7 @@ type TableStats struct {
 
 func (x *TableStats) Reset() {
 	*x = TableStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[36]
+	mi := &file_shardpb_shard_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2694,7 +2757,7 @@ func (x *TableStats) String() string {
 func (*TableStats) ProtoMessage() {}
 
 func (x *TableStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[36]
+	mi := &file_shardpb_shard_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2707,7 +2770,7 @@ func (x *TableStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableStats.ProtoReflect.Descriptor instead.
 func (*TableStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{36}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *TableStats) GetTableId() uint64 {
@@ -2755,7 +2818,7 @@ type SegmentStats struct {
 
 func (x *SegmentStats) Reset() {
 	*x = SegmentStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[37]
+	mi := &file_shardpb_shard_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2767,7 +2830,7 @@ func (x *SegmentStats) String() string {
 func (*SegmentStats) ProtoMessage() {}
 
 func (x *SegmentStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[37]
+	mi := &file_shardpb_shard_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2780,7 +2843,7 @@ func (x *SegmentStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentStats.ProtoReflect.Descriptor instead.
 func (*SegmentStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{37}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SegmentStats) GetTableId() uint64 {
@@ -2853,7 +2916,7 @@ type OperationStats struct {
 
 func (x *OperationStats) Reset() {
 	*x = OperationStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[38]
+	mi := &file_shardpb_shard_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2865,7 +2928,7 @@ func (x *OperationStats) String() string {
 func (*OperationStats) ProtoMessage() {}
 
 func (x *OperationStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[38]
+	mi := &file_shardpb_shard_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2878,7 +2941,7 @@ func (x *OperationStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationStats.ProtoReflect.Descriptor instead.
 func (*OperationStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{38}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *OperationStats) GetId() uint64 {
@@ -2951,7 +3014,7 @@ type PinRequest struct {
 
 func (x *PinRequest) Reset() {
 	*x = PinRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[39]
+	mi := &file_shardpb_shard_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2963,7 +3026,7 @@ func (x *PinRequest) String() string {
 func (*PinRequest) ProtoMessage() {}
 
 func (x *PinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[39]
+	mi := &file_shardpb_shard_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2976,7 +3039,7 @@ func (x *PinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinRequest.ProtoReflect.Descriptor instead.
 func (*PinRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{39}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *PinRequest) GetShardId() uint32 {
@@ -3022,7 +3085,7 @@ type PinResponse struct {
 
 func (x *PinResponse) Reset() {
 	*x = PinResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[40]
+	mi := &file_shardpb_shard_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3034,7 +3097,7 @@ func (x *PinResponse) String() string {
 func (*PinResponse) ProtoMessage() {}
 
 func (x *PinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[40]
+	mi := &file_shardpb_shard_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3047,7 +3110,7 @@ func (x *PinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinResponse.ProtoReflect.Descriptor instead.
 func (*PinResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{40}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *PinResponse) GetPinId() uint64 {
@@ -3111,7 +3174,7 @@ type TableMerging struct {
 
 func (x *TableMerging) Reset() {
 	*x = TableMerging{}
-	mi := &file_shardpb_shard_proto_msgTypes[41]
+	mi := &file_shardpb_shard_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3123,7 +3186,7 @@ func (x *TableMerging) String() string {
 func (*TableMerging) ProtoMessage() {}
 
 func (x *TableMerging) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[41]
+	mi := &file_shardpb_shard_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3136,7 +3199,7 @@ func (x *TableMerging) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableMerging.ProtoReflect.Descriptor instead.
 func (*TableMerging) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{41}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *TableMerging) GetTableId() uint64 {
@@ -3164,7 +3227,7 @@ type MergeEra struct {
 
 func (x *MergeEra) Reset() {
 	*x = MergeEra{}
-	mi := &file_shardpb_shard_proto_msgTypes[42]
+	mi := &file_shardpb_shard_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3176,7 +3239,7 @@ func (x *MergeEra) String() string {
 func (*MergeEra) ProtoMessage() {}
 
 func (x *MergeEra) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[42]
+	mi := &file_shardpb_shard_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3189,7 +3252,7 @@ func (x *MergeEra) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeEra.ProtoReflect.Descriptor instead.
 func (*MergeEra) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{42}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *MergeEra) GetBefore() uint64 {
@@ -3219,7 +3282,7 @@ type ExpiredRows struct {
 
 func (x *ExpiredRows) Reset() {
 	*x = ExpiredRows{}
-	mi := &file_shardpb_shard_proto_msgTypes[43]
+	mi := &file_shardpb_shard_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3231,7 +3294,7 @@ func (x *ExpiredRows) String() string {
 func (*ExpiredRows) ProtoMessage() {}
 
 func (x *ExpiredRows) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[43]
+	mi := &file_shardpb_shard_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3244,7 +3307,7 @@ func (x *ExpiredRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpiredRows.ProtoReflect.Descriptor instead.
 func (*ExpiredRows) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{43}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ExpiredRows) GetTableId() uint64 {
@@ -3297,7 +3360,7 @@ type PinnedSegment struct {
 
 func (x *PinnedSegment) Reset() {
 	*x = PinnedSegment{}
-	mi := &file_shardpb_shard_proto_msgTypes[44]
+	mi := &file_shardpb_shard_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3309,7 +3372,7 @@ func (x *PinnedSegment) String() string {
 func (*PinnedSegment) ProtoMessage() {}
 
 func (x *PinnedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[44]
+	mi := &file_shardpb_shard_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3322,7 +3385,7 @@ func (x *PinnedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinnedSegment.ProtoReflect.Descriptor instead.
 func (*PinnedSegment) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{44}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PinnedSegment) GetId() uint64 {
@@ -3432,7 +3495,7 @@ type SegmentColumn struct {
 
 func (x *SegmentColumn) Reset() {
 	*x = SegmentColumn{}
-	mi := &file_shardpb_shard_proto_msgTypes[45]
+	mi := &file_shardpb_shard_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3444,7 +3507,7 @@ func (x *SegmentColumn) String() string {
 func (*SegmentColumn) ProtoMessage() {}
 
 func (x *SegmentColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[45]
+	mi := &file_shardpb_shard_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3457,7 +3520,7 @@ func (x *SegmentColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentColumn.ProtoReflect.Descriptor instead.
 func (*SegmentColumn) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{45}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *SegmentColumn) GetId() uint32 {
@@ -3514,7 +3577,7 @@ type SegmentTable struct {
 
 func (x *SegmentTable) Reset() {
 	*x = SegmentTable{}
-	mi := &file_shardpb_shard_proto_msgTypes[46]
+	mi := &file_shardpb_shard_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3526,7 +3589,7 @@ func (x *SegmentTable) String() string {
 func (*SegmentTable) ProtoMessage() {}
 
 func (x *SegmentTable) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[46]
+	mi := &file_shardpb_shard_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3539,7 +3602,7 @@ func (x *SegmentTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentTable.ProtoReflect.Descriptor instead.
 func (*SegmentTable) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{46}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SegmentTable) GetTableId() uint64 {
@@ -3582,7 +3645,7 @@ type ReadSegmentRequest struct {
 
 func (x *ReadSegmentRequest) Reset() {
 	*x = ReadSegmentRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[47]
+	mi := &file_shardpb_shard_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3594,7 +3657,7 @@ func (x *ReadSegmentRequest) String() string {
 func (*ReadSegmentRequest) ProtoMessage() {}
 
 func (x *ReadSegmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[47]
+	mi := &file_shardpb_shard_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3607,7 +3670,7 @@ func (x *ReadSegmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSegmentRequest.ProtoReflect.Descriptor instead.
 func (*ReadSegmentRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{47}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ReadSegmentRequest) GetShardId() uint32 {
@@ -3648,7 +3711,7 @@ type ReadSegmentResponse struct {
 
 func (x *ReadSegmentResponse) Reset() {
 	*x = ReadSegmentResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[48]
+	mi := &file_shardpb_shard_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3660,7 +3723,7 @@ func (x *ReadSegmentResponse) String() string {
 func (*ReadSegmentResponse) ProtoMessage() {}
 
 func (x *ReadSegmentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[48]
+	mi := &file_shardpb_shard_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3673,7 +3736,7 @@ func (x *ReadSegmentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSegmentResponse.ProtoReflect.Descriptor instead.
 func (*ReadSegmentResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{48}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ReadSegmentResponse) GetData() []byte {
@@ -3846,12 +3909,16 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\n" +
 	"ShardNodes\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x19\n" +
-	"\bnode_ids\x18\x02 \x03(\tR\anodeIds\"w\n" +
+	"\bnode_ids\x18\x02 \x03(\tR\anodeIds\"\xae\x01\n" +
 	"\n" +
 	"QueryChunk\x12\x1b\n" +
 	"\tarrow_ipc\x18\x01 \x01(\fR\barrowIpc\x12\x18\n" +
 	"\apartial\x18\x02 \x03(\tR\apartial\x122\n" +
-	"\x06stages\x18\x03 \x01(\v2\x1a.cordwood.shard.PartStagesR\x06stages\"L\n" +
+	"\x06stages\x18\x03 \x01(\v2\x1a.cordwood.shard.PartStagesR\x06stages\x125\n" +
+	"\aleaders\x18\x04 \x03(\v2\x1b.cordwood.shard.ShardLeaderR\aleaders\"A\n" +
+	"\vShardLeader\x12\x19\n" +
+	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x17\n" +
+	"\anode_id\x18\x02 \x01(\tR\x06nodeId\"L\n" +
 	"\n" +
 	"PartStages\x12!\n" +
 	"\fgather_nanos\x18\x01 \x01(\x03R\vgatherNanos\x12\x1b\n" +
@@ -4021,7 +4088,7 @@ func file_shardpb_shard_proto_rawDescGZIP() []byte {
 }
 
 var file_shardpb_shard_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_shardpb_shard_proto_goTypes = []any{
 	(MergeRule)(0),                    // 0: cordwood.shard.MergeRule
 	(ChangeReplicasRequest_Change)(0), // 1: cordwood.shard.ChangeReplicasRequest.Change
@@ -4055,98 +4122,100 @@ var file_shardpb_shard_proto_goTypes = []any{
 	(*QueryRequest)(nil),              // 29: cordwood.shard.QueryRequest
 	(*ShardNodes)(nil),                // 30: cordwood.shard.ShardNodes
 	(*QueryChunk)(nil),                // 31: cordwood.shard.QueryChunk
-	(*PartStages)(nil),                // 32: cordwood.shard.PartStages
-	(*TailRequest)(nil),               // 33: cordwood.shard.TailRequest
-	(*TailChunk)(nil),                 // 34: cordwood.shard.TailChunk
-	(*StatsRequest)(nil),              // 35: cordwood.shard.StatsRequest
-	(*StatsResponse)(nil),             // 36: cordwood.shard.StatsResponse
-	(*ShardStats)(nil),                // 37: cordwood.shard.ShardStats
-	(*TableStats)(nil),                // 38: cordwood.shard.TableStats
-	(*SegmentStats)(nil),              // 39: cordwood.shard.SegmentStats
-	(*OperationStats)(nil),            // 40: cordwood.shard.OperationStats
-	(*PinRequest)(nil),                // 41: cordwood.shard.PinRequest
-	(*PinResponse)(nil),               // 42: cordwood.shard.PinResponse
-	(*TableMerging)(nil),              // 43: cordwood.shard.TableMerging
-	(*MergeEra)(nil),                  // 44: cordwood.shard.MergeEra
-	(*ExpiredRows)(nil),               // 45: cordwood.shard.ExpiredRows
-	(*PinnedSegment)(nil),             // 46: cordwood.shard.PinnedSegment
-	(*SegmentColumn)(nil),             // 47: cordwood.shard.SegmentColumn
-	(*SegmentTable)(nil),              // 48: cordwood.shard.SegmentTable
-	(*ReadSegmentRequest)(nil),        // 49: cordwood.shard.ReadSegmentRequest
-	(*ReadSegmentResponse)(nil),       // 50: cordwood.shard.ReadSegmentResponse
-	(*schemapb.Table)(nil),            // 51: cordwood.schema.Table
-	(schemapb.Type)(0),                // 52: cordwood.schema.Type
-	(schemapb.Semantic)(0),            // 53: cordwood.schema.Semantic
+	(*ShardLeader)(nil),               // 32: cordwood.shard.ShardLeader
+	(*PartStages)(nil),                // 33: cordwood.shard.PartStages
+	(*TailRequest)(nil),               // 34: cordwood.shard.TailRequest
+	(*TailChunk)(nil),                 // 35: cordwood.shard.TailChunk
+	(*StatsRequest)(nil),              // 36: cordwood.shard.StatsRequest
+	(*StatsResponse)(nil),             // 37: cordwood.shard.StatsResponse
+	(*ShardStats)(nil),                // 38: cordwood.shard.ShardStats
+	(*TableStats)(nil),                // 39: cordwood.shard.TableStats
+	(*SegmentStats)(nil),              // 40: cordwood.shard.SegmentStats
+	(*OperationStats)(nil),            // 41: cordwood.shard.OperationStats
+	(*PinRequest)(nil),                // 42: cordwood.shard.PinRequest
+	(*PinResponse)(nil),               // 43: cordwood.shard.PinResponse
+	(*TableMerging)(nil),              // 44: cordwood.shard.TableMerging
+	(*MergeEra)(nil),                  // 45: cordwood.shard.MergeEra
+	(*ExpiredRows)(nil),               // 46: cordwood.shard.ExpiredRows
+	(*PinnedSegment)(nil),             // 47: cordwood.shard.PinnedSegment
+	(*SegmentColumn)(nil),             // 48: cordwood.shard.SegmentColumn
+	(*SegmentTable)(nil),              // 49: cordwood.shard.SegmentTable
+	(*ReadSegmentRequest)(nil),        // 50: cordwood.shard.ReadSegmentRequest
+	(*ReadSegmentResponse)(nil),       // 51: cordwood.shard.ReadSegmentResponse
+	(*schemapb.Table)(nil),            // 52: cordwood.schema.Table
+	(schemapb.Type)(0),                // 53: cordwood.schema.Type
+	(schemapb.Semantic)(0),            // 54: cordwood.schema.Semantic
 }
 var file_shardpb_shard_proto_depIdxs = []int32{
 	4,  // 0: cordwood.shard.QueriesResponse.queries:type_name -> cordwood.shard.RunningQuery
 	28, // 1: cordwood.shard.DescribeRequest.tables:type_name -> cordwood.shard.QueryTable
 	9,  // 2: cordwood.shard.DescribeResponse.columns:type_name -> cordwood.shard.AnswerColumn
-	51, // 3: cordwood.shard.HandOverRequest.table:type_name -> cordwood.schema.Table
+	52, // 3: cordwood.shard.HandOverRequest.table:type_name -> cordwood.schema.Table
 	30, // 4: cordwood.shard.HandOverRequest.nodes:type_name -> cordwood.shard.ShardNodes
 	1,  // 5: cordwood.shard.ChangeReplicasRequest.change:type_name -> cordwood.shard.ChangeReplicasRequest.Change
-	51, // 6: cordwood.shard.DefineTablesRequest.tables:type_name -> cordwood.schema.Table
+	52, // 6: cordwood.shard.DefineTablesRequest.tables:type_name -> cordwood.schema.Table
 	18, // 7: cordwood.shard.CheckKeysRequest.keys:type_name -> cordwood.shard.BatchKey
-	51, // 8: cordwood.shard.ScanRequest.table:type_name -> cordwood.schema.Table
-	51, // 9: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
+	52, // 8: cordwood.shard.ScanRequest.table:type_name -> cordwood.schema.Table
+	52, // 9: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
 	25, // 10: cordwood.shard.AnalyzeResponse.tables:type_name -> cordwood.shard.TableName
 	25, // 11: cordwood.shard.QueryTable.name:type_name -> cordwood.shard.TableName
-	51, // 12: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
+	52, // 12: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
 	28, // 13: cordwood.shard.QueryRequest.tables:type_name -> cordwood.shard.QueryTable
 	30, // 14: cordwood.shard.QueryRequest.nodes:type_name -> cordwood.shard.ShardNodes
-	32, // 15: cordwood.shard.QueryChunk.stages:type_name -> cordwood.shard.PartStages
-	25, // 16: cordwood.shard.TailRequest.name:type_name -> cordwood.shard.TableName
-	51, // 17: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
-	37, // 18: cordwood.shard.StatsResponse.shards:type_name -> cordwood.shard.ShardStats
-	38, // 19: cordwood.shard.ShardStats.tables:type_name -> cordwood.shard.TableStats
-	39, // 20: cordwood.shard.ShardStats.segments:type_name -> cordwood.shard.SegmentStats
-	40, // 21: cordwood.shard.ShardStats.operations:type_name -> cordwood.shard.OperationStats
-	46, // 22: cordwood.shard.PinResponse.segments:type_name -> cordwood.shard.PinnedSegment
-	45, // 23: cordwood.shard.PinResponse.expired:type_name -> cordwood.shard.ExpiredRows
-	43, // 24: cordwood.shard.PinResponse.merging:type_name -> cordwood.shard.TableMerging
-	44, // 25: cordwood.shard.TableMerging.eras:type_name -> cordwood.shard.MergeEra
-	0,  // 26: cordwood.shard.MergeEra.rule:type_name -> cordwood.shard.MergeRule
-	47, // 27: cordwood.shard.PinnedSegment.columns:type_name -> cordwood.shard.SegmentColumn
-	48, // 28: cordwood.shard.PinnedSegment.tables:type_name -> cordwood.shard.SegmentTable
-	52, // 29: cordwood.shard.SegmentColumn.type:type_name -> cordwood.schema.Type
-	53, // 30: cordwood.shard.SegmentColumn.semantic:type_name -> cordwood.schema.Semantic
-	23, // 31: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
-	26, // 32: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
-	29, // 33: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
-	33, // 34: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
-	35, // 35: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
-	41, // 36: cordwood.shard.ShardService.Pin:input_type -> cordwood.shard.PinRequest
-	49, // 37: cordwood.shard.ShardService.ReadSegment:input_type -> cordwood.shard.ReadSegmentRequest
-	12, // 38: cordwood.shard.ShardService.ChangeReplicas:input_type -> cordwood.shard.ChangeReplicasRequest
-	14, // 39: cordwood.shard.ShardService.ReadBarrier:input_type -> cordwood.shard.ReadBarrierRequest
-	16, // 40: cordwood.shard.ShardService.DefineTables:input_type -> cordwood.shard.DefineTablesRequest
-	19, // 41: cordwood.shard.ShardService.CheckKeys:input_type -> cordwood.shard.CheckKeysRequest
-	21, // 42: cordwood.shard.ShardService.Scan:input_type -> cordwood.shard.ScanRequest
-	10, // 43: cordwood.shard.ShardService.HandOver:input_type -> cordwood.shard.HandOverRequest
-	2,  // 44: cordwood.shard.ShardService.Queries:input_type -> cordwood.shard.QueriesRequest
-	5,  // 45: cordwood.shard.ShardService.KillQuery:input_type -> cordwood.shard.KillQueryRequest
-	7,  // 46: cordwood.shard.ShardService.Describe:input_type -> cordwood.shard.DescribeRequest
-	24, // 47: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
-	27, // 48: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
-	31, // 49: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
-	34, // 50: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
-	36, // 51: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
-	42, // 52: cordwood.shard.ShardService.Pin:output_type -> cordwood.shard.PinResponse
-	50, // 53: cordwood.shard.ShardService.ReadSegment:output_type -> cordwood.shard.ReadSegmentResponse
-	13, // 54: cordwood.shard.ShardService.ChangeReplicas:output_type -> cordwood.shard.ChangeReplicasResponse
-	15, // 55: cordwood.shard.ShardService.ReadBarrier:output_type -> cordwood.shard.ReadBarrierResponse
-	17, // 56: cordwood.shard.ShardService.DefineTables:output_type -> cordwood.shard.DefineTablesResponse
-	20, // 57: cordwood.shard.ShardService.CheckKeys:output_type -> cordwood.shard.CheckKeysResponse
-	22, // 58: cordwood.shard.ShardService.Scan:output_type -> cordwood.shard.ScanResponse
-	11, // 59: cordwood.shard.ShardService.HandOver:output_type -> cordwood.shard.HandOverResponse
-	3,  // 60: cordwood.shard.ShardService.Queries:output_type -> cordwood.shard.QueriesResponse
-	6,  // 61: cordwood.shard.ShardService.KillQuery:output_type -> cordwood.shard.KillQueryResponse
-	8,  // 62: cordwood.shard.ShardService.Describe:output_type -> cordwood.shard.DescribeResponse
-	47, // [47:63] is the sub-list for method output_type
-	31, // [31:47] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	33, // 15: cordwood.shard.QueryChunk.stages:type_name -> cordwood.shard.PartStages
+	32, // 16: cordwood.shard.QueryChunk.leaders:type_name -> cordwood.shard.ShardLeader
+	25, // 17: cordwood.shard.TailRequest.name:type_name -> cordwood.shard.TableName
+	52, // 18: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
+	38, // 19: cordwood.shard.StatsResponse.shards:type_name -> cordwood.shard.ShardStats
+	39, // 20: cordwood.shard.ShardStats.tables:type_name -> cordwood.shard.TableStats
+	40, // 21: cordwood.shard.ShardStats.segments:type_name -> cordwood.shard.SegmentStats
+	41, // 22: cordwood.shard.ShardStats.operations:type_name -> cordwood.shard.OperationStats
+	47, // 23: cordwood.shard.PinResponse.segments:type_name -> cordwood.shard.PinnedSegment
+	46, // 24: cordwood.shard.PinResponse.expired:type_name -> cordwood.shard.ExpiredRows
+	44, // 25: cordwood.shard.PinResponse.merging:type_name -> cordwood.shard.TableMerging
+	45, // 26: cordwood.shard.TableMerging.eras:type_name -> cordwood.shard.MergeEra
+	0,  // 27: cordwood.shard.MergeEra.rule:type_name -> cordwood.shard.MergeRule
+	48, // 28: cordwood.shard.PinnedSegment.columns:type_name -> cordwood.shard.SegmentColumn
+	49, // 29: cordwood.shard.PinnedSegment.tables:type_name -> cordwood.shard.SegmentTable
+	53, // 30: cordwood.shard.SegmentColumn.type:type_name -> cordwood.schema.Type
+	54, // 31: cordwood.shard.SegmentColumn.semantic:type_name -> cordwood.schema.Semantic
+	23, // 32: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
+	26, // 33: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
+	29, // 34: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
+	34, // 35: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
+	36, // 36: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
+	42, // 37: cordwood.shard.ShardService.Pin:input_type -> cordwood.shard.PinRequest
+	50, // 38: cordwood.shard.ShardService.ReadSegment:input_type -> cordwood.shard.ReadSegmentRequest
+	12, // 39: cordwood.shard.ShardService.ChangeReplicas:input_type -> cordwood.shard.ChangeReplicasRequest
+	14, // 40: cordwood.shard.ShardService.ReadBarrier:input_type -> cordwood.shard.ReadBarrierRequest
+	16, // 41: cordwood.shard.ShardService.DefineTables:input_type -> cordwood.shard.DefineTablesRequest
+	19, // 42: cordwood.shard.ShardService.CheckKeys:input_type -> cordwood.shard.CheckKeysRequest
+	21, // 43: cordwood.shard.ShardService.Scan:input_type -> cordwood.shard.ScanRequest
+	10, // 44: cordwood.shard.ShardService.HandOver:input_type -> cordwood.shard.HandOverRequest
+	2,  // 45: cordwood.shard.ShardService.Queries:input_type -> cordwood.shard.QueriesRequest
+	5,  // 46: cordwood.shard.ShardService.KillQuery:input_type -> cordwood.shard.KillQueryRequest
+	7,  // 47: cordwood.shard.ShardService.Describe:input_type -> cordwood.shard.DescribeRequest
+	24, // 48: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
+	27, // 49: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
+	31, // 50: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
+	35, // 51: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
+	37, // 52: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
+	43, // 53: cordwood.shard.ShardService.Pin:output_type -> cordwood.shard.PinResponse
+	51, // 54: cordwood.shard.ShardService.ReadSegment:output_type -> cordwood.shard.ReadSegmentResponse
+	13, // 55: cordwood.shard.ShardService.ChangeReplicas:output_type -> cordwood.shard.ChangeReplicasResponse
+	15, // 56: cordwood.shard.ShardService.ReadBarrier:output_type -> cordwood.shard.ReadBarrierResponse
+	17, // 57: cordwood.shard.ShardService.DefineTables:output_type -> cordwood.shard.DefineTablesResponse
+	20, // 58: cordwood.shard.ShardService.CheckKeys:output_type -> cordwood.shard.CheckKeysResponse
+	22, // 59: cordwood.shard.ShardService.Scan:output_type -> cordwood.shard.ScanResponse
+	11, // 60: cordwood.shard.ShardService.HandOver:output_type -> cordwood.shard.HandOverResponse
+	3,  // 61: cordwood.shard.ShardService.Queries:output_type -> cordwood.shard.QueriesResponse
+	6,  // 62: cordwood.shard.ShardService.KillQuery:output_type -> cordwood.shard.KillQueryResponse
+	8,  // 63: cordwood.shard.ShardService.Describe:output_type -> cordwood.shard.DescribeResponse
+	48, // [48:64] is the sub-list for method output_type
+	32, // [32:48] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_shardpb_shard_proto_init() }
@@ -4156,14 +4225,14 @@ func file_shardpb_shard_proto_init() {
 	}
 	file_shardpb_shard_proto_msgTypes[19].OneofWrappers = []any{}
 	file_shardpb_shard_proto_msgTypes[26].OneofWrappers = []any{}
-	file_shardpb_shard_proto_msgTypes[31].OneofWrappers = []any{}
+	file_shardpb_shard_proto_msgTypes[32].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_shardpb_shard_proto_rawDesc), len(file_shardpb_shard_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   49,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

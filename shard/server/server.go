@@ -68,6 +68,8 @@ type Config struct {
 	// Ask runs a part of a query on the node that leads most of the part's shards. Without it no
 	// statement is split.
 	Ask func(ctx context.Context, req *shardpb.QueryRequest) (ScanReader, error)
+	// Leaders is what Scan and Ask know about the leaders of shards. Without it, the leaders are those of each request.
+	Leaders Leaders
 	// ClusterVersion returns the protocol version that the cluster uses. Without it, the version is 1.
 	ClusterVersion func() uint32
 	// Spool stores the rows that come from other nodes.
@@ -130,10 +132,7 @@ func New(cfg Config) shardpb.ShardServiceServer {
 	s.nodes = distribute.New(distribute.Config{
 		Engine: cfg.Engine, Ask: cfg.Ask, Name: cfg.Name, Registerer: cfg.Registerer, Rows: s.rowsFor,
 		Own: s.ownPart, KeptAnswers: cfg.KeptAnswers / 2, ClusterVersion: cfg.ClusterVersion,
-		Shows: func(id uint32, anyReplica bool) bool {
-			sh, ok := cfg.Shards(id)
-			return ok && (anyReplica || sh.Leads())
-		},
+		Shows: s.shows, Leader: s.leader,
 	})
 	return s
 }
@@ -193,8 +192,8 @@ func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingSer
 	out := newKeepalive(stream)
 	defer out.end()
 	err := s.query(ctx, q, req, watched{out, q})
-	if err == nil && req.Part && req.Stages {
-		err = out.Send(&shardpb.QueryChunk{Stages: q.stages()})
+	if err == nil {
+		err = s.sendLast(req, q, out)
 	}
 	return errs.ToGRPC(q.ended(ctx, err))
 }

@@ -24,6 +24,9 @@ const (
 	// downWait is how long a read waits if no node accepts a connection. There is no election to
 	// wait for, but a restarting process may be back soon.
 	downWait = 2 * time.Second
+	// electionWait is the maximum time of an election on a busy machine. If a shard has had no leader for longer, reads
+	// ask each node only once.
+	electionWait = 5 * time.Second
 )
 
 // readRequest is a call that changes nothing, which any node may answer.
@@ -55,8 +58,8 @@ func (c *Client) ask(ctx context.Context, req readRequest, call readCall) (cance
 	var group *leader.Group
 	if req.leader {
 		group = c.target(req.shard).group
-		if req.rounds == 0 && group.Ailing() {
-			req.rounds = 1 // the shard has had no leader for longer than an election takes
+		if req.rounds == 0 && group.Leaderless() > electionWait {
+			req.rounds = 1
 		}
 	}
 	var (

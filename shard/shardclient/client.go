@@ -159,6 +159,12 @@ func (c *Client) order(shard uint32) []string {
 	return c.target(shard).group.Order(c.cfg.Replicas(shard))
 }
 
+// Leader returns the node that is believed to lead a shard, or "".
+func (c *Client) Leader(shard uint32) string { return c.target(shard).group.Leader() }
+
+// Reported records the leader of a shard that a replica or another node reported.
+func (c *Client) Reported(shard uint32, leader string) { c.target(shard).group.Reported(leader) }
+
 // Pressed reports whether a shard is so busy that it would probably refuse a write of a database,
 // and after what time to try again.
 func (c *Client) Pressed(shard uint32, database string) (retryAfter time.Duration, yes bool) {

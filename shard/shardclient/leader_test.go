@@ -11,6 +11,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schemapb"
+	"cordwood/proto/shardpb"
 )
 
 // TestWriteFollowsTheHint checks that the node which a replica reports as the leader is asked next,
@@ -181,5 +182,19 @@ func TestWritesShareTheSearchForALeader(t *testing.T) {
 	}
 	if got := len(node.writes()); got != 12+cap(failures) {
 		t.Errorf("%d tries, want those of the script and one of each write", got)
+	}
+}
+
+// TestAnswersReportLeaders checks that the leaders which an answer reports are presumed by the next query.
+func TestAnswersReportLeaders(t *testing.T) {
+	n1, n2 := &scripted{}, &scripted{}
+	cl := newCluster(t, n1, n2).client(t)
+	cl.learn(&shardpb.ScanResponse{}) // has none
+	for _, node := range []string{"n2", "n1"} {
+		cl.learn(&shardpb.QueryChunk{Leaders: []*shardpb.ShardLeader{{ShardId: 1, NodeId: node}, {ShardId: 2, NodeId: "n2"}}})
+		req := &shardpb.QueryRequest{Tables: []*shardpb.QueryTable{{ShardId: 1, MoreShards: []uint32{2}}}}
+		if _, _, err := cl.place(req); err != nil || req.Nodes[0].NodeIds[0] != node || req.Nodes[1].NodeIds[0] != "n2" {
+			t.Errorf("the leaders of the request are %v, %v; want %s and n2", req.Nodes, err, node)
+		}
 	}
 }

@@ -151,10 +151,12 @@ func stream[T any, P rows[T]](ctx context.Context, c *Client, a readRequest,
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
+		c.learn(first)
 		r = &streamReader{
 			rest: P(first).GetArrowIpc(), end: err, partial: P(first).GetPartial(),
 			next: func() ([]byte, error) {
 				m, err := receive(p, messages)
+				c.learn(m)
 				if of, ok := any(m).(staged); ok && of.GetStages() != nil {
 					r.stages = of.GetStages()
 				}
@@ -168,6 +170,15 @@ func stream[T any, P rows[T]](ctx context.Context, c *Client, a readRequest,
 	}
 	r.cancel, r.node = cancel, node
 	return r, nil
+}
+
+// learn records the leaders of shards that a message reports.
+func (c *Client) learn(message any) {
+	if m, ok := message.(*shardpb.QueryChunk); ok {
+		for _, l := range m.GetLeaders() {
+			c.Reported(l.ShardId, l.NodeId)
+		}
+	}
 }
 
 // receive waits for the next message as long as the node is alive.

@@ -39,6 +39,9 @@ type Config struct {
 	Rows func(ctx context.Context, req *shardpb.QueryRequest, progress Progress) (ipc []byte, missing []string, err error)
 	// Shows reports whether this node can read the rows of a shard.
 	Shows func(shard uint32, anyReplica bool) bool
+	// Leader returns the node that leads a shard, as far as this node knows, or "". If it is nil, or returns "", the
+	// leader is the one that the request presumes.
+	Leader func(shard uint32) string
 	// ClusterVersion returns the protocol version that the cluster uses. If it is nil, the version is 1.
 	ClusterVersion func() uint32
 	// Name returns the name of a node. If it is nil, texts contain the node's id.

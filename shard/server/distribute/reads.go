@@ -3,6 +3,7 @@ package distribute
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cordwood/proto/errs"
+	"cordwood/shard/query"
 	"cordwood/shard/query/partial"
 )
 
@@ -25,6 +27,20 @@ var errReads = errs.New(errs.Internal, "query: a node did not answer EXPLAIN wit
 // explainParts asks the nodes what they read. For a node that does not answer, it stores the
 // reason.
 func (d *Statement) explainParts(ctx context.Context) {
+	d.readParts(ctx)
+	if d.table == nil || query.Analyzes(d.split.Explain) {
+		return // there are no parts, or the statement ran with these
+	}
+	// The nodes have reported the leaders that were presumed wrong. The statement itself would be divided by these.
+	parts := d.partsByLeader()
+	if !slices.EqualFunc(parts, d.parts, func(a, b *part) bool { return slices.Equal(a.shards, b.shards) }) {
+		d.parts = parts
+		d.readParts(ctx)
+	}
+}
+
+// readParts asks the nodes once.
+func (d *Statement) readParts(ctx context.Context) {
 	var group errgroup.Group
 	group.SetLimit(partsAtATime)
 	for _, p := range d.parts {

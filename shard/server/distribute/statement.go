@@ -142,27 +142,38 @@ func (n *Nodes) spread(req *shardpb.QueryRequest, t *shardpb.QueryTable) bool {
 	})
 }
 
-// divide groups the shards of the table by the nodes that are presumed to lead them.
+// divide groups the shards of the table by the nodes that are presumed to lead them, and lists those that are left out.
 func (d *Statement) divide() {
-	leaders := map[uint32]string{}
+	for _, id := range d.table.LeftOut {
+		d.missing = append(d.missing, fmt.Sprintf("table %s.%s: shard %d cannot be reached", d.table.Name.Database,
+			d.table.Name.Name, id))
+	}
+	d.parts = d.partsByLeader()
+}
+
+// partsByLeader returns a part for each node that is presumed to lead shards of the table.
+func (d *Statement) partsByLeader() (parts []*part) {
+	presumed := map[uint32]string{}
 	for _, of := range d.req.Nodes {
 		if len(of.NodeIds) > 0 {
-			leaders[of.ShardId] = of.NodeIds[0]
+			presumed[of.ShardId] = of.NodeIds[0]
 		}
 	}
 	byNode := map[string]*part{}
 	for _, id := range ShardsOf(d.table) {
 		if slices.Contains(d.table.LeftOut, id) {
-			d.missing = append(d.missing, fmt.Sprintf("table %s.%s: shard %d cannot be reached", d.table.Name.Database,
-				d.table.Name.Name, id))
 			continue
 		}
-		node := leaders[id]
+		node := presumed[id]
+		if d.nodes.cfg.Leader != nil {
+			node = cmp.Or(d.nodes.cfg.Leader(id), node)
+		}
 		p := byNode[node]
 		if p == nil {
 			p = &part{node: node}
-			d.parts, byNode[node] = append(d.parts, p), p
+			parts, byNode[node] = append(parts, p), p
 		}
 		p.shards = append(p.shards, id)
 	}
+	return parts
 }
