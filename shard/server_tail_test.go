@@ -2,6 +2,7 @@ package shard
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +15,9 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
+	"cordwood/shard/query"
 	"cordwood/shard/query/engine"
+	"cordwood/shard/server"
 )
 
 // tailReader reads the answers of a tail one after another.
@@ -72,6 +75,46 @@ func (r *tailReader) rows(want string) {
 	}
 	if s := strings.Join(got, " "); s != want {
 		r.t.Errorf("rows are %q, want %q", s, want)
+	}
+}
+
+// listening is an engine that records the texts of its queries.
+type listening struct {
+	server.Engine
+	texts chan string
+}
+
+func (l listening) Query(ctx context.Context, req *query.Request, emit func([]byte) error) error {
+	l.texts <- req.SQL
+	return l.Engine.Query(ctx, req, emit)
+}
+
+// TestTailTexts checks that the statements for stored and for new rows have different texts: the engine refuses a
+// statement that ended its process by its text, and only the one for stored rows may be that heavy.
+func TestTailTexts(t *testing.T) {
+	t.Parallel()
+	o := openShard(t, testConfig(t))
+	eng, err := engine.Open(engine.Config{Dirs: []string{o.Shard.cfg.Dir}, Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = eng.Close() })
+	texts := make(chan string, 10)
+	client := serve(t, listening{eng, texts}, o.Shard)
+	o.mustPut(batch(head(1, 1, 1), "old"))
+	stream, err := client.Tail(wait(t), &shardpb.TailRequest{
+		ShardId: testShard, Name: &shardpb.TableName{Database: "public", Name: "t1"}, Table: def(1),
+		Since: new(int64(0)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &tailReader{t, stream}
+	r.rows("old")
+	o.mustPut(batch(head(1, 1, 2), "new"))
+	r.rows("new")
+	if stored, live := <-texts, <-texts; stored == live || !strings.HasPrefix(stored, live) {
+		t.Errorf("the statements are %s and %s", stored, live)
 	}
 }
 

@@ -165,7 +165,7 @@ func (h *handover) fresh(ctx context.Context, list []*lines.Entry) error {
 
 // maxHandedOver is the maximum size of the lines and labels that are passed on together, in bytes: a pipeline can make
 // entries larger than their rows.
-const maxHandedOver = 8 << 20
+const maxHandedOver = 1 << 20
 
 // followedEntries decodes rows with all columns of a table, runs the pipeline over them, and passes on the entries.
 func followedEntries(t *translate.Table, rows format.Rows, p *lines.Pipeline, take func([]*lines.Entry) error) error {

@@ -115,7 +115,11 @@ func (x *tailRun) stored(ctx context.Context) error {
 		return err
 	}
 	defer leave()
-	err = x.run(ctx, qt, func(ipc []byte) error { return x.sendChunks(ipc, false) })
+	comment := ""
+	if x.req.Since != nil {
+		comment = storedComment
+	}
+	err = x.run(ctx, qt, comment, func(ipc []byte) error { return x.sendChunks(ipc, false) })
 	if err != nil {
 		return err
 	}
@@ -141,7 +145,7 @@ func (x *tailRun) group(ctx context.Context, encoded [][]byte) error {
 		// The answer is completed before it is sent, so that a slow reader does not occupy the
 		// engine.
 		answer = answer[:0]
-		err = x.run(ctx, qt, func(ipc []byte) error { answer = append(answer, ipc...); return nil })
+		err = x.run(ctx, qt, "", func(ipc []byte) error { answer = append(answer, ipc...); return nil })
 		leave()
 		if err == nil {
 			break
@@ -163,13 +167,18 @@ func passing(err error) bool {
 	return e.Status() >= 500 || e.Code == errs.RateLimited || e.Code == errs.RuntimeResourcesExhausted
 }
 
-// run asks the engine for the rows of qt that meet the condition, the oldest first.
-func (x *tailRun) run(ctx context.Context, qt query.Table, emit func([]byte) error) error {
+// storedComment ends the statement for stored rows. A statement that ended query processes is refused by its text for
+// some minutes. If the text were the same for new rows, one tail that reads too many stored rows would end all tails of
+// the table.
+const storedComment = " -- stored rows"
+
+// run asks the engine for the rows of qt that meet the condition, the oldest first. comment ends the statement.
+func (x *tailRun) run(ctx context.Context, qt query.Table, comment string, emit func([]byte) error) error {
 	sql := "SELECT * FROM " + schema.QuoteIdent(qt.Database) + "." + schema.QuoteIdent(qt.Name)
 	if x.req.Where != "" {
 		sql += " WHERE (" + x.req.Where + "\n)" // a comment at the end of the condition ends at the newline
 	}
-	sql += " ORDER BY " + schema.QuoteIdent(x.table.TimeIndex().Name)
+	sql += " ORDER BY " + schema.QuoteIdent(x.table.TimeIndex().Name) + comment
 	return x.server.cfg.Engine.Query(ctx, &query.Request{SQL: sql, Database: qt.Database, Tables: []query.Table{qt}}, emit)
 }
 

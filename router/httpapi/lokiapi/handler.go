@@ -43,6 +43,7 @@ type Handler struct {
 	cfg     Config
 	service *loki.Service
 	times   tailTimes
+	queues  *queues
 }
 
 // New returns a Handler. Source must be set.
@@ -58,7 +59,7 @@ func New(cfg Config) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Handler{cfg, service, usualTimes()}, nil
+	return &Handler{cfg, service, usualTimes(), &queues{}}, nil
 }
 
 // Route is a path with its handler.

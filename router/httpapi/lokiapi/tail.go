@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -20,11 +21,15 @@ import (
 	"cordwood/router/loki/logql"
 )
 
-// The limits of tails. Entries wait in a queue for the next message. Sizes are in bytes of lines and labels, and
-// maxDelay is in seconds.
+// The limits of tails. Entries wait in a queue for the next message. Sizes are in bytes of memory, and maxDelay is in
+// seconds.
 const (
 	maxWaiting     = 10_000
 	maxWaitingSize = 8 << 20
+	// maxAllWaitingSize is the size from which on only tails with less than their share queue more entries.
+	maxAllWaitingSize = 64 << 20
+	// entrySize is about how much memory an entry takes in addition to its texts, mostly for its maps.
+	entrySize      = 800
 	maxMessageSize = 1 << 20
 	maxDropped     = 1000
 	maxDroppedSize = 1 << 20
@@ -63,9 +68,21 @@ type socket struct {
 	waiting []arrived
 	size    int
 	dropped []*lines.Entry
-	// droppedSize is the size of the labels of the dropped entries, in bytes.
+	// droppedSize is the size of the dropped entries, in bytes.
 	droppedSize int
 }
+
+// queues counts the queues of all tails of a Handler.
+type queues struct{ open, size atomic.Int64 }
+
+// full reports whether a queue of the given size takes no more entries.
+func (q *queues) full(size int) bool {
+	all := q.size.Load()
+	return size >= maxWaitingSize || all >= maxAllWaitingSize && int64(size) >= all/max(1, q.open.Load())
+}
+
+// memory returns about how much memory an entry takes in a queue, in bytes.
+func memory(e *lines.Entry) int { return entrySize + e.Size() }
 
 // arrived is an entry that is queued for the next message.
 type arrived struct {
@@ -96,6 +113,8 @@ func (s *socket) serve() error {
 	ctx, cancel := context.WithCancelCause(s.r.Context())
 	defer cancel(nil)
 	s.cancel = cancel
+	s.h.queues.open.Add(1)
+	defer s.leave()
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	err = c.reader.Tail(ctx, s.h.cfg.Tail, req, func() error {
@@ -173,20 +192,35 @@ func (s *socket) take(list []*lines.Entry) error {
 	defer s.mu.Unlock()
 	now := time.Now()
 	for _, e := range list {
-		if len(s.waiting) >= maxWaiting || s.size >= maxWaitingSize {
+		if len(s.waiting) >= maxWaiting || s.h.queues.full(s.size) {
 			s.drop(e)
 			continue
 		}
-		s.waiting, s.size = append(s.waiting, arrived{e, now}), s.size+e.Size()
+		s.waiting = append(s.waiting, arrived{e, now})
+		s.resize(memory(e))
 	}
 	return nil
+}
+
+// resize adds to the size of the queue. mu must be held.
+func (s *socket) resize(by int) {
+	s.size += by
+	s.h.queues.size.Add(int64(by))
+}
+
+// leave gives up the queue. Nothing may call take afterwards.
+func (s *socket) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.resize(-s.size)
+	s.h.queues.open.Add(-1)
 }
 
 // drop remembers a dropped entry for the next message, without its line.
 func (s *socket) drop(e *lines.Entry) {
 	dropped := &lines.Entry{Nanos: e.Nanos, Labels: e.Labels}
 	if len(s.dropped) < maxDropped && s.droppedSize < maxDroppedSize {
-		s.dropped, s.droppedSize = append(s.dropped, dropped), s.droppedSize+dropped.Size()
+		s.dropped, s.droppedSize = append(s.dropped, dropped), s.droppedSize+memory(dropped)
 	}
 }
 
@@ -202,10 +236,10 @@ func (s *socket) nextBatch() (list, dropped []*lines.Entry, more bool) {
 			break
 		}
 		list = append(list, s.waiting[n].entry)
-		size += s.waiting[n].entry.Size()
+		size += memory(s.waiting[n].entry)
 		n++
 	}
-	s.size -= size
+	s.resize(-size)
 	s.waiting = append([]arrived(nil), s.waiting[n:]...)
 	dropped, s.dropped, s.droppedSize = s.dropped, nil, 0
 	return list, dropped, more

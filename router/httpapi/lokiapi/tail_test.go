@@ -126,30 +126,79 @@ func TestClientThatReadsNothing(t *testing.T) {
 		Line: strings.Repeat("x", 100_000), Labels: map[string]string{"a": strings.Repeat("y", 10_000)},
 		Metadata: map[string]string{},
 	}
-	var memory runtime.MemStats
-	runtime.ReadMemStats(&memory)
-	before, pushed := memory.HeapAlloc, 0
+	var heap runtime.MemStats
+	runtime.ReadMemStats(&heap)
+	before, pushed := heap.HeapAlloc, 0
 	for f.open.Load() == 1 {
 		entry := *e
 		if err := s.take([]*lines.Entry{&entry}); err != nil {
 			t.Fatal(err)
 		}
 		if pushed++; pushed%1000 == 0 {
-			runtime.ReadMemStats(&memory)
-			if memory.HeapAlloc > before+200<<20 {
-				t.Fatalf("after %d entries the heap has %d MiB more", pushed, (memory.HeapAlloc-before)>>20)
+			runtime.ReadMemStats(&heap)
+			if heap.HeapAlloc > before+200<<20 {
+				t.Fatalf("after %d entries the heap has %d MiB more", pushed, (heap.HeapAlloc-before)>>20)
 			}
 			runtime.Gosched()
 		}
 		s.mu.Lock()
 		size, count := s.size, len(s.dropped)
 		s.mu.Unlock()
-		if size > maxWaitingSize+e.Size() || count > maxDroppedSize/10_000+1 {
+		if size > maxWaitingSize+memory(e) || count > maxDroppedSize/10_000+1 {
 			t.Fatalf("%d bytes wait, and %d dropped entries", size, count)
 		}
 	}
-	if pushed < maxWaitingSize/e.Size() {
+	if pushed < maxWaitingSize/memory(e) {
 		t.Errorf("the tail ended after %d entries", pushed)
+	}
+}
+
+// TestTailsShareMemory checks that the entries that wait for all clients together take bounded memory, that a tail with
+// a short queue still gets entries then, and that tails that end give their memory back.
+func TestTailsShareMemory(t *testing.T) {
+	h, err := New(Config{Source: store{}, Tail: &follower{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*socket
+	for range 64 {
+		h.queues.open.Add(1)
+		all = append(all, &socket{h: h})
+	}
+	entry := func() *lines.Entry {
+		return &lines.Entry{
+			Line: strings.Repeat("x", 100), Labels: map[string]string{"app": "web", "table": "app", "service_name": "web"},
+			Metadata: map[string]string{"detected_level": "info"},
+		}
+	}
+	var heap runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&heap)
+	before := heap.HeapAlloc
+	quiet, rest := all[0], all[1:]
+	for range maxWaiting {
+		for _, s := range rest {
+			if err := s.take([]*lines.Entry{entry()}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&heap)
+	if more := heap.HeapAlloc - before; more < maxAllWaitingSize/2 || more > maxAllWaitingSize*3/2 {
+		t.Errorf("the heap has %d MiB more, and the queues %d MiB", more>>20, h.queues.size.Load()>>20)
+	}
+	if err := quiet.take([]*lines.Entry{entry()}); err != nil || len(quiet.waiting) != 1 || len(quiet.dropped) != 0 {
+		t.Errorf("a tail with an empty queue dropped an entry: %v", err)
+	}
+	for _, s := range all {
+		if list, dropped, _ := s.nextBatch(); len(list) == 0 || s != quiet && len(dropped) == 0 {
+			t.Errorf("a message has %d entries, and reports %d dropped ones", len(list), len(dropped))
+		}
+		s.leave()
+	}
+	if open, size := h.queues.open.Load(), h.queues.size.Load(); open != 0 || size != 0 {
+		t.Errorf("%d tails and %d bytes are left", open, size)
 	}
 }
 
