@@ -173,18 +173,7 @@ func TestSecretIsNotLost(t *testing.T) {
 
 // TestReaderSeesTables signs in as a user who may read tables, and neither segments nor the cluster nor pipelines.
 func TestReaderSeesTables(t *testing.T) {
-	const password = "correct horse battery"
-	file := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(file, []byte(password), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := start(t, "--bootstrap-admin", "root", "--bootstrap-admin-password-file", file)
-	s.user, s.password = "root", password
-	s.ingest("app", logs(20)...)
-	s.run(`CREATE USER ann PASSWORD '` + password + `'`)
-	s.run(`GRANT SELECT ON public.* TO ann`)
-	s.run(`CREATE USER wrt PASSWORD '` + password + `'`)
-	s.run(`GRANT INSERT ON public.* TO wrt`)
+	s, password := startWithUsers(t)
 	b := openAlone(t, s.url+"/dashboard/tables?t=app")
 	b.signIn("ann", password)
 	b.until(`document.querySelector('[data-ui=ddl]').textContent.includes('CREATE TABLE') &&

@@ -77,6 +77,12 @@ func TestGone(t *testing.T) {
 	b.until(`document.querySelector('.banner').textContent.includes('No answer from the server for')`)
 	b.until(`document.querySelectorAll('[data-ui=row]').length === 20`)
 	b.shoot("gone")
+	b.until(`document.querySelector('[data-ui=health]').textContent === 'no answer'`)
+	eval[bool](b, `(document.querySelector('[data-ui=nav-cluster]').click(), true)`)
+	b.until(`document.querySelector('main h1').textContent === 'The state of the cluster is not known' &&
+		document.querySelector('[data-ui=known-since]') && document.querySelector('[data-ui=node]')`)
+	eval[bool](b, `(history.back(), true)`)
+	b.until(loaded)
 	eval[bool](b, `(window.newer = true, window.away = false, true)`)
 	b.click(`.banner [data-ui=retry]`)
 	b.until(`document.querySelector('.banner').textContent.includes('version has changed')`)

@@ -88,13 +88,25 @@ type Flusher interface{ Flush() error }
 // Write writes all rows to w in a streaming format, which is any except SvcdbV1, and returns their number. It
 // writes nothing before the first batch has arrived, so an earlier error leaves w untouched. It makes few and large
 // writes.
-func Write(w io.Writer, f Format, rows Rows) (n int64, err error) { return write(w, f, rows, false) }
+func Write(w io.Writer, f Format, rows Rows) (n int64, err error) {
+	return WriteWith(w, f, rows, Options{})
+}
 
-// WriteSafe writes rows like Write, for readers whose numbers are doubles: in NDJSON, integers beyond ±(2^53−1), NaN
-// and infinities are texts.
-func WriteSafe(w io.Writer, f Format, rows Rows) (n int64, err error) { return write(w, f, rows, true) }
+// WriteSafe writes rows like Write, with the option Safe.
+func WriteSafe(w io.Writer, f Format, rows Rows) (n int64, err error) {
+	return WriteWith(w, f, rows, Options{Safe: true})
+}
 
-func write(w io.Writer, f Format, rows Rows, safe bool) (n int64, err error) {
+// Options change NDJSON. Other formats ignore them.
+type Options struct {
+	// Safe is for readers whose numbers are doubles: integers beyond ±(2^53−1), NaN and infinities are texts.
+	Safe bool
+	// OmitNulls leaves out the columns in which a row is null.
+	OmitNulls bool
+}
+
+// WriteWith writes rows like Write.
+func WriteWith(w io.Writer, f Format, rows Rows, options Options) (n int64, err error) {
 	src := &counted{Rows: rows}
 	src.start()
 	out := newOutput(w)
@@ -103,7 +115,7 @@ func write(w io.Writer, f Format, rows Rows, safe bool) (n int64, err error) {
 	case src.Err() != nil:
 		return 0, src.Err()
 	case f == NDJSON:
-		err = writeNDJSON(out, src, safe)
+		err = writeNDJSON(out, src, options)
 	case f == CSV, f == CSVWithNames, f == CSVWithNamesAndTypes:
 		err = writeCSV(out, src, f >= CSVWithNames, f == CSVWithNamesAndTypes)
 	case f == Table:

@@ -583,3 +583,20 @@ func TestSafeIntegers(t *testing.T) {
 		t.Errorf("%v: %s", err, out.String())
 	}
 }
+
+// TestOmitNulls checks that rows without their nulls are objects, also if the first column or all columns are null.
+func TestOmitNulls(t *testing.T) {
+	rec := parseJSON(t, arrow.NewSchema([]arrow.Field{
+		{Name: "a", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+		{Name: "b", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "c", Type: arrow.Null, Nullable: true},
+	}, nil), `[{"a":1,"b":"x"},{"b":"y"},{"a":2},{}]`)
+	var out bytes.Buffer
+	if n, err := WriteWith(&out, NDJSON, rowsOf(rec), Options{OmitNulls: true}); err != nil || n != 4 {
+		t.Fatalf("%d rows: %v", n, err)
+	}
+	want := "{\"a\":1,\"b\":\"x\"}\n{\"b\":\"y\"}\n{\"a\":2}\n{}\n"
+	if d := cmp.Diff(want, out.String()); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}

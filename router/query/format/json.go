@@ -18,23 +18,25 @@ func cells(rec arrow.RecordBatch, s style) []cell {
 	return out
 }
 
-// writeNDJSON writes an object for each row, with every column.
-func writeNDJSON(o *output, rows Rows, safe bool) error {
+// writeNDJSON writes an object for each row.
+func writeNDJSON(o *output, rows Rows, options Options) error {
 	names := uniqueNames(rows.Schema())
 	keys := make([][]byte, len(names))
 	for i, name := range names {
-		open := byte(',')
-		if i == 0 {
-			open = '{'
-		}
-		keys[i] = append(value.AppendJSONString([]byte{open}, name), ':')
+		keys[i] = append(value.AppendJSONString([]byte{','}, name), ':')
 	}
 	for rows.Next() {
 		rec := rows.RecordBatch()
-		columns := cells(rec, style{quote: true, times: true, safe: safe})
+		columns := cells(rec, style{quote: true, times: true, safe: options.Safe})
 		for row := range int(rec.NumRows()) {
+			o.buf = append(o.buf, '{')
+			key := 1 // the first key has no comma before it
 			for c, cell := range columns {
-				o.buf = cell(append(o.buf, keys[c]...), row)
+				if options.OmitNulls && isNull(rec.Column(c), row) {
+					continue
+				}
+				o.buf = cell(append(o.buf, keys[c][key:]...), row)
+				key = 0
 			}
 			o.buf = append(o.buf, "}\n"...)
 			if err := o.spill(); err != nil {

@@ -236,11 +236,7 @@ func (h *Handler) stream(a *answer, r *http.Request, in *input) error {
 		rows = true
 		setPartialHeader(a.w, h.named(r, res.Partial))
 		a.until, _ = ctx.Deadline()
-		write := format.Write
-		if in.safe {
-			write = format.WriteSafe
-		}
-		_, err := write(a, in.format, res.Rows)
+		_, err := format.WriteWith(a, in.format, res.Rows, format.Options{Safe: in.safe, OmitNulls: in.omitNulls})
 		return err
 	})
 	if err == nil && !rows {

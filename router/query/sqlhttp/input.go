@@ -31,6 +31,8 @@ type input struct {
 	format format.Format
 	// safe: integers that a double cannot hold are texts.
 	safe bool
+	// omitNulls: rows in NDJSON have only the columns in which they are not null.
+	omitNulls bool
 	// filename is the name under which a browser keeps the answer; empty means that it shows it.
 	filename string
 }
@@ -93,12 +95,21 @@ func (h *Handler) read(a *answer, r *http.Request) (*input, error) {
 
 // readParameters reads the format of the answer and what rows it has.
 func (in *input) readParameters(p *parameters) (err error) {
-	name, limit := p.get("format"), p.get("limit")
+	name, limit, nulls := p.get("format"), p.get("limit"), p.get("nulls")
 	if p.err != nil {
 		return p.err
 	}
 	if in.format, err = format.Parse(name); err != nil {
 		return err
+	}
+	switch {
+	case nulls == "", nulls == "keep":
+	case nulls != "omit":
+		return errs.New(errs.InvalidArguments, "parameter nulls is %.40q: it must be keep or omit", nulls)
+	case in.format != format.NDJSON:
+		return errs.New(errs.InvalidArguments, "parameter nulls is omit, which is possible only with format=ndjson")
+	default:
+		in.omitNulls = true
 	}
 	if limit != "" {
 		if in.query.Limit, err = strconv.ParseUint(limit, 10, 63); err != nil {

@@ -5,7 +5,7 @@ import { Banner, KeyHelp, TabBar, Toast, TopBar } from './components/shell.js';
 import { SignInDialog } from './components/signin.js';
 import { Later } from './components/later.js';
 import { createApi } from './lib/api.js';
-import { pages } from './pages/pages.js';
+import { nowhere, pages } from './pages/pages.js';
 import { createAccess } from './stores/access.js';
 import { createAdding } from './stores/adding.js';
 import { createAnalysis } from './stores/analysis.js';
@@ -30,9 +30,9 @@ import { toast } from './stores/toast.js';
 /** @typedef {ReturnType<typeof createStores>} Stores */
 
 function createStores() {
-  const signIn = createSignIn((...args) => fetch(...args));
-  const api = createApi({ fetch: (...args) => fetch(...args), signIn });
   const prefs = createPrefs(localStorage);
+  const signIn = createSignIn({ fetch: (...args) => fetch(...args), clock, lastUser: prefs.user });
+  const api = createApi({ fetch: (...args) => fetch(...args), signIn });
   const saved = createSaved(api, clock);
   const place = createPlace(window, saved.shorten);
   const explore = createExplore({ api, place, prefs, clock, session: sessionStorage });
@@ -74,10 +74,11 @@ function App({ stores }) {
       },
     );
   }, [short]);
-  const page = pages.find((p) => p.id === id) ?? pages[0];
+  const page = pageOf(stores.place.here.value) ?? nowhere;
   useEffect(() => {
-    const reload = () => document.visibilityState === 'visible' && void stores.health.load();
-    const countRejects = () => document.visibilityState === 'visible' && void stores.rejects.count();
+    const isUsed = () => document.visibilityState === 'visible' && !stores.signIn.open.value;
+    const reload = () => isUsed() && void stores.health.load();
+    const countRejects = () => isUsed() && void stores.rejects.count();
     const first = setTimeout(countRejects, 2000); // after the rows are on screen
     const timers = [setInterval(reload, 10000), setInterval(countRejects, 60000)];
     return () => {
@@ -94,6 +95,15 @@ function App({ stores }) {
     <main>${short ? html`<div class="waits" aria-busy="true"></div>` : html`<${PageView} key=${page.id} page=${page} stores=${stores} />`}</main>
     <${TabBar} pages=${pages} page=${page.id} />
     <${Toast} /><${KeyHelp} keys=${stores.keys} /><${SignInDialog} signIn=${stores.signIn} />`;
+}
+
+/**
+ * The page that an address names; null: none.
+ * @param {import('./lib/url.js').Place} here
+ */
+function pageOf({ page, rest }) {
+  if (rest) return null;
+  return pages.find((p) => p.id === (page || 'explore')) ?? null;
 }
 
 /** @param {{page: import('./pages/pages.js').Page, stores: Stores}} props */

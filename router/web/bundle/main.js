@@ -1,1 +1,1 @@
-import"./chunk-SDK2F7YX.js";
+import"./chunk-U3MTA3LE.js";

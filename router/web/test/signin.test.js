@@ -24,7 +24,7 @@ test('a form has a name and a password, or a token in either field', () => {
 test('a refused token is explained in the words of the server, a refused password without them', async () => {
   const answers = { error: 'Token cw_0123456789 is not valid' };
   const refuse = /** @type {typeof fetch} */ (async () => new Response(JSON.stringify(answers), { status: 401 }));
-  const signIn = createSignIn(refuse);
+  const signIn = createSignIn({ fetch: refuse, clock: { now: () => 0 }, lastUser: { value: '' } });
   await signIn.enter({ token });
   assert.equal(signIn.wrong.value, answers.error);
   await signIn.enter({ user: 'ann', password: 'x' });

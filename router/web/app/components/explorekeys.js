@@ -4,7 +4,7 @@ import { useEffect } from '../../vendor/core.js';
 import { isBad, levelOf } from '../lib/levels.js';
 import { copyLine } from '../lib/line.js';
 import { indexOf, rowAt } from '../lib/pages.js';
-import { formatPlace } from '../lib/url.js';
+import { formatPlace, joinNames } from '../lib/url.js';
 import { toast } from '../stores/toast.js';
 import { copyText } from './copy.js';
 
@@ -49,7 +49,7 @@ function viewKeys(stores) {
   const hide = () => {
     const { hide } = explore.state.value;
     const changed = hide.includes('hist') ? hide.filter((h) => h !== 'hist') : [...hide, 'hist'];
-    explore.set({ hide: changed.join(',') }, { replace: true });
+    explore.set({ hide: joinNames(changed) }, { replace: true });
   };
   const tail = () => {
     const { db, tables, q } = explore.state.value;

@@ -4,14 +4,15 @@ import { html } from '../../vendor/core.js';
 import { clauseFor } from '../lib/edit.js';
 import { formatCount, formatDuration } from '../lib/format.js';
 import { formatSpan, parseSpan } from '../lib/time.js';
+import { joinNames } from '../lib/url.js';
 import { colourOf, Histogram } from './histogram.js';
 import { useNarrow } from './narrow.js';
-import { ErrorPanel } from './states.js';
+import { Elapsed, ErrorPanel } from './states.js';
 
 /** @typedef {import('../stores/explore.js').Explore} Explore */
 
-/** @param {{stores: import('../main.js').Stores}} props */
-export function Sum({ stores }) {
+/** @param {{stores: import('../main.js').Stores, since: number}} props since: when the search began that is under way; 0: none is */
+export function Sum({ stores, since }) {
   const { explore, prefs } = stores;
   const hits = explore.hits.value.value;
   const state = explore.state.value;
@@ -22,7 +23,11 @@ export function Sum({ stores }) {
   const said = explore.first.error.value ?? explore.fields.error.value;
   return html`<section class="sum" aria-label="Total" aria-live="polite">
       ${hits && html`<h2 data-ui="total">${hits.exact === false ? '≈ ' : ''}${formatCount(hits.total)} ${hits.total === 1 ? 'row' : 'rows'}</h2>`}
-      <span class="quiet">${taken !== undefined && hits ? `in ${formatDuration(Math.max(taken, hits.took_ms))}` : ''}</span>
+      ${
+        since > 0
+          ? html`<${Elapsed} since=${since} onCancel=${explore.cancel} slow=${html`<${WhySlow} explore=${explore} />`} />`
+          : html`<span class="quiet">${taken !== undefined && hits ? `in ${formatDuration(Math.max(taken, hits.took_ms))}` : ''}</span>`
+      }
       <${RefreshPicker} explore=${explore} /><${ByPicker} explore=${explore} /><${Legend} explore=${explore} hide=${hide} hidden=${hidden} /></section>
     ${explore.hits.error.value?.message !== said?.message && html`<${ErrorPanel} latest=${explore.hits} what="The histogram" />`}
     ${!hits && !hidden && !explore.hits.error.value && html`<div class="hist waiting" style=${{ height: `${narrow ? 58 : 72}px` }}></div><div class="axis"></div>`}
@@ -51,7 +56,7 @@ function Legend({ explore, hide, hidden }) {
     const choose = (/** @type {MouseEvent} */ event) => {
       if (event.altKey) {
         const kept = hide.includes(name) ? hide.filter((h) => h !== name) : [...hide, name];
-        explore.set({ hide: [...kept, ...(hidden ? ['hist'] : [])].join(',') }, { replace: true });
+        explore.set({ hide: joinNames([...kept, ...(hidden ? ['hist'] : [])]) }, { replace: true });
       } else if (s.value !== null && name !== 'other') void explore.only(clauseFor(by === 'level' ? levelField(explore) : by, name, ':'));
     };
     return html`<button class="text" data-ui=${`legend-${name}`} aria-pressed=${!hide.includes(name)} title="Show only this. With Alt: hide it" onClick=${choose}><i
@@ -67,10 +72,10 @@ function levelField(explore) {
 }
 
 /** Why a search takes long, and how to make it faster. @param {{explore: Explore}} props */
-export function WhySlow({ explore }) {
+function WhySlow({ explore }) {
   const read = explore.reads.value.value?.read;
   const span = parseSpan(explore.state.value.from);
-  return html`<span data-ui="why-slow">${read ? `${formatCount(read.rows)} rows${read.of > 0 ? `, in ${formatCount(read.segments)} of ${formatCount(read.of)} segments,` : ''} are read: ` : ''}narrow the time, or name a field</span>
+  return html`<span class="why-slow" data-ui="why-slow">${read ? `${formatCount(read.rows)} rows${read.of > 0 ? `, in ${formatCount(read.segments)} of ${formatCount(read.of)} segments,` : ''} are read: ` : ''}narrow the time, or name a field</span>
     ${span && span > 600e3 && html` <button class="text go" onClick=${() => explore.set({ from: formatSpan(span / 4), to: '', row: '' })}>A quarter of the range</button>`}
     <button class="text go" onClick=${() => document.getElementById('search')?.focus()}>Name a field</button>`;
 }

@@ -25,7 +25,7 @@ export function ListHead({ stores, onFields, fieldsHidden }) {
       explore.newer.value.value?.total > 0 &&
       html`<button class="text go" data-ui="new-rows" onClick=${() => (explore.clearPicked(), explore.run({ again: true }))}>↑ ${formatCount(explore.newer.value.value.total)} new rows</button>`
     }
-    ${explore.begin.value && html`<button class="text go" data-ui="from-begin" onClick=${() => (explore.set({ row: '' }, { replace: true }), explore.run({ again: true }))}>The list begins at this row: from the begin</button>`}
+    ${explore.begin.value && html`<button class="text go" data-ui="from-begin" onClick=${() => (explore.set({ row: '' }, { replace: true }), explore.run({ again: true }))}>The list begins at this row: show the first rows</button>`}
     <button class=${`text ${fieldsHidden ? '' : 'fields-button'}`} data-ui="show-fields" onClick=${onFields}>Fields</button>
     ${
       state.view === 'rows' &&
@@ -50,7 +50,7 @@ function Export({ explore }) {
   const rows = () => (picked.length > 0 ? picked : explore.loadedRows());
   const linesOf = (/** @type {import('../lib/line.js').Row[]} */ of) =>
     of.map((row) => JSON.stringify({ [explore.shape.value.time]: row.time, ...row.v })).join('\n');
-  const request = (/** @type {string} */ format) => ({ sql, db, format, timeout: '1h' });
+  const request = (/** @type {string} */ format) => ({ sql, db, format, timeout: '1h', ...(format === 'ndjson' ? { nulls: 'omit' } : {}) });
   return html`<${Menu} button=${html`<span>Export</span>`} label="All rows of this search" ui="export" class="text change">${(
     /** @type {() => void} */ close,
   ) => html`

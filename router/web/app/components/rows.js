@@ -46,8 +46,8 @@ export const rowHeights = /** @type {Record<string, number>} */ ({ dense: 20, no
  */
 export function Rows(props) {
   const { count, at, shape, columns, columnTools, zone, unfolded = -1, dropped = 0 } = props;
-  const shown = useMemo(() => new Set(columns), [columns.join()]);
-  const guessed = useMemo(() => columnWidths(columns, at, count), [columns.join(), count > 0]);
+  const shown = useMemo(() => new Set(columns), [columns.join('\n')]);
+  const guessed = useMemo(() => columnWidths(columns, at, count), [columns.join('\n'), count > 0]);
   const widths = new Map(columns.map((name) => [name, columnTools?.widths[name] ?? guessed.get(name) ?? 100]));
   const [went, setWent] = useState(-1); // where a click on the grain went
   const height = props.narrow ? 46 : (rowHeights[props.density] ?? 24);

@@ -20,6 +20,8 @@ import { useNow } from './states.js';
 export function TopBar({ pages, page, stores }) {
   const { prefs, health } = stores;
   const state = health.value.value;
+  const gone = isGone(health);
+  const ok = state?.health === 'ok' && !gone;
   const rejected = stores.rejects.total.value.value ?? 0;
   return html`<header class="top">
     <a class="mark" href="/dashboard/explore"><svg width="20" height="20" viewBox="0 0 20 20" aria-hidden="true"><circle cx="10" cy="5.4" r="3.9" /><circle cx="5.5" cy="13.2" r="3.9" /><circle cx="14.5" cy="13.2" r="3.9" /><circle cx="10" cy="5.4" r="1.1" /><circle cx="5.5" cy="13.2" r="1.1" /><circle cx="14.5" cy="13.2" r="1.1" /></svg>cordwood</a>
@@ -27,8 +29,8 @@ export function TopBar({ pages, page, stores }) {
     <span class="grow"></span><${Palette} stores=${stores} pages=${pages} />
     ${
       state &&
-      html`<a class="health" data-ui="health" href="/dashboard/cluster"><span class=${`dot ${state.health === 'ok' ? '' : 'bad'}`}></span>${
-        state.health === 'ok' ? `${state.nodes.length} ${state.nodes.length === 1 ? 'node' : 'nodes'} ok` : state.health
+      html`<a class="health" data-ui="health" href="/dashboard/cluster"><span class=${`dot ${ok ? '' : 'bad'}`}></span>${
+        gone ? 'no answer' : ok ? `${state.nodes.length} ${state.nodes.length === 1 ? 'node' : 'nodes'} ok` : state.health
       }</a>`
     }
     <a class="button" data-ui="nav-add" href="/dashboard/add" aria-current=${page === 'add' ? 'page' : undefined}>Add data</a>
@@ -56,10 +58,15 @@ export function Toast() {
   return html`<div class=${`toast ${message.value ? 'on' : ''}`} data-ui="toast" role="status">${message.value}</div>`;
 }
 
+/** Reports whether the server does not answer. @param {import('../main.js').Stores['health']} health */
+function isGone(health) {
+  return health.error.value?.status === 0;
+}
+
 /** The worst current problem. @param {{stores: import('../main.js').Stores, page: string}} props */
 export function Banner({ stores, page }) {
   const { health } = stores;
-  const gone = health.error.value?.status === 0;
+  const gone = isGone(health);
   const problem = health.value.value?.problems?.[0];
   useEffect(() => {
     if (!gone && stores.signIn.session.value) void stores.signIn.load(); // the server is back, perhaps with another version

@@ -6,6 +6,7 @@ import { credentialsOf } from '../stores/signin.js';
 /** @param {{signIn: import('../stores/signin.js').SignIn}} props */
 export function SignInDialog({ signIn }) {
   const [byToken, setByToken] = useState(false);
+  const known = signIn.user.value || signIn.lastUser.value; // whose session ended, or who signed in last
   if (!signIn.open.value) return null;
   const plain = location.protocol === 'http:' && !/^(localhost|127\.|\[::1\])/.test(location.host);
 
@@ -48,8 +49,9 @@ export function SignInDialog({ signIn }) {
                   name="user"
                   data-ui="login-user"
                   autocomplete="username"
+                  defaultValue=${known}
                   required
-                  autofocus
+                  autofocus=${known === ''}
               /></label>
               <label
                 >Password<input
@@ -59,6 +61,7 @@ export function SignInDialog({ signIn }) {
                   data-ui="login-password"
                   autocomplete="current-password"
                   required
+                  autofocus=${known !== ''}
               /></label>`
       }
       ${plain && html`<p class="quiet">This connection is not encrypted.</p>`}

@@ -62,16 +62,19 @@ export function useNow(every) {
 }
 
 /**
- * The line below the search while something is loading, and after a second how long it takes, with Cancel.
- * @param {{since: number, onCancel: () => void, slow?: unknown}} props slow: what is shown after ten seconds
+ * The line that moves while something is loading, and after a second how long it takes, with Cancel.
+ * @param {{since: number, onCancel?: () => void}} props without onCancel, Elapsed stands elsewhere
  */
-export function Progress({ since, onCancel, slow }) {
+export function Progress({ since, onCancel }) {
   if (!since) return html`<div class="progress"></div>`;
-  return html`<div class="progress on"><span role="progressbar" aria-label="Loading"></span><${Elapsed} since=${since} onCancel=${onCancel} slow=${slow} /></div>`;
+  return html`<div class="progress on"><span role="progressbar" aria-label="Loading"></span>${onCancel && html`<${Elapsed} since=${since} onCancel=${onCancel} />`}</div>`;
 }
 
-/** @param {{since: number, onCancel: () => void, slow?: unknown}} props */
-function Elapsed({ since, onCancel, slow }) {
+/**
+ * For how long something is loading, after a second, with Cancel.
+ * @param {{since: number, onCancel: () => void, slow?: unknown}} props slow: what is shown after ten seconds
+ */
+export function Elapsed({ since, onCancel, slow }) {
   const now = useNow(250);
   if (now - since < 1000) return null;
   return html`<span class="elapsed">${formatDuration(now - since)}

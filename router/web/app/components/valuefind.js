@@ -39,7 +39,7 @@ export function ValueFind({ field, distinct, onFind, onFound }) {
       clearTimeout(timer);
     };
   }, [field, prefix]);
-  return html`<div class="valuefind"><input type="search" data-ui="value-find" aria-label=${`Find a value of ${field}`} placeholder=${`one of ${formatCount(distinct)}, by its begin`}
+  return html`<div class="valuefind"><input type="search" data-ui="value-find" aria-label=${`Find a value of ${field}`} placeholder=${`one of ${formatCount(distinct)}, by how it begins`}
       value=${prefix} onInput=${(/** @type {InputEvent} */ e) => setPrefix(/** @type {HTMLInputElement} */ (e.currentTarget).value)} />
     ${said && html`<p class="quiet" role="status">${said}</p>`}</div>`;
 }

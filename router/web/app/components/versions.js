@@ -66,6 +66,7 @@ export function NewPipeline({ stores }) {
   const [template, setTemplate] = useState(0);
   const taken = pipelines.list.value.value?.some((p) => p.name === name);
   const wrong = taken ? 'A pipeline has this name.' : name.startsWith('svc_') ? 'Names that begin with svc_ belong to the server.' : '';
+  const begun = !wrong && pipelines.isBegun(name);
 
   /** @param {Event} event */
   function begin(event) {
@@ -80,9 +81,10 @@ export function NewPipeline({ stores }) {
     <form class="asks begin" onSubmit=${begin}>
       <label>Name<input data-ui="new-name" required pattern="[A-Za-z0-9_.:\\-]{1,128}" value=${name} onInput=${(/** @type {InputEvent} */ e) => setName(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
       ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
+      ${begun && html`<p data-ui="begun" role="status">This browser keeps a text for ${name} that was never saved. <a class="text go" data-ui="go-on" href=${formatPlace('pipelines', { name, view: 'new' })}>Go on with it</a></p>`}
       <fieldset><legend>Begin with</legend>${templates.map(
         (t, i) =>
           html`<label class="template"><input type="radio" name="template" checked=${i === template} onChange=${() => setTemplate(i)} /><span>${t.name}<code>${t.sample}</code></span></label>`,
       )}</fieldset>
-      <p class="acts"><button class="button main" data-ui="begin">Begin</button><a class="button" href="/dashboard/pipelines">Cancel</a></p></form></div>`;
+      <p class="acts"><button class=${`button ${begun ? '' : 'main'}`} data-ui="begin">${begun ? 'Replace it' : 'Begin'}</button><a class="button" href="/dashboard/pipelines">Cancel</a></p></form></div>`;
 }

@@ -40,6 +40,7 @@ export class ApiError extends Error {
  * @property {string} [text] sent as it is; its type is in the headers
  * @property {AbortSignal} [signal]
  * @property {Record<string, string>} [headers]
+ * @property {[string, string]} [need] the privilege that the request needs, and on what: without it nothing is sent
  */
 
 /** @typedef {ReturnType<typeof createApi>} Api */
@@ -47,11 +48,15 @@ export class ApiError extends Error {
 /**
  * @param {object} from
  * @param {typeof globalThis.fetch} from.fetch
- * @param {{ask(): Promise<void>}} [from.signIn] who asks; without it, nobody is asked to sign in
+ * @param {{ask(): Promise<void>, may(need: [string, string]): Promise<boolean>}} [from.signIn] the user; without it, nobody is asked to sign in
  */
 export function createApi({ fetch, signIn }) {
   /** @param {Request} request */
   async function send(request) {
+    if (request.need && signIn && !(await signIn.may(request.need))) {
+      const [privilege, object] = request.need;
+      throw new ApiError(`This needs the privilege ${privilege} on ${object === 'CLUSTER' ? 'the cluster' : object}.`, { status: 403, request });
+    }
     /** @type {Record<string, string>} */
     const headers = { 'x-svc-page': '1', ...request.headers };
     /** @type {string | URLSearchParams | undefined} */
@@ -89,7 +94,7 @@ export function createApi({ fetch, signIn }) {
     /**
      * Runs one statement and returns its rows.
      * @param {string} sql
-     * @param {{signal?: AbortSignal, db?: string, limit?: number}} [options]
+     * @param {{signal?: AbortSignal, db?: string, limit?: number, need?: [string, string]}} [options]
      * @returns {Promise<SqlResult>}
      */
     async sql(sql, options = {}) {
@@ -97,7 +102,7 @@ export function createApi({ fetch, signIn }) {
       const form = { sql, integers: 'safe' };
       if (options.db) form.db = options.db;
       if (options.limit) form.limit = String(options.limit);
-      const answer = await this.json({ path: '/v1/sql', form, signal: options.signal });
+      const answer = await this.json({ path: '/v1/sql', form, signal: options.signal, need: options.need });
       const output = answer.output?.[answer.output.length - 1] ?? {};
       if (!output.records) return { columns: [], rows: [], affected: output.affectedrows ?? 0, ms: answer.execution_time_ms };
       return {

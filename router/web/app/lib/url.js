@@ -15,6 +15,31 @@ export function parsePlace(at) {
   return { page, rest: decode(rest.join('/')), params: new URLSearchParams(at.search) };
 }
 
+/**
+ * The parameters that a page does not know, and values without a meaning with their names.
+ * @param {URLSearchParams} params
+ * @param {Record<string, ((text: string) => boolean) | null>} known the parameters, and which of their values have a meaning; null: all
+ */
+export function unknownParts(params, known) {
+  const parts = [...params]
+    .filter(([name, text]) => !Object.hasOwn(known, name) || (text !== '' && known[name]?.(text) === false))
+    .map(([name, text]) => (Object.hasOwn(known, name) ? `${name}=${text.slice(0, 40)}` : name));
+  return [...new Set(parts)];
+}
+
+/**
+ * Reads a list of names from a parameter. A name with a comma or a quote is in double quotes, with its quotes doubled.
+ * @param {string} text
+ */
+export function splitNames(text) {
+  return [...text.matchAll(/"((?:[^"]|"")*)"(?=,|$)|[^,]+/g)].map(([whole, quoted]) => quoted?.replaceAll('""', '"') ?? whole).filter(Boolean);
+}
+
+/** Writes a list of names as one parameter. @param {string[]} names */
+export function joinNames(names) {
+  return names.map((name) => (/[",]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name)).join(',');
+}
+
 /** @param {string} text */
 function decode(text) {
   try {

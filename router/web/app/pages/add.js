@@ -2,6 +2,7 @@
 
 import { html, useEffect, useRef, useState } from '../../vendor/core.js';
 import { copyText } from '../components/copy.js';
+import { useIgnored } from '../components/ignored.js';
 import { useNarrow } from '../components/narrow.js';
 import { RejectList } from '../components/rejectlist.js';
 import { Rows } from '../components/rows.js';
@@ -9,8 +10,11 @@ import { useNow } from '../components/states.js';
 import { formatBytes, formatCount, shellQuoted, visible } from '../lib/format.js';
 import { openPort, senders, wrongName } from '../lib/senders.js';
 import { shapeOf } from '../lib/shape.js';
-import { formatPlace } from '../lib/url.js';
+import { quoteName } from '../lib/sqlwords.js';
+import { formatPlace, unknownParts } from '../lib/url.js';
 import { createLatest, clock } from '../stores/latest.js';
+
+const parameters = { db: null, t: null, pipeline: null, sender: (/** @type {string} */ id) => senders.some((s) => s.id === id) };
 
 /** @param {{stores: import('../main.js').Stores}} props */
 export function AddPage({ stores }) {
@@ -18,6 +22,7 @@ export function AddPage({ stores }) {
   const params = place.here.value.params;
   const sender = senders.find((s) => s.id === params.get('sender')) ?? senders[0];
   const [db, table, pipeline] = [params.get('db') || 'public', params.get('t') || 'app', params.get('pipeline') || 'svc_identity'];
+  useIgnored(place.page.value === 'add' ? unknownParts(params, parameters) : []);
   useEffect(() => {
     document.title = 'Add data · cordwood';
   }, []);
@@ -37,10 +42,11 @@ export function AddPage({ stores }) {
       { replace: true },
     );
   const wrong = wrongName({ db, table, pipeline }) || sender.lacks?.({ db, table, pipeline }) || '';
+  const may = useMayStore(signIn, wrongName({ db, table, pipeline }) ? '' : `${quoteName(db)}.${quoteName(table)}`);
   const text = wrong ? '' : sender.text({ origin: location.origin, db, table, pipeline, user: signIn.user.value });
   return html`<div class="scrolled add"><div class="state"><h1>Add data</h1>
       <span class="quiet">The first rows create the table, with a column for each field.</span></div>
-    ${signIn.session.value?.can_write === false && html`<p class="wrong none" data-ui="may-not">Your user may not store rows: senders need another user, or a token that may.</p>`}
+    ${!may && html`<p class="wrong none" data-ui="may-not">Your user may not store rows in ${table}: senders need another user, or a token that may.</p>`}
     <div class="asked-for">
       <label>Table<input data-ui="add-table" value=${table} onInput=${(/** @type {InputEvent} */ e) => set({ t: valueOf(e) })} /></label>
       <label>Pipeline<input list="pipelines" value=${pipeline} onInput=${(/** @type {InputEvent} */ e) => set({ pipeline: valueOf(e) })} /></label>
@@ -55,10 +61,27 @@ export function AddPage({ stores }) {
       ${wrong ? html`<p class="wrong" role="alert" data-ui="wrong-name">${wrong}</p>` : html`<pre data-ui="snippet" tabindex="0">${text}</pre>`}
       ${sender.note && html`<p class="quiet none">${sender.note}</p>`}
       ${signIn.user.value && html`<p class="quiet none">Set the variable CORDWOOD_PASSWORD to ${signIn.session.value?.auth === 'token' ? 'a token that may store rows' : `the password of ${signIn.user.value}`}.</p>`}</section>
-    <${FileDrop} adding=${adding} to=${{ db, table, pipeline }} />
+    ${may && !wrongName({ db, table, pipeline }) && html`<${FileDrop} adding=${adding} to=${{ db, table, pipeline }} />`}
     <${FirstRows} stores=${stores} db=${db} table=${table} />
     <${NewRejects} key=${`${db}.${table}`} stores=${stores} db=${db} table=${table} />
   </div>`;
+}
+
+/**
+ * Reports whether the user may store rows in a table.
+ * @param {import('../stores/signin.js').SignIn} signIn
+ * @param {string} table as GRANT has it; empty: no table has this name
+ */
+function useMayStore(signIn, table) {
+  const [may, setMay] = useState(true);
+  useEffect(() => {
+    let current = true;
+    if (table) void signIn.may(['INSERT', table]).then((answer) => current && setMay(answer));
+    return () => {
+      current = false;
+    };
+  }, [table, signIn.user.value]);
+  return may;
 }
 
 /**
@@ -68,7 +91,7 @@ export function AddPage({ stores }) {
 function ServerPort({ api, flag, value }) {
   const [config, setConfig] = useState('');
   useEffect(() => {
-    api.send({ path: '/config' }).then(
+    api.send({ path: '/config', need: ['MONITOR', 'CLUSTER'] }).then(
       async (answer) => setConfig(await answer.text()),
       () => {}, // who may not see it is told what to start
     );

@@ -2,16 +2,20 @@
 
 import { html, useEffect, useState } from '../../vendor/core.js';
 import { AddNode, ClusterAct, Rebalance } from '../components/clusteract.js';
+import { useIgnored } from '../components/ignored.js';
 import { Menu } from '../components/menu.js';
 import { ErrorPanel } from '../components/states.js';
 import { clusterActs, operationWords } from '../lib/clusteracts.js';
 import { formatBytes, formatCount, formatDuration, sentence } from '../lib/format.js';
+import { partsOfTime } from '../lib/time.js';
+import { unknownParts } from '../lib/url.js';
 
 /** @typedef {(id: string, given?: Record<string, string>) => void} Do */
 
 /** @param {{stores: import('../main.js').Stores}} props */
 export function ClusterPage({ stores }) {
-  const { health, signIn, operations } = stores;
+  const { health, signIn, operations, place } = stores;
+  useIgnored(place.page.value === 'cluster' ? unknownParts(place.here.value.params, {}) : []);
   useEffect(() => {
     document.title = 'Cluster · cordwood';
     const load = () => {
@@ -27,13 +31,18 @@ export function ClusterPage({ stores }) {
   const state = health.value.value;
   if (!state) return html`<h1 class="hidden">Cluster</h1><${ErrorPanel} latest=${health} what="Asking for the state of the cluster" />`;
   const ok = state.health === 'ok';
+  const silent = health.error.value !== null; // what is on screen is what was known last
   const may = signIn.canManage.value;
   const act = /** @type {Do} */ ((id, given = {}) => setDoing({ id, given }));
   const close = () => setDoing({ id: '', given: {} });
   const tolerance = state.failure_tolerance;
   return html`<div class="scrolled">
-    <div class="state"><h1>${ok ? 'The cluster is healthy' : html`The cluster is <i>${state.health}</i>`}</h1>
-      <span class="quiet">${tolerance > 0 ? `It survives the loss of ${tolerance} ${tolerance === 1 ? 'node' : 'nodes'}.` : `It survives the loss of no node; ${state.limited_by} limits it.`}</span></div>
+    <div class="state"><h1>${silent ? 'The state of the cluster is not known' : ok ? 'The cluster is healthy' : html`The cluster is <i>${state.health}</i>`}</h1>
+      ${
+        silent
+          ? html`<span class="quiet" data-ui="known-since">What follows was so at ${partsOfTime(health.answered.value, stores.prefs.zone.value).time} (${stores.prefs.zone.value}).</span>`
+          : html`<span class="quiet">${tolerance > 0 ? `It survives the loss of ${tolerance} ${tolerance === 1 ? 'node' : 'nodes'}.` : `It survives the loss of no node; ${state.limited_by} limits it.`}</span>`
+      }</div>
     <${ErrorPanel} latest=${health} what="Asking for the state of the cluster" />
     ${state.problems.map((/** @type {any} */ p) => html`<div class="problem"><p><b>${sentence(p.text)}</b> ${sentence(p.advice)}</p></div>`)}
     <div class="cols"><section class="pane" aria-label="Nodes and shards">

@@ -4,8 +4,9 @@ import { html, useEffect, useRef, useState } from '../../vendor/core.js';
 import { ContextPane } from '../components/context.js';
 import { Detail } from '../components/detail.js';
 import { move, useExploreKeys } from '../components/explorekeys.js';
-import { Sum, WhySlow } from '../components/exploresum.js';
+import { Sum } from '../components/exploresum.js';
 import { FieldList } from '../components/fields.js';
+import { useIgnored } from '../components/ignored.js';
 import { Later } from '../components/later.js';
 import { ListHead } from '../components/listhead.js';
 import { NoRows, NoTable } from '../components/norows.js';
@@ -23,7 +24,6 @@ import { formatCount } from '../lib/format.js';
 import { indexOf, rowAt } from '../lib/pages.js';
 import { formatPlace } from '../lib/url.js';
 import { sqlWords } from '../lib/sqlwords.js';
-import { toast } from '../stores/toast.js';
 
 const others = () => import('./others.js');
 const views = new Map([
@@ -44,10 +44,7 @@ export function ExplorePage({ stores }) {
   }, [key]);
   useEffect(() => explore.recallColumns(), [state.db, state.tables.join()]);
   useExploreKeys(stores);
-  const ignored = [...explore.ignored.value, ...explore.missingFields.value].join(', ');
-  useEffect(() => {
-    if (ignored) toast(`The page does not know this part of the address, and ignores it: ${ignored}`);
-  }, [ignored]);
+  useIgnored([...explore.ignored.value, ...explore.missingFields.value]);
   const busy = explore.first.since.value || explore.fields.since.value || explore.hits.since.value;
   useEffect(() => {
     if (busy === 0) return undefined;
@@ -90,9 +87,9 @@ export function ExplorePage({ stores }) {
       <button class="button main" data-ui="run">Run</button>
     </form>
     <${Said} stores=${stores} />
-    <${Progress} since=${busy} onCancel=${explore.cancel} slow=${html`<${WhySlow} explore=${explore} />`} />
+    <${Progress} since=${busy} />
     <${Missing} missing=${explore.missing.value} onAgain=${() => explore.set({ partial: '' })} />
-    <${Sum} stores=${stores} />
+    <${Sum} stores=${stores} since=${busy} />
     <${Panes} stores=${stores} />`;
 }
 
@@ -200,7 +197,7 @@ function Panes({ stores }) {
       trace=${explore.fields.value.value?.fields.find((/** @type {{role: string}} */ f) => f.role === 'trace')?.name ?? null}
       onContext=${() => explore.set({ view: state.view === 'context' ? 'rows' : 'context' })}
       onMove=${(/** @type {number} */ by) => move(explore, by)} onClose=${() => explore.open(null)}
-      onOnly=${explore.only} onWithout=${explore.without} onColumn=${explore.toggleColumn} shareOf=${explore.shareOf} link=${frozenLink(stores)} />`
+      onOnly=${explore.onlyLikeOpened} onWithout=${explore.without} onColumn=${explore.toggleColumn} shareOf=${explore.shareOf} link=${frozenLink(stores)} />`
     }
     ${
       explore.differing.value &&

@@ -1,5 +1,7 @@
 // All pages, in the order of the bar. Explore is loaded at once, and the others when they are opened.
 
+import { html } from '../../vendor/core.js';
+import { Empty } from '../components/states.js';
 import { ExplorePage } from './explore.js';
 
 /**
@@ -9,6 +11,14 @@ import { ExplorePage } from './explore.js';
 
 const others = () => import('./others.js');
 const editors = () => import('./editors.js');
+
+/** Shown where an address names no page. @type {Page} */
+export const nowhere = {
+  id: '',
+  name: '',
+  view: () => html`<h1 class="hidden">No page</h1><${Empty} title="There is no page at this address.">
+    <p class="acts"><a class="button" href="/dashboard/explore">Explore</a></p><//>`,
+};
 
 /** @type {Page[]} */
 export const pages = [

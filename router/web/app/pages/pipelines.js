@@ -1,13 +1,16 @@
 // Pipelines: all of them, or one: its text, its samples, every step of one sample, and what would be stored.
 
 import { html, useEffect, useState } from '../../vendor/core.js';
+import { useIgnored } from '../components/ignored.js';
 import { PipelineEditor } from '../components/pipeline.js';
 import { TryOut } from '../components/trypattern.js';
 import { NewPipeline, Versions } from '../components/versions.js';
 import { Empty, ErrorPanel, Progress } from '../components/states.js';
 import { formatBytes, formatCount } from '../lib/format.js';
-import { formatPlace } from '../lib/url.js';
+import { formatPlace, unknownParts } from '../lib/url.js';
 import { clock, createLatest } from '../stores/latest.js';
+
+const parameters = { name: null, version: null, with: null, t: null, view: (/** @type {string} */ text) => ['new', 'try', 'versions', 'diff'].includes(text) };
 
 /** @param {{stores: import('../main.js').Stores}} props */
 export function PipelinesPage({ stores }) {
@@ -18,6 +21,7 @@ export function PipelinesPage({ stores }) {
     document.title = name ? `${name} · pipelines · cordwood` : 'Pipelines · cordwood';
   }, [name]);
   useEffect(() => void pipelines.load(), [pipelines]);
+  useIgnored(place.page.value === 'pipelines' ? unknownParts(params, parameters) : []);
   const known = pipelines.list.value.value;
   const isNew = view === 'new';
   useEffect(() => {
@@ -69,7 +73,7 @@ function PipelineList({ stores }) {
           p,
         ) => html`<tr data-ui="pipeline"><td><a class="go" href=${formatPlace('pipelines', { name: p.name })}>${p.name}</a></td><td>${p.version.slice(0, 19)}</td><td class="opt">${p.by ?? ''}</td>
           <td class="samples">${p.note ?? ''}</td><td class="r">${formatCount(p.versions.length)}</td><td class="r opt">${formatBytes(p.versions[0]?.size ?? 0)}</td>
-          <td class="r">${counts?.get(p.name) ? html`<a class="bad" href=${formatPlace('rejects', { pipeline: p.name })}>${formatCount(counts.get(p.name) ?? 0)}</a>` : '0'}</td></tr>`,
+          <td class="r">${counts?.get(p.name) ? html`<a class="bad" href=${formatPlace('rejects', { pipeline: p.name })}>${formatCount(counts.get(p.name) ?? 0)}</a>` : counts ? '0' : ''}</td></tr>`,
       )}</tbody></table></div>`
     }</div>`;
 }

@@ -3,13 +3,18 @@
 import { html, useEffect, useLayoutEffect, useState } from '../../vendor/core.js';
 import { Dialog } from '../components/dialog.js';
 import { colourOf, Histogram } from '../components/histogram.js';
+import { useIgnored } from '../components/ignored.js';
 import { RejectList } from '../components/rejectlist.js';
 import { Empty, ErrorPanel, Progress } from '../components/states.js';
 import { formatCount, visible } from '../lib/format.js';
 import { formatTime } from '../lib/time.js';
-import { formatPlace } from '../lib/url.js';
+import { formatPlace, unknownParts } from '../lib/url.js';
 
 /** @typedef {import('../stores/rejects.js').Wanted} Wanted */
+
+const isTime = (/** @type {string} */ text) => !Number.isNaN(Date.parse(text));
+const timeOf = (/** @type {string} */ text) => (isTime(text) ? text : '');
+const parameters = { pipeline: null, t: null, kind: null, from: isTime, to: isTime };
 
 /** @param {{stores: import('../main.js').Stores}} props */
 export function RejectsPage({ stores }) {
@@ -19,9 +24,10 @@ export function RejectsPage({ stores }) {
     pipeline: params.get('pipeline') ?? '',
     table: params.get('t') ?? '',
     kind: params.get('kind') ?? '',
-    from: params.get('from') ?? '',
-    to: params.get('to') ?? '',
+    from: timeOf(params.get('from') ?? ''),
+    to: timeOf(params.get('to') ?? ''),
   };
+  useIgnored(place.page.value === 'rejects' ? unknownParts(params, parameters) : []);
   const key = JSON.stringify(wanted);
   const [replays, setReplays] = useState(false);
   const [opened, setOpened] = useState(-1); // the reason whose newest record is shown
@@ -108,10 +114,10 @@ function ReplayDialog({ stores, wanted, count, onClose }) {
     rejects.replay.value = null;
     return () => rejects.cancel();
   }, []);
-  const tried = state?.end && state.dry && !state.error;
+  const tried = state?.end && state.dry && !state.error && state.stored > 0; // the trial shows that a replay does something
   const input = (/** @type {'toPipeline' | 'toTable'} */ name, /** @type {string} */ label, /** @type {string} */ placeholder) =>
     html`<label>${label}<input value=${to[name]} placeholder=${placeholder} onInput=${(/** @type {InputEvent} */ e) => setTo({ ...to, [name]: /** @type {HTMLInputElement} */ (e.currentTarget).value.trim() })} /></label>`;
-  return html`<${Dialog} title=${`Replay ${formatCount(count)} rejects`} onClose=${onClose}><div class="asks">
+  return html`<${Dialog} title=${`Replay ${formatCount(count)} ${count === 1 ? 'reject' : 'rejects'}`} onClose=${onClose}><div class="asks">
     <p>Each record is sent through its pipeline again. A record that was stored is not stored twice, however often it is replayed.</p>
     ${input('toPipeline', 'Pipeline', 'the one that they were sent to')}${input('toTable', 'Table', 'the one that they were sent to')}
     ${

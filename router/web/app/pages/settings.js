@@ -2,16 +2,19 @@
 
 import { html, useEffect, useState } from '../../vendor/core.js';
 import { Access } from '../components/access.js';
+import { useIgnored } from '../components/ignored.js';
 import { RoleChooser } from '../components/roles.js';
 import { ErrorPanel } from '../components/states.js';
 import { formatCount } from '../lib/format.js';
 import { browserZone } from '../lib/time.js';
+import { unknownParts } from '../lib/url.js';
 import { askedFor, keyOf, rolesOf } from '../stores/columns.js';
 import { clock, createLatest } from '../stores/latest.js';
 
 /** @param {{stores: import('../main.js').Stores}} props */
 export function SettingsPage({ stores }) {
-  const { prefs, signIn } = stores;
+  const { prefs, signIn, place } = stores;
+  useIgnored(place.page.value === 'settings' ? unknownParts(place.here.value.params, {}) : []);
   useEffect(() => {
     document.title = 'Settings · cordwood';
   }, []);
@@ -85,7 +88,7 @@ function Choice({ label, value, choices, ui }) {
 function Config({ api }) {
   const [latest] = useState(() => /** @type {import('../stores/latest.js').Latest<string>} */ (createLatest(clock)));
   useEffect(() => {
-    void latest.run(async (signal) => (await api.send({ path: '/config', signal })).text());
+    void latest.run(async (signal) => (await api.send({ path: '/config', signal, need: ['MONITOR', 'CLUSTER'] })).text());
   }, []);
   return html`<div class="setting"><span>Started with</span><${ErrorPanel} latest=${latest} what="Asking for the settings" />${
     latest.value.value && html`<pre tabindex="0" aria-label="Settings of the server">${latest.value.value}</pre>`

@@ -7,14 +7,17 @@ import { SavedMenu } from '../components/share.js';
 import { SqlNames } from '../components/sqlnames.js';
 import { Result, views } from '../components/sqlresult.js';
 import { ErrorPanel, Progress } from '../components/states.js';
+import { useIgnored } from '../components/ignored.js';
 import { formatCount } from '../lib/format.js';
 import { completeSql } from '../lib/sqlcomplete.js';
 import { colourSql } from '../lib/sqltext.js';
 import { changesIn, statementAt } from '../lib/statements.js';
+import { unknownParts } from '../lib/url.js';
 import { rowLimits } from '../stores/sql.js';
-import { toast } from '../stores/toast.js';
 
 /** @typedef {import('../stores/sql.js').Tab} Tab */
+
+const parameters = { db: null, q: null, tab: (/** @type {string} */ view) => Object.hasOwn(views, view) };
 
 /** @param {{stores: import('../main.js').Stores}} props */
 export function SqlPage({ stores }) {
@@ -25,10 +28,7 @@ export function SqlPage({ stores }) {
     document.title = 'SQL · cordwood';
   }, []);
 
-  const ignored = stores.place.page.value === 'sql' ? ignoredBy(stores.place.here.value.params) : '';
-  useEffect(() => {
-    if (ignored) toast(`The page does not know this part of the address, and ignores it: ${ignored}`);
-  }, [ignored]);
+  useIgnored(stores.place.page.value === 'sql' ? unknownParts(stores.place.here.value.params, parameters) : []);
   const tab = sql.tab.value;
   const text = tab.text.value;
 
@@ -83,13 +83,6 @@ export function SqlPage({ stores }) {
         void sql.run(asked);
       }} />`
     }`;
-}
-
-/** What an address of this page has without a meaning. @param {URLSearchParams} params */
-function ignoredBy(params) {
-  const view = params.get('tab') ?? '';
-  const names = [...params.keys()].filter((name) => !['db', 'q', 'tab'].includes(name));
-  return [...new Set(names), ...(view === '' || Object.hasOwn(views, view) ? [] : [`tab=${view.slice(0, 40)}`])].join(', ');
 }
 
 /** The texts, by the words with which they begin. @param {{sql: import('../main.js').Stores['sql']}} props */

@@ -1,11 +1,13 @@
 // Tables: the list, and one table with its actions.
 
 import { html, useEffect, useMemo, useState } from '../../vendor/core.js';
+import { useIgnored } from '../components/ignored.js';
 import { useNarrow } from '../components/narrow.js';
 import { Empty, ErrorPanel, Progress } from '../components/states.js';
 import { TableDetail } from '../components/table.js';
 import { VirtualList } from '../components/virtual.js';
 import { formatBytes, formatCount, formatDuration } from '../lib/format.js';
+import { unknownParts } from '../lib/url.js';
 
 /** @typedef {import('../stores/tables.js').TableInfo} TableInfo */
 
@@ -26,6 +28,7 @@ export function TablesPage({ stores }) {
   const { tables, place } = stores;
   const params = place.here.value.params;
   const [db, name] = [params.get('db') ?? 'public', params.get('t') ?? ''];
+  useIgnored(place.page.value === 'tables' ? unknownParts(params, { db: null, t: null }) : []);
   const [find, setFind] = useState('');
   const [sort, setSort] = useState({ by: 'name', down: false });
   useEffect(() => {

@@ -2,6 +2,7 @@
 
 import { html, useEffect, useState } from '../../vendor/core.js';
 import { Detail } from '../components/detail.js';
+import { useIgnored } from '../components/ignored.js';
 import { columnsFor, useNarrow } from '../components/narrow.js';
 import { TablePicker } from '../components/pickers.js';
 import { Rows } from '../components/rows.js';
@@ -12,7 +13,6 @@ import { formatCount } from '../lib/format.js';
 import { partsOfTime } from '../lib/time.js';
 import { formatPlace } from '../lib/url.js';
 import { ringSizes } from '../stores/tail.js';
-import { toast } from '../stores/toast.js';
 
 /** @typedef {import('../lib/line.js').Row} Row */
 
@@ -30,10 +30,7 @@ export function TailPage({ stores }) {
     document.title = `tail ${state.table} · cordwood`;
   }, [state.db, state.table, state.q]);
   useVisibility(tail);
-  const ignored = tail.ignored.value.join(', ');
-  useEffect(() => {
-    if (ignored) toast(`The page does not know this part of the address, and ignores it: ${ignored}`);
-  }, [ignored]);
+  useIgnored(tail.ignored.value);
   useEffect(
     () =>
       stores.keys.bind({

@@ -8,6 +8,8 @@ import { createLatest } from './latest.js';
 /** The most users and tokens that are listed. More are found by a part of their name. */
 export const mostListed = 200;
 
+const manage = /** @type {[string, string]} */ (['ACCESS', 'CLUSTER']);
+
 /**
  * @param {import('../lib/api.js').Api} api
  * @param {Parameters<typeof createLatest>[0]} clock
@@ -27,9 +29,10 @@ export function createAccess(api, clock) {
   /**
    * @param {string} sql
    * @param {AbortSignal} signal
+   * @param {[string, string]} [need] the privilege that it needs
    */
-  async function entries(sql, signal) {
-    const { columns, rows } = await api.sql(sql, { signal });
+  async function entries(sql, signal, need) {
+    const { columns, rows } = await api.sql(sql, { signal, need });
     return rows.map((row) => Object.fromEntries(columns.map((c, i) => [c.name, String(row[i] ?? '')])));
   }
 
@@ -40,8 +43,8 @@ export function createAccess(api, clock) {
     grants,
     action,
     /** @param {string} find a part of the names */
-    loadUsers: (find) => users.run((signal) => entries(`SHOW USERS${likeOf(find)} LIMIT ${mostListed}`, signal)),
-    loadRoles: () => roles.run((signal) => entries('SHOW ROLES LIMIT 1000', signal)),
+    loadUsers: (find) => users.run((signal) => entries(`SHOW USERS${likeOf(find)} LIMIT ${mostListed}`, signal, manage)),
+    loadRoles: () => roles.run((signal) => entries('SHOW ROLES LIMIT 1000', signal, manage)),
     /** @param {string} find a part of the names */
     loadTokens: (find) => tokens.run((signal) => entries(`SHOW TOKENS${likeOf(find)} LIMIT ${mostListed}`, signal)),
     /** @param {string} of a user or role */

@@ -1,6 +1,7 @@
 // What a reader chose for the columns of a table: those beside the line, and those with the message and the level.
 
 import { computed } from '../../vendor/core.js';
+import { joinNames } from '../lib/url.js';
 
 export const mostColumns = 12;
 
@@ -27,7 +28,7 @@ export function createColumns({ state, cols: shown, set, param, prefs }) {
   /** @param {string[]} cols */
   function setColumns(cols) {
     prefs.columns.set(tableKey(), cols);
-    set({ cols: cols.join(',') });
+    set({ cols: joinNames(cols) });
   }
 
   return {
@@ -61,7 +62,7 @@ export function createColumns({ state, cols: shown, set, param, prefs }) {
     /** Puts what was chosen for the table into the address, if the address does not have it. */
     recallColumns() {
       const kept = prefs.columns.get(tableKey());
-      const recalled = state.value.cols.length === 0 && Array.isArray(kept) ? kept.join(',') : '';
+      const recalled = state.value.cols.length === 0 && Array.isArray(kept) ? joinNames(kept) : '';
       const { message, level } = roles.value;
       if (recalled || message !== param('message') || level !== param('level')) {
         set(recalled ? { cols: recalled } : {}, { replace: true });

@@ -5,6 +5,7 @@ import { replaceBytes, toggleAny, toggleClause, toggleExclusion, valuesOf as cho
 import { addPage, indexOf, noPages, rowAt } from '../lib/pages.js';
 import { formatShare } from '../lib/format.js';
 import { shapeOf } from '../lib/shape.js';
+import { joinNames } from '../lib/url.js';
 import { createColumns } from './columns.js';
 import { createExploreState, createNamedFields, exploreDefaults } from './explorestate.js';
 import { createLatest } from './latest.js';
@@ -88,7 +89,7 @@ export function createExplore({ api, place, prefs, clock, session }) {
   const neighbours = createNeighbours({ ask, state, fields, opened, clock });
 
   /**
-   * Asks for everything that the address says, from the begin. Rows are asked for at once, beside the fields that say what is in them.
+   * Asks for everything that the address says. Rows are asked for at once, beside the fields that say what is in them.
    * @param {{again?: boolean}} [how] again: by itself; what is typed stays
    */
   async function run({ again = false } = {}) {
@@ -237,11 +238,11 @@ export function createExplore({ api, place, prefs, clock, session }) {
       from: s.from,
       to: s.to,
       by: s.by,
-      cols: s.cols.join(','),
+      cols: joinNames(s.cols),
       order: s.order,
       row: s.row,
       view: s.view,
-      hide: s.hide.join(','),
+      hide: joinNames(s.hide),
       wrap: s.wrap ? '1' : '',
       afrom: s.afrom,
       ato: s.ato,
@@ -285,7 +286,7 @@ export function createExplore({ api, place, prefs, clock, session }) {
 
   /**
    * @param {string} text
-   * @param {{view?: string}} [also] what changes with it
+   * @param {{view?: string, row?: string}} [also] what changes with it
    */
   function search(text, also = {}) {
     const history = prefs.history.value.filter((old) => old !== text);
@@ -360,8 +361,10 @@ export function createExplore({ api, place, prefs, clock, session }) {
     /** Values that begin so, in the search; a search for other values of the field does not count. @param {string} field @param {string} prefix */
     findValues: (field, prefix) => valuesOf({ query: chosenValues(state.value.q, field).size > 0 ? '' : state.value.q, field, prefix, limit: 20 }),
     cancel: () => [fields, first, more, hits, facets].forEach((latest) => latest.cancel()),
-    /** @param {string} clause @param {{view?: string}} [also] */
+    /** @param {string} clause @param {{view?: string, row?: string}} [also] */
     only: (clause, also) => search(toggleClause(state.value.q, clause), also),
+    /** Only rows with a value of the row that is open, which stays open. @param {string} clause */
+    onlyLikeOpened: (clause) => search(toggleClause(state.value.q, clause), { row: state.value.row }),
     /** Any of these. @param {string} field @param {string} value */
     either: (field, value) => search(toggleAny(state.value.q, field, value, field === shape.value.level ? ':' : '=')),
     /** @param {string} clause */

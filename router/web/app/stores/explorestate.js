@@ -2,6 +2,7 @@
 
 import { computed } from '../../vendor/core.js';
 import { parseEnd } from '../lib/time.js';
+import { splitNames, unknownParts } from '../lib/url.js';
 
 const mostFields = 4096; // that the server lists
 
@@ -52,8 +53,8 @@ export function createExploreState(place, prefs) {
     order: param('order', exploreDefaults.order),
     row: param('row'),
     view: param('view', exploreDefaults.view),
-    cols: param('cols').split(',').filter(Boolean),
-    hide: param('hide').split(',').filter(Boolean),
+    cols: splitNames(param('cols')),
+    hide: splitNames(param('hide')),
     wrap: param('wrap') === '1',
     afrom: end('afrom'), // a part of the range that is compared with the rest
     ato: end('ato'),
@@ -65,8 +66,7 @@ export function createExploreState(place, prefs) {
   const ignored = computed(() => {
     if (place.page.value !== 'explore') return [];
     const known = ['t', 'message', 'level', ...Object.keys(state.value)].filter((name) => name !== 'asked' && name !== 'tables');
-    const parts = [...params.value].filter(([name, text]) => !known.includes(name) || (text !== '' && hasMeaning[name]?.(text) === false));
-    return [...new Set(parts.map(([name, text]) => (known.includes(name) ? `${name}=${text.slice(0, 40)}` : name)))];
+    return unknownParts(params.value, Object.fromEntries(known.map((name) => [name, hasMeaning[name] ?? null])));
   });
   return { state, param, ignored };
 }

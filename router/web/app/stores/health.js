@@ -12,7 +12,7 @@ export function createHealth(api, clock) {
   const answered = signal(clock.now()); // when the server answered last
   const load = () =>
     latest.run(async (signal) => {
-      const state = await api.json({ path: '/v1/cluster', signal });
+      const state = await api.json({ path: '/v1/cluster', signal, need: ['MONITOR', 'CLUSTER'] });
       answered.value = clock.now();
       return state;
     });

@@ -10,6 +10,8 @@ import { createLatest } from './latest.js';
  * @typedef {{moves: {shard: number, from: string, to: string, bytes: number, reason: string}[], blocked: string[], paused: boolean, even: string}} Plan
  */
 
+const need = /** @type {[string, string]} */ (['MONITOR', 'CLUSTER']);
+
 /**
  * @param {import('../lib/api.js').Api} api
  * @param {typeof import('./latest.js').clock} clock
@@ -45,8 +47,8 @@ export function createOperations(api, clock) {
       return !start.error.value && answer !== null && !answer.confirm && !answer.removal;
     },
     /** Lists what is under way and what is remembered. */
-    loadList: () => list.run(async (signal) => (await api.json({ path: '/v1/cluster/operations', signal })).operations),
-    loadPlan: () => plan.run((signal) => api.json({ path: '/v1/cluster/plan', signal })),
+    loadList: () => list.run(async (signal) => (await api.json({ path: '/v1/cluster/operations', signal, need })).operations),
+    loadPlan: () => plan.run((signal) => api.json({ path: '/v1/cluster/plan', signal, need })),
     /** @param {number} id */
     cancel: (id) => cancelling.run((signal) => api.json({ path: `/v1/cluster/operations/${id}`, method: 'DELETE', signal })),
   };

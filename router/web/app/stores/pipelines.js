@@ -108,6 +108,9 @@ export function createPipelines({ api, storage, clock }) {
     });
   }
 
+  /** Reports whether this browser keeps a text for a pipeline that was never saved. @param {string} of */
+  const isBegun = (of) => (readDraft(of)?.text ?? '') !== '';
+
   /** Goes on with a pipeline that is not stored yet, after a reload. @param {string} wanted */
   function resume(wanted) {
     if (name.value === wanted) return;
@@ -318,6 +321,7 @@ export function createPipelines({ api, storage, clock }) {
     load,
     open,
     begin,
+    isBegun,
     resume,
     write,
     rebase,

@@ -15,6 +15,7 @@ export function createPrefs(storage) {
     density: kept('density', 'normal'),
     singleKeys: kept('keys', 'on'),
     table: kept('table', ''),
+    user: kept('user', ''), // the name that signed in last
     fieldsWidth: kept('fields-width', '256'), // pixels
     detailWidth: kept('detail-width', '412'),
     fieldsShown: kept('fields-shown', 'yes'),

@@ -19,6 +19,8 @@ import { createLatest } from './latest.js';
 const values = '"(?:[^"\\\\]|\\\\.)*?(?:"|…)|[0-9]+';
 const fields = ['table_schema', 'table_name', 'pipeline', 'pipeline_version', 'kind', 'error', 'format', 'record']; // as toReject reads them
 const day = '24 hours';
+const exists = "SELECT 1 FROM information_schema.tables WHERE table_schema = 'svc_private' AND table_name = 'rejects'";
+const need = /** @type {[string, string]} */ (['SELECT', 'svc_private.rejects']);
 const mostSamples = 50;
 
 /**
@@ -33,9 +35,16 @@ export function createRejects({ api, clock }) {
   const overTime = /** @type {import('./latest.js').Latest<import('../lib/geometry.js').Hits | null>} */ (createLatest(clock));
   const replay = signal(/** @type {Replay | null} */ (null));
   let running = new AbortController();
+  let seen = false; // the table of rejects, which comes with the first of them
+
+  /** @param {AbortSignal} signal */
+  async function isThere(signal) {
+    seen ||= (await api.sql(exists, { signal, need })).rows.length > 0;
+    return seen;
+  }
 
   /**
-   * Asks about the table of rejects, which comes with the first of them.
+   * Asks about the table of rejects.
    * @template T
    * @param {string} statement
    * @param {AbortSignal} signal
@@ -43,11 +52,13 @@ export function createRejects({ api, clock }) {
    * @param {T} without
    */
   async function ask(statement, signal, read, without) {
+    if (!(await isThere(signal))) return without;
     try {
-      return read((await api.sql(statement, { signal })).rows);
+      return read((await api.sql(statement, { signal, need })).rows);
     } catch (error) {
-      if (/** @type {import('../lib/api.js').ApiError} */ (error).code === 4001) return without; // no such table
-      throw error;
+      if (/** @type {import('../lib/api.js').ApiError} */ (error).code !== 4001) throw error;
+      seen = false; // it was dropped
+      return without;
     }
   }
 
@@ -83,8 +94,9 @@ export function createRejects({ api, clock }) {
     const conditions = Object.entries({ pipeline, table_name: table, kind }).filter(([, value]) => value !== '');
     const query = conditions.map(([name, value]) => clauseFor(name, value)).join(' ');
     const body = { db: 'svc_private', tables: ['rejects'], from: from || undefined, to: to || null, query, by: 'kind', buckets: 120 };
+    if (!(await isThere(signal))) return null;
     try {
-      return await api.json({ path: '/v1/explore/hits', body, signal });
+      return await api.json({ path: '/v1/explore/hits', body, signal, need });
     } catch (error) {
       if (/** @type {import('../lib/api.js').ApiError} */ (error).code === 4001) return null; // no such table
       throw error;

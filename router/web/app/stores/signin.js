@@ -1,14 +1,23 @@
 // The user. The server stores the session in a cookie that scripts cannot read.
 
 import { computed, signal } from '../../vendor/core.js';
+import { createRights } from './rights.js';
 
 /** @typedef {ReturnType<typeof createSignIn>} SignIn */
 /** @typedef {{user: string, can_read: boolean, can_write: boolean, can_manage: boolean, auth: string, server: {name: string, version: string}}} Session */
 
 /** @typedef {{user: string, password: string} | {token: string}} Credentials */
 
-/** @param {typeof globalThis.fetch} fetch */
-export function createSignIn(fetch) {
+/**
+ * @param {object} with_
+ * @param {typeof globalThis.fetch} with_.fetch
+ * @param {{now(): number}} with_.clock
+ * @param {{value: string}} with_.lastUser the name that signed in last in this browser
+ */
+export function createSignIn({ fetch, clock, lastUser }) {
+  const rights = createRights({ fetch, clock });
+  /** @type {Promise<void> | null} */
+  let loading = null;
   const user = signal('');
   const wrong = signal('');
   const session = signal(/** @type {Session | null} */ (null));
@@ -16,8 +25,27 @@ export function createSignIn(fetch) {
   const otherVersion = signal(false);
   const waiting = signal(/** @type {(() => void)[]} */ ([]));
 
+  /** Finds out who is signed in. */
+  async function load() {
+    const response = await fetch('/v1/session', { headers: { 'x-svc-page': '1' } }).catch(() => null);
+    const before = session.value?.user;
+    session.value = response?.ok ? await response.json() : null;
+    if (before !== session.value?.user) rights.forget();
+    user.value = session.value && session.value.auth !== 'off' ? session.value.user : '';
+    const now = session.value?.server?.version ?? '';
+    otherVersion.value = version !== '' && now !== '' && now !== version;
+    version ||= now;
+  }
+
+  /** Finds out who is signed in, once for all who ask meanwhile. */
+  function loadOnce() {
+    loading ??= load().finally(() => (loading = null));
+    return loading;
+  }
+
   return {
     user,
+    lastUser,
     session,
     otherVersion,
     /** Whether the page offers what changes something; the server decides. */
@@ -26,16 +54,14 @@ export function createSignIn(fetch) {
     open: computed(() => waiting.value.length > 0),
     /** Asks somebody to sign in; what was refused goes on when they did. */
     ask: () => /** @type {Promise<void>} */ (new Promise((resolve) => (waiting.value = [...waiting.value, resolve]))),
-    /** Finds out who is signed in. */
-    async load() {
-      const response = await fetch('/v1/session', {
-        headers: { 'x-svc-page': '1' },
-      }).catch(() => null);
-      session.value = response?.ok ? await response.json() : null;
-      user.value = session.value && session.value.auth !== 'off' ? session.value.user : '';
-      const now = session.value?.server?.version ?? '';
-      otherVersion.value = version !== '' && now !== '' && now !== version;
-      version ||= now;
+    load: loadOnce,
+    /**
+     * Reports whether the user may do something. Until somebody is signed in, the server decides.
+     * @param {import('./rights.js').Need} need
+     */
+    async may(need) {
+      if (!session.value) await loadOnce();
+      return !session.value || session.value.auth === 'off' || rights.may(need);
     },
     /** Signs in, and repeats what was refused. @param {Credentials} credentials */
     async enter(credentials) {
@@ -52,12 +78,15 @@ export function createSignIn(fetch) {
         return;
       }
       wrong.value = '';
-      await this.load();
+      await load();
+      if ('user' in credentials) lastUser.value = credentials.user;
       const go = waiting.value;
       waiting.value = [];
       go.forEach((resume) => resume());
     },
+    /** Signs out. The name is forgotten, too: somebody else may use this browser. */
     async leave() {
+      lastUser.value = '';
       await fetch('/v1/session', {
         method: 'DELETE',
         headers: { 'x-svc-page': '1' },

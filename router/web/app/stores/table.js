@@ -48,7 +48,7 @@ export function createTable(api, clock) {
           allowed(api.json({ path: '/v1/explore/fields', body: scope, signal })),
           allowed(api.json({ path: '/v1/explore/rows', body: { ...scope, limit: 3, max_value_bytes: 200 }, signal })),
           allowed(api.sql(`SHOW CREATE TABLE ${quoteName(name)}`, { signal, db })),
-          allowed(api.sql(segmentsOf(db, name), { signal })),
+          allowed(api.sql(segmentsOf(db, name), { signal, need: ['MONITOR', 'CLUSTER'] })),
         ]);
         if (!fields && !ddl && !segments) throw refused[0];
         return {

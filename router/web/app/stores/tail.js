@@ -6,6 +6,7 @@ import { wantedWords } from '../lib/edit.js';
 import { readLines } from '../lib/ndjson.js';
 import { emptyRing, push } from '../lib/ring.js';
 import { shapeOf } from '../lib/shape.js';
+import { unknownParts } from '../lib/url.js';
 import { askedFor, keyOf, rolesOf } from './columns.js';
 import { createLatest } from './latest.js';
 import { createReload } from './reload.js';
@@ -66,9 +67,8 @@ export function createTail({ api, place, prefs, clock, session }) {
 
   /** What the address has that this page does not know. */
   const ignored = computed(() => {
-    const names = ['db', 't', 'q', 'wrap', 'message', 'level'];
     if (place.page.value !== 'tail') return [];
-    return [...new Set(params.value.keys())].filter((name) => !names.includes(name));
+    return unknownParts(params.value, { db: null, t: null, q: null, wrap: null, message: null, level: null });
   });
   const isMissing = () => fields.error.value?.code === noTable;
 
