@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -93,6 +94,10 @@ func (ap *applier) apply(index, term uint64, data []byte) any {
 	case rules.KindExpire:
 		ap.tables.Expire(index, term, e, ap.files.IDs.Upcoming())
 		return nil
+	case rules.KindCut:
+		return ap.cold("cut", ap.tables.OpenCut(index, term, e))
+	case rules.KindOffload:
+		return ap.cold("offload", ap.tables.Offload(index, term, e))
 	case rules.KindDefine:
 		if err := ap.applyDefine(index, term, e); err != nil {
 			return replica.Halt(fmt.Errorf("shard %d: entry %d: %w", ap.cfg.ID, index, err))
@@ -109,6 +114,23 @@ func (ap *applier) apply(index, term uint64, data []byte) any {
 		return replica.Halt(fmt.Errorf("shard %d: entry %d: %w", ap.cfg.ID, index, err))
 	}
 	return result
+}
+
+// cold returns the outcome of an entry about object storage. A difference between the rows in the objects and the rows
+// that were appended is counted and logged on each replica.
+func (ap *applier) cold(kind string, err error) any {
+	refused := (*rules.ErrCold)(nil)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused) && refused.Mismatch:
+		ap.metrics.ColdMismatches.Inc()
+		ap.cfg.Logger.Error("the objects of a cut do not have the rows that were appended: all rows stay on the local disks",
+			"error", err)
+	default:
+		ap.cfg.Logger.Debug("refused an entry about object storage", "kind", kind, "error", err)
+	}
+	return err
 }
 
 // applyWrites appends the writes of an entry that the rules admit. It decodes before it takes the

@@ -28,11 +28,12 @@ package metapb
 //	16 encoded definitions of tables in parts of queries; what commands about users take away in consequence,
 //	   conditions of such commands, and the way back to an administrator;
 //	   quotas of the CPU time and the duration of queries
+//	17 entries of a shard's log about rows in object storage
 const (
 	// MinProtocol is the oldest version that this program supports.
 	MinProtocol = 1
 	// MaxProtocol is the newest version that this program supports.
-	MaxProtocol = 16
+	MaxProtocol = 17
 	// ProtocolCluster is the version that added clusters of several nodes.
 	ProtocolCluster = 2
 	// ProtocolRecreate is the first version in which shards may be created again when their rows are
@@ -96,4 +97,6 @@ const (
 	ProtocolConsequences = 16
 	// ProtocolQueryQuotas is the version that added quotas of the CPU time and the duration of queries.
 	ProtocolQueryQuotas = 16
+	// ProtocolCold is the version that added cuts and offloads: entries of the log about rows that go to object storage.
+	ProtocolCold = 17
 )

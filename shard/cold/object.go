@@ -1,5 +1,5 @@
-// Package cold describes the rows that a shard keeps in object storage. DESIGN.md has the states of rows; package bucket
-// stores and reads objects.
+// Package cold describes the rows that a shard keeps in object storage. DESIGN.md has the states of rows; package
+// bucket stores and reads objects.
 package cold
 
 import (
@@ -25,6 +25,15 @@ type Object struct {
 	// range, size, checksums of the file and of the footer. Its ID is 0. Its Order is the order of the cut in this
 	// replica: replicas may have different ones. It is 0 in the log.
 	Meta segment.Meta
+}
+
+// Spans returns the parts of all tables, in ascending order of their ids.
+func (o *Object) Spans() []segment.TableSpan {
+	if o.Meta.Shared() {
+		return o.Meta.Tables
+	}
+	m := &o.Meta
+	return []segment.TableSpan{{TableID: m.TableID, Rows: m.Rows, MinTime: m.MinTime, MaxTime: m.MaxTime}}
 }
 
 // Has reports whether the object has rows of a table.

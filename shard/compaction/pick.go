@@ -40,10 +40,12 @@ const (
 var tiers = [...]int64{64 << 10, 512 << 10, 4 << 20, 32 << 20, BigBytes}
 
 // Group identifies segments that may be merged: by their table, or if Table is 0, by the physical
-// table whose tables share them.
+// table whose tables share them. Segments of different cuts for object storage are in different groups.
 type Group struct {
 	Table              uint64
 	Database, Physical string
+	// Cut is the order at which the last cut before the segments ended.
+	Cut uint64
 }
 
 // Segment is a live segment as Pick sees it.

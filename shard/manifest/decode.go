@@ -109,6 +109,18 @@ func (r *reader) edit(b []byte, e *Edit) (more bool) {
 			e.Garbage = append(e.Garbage, f.v)
 		case fieldKeys:
 			e.Keys = append(e.Keys, r.keys(f.b)...)
+		case fieldCold:
+			r.coldState(f.b, e.coldState())
+		case fieldColdSet:
+			e.Sets = append(e.Sets, r.coldSet(f.b))
+		case fieldColdDead:
+			c := e.coldState()
+			c.Dead = append(c.Dead, r.deadObject(f.b))
+		case fieldColdCounted:
+			c := e.coldState()
+			c.Counted = append(c.Counted, r.counted(f.b))
+		case fieldCutOrder:
+			e.CutOrders = append(e.CutOrders, r.cutOrder(f.b))
 		case fieldMore:
 			more = f.v != 0
 		default:
@@ -264,6 +276,8 @@ func (r *reader) expiry(b []byte) (x Expiry) {
 			x.Before = f.int()
 		case expOrder:
 			x.Order = f.v
+		case expIndex:
+			x.Index = f.v
 		default:
 			return false
 		}

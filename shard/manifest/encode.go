@@ -101,6 +101,7 @@ func (e *Edit) write(w *writer) {
 		xw.uint(expTable, x.TableID)
 		xw.int(expBefore, x.Before)
 		xw.uint(expOrder, x.Order)
+		xw.uint(expIndex, x.Index)
 		w.bytes(fieldExpire, xw.b)
 	}
 	for _, m := range e.Merging {
@@ -122,6 +123,7 @@ func (e *Edit) write(w *writer) {
 		w.next()
 		w.bytes(fieldKeys, appendKeys(nil, e.Keys))
 	}
+	w.cold(e)
 }
 
 func appendSegment(m *segment.Meta) []byte {

@@ -50,6 +50,13 @@ const (
 	fieldKeys      = 16
 	fieldMore      = 17
 
+	// Object storage.
+	fieldCold        = 18
+	fieldColdSet     = 19
+	fieldColdDead    = 20
+	fieldColdCounted = 21
+	fieldCutOrder    = 22
+
 	segID        = 1
 	segTable     = 2
 	segVersion   = 3
@@ -86,6 +93,7 @@ const (
 	expTable  = 1
 	expBefore = 2
 	expOrder  = 3
+	expIndex  = 4
 
 	mergingTable = 1
 	mergingEra   = 2

@@ -97,7 +97,8 @@ func newEdits() []*Edit {
 		},
 		{
 			AppliedIndex: 13, AppliedTerm: 2, Clock: 4000, Drop: []uint64{9},
-			Expire: []Expiry{{7, 10, 11}, {1 << 40, 1, 5}}, Reserved: []uint64{13, 15}, NextSegmentID: 16,
+			Expire:   []Expiry{{TableID: 7, Before: 10, Order: 11}, {TableID: 1 << 40, Before: 1, Order: 5}},
+			Reserved: []uint64{13, 15}, NextSegmentID: 16,
 		},
 		{
 			Swept: true, Garbage: []uint64{5},
@@ -113,7 +114,8 @@ func newFinal() *State {
 		AppliedIndex: 13, AppliedTerm: 2, NextSegmentID: 16, Clock: 4000,
 		Segments: []segment.Meta{seg(1, 7), seg(3, 7), newEdits()[0].Add[1], newEdits()[2].Add[1]},
 		Tables:   []Table{table(7, 2), table(1<<40, 3)}, Dropped: []Tombstone{{8, 2000}, {9, 4000}},
-		Expired: []Expiry{{7, 10, 11}, {1 << 40, 1, 5}}, Reserved: []uint64{15}, Garbage: []uint64{5, 8, 10, 12},
+		Expired:  []Expiry{{TableID: 7, Before: 10, Order: 11}, {TableID: 1 << 40, Before: 1, Order: 5}},
+		Reserved: []uint64{15}, Garbage: []uint64{5, 8, 10, 12},
 	}
 }
 

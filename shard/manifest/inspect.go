@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"cordwood/shard/cold"
 	"cordwood/shard/segment"
 	"cordwood/shard/vfs"
 )
@@ -102,6 +103,58 @@ func (p *printer) edit(e *Edit) {
 	if n := len(e.Keys); n > 0 {
 		p.line("  %d batches of requests with a key, from %s to %s", n, when(e.Keys[0].At), when(e.Keys[n-1].At))
 	}
+	p.cold(e)
+}
+
+// cold prints what an edit has about object storage.
+func (p *printer) cold(e *Edit) {
+	if c := e.Cold; c != nil {
+		p.line("  object storage: last cut %d, %d tables counted since their last cut", c.LastCut, len(c.Counted))
+		if o := c.Open; o != nil {
+			p.line("  cut %d is open since index %d, %s", o.Number, o.Index, when(o.At))
+			for i := range o.Tables {
+				p.counted("    ", &o.Tables[i])
+			}
+		}
+		for i := range c.Counted {
+			p.counted("  appended since the last cut: ", &c.Counted[i])
+		}
+		for i := range c.Dead {
+			d := &c.Dead[i]
+			p.line("  object %s is dead since %s, %d bytes", d.Key, when(d.At), d.Bytes)
+		}
+	}
+	for i := range e.Sets {
+		s := &e.Sets[i]
+		p.line("  set %d: %d objects with the rows of its cut up to index %d", s.Number, len(s.Objects), s.Index)
+		for k := range s.Objects {
+			p.object(&s.Objects[k])
+		}
+	}
+	for _, o := range e.CutOrders {
+		p.line("  table %d: rows of cut %d are in segments of an order below %d", o.TableID, o.Number, o.Order)
+	}
+}
+
+func (p *printer) counted(indent string, c *Counted) {
+	notes := ""
+	if c.Unknown {
+		notes += ", others were not counted"
+	}
+	if c.Expired {
+		notes += ", some may have expired"
+	}
+	p.line("%stable %d, %d rows%s", indent, c.TableID, c.Rows, notes)
+}
+
+func (p *printer) object(o *cold.Object) {
+	of := fmt.Sprintf("table %d", o.Meta.TableID)
+	if o.Meta.Shared() {
+		of = fmt.Sprintf("shared by %d tables", len(o.Meta.Tables))
+	}
+	day := time.Unix(o.Day*86400, 0).UTC().Format(time.DateOnly)
+	p.line("    object %s: %s, day %s, %d rows, %d bytes, time %d to %d, file crc %08x, tail at %d with crc %08x",
+		o.Key, of, day, o.Meta.Rows, o.Meta.Bytes, o.Meta.MinTime, o.Meta.MaxTime, o.Meta.FileCRC, o.TailOffset, o.TailCRC)
 }
 
 func (p *printer) segment(m *segment.Meta) {

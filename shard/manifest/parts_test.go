@@ -34,7 +34,7 @@ func appendRecords(dst []byte, e *Edit) (b []byte, ends []int) {
 // TestEditsInParts commits the same edits with records of every size, and checks that the read
 // state is the same.
 func TestEditsInParts(t *testing.T) {
-	all := append(slices.Concat(edits(), newEdits()), &Edit{
+	all := append(slices.Concat(edits(), newEdits(), coldEdits()), &Edit{
 		AppliedIndex: 20, AppliedTerm: 3, Clock: 5000, Keys: []Key{{1 << 63, 4, 4000}, {1<<63 + 1, 5, 4001}},
 		Merging: []Merging{{TableID: 7, Eras: []Era{{Before: 9, Merge: 1}}}}, Reserved: []uint64{15},
 	})

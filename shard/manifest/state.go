@@ -50,6 +50,12 @@ type State struct {
 	// Keys are the remembered batches of requests with a key, in the order in which they were
 	// appended.
 	Keys []Key
+	// Cold is the state of rows in object storage.
+	Cold Cold
+	// Sets are the sets of objects, in ascending order of numbers.
+	Sets []Set
+	// CutOrders says which segments belong to which cut, in ascending order of tables and numbers.
+	CutOrders []CutOrder
 }
 
 // Table is the definition of a table, encoded.
@@ -96,6 +102,8 @@ type Expiry struct {
 	TableID uint64
 	Before  int64
 	Order   uint64
+	// Index is the index of the log at which the rows expired, in shards that had a cut before; otherwise 0.
+	Index uint64
 }
 
 // Session is what a shard remembers of a writer to recognise duplicates.
@@ -141,6 +149,20 @@ type Edit struct {
 	// Sessions replaces all sessions, Keys all keys.
 	Sessions []Session
 	Keys     []Key
+	// Cold, if not nil, replaces the state of object storage.
+	Cold *Cold
+	// Sets replaces sets of the same numbers. A set without objects has gone.
+	Sets []Set
+	// CutOrders are added. Those of cuts that are not open and have no set are left out.
+	CutOrders []CutOrder
+}
+
+// coldState returns Cold, which it creates if it is nil.
+func (e *Edit) coldState() *Cold {
+	if e.Cold == nil {
+		e.Cold = &Cold{}
+	}
+	return e.Cold
 }
 
 // apply returns the state after e; s is not changed. Applying e again changes nothing.
@@ -149,7 +171,7 @@ func (s *State) apply(e *Edit) *State {
 		AppliedIndex: s.AppliedIndex, AppliedTerm: s.AppliedTerm, Clock: s.Clock,
 		NextSegmentID: max(s.NextSegmentID, e.NextSegmentID), Reserved: slices.Clone(e.Reserved),
 		Segments: s.Segments, Tables: s.Tables, Dropped: s.Dropped, Expired: s.Expired, Merging: s.Merging,
-		Sessions: s.Sessions, Keys: s.Keys,
+		Sessions: s.Sessions, Keys: s.Keys, Cold: s.Cold, Sets: s.Sets, CutOrders: s.CutOrders,
 	}
 	if !e.Swept {
 		n.Garbage = s.Garbage
@@ -180,6 +202,7 @@ func (s *State) apply(e *Edit) *State {
 		n.Merging = merge(n.Merging, e.Merging, Merging.id)
 	}
 	n.segments(e)
+	n.cold(e)
 	n.forgetEras()
 	return n
 }
@@ -289,11 +312,15 @@ func (d *Dead) before(table uint64, maxTime int64, order uint64) bool {
 
 // asEdit returns the edit that creates s from the empty state.
 func (s *State) asEdit() *Edit {
-	return &Edit{
+	e := &Edit{
 		AppliedIndex: s.AppliedIndex, AppliedTerm: s.AppliedTerm, NextSegmentID: s.NextSegmentID, Clock: s.Clock,
 		Add: s.Segments, Tables: s.Tables, Tombstones: s.Dropped, Expire: s.Expired, Merging: s.Merging, Reserved: s.Reserved,
-		Garbage: s.Garbage, Sessions: s.Sessions, Keys: s.Keys,
+		Garbage: s.Garbage, Sessions: s.Sessions, Keys: s.Keys, Sets: s.Sets, CutOrders: s.CutOrders,
 	}
+	if s.Cold.LastCut > 0 {
+		e.Cold = &s.Cold
+	}
+	return e
 }
 
 func (t Table) id() uint64     { return t.ID }

@@ -42,12 +42,14 @@ type table struct {
 	bytes   int64
 }
 
-// Cut marks a change of the merge mode of a table.
+// Cut marks a change of the merge mode of a table, or the end of the rows of a cut for object storage.
 type Cut struct {
 	// At is the number of the table's batches that were applied before the change.
 	At int
 	// Merge is the merge mode of the rows before the change.
 	Merge query.Merge
+	// Number is the number of the cut for object storage; 0 for a change of the merge mode.
+	Number uint64
 }
 
 // New returns an empty memtable that takes its memory from pool, with one reference.
@@ -77,12 +79,12 @@ func (m *Memtable) Append(b *column.Batch) {
 }
 
 // Cut records that rows of a table had the given merge mode up to now, and have another one from
-// now on.
-func (m *Memtable) Cut(tableID uint64, merge query.Merge) {
+// now on. If number is not 0, it records that the rows up to now are in the cut of that number instead.
+func (m *Memtable) Cut(tableID uint64, merge query.Merge, number uint64) {
 	if m.cuts == nil {
 		m.cuts = map[uint64][]Cut{}
 	}
-	m.cuts[tableID] = append(m.cuts[tableID], Cut{len(m.Batches(tableID)), merge})
+	m.cuts[tableID] = append(m.cuts[tableID], Cut{len(m.Batches(tableID)), merge, number})
 }
 
 // Cuts returns the cuts of a table, the oldest first. The slice is immutable.

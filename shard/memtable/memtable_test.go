@@ -225,27 +225,35 @@ func TestCuts(t *testing.T) {
 	defer m.Unref()
 	old := func() { batch(t, m, 7, 1, 8).MaxTime = 1 }
 	now := func() { batch(t, m, 7, 1, 8).MaxTime = 9 }
-	m.Cut(7, query.LastRow)
+	m.Cut(7, query.LastRow, 0)
 	old()
 	now()
-	m.Cut(7, query.LastNonNull)
+	m.Cut(7, query.LastNonNull, 0)
 	old()
-	m.Cut(7, query.LastRow)
-	m.Cut(8, query.LastRow)
+	m.Cut(7, query.LastRow, 0)
+	m.Cut(8, query.LastRow, 4)
 	before := m.Cuts(7)
-	if d := cmp.Diff([]Cut{{0, query.LastRow}, {2, query.LastNonNull}, {3, query.LastRow}}, before); d != "" {
+	cuts := func(first, second, third int) []Cut {
+		return []Cut{
+			{At: first, Merge: query.LastRow}, {At: second, Merge: query.LastNonNull}, {At: third, Merge: query.LastRow},
+		}
+	}
+	if d := cmp.Diff(cuts(0, 2, 3), before); d != "" {
 		t.Error(d)
 	}
 	m.Expire(7, 5)
-	if d := cmp.Diff([]Cut{{0, query.LastRow}, {1, query.LastNonNull}, {1, query.LastRow}}, m.Cuts(7)); d != "" {
+	if d := cmp.Diff(cuts(0, 1, 1), m.Cuts(7)); d != "" {
 		t.Error(d)
 	}
 	if before[1].At != 2 {
 		t.Error("a list of cuts that was handed out has changed")
 	}
 	m.Expire(7, 10)
-	if d := cmp.Diff([]Cut{{0, query.LastRow}, {0, query.LastNonNull}, {0, query.LastRow}}, m.Cuts(7)); d != "" ||
+	if d := cmp.Diff(cuts(0, 0, 0), m.Cuts(7)); d != "" ||
 		len(m.Batches(7)) > 0 {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]Cut{{Merge: query.LastRow, Number: 4}}, m.Cuts(8)); d != "" {
 		t.Error(d)
 	}
 	m.Drop(7)

@@ -21,6 +21,8 @@ const (
 	KindExpire    = 4
 	// kindWriteByUser is a KindWrite with ByUser set.
 	kindWriteByUser = 5
+	KindCut         = 6
+	KindOffload     = 7
 
 	// EntryHead is the size of an entry's header: version, kind, checksum, time, lengths.
 	EntryHead = 24
@@ -43,6 +45,9 @@ type Entry struct {
 	Tables [][]byte
 	// Cutoffs are the cutoffs of a kindExpire.
 	Cutoffs []Cutoff
+	// Cut is set for a KindCut, Offload for a KindOffload.
+	Cut     *Cut
+	Offload *Offload
 }
 
 // Cutoff records that rows of a table with a time before Before have expired.
@@ -86,6 +91,10 @@ func AppendEntry(dst []byte, e *Entry) []byte {
 			dst = binary.AppendUvarint(dst, c.TableID)
 			dst = binary.AppendVarint(dst, c.Before)
 		}
+	case KindCut:
+		dst = e.Cut.append(dst)
+	case KindOffload:
+		dst = e.Offload.append(dst)
 	case KindWrite:
 		dst = binary.AppendUvarint(dst, uint64(len(e.Writes)))
 		for i := range e.Writes {
@@ -159,6 +168,13 @@ func DecodeEntry(b []byte) (*Entry, error) {
 		e.Cutoffs = make([]Cutoff, r.count())
 		for i := range e.Cutoffs {
 			e.Cutoffs[i] = Cutoff{r.uvarint(), r.varint()}
+		}
+	case KindCut:
+		e.Cut = r.cut()
+	case KindOffload:
+		var err error
+		if e.Offload, err = r.offload(); err != nil {
+			return nil, fmt.Errorf("log entry: %w", err)
 		}
 	case KindWrite, kindWriteByUser:
 		e.Kind = KindWrite

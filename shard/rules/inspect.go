@@ -35,6 +35,12 @@ func InspectEntry(w io.Writer, data []byte) error {
 			p.line("  table %d: rows before %d", c.TableID, c.Before)
 		}
 		return p.err
+	case KindCut:
+		p.line("cut %d of %s, proposed %s, %d bytes", e.Cut.Number, words.Count(len(e.Cut.Tables), "table"), at, len(data))
+		p.line("  tables %d", e.Cut.Tables)
+		return p.err
+	case KindOffload:
+		return inspectOffload(p, e.Offload, at, len(data))
 	}
 	p.line("%s, proposed %s, %s", words.Count(len(e.Writes), "write"), at, words.Count(len(data), "byte"))
 	for i := range e.Writes {
@@ -52,6 +58,18 @@ func InspectEntry(w io.Writer, data []byte) error {
 				"bytes",
 				h.TableID, h.Epoch, h.SchemaVersion, h.Session, h.Seq, h.Rows, h.MinTime, h.MaxTime, len(b))
 		}
+	}
+	return p.err
+}
+
+func inspectOffload(p *linePrinter, o *Offload, at string, bytes int) error {
+	p.line("offload of cut %d to %s, proposed %s, %d bytes", o.Number, words.Count(len(o.Objects), "object"), at, bytes)
+	for _, t := range o.Tables {
+		p.line("  table %d: %d rows kept, %d had expired", t.TableID, t.Kept, t.LeftOut)
+	}
+	for i := range o.Objects {
+		x := &o.Objects[i]
+		p.line("  object %s: %d rows, %d bytes, checksum %08x", x.Key, x.Meta.Rows, x.Meta.Bytes, x.Meta.FileCRC)
 	}
 	return p.err
 }

@@ -32,6 +32,7 @@ type State struct {
 	// rows.
 	drops   []manifest.Tombstone
 	expires map[uint64]struct{}
+	cold    coldState
 }
 
 // NewState returns the state in a manifest.
@@ -41,7 +42,7 @@ func NewState(shardID uint32, m *manifest.State) (*State, error) {
 		Dropped: make(map[uint64]int64, len(m.Dropped)), sessions: make(map[uint64]*session, len(m.Sessions)),
 		unlogged: map[uint64]*session{}, keys: newKeyWindow(m.Keys),
 		Expired: make(map[uint64]manifest.Expiry, len(m.Expired)), dirty: map[uint64]struct{}{},
-		expires: map[uint64]struct{}{},
+		expires: map[uint64]struct{}{}, cold: newColdState(m),
 	}
 	for _, t := range m.Tables {
 		d, err := loadDefinition(t)
@@ -100,6 +101,7 @@ func (st *State) Define(d *Definition) {
 		return
 	}
 	st.Tables[d.ID] = d
+	st.cold.defined(d)
 	st.dirty[d.ID] = struct{}{}
 }
 
@@ -112,17 +114,23 @@ func (st *State) Drop(id uint64) {
 	delete(st.dirty, id)
 	delete(st.Expired, id)
 	delete(st.expires, id)
+	delete(st.cold.counted, id)
 	st.Dropped[id] = st.Clock
 	st.drops = append(st.drops, manifest.Tombstone{TableID: id, At: st.Clock})
 }
 
 // Expire records that rows of a table have expired, and reports whether that changes anything. A
-// cutoff never decreases.
-func (st *State) Expire(c Cutoff, order uint64) bool {
+// cutoff never decreases. order is the order of the next segment, index that of the entry in the log.
+func (st *State) Expire(c Cutoff, order, index uint64) bool {
 	if st.Tables[c.TableID] == nil || c.Before <= st.Expired[c.TableID].Before && st.Expired[c.TableID].Order > 0 {
 		return false
 	}
-	st.Expired[c.TableID] = manifest.Expiry{TableID: c.TableID, Before: c.Before, Order: order}
+	x := manifest.Expiry{TableID: c.TableID, Before: c.Before, Order: order}
+	if st.cold.lastCut > 0 {
+		x.Index = index
+		st.cold.expired(c)
+	}
+	st.Expired[c.TableID] = x
 	st.expires[c.TableID] = struct{}{}
 	return true
 }
@@ -141,6 +149,7 @@ type Changes struct {
 	Tables  []manifest.Table
 	Drops   []manifest.Tombstone
 	Expires []manifest.Expiry
+	Sets    []manifest.Set
 }
 
 // TakeChanges returns the changes since the last call, with tables in ascending order of ids.
@@ -151,7 +160,7 @@ func (st *State) TakeChanges() (c Changes) {
 	for _, id := range slices.Sorted(maps.Keys(st.expires)) {
 		c.Expires = append(c.Expires, st.Expired[id])
 	}
-	c.Drops = st.drops
+	c.Drops, c.Sets = st.drops, st.cold.takeSets()
 	clear(st.dirty)
 	clear(st.expires)
 	st.drops = nil

@@ -14,7 +14,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/shard/cold"
 	"cordwood/shard/manifest"
+	"cordwood/shard/segment"
 	"cordwood/shard/shardtest"
 )
 
@@ -142,6 +145,14 @@ func goldenEntries(t testing.TB) map[string]*Entry {
 		"v1-write-by-user.entry": {
 			Kind: KindWrite, ByUser: true, Time: 9, Writes: []Write{{Batches: [][]byte{[]byte("batch")}}},
 		},
+		"v1-cut.entry": {Kind: KindCut, Time: 10, Cut: &Cut{Number: 3, Tables: []uint64{1, 1 << 40}}},
+		"v1-offload.entry": {Kind: KindOffload, Time: 11, Offload: &Offload{
+			Number: 3, Tables: []Offloaded{{TableID: 1, Kept: 8, LeftOut: 2}, {TableID: 1 << 40}},
+			Objects: []cold.Object{{Key: "data/1/20000/x.parquet", Day: 20000, TailOffset: 90, TailCRC: 5, Meta: segment.Meta{
+				TableID: 1, SchemaVersion: 2, Rows: 8, Bytes: 99, MinTime: -4, MaxTime: 9, FooterCRC: 6, FileCRC: 7,
+				Columns: []segment.Column{{ID: 1, FieldID: 1, Name: "ts", Type: schema.TimestampSecond}},
+			}}},
+		}},
 		"v1-expire.entry": {Kind: KindExpire, Time: 8, Cutoffs: []Cutoff{{1 << 40, -3}, {2, 1 << 62}}},
 	}
 }

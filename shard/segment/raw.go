@@ -46,10 +46,11 @@ type Raw struct {
 }
 
 // RawCut is a change of the merge mode: At is the number of batches before it, Merge the number of
-// the old mode.
+// the old mode. If Number is not 0, the rows before it are in the cut of this number for object storage instead.
 type RawCut struct {
-	At    int
-	Merge uint8
+	At     int
+	Merge  uint8
+	Number uint64
 }
 
 // WriteRaw writes a raw segment. When it returns nil, the file is on disk under its final name. The
@@ -128,7 +129,7 @@ func writeRaw(w io.Writer, raw *Raw) error {
 		}
 	}
 	for _, c := range raw.Cuts {
-		if err := record(rawCut, uint32(c.Merge), [6]uint64{uint64(c.At)}, nil); err != nil {
+		if err := record(rawCut, uint32(c.Merge), [6]uint64{uint64(c.At), c.Number}, nil); err != nil {
 			return err
 		}
 	}
@@ -225,7 +226,7 @@ func (r *rawReader) read(table uint64, alloc func(int) ([]byte, error)) (*Raw, e
 		case rawReason:
 			raw.Reason, raw.Since = string(body), int64(number(0))
 		case rawCut:
-			raw.Cuts = append(raw.Cuts, RawCut{At: int(number(0)), Merge: uint8(a)})
+			raw.Cuts = append(raw.Cuts, RawCut{At: int(number(0)), Merge: uint8(a), Number: number(1)})
 		case rawBatch:
 			h := column.Header{
 				TableID: table, Rows: int(number(0)), Epoch: uint32(number(1) >> 32), SchemaVersion: uint32(number(1)),

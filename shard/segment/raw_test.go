@@ -18,7 +18,9 @@ func heap(n int) ([]byte, error) { return make([]byte, n), nil }
 // TestRaw writes raw batches and reads them back, also with damage in every byte.
 func TestRaw(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampMillisecond:TIMESTAMP", "n:Int64", "s:String")
-	raw := &Raw{TableID: tab.ID, Reason: "for a test", Since: 1234, Cuts: []RawCut{{At: 1, Merge: 2}, {At: 2}}}
+	raw := &Raw{
+		TableID: tab.ID, Reason: "for a test", Since: 1234, Cuts: []RawCut{{At: 1, Merge: 2}, {At: 2}, {At: 2, Number: 9}},
+	}
 	raw.Batches = append(raw.Batches, batchOf(t, tab, row{"ts": 5, "n": 1, "s": "a"}, row{"ts": 6}),
 		batchOf(t, tab, row{"ts": 3, "s": "b"}))
 	for i, b := range raw.Batches {

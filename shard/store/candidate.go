@@ -37,6 +37,7 @@ func (cp *compactor) candidate(l *LiveSegment, now time.Time) (seg compaction.Se
 			c.Cut = len(cp.tables.erasOf(l.TableID)) == 0
 		}
 	}
+	c.Group.Cut = cp.tables.segs.lastCut(&l.Meta)
 	return c.placed(), c.timed
 }
 

@@ -43,6 +43,7 @@ func (tb *Tables) Link(a *Addition) (rows int, full bool) {
 			continue // accepted but discarded
 		}
 		tb.Mem.Active.Append(b)
+		tb.State.Appended(&b.Header)
 		rows += b.Rows
 	}
 	tb.defineUpTo(defs, len(a.Batches))
@@ -95,6 +96,7 @@ func (tb *Tables) Drop(index, term uint64, e *rules.Entry) {
 	delete(tb.segs.raw, e.TableID)
 	tb.tails.end(e.TableID, TableGone(tb.cfg.ID, e.TableID))
 	tb.sources.notify(e.TableID)
+	tb.State.BuryObjects()
 	tb.AppliedIndex, tb.AppliedTerm = index, term
 }
 
@@ -116,10 +118,12 @@ func (tb *Tables) Expire(index, term uint64, e *rules.Entry, order uint64) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	tb.tick(e.Time)
+	some := false
 	for _, c := range e.Cutoffs {
-		if !tb.State.Expire(c, order) {
+		if !tb.State.Expire(c, order, index) {
 			continue
 		}
+		some = true
 		tb.Mem.Active.Expire(c.TableID, c.Before)
 		for _, mem := range tb.segs.rawMemtables(c.TableID) {
 			mem.Expire(c.TableID, c.Before)
@@ -128,6 +132,9 @@ func (tb *Tables) Expire(index, term uint64, e *rules.Entry, order uint64) {
 			f.mem.Expire(c.TableID, c.Before)
 		}
 		tb.segs.hide(c.TableID, func(l *LiveSegment) bool { return tb.State.Dead(l.Span(c.TableID), l.Order) })
+	}
+	if some {
+		tb.State.BuryObjects()
 	}
 	tb.AppliedIndex, tb.AppliedTerm = index, term
 }

@@ -23,7 +23,7 @@ func (tb *Tables) define(d *rules.Definition) {
 	tb.State.Define(d)
 	tb.sources.notify(d.ID)
 	if old != nil && tb.State.Tables[d.ID] == d && d.Merge != old.Merge {
-		tb.Mem.Active.Cut(d.ID, old.Merge)
+		tb.Mem.Active.Cut(d.ID, old.Merge, 0)
 	}
 }
 
@@ -35,6 +35,9 @@ func (tb *Tables) erasOf(tableID uint64) (eras query.Eras) {
 	before := 0
 	add := func(m *memtable.Memtable) {
 		for _, c := range m.Cuts(tableID) {
+			if c.Number > 0 {
+				continue
+			}
 			eras = append(eras, query.Era{Before: math.MaxUint64, Batches: before + c.At, Merge: c.Merge})
 		}
 		before += len(m.Batches(tableID))
@@ -74,26 +77,38 @@ func (tb *Tables) mergingOfSegments() (out []manifest.Merging) {
 	return out
 }
 
-// stage is a part of a flush in which each table has one merge mode. It lists the tables whose era
-// ends with it.
+// stage is a part of a flush in which each table has one merge mode, and rows of one cut for object storage. It lists
+// the tables whose era, or whose rows of a cut, end with it.
 type stage struct {
 	rows map[uint64]*flushTable
 	ends map[uint64]query.Merge
+	cuts map[uint64]uint64
 }
 
-// stages divides the frozen rows so that rows of different eras of a table are in different files,
-// and rows of a later era get a file with a higher id; mu must be held.
+// omit removes a table.
+func (st *stage) omit(id uint64) {
+	delete(st.rows, id)
+	delete(st.ends, id)
+	delete(st.cuts, id)
+}
+
+// stages divides the frozen rows so that rows of different eras or cuts of a table are in different files,
+// and later rows get a file with a higher id; mu must be held.
 func (fl *Flusher) stages(todo []*frozen) []stage {
 	rows, cuts, most := collectRows(todo)
 	out := make([]stage, most+1)
 	for i := range out {
-		out[i] = stage{map[uint64]*flushTable{}, map[uint64]query.Merge{}}
+		out[i] = stage{map[uint64]*flushTable{}, map[uint64]query.Merge{}, map[uint64]uint64{}}
 	}
 	for id, list := range cuts {
 		// The last stage has the rows after the last cut.
 		at, from := most-len(list), 0
 		for _, c := range list {
-			out[at].ends[id] = c.Merge
+			if c.Number > 0 {
+				out[at].cuts[id] = c.Number
+			} else {
+				out[at].ends[id] = c.Merge
+			}
 			if t := rows[id]; t != nil {
 				fl.addPart(out[at], id, t, t.batches[from:c.At], c.Merge)
 				from = c.At
@@ -152,7 +167,7 @@ func collectRows(todo []*frozen) (rows map[uint64]*flushTable, cuts map[uint64][
 	return rows, cuts, most
 }
 
-// writeStages writes the rows of a flush, and records the new files and eras in the edit. It also
+// writeStages writes the rows of a flush, and records the new files, eras and cuts in the edit. It also
 // returns the tables whose files cannot be written, with the reasons. After an error the edit still
 // lists the files that were written.
 func (fl *Flusher) writeStages(stages []stage, edit *manifest.Edit) (faults map[uint64]string, err error) {
@@ -164,10 +179,13 @@ func (fl *Flusher) writeStages(stages []stage, edit *manifest.Edit) (faults map[
 			return nil, err
 		}
 		edit.Add = append(edit.Add, metas...)
-		if len(st.ends) == 0 {
+		if len(st.ends)+len(st.cuts) == 0 {
 			continue
 		}
-		next := fl.files.IDs.Upcoming() // above all files of this era, but not above the files of the next one
+		next := fl.files.IDs.Upcoming() // above all files of this stage, but not above the files of the next one
+		for _, id := range slices.Sorted(maps.Keys(st.cuts)) {
+			edit.CutOrders = append(edit.CutOrders, manifest.CutOrder{Number: st.cuts[id], TableID: id, Order: next})
+		}
 		fl.tables.mu.RLock()
 		for id, merge := range st.ends {
 			if _, ok := eras[id]; !ok {

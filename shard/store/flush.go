@@ -87,6 +87,7 @@ func (fl *Flusher) tryWrite(todo []*frozen,
 		Clock:        last.clock,
 		Sessions:     last.sessions,
 		Keys:         last.keys,
+		Cold:         last.cold,
 	}
 	u = &pendingEdit{edit: edit, raws: map[uint64]loadedRaw{}}
 	changed := map[uint64]manifest.Table{}
@@ -99,6 +100,7 @@ func (fl *Flusher) tryWrite(todo []*frozen,
 		for _, x := range f.changes.Expires {
 			expired[x.TableID] = x
 		}
+		edit.Sets = append(edit.Sets, f.changes.Sets...)
 		for _, d := range f.changes.Drops {
 			edit.Drop = append(edit.Drop, d.TableID)
 		}
@@ -110,8 +112,7 @@ func (fl *Flusher) tryWrite(todo []*frozen,
 	fl.tables.mu.RUnlock()
 	for id := range postponed {
 		for _, st := range stages {
-			delete(st.rows, id)
-			delete(st.ends, id)
+			st.omit(id)
 		}
 	}
 	for _, id := range edit.Drop {
@@ -119,8 +120,7 @@ func (fl *Flusher) tryWrite(todo []*frozen,
 		delete(expired, id)
 		raws = slices.DeleteFunc(raws, func(raw *segment.Raw) bool { return raw.TableID == id })
 		for _, st := range stages {
-			delete(st.rows, id)
-			delete(st.ends, id)
+			st.omit(id)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(changed)) {

@@ -156,7 +156,7 @@ func (tb *Tables) Freeze(index uint64) {
 	f := &frozen{
 		mem: tb.Mem.Active, bytes: tb.Mem.bytes, index: index, term: tb.AppliedTerm, clock: tb.State.Clock,
 		defs: map[uint64]*rules.Definition{}, changes: tb.State.TakeChanges(), sessions: tb.State.StoredSessions(),
-		keys: tb.State.StoredKeys(),
+		keys: tb.State.StoredKeys(), cold: tb.State.StoredCold(),
 	}
 	for _, id := range f.mem.Tables() {
 		f.defs[id] = tb.State.Tables[id]

@@ -19,9 +19,11 @@ type Metrics struct {
 	flushBytes                      prometheus.Counter
 	compactIn, compactOut           prometheus.Counter
 	ClockLeaps                      prometheus.Counter
-	compactions                     *prometheus.CounterVec
-	flushes                         *prometheus.CounterVec
-	flushSeconds, compactSeconds    prometheus.Histogram
+	// ColdMismatches counts offloads whose objects do not have the rows of their cut.
+	ColdMismatches               prometheus.Counter
+	compactions                  *prometheus.CounterVec
+	flushes                      *prometheus.CounterVec
+	flushSeconds, compactSeconds prometheus.Histogram
 	// The stages of a write on this node: the time in the queue, the time in the log including the
 	// apply, and the apply alone.
 	QueueSeconds, CommitSeconds, ApplySeconds prometheus.Histogram
@@ -49,6 +51,8 @@ func NewMetrics(cfg *Config, reg prometheus.Registerer) *Metrics {
 	m.compactOut = counter("cordwood_shard_compaction_written_bytes_total", "Bytes of segments written by compactions.")
 	m.ClockLeaps = counter("cordwood_shard_clock_leaps_total",
 		"Number of times that the clock jumped ahead and rows would have expired early.")
+	m.ColdMismatches = counter("cordwood_cold_mismatch_total",
+		"Sets of objects that were refused because they did not have the rows of their cut.")
 	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
 		h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
 		m.all = append(m.all, h)

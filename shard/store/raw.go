@@ -35,13 +35,13 @@ func fill(mem *memtable.Memtable, raw *segment.Raw) {
 	cuts := raw.Cuts
 	for i, b := range raw.Batches {
 		for len(cuts) > 0 && cuts[0].At <= i {
-			mem.Cut(raw.TableID, query.Merge(cuts[0].Merge))
+			mem.Cut(raw.TableID, query.Merge(cuts[0].Merge), cuts[0].Number)
 			cuts = cuts[1:]
 		}
 		mem.Append(b)
 	}
 	for _, c := range cuts {
-		mem.Cut(raw.TableID, query.Merge(c.Merge))
+		mem.Cut(raw.TableID, query.Merge(c.Merge), c.Number)
 	}
 }
 
@@ -166,7 +166,9 @@ func rawsOf(todo []*frozen, tables map[uint64]string) (raws []*segment.Raw) {
 		raw := &segment.Raw{TableID: id, Reason: tables[id]}
 		for _, f := range todo {
 			for _, c := range f.mem.Cuts(id) {
-				raw.Cuts = append(raw.Cuts, segment.RawCut{At: len(raw.Batches) + c.At, Merge: uint8(c.Merge)})
+				raw.Cuts = append(raw.Cuts, segment.RawCut{
+					At: len(raw.Batches) + c.At, Merge: uint8(c.Merge), Number: c.Number,
+				})
 			}
 			raw.Batches = append(raw.Batches, f.mem.Batches(id)...)
 		}

@@ -80,6 +80,10 @@ type segmentLists struct {
 	// byTable are the segments with live rows of a table, in ascending order.
 	byTable map[uint64][]*LiveSegment
 	eras    map[uint64][]manifest.Era // as in the manifest
+	// cuts are the orders at which cuts for object storage end, by table, and cutEnds those of all tables, as in the
+	// manifest. Both are in ascending order.
+	cuts    map[uint64][]uint64
+	cutEnds []uint64
 	// raw are the raw segments of a table, in ascending order.
 	raw map[uint64][]*LiveSegment
 	// loaded are raw segments that newSegment has not used yet.
@@ -123,6 +127,7 @@ func (tb *Tables) free() {
 // show publishes the state and the segments of a manifest. Its raw segments must have been loaded.
 func (tb *Tables) show(st *manifest.State, segments []segment.Meta) {
 	tb.segs.learnEras(st.Merging)
+	tb.segs.learnCuts(st.CutOrders)
 	for _, m := range segments {
 		tb.addLive(m, time.Time{})
 	}
@@ -170,6 +175,7 @@ type frozen struct {
 	changes     rules.Changes                // changes since the previous freeze
 	sessions    []manifest.Session
 	keys        []manifest.Key
+	cold        *manifest.Cold
 }
 
 // used returns the memory of all memtables, or the memory that a flush needs to sort their rows if

@@ -24,9 +24,12 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/shard"
+	"cordwood/shard/cold"
 	"cordwood/shard/compaction"
+	"cordwood/shard/manifest"
 	"cordwood/shard/merge"
 	"cordwood/shard/query"
+	"cordwood/shard/rules"
 	"cordwood/shard/segment"
 	"cordwood/shard/store"
 	"cordwood/shard/vfs"
@@ -67,9 +70,12 @@ type world struct {
 	last   []byte // the last written batch, for duplicates
 	start  int64  // seconds
 	counts map[string]int
+	// appended has the rows of tables since their last cut, and in the open cut.
+	appended, inCut map[uint64]int64
 }
 
-// TestShard writes, flushes, compacts, restarts, alters, expires, deletes and drops.
+// TestShard writes, flushes, compacts, restarts, alters, expires, deletes and drops, and opens and closes cuts for
+// object storage.
 func TestShard(t *testing.T) {
 	n := *operation
 	if testing.Short() {
@@ -102,6 +108,8 @@ func TestShard(t *testing.T) {
 		{10, "add column", w.alterColumns},
 		{8, "alter merging", w.alterMerging},
 		{3, "drop", w.drop},
+		{15, "cut", w.cut},
+		{15, "offload", w.offload},
 	}
 	sum := 0
 	for _, s := range steps {
@@ -141,7 +149,7 @@ func folder(t *testing.T) string {
 func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{
 		t: t, rng: rand.New(rand.NewPCG(seed, 7)), tables: map[uint64]*table{}, start: time.Now().Unix(),
-		counts: map[string]int{},
+		counts: map[string]int{}, appended: map[uint64]int64{}, inCut: map[uint64]int64{},
 	}
 	w.cfg = shard.Config{Bootstrap: true, Config: store.Config{
 		ID: 1, Dir: filepath.Join(folder(t), "0"), NodeID: "n", FlushAge: 300 * time.Millisecond,
@@ -256,6 +264,7 @@ func (w *world) send(t *table, rows []row) {
 		rows[i].how = query.MergeOf(schema.FromProto(t.def))
 	}
 	t.rows = append(t.rows, rows...)
+	w.appended[t.def.Id] += int64(len(rows))
 }
 
 func (w *world) put(tables ...*table) {
@@ -404,6 +413,68 @@ func (w *world) drop() {
 	}
 	delete(w.tables, t.def.Id)
 	w.create()
+}
+
+// propose puts an entry into the log. It must not be refused.
+func (w *world) propose(e *rules.Entry) {
+	e.Time = time.Now().UnixNano()
+	applied, err := w.s.Replica().Propose(context.Background(), rules.AppendEntry(nil, e))
+	if err != nil || applied.Result != nil {
+		w.t.Fatalf("an entry of kind %d: %v, %v", e.Kind, applied.Result, err)
+	}
+}
+
+// lastCut returns the number of the last cut, and the cut that is open.
+func (w *world) lastCut() (last uint64, open *manifest.Cut) {
+	w.s.Store().Status.Inspect(func(st *rules.State) { last, open = st.LastCut() })
+	return last, open
+}
+
+// cut opens a cut of some tables that keep every row, unless one is open.
+func (w *world) cut() {
+	last, open := w.lastCut()
+	if open != nil {
+		return
+	}
+	c := &rules.Cut{Number: last + 1}
+	known := map[uint64]bool{}
+	w.s.Store().Status.Inspect(func(st *rules.State) {
+		for id := range st.Tables {
+			known[id] = true
+		}
+	})
+	for _, id := range slices.Sorted(maps.Keys(w.tables)) {
+		if known[id] && w.rng.IntN(3) > 0 && query.MergeOf(schema.FromProto(w.tables[id].def)) == query.Append {
+			c.Tables = append(c.Tables, id)
+			w.inCut[id], w.appended[id] = w.appended[id], 0
+		}
+	}
+	if len(c.Tables) > 0 {
+		w.propose(&rules.Entry{Kind: rules.KindCut, Cut: c})
+	}
+}
+
+// offload closes the open cut. The shard must have counted the rows as the model has.
+func (w *world) offload() {
+	_, open := w.lastCut()
+	if open == nil {
+		return
+	}
+	o := &rules.Offload{Number: open.Number}
+	for _, t := range open.Tables {
+		rows := w.inCut[t.TableID]
+		if !t.Unknown && t.Rows != rows {
+			w.t.Errorf("cut %d: %d rows of table %d are counted, want %d", open.Number, t.Rows, t.TableID, rows)
+		}
+		o.Tables = append(o.Tables, rules.Offloaded{TableID: t.TableID, Kept: rows})
+		if rows > 0 {
+			o.Objects = append(o.Objects, cold.Object{
+				Key:  fmt.Sprintf("data/%d/%d", t.TableID, open.Number),
+				Meta: segment.Meta{TableID: t.TableID, Rows: rows, MinTime: w.start - 1800, MaxTime: w.start - 1800},
+			})
+		}
+	}
+	w.propose(&rules.Entry{Kind: rules.KindOffload, Offload: o})
 }
 
 // check compares all tables.

@@ -1,0 +1,357 @@
+package manifest
+
+import (
+	"cmp"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"cordwood/shard/cold"
+)
+
+// Cold is what the replicas agree on about rows in object storage, without the sets. The zero value is the state of a
+// shard that never had a cut.
+type Cold struct {
+	// LastCut is the number of the last cut; 0 if there was none.
+	LastCut uint64
+	// Open is the cut that is open, or nil. It is not changed in place.
+	Open *Cut
+	// Counted has the tables that were in a cut, in ascending order of ids, with the rows appended since.
+	Counted []Counted
+	// Dead are objects that are in no set any more, in the order in which they died.
+	Dead []DeadObject
+}
+
+// Cut is a set of rows: all rows of its tables that were appended up to an index of the log and are in no earlier cut.
+type Cut struct {
+	Number uint64
+	// Index is the index of the log, At the replicated clock when the cut was applied.
+	Index uint64
+	At    int64
+	// Tables are in ascending order of ids, with the rows that are in the cut.
+	Tables []Counted
+}
+
+// Counted has the rows of a table that were appended since its last cut, or that a cut has.
+type Counted struct {
+	TableID uint64
+	Rows    int64
+	// MinTime is the smallest time index of the rows, if there are any.
+	MinTime int64
+	// Unknown means that other rows may have been appended without having been counted.
+	Unknown bool
+	// Expired means that some of the rows may have expired since, so Rows is an upper limit.
+	Expired bool
+}
+
+// Set has the objects of a cut.
+type Set struct {
+	// Number is the number of the cut, Index the index of the log up to which it has rows.
+	Number, Index uint64
+	// Objects are in the order in which they were built. There is at least one.
+	Objects []cold.Object
+}
+
+// DeadObject is an object that no set has any more.
+type DeadObject struct {
+	Key   string
+	Bytes int64
+	// At is the replicated clock at its death.
+	At int64
+}
+
+// CutOrder says which rows of a table are in a cut: those in segments with an order below Order, except those of
+// earlier cuts. It belongs to this replica alone. As long as it is missing, all segments are below.
+type CutOrder struct {
+	Number, TableID, Order uint64
+}
+
+// The fields of the messages about object storage.
+const (
+	coldLastCut = 1
+	coldOpen    = 2
+
+	cutNumber = 1
+	cutIndex  = 2
+	cutAt     = 3
+	cutTable  = 4
+
+	countTable   = 1
+	countRows    = 2
+	countMin     = 3
+	countUnknown = 4
+	countExpired = 5
+
+	setNumber = 1
+	setIndex  = 2
+	setObject = 3
+
+	objKey        = 1
+	objDay        = 2
+	objTailOffset = 3
+	objTailCRC    = 4
+	objMeta       = 5
+
+	deadKey   = 1
+	deadBytes = 2
+	deadAt    = 3
+
+	orderCut   = 1
+	orderTable = 2
+	orderOrder = 3
+)
+
+func (w *writer) cold(e *Edit) {
+	if e.Cold != nil {
+		w.next()
+		var cw writer
+		cw.uint(coldLastCut, e.Cold.LastCut)
+		if c := e.Cold.Open; c != nil {
+			cw.bytes(coldOpen, appendCut(c))
+		}
+		w.bytes(fieldCold, cw.b)
+		for i := range e.Cold.Dead {
+			d := &e.Cold.Dead[i]
+			w.next()
+			var dw writer
+			dw.bytes(deadKey, []byte(d.Key))
+			dw.int(deadBytes, d.Bytes)
+			dw.int(deadAt, d.At)
+			w.bytes(fieldColdDead, dw.b)
+		}
+		for i := range e.Cold.Counted {
+			w.next()
+			w.bytes(fieldColdCounted, appendCounted(&e.Cold.Counted[i]))
+		}
+	}
+	for i := range e.Sets {
+		s := &e.Sets[i]
+		w.next()
+		var sw writer
+		sw.uint(setNumber, s.Number)
+		sw.uint(setIndex, s.Index)
+		for k := range s.Objects {
+			sw.bytes(setObject, AppendObject(nil, &s.Objects[k]))
+		}
+		w.bytes(fieldColdSet, sw.b)
+	}
+	for _, o := range e.CutOrders {
+		w.next()
+		var ow writer
+		ow.uint(orderCut, o.Number)
+		ow.uint(orderTable, o.TableID)
+		ow.uint(orderOrder, o.Order)
+		w.bytes(fieldCutOrder, ow.b)
+	}
+}
+
+func appendCut(c *Cut) []byte {
+	var w writer
+	w.uint(cutNumber, c.Number)
+	w.uint(cutIndex, c.Index)
+	w.int(cutAt, c.At)
+	for i := range c.Tables {
+		w.bytes(cutTable, appendCounted(&c.Tables[i]))
+	}
+	return w.b
+}
+
+func appendCounted(c *Counted) []byte {
+	var w writer
+	w.uint(countTable, c.TableID)
+	w.int(countRows, c.Rows)
+	w.int(countMin, c.MinTime)
+	if c.Unknown {
+		w.uint(countUnknown, 1)
+	}
+	if c.Expired {
+		w.uint(countExpired, 1)
+	}
+	return w.b
+}
+
+// AppendObject appends the encoded form of an object, without the number and the order of its cut.
+func AppendObject(dst []byte, o *cold.Object) []byte {
+	w := writer{b: dst}
+	w.bytes(objKey, []byte(o.Key))
+	w.int(objDay, o.Day)
+	w.int(objTailOffset, o.TailOffset)
+	w.fixed32(objTailCRC, o.TailCRC)
+	m := o.Meta
+	m.ID, m.Order = 0, 0
+	w.bytes(objMeta, appendSegment(&m))
+	return w.b
+}
+
+// DecodeObject decodes an object that AppendObject encoded. from is the source of b, for errors.
+func DecodeObject(from string, b []byte) (cold.Object, error) {
+	r := reader{name: from}
+	return r.object(b), r.err
+}
+
+func (r *reader) coldState(b []byte, c *Cold) {
+	r.fields(b, func(num protowire.Number, f field) bool {
+		switch num {
+		case coldLastCut:
+			c.LastCut = f.v
+		case coldOpen:
+			c.Open = r.cut(f.b)
+		default:
+			return false
+		}
+		return true
+	})
+}
+
+func (r *reader) cut(b []byte) *Cut {
+	c := &Cut{}
+	r.fields(b, func(num protowire.Number, f field) bool {
+		switch num {
+		case cutNumber:
+			c.Number = f.v
+		case cutIndex:
+			c.Index = f.v
+		case cutAt:
+			c.At = f.int()
+		case cutTable:
+			c.Tables = append(c.Tables, r.counted(f.b))
+		default:
+			return false
+		}
+		return true
+	})
+	return c
+}
+
+func (r *reader) counted(b []byte) (c Counted) {
+	r.fields(b, func(num protowire.Number, f field) bool {
+		switch num {
+		case countTable:
+			c.TableID = f.v
+		case countRows:
+			c.Rows = f.int()
+		case countMin:
+			c.MinTime = f.int()
+		case countUnknown:
+			c.Unknown = f.v != 0
+		case countExpired:
+			c.Expired = f.v != 0
+		default:
+			return false
+		}
+		return true
+	})
+	return c
+}
+
+func (r *reader) coldSet(b []byte) (s Set) {
+	r.fields(b, func(num protowire.Number, f field) bool {
+		switch num {
+		case setNumber:
+			s.Number = f.v
+		case setIndex:
+			s.Index = f.v
+		case setObject:
+			s.Objects = append(s.Objects, r.object(f.b))
+		default:
+			return false
+		}
+		return true
+	})
+	for i := range s.Objects {
+		s.Objects[i].Cut = s.Number
+	}
+	return s
+}
+
+func (r *reader) object(b []byte) (o cold.Object) {
+	r.fields(b, func(num protowire.Number, f field) bool {
+		switch num {
+		case objKey:
+			o.Key = string(f.b)
+		case objDay:
+			o.Day = f.int()
+		case objTailOffset:
+			o.TailOffset = f.int()
+		case objTailCRC:
+			o.TailCRC = uint32(f.v)
+		case objMeta:
+			r.segment(f.b, &o.Meta)
+		default:
+			return false
+		}
+		return true
+	})
+	return o
+}
+
+func (r *reader) deadObject(b []byte) (d DeadObject) {
+	r.fields(b, func(num protowire.Number, f field) bool {
+		switch num {
+		case deadKey:
+			d.Key = string(f.b)
+		case deadBytes:
+			d.Bytes = f.int()
+		case deadAt:
+			d.At = f.int()
+		default:
+			return false
+		}
+		return true
+	})
+	return d
+}
+
+func (r *reader) cutOrder(b []byte) (o CutOrder) {
+	r.fields(b, func(num protowire.Number, f field) bool {
+		switch num {
+		case orderCut:
+			o.Number = f.v
+		case orderTable:
+			o.TableID = f.v
+		case orderOrder:
+			o.Order = f.v
+		default:
+			return false
+		}
+		return true
+	})
+	return o
+}
+
+// cold updates everything about object storage.
+func (s *State) cold(e *Edit) {
+	if e.Cold != nil {
+		s.Cold = *e.Cold
+	}
+	if len(e.Sets) > 0 {
+		s.Sets = without(merge(s.Sets, e.Sets, Set.id), func(set Set) bool { return len(set.Objects) == 0 })
+	}
+	if len(e.Drop) > 0 {
+		drop := idSet(e.Drop)
+		s.CutOrders = without(s.CutOrders, func(o CutOrder) bool { return drop[o.TableID] })
+	}
+	if len(e.CutOrders) > 0 {
+		orders := slices.Concat(s.CutOrders, e.CutOrders)
+		slices.SortStableFunc(orders, CutOrder.compare)
+		s.CutOrders = slices.CompactFunc(orders, func(a, b CutOrder) bool { return a.compare(b) == 0 })
+	}
+	if len(s.CutOrders) > 0 && (e.Cold != nil || len(e.Sets)+len(e.CutOrders) > 0) {
+		s.CutOrders = without(s.CutOrders, func(o CutOrder) bool { return !s.hasCut(o.Number) })
+	}
+}
+
+// hasCut reports whether a cut is open or has a set.
+func (s *State) hasCut(number uint64) bool {
+	if s.Cold.Open != nil && s.Cold.Open.Number == number {
+		return true
+	}
+	_, found := slices.BinarySearchFunc(s.Sets, number, func(set Set, n uint64) int { return cmp.Compare(set.Number, n) })
+	return found
+}
+
+func (s Set) id() uint64 { return s.Number }
+
+func (o CutOrder) compare(to CutOrder) int {
+	return cmp.Or(cmp.Compare(o.TableID, to.TableID), cmp.Compare(o.Number, to.Number))
+}
