@@ -56,7 +56,7 @@ func explain(ctx context.Context, st statement.Statement, err error, after time.
 		return nil
 	case errs.CodeOf(err) == errs.QueryTimeout && errs.From(err).Quota != nil:
 		return err
-	case !st.Rows() && errs.ReasonOf(err) == errs.OutcomeUnknown &&
+	case !statement.OnlyReads(st) && errs.ReasonOf(err) == errs.OutcomeUnknown &&
 		errs.From(err).Status() == http.StatusServiceUnavailable:
 		return err // rows may have been written, which is more important than the cause
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) || timeIsUp(ctx, err):

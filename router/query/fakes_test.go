@@ -264,7 +264,20 @@ func (w *fakeWriter) Write(_ context.Context, out *pipeline.Output) (write.Resul
 // ipcStream returns a stream with a batch of integers for each count.
 func ipcStream(t *testing.T, end bool, counts ...int) []byte {
 	t.Helper()
-	s := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	return columnsStream(t, end, 1, counts...)
+}
+
+// twoColumns returns a stream with rows of two integers.
+func twoColumns(t *testing.T, rows int) []byte {
+	t.Helper()
+	return columnsStream(t, true, 2, rows)
+}
+
+func columnsStream(t *testing.T, end bool, columns int, counts ...int) []byte {
+	t.Helper()
+	integer := arrow.PrimitiveTypes.Int64
+	fields := []arrow.Field{{Name: "n", Type: integer}, {Name: "last", Type: integer}}
+	s := arrow.NewSchema(fields[:columns], nil)
 	var out bytes.Buffer
 	w := ipc.NewWriter(&out, ipc.WithSchema(s))
 	v := int64(0)
@@ -274,7 +287,8 @@ func ipcStream(t *testing.T, end bool, counts ...int) []byte {
 			b.Append(v)
 			v++
 		}
-		if err := w.Write(array.NewRecordBatch(s, []arrow.Array{b.NewArray()}, int64(n))); err != nil {
+		values := b.NewArray()
+		if err := w.Write(array.NewRecordBatch(s, []arrow.Array{values, values}[:columns], int64(n))); err != nil {
 			t.Fatal(err)
 		}
 	}

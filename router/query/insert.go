@@ -20,51 +20,97 @@ import (
 // insertRounds limits how often an INSERT follows its table to a new schema.
 const insertRounds = 3
 
+// runInsert carries out an INSERT, and hands over the rows of RETURNING.
+func runInsert(ctx context.Context, s *Service, st statement.Statement, req *Request, each resultFunc) error {
+	insert := st.(*statement.Insert)
+	res, err := s.insert(ctx, insert, req)
+	if err != nil {
+		return err
+	}
+	if kept, ok := res.Rows.(*keptRows); ok {
+		defer kept.release()
+		if req.Limited {
+			res.Rows = &limited{Rows: kept, left: req.Limit}
+		}
+	}
+	return each(ctx, res)
+}
+
 // insert stores rows through the write path. When it returns, they are stored. If the request has a key, they are
 // stored once. It returns the same warnings as ingestion.
-func (s *Service) insert(ctx context.Context, st *statement.Insert, req *Request) (Result, error) {
+func (s *Service) insert(ctx context.Context, st *statement.Insert, req *Request) (res Result, err error) {
 	if err := s.cfg.Writable(); err != nil {
 		return Result{}, errs.Wrap(errs.StorageUnavailable, err, "INSERT INTO %s", st.Name)
 	}
-	names, caller := s.names.of(ctx), access.From(ctx)
+	caller := access.From(ctx)
 	if only := caller.Fixed.Pipeline; caller.IngestOnly && only != "" && only != pipeline.IdentityName {
 		return Result{}, errs.New(errs.PermissionDenied, "%s may store rows only by the pipeline %s, and not by INSERT",
 			caller.User, only)
 	}
 	for round := 1; ; round++ {
-		t, err := names.writable(st.Name, req.Database)
+		t, err := s.names.of(ctx).writable(st.Name, req.Database)
 		if err != nil {
 			return Result{}, err
 		}
-		now, err := s.nowIn(req.Timezone)
-		if err != nil {
-			return Result{}, err
-		}
-		rows, changed, err := insertRows(t, st, now, caller.May(reads(t.Database, t.Name)))
-		if err != nil {
-			return Result{}, errs.Wrap(errs.InvalidArguments, err, "INSERT INTO %s.%s", t.Database, t.Name)
-		}
-		ttl := names.ttl(t)
-		if ttl.Instant {
-			return Result{}, nil // such a table discards its rows
-		}
-		table := &pipeline.TableRows{Database: t.Database, Table: t.Name, Existing: t, NoCreate: true, Rows: rows}
-		if limit, ok := ttl.ExpiredBefore(now, t.TimeIndex().Type); ok {
-			table.Expired = rows.Cols()[0].Below(limit)
-		}
-		result, err := s.storeRows(ctx, table, req.statementKey())
+		res, err := s.insertInto(ctx, t, st, req)
 		if errors.Is(err, write.ErrSchemaChanged) && round < insertRounds {
 			continue
 		}
 		if err != nil {
 			return Result{}, errs.Wrap(errs.Internal, err, "INSERT INTO %s.%s", t.Database, t.Name)
 		}
-		warnings := append(changed.Warnings(), result.Warnings...)
-		if table.Expired > 0 {
-			warnings = append(warnings, table.ExpiredWarning())
-		}
-		return Result{AffectedRows: int64(result.Rows), Warnings: warnings}, nil
+		return res, nil
 	}
+}
+
+// insertInto stores the rows in the table as it is defined now.
+func (s *Service) insertInto(ctx context.Context, t *schema.Table, st *statement.Insert, req *Request,
+) (res Result, err error) {
+	now, err := s.nowIn(req.Timezone)
+	if err != nil {
+		return Result{}, err
+	}
+	names, mayRead := s.names.of(ctx), access.From(ctx).Require(reads(t.Database, t.Name))
+	if mayRead != nil && (st.Returning != "" || st.Conflict != nil) { // errors name columns
+		return Result{}, mayRead
+	}
+	rows, changed, err := insertRows(t, st, now, mayRead == nil)
+	if err == nil {
+		err = checkConflict(t, st, rows)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	if st.Returning != "" {
+		kept, err := s.returning(ctx, t, st, rows, req)
+		if err != nil {
+			return Result{}, err
+		}
+		res.Rows = kept
+		defer func() {
+			if err != nil {
+				kept.release()
+			}
+		}()
+	}
+	ttl := names.ttl(t)
+	if ttl.Instant { // such a table discards its rows
+		return Result{Rows: res.Rows}, nil
+	}
+	table := &pipeline.TableRows{Database: t.Database, Table: t.Name, Existing: t, NoCreate: true, Rows: rows}
+	if limit, ok := ttl.ExpiredBefore(now, t.TimeIndex().Type); ok {
+		table.Expired = rows.Cols()[0].Below(limit)
+	}
+	result, err := s.storeRows(ctx, table, req.statementKey())
+	if err != nil {
+		return Result{}, err
+	}
+	res.AffectedRows = int64(result.Rows)
+	res.Warnings = append(changed.Warnings(), result.Warnings...)
+	if table.Expired > 0 {
+		res.Warnings = append(res.Warnings, table.ExpiredWarning())
+	}
+	return res, nil
 }
 
 // storeRows stores the rows of an INSERT, if the quotas of their database admit them.

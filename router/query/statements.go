@@ -45,7 +45,7 @@ var kinds = map[reflect.Type]kind{
 		access.Row{
 			Privilege: access.Insert, Action: "insert",
 			Object: access.Table,
-		}, oldIsFine, true, change((*Service).insert),
+		}, oldIsFine, true, runInsert,
 	},
 	of[*statement.Delete](): {
 		logged(access.Delete, "delete", access.Table), oldIsFine, true, change((*Service).delete),

@@ -151,7 +151,7 @@ func onlyReads(r *http.Request, statements []statement.Statement) error {
 		return nil
 	}
 	for i, st := range statements {
-		if _, set := st.(*statement.SetTimeZone); !set && !st.Rows() {
+		if _, set := st.(*statement.SetTimeZone); !set && !statement.OnlyReads(st) {
 			return errs.New(errs.Unsupported, "statement %d changes something, and %s requests may only read: send it by POST",
 				i+1, r.Method).WithStatus(http.StatusMethodNotAllowed)
 		}

@@ -15,8 +15,14 @@ import (
 
 // Statement is one of the types of this package that have a method Rows.
 type Statement interface {
-	// Rows reports whether the statement returns rows. Other statements change something and return a count.
+	// Rows reports whether the statement returns rows. Other statements return a count.
 	Rows() bool
+}
+
+// OnlyReads reports whether a statement changes nothing.
+func OnlyReads(s Statement) bool {
+	_, insert := s.(*Insert) // it may return rows
+	return s.Rows() && !insert
 }
 
 // Name is a table's name as written. Database is empty if the name has no database.
@@ -156,12 +162,28 @@ type DropTable struct {
 // TruncateTable is the statement TRUNCATE TABLE t.
 type TruncateTable struct{ Name Name }
 
-// Insert is the statement INSERT INTO t (columns) VALUES rows. If the list of columns is empty, the rows have a value
-// for every column of the table. Otherwise every row has as many values as there are columns.
+// Insert is the statement INSERT INTO t [AS alias] (columns) VALUES rows [ON CONFLICT …] [RETURNING …]. If Columns is
+// nil, the rows have a value for each column. If it is empty, they have none: DEFAULT VALUES.
 type Insert struct {
-	Name    Name
+	Name Name
+	// Alias is another name of the table in Returning, or empty.
+	Alias   string
 	Columns []string
 	Values  [][]Literal
+	// Conflict is nil without ON CONFLICT.
+	Conflict *Conflict
+	// Returning is the text of the list after RETURNING, or empty. ReturningAt is its offset in the statement.
+	Returning   string
+	ReturningAt int
+}
+
+// Conflict is the clause ON CONFLICT of INSERT.
+type Conflict struct {
+	// Target has the columns of the key, and Constraint the name of it. If both are empty, any key is meant.
+	Target     []string
+	Constraint string
+	// Set is nil for DO NOTHING. Otherwise it has the columns that are set to their new values: SET c = EXCLUDED.c.
+	Set []string
 }
 
 // Delete is the statement DELETE FROM t WHERE condition.
@@ -264,7 +286,7 @@ func (*DropTable) Rows() bool { return false }
 func (*TruncateTable) Rows() bool { return false }
 
 // Rows implements Statement.
-func (*Insert) Rows() bool { return false }
+func (s *Insert) Rows() bool { return s.Returning != "" }
 
 // Rows implements Statement.
 func (*Delete) Rows() bool { return false }

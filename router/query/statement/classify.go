@@ -78,7 +78,7 @@ func (p *parser) statement(at piece) Statement {
 	case "TRUNCATE":
 		return p.truncate()
 	case "INSERT":
-		return p.insert()
+		return p.insert(at.from)
 	case "DELETE":
 		return p.delete(at)
 	case "KILL":

@@ -61,6 +61,18 @@ var position = regexp.MustCompile(`\(position (\d+)\)$`)
 // InCondition converts the position in an engine error from the statement to the condition in it, which begins at
 // offset from.
 func InCondition(err error, from int) error {
+	return placed(err, func(at int) (string, bool) {
+		return strconv.Itoa(at-from) + " of the condition", at >= from
+	})
+}
+
+// Moved adds a distance to the position in an engine error about a statement that contains a part of another one.
+func Moved(err error, by int) error {
+	return placed(err, func(at int) (string, bool) { return strconv.Itoa(at + by), at+by >= 0 })
+}
+
+// placed converts the position in an engine error by a function, unless it returns false.
+func placed(err error, convert func(at int) (string, bool)) error {
 	e := (*errs.Error)(nil)
 	if !errors.As(err, &e) {
 		return err
@@ -70,11 +82,15 @@ func InCondition(err error, from int) error {
 		return err
 	}
 	at, aerr := strconv.Atoi(e.Msg[m[2]:m[3]])
-	if aerr != nil || at < from {
+	if aerr != nil {
+		return err
+	}
+	text, ok := convert(at)
+	if !ok {
 		return err
 	}
 	shifted := *e
-	shifted.Msg = e.Msg[:m[0]] + "(position " + strconv.Itoa(at-from) + " of the condition)"
+	shifted.Msg = e.Msg[:m[0]] + "(position " + text + ")"
 	return &shifted
 }
 

@@ -19,9 +19,33 @@ func (p *parser) delete(at piece) Statement {
 		return nil
 	}
 	s.Where = p.src[p.tok.from:at.to]
+	if returns(s.Where) {
+		p.refuse("DELETE … RETURNING is not available, because DELETE reads only the keys of the rows; use SELECT before")
+		return nil
+	}
 	if err := CheckCondition(s.Where); err != nil {
 		p.stop(err)
 		return nil
 	}
 	return s
+}
+
+// returns reports whether a condition is followed by RETURNING.
+func returns(src string) bool {
+	l := lexer{src: src}
+	depth := 0
+	for before := (token{}); ; {
+		t, err := l.next()
+		switch {
+		case err != nil || t.kind == eof:
+			return false
+		case t.sym("("):
+			depth++
+		case t.sym(")"):
+			depth--
+		case depth == 0 && t.is("RETURNING") && !before.sym(".") && before.kind != eof:
+			return true
+		}
+		before = t
+	}
 }

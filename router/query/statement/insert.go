@@ -9,12 +9,16 @@ import (
 // maxInsertValues limits the number of values of one INSERT, which are parsed one by one.
 const maxInsertValues = 1_000_000
 
-func (p *parser) insert() Statement {
+// insert parses INTO t … VALUES …. from is the offset of the statement.
+func (p *parser) insert(from int) Statement {
 	if p.tok.is("OR") || p.tok.is("OVERWRITE") || p.tok.is("IGNORE") {
 		p.refuse("INSERT %s is not available; use INSERT INTO", p.tok.val)
 	}
 	p.expect("INTO")
 	s := &Insert{Name: p.tableName()}
+	if p.accept("AS") {
+		s.Alias = p.name("another name for the table")
+	}
 	if p.tok.sym("(") {
 		s.Columns = p.names("a column name")
 	}
@@ -24,16 +28,21 @@ func (p *parser) insert() Statement {
 	case p.tok.is("SELECT") || p.tok.is("WITH") || p.tok.is("FROM") || p.tok.is("TABLE") || p.tok.sym("("):
 		p.refuse("INSERT … SELECT is not available; INSERT takes VALUES, and /v1/ingest takes rows in bulk")
 		return nil
-	case p.tok.is("DEFAULT") || p.tok.is("BY"):
+	case p.tok.is("BY"):
 		p.refuse("INSERT takes VALUES only")
 		return nil
+	case s.Columns == nil && p.accept("DEFAULT", "VALUES"):
+		s.Columns, s.Values = []string{}, [][]Literal{nil}
+	default:
+		p.expect("VALUES")
+		s.Values = p.rows(len(s.Columns))
 	}
-	p.expect("VALUES")
-	if s.Values = p.rows(len(s.Columns)); p.err != nil {
-		return nil
+	if p.accept("ON") {
+		s.Conflict = p.conflict()
 	}
-	if p.tok.is("ON") || p.tok.is("RETURNING") {
-		p.refuse("INSERT … %s is not available", p.tok.val)
+	if p.accept("RETURNING") {
+		s.Returning = p.returning()
+		s.ReturningAt = p.prev.from - from
 	}
 	p.done()
 	return s

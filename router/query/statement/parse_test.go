@@ -183,6 +183,31 @@ func TestParse(t *testing.T) {
 		{"ALTER TABLE t RENAME TO n", &AlterTable{Name: Name{"", "t"}, RenameTo: "n"}},
 		{"INSERT INTO t VALUES (1)", &Insert{Name: Name{"", "t"}, Values: [][]Literal{{{Number, "1"}}}}},
 		{
+			"; INSERT INTO t AS x DEFAULT VALUES RETURNING x.a, b IS DISTINCT FROM c AS \"from\", extract(year FROM a) -- all",
+			&Insert{
+				Name: Name{"", "t"}, Alias: "x", Columns: []string{}, Values: [][]Literal{nil},
+				Returning: "x.a, b IS DISTINCT FROM c AS \"from\", extract(year FROM a)", ReturningAt: 44,
+			},
+		},
+		{
+			"INSERT INTO t (a) VALUES (1) ON CONFLICT DO NOTHING RETURNING *", &Insert{
+				Name: Name{"", "t"}, Columns: []string{"a"}, Values: [][]Literal{{{Number, "1"}}}, Conflict: &Conflict{},
+				Returning: "*", ReturningAt: 62,
+			},
+		},
+		{
+			`INSERT INTO t (a) VALUES (1) ON CONFLICT (a, "b") DO UPDATE SET c = EXCLUDED.c, "d" = "excluded"."d"`, &Insert{
+				Name: Name{"", "t"}, Columns: []string{"a"}, Values: [][]Literal{{{Number, "1"}}},
+				Conflict: &Conflict{Target: []string{"a", "b"}, Set: []string{"c", "d"}},
+			},
+		},
+		{
+			`INSERT INTO t (a) VALUES (1) ON CONFLICT ON CONSTRAINT t_pkey DO NOTHING`, &Insert{
+				Name: Name{"", "t"}, Columns: []string{"a"}, Values: [][]Literal{{{Number, "1"}}},
+				Conflict: &Conflict{Constraint: "t_pkey"},
+			},
+		},
+		{
 			"INSERT INTO d.t (a, \"b\", c) VALUES (-1.5e3, 'x', NULL), (true, e'\\n', x'00ff'), (now(), " +
 				"TIMESTAMP '2024-01-01', '1'::int), (default, current_timestamp, $$q$$)",
 			&Insert{Name: Name{"d", "t"}, Columns: []string{"a", "b", "c"}, Values: [][]Literal{
@@ -268,6 +293,24 @@ func TestParseErrors(t *testing.T) {
 		{"INSERT INTO t (a, b) VALUES (1)", errs.InvalidArguments, "row 1 has 1 values for 2 columns"},
 		{"INSERT INTO t VALUES (1), (1, 2)", errs.InvalidArguments, "row 2"},
 		{"INSERT INTO t SELECT 1", errs.Unsupported, "INSERT … SELECT"},
+		{"DELETE FROM t WHERE a = (1) RETURNING a", errs.Unsupported, "DELETE … RETURNING is not available"},
+		{"INSERT INTO t VALUES (1) ON DUPLICATE KEY UPDATE a = 1", errs.Unsupported, "use ON CONFLICT"},
+		{"INSERT INTO t VALUES (1) ON CONFLICT (a) WHERE b DO NOTHING", errs.Unsupported, "WHERE"},
+		{"INSERT INTO t VALUES (1) ON CONFLICT (a) DO UPDATE SET b = 1", errs.Unsupported, "write SET b = EXCLUDED.b"},
+		{"INSERT INTO t VALUES (1) ON CONFLICT (a) DO UPDATE SET b = EXCLUDED.c", errs.Unsupported, "SET b = EXCLUDED.b"},
+		{
+			"INSERT INTO t VALUES (1) ON CONFLICT (a) DO UPDATE SET b = EXCLUDED.b + 1", errs.InvalidSyntax,
+			"expected the end of the statement",
+		},
+		{"INSERT INTO t VALUES (1) ON CONFLICT (a) DO UPDATE SET (b) = (EXCLUDED.b)", errs.Unsupported, "set each column"},
+		{"INSERT INTO t VALUES (1) ON CONFLICT (a) DO UPDATE SET b = EXCLUDED.b WHERE c", errs.Unsupported, "WHERE"},
+		{"INSERT INTO t VALUES (1) ON CONFLICT DO UPDATE SET b = EXCLUDED.b", errs.InvalidSyntax, "needs the columns"},
+		{"INSERT INTO t VALUES (1) ON CONFLICT (a) DO", errs.InvalidSyntax, "expected UPDATE SET"},
+		{"INSERT INTO t VALUES (1) RETURNING", errs.InvalidSyntax, "columns after RETURNING"},
+		{"INSERT INTO t VALUES (1) RETURNING a) FROM (SELECT b", errs.InvalidSyntax, "a bracket too many"},
+		{"INSERT INTO t VALUES (1) RETURNING a FROM t", errs.InvalidSyntax, "the end of the list after RETURNING"},
+		{"INSERT INTO t VALUES (1) RETURNING a UNION SELECT 1", errs.InvalidSyntax, "the end of the list after RETURNING"},
+		{"INSERT INTO t VALUES (1) RETURNING DISTINCT a", errs.InvalidSyntax, "the end of the list after RETURNING"},
 		{"INSERT INTO t VALUES (a)", errs.InvalidSyntax, "literal value"},
 		{"INSERT INTO t VALUES (x'0')", errs.InvalidSyntax, "hexadecimal"},
 		{"DELETE FROM t", errs.Unsupported, "TRUNCATE"},
