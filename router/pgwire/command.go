@@ -34,6 +34,8 @@ type command struct {
 	session func(e *executor, s *scanner) (*outcome, error)
 	// bound relates the text to that of a prepared statement; nil if the client sent the text itself.
 	bound *binding
+	// explaining has the options of EXPLAIN.
+	explaining explaining
 	// always is true if the statement may run in a failed transaction.
 	always bool
 }
@@ -49,7 +51,7 @@ func init() { // not in the declaration: some handlers refer to handlers
 		"LISTEN": accepted("LISTEN"), "UNLISTEN": accepted("UNLISTEN"), "NOTIFY": accepted("NOTIFY"), "USE": runUse,
 		"DEALLOCATE": runDeallocate, "PREPARE": runPrepare, "EXECUTE": runExecute,
 		"DECLARE": runDeclare, "FETCH": runFetch, "MOVE": runMove, "CLOSE": runClose, "COPY": runCopy,
-		"CREATE": nil, "DROP": nil,
+		"EXPLAIN": runExplain, "CREATE": nil, "DROP": nil,
 	}
 	for verb, why := range map[string]string{
 		"LOCK": "nothing is locked", "VACUUM": "rows are compacted by themselves", "ANALYZE": "there are no statistics",

@@ -70,7 +70,7 @@ func (o *copyOut) send(e *executor) error {
 		e.say.send(&pgproto3.CopyData{Data: append([]byte(head), 0xff, 0xff)})
 	}
 	e.say.send(&pgproto3.CopyDone{})
-	e.say.warnings(cur.partial)
+	e.say.warnings(cur.warnings)
 	e.say.complete("COPY %d", n)
 	return nil
 }

@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"cordwood/proto/schema"
@@ -24,6 +25,36 @@ func columnType(name string) string {
 		return "TEXT"
 	}
 	return name
+}
+
+// storedAsText returns the columns of a new table, or the new column of a table, that get the type text although the
+// client wrote uuid.
+func storedAsText(st statement.Statement) (names []string) {
+	var columns []statement.ColumnDef
+	switch st := st.(type) {
+	case *statement.CreateTable:
+		columns = st.Columns
+	case *statement.AlterTable:
+		if st.Add != nil {
+			columns = []statement.ColumnDef{*st.Add}
+		}
+	}
+	for _, col := range columns {
+		if strings.EqualFold(col.Type, "uuid") {
+			names = append(names, col.Name)
+		}
+	}
+	return names
+}
+
+// uuidsAreTexts is the notice about columns of the type uuid.
+func uuidsAreTexts(names []string) *Error {
+	for i, name := range names {
+		names[i] = strconv.Quote(excerpt(name))
+	}
+	notice := failure("00000", "uuid is stored as text: %s", strings.Join(names, ", "))
+	notice.Severity, notice.Hint = "NOTICE", "columns have no type uuid; cast a value by ::uuid"
+	return notice
 }
 
 // define gives the types of new columns and the key of a new table PostgreSQL's meaning. It returns the column that it

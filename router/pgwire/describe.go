@@ -91,10 +91,6 @@ func (d *describer) describePrepared(p *prepared) error {
 	}
 	switch st := st.(type) {
 	case *statement.Query:
-		if cmd.verb == "EXPLAIN" {
-			p.columns = []column{{name: "QUERY PLAN", typ: value.Text}}
-			return nil
-		}
 		return d.describeQuery(p)
 	case *statement.Insert:
 		return d.describeInsert(p, st)
@@ -168,11 +164,7 @@ func (d *describer) describeQuery(p *prepared) error {
 			answer = again
 		}
 	}
-	p.columns = make([]column, len(answer.Columns))
-	for i, col := range answer.Columns {
-		p.columns[i] = column{name: col.Name, typ: value.OfEngine(col.Type)}
-	}
-	d.translator.refine(p.cmd.text, p.columns)
+	p.columns = d.columns(p.cmd.text, answer)
 	return nil
 }
 
@@ -223,7 +215,34 @@ func (d *describer) describeInsert(p *prepared, st *statement.Insert) error {
 			}
 		}
 	}
+	return d.describeReturning(p)
+}
+
+// describeReturning determines the columns of RETURNING.
+func (d *describer) describeReturning(p *prepared) error {
+	text := rewrite.Returning(p.cmd.text)
+	if text == "" {
+		return nil
+	}
+	if places, _, err := rewrite.Places(text); err != nil || len(places) > 0 {
+		return unsupported("RETURNING cannot contain parameters; use expressions of the columns of the table")
+	}
+	answer, err := d.describe(&prepared{}, text)
+	if err != nil {
+		return d.translator.placed(err, &command{text: text, verb: p.cmd.verb}, text)
+	}
+	p.columns = d.columns(text, answer)
 	return nil
+}
+
+// columns returns the columns of a query that the engine has described.
+func (d *describer) columns(text string, answer *query.Description) []column {
+	columns := make([]column, len(answer.Columns))
+	for i, col := range answer.Columns {
+		columns[i] = column{name: col.Name, typ: value.OfEngine(col.Type)}
+	}
+	d.translator.refine(text, columns)
+	return columns
 }
 
 // describeDelete describes a query with the same condition.

@@ -94,6 +94,7 @@ var (
 		words *regexp.Regexp
 		state string
 	}{
+		{regexp.MustCompile(`^a number of the statement is out of range`), "22003"},
 		{regexp.MustCompile(`^Referenced table ".*" not found`), "42P01"},
 		{regexp.MustCompile(`(?i)must appear in the GROUP BY clause`), "42803"},
 		{regexp.MustCompile(`(?i)No function matches|cannot (compare|mix|cast|combine)|type mismatch`), "42804"},
@@ -105,7 +106,14 @@ var (
 		words *regexp.Regexp
 		state string
 	}{
+		{regexp.MustCompile(`no unique key matches ON CONFLICT`), "42P10"},
+		{regexp.MustCompile(`ON CONFLICT DO UPDATE cannot store a row twice`), "21000"},
 		{regexp.MustCompile(`(?i)divi(sion|de) by zero`), "22012"},
+		{regexp.MustCompile(`square root of a negative number`), "2201F"},
+		{regexp.MustCompile(`logarithm of (zero|a negative number)`), "2201E"},
+		{regexp.MustCompile(`of type (Int|UInt|Float)[0-9]+, (whose range|which would round)`), "22003"},
+		{regexp.MustCompile(`(?i)(date|time|timestamp) field value out of range|out of range for TIMESTAMP`), "22008"},
+		{regexp.MustCompile(`(?i)invalid (date|time|timestamp) field format`), "22007"},
 		{regexp.MustCompile(`(?i)out of range|overflow|could not cast value .* to DECIMAL`), "22003"},
 		{regexp.MustCompile(`(?i)date|timestamp|no such day`), "22008"},
 		{regexp.MustCompile(`neither an integer nor a time`), "22007"},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"cordwood/router/pgwire/rewrite"
 	"cordwood/router/pgwire/value"
 	"cordwood/router/query/statement"
 )
@@ -60,7 +61,7 @@ func (e *executor) answer(out *outcome, formats []value.Format, described bool) 
 	if err != nil {
 		return err
 	}
-	e.say.warnings(cur.partial)
+	e.say.warnings(cur.warnings)
 	e.say.complete(out.tag, n)
 	return nil
 }
@@ -100,6 +101,11 @@ func (e *executor) run(cmd *command) (*outcome, error) {
 		s.at = 1
 		return cmd.session(e, s)
 	}
+	return e.runStored(cmd)
+}
+
+// runStored rewrites a statement, and runs it by package query.
+func (e *executor) runStored(cmd *command) (*outcome, error) {
 	r, err := e.translator.rewritten(cmd.text)
 	if err != nil {
 		return nil, err
@@ -116,7 +122,7 @@ func (e *executor) run(cmd *command) (*outcome, error) {
 
 // runParsed runs a statement by package query.
 func (e *executor) runParsed(cmd *command, st statement.Statement) (*outcome, error) {
-	if !st.Rows() {
+	if !statement.OnlyReads(st) {
 		if err := e.session.mayWrite(cmd.verb); err != nil {
 			return nil, err
 		}
@@ -134,6 +140,9 @@ func (e *executor) runParsed(cmd *command, st statement.Statement) (*outcome, er
 			e.say.notice(timeIndexChosen(name, st.Name.Table))
 		}
 	}
+	if names := storedAsText(st); names != nil {
+		e.say.notice(uuidsAreTexts(names))
+	}
 	req := e.runner.request()
 	req.Statements, req.Texts = []statement.Statement{st}, []string{cmd.text}
 	x := e.runner.execute(req)
@@ -141,14 +150,18 @@ func (e *executor) runParsed(cmd *command, st statement.Statement) (*outcome, er
 	if ok && res.Rows != nil {
 		cur, err := newCursor(x, res)
 		if err == nil && cmd.verb == "EXPLAIN" {
-			cur, err = explained(cur)
+			cur, err = e.explained(cmd, cur)
 		}
 		if err != nil {
 			x.stop(err)
 			e.runner.setCurrent(nil)
 			return nil, err
 		}
-		e.translator.refine(cmd.text, cur.columns)
+		text := cmd.text
+		if _, insert := st.(*statement.Insert); insert {
+			text = rewrite.Returning(text)
+		}
+		e.translator.refine(text, cur.columns)
 		return &outcome{tag: tagOf(st, cmd.verb), rows: cur}, nil
 	}
 	err, cause := x.end()

@@ -177,7 +177,7 @@ func (ps *portals) finish(p *portal, err error) error {
 	}
 	ps.runner.setCurrent(nil)
 	if err = p.out.rows.end(err); err == nil {
-		ps.say.warnings(p.out.rows.partial)
+		ps.say.warnings(p.out.rows.warnings)
 	}
 	return err
 }

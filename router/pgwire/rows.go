@@ -2,7 +2,6 @@ package pgwire
 
 import (
 	"encoding/binary"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -65,7 +64,8 @@ type cursor struct {
 	rows    format.Rows
 	columns []column
 	formats []value.Format
-	partial []string
+	// warnings are sent after the rows.
+	warnings []string
 
 	rec   arrow.RecordBatch
 	row   int
@@ -75,7 +75,8 @@ type cursor struct {
 
 // newCursor returns the rows of a result.
 func newCursor(x *execution, res query.Result) (*cursor, error) {
-	c := &cursor{x: x, rows: res.Rows, columns: columnsOf(res.Rows.Schema()), partial: res.Partial}
+	c := &cursor{x: x, rows: res.Rows, columns: columnsOf(res.Rows.Schema()), warnings: res.Warnings}
+	c.warnings = append(c.warnings, res.Partial...)
 	if len(c.columns) > maxAnswerColumns {
 		return nil, failure("54011", "the answer has %d columns; the protocol has at most %d", len(c.columns),
 			maxAnswerColumns)
@@ -216,29 +217,4 @@ func (c *cursor) end(err error) error {
 		return asError(xerr, cause)
 	}
 	return err
-}
-
-// explained returns the rows of EXPLAIN in PostgreSQL's form: one column, and a row for each line.
-func explained(c *cursor) (*cursor, error) {
-	const most = 100_000
-	var lines [][]any
-	last := len(c.columns) - 1
-	for len(lines) < most && c.next() {
-		text, null, err := c.appendValue(nil, last)
-		if err != nil {
-			return nil, err
-		}
-		if null {
-			continue
-		}
-		for line := range strings.SplitSeq(strings.TrimRight(string(text), "\n"), "\n") {
-			lines = append(lines, []any{line})
-		}
-	}
-	if err := c.rows.Err(); err != nil {
-		return nil, err
-	}
-	out := textCursor([]string{"QUERY PLAN"}, lines)
-	out.x = c.x
-	return out, nil
 }

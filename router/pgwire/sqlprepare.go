@@ -22,6 +22,9 @@ func (e *executor) sessionColumns(cmd *command) ([]column, error) {
 			return nil, err
 		}
 		return out.rows.columns, nil
+	case "EXPLAIN":
+		o, err := readExplain(s)
+		return o.columns(), err
 	case "FETCH":
 		f, err := readFetch(s)
 		if err != nil {
@@ -108,23 +111,33 @@ func runPrepare(e *executor, s *scanner) (*outcome, error) {
 
 // runExecute runs EXECUTE name [(values)]. The values are inserted as they are written in the statement.
 func runExecute(e *executor, s *scanner) (*outcome, error) {
+	_, cmd, err := e.bound(s)
+	if err != nil {
+		return nil, err
+	}
+	out, err := e.run(cmd)
+	return out, within(err, nil) // a position in the prepared statement says nothing about this text
+}
+
+// bound returns the prepared statement that EXECUTE names, with its values.
+func (e *executor) bound(s *scanner) (*prepared, *command, error) {
 	name, ok := s.name()
 	if !ok {
-		return nil, s.syntaxError()
+		return nil, nil, s.syntaxError()
 	}
 	p, err := e.prepared.find(name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	values, err := s.arguments()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if p.cmd.verb == "EXECUTE" || p.cmd.verb == "PREPARE" { // it could execute itself
-		return nil, unsupported("EXECUTE of a statement that is %s is not available", p.cmd.verb)
+	if p.cmd.verb == "EXECUTE" || p.cmd.verb == "PREPARE" || p.cmd.verb == "EXPLAIN" { // it could execute itself
+		return nil, nil, unsupported("EXECUTE of a statement that is %s is not available", p.cmd.verb)
 	}
 	if len(values) != len(p.params) {
-		return nil, failure("42601", "wrong number of parameters for prepared statement %q: expected %d, got %d",
+		return nil, nil, failure("42601", "wrong number of parameters for prepared statement %q: expected %d, got %d",
 			excerpt(name), len(p.params), len(values))
 	}
 	if p.cmd.verb != "INSERT" {
@@ -133,11 +146,7 @@ func runExecute(e *executor, s *scanner) (*outcome, error) {
 		}
 	}
 	cmd, err := p.bind(values)
-	if err != nil {
-		return nil, err
-	}
-	out, err := e.run(cmd)
-	return out, within(err, nil) // a position in the prepared statement says nothing about this text
+	return p, cmd, err
 }
 
 // arguments reads the texts of values in parentheses.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cordwood/proto/schema"
 	"cordwood/router/pgwire/value"
 	"cordwood/router/query/pgcatalog"
 	"cordwood/router/query/statement"
@@ -118,6 +119,8 @@ func (r *rewriter) cast() bool {
 		operand = r.out[len(r.out)-1:]
 	case t.number:
 		operand = r.operand()
+	case r.regNames[last.text] != "" && t.isText():
+		operand = r.out[len(r.out)-1:]
 	default: // nothing has to be known of it
 		if t.name == "timestamptz" && isParameter(r.out[max(0, len(r.out)-2):]) {
 			t.text = "TIMESTAMP_NS"
@@ -249,7 +252,43 @@ func (r *rewriter) regLiteral(typ, text string) string {
 		what := map[string]string{"42P01": "relation", "42883": "function", "42704": "type"}[state]
 		r.err = &Error{State: state, Text: what + ` "` + text + `" does not exist`, At: -1, name: text}
 	}
-	return "CAST(" + itoa(oid) + " AS BIGINT)"
+	number := "CAST(" + itoa(oid) + " AS BIGINT)"
+	if r.regNames == nil {
+		r.regNames = map[string]string{}
+	}
+	r.regNames[number] = r.shownName(typ, text, oid)
+	return number
+}
+
+// shownName returns the name of an object as PostgreSQL shows it: with the schema only if it is not found without.
+func (r *rewriter) shownName(typ, text string, oid int64) string {
+	schemaName, name := splitName(text)
+	switch typ {
+	case "regtype":
+		for _, t := range pgcatalog.Types {
+			switch oid {
+			case t.OID:
+				return t.Spoken
+			case t.Array:
+				return t.Spoken + "[]"
+			}
+		}
+	case "regclass":
+		if same, found := r.lookUp(typ, quoteName(name)); !found || same != oid {
+			return quoteName(schemaName) + "." + quoteName(name)
+		}
+	}
+	return quoteName(name)
+}
+
+var simpleName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+
+// quoteName returns a name in quotes, if it needs them.
+func quoteName(name string) string {
+	if simpleName.MatchString(name) {
+		return name
+	}
+	return schema.QuoteIdent(name)
 }
 
 // lookUp returns the OID of a name.

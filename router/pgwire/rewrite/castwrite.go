@@ -18,6 +18,9 @@ func (r *rewriter) write(operand []tok, t castType, at tok) {
 	} else {
 		c, isName := r.regs[first.text]
 		switch {
+		case len(operand) == 1 && r.regNames[first.text] != "" && t.isText():
+			r.raw(first, quote(r.regNames[first.text]))
+			return
 		case isName && len(operand) == 1 && oidTypes[t.name]:
 			r.raw(first, r.oidOf(c.typ, c.operand))
 			return

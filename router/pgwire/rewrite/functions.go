@@ -135,7 +135,7 @@ func init() { // not in the declaration: some functions refer to others
 		"time_bucket":                        timeBucket,
 		"to_char":                            toChar,
 		"to_timestamp":                       toTimestamp,
-		"round":                              roundNumber,
+		"round":                              round,
 	}
 	for name := range strings.FieldsSeq(`regexp_replace regexp_matches regexp_split_to_array regexp_split_to_table
 		regexp_extract regexp_extract_all regexp_full_match`) {
@@ -160,7 +160,7 @@ func init() { // not in the declaration: some functions refer to others
 		pg_describe_object`) {
 		functions[name] = text(nullText)
 	}
-	for name := range strings.FieldsSeq(`pg_table_size pg_relation_size pg_total_relation_size pg_indexes_size`) {
+	for name := range sizeFunctions {
 		functions[name] = with("coalesce((SELECT any_value(cordwood_d.bytes) FROM pg_catalog.cordwood_sizes AS cordwood_d "+
 			"WHERE cordwood_d.oid = %1), 0)", 1)
 	}
@@ -209,19 +209,27 @@ func (r *rewriter) call(n int) bool {
 	}
 	f := functions[name]
 	inList := r.inSelectList()
-	if f == nil {
-		return false
-	}
 	end := r.closingBracket(n + 1)
-	if end < 0 {
+	if name == "row" && end > 0 && r.isValue(end) {
+		return r.row(n+1, end)
+	}
+	if f == nil || end < 0 {
 		return false
 	}
+	outer := r.converting
+	r.converting = jsonFunctions[name]
 	args := r.arguments(n+2, end)
+	r.converting = outer
 	if r.err != nil {
 		return true // otherwise the enclosing call would grow
 	}
 	if oidFunctions[name] && len(args) > 0 {
 		args[0] = r.oidArgument(args[0])
+	}
+	if sizeFunctions[name] && len(args) > 0 {
+		if text, ok := literalOf(args[0]); ok {
+			args[0] = r.regLiteral("regclass", text)
+		}
 	}
 	out, ok := f(r, args)
 	if !ok && name == "generate_series" && inList {

@@ -39,6 +39,48 @@ func (r *rewriter) values(in []tok) []tok {
 	return r.out
 }
 
+// returningAt returns the index of RETURNING in an INSERT, or the number of tokens.
+func returningAt(toks []tok) int {
+	for i := 0; i < len(toks); i++ {
+		if toks[i].match > 0 {
+			i += toks[i].match
+		}
+		if i > 0 && toks[i].word("RETURNING") && !toks[i-1].sym(".") && !toks[i-1].word("INTO") {
+			return i
+		}
+	}
+	return len(toks)
+}
+
+// Returning returns a query with the list after RETURNING in an INSERT, or "" if there is none. The list has the same
+// place in both texts, unless it is too far from the beginning.
+func Returning(text string) string {
+	toks := tokens(text)
+	if len(toks) < 3 || !toks[0].word("INSERT") {
+		return ""
+	}
+	list := returningAt(toks) + 1
+	if list >= len(toks) {
+		return ""
+	}
+	end := 2
+	for ; end < list && (toks[end].isName() || toks[end].sym(".")); end++ {
+		if toks[end].word("VALUES") || toks[end].word("DEFAULT") {
+			break
+		}
+	}
+	from, at := toks[2].at, toks[list].at
+	space := 1
+	if at <= maxPadding {
+		space = at - len("SELECT")
+	}
+	return "SELECT" + strings.Repeat(" ", space) + text[at:] + "\nFROM " + strings.TrimSpace(text[from:toks[end].at])
+}
+
+// maxPadding is the largest distance of RETURNING from the beginning of a statement, in bytes, with which the text of
+// Returning keeps places.
+const maxPadding = 16 << 10
+
 // unwrap removes the brackets around a literal. The brackets of a row stay: they are not inside other brackets.
 func (r *rewriter) unwrap() bool {
 	up := r.here().up

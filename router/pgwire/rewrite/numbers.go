@@ -208,18 +208,46 @@ func textAsNumber(text string) string {
 		text, number, textNumberScale)
 }
 
+// round rewrites round(x) for a float: PostgreSQL rounds 2.5 to 2, but a numeric 2.5 to 3 as the engine does.
+func round(r *rewriter, args []string) (string, bool) {
+	if len(args) != 1 {
+		return roundNumber(r, args)
+	}
+	at := r.at(0).at
+	if _, err := strconv.ParseFloat(args[0], 64); err == nil || at == 0 || isFloatNumber(args[0]) {
+		return "", false
+	}
+	if at == r.s.Probe {
+		return "epoch_ns(" + args[0] + ", 1, 1)", true
+	}
+	typ, known := r.s.Operands[at]
+	if !known && !slices.Contains(r.casts, at) {
+		r.casts = append(r.casts, at)
+	}
+	if typ != "DOUBLE" && typ != "FLOAT" {
+		return "", false
+	}
+	return fmt.Sprintf("CASE WHEN abs((%[1]s) - trunc(%[1]s)) = 0.5 THEN 2 * round((%[1]s) / 2) ELSE round(%[1]s) END",
+		args[0]), true
+}
+
 // roundNumber rewrites round(x::numeric, n) for a double: it rounds the decimal digits and not the double.
 func roundNumber(_ *rewriter, args []string) (string, bool) {
 	if len(args) != 2 {
 		return "", false
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(args[1]))
-	inner, ok := strings.CutSuffix(args[0], ") AS DOUBLE)")
-	isFloat := strings.HasPrefix(inner, floatNumber("DOUBLE")) || strings.HasPrefix(inner, floatNumber("FLOAT"))
-	if err != nil || !ok || !isFloat || n < 0 || n > textNumberScale {
+	if err != nil || !isFloatNumber(args[0]) || n < 0 || n > textNumberScale {
 		return "", false
 	}
+	inner := strings.TrimSuffix(args[0], ") AS DOUBLE)")
 	return fmt.Sprintf("%s) AS DECIMAL(38,%d))", inner, n), true
+}
+
+// isFloatNumber reports whether an expression is a cast of a float to numeric, which is a double of the engine.
+func isFloatNumber(text string) bool {
+	return strings.HasSuffix(text, ") AS DOUBLE)") &&
+		(strings.HasPrefix(text, floatNumber("DOUBLE")) || strings.HasPrefix(text, floatNumber("FLOAT")))
 }
 
 var probed = regexp.MustCompile(`argument types 'epoch_ns\((.*), INTEGER_LITERAL, INTEGER_LITERAL\)'`)

@@ -23,6 +23,11 @@ var oidFunctions = map[string]bool{
 	"pg_relation_filepath": true, "pg_get_partkeydef": true, "pg_index_column_has_property": true,
 }
 
+// sizeFunctions are the functions of the sizes of tables. Their argument is a regclass, so a text is a name.
+var sizeFunctions = map[string]bool{
+	"pg_table_size": true, "pg_relation_size": true, "pg_total_relation_size": true, "pg_indexes_size": true,
+}
+
 // regValue writes the cast of an expression to a reg type.
 func (r *rewriter) regValue(operand []tok, typ string) {
 	text := joined(operand)

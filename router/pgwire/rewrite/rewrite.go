@@ -93,8 +93,12 @@ type rewriter struct {
 	err  error
 	// casts are the places of the casts to numeric whose operands have no known types.
 	casts []int
-	// regs are the casts of expressions to reg types, by the texts that were written for them.
-	regs map[string]regCast
+	// regs are the casts of expressions to reg types, by the texts that were written for them. regNames are the names of
+	// the objects for which OIDs were written.
+	regs     map[string]regCast
+	regNames map[string]string
+	// converting is true at the beginning of the argument of a function that converts it to JSON.
+	converting bool
 	// tableoid is true if the statement contains the name tableoid.
 	tableoid bool
 	// depth is the nesting depth of rules, and bytes the number of bytes that rules have written.
@@ -152,7 +156,11 @@ func Rewrite(text string, s *Session) (Result, error) {
 	case len(toks) > 0 && toks[0].kind == statement.TokenWord && defining[strings.ToUpper(toks[0].val)]:
 		return Result{Text: text}, nil
 	case len(toks) > 0 && toks[0].word("INSERT"):
-		out = r.values(toks)
+		list := returningAt(toks)
+		out = r.values(toks[:list])
+		if r.err == nil {
+			out = append(out, r.all(toks[list:])...)
+		}
 	default:
 		out = r.all(withoutLocks(toks))
 	}
@@ -321,6 +329,8 @@ func (r *rewriter) rule() bool {
 		return r.cast()
 	case t.kind == statement.TokenText:
 		return r.pattern() || r.literal()
+	case t.sym("("):
+		return r.bareRow()
 	case t.sym("$") && r.afterMatch():
 		return r.patternParameter()
 	case t.sym("#"), t.sym("?"), t.sym("@"):

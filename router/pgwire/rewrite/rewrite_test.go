@@ -137,8 +137,21 @@ func TestRules(t *testing.T) {
 		"SELECT i.indkey[ia.attnum-1], conkey[1]": "SELECT i.indkey[(ia.attnum-1) + 1], conkey[1]",
 		"SELECT generate_series(array_lower(conkey, 1), array_upper(conkey, 1))": "SELECT " +
 			"generate_subscripts((conkey), 1)",
-		"SELECT set_config('jit', $1, false)":                    "SELECT CAST($1 AS VARCHAR)",
-		`SELECT x::"pg_catalog"."int4"`:                          "SELECT x::INTEGER",
+		"SELECT set_config('jit', $1, false)": "SELECT CAST($1 AS VARCHAR)",
+		`SELECT x::"pg_catalog"."int4"`:       "SELECT x::INTEGER",
+		"SELECT row(1, 'a'), (a, (b))":        "SELECT struct_pack(f1 := 1, f2 := 'a'), struct_pack(f1 := a, f2 := (b))",
+		"SELECT row_to_json(ROW(a)), to_jsonb((1, 2)) AS j": "SELECT row_to_json(struct_pack(f1 := a)), " +
+			"to_json(struct_pack(f1 := 1, f2 := 2)) AS j",
+		"SELECT (a, b) = (1, 2), ROW(a) < ROW(1), c IN (1, 2)": "SELECT (a, b) = (1, 2), ROW(a) < ROW(1), c IN (1, 2)",
+		"SELECT a FROM (VALUES (1, 2), (3, 4)) AS v(a, b) ORDER BY (a, b)": "SELECT a FROM (VALUES (1, 2), (3, 4)) AS " +
+			"v(a, b) ORDER BY (a, b)",
+		"SELECT 'logs'::regclass::text, CAST('\"public\" . logs'::regclass AS varchar)": "SELECT 'logs', 'logs'",
+		"SELECT 'int4'::regtype::text, 'pg_class'::regclass::oid, 'public'::regnamespace::text": "SELECT 'integer', " +
+			"CAST(1259 AS BIGINT)::BIGINT, 'public'",
+		"SELECT pg_total_relation_size('public.logs')": "SELECT coalesce((SELECT any_value(cordwood_d.bytes) FROM " +
+			"pg_catalog.cordwood_sizes AS cordwood_d WHERE cordwood_d.oid = (CAST(268435457 AS BIGINT))), 0)",
+		"INSERT INTO t (a) VALUES (1::int) ON CONFLICT DO NOTHING RETURNING a::pg_catalog.text, 'b' AS V": "INSERT " +
+			"INTO t (a) VALUES (1) ON CONFLICT DO NOTHING RETURNING a::VARCHAR, 'b' AS v",
 		"INSERT INTO t VALUES (TIMESTAMP '2026-01-05 10:00:00')": "INSERT INTO t VALUES ('2026-01-05 10:00:00')",
 		"SELECT '$cordwood parameter 1$'::regproc::text": "SELECT coalesce((SELECT any_value(cordwood_t.proname) FROM " +
 			"pg_catalog.pg_proc AS cordwood_t WHERE cordwood_t.oid = TRY_CAST('$cordwood parameter 1$' AS BIGINT)), " +
@@ -357,4 +370,53 @@ func FuzzRewrite(f *testing.F) {
 			t.Fatalf("%q becomes %q: %d brackets are open", in, got.Text, n)
 		}
 	})
+}
+
+// TestReturningQuery checks the query that has the columns of RETURNING.
+func TestReturningQuery(t *testing.T) {
+	for in, want := range map[string][2]string{
+		"INSERT INTO t VALUES (1) RETURNING a, b AS c": {"a, b AS c", "t"},
+		`INSERT INTO "D".t AS x (a, "returning") VALUES ((1), 'RETURNING') ON CONFLICT DO NOTHING RETURNING x.*`: {
+			"x.*", `"D".t AS x`,
+		},
+		"INSERT INTO t (a) VALUES (1)":                 {},
+		"INSERT INTO t VALUES (1) RETURNING":           {},
+		"INSERT INTO t DEFAULT VALUES RETURNING count": {"count", "t"},
+		"SELECT 1 RETURNING a":                         {},
+	} {
+		query := ""
+		if list := want[0]; list != "" { // at the same place
+			query = "SELECT" + strings.Repeat(" ", strings.LastIndex(in, list)-6) + list + "\nFROM " + want[1]
+		}
+		if got := Returning(in); got != query {
+			t.Errorf("%s:\n got %q\nwant %q", in, got, query)
+		}
+	}
+	if _, name, ok := SoleTable(Returning("INSERT INTO d.t VALUES (1) RETURNING *")); !ok || name != "t" {
+		t.Errorf("the table is %q", name)
+	}
+}
+
+// TestRound checks that round(x) rounds floats, and only floats, to the even neighbour.
+func TestRound(t *testing.T) {
+	const sql = "SELECT round(2.5), round(x + 1)"
+	s := session()
+	got, err := Rewrite(sql, s)
+	if at := strings.Index(sql, "round(x"); err != nil || !slices.Equal(got.Casts, []int{at}) || got.Text != sql {
+		t.Fatalf("%+v %v", got, err)
+	}
+	s.Probe = got.Casts[0]
+	if got, err := Rewrite(sql, s); err != nil || got.Text != "SELECT round(2.5), epoch_ns(x + 1, 1, 1)" {
+		t.Errorf("%+v %v", got, err)
+	}
+	for typ, want := range map[string]string{
+		"DECIMAL(2,1)": sql, "BIGINT": sql,
+		"DOUBLE": "SELECT round(2.5), CASE WHEN abs((x + 1) - trunc(x + 1)) = 0.5 THEN 2 * round((x + 1) / 2) " +
+			"ELSE round(x + 1) END",
+	} {
+		s.Probe, s.Operands = 0, map[int]string{got.Casts[0]: typ}
+		if got, err := Rewrite(sql, s); err != nil || got.Text != want || len(got.Casts) > 0 {
+			t.Errorf("%s: %+v %v", typ, got, err)
+		}
+	}
 }

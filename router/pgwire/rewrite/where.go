@@ -51,7 +51,7 @@ func (w *where) word(t tok) {
 	switch {
 	case t.word("FROM"), t.word("JOIN"):
 		w.tables, w.list = true, false
-	case t.word("SELECT"):
+	case t.word("SELECT"), t.word("RETURNING"):
 		w.tables, w.selected, w.list = false, true, true
 	case t.word("WHERE"), t.word("BY"), t.word("ON"), t.word("HAVING"), t.word("VALUES"):
 		w.tables, w.list = false, false

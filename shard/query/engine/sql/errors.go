@@ -184,6 +184,12 @@ var (
 	searchOf = regexp.MustCompile(`^No function matches .*'cordwood_matches\((.*), [A-Z_]+\)'`)
 )
 
+// beyondBigint reports whether a text is an integer that has more than 64 bits.
+func beyondBigint(text string) bool {
+	_, err := strconv.ParseInt(text, 10, 64)
+	return errors.Is(err, strconv.ErrRange)
+}
+
 // advise adds advice to a message that contains none.
 func advise(msg string) string {
 	switch {
@@ -204,6 +210,9 @@ func advise(msg string) string {
 		return msg + "; to convert a time to a number use epoch(ts) for seconds, epoch_ms(ts), epoch_us(ts) or epoch_ns(ts)"
 	case textAsNumber.MatchString(msg) && likeATime.MatchString(textAsNumber.FindStringSubmatch(msg)[1]):
 		return fmt.Sprintf("'%s' is neither an integer nor a time: there is no such day or time of day",
+			textAsNumber.FindStringSubmatch(msg)[1])
+	case textAsNumber.MatchString(msg) && beyondBigint(textAsNumber.FindStringSubmatch(msg)[1]):
+		return fmt.Sprintf("'%s' is out of range for an integer of 64 bits, and it is not a time",
 			textAsNumber.FindStringSubmatch(msg)[1])
 	case textAsNumber.MatchString(msg) && digits.MatchString(textAsNumber.FindStringSubmatch(msg)[1]):
 		return fmt.Sprintf("'%s' is a number in quotes, not a time; write a time as '2026-01-05 10:00:00', or convert "+
