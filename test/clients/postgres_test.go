@@ -325,6 +325,7 @@ var pgNodeClients = []pgClient{
 	nodeClient("sequelize").except(pgTLS, pgFetch, pgCancel, pgCopy),
 	nodeClient("drizzle").except(pgTLS, pgSchema, pgFetch, pgCancel, pgCopy),
 	nodeClient("kysely").except(pgTLS, pgTypes, pgCancel, pgCopy),
+	nodeClient("prisma").except(pgTLS, pgSchema, pgFetch, pgCancel, pgCopy),
 }
 
 func javaClient(name string) pgClient {
@@ -338,8 +339,10 @@ var pgPython, pgNode, pgJava installed
 
 func needPGNode(t *testing.T) {
 	t.Helper()
+	// Prisma does not need its schema engine, a program that it would download, to generate the client.
 	pgNode.need(t, filepath.Join("postgres", "node"), "cmp -s package-lock.json node_modules/.lock || "+
-		"{ npm ci --no-audit --no-fund --ignore-scripts --prefer-offline && cp package-lock.json node_modules/.lock; }")
+		"{ npm ci --no-audit --no-fund --ignore-scripts --prefer-offline && PRISMA_SCHEMA_ENGINE_BINARY=/bin/true "+
+		"npx prisma generate --schema schema.prisma && cp package-lock.json node_modules/.lock; }")
 }
 
 func needPGJava(t *testing.T) {

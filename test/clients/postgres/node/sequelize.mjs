@@ -46,7 +46,9 @@ export const checks = {
     await s.sync()
     const at = new Date('2026-01-05T10:00:00.123Z')
     const one = { ts: at, host: text, n: '-9223372036854775808', f: 1.5, b: false, bin: Buffer.from([0, 255]), j: { a: [1, null] } }
-    await Entry.bulkCreate([one, { ts: at, host: 'b' }], { returning: false })
+    assert.deepEqual((await Entry.create(one)).get(), one)
+    const [b] = await Entry.bulkCreate([{ ts: at, host: 'b' }])
+    assert.equal(b.host, 'b')
     const got = await Entry.findAll({ where: { ts: { [Op.gte]: at }, host: { [Op.in]: [text, 'x'] } }, raw: true })
     assert.deepEqual(got, [one])
     assert.deepEqual(await Entry.findOne({ where: { host: { [Op.iLike]: 'B%' }, n: null }, raw: true }),
