@@ -136,22 +136,15 @@ func (r *Reader) sets(ctx context.Context, q *logql.Log, span Span, names func(*
 		if err != nil {
 			return nil, err
 		}
-		columns := make([]string, len(labels))
-		for i, name := range labels {
-			if columns[i], err = compiled.Label(name); err != nil {
-				return nil, err
-			}
+		columns, setOf, err := setColumns(t, compiled, labels)
+		if err != nil {
+			return nil, err
 		}
 		sql := "SELECT DISTINCT " + strings.Join(columns, ", ") + " FROM " + t.From() +
 			where(within(t, span), compiled.Where()) + limitOf(MaxNames)
 		err = r.run(ctx, sql, func(rec arrow.RecordBatch) error {
 			return texts(rec, func(row []string) {
-				set := map[string]string{}
-				for i, v := range row {
-					if v != "" {
-						set[labels[i]] = v
-					}
-				}
+				set := setOf(row)
 				if key := series.Key(set); len(set) > 0 && !seen[key] && len(out) < MaxNames {
 					seen[key] = true
 					out = append(out, set)
@@ -164,4 +157,42 @@ func (r *Reader) sets(ctx context.Context, q *logql.Log, span Span, names func(*
 	}
 	slices.SortFunc(out, func(a, b map[string]string) int { return strings.Compare(series.Key(a), series.Key(b)) })
 	return out, nil
+}
+
+// setColumns returns the columns that are read for label sets, and a function that makes a set of the texts of a row.
+// Where it can, it reads plain columns, which the engine groups by their codes, and computes labels from them here.
+func setColumns(t *translate.Table, q *translate.Query, labels []string,
+) (columns []string, setOf func(row []string) map[string]string, err error) {
+	needed := t.Needed(labels)
+	if len(labels) == 1 && len(needed) != 1 { // different rows may have the same value, and the number of rows is limited
+		sql, err := q.Label(labels[0])
+		return []string{sql}, func(row []string) map[string]string {
+			if row[0] == "" {
+				return nil
+			}
+			return map[string]string{labels[0]: row[0]}
+		}, err
+	}
+	for _, c := range needed {
+		columns = append(columns, translate.CastText(c.Def))
+	}
+	if len(columns) == 0 {
+		columns = append(columns, "''")
+	}
+	return columns, func(row []string) map[string]string {
+		all := map[string]string{translate.TableLabel: t.Def.Name}
+		for i, c := range needed {
+			all[c.Label] = row[i]
+		}
+		if all[translate.ServiceLabel] == "" {
+			all[translate.ServiceLabel] = t.ServiceOf(all)
+		}
+		set := map[string]string{}
+		for _, name := range labels {
+			if v := all[name]; v != "" {
+				set[name] = v
+			}
+		}
+		return set
+	}, nil
 }

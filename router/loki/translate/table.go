@@ -202,6 +202,13 @@ func CastText(c *schema.Column) string {
 	return "CAST(" + schema.QuoteIdent(c.Name) + " AS VARCHAR)"
 }
 
+// Needed returns the labels that are columns and from which the given indexed labels are computed.
+func (t *Table) Needed(names []string) []Column {
+	return slices.DeleteFunc(slices.Clone(t.Labels), func(c Column) bool {
+		return !slices.Contains(names, c.Label) && !(slices.Contains(names, ServiceLabel) && find(t.services, c.Label) != nil)
+	})
+}
+
 // service returns SQL for the label service_name.
 func (t *Table) service() string {
 	parts := make([]string, 0, len(t.services)+1)
