@@ -47,8 +47,9 @@ func TestLabelSets(t *testing.T) {
 		{"series", `[{"app":"a2","service_name":"a2","table":"rows"}]`, []string{"match[]", `{service_name="a2"}`}},
 	} {
 		status, body := s.get(tt.path, nil, tt.params...)
-		if want := fmt.Sprintf(`{"status":"success","data":%s}`, tt.want); status != http.StatusOK || strings.TrimSpace(string(body)) != want {
-			t.Errorf("%s %q: %d %s\nwant %s", tt.path, tt.params, status, body, want)
+		want := fmt.Sprintf(`{"status":"success","data":%s}`, tt.want)
+		if got := strings.TrimSpace(string(body)); status != http.StatusOK || got != want {
+			t.Errorf("%s %q: %d %s\nwant %s", tt.path, tt.params, status, got, want)
 		}
 	}
 }

@@ -204,9 +204,14 @@ func CastText(c *schema.Column) string {
 
 // Needed returns the labels that are columns and from which the given indexed labels are computed.
 func (t *Table) Needed(names []string) []Column {
-	return slices.DeleteFunc(slices.Clone(t.Labels), func(c Column) bool {
-		return !slices.Contains(names, c.Label) && !(slices.Contains(names, ServiceLabel) && find(t.services, c.Label) != nil)
-	})
+	var out []Column
+	for _, c := range t.Labels {
+		ofService := slices.Contains(names, ServiceLabel) && find(t.services, c.Label) != nil
+		if ofService || slices.Contains(names, c.Label) {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // service returns SQL for the label service_name.
