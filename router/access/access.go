@@ -125,6 +125,7 @@ const (
 	Cluster   ObjectKind = "cluster"
 	Node      ObjectKind = "node"
 	Principal ObjectKind = "user"
+	Role      ObjectKind = "role"
 	// TokenObject is a token.
 	TokenObject ObjectKind = "token"
 )

@@ -56,27 +56,27 @@ func (a *accessAPI) routes() []route {
 		return rt
 	}
 	const users, tokens, signedIn = access.ManageAccess, access.Query, access.SignedIn
-	const user, token = access.Principal, access.TokenObject
+	const user, role, token = access.Principal, access.Role, access.TokenObject
 	put := []string{http.MethodPut}
 	routes := []route{
 		list(users, "users", "show users", a.list("users", "SHOW USERS"), params.ListAccess),
-		list(users, "roles", "show users", a.list("roles", "SHOW ROLES"), params.ListAccess),
+		list(users, "roles", "show roles", a.list("roles", "SHOW ROLES"), params.ListAccess),
 		list(tokens, "tokens", "show tokens", a.list("tokens", "SHOW TOKENS"), params.ListAccess),
 		list(signedIn, "grants", "show grants", a.grants, params.ListGrants),
 		changes(user, use(users, post, "users", "create user", change(a, noVersion, createUserSQL))),
 		changes(user, use(users, put, "users/{name}", "alter user", change(a, principalVersion, alterUserSQL))),
 		changes(user, use(users, del, "users/{name}", "drop user", a.drop(principalVersion, "DROP USER "))),
-		changes(user, use(users, post, "roles", "create role", change(a, noVersion, createRoleSQL))),
-		changes(user, use(users, del, "roles/{name}", "drop role", a.drop(principalVersion, "DROP ROLE "))),
+		changes(role, use(users, post, "roles", "create role", change(a, noVersion, createRoleSQL))),
+		changes(role, use(users, del, "roles/{name}", "drop role", a.drop(principalVersion, "DROP ROLE "))),
 		changes(token, use(tokens, post, "tokens", "create token", change(a, noVersion, createTokenSQL))),
 		changes(token, use(tokens, put, "tokens/{name}", "alter token", change(a, tokenVersion, alterTokenSQL))),
 		changes(token, use(tokens, del, "tokens/{name}", "drop token", a.drop(tokenVersion, "DROP TOKEN "))),
-		changes(token, use(tokens, post, "tokens/{name}/rotate", "alter token", change(a, tokenVersion, rotateTokenSQL))),
+		changes(token, use(tokens, post, "tokens/{name}/rotate", "rotate token", change(a, tokenVersion, rotateTokenSQL))),
 		changes(user, use(signedIn, post, "grants", "grant", change(a, principalVersion, grantSQL))),
 	}
 	return append(routes,
 		list(users, "users/{name}", "show users", a.one(principalVersion, "user", "SHOW USERS"), nil),
-		list(users, "roles/{name}", "show users", a.one(principalVersion, "role", "SHOW ROLES"), nil),
+		list(users, "roles/{name}", "show roles", a.one(principalVersion, "role", "SHOW ROLES"), nil),
 		list(tokens, "tokens/{name}", "show tokens", a.one(tokenVersion, "token", "SHOW TOKENS"), nil),
 		list(access.ReadAudit, "audit", "read audit records", a.audit, params.ListAudit),
 	)
@@ -184,12 +184,17 @@ func change[Body any](
 		if err != nil {
 			return nil, err
 		}
+		if g, ok := any(body).(*AccessGrant); ok {
+			if g.Revoke {
+				x.Need.Action = "revoke"
+			}
+			if len(g.Principals) == 1 {
+				name = g.Principals[0]
+			}
+		}
 		statement, err := sql(body, name)
 		if err != nil {
 			return nil, err
-		}
-		if g, ok := any(body).(*AccessGrant); ok && len(g.Principals) == 1 {
-			name = g.Principals[0]
 		}
 		return a.run(x, r, kind, name, statement)
 	}

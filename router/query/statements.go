@@ -87,7 +87,7 @@ var kinds = map[reflect.Type]kind{
 		logged(access.SignedIn, "alter user", access.Principal), freshAtLast, false, change((*Service).alterUser),
 	},
 	of[*statement.CreateRole](): {
-		logged(access.ManageAccess, "create role", access.Principal), freshAtLast, false, change((*Service).createRole),
+		logged(access.ManageAccess, "create role", access.Role), freshAtLast, false, change((*Service).createRole),
 	},
 	of[*statement.DropPrincipal](): {
 		logged(access.ManageAccess, "drop user", access.Principal), freshAtLast, false, change((*Service).dropPrincipal),
@@ -160,11 +160,41 @@ func logged(p access.Privilege, action string, object access.ObjectKind) access.
 // NeedOf returns what a statement needs, and whether it is a change that is logged. database is the database of
 // names without one.
 func NeedOf(st statement.Statement, database string) (n access.Need, changes bool) {
-	row := kinds[reflect.TypeOf(st)].Row
-	if alter, ok := st.(*statement.AlterDatabase); ok && changesQuotas(alter) {
-		row = quotaRow
-	}
+	row := rowOf(st)
 	return row.Need(objectOf(st, database)), row.Changes
+}
+
+// rowOf returns the row of a statement. Statements of one type may do different things, and messages and audit records
+// name what a statement does.
+func rowOf(st statement.Statement) access.Row {
+	row := kinds[reflect.TypeOf(st)].Row
+	switch st := st.(type) {
+	case *statement.AlterDatabase:
+		if changesQuotas(st) {
+			return quotaRow
+		}
+	case *statement.DropPrincipal:
+		if st.Role {
+			row.Action, row.Object = "drop role", access.Role
+		}
+	case *statement.ShowPrincipals:
+		if st.Role {
+			row.Action = "show roles"
+		}
+	case *statement.Grant:
+		if st.Revoke {
+			row.Action = "revoke"
+		}
+	case *statement.GrantRole:
+		if st.Revoke {
+			row.Action = "revoke role"
+		}
+	case *statement.AlterToken:
+		if st.Rotate {
+			row.Action = "rotate token"
+		}
+	}
+	return row
 }
 
 // objectOf returns the object that a statement names. For a query it names none, because only the engine knows its

@@ -98,3 +98,31 @@ func TestObjects(t *testing.T) {
 		}
 	}
 }
+
+// TestActions checks that audit records distinguish what statements of one type do.
+func TestActions(t *testing.T) {
+	for text, want := range map[string][2]string{
+		"GRANT SELECT ON app.* TO ann":                   {"grant", "user"},
+		"REVOKE SELECT ON app.* FROM ann":                {"revoke", "user"},
+		"REVOKE GRANT OPTION FOR SELECT ON app.* FROM b": {"revoke", "user"},
+		"GRANT team TO ann":                              {"grant role", "user"},
+		"REVOKE team FROM ann":                           {"revoke role", "user"},
+		"CREATE USER ann":                                {"create user", "user"},
+		"CREATE ROLE team":                               {"create role", "role"},
+		"DROP USER ann":                                  {"drop user", "user"},
+		"DROP ROLE team":                                 {"drop role", "role"},
+		"ALTER TOKEN t ROTATE":                           {"rotate token", "token"},
+		"ALTER TOKEN t SET NOTE 'n'":                     {"alter token", "token"},
+		"ALTER DATABASE d SET 'ttl'='1d'":                {"alter database", "database"},
+		"ALTER DATABASE d SET 'quota.tables'='1'":        {"change quotas of", "database"},
+	} {
+		parsed, err := statement.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, changes := NeedOf(parsed[0], "app")
+		if n.Action != want[0] || string(n.Object.Kind) != want[1] || !changes {
+			t.Errorf("%s: action %q on a %s, want %q; logged is %t", text, n.Action, n.Object.Kind, want, changes)
+		}
+	}
+}
