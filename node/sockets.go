@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -156,8 +155,8 @@ func (s *socket) close(ctx context.Context) error {
 	return nil
 }
 
-// sender returns the user as whom a peer's logs are stored: the user of the token or of the client's certificate, or
-// everybody if there are no users.
+// sender returns the user as whom a peer's logs are stored: the user of the token-file or of the client's certificate,
+// or everybody if there are no users.
 func (s *socket) sender(ctx context.Context, from sockreceiver.Peer) (*access.Caller, error) {
 	users := s.node.userList
 	if users == nil {
@@ -179,13 +178,11 @@ func (s *socket) sender(ctx context.Context, from sockreceiver.Peer) (*access.Ca
 		}
 		return &access.Caller{Sender: sender, Address: from.Address}, nil
 	}
-	if cert := clientCertificate(from.TLS); cert != nil && cert.Subject.CommonName != "" {
-		return &access.Caller{
-			Sender:  access.Sender{User: cert.Subject.CommonName, Right: access.WriteOnly, Proof: "certificate"},
-			Address: from.Address,
-		}, nil
+	sender, err := users.Certificate(from.TLS, from.Address)
+	if err != nil {
+		return nil, err
 	}
-	return nil, errs.New(errs.AuthHeaderNotFound, "the connection presents no client certificate with a common name")
+	return &access.Caller{Sender: sender, Address: from.Address}, nil
 }
 
 // userWarnings lists why this node may refuse users: receivers whose user cannot store rows, and rights that may be too
@@ -221,11 +218,3 @@ func (n *front) userWarnings() (out []string) {
 // accessPatience is how long the metadata group may be silent before this is a warning, because elections take some
 // seconds.
 const accessPatience = 10 * time.Second
-
-// clientCertificate returns the client's certificate if --tls-client-ca has signed it, otherwise nil.
-func clientCertificate(state *tls.ConnectionState) *x509.Certificate {
-	if state == nil || len(state.VerifiedChains) == 0 {
-		return nil
-	}
-	return state.VerifiedChains[0][0]
-}

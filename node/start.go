@@ -230,7 +230,7 @@ func (n *front) authenticator() (*auth.Provider, error) {
 	p, err := auth.Open(auth.Config{
 		Option: n.cfg.Users.Provider, UserFile: n.cfg.Users.File, Scram: n.cfg.PG.Addr != "",
 		Iterations: n.cfg.PG.ScramIterations, Logger: n.log, Stored: true, Refused: n.refusedSignIn,
-		MaxAge: n.cfg.Users.AccessMaxAge,
+		MaxAge: n.cfg.Users.AccessMaxAge, CertificateName: n.cfg.Users.Certified,
 	})
 	if err != nil {
 		return nil, err

@@ -83,6 +83,9 @@ type Users struct {
 	// AccessMaxAge is how long users and tokens of the metadata are trusted while the metadata group cannot be reached.
 	// Default an hour.
 	AccessMaxAge time.Duration
+	// Certificate says which part of a client's certificate is the name of its user: off, cn, san-dns or san-email.
+	// Default off.
+	Certificate string
 	// Provider is another source of users, such as static_user_provider:file:PATH.
 	Provider string
 	// MetricsOpen serves /metrics on the ports for users without authentication. If users must authenticate, the
@@ -93,7 +96,8 @@ type Users struct {
 
 // Known reports whether requests must authenticate.
 func (u *Users) Known() bool {
-	return u.Auth == AuthOn || u.Auth == "" && (u.File != "" || u.Provider != "" || u.BootstrapAdmin != "")
+	sources := u.File != "" || u.Provider != "" || u.BootstrapAdmin != "" || u.certificates()
+	return u.Auth == AuthOn || u.Auth == "" && sources
 }
 
 // The values of Users.Auth.

@@ -162,6 +162,8 @@ func TestValidate(t *testing.T) {
 		{"--log-level loud", "--log-level"},
 		{"--log-format xml", "--log-format"},
 		{"--user-file a --user-provider b", "choose one"},
+		{"--tls-client-user dn", `--tls-client-user is "dn": it must be off, cn`},
+		{"--tls-client-user cn", "--tls-client-user needs --tls-client-ca"},
 		{"--shard-flush-bytes 1KiB", "at least 1MiB"},
 		{"--default-column-prefix 1x", "--default-column-prefix"},
 		{"--http-inflight-policy drop", "wait or fail"},

@@ -334,14 +334,15 @@ func (l Listeners) check(c *Config, f *faults) {
 
 // checkUser checks that a listener whose protocol has no users sets the user for its logs.
 func (l *Listener) checkUser(c *Config, f *faults) {
-	certificates := l.TLS() && c.TLS.ClientCA != ""
+	certificates := l.TLS() && c.Users.certificates()
 	switch file := l.Params[TokenFile]; {
 	case len(l.Kind.Schemes) == 0:
 	case file != "" && !c.Users.Known():
 		f.add("--%s: %s needs users: set --user-file", l.Kind.Flag(), TokenFile)
 	case file == "" && c.Users.Known() && !certificates:
 		f.add("--%s %s://%s: there are users, and %s has none: add %s=FILE, a file with USER:PASSWORD of the user as "+
-			"whom its logs are stored, or with a token, or use tls:// with --tls-client-ca, for client certificates",
+			"whom its logs are stored, or with a token, or use tls:// with --tls-client-ca and --tls-client-user, for "+
+			"client certificates",
 			l.Kind.Flag(), l.Scheme, l.Addr, l.Kind.What, TokenFile)
 	}
 }

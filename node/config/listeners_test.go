@@ -151,7 +151,8 @@ func TestSocketAddresses(t *testing.T) {
 	}
 	users := []string{"--user-file", token}
 	withTLS := append([]string{"--tls-cert", "c", "--tls-key", "k"}, users...)
-	certificates := append([]string{"--tls-client-ca", "a"}, withTLS...)
+	signed := append([]string{"--tls-client-ca", "a"}, withTLS...)
+	certificates := append([]string{"--tls-client-user", "cn"}, signed...)
 	for text, c := range map[string]struct {
 		args []string
 		want string // the error; empty if there is none
@@ -177,6 +178,7 @@ func TestSocketAddresses(t *testing.T) {
 		"udp://127.0.0.1:2?token-file=" + token: {args: users},
 		"tls://127.0.0.1:2":                     {args: withTLS, want: "there are users"},
 		"tls://127.0.0.1:3":                     {args: certificates},
+		"tls://127.0.0.1:4":                     {args: signed, want: "--tls-client-user, for client certificates"},
 		"tcp://127.0.0.1:3":                     {args: certificates, want: "there are users"},
 	} {
 		var cfg Config

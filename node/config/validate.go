@@ -337,6 +337,13 @@ func (c *Config) checkTLS(f *faults) {
 	if c.TLS.ClientCA != "" && c.TLS.Cert == "" {
 		f.add("--tls-client-ca needs --tls-cert and --tls-key")
 	}
+	switch {
+	case !c.Users.certificates():
+	case certificateNames[c.Users.Certificate] == nil:
+		f.add("--tls-client-user is %q: it must be off, cn, san-dns or san-email", c.Users.Certificate)
+	case c.TLS.ClientCA == "":
+		f.add("--tls-client-user needs --tls-client-ca: other certificates prove nothing")
+	}
 	t := c.RPC.TLS
 	if (t.Cert == "") != (t.Key == "") || (t.Cert == "") != (t.CA == "") {
 		f.add("--rpc-tls-cert, --rpc-tls-key and --rpc-tls-ca belong together: set all or none")

@@ -150,11 +150,13 @@ type SessionServer struct {
 
 // authOf returns how a sender was authenticated, in the words of the API.
 func authOf(proof string) string {
-	how := map[string]string{"none": "off", "session": "session", "token": "token"}[proof]
-	if how == "" {
-		how = "basic"
+	switch proof {
+	case "session", "token", "certificate":
+		return proof
+	case "none":
+		return "off"
 	}
-	return how
+	return "basic"
 }
 
 // describe answers with the user of the request and the user's rights.

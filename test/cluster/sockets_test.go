@@ -3,6 +3,7 @@ package cluster
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -162,12 +163,34 @@ func TestForward(t *testing.T) {
 	n.awaitAnswer(t, client, "SELECT n, tag FROM web", "7,web.x")
 }
 
+// whoami returns the status and the body of the answer to the question who sends a request, with USER:PASSWORD or none.
+func whoami(t *testing.T, client *http.Client, server, password string) string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server+"/v1/access/whoami", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if user, secret, ok := strings.Cut(password, ":"); ok {
+		r.SetBasicAuth(user, secret)
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(resp.StatusCode, " ", string(text))
+}
+
 // TestSyslogOfUsers checks that messages are stored as the user of the token, or of the client's
 // certificate, and that a user without the permission stores nothing.
 func TestSyslogOfUsers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	cert, key := selfSigned(t, dir, "collector")
+	cert, key := selfSigned(t, dir, "admin")
 	write := func(name, text string) string {
 		t.Helper()
 		file := filepath.Join(dir, name)
@@ -179,7 +202,8 @@ func TestSyslogOfUsers(t *testing.T) {
 	users := write("users", "ship:wo=secret\nlook:ro=secret\nadmin:rw=secret\n")
 	ship, look := write("ship", "ship:secret\n"), write("look", "look:secret\n")
 	may, mayNot, certified := "tcp://"+freeAddr(t), "tcp://"+freeAddr(t), "tls://"+freeAddr(t)
-	n := New(t, "--shards", "1", "--tls-cert", cert, "--tls-key", key, "--tls-client-ca", cert, "--user-file", users,
+	n := New(t, "--shards", "1", "--tls-cert", cert, "--tls-key", key, "--tls-client-ca", cert, "--tls-client-user", "cn",
+		"--user-file", users,
 		"--syslog-addr", may+"?table=may&token-file="+ship+","+mayNot+"?table=may_not&token-file="+look+","+
 			certified+"?table=certified")
 	n.Launch()
@@ -194,6 +218,14 @@ func TestSyslogOfUsers(t *testing.T) {
 	sendTo(t, certified, message, shown)
 	for _, table := range []string{"may", "certified"} {
 		n.awaitAnswer(t, client, "SELECT count(*) FROM "+table, "1")
+	}
+	for password, want := range map[string]string{
+		"":            `200 {"user":"admin","auth":"certificate"`,
+		"look:secret": `401 {"code":7002,"error":"the client's certificate is of the user admin`,
+	} {
+		if got := whoami(t, client, n.HTTP, password); !strings.HasPrefix(got, want) {
+			t.Errorf("a request with the certificate of admin and the password %q: %s", password, got)
+		}
 	}
 	conn, err := net.Dial("tcp", strings.TrimPrefix(mayNot, "tcp://"))
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -51,8 +52,11 @@ type Config struct {
 	MaxAge time.Duration
 	// Iterations is the number of iterations of these keys. The default is scram.Iterations.
 	Iterations int
-	// Refused, if not nil, is called for each failed sign-in with a password or a token. s has the name or the token's
-	// id that the client sent.
+	// CertificateName returns the name of the user for whom the certificate of a client stands. It returns "" if the
+	// client has no certificate, or certificates stand for nobody, as by default.
+	CertificateName func(state *tls.ConnectionState) (string, error)
+	// Refused, if not nil, is called for each failed sign-in with a password, a token or a certificate. s has the name
+	// or the token's id that the client sent.
 	Refused func(s access.Sender, from netip.Addr, err error)
 	// Logger logs malformed lines and changes of the list; nil means slog's default.
 	Logger *slog.Logger
@@ -65,6 +69,8 @@ type Provider struct {
 	reread bool   // whether Reload reads the file again
 
 	refused func(s access.Sender, from netip.Addr, err error)
+	// certificateName is Config.CertificateName.
+	certificateName func(state *tls.ConnectionState) (string, error)
 
 	watch *watcher // nil if file is not watched
 
@@ -99,6 +105,7 @@ func Open(cfg Config) (*Provider, error) {
 	p := &Provider{
 		log: cfg.Logger, now: time.Now, refused: cfg.Refused, slow: newSlowChecks(), scram: cfg.Scram,
 		iterations: cmp.Or(cfg.Iterations, scram.Iterations), firstStored: make(chan struct{}, 1), maxAge: cfg.MaxAge,
+		certificateName: cfg.CertificateName,
 	}
 	_, _ = rand.Read(p.unknown[:]) // never fails
 	p.work.all = map[*Work]struct{}{}
@@ -247,7 +254,8 @@ func (p *Provider) Close() error {
 }
 
 // Authenticate returns the sender of r from the header x-svc-auth or, if it is missing, Authorization: a user with
-// a password, or a token. from is the client's address. Errors with status 401 are AuthHeaderNotFound,
+// a password, or a token. Without these headers, it is the user of the client's certificate; with them, they must be of
+// this user. from is the client's address. Errors with status 401 are AuthHeaderNotFound,
 // InvalidAuthHeader, UserNotFound, UserPasswordMismatch, and InvalidArguments for an empty name or password. A token
 // that is used from a wrong address is PermissionDenied. After too many failures the error is RateLimited, with status
 // 429.
@@ -272,17 +280,23 @@ func (p *Provider) Authenticate(r *http.Request, from netip.Addr) (access.Sender
 		}
 	}
 	if header == "" {
-		return access.Sender{}, refuse(errs.AuthHeaderNotFound, "Not found http or grpc authorization header")
+		return p.ofCertificate(r.TLS, from, errs.New(errs.AuthHeaderNotFound, "Not found http or grpc authorization header"))
 	}
 	c, err := parseCredentials(header)
-	switch {
-	case err != nil:
+	if err != nil {
 		p.noteRefused(access.Sender{}, from, err)
 		return access.Sender{}, err
-	case c.token != "":
-		return p.Token(c.token, from)
 	}
-	return p.Check(r.Context(), c.user, c.password, from)
+	var s access.Sender
+	if c.token != "" {
+		s, err = p.Token(c.token, from)
+	} else {
+		s, err = p.Check(r.Context(), c.user, c.password, from)
+	}
+	if err == nil {
+		err = p.sameCertificate(r.TLS, &s, from)
+	}
+	return s, err
 }
 
 // Check returns the sender for a user and a password. It returns the same errors as Authenticate. If the password

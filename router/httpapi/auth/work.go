@@ -136,10 +136,18 @@ func (l *userList) now(s access.Sender) access.Sender {
 		}
 		return s
 	}
-	if u, found := l.byName[s.User]; found && u.sender.Version == s.Version {
+	if u := l.signedIn(&s); u != nil && u.sender.Version == s.Version {
 		s.Right, s.Grants = u.sender.Right, u.sender.Grants
 	}
 	return s
+}
+
+// signedIn returns the user as whom s has signed in, or nil.
+func (l *userList) signedIn(s *access.Sender) *user {
+	if s.Proof == proofCertificate {
+		return l.certified(s.User)
+	}
+	return l.byName[s.User]
 }
 
 // Current returns s with the rights that the user has now.
@@ -154,9 +162,9 @@ func (l *userList) checkCurrent(s access.Sender, n access.Need) error {
 	if s.Token != "" {
 		return l.checkToken(s, n)
 	}
-	u, found := l.byName[s.User]
+	u := l.signedIn(&s)
 	switch {
-	case !found:
+	case u == nil:
 		return refuse(errs.UserPasswordMismatch, "the user "+shorten(s.User)+" was removed, was disabled or has expired")
 	case u.sender.Version != s.Version:
 		return refuse(errs.UserPasswordMismatch, "the password of "+shorten(s.User)+" was changed: sign in with the new one")
