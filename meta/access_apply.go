@@ -161,7 +161,7 @@ func kindOfPrincipal(role bool) string {
 
 func (s *principals) create(c *metapb.CreatePrincipal) error {
 	p := c.Principal
-	if c.Bootstrap && administrators(s.byName) > 0 {
+	if c.Bootstrap && rights.Administrators(s.byName) > 0 {
 		return errs.New(errs.IllegalState, "There is an administrator already: ask one to create the user %s", p.Name)
 	}
 	if had := s.byName[p.Name]; had != nil {
@@ -487,28 +487,6 @@ func (s *principals) heights() map[string]int {
 	return out
 }
 
-// administrators counts the users with the role admin who can sign in, now and later.
-func administrators(all map[string]*metapb.AccessPrincipal) int {
-	admin := map[string]bool{rights.AdminRole: true} // by name of a role that was looked at
-	var isAdmin func(name string) bool
-	isAdmin = func(name string) bool {
-		is, known := admin[name]
-		if !known {
-			admin[name] = false // for a role that has itself
-			is = slices.ContainsFunc(all[name].GetRoles(), isAdmin)
-			admin[name] = is
-		}
-		return is
-	}
-	n := 0
-	for _, p := range all {
-		if !p.Role && !p.Disabled && p.Verifier != "" && p.ValidUntilUnixNano == 0 && slices.ContainsFunc(p.Roles, isAdmin) {
-			n++
-		}
-	}
-	return n
-}
-
 // check checks the state after all changes.
 func (s *principals) check() error {
 	users, roles, grants, size := 0, 0, 0, 0
@@ -537,7 +515,7 @@ func (s *principals) check() error {
 	case size > catalog.MaxPrincipalBytes:
 		return errs.New(errs.InvalidArguments, "The users, roles and grants would have %d bytes; at most %d are allowed",
 			size, catalog.MaxPrincipalBytes)
-	case administrators(s.before) > 0 && administrators(s.byName) == 0:
+	case rights.Administrators(s.before) > 0 && rights.Administrators(s.byName) == 0:
 		return errs.New(errs.InvalidArguments, "This would leave no administrator who can sign in: first grant the role %s "+
 			"to another user who is enabled, has a password, and does not expire", rights.AdminRole)
 	}

@@ -35,15 +35,20 @@ func (n *node) banner() string {
 	if n.cfg.Users.Known() {
 		auth = " -u NAME:PASSWORD"
 	}
+	first := ""
+	if n.bootstrapFile != "" {
+		first = "\n  cordwood user bootstrap NAME --bootstrap-token-file " + n.bootstrapFile + "\n"
+	}
 	url := n.cfg.Scheme() + "://" + config.Reachable(n.users.addr.String())
 	return fmt.Sprintf(`
   cordwood %s
   users  %s    nodes  %s
   roles  %s    data  %s
-
+%s
   curl%s -X POST '%s/v1/ingest?table=app&pipeline_name=svc_identity' -H 'Content-Type: application/json' `+
 		`-d '{"level":"info","msg":"hello"}'
   curl%s '%s/v1/sql?format=table' --data-urlencode 'sql=SELECT * FROM app'
 
-`, n.proc.Version.Version, url, n.port.Addr(), strings.Join(n.cfg.Roles, ", "), n.cfg.DataDir, auth, url, auth, url)
+`, n.proc.Version.Version, url, n.port.Addr(), strings.Join(n.cfg.Roles, ", "), n.cfg.DataDir, first, auth, url, auth,
+		url)
 }

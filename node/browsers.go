@@ -25,6 +25,10 @@ type front struct {
 	userList *auth.Provider
 	// adminVerifier is the verifier of the password of the administrator to create; empty without --bootstrap-admin.
 	adminVerifier string
+	// bootstrapFile is the file with the token for the first administrator; empty if there is none. ownKey is the key of
+	// the token on a node without a secret of the cluster; nil if it has made none.
+	bootstrapFile string
+	ownKey        []byte
 	// postgres is the port for PostgreSQL clients; nil if it is off.
 	postgres *postgres
 	// proxies and browsers are the trusted proxies and the browser rules of the port for users. adminBrowsers are the

@@ -152,6 +152,7 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 			return err
 		}
 		config.SignIn = users
+		config.Bootstrap = n.bootstrap
 	}
 	front, err := httpapi.New(config)
 	if err != nil {

@@ -2,16 +2,11 @@ package node
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
-	"cordwood/router/access/scram"
 	"cordwood/router/httpapi/auth"
 )
 
@@ -54,6 +49,8 @@ func (n *node) keepUsers(users *auth.Provider) {
 	if n.cfg.Users.BootstrapAdmin != "" {
 		n.bootstrapping.Store(true)
 		n.run("creating the first administrator", n.bootstrapAdmin)
+	} else {
+		n.offerBootstrap()
 	}
 }
 
@@ -77,52 +74,5 @@ func (n *node) reportTokens(ctx context.Context, users *auth.Provider) {
 		TouchTokens: &metapb.TouchTokens{Uses: uses},
 	}}); err != nil {
 		n.log.Warn("the last uses of tokens could not be recorded", "count", len(uses), "error", err)
-	}
-}
-
-// readAdminPassword returns the verifier of the password in the file.
-func readAdminPassword(file string) (string, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return "", fmt.Errorf("--bootstrap-admin-password-file: %w", err)
-	}
-	keys, err := scram.ForUser(strings.TrimRight(string(text), "\r\n"))
-	if err != nil {
-		return "", fmt.Errorf("--bootstrap-admin-password-file %s: %w", file, err)
-	}
-	return keys.String(), nil
-}
-
-// bootstrapAdmin creates the first administrator, unless there is one. It tries again while the metadata group cannot
-// be reached or is too old.
-func (n *node) bootstrapAdmin(ctx context.Context) error {
-	name := n.cfg.Users.BootstrapAdmin
-	for {
-		_, err := n.meta.Propose(ctx, &metapb.Command{TimeUnixNano: time.Now().UnixNano(), Op: &metapb.Command_ChangeAccess{
-			ChangeAccess: &metapb.ChangeAccess{
-				Actor: &metapb.AccessActor{Principal: name, Statement: "--bootstrap-admin"},
-				Changes: []*metapb.AccessChange{{Change: &metapb.AccessChange_Create{Create: &metapb.CreatePrincipal{
-					Principal: &metapb.AccessPrincipal{Name: name, Verifier: n.adminVerifier}, Bootstrap: true,
-				}}}},
-			},
-		}})
-		switch errs.CodeOf(err) {
-		case errs.Success:
-			n.bootstrapping.Store(false)
-			n.log.Info("created the first administrator", "user", name)
-			<-ctx.Done()
-			return nil
-		case errs.IllegalState, errs.InvalidArguments:
-			n.bootstrapping.Store(false)
-			n.log.Info("the first administrator is not created", "user", name, "reason", err)
-			<-ctx.Done()
-			return nil
-		}
-		n.log.Warn("the first administrator cannot be created yet", "user", name, "error", err)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(time.Second):
-		}
 	}
 }

@@ -1,6 +1,10 @@
 package rights
 
-import "cordwood/proto/metapb"
+import (
+	"slices"
+
+	"cordwood/proto/metapb"
+)
 
 // MaxRoleDepth is the maximum length of a chain of roles that have each other.
 const MaxRoleDepth = 8
@@ -49,4 +53,27 @@ func Flatten(p *metapb.AccessPrincipal, find func(name string) *metapb.AccessPri
 func IndexOf(p *metapb.AccessPrincipal, find func(name string) *metapb.AccessPrincipal) *Index {
 	roles, grants := Flatten(p, find)
 	return NewIndex(grants, roles)
+}
+
+// Administrators counts the users with the role admin who can sign in, now and later: they are enabled, have a password
+// and do not expire. all has the users and roles by name.
+func Administrators(all map[string]*metapb.AccessPrincipal) int {
+	admin := map[string]bool{AdminRole: true} // by name of a role that was looked at
+	var isAdmin func(name string) bool
+	isAdmin = func(name string) bool {
+		is, known := admin[name]
+		if !known {
+			admin[name] = false // for a role that has itself
+			is = slices.ContainsFunc(all[name].GetRoles(), isAdmin)
+			admin[name] = is
+		}
+		return is
+	}
+	n := 0
+	for _, p := range all {
+		if !p.Role && !p.Disabled && p.Verifier != "" && p.ValidUntilUnixNano == 0 && slices.ContainsFunc(p.Roles, isAdmin) {
+			n++
+		}
+	}
+	return n
 }

@@ -102,6 +102,7 @@ func (h *handlers) routes(cfg *Config) []route {
 			methods: post, path: "/v1/access/check", needs: access.SignedIn, action: "ask for one's rights",
 			handler: checkAccess,
 		},
+		{methods: post, path: "/v1/access/bootstrap", needs: access.Open, handler: bootstrap(cfg.Bootstrap)},
 		{methods: get, path: "/", needs: access.Open, handler: h.about.Index},
 		{methods: get, path: "/v1/openapi.json", needs: access.SignedIn, handler: h.about.OpenAPI},
 	}

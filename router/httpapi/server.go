@@ -87,6 +87,9 @@ type Config struct {
 	// Access runs the statements of requests about users, roles, grants and tokens. Without it, their paths under
 	// /v1/access do not exist.
 	Access Statements
+	// Bootstrap creates the first administrator of the cluster, if the request has a bootstrap token. It sets the sender
+	// of by, and records the change or the attempt. Without it, such requests are refused.
+	Bootstrap func(by *access.Caller, r *http.Request, b Bootstrap) error
 	// Page serves the page for browsers. Without it, the paths of the page do not exist.
 	Page http.Handler
 	// LogQuery answers structured queries at /v1/logs. Like SQL, it has its own time limit. Without it,

@@ -7,11 +7,15 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3filter"
+
+	"cordwood/test/cluster"
 )
 
 const asJSON = "application/json"
@@ -237,6 +241,10 @@ func everything() []sent {
 	post("/v1/access/check", asJSON, `[{"privilege":"SELECT","object":"app.web"}]`, 200, false)
 	post("/v1/access/check", asJSON, `[{"privilege":"FLY","object":"app.web"}]`, 400, false)
 	post("/v1/access/check", asJSON, `{}`, 400, true)
+	const first = `{"token":"cwb_x","name":"boss","password":"correct horse battery"}`
+	post("/v1/access/bootstrap", asJSON, first, 401, false)
+	post("/v1/access/bootstrap", asJSON, `{"token":"cwb_x","name":"boss"}`, 400, true)
+	post("/v1/access/bootstrap", asJSON, `{"token":"`+strings.Repeat("x", 10_000)+`"}`, 413, true)
 	out = append(out, aboutUsers()...)
 	get("/v1/session", 200, false)
 	get("/v1/session", 400, false, "x-svc-timeout", "soon")
@@ -382,6 +390,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 	s.checkOperation(t, check, good)
 	s.checkRow(t, check)
+	s.checkBootstrap(t, good, bad)
 	for path, item := range s.doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			key := method + " " + path
@@ -430,6 +439,26 @@ func (s *server) checker(t *testing.T, good, bad map[string]bool) func(sent) ans
 		bad[key] = bad[key] || a.status >= 400
 		return a
 	}
+}
+
+// checkBootstrap creates the first administrator of another server, whose cluster has none, and then fails to create a
+// second one.
+func (s *server) checkBootstrap(t *testing.T, good, bad map[string]bool) {
+	t.Helper()
+	dir := t.TempDir()
+	other := &server{Node: cluster.NewAt(t, dir, "--auth", "on"), doc: s.doc, router: s.router}
+	other.Start()
+	token, err := os.ReadFile(filepath.Join(dir, "bootstrap-token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := request{
+		method: "POST", path: "/v1/access/bootstrap", header: []string{"Content-Type", asJSON}, user: "-",
+		body: fmt.Sprintf(`{"token":%q,"name":"boss","password":"correct horse battery"}`, strings.TrimSpace(string(token))),
+	}
+	check := other.checker(t, good, bad)
+	check(sent{r, 200, false})
+	check(sent{r, 409, false})
 }
 
 // checkRow requests an existing row, and the rows around it.

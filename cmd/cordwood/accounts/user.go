@@ -2,11 +2,14 @@ package accounts
 
 import (
 	"errors"
+	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"cordwood/cmd/cordwood/cli"
+	"cordwood/cmd/cordwood/client"
 	"cordwood/proto/rights"
 	"cordwood/router/access/scram"
 )
@@ -26,7 +29,7 @@ func UserCommands(read ReadPassword) []*cobra.Command {
 	}
 	return []*cobra.Command{
 		list("list", "List the users of the cluster", "  cordwood user list", "SHOW USERS", cobra.NoArgs),
-		newUserCreateCommand(read), newUserPasswordCommand(read),
+		newUserCreateCommand(read), newUserPasswordCommand(read), newUserBootstrapCommand(read),
 		named("disable NAME", "Prevent a user from signing in, and end the user's work", "ALTER USER NAME DISABLED"),
 		named("enable NAME", "Allow a user to sign in again", "ALTER USER NAME ENABLED"),
 		named("drop NAME", "Drop a user with the user's tokens, and end the user's work", "DROP USER NAME"),
@@ -34,7 +37,7 @@ func UserCommands(read ReadPassword) []*cobra.Command {
 }
 
 // passwordFlag adds the flag for a file with a password, and returns a function that reads the password and returns
-// the literal of its verifier, so that the password itself is not sent.
+// its verifier, so that the password itself is not sent.
 func passwordFlag(cmd *cobra.Command, read ReadPassword) func() (string, error) {
 	var file string
 	cmd.Flags().StringVar(&file, "password-file", "", "read the password from the first line of `FILE`; - is "+
@@ -54,7 +57,7 @@ func passwordFlag(cmd *cobra.Command, read ReadPassword) func() (string, error) 
 		if err != nil {
 			return "", err
 		}
-		return cli.Literal(keys.String()), nil
+		return keys.String(), nil
 	}
 }
 
@@ -81,7 +84,7 @@ A new user may sign in and nothing else: 'cordwood grant' gives rights.`
 			if err != nil {
 				return err
 			}
-			sql += " PASSWORD " + verifier
+			sql += " PASSWORD " + cli.Literal(verifier)
 		}
 		if until != "" {
 			sql += " VALID UNTIL " + cli.Literal(until)
@@ -112,9 +115,42 @@ You can set your own password without the right to manage users. The present one
 			return err
 		}
 		if name, old, _ := strings.Cut(user, ":"); name == args[0] {
-			return change(cmd, "ALTER USER CURRENT_USER PASSWORD "+verifier+" OLD "+cli.Literal(old))
+			return change(cmd, "ALTER USER CURRENT_USER PASSWORD "+cli.Literal(verifier)+" OLD "+cli.Literal(old))
 		}
-		return change(cmd, "ALTER USER "+rights.QuoteName(args[0])+" PASSWORD "+verifier)
+		return change(cmd, "ALTER USER "+rights.QuoteName(args[0])+" PASSWORD "+cli.Literal(verifier))
+	}
+	return cmd
+}
+
+func newUserBootstrapCommand(read ReadPassword) *cobra.Command {
+	var file string
+	cmd := newCommand("bootstrap NAME", "Create the first administrator of a cluster",
+		"  cordwood user bootstrap boss --bootstrap-token-file /var/lib/cordwood/bootstrap-token", cobra.ExactArgs(1))
+	cmd.Long = `Create the first administrator of a cluster whose users authenticate (--auth=on).
+
+While a cluster has no administrator, each router writes a token to the file bootstrap-token in its data folder when it
+starts. Whoever has the token can create the first administrator, within 24 hours. The password is read from the
+terminal, or from the first line of standard input. It does not leave this machine: the server gets a verifier of it.`
+	password := passwordFlag(cmd, read)
+	cmd.Flags().StringVar(&file, "bootstrap-token-file", "", "`FILE` with the token; - is standard input")
+	_ = cmd.MarkFlagRequired("bootstrap-token-file") // the flag exists
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		secret, err := firstLine(cmd, file)
+		if err != nil {
+			return err
+		}
+		verifier, err := password()
+		if err != nil {
+			return err
+		}
+		body := map[string]string{"token": secret, "name": args[0], "password": verifier}
+		var answer struct{}
+		r := client.Request{Method: http.MethodPost, Path: "/v1/access/bootstrap"}
+		if err := send(cmd, r, body, &answer); err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s is an administrator\n", args[0])
+		return nil
 	}
 	return cmd
 }

@@ -16,12 +16,18 @@ import (
 
 // ask sends a request that changes nothing, and decodes the answer.
 func ask(cmd *cobra.Command, method, path string, body, answer any) error {
+	return send(cmd, client.Request{Method: method, Path: path, Reads: true}, body, answer)
+}
+
+// send sends a request with a body of JSON, which may be nil, and decodes the answer. A request that changes something
+// is not repeated if its outcome is unknown.
+func send(cmd *cobra.Command, r client.Request, body, answer any) error {
 	errOut := cmd.ErrOrStderr()
 	c, err := cli.NewClient(cmd, func(text string) { fmt.Fprintln(errOut, text) })
 	if err != nil {
 		return err
 	}
-	r := client.Request{Method: method, Path: path, Reads: true, Within: retryTime}
+	r.Within = retryTime
 	if body != nil {
 		if r.Body, err = json.Marshal(body); err != nil {
 			return err

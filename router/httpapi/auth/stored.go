@@ -153,6 +153,20 @@ func (p *Provider) Principals() []*metapb.AccessPrincipal {
 	return out
 }
 
+// HasAdministrator reports whether a user of this router or of the metadata may do everything.
+func (p *Provider) HasAdministrator() bool {
+	p.lists.mu.Lock()
+	defer p.lists.mu.Unlock()
+	if l := p.lists.listed; l != nil {
+		for _, u := range l.byName {
+			if u.sender.Right == access.ReadWrite {
+				return true
+			}
+		}
+	}
+	return rights.Administrators(p.lists.principals) > 0
+}
+
 // HasStored reports whether the metadata have had users or tokens since the process began.
 func (p *Provider) HasStored() bool { return p.hadStored.Load() }
 
