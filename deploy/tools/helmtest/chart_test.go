@@ -132,6 +132,8 @@ func TestChartRefuses(t *testing.T) {
 		{"single: {replicas: 3}", "set bootstrapExpect to 3"},
 		{"mode: cluster\nmeta: {replicas: 1}", "the number of pods is only 1"},
 		{"auth: {existingSecret: users}", "auth.clientSecret"},
+		{"auth: {admin: {enabled: true}}\nconfig: {bootstrap-admin: x}", "set one of them"},
+		{"auth: {admin: {enabled: true}}\nlisteners: {syslogUdp: {enabled: true}}", "listeners.tokenSecret"},
 		{"tls: {users: {enabled: true}}", "tls.users.existingSecret"},
 		{"tls: {nodes: {enabled: true}, certManager: {enabled: true}}", "issuerRef.name"},
 		{"drain: {seconds: 100}", "drain.graceSeconds 120"},
@@ -220,7 +222,7 @@ func TestConfigSchema(t *testing.T) {
 		"pg-addr",
 		"replication", "roles", "rpc.addr", "rpc.insecure", "rpc.tls-ca", "rpc.tls-cert", "rpc.tls-key",
 		"rpc.tls-server-name", "seeds", "shards", "shutdown-grace", "splunk-addr", "syslog-addr",
-		"tls.cert", "tls.client-ca", "tls.key", "ui-dir", "user-file", "user-provider", "zone",
+		"tls.cert", "tls.client-ca", "tls.client-user", "tls.key", "ui-dir", "user-file", "user-provider", "zone",
 	}
 	server := serverSettings(t, bin)
 	var want []string

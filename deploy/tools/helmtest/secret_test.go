@@ -168,3 +168,74 @@ func TestSecretForRunningRelease(t *testing.T) {
 		}
 	}
 }
+
+// TestAdminSecret checks that the chart makes a secret with the password of the first administrator and keeps an
+// existing one, that servers create this administrator, and that clients sign in as this user.
+func TestAdminSecret(t *testing.T) {
+	const values = "mode: cluster\nauth: {admin: {enabled: true, name: boss}}"
+	secretOf := func(objects []metav1.Object) (password, user string) {
+		for _, o := range objects {
+			if s, ok := o.(*corev1.Secret); ok && s.Name == "demo-cordwood-admin" {
+				return string(s.Data["password"]), string(s.Data["user"])
+			}
+		}
+		return "", ""
+	}
+	files := mustRender(t, request{values: values})
+	objects := decodeAll(t, files)
+	if password, user := secretOf(objects); len(password) != 32 || user != "boss:"+password {
+		t.Errorf("a new secret: password %q, user %q", password, user)
+	}
+	if notes := strings.Join(files["NOTES.txt"], ""); !strings.Contains(notes, "get secret demo-cordwood-admin") ||
+		strings.Contains(notes, "may read and write") {
+		t.Errorf("the notes: %s", notes)
+	}
+	live := kubernetes{fake.NewSimpleDynamicClient(runtime.NewScheme(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{
+			"name": "demo-cordwood-admin", "namespace": "logs",
+		},
+		"data": map[string]any{
+			"password": base64.StdEncoding.EncodeToString([]byte("there already")),
+			"user":     base64.StdEncoding.EncodeToString([]byte("boss:there already")),
+		},
+	}})}
+	upgraded := decodeAll(t, mustRender(t, request{values: values, upgrade: true, live: live}))
+	if password, user := secretOf(upgraded); password != "there already" || user != "boss:there already" {
+		t.Errorf("after an upgrade: password %q, user %q", password, user)
+	}
+	for _, c := range []struct{ values, secret, client string }{
+		{values, "demo-cordwood-admin", "demo-cordwood-admin"},
+		{"auth: {admin: {enabled: true, name: boss, existingSecret: mine}}", "mine", "mine"},
+		{"auth: {admin: {enabled: true, name: boss}, clientSecret: c}", "demo-cordwood-admin", "c"},
+	} {
+		objects := decodeAll(t, mustRender(t, request{values: c.values}))
+		if password, _ := secretOf(objects); (password != "") != (c.secret == "demo-cordwood-admin") {
+			t.Errorf("%s: the chart makes a secret: %t", c.values, password != "")
+		}
+		servers, clients := 0, 0
+		for _, p := range pods(objects) {
+			first := p.spec.Containers[0]
+			if first.Name == "cordwood" && first.Args[0] == "serve" {
+				servers++
+				if !slices.Contains(first.Args, "--bootstrap-admin=boss") ||
+					!slices.Contains(first.Args, "--bootstrap-admin-password-file=/etc/cordwood/admin/password") ||
+					!slices.ContainsFunc(p.spec.Volumes, func(v corev1.Volume) bool {
+						return v.Secret != nil && v.Secret.SecretName == c.secret
+					}) {
+					t.Errorf("%s: pod %s: %q", c.values, p.name, first.Args)
+				}
+			}
+			for _, e := range first.Env {
+				if e.Name == "CORDWOOD_USER" {
+					clients++
+					if ref := e.ValueFrom.SecretKeyRef; ref.Name != c.client || ref.Key != "user" {
+						t.Errorf("%s: pod %s signs in with %s", c.values, p.name, ref)
+					}
+				}
+			}
+		}
+		if servers == 0 || clients == 0 {
+			t.Errorf("%s: %d pods of servers, %d of clients", c.values, servers, clients)
+		}
+	}
+}

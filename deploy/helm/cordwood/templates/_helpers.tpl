@@ -109,6 +109,26 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{ (.Values.clusterSecret | default dict).existingSecret | default (printf "%s-cluster" (include "cordwood.fullname" .)) }}
 {{- end -}}
 
+{{/* Whether there is a first administrator in the metadata. */}}
+{{- define "cordwood.admin" -}}
+{{ if (.Values.auth.admin | default dict).enabled }}true{{ end }}
+{{- end -}}
+
+{{/* Whether users authenticate. */}}
+{{- define "cordwood.users" -}}
+{{ if or .Values.auth.existingSecret (include "cordwood.admin" .) }}true{{ end }}
+{{- end -}}
+
+{{/* The name of the secret of the administrator. */}}
+{{- define "cordwood.adminSecret" -}}
+{{ .Values.auth.admin.existingSecret | default (printf "%s-admin" (include "cordwood.fullname" .)) }}
+{{- end -}}
+
+{{/* The name of the secret with the user of hooks, jobs and the test, or nothing. */}}
+{{- define "cordwood.clientSecret" -}}
+{{ if .Values.auth.clientSecret }}{{ .Values.auth.clientSecret }}{{ else if include "cordwood.admin" . }}{{ include "cordwood.adminSecret" . }}{{ end }}
+{{- end -}}
+
 {{/* Whether the chart makes the secret of the cluster. */}}
 {{- define "cordwood.ownClusterSecret" -}}
 {{ not (or .Values.tls.nodes.enabled (.Values.clusterSecret | default dict).existingSecret) }}
@@ -197,7 +217,7 @@ capabilities: {drop: [ALL]}
 {{- fail "several pods and bootstrapExpect 1: a metadata group of one pod tolerates no failure; set bootstrapExpect to 3, or start with one pod" -}}
 {{- end -}}
 {{- end -}}
-{{- if and $v.auth.existingSecret (not $v.auth.clientSecret) -}}
+{{- if and $v.auth.existingSecret (not (include "cordwood.clientSecret" .)) -}}
 {{- fail "auth.existingSecret needs auth.clientSecret: the hooks and the test have to sign in" -}}
 {{- end -}}
 {{- range $what := list "users" "nodes" -}}
@@ -220,11 +240,14 @@ capabilities: {drop: [ALL]}
 {{- if hasKey ($v.config.http | default dict) "protect-config" -}}
 {{- fail "config.http.protect-config no longer exists: remove it; if there are users, /config always needs a user that may read" -}}
 {{- end -}}
-{{- if and (not $v.auth.existingSecret) (eq (toString (index $v.config "metrics-open")) "false") -}}
-{{- fail "config.metrics-open=false needs auth.existingSecret: without users, clients cannot be distinguished" -}}
+{{- if and (include "cordwood.admin" .) (index $v.config "bootstrap-admin") -}}
+{{- fail "auth.admin.enabled and config.bootstrap-admin: set one of them" -}}
+{{- end -}}
+{{- if and (not (include "cordwood.users" .)) (eq (toString (index $v.config "metrics-open")) "false") -}}
+{{- fail "config.metrics-open=false needs auth.existingSecret or auth.admin: without users, clients cannot be distinguished" -}}
 {{- end -}}
 {{- range include "cordwood.listeners" . | fromJsonArray -}}
-{{- if and .scheme $v.auth.existingSecret (not (contains "token-file=" .address)) -}}
+{{- if and .scheme (include "cordwood.users" $) (not (contains "token-file=" .address)) -}}
 {{- fail (printf "listeners.%s needs listeners.tokenSecret: there are users, and the protocol does not authenticate any" .key) -}}
 {{- end -}}
 {{- if and (eq (.scheme | default "") "tls://") (not $v.tls.users.enabled) -}}

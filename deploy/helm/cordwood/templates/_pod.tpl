@@ -95,6 +95,10 @@ spec:
         {{- if $v.auth.existingSecret }}
         - --user-provider=watch_file_user_provider:/etc/cordwood/users/users
         {{- end }}
+        {{- if include "cordwood.admin" .root }}
+        - --bootstrap-admin={{ $v.auth.admin.name }}
+        - --bootstrap-admin-password-file=/etc/cordwood/admin/password
+        {{- end }}
         {{- if $v.tls.users.enabled }}
         - --tls-cert=/etc/cordwood/users-tls/tls.crt
         - --tls-key=/etc/cordwood/users-tls/tls.key
@@ -184,6 +188,9 @@ spec:
         {{- if $v.auth.existingSecret }}
         - {name: users, mountPath: /etc/cordwood/users, readOnly: true}
         {{- end }}
+        {{- if include "cordwood.admin" .root }}
+        - {name: admin, mountPath: /etc/cordwood/admin, readOnly: true}
+        {{- end }}
         {{- if and $listeners $v.listeners.tokenSecret }}
         - {name: listeners, mountPath: /etc/cordwood/listeners, readOnly: true}
         {{- end }}
@@ -212,6 +219,13 @@ spec:
         secretName: {{ $v.auth.existingSecret }}
         defaultMode: 0440
         items: [{key: users, path: users}]
+    {{- end }}
+    {{- if include "cordwood.admin" .root }}
+    - name: admin
+      secret:
+        secretName: {{ include "cordwood.adminSecret" .root }}
+        defaultMode: 0440
+        items: [{key: password, path: password}]
     {{- end }}
     {{- if and $listeners $v.listeners.tokenSecret }}
     - name: listeners
@@ -287,9 +301,9 @@ volumes:
   env:
     - name: CORDWOOD_SERVER
       value: {{ include "cordwood.url" .root }}
-    {{- if $v.auth.clientSecret }}
+    {{- with include "cordwood.clientSecret" .root }}
     - name: CORDWOOD_USER
-      valueFrom: {secretKeyRef: {name: {{ $v.auth.clientSecret }}, key: user}}
+      valueFrom: {secretKeyRef: {name: {{ . }}, key: user}}
     {{- end }}
     {{- if $v.tls.users.enabled }}
     # In addition to the system's authorities.
