@@ -182,7 +182,8 @@ func (c *Cache) SetLimit(bytes int64) {
 	c.clear(out)
 }
 
-// Forget removes what is there of objects that no longer exist. What is in use stays until it would be removed otherwise.
+// Forget removes what is there of objects that no longer exist. What is in use stays until it would be removed
+// otherwise.
 func (c *Cache) Forget(keys ...string) {
 	out := victims{}
 	c.mu.Lock()

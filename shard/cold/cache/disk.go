@@ -44,8 +44,8 @@ func (d *disk) before(op, name string) error {
 	return nil
 }
 
-// begin writes the end of a sparse file of size bytes. It makes the file and the folder if they are missing, and, if anew
-// is set, drops what the file had.
+// begin writes the end of a sparse file of size bytes. It makes the file and the folder if they are missing. If anew is
+// set, it drops what the file had.
 func (d *disk) begin(name string, size int64, anew bool, b []byte, offset int64) error {
 	if err := d.before("create", name); err != nil {
 		return err
@@ -180,7 +180,8 @@ func (d *disk) punch(name string, offset, length int64) error {
 	return errors.Join(err, f.Close())
 }
 
-// publish writes a small file and replaces an old one. Nothing is synced: what is read later is compared with checksums.
+// publish writes a small file and replaces an old one. Nothing is synced, because what is read later is compared with
+// checksums.
 func (d *disk) publish(name string, b []byte) error {
 	if err := d.before("publish", name); err != nil {
 		return err

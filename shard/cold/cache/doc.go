@@ -9,6 +9,6 @@
 // An object has a sparse file: its bytes are where the object has them, and everything that is not there is a hole. A
 // footer without bloom filters and page indexes follows, for the engine. FORMAT.md describes the files.
 //
-// All methods may be called concurrently. The only goroutine that outlives a call writes the lists of what is there, and
+// All methods may be called concurrently. The only goroutine that outlives a call writes the lists of what is there;
 // Close waits for it.
 package cache

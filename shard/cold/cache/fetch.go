@@ -206,8 +206,8 @@ func reason(f *File, unit int) string {
 // largeTries is how often a large unit is read if its bytes are wrong.
 const largeTries = 3
 
-// fetchLarge fetches a unit that is larger than a request, in pieces. Its bytes are in the file before they are compared,
-// but nobody reads them there.
+// fetchLarge fetches a unit that is larger than a request, in pieces. Its bytes are in the file before they are
+// compared, but nobody reads them there.
 func (c *Cache) fetchLarge(ctx context.Context, r *run) error {
 	unit := &r.file.List[r.units[0]]
 	if err := c.memory.Acquire(ctx, rangeBytes); err != nil {
@@ -300,7 +300,9 @@ func (c *Cache) verify(w Want) (wrong bool, err error) {
 	}
 	var bad []int
 	o := Object{Key: w.File.Key}
-	err = c.disk.check(o.name()+dataSuffix, w.File.Bytes+w.File.bareBytes, parts, func(i int) { bad = append(bad, w.Units[i]) })
+	err = c.disk.check(o.name()+dataSuffix, w.File.Bytes+w.File.bareBytes, parts, func(i int) {
+		bad = append(bad, w.Units[i])
+	})
 	c.mu.Lock()
 	ob := c.objects[w.File.Key]
 	c.mu.Unlock()

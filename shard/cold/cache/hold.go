@@ -284,8 +284,8 @@ func (h *Hold) plan(wants []Want) (p plan, err error) {
 	return p, nil
 }
 
-// room reserves space. If there is not enough, it chooses what the caller has to remove first, and returns a channel that
-// is closed when something was removed; then the caller tries again. c.mu is held.
+// room reserves space. If there is not enough, it chooses what the caller has to remove first, and returns a channel
+// that is closed when something was removed; then the caller tries again. c.mu is held.
 func (c *Cache) room(h *Hold, need int64) (out victims, until <-chan struct{}, err error) {
 	over := c.used() + need - c.limit
 	if over <= 0 || need == 0 {

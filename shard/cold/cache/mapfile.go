@@ -171,8 +171,8 @@ func Inspect(w io.Writer, b []byte) error {
 		if e.main {
 			queue = "main"
 		}
-		fmt.Fprintf(w, "extent %d: %d of %d %s in the %d bytes from %d, %d bytes on disk, queue %s, used %d times\n", e.number,
-			n, e.units, what, e.length, e.offset, e.bytes, queue, e.uses)
+		fmt.Fprintf(w, "extent %d: %d of %d %s in the %d bytes from %d, %d bytes on disk, queue %s, used %d times\n",
+			e.number, n, e.units, what, e.length, e.offset, e.bytes, queue, e.uses)
 	}
 	return nil
 }

@@ -19,7 +19,9 @@ func inspectFile(w io.Writer, f *os.File) error { return segment.Inspect(w, vfs.
 
 func sampleMap() *savedMap {
 	m := &savedMap{
-		Object:    Object{Key: "data/7/20000/3-1-5-2-abc.parquet", Bytes: 1 << 20, TailOffset: 1<<20 - 5000, TailCRC: 0x12345678},
+		Object: Object{
+			Key: "data/7/20000/3-1-5-2-abc.parquet", Bytes: 1 << 20, TailOffset: 1<<20 - 5000, TailCRC: 0x12345678,
+		},
 		bareBytes: 1234, bareCRC: 0x9abcdef0,
 	}
 	for i := range 3 {

@@ -53,8 +53,9 @@ func (h *Hold) tryOpen(ctx context.Context, o Object) (*File, <-chan struct{}, e
 	unlock := func() { c.mu.Unlock(); h.mu.Unlock() }
 	switch flown := ob.flights[tailUnit]; {
 	case ob.removal != nil:
+		over := ob.removal.done
 		unlock()
-		return nil, ob.removal.done, nil
+		return nil, over, nil
 	case ob.Object != o: // the manifest of a cluster that was made anew, perhaps
 		out := victims{}
 		if ob.pins == 0 {

@@ -2,10 +2,10 @@ package cache
 
 import "container/list"
 
-// queues decide which extents are removed, in the way of S3-FIFO: new extents go to a small queue, from which those that
-// a second query used go to the main queue, and all others out of the cache. So a scan pushes out only what other scans
-// brought. An extent that returns soon after it was removed goes to the main queue. Extents in use are in neither queue;
-// those that are no longer used return to the front.
+// queues decide which extents are removed, in the way of S3-FIFO: new extents go to a small queue. From there, those
+// that a second query used go to the main queue, and all others out of the cache. So a scan pushes out only what other
+// scans brought. An extent that returns soon after it was removed goes to the main queue. Extents in use are in neither
+// queue; those that are no longer used return to the front.
 type queues struct {
 	small, main list.List // of *entry
 	// smallBytes and bytes are of all entries, in the queues or in use.
