@@ -44,6 +44,7 @@ const (
 	ShardBusy                 Code = 4009
 	TableUnavailable          Code = 4010
 	DatabaseAlreadyExists     Code = 4011
+	ObjectStorageUnavailable  Code = 4012
 	StorageUnavailable        Code = 5000
 	RequestOutdated           Code = 5001
 	ShardUnreachable          Code = 5003
@@ -240,7 +241,8 @@ func (c Code) Status() int {
 		return http.StatusRequestTimeout
 	case RateLimited:
 		return http.StatusTooManyRequests
-	case External, Suspended, ShardReadonly, ShardNotReady, ShardBusy, TableUnavailable, StorageUnavailable,
+	case External, Suspended, ShardReadonly, ShardNotReady, ShardBusy, TableUnavailable, ObjectStorageUnavailable,
+		StorageUnavailable,
 		ShardUnreachable,
 		RuntimeResourcesExhausted:
 		return http.StatusServiceUnavailable

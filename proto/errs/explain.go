@@ -118,6 +118,12 @@ func Explanations() []Explanation {
 			"Use `CREATE DATABASE IF NOT EXISTS`, or another name", RetryNever,
 		},
 		{
+			ObjectStorageUnavailable, "the query needs rows that are only in object storage, which does not answer or " +
+				"refuses, or the cache on the node has no room for them",
+			"The message has the reason, and the days of the rows. Narrow the time range to newer rows, or try again",
+			RetryLater,
+		},
+		{
 			StorageUnavailable, "the free disk space is below `--disk-reserve`, the disk fails, or a file is " +
 				"damaged",
 			"See [a full disk](recovery.md#a-full-disk) and [a damaged segment](recovery.md#a-damaged-segment)", RetryLater,

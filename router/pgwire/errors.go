@@ -85,7 +85,8 @@ var states = map[errs.Code]string{
 	errs.InvalidAuthHeader: "28P01", errs.AccessDenied: "42501", errs.PermissionDenied: "42501",
 	errs.RuntimeResourcesExhausted: "53200", errs.ShardBusy: "53300", errs.RateLimited: "53400",
 	errs.StorageUnavailable: "58030", errs.ShardNotFound: "58000", errs.ShardNotReady: "58000",
-	errs.ShardUnreachable: "58000", errs.TableUnavailable: "58000", errs.ShardReadonly: "25006", errs.External: "40001",
+	errs.ShardUnreachable: "58000", errs.TableUnavailable: "58000",
+	errs.ObjectStorageUnavailable: "58000", errs.ShardReadonly: "25006", errs.External: "40001",
 }
 
 // planned and given map texts in the engine's errors to more specific SQLSTATEs.

@@ -253,6 +253,10 @@ type Segment struct {
 	Rows int64
 	// MinTime and MaxTime are the bounds of the time index of the table's rows, in its unit.
 	MinTime, MaxTime int64
+	// Cold, if not 0, means that the rows are in object storage: Path is a sparse file, which has at most the parts that
+	// the query's Fetcher got. Cold is the size of the object, with which the file begins. A footer follows that shows
+	// the column chunks and nothing else.
+	Cold int64
 	// Damaged, if not empty, is the reason why the file must not be read. The answer lacks its
 	// rows, or the query fails with DamagedError if it needs them.
 	Damaged string

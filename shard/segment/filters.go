@@ -3,6 +3,7 @@ package segment
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -22,7 +23,9 @@ type Filters struct {
 	// Groups are the row groups in the order of the file.
 	Groups []GroupFilters
 	*Fulltext
-	size int
+	// Units are the parts of the file if it is of ReadColdFilters; otherwise it is nil.
+	Units *Units
+	size  int
 
 	cache *PageCache
 	file  uint64 // the file's number in the cache
@@ -55,6 +58,7 @@ type GroupFilters struct {
 type columnFilter struct {
 	bloomAt    int64
 	bloomBytes int64 // 0 means that there is none
+	headed     bool  // the bytes begin with the filter's header
 	bounded    bool
 	min, max   int64
 	chunk      chunkPlace
@@ -71,14 +75,34 @@ func ReadFilters(fsys vfs.FS, path string) (*Filters, error) {
 		return nil, fmt.Errorf("read filters: %w", err)
 	}
 	defer f.Close()
-	out, err := readFilters(f, size)
+	out, err := readFilters(f, size, false)
 	if err != nil {
 		return nil, fmt.Errorf("read the filters of %s: %w", path, err)
 	}
 	return out, nil
 }
 
-func readFilters(f io.ReaderAt, size int64) (*Filters, error) {
+// ReadColdFilters reads the filters of a striped file of which only the page indexes and the footer have to be there. r
+// is the file, of size bytes. Of other parts only those are read later that a call needs; Units says where they are.
+func ReadColdFilters(r io.ReaderAt, size int64) (*Filters, error) {
+	units, err := readUnits(r, size)
+	if err != nil {
+		return nil, fmt.Errorf("read filters: %w", err)
+	}
+	if units == nil {
+		return nil, errors.New("read filters: the file is not striped")
+	}
+	out, err := readFilters(r, size, true)
+	if err != nil {
+		return nil, fmt.Errorf("read filters: %w", err)
+	}
+	out.Units = units
+	out.size += 60 * len(units.List)
+	return out, nil
+}
+
+// readFilters reads the filters of a file. If cold is set, it reads nothing but the footer.
+func readFilters(f io.ReaderAt, size int64, cold bool) (*Filters, error) {
 	md, err := parquet.ReadFooter(f, size)
 	if err != nil {
 		return nil, err
@@ -112,7 +136,7 @@ func readFilters(f io.ReaderAt, size int64) (*Filters, error) {
 			if k >= len(fields) {
 				return nil, fmt.Errorf("row group %d has %d columns, the schema %d", i, len(g.Columns), len(fields))
 			}
-			c, err := readColumnFilter(f, size, &g.Columns[k].MetaData)
+			c, err := readColumnFilter(f, size, &g.Columns[k].MetaData, cold)
 			if err != nil {
 				return nil, fmt.Errorf("row group %d, column %d: %w", i, k, err)
 			}
@@ -128,31 +152,40 @@ func readFilters(f io.ReaderAt, size int64) (*Filters, error) {
 	return out, nil
 }
 
-func readColumnFilter(f io.ReaderAt, size int64, md *format.ColumnMetaData) (c columnFilter, err error) {
+func readColumnFilter(f io.ReaderAt, size int64, md *format.ColumnMetaData, cold bool) (c columnFilter, err error) {
 	if lo, hi := md.Statistics.MinValue, md.Statistics.MaxValue; md.Type == format.Int64 && len(lo) == 8 && len(hi) == 8 {
 		c.bounded = true
 		c.min, c.max = int64(binary.LittleEndian.Uint64(lo)), int64(binary.LittleEndian.Uint64(hi))
 	}
 	at := md.BloomFilterOffset
-	if at <= 0 {
+	switch {
+	case at <= 0:
+		return c, nil
+	case cold:
+		c.bloomAt, c.bloomBytes, c.headed = at, int64(md.BloomFilterLength), true
 		return c, nil
 	}
+	c.bloomAt, c.bloomBytes, err = readBloomHeader(f, size, at)
+	return c, err
+}
+
+// readBloomHeader returns where the bits of a bloom filter are. Its header begins at an offset. Both end before end.
+func readBloomHeader(f io.ReaderAt, end, at int64) (bits, length int64, err error) {
 	var header format.BloomFilterHeader
-	section := io.NewSectionReader(f, at, size-at)
+	section := io.NewSectionReader(f, at, end-at)
 	buffer := bufio.NewReaderSize(section, 64)
 	var protocol thrift.CompactProtocol
 	if err := thrift.NewDecoder(protocol.NewReader(buffer)).Decode(&header); err != nil {
-		return c, fmt.Errorf("read the header of the bloom filter: %w", err)
+		return 0, 0, fmt.Errorf("read the header of the bloom filter: %w", err)
 	}
 	read, _ := section.Seek(0, io.SeekCurrent)
-	bits := at + read - int64(buffer.Buffered())
-	c.bloomBytes = int64(header.NumBytes)
-	if c.bloomBytes < bloom.BlockSize || c.bloomBytes%bloom.BlockSize != 0 || bits+c.bloomBytes > size {
-		return c, fmt.Errorf("a bloom filter of %d bytes at offset %d exceeds the file of %d "+
-			"bytes", header.NumBytes, bits, size)
+	bits = at + read - int64(buffer.Buffered())
+	length = int64(header.NumBytes)
+	if length < bloom.BlockSize || length%bloom.BlockSize != 0 || bits+length > end {
+		return 0, 0, fmt.Errorf("a bloom filter of %d bytes at offset %d exceeds the file of %d "+
+			"bytes", header.NumBytes, bits, end)
 	}
-	c.bloomAt = bits
-	return c, nil
+	return bits, length, nil
 }
 
 // Size estimates the memory of f in bytes.
@@ -178,5 +211,12 @@ func (f *Filters) MayHave(r io.ReaderAt, field uint32, group int, value []byte) 
 	if c.bloomBytes == 0 {
 		return true, nil
 	}
-	return bloom.CheckSplitBlock(io.NewSectionReader(r, c.bloomAt, c.bloomBytes), c.bloomBytes, tokenHash.Sum64(value))
+	at, length := c.bloomAt, c.bloomBytes
+	if c.headed {
+		var err error
+		if at, length, err = readBloomHeader(r, at+length, at); err != nil {
+			return true, err
+		}
+	}
+	return bloom.CheckSplitBlock(io.NewSectionReader(r, at, length), length, tokenHash.Sum64(value))
 }

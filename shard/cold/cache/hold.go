@@ -167,7 +167,7 @@ func (h *Hold) fetch(ctx context.Context, wants []Want) (again bool, err error) 
 
 // verify compares units on disk with their checksums. wrong means that some differ, which have to be fetched.
 func (h *Hold) verify(ctx context.Context, list []Want) (wrong bool, err error) {
-	var any atomic.Bool
+	var differs atomic.Bool
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(min(runtime.GOMAXPROCS(0), maxVerifiers))
 	for _, w := range list {
@@ -180,13 +180,13 @@ func (h *Hold) verify(ctx context.Context, list []Want) (wrong bool, err error) 
 				h.gain(w.File, w.Units)
 			}
 			if bad {
-				any.Store(true)
+				differs.Store(true)
 			}
 			return err
 		})
 	}
 	err = g.Wait()
-	return any.Load(), err
+	return differs.Load(), err
 }
 
 // maxVerifiers is the maximum number of goroutines of a query that compare checksums.

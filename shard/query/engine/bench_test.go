@@ -150,7 +150,7 @@ func BenchmarkPlan(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				r := &run{ctx: b.Context(), engine: e, st: st}
-				if r.Planned, err = plan.New(st.Statement, st.shape, req, time.Now(), e.settings); err != nil {
+				if r.Planned, err = plan.New(b.Context(), st.Statement, st.shape, req, time.Now(), e.settings); err != nil {
 					b.Fatal(err)
 				}
 				if err := r.rewrite(st.Whole); err != nil {

@@ -334,7 +334,8 @@ func plansOf(t testing.TB, e *Engine, sql string, tab query.Table, off ...string
 	for _, name := range off {
 		settings.Off[name] = true
 	}
-	planned, err := plan.New(st.Statement, st.shape, &query.Request{Tables: []query.Table{tab}}, time.Now(), &settings)
+	req := &query.Request{Tables: []query.Table{tab}}
+	planned, err := plan.New(t.Context(), st.Statement, st.shape, req, time.Now(), &settings)
 	if err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}

@@ -154,7 +154,7 @@ func (r *run) computeMissing(k *keptParts, segments []*query.Segment) error {
 	f.now = r.now
 	settings := *r.engine.settings
 	settings.Off = map[string]bool{"pages": true, "bounds": true, "codes": true}
-	if f.Planned, err = plan.New(st.Statement, st.shape, r.request, r.now, &settings); err != nil {
+	if f.Planned, err = plan.New(r.ctx, st.Statement, st.shape, r.request, r.now, &settings); err != nil {
 		return err
 	}
 	only := map[string]bool{}

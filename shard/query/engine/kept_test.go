@@ -301,7 +301,7 @@ func TestKeptEstimate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	planned, err := plan.New(st.Statement, st.shape, req, time.Now(), e.settings)
+	planned, err := plan.New(t.Context(), st.Statement, st.shape, req, time.Now(), e.settings)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,7 +106,7 @@ func (r *run) plan() (err error) {
 	if r.now.IsZero() {
 		r.now = time.Now()
 	}
-	if r.Planned, err = plan.New(r.st.Statement, r.st.shape, r.request, r.now, r.engine.settings); err != nil {
+	if r.Planned, err = plan.New(r.ctx, r.st.Statement, r.st.shape, r.request, r.now, r.engine.settings); err != nil {
 		return err
 	}
 	r.shadowed = plan.ShadowedNames(r.Views)

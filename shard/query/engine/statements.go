@@ -145,11 +145,11 @@ func (e *Engine) Needs(ctx context.Context, req *query.Request) ([]query.Need, e
 		return nil, err
 	}
 	now := time.Now()
-	first, err := plan.New(st.Statement, st.shape, req, now, e.settings)
+	first, err := plan.New(ctx, st.Statement, st.shape, req, now, e.settings)
 	if err != nil {
 		return nil, err
 	}
-	later, err := plan.New(st.Statement, st.shape, req, now.Add(plan.NeedsAhead), e.settings)
+	later, err := plan.New(ctx, st.Statement, st.shape, req, now.Add(plan.NeedsAhead), e.settings)
 	if err != nil {
 		return nil, err
 	}

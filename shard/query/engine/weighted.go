@@ -36,7 +36,7 @@ func (r *run) runWeighted(text string, kept map[string]bool) ([]byte, error) {
 	out := limited{most: maxKeptBytes}
 	w := &run{ctx: r.ctx, engine: r.engine, in: r.in, st: st, request: r.request, emit: out.write, now: r.now}
 	defer w.close()
-	if w.Planned, err = plan.New(st.Statement, st.shape, r.request, r.now, r.engine.settings); err != nil {
+	if w.Planned, err = plan.New(r.ctx, st.Statement, st.shape, r.request, r.now, r.engine.settings); err != nil {
 		return nil, err
 	}
 	w.Plans[0].Kept, w.Plans[0].Weighted = kept, true

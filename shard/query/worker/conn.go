@@ -307,6 +307,10 @@ func (x *exchange) receive() error {
 			if err := x.data(length); err != nil {
 				return err
 			}
+		case frameFetch:
+			if err := x.fetch(length); err != nil {
+				return err
+			}
 		case frameEnd:
 			return x.end(length)
 		case frameAnalysis, frameNeeded, frameParts, frameColumns, frameError:

@@ -17,7 +17,7 @@ import (
 )
 
 // protocolVersion is the version in FORMAT.md.
-const protocolVersion = 5
+const protocolVersion = 6
 
 // headerSize is the size of a frame's header: the length of the rest of the frame, the frame's
 // kind, and zeros.
@@ -39,7 +39,9 @@ const (
 	frameNeeds    frameKind = 5
 	frameSplit    frameKind = 6
 	frameDescribe frameKind = 7
-	// From the child: a part of the answer, the end of the answer, an error instead of an answer.
+	frameFetched  frameKind = 8
+	// From the child: a part of the answer, the end of the answer, an error instead of an answer; and parts of cold
+	// segments that the server has to fetch before the query goes on.
 	frameData     frameKind = 16
 	frameEnd      frameKind = 17
 	frameAnalysis frameKind = 18
@@ -47,6 +49,7 @@ const (
 	frameNeeded   frameKind = 20
 	frameParts    frameKind = 21
 	frameColumns  frameKind = 22
+	frameFetch    frameKind = 23
 	// On the socket between the processes.
 	frameHello   frameKind = 32
 	frameReady   frameKind = 33
@@ -63,6 +66,18 @@ const (
 // analyzeRequest is the message of a frameAnalyze.
 type analyzeRequest struct {
 	SQL, Database string
+}
+
+// fetchRequest is the message of a frameFetch. Number counts the requests of a connection.
+type fetchRequest struct {
+	Number uint64
+	Wants  []query.Want
+}
+
+// fetchAnswer is the message of a frameFetched, for the request with the same number.
+type fetchAnswer struct {
+	Number  uint64
+	Failure *failure
 }
 
 // ended is the message of a frameEnd.
@@ -129,7 +144,8 @@ func messageTypes() uint64 {
 	return fingerprint(reflect.TypeFor[query.Request](), reflect.TypeFor[query.Analysis](),
 		reflect.TypeFor[analyzeRequest](),
 		reflect.TypeFor[[]query.Need](), reflect.TypeFor[query.Split](), reflect.TypeFor[failure](), reflect.TypeFor[hello](),
-		reflect.TypeFor[query.Description](), reflect.TypeFor[ready](), reflect.TypeFor[ended]())
+		reflect.TypeFor[query.Description](), reflect.TypeFor[ready](), reflect.TypeFor[ended](),
+		reflect.TypeFor[fetchRequest](), reflect.TypeFor[fetchAnswer]())
 }
 
 func putHeader(b []byte, kind frameKind, length int) {

@@ -193,9 +193,14 @@ type session struct {
 	// held is the last piece of an answer, if it is small. It is sent together with what follows.
 	held []byte
 
-	mu sync.Mutex // guards stop
+	mu sync.Mutex // guards the fields below
 	// stop ends the current request.
 	stop context.CancelCauseFunc
+	// requests counts the requests for cold segments; fetches are those without an answer.
+	requests uint64
+	fetches  map[uint64]chan fetchAnswer
+
+	out sync.Mutex // guards held, and keeps frames apart
 }
 
 // handle serves a connection until the server closes it.
@@ -240,6 +245,14 @@ func (c *session) read(r *bufio.Reader, jobs chan<- job) error {
 			c.cancel(cause)
 			continue
 		}
+		if kind == frameFetched {
+			a, err := decode[fetchAnswer](&decoder{src: text})
+			if err != nil {
+				return err
+			}
+			c.fetched(a)
+			continue
+		}
 		ctx, stop := context.WithCancelCause(context.Background())
 		j := job{ctx: ctx, kind: kind}
 		d := &decoder{src: text, memory: c.server.memory, batches: &c.server.batches}
@@ -279,7 +292,11 @@ func (c *session) run(j job) error {
 	var err error
 	switch j.kind {
 	case frameQuery:
-		err = c.server.engine.Query(j.ctx, j.query, func(ipc []byte) error {
+		ctx := j.ctx
+		if hasCold(j.query) {
+			ctx = query.WithFetcher(ctx, c)
+		}
+		err = c.server.engine.Query(ctx, j.query, func(ipc []byte) error {
 			werr = c.data(ipc)
 			return werr
 		})
@@ -318,6 +335,8 @@ const holdBytes = 64 << 10
 
 // data sends a piece of the answer.
 func (c *session) data(ipc []byte) error {
+	c.out.Lock()
+	defer c.out.Unlock()
 	head := make([]byte, headerSize, headerSize+min(len(ipc), holdBytes))
 	putHeader(head, frameData, len(ipc))
 	if len(ipc) <= holdBytes && c.held == nil {
@@ -333,8 +352,10 @@ func (c *session) data(ipc []byte) error {
 	return err
 }
 
-// write sends the last frame after the piece that was held back.
+// write sends a frame after the piece that was held back.
 func (c *session) write(frame []byte) error {
+	c.out.Lock()
+	defer c.out.Unlock()
 	if c.held != nil {
 		frame = append(c.held, frame...)
 		c.held = nil

@@ -479,7 +479,7 @@ func TestHello(t *testing.T) {
 		hello []byte
 		says  string
 	}{
-		{later, "speaks version 6 of the protocol and the worker version 5"},
+		{later, "speaks version 7 of the protocol and the worker version 6"},
 		{newHello(hello{Types: messageTypes() + 1, Build: "b"}), "sends requests of form"},
 		{newHello(hello{Types: messageTypes(), Build: "c"}), `was built from "c" and the worker from "b"`},
 		{good[:12], "not from a cordwood server"},

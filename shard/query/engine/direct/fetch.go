@@ -18,6 +18,9 @@ func (d *Run) gather(out *Rows, pl *place, need []int, runs []segment.Run) (*col
 	if !ok {
 		return nil, false
 	}
+	if pl.file.segment.Cold > 0 && !d.Plan.Prefetch(d.reads(pl, columns)) {
+		return nil, false
+	}
 	b, err := pl.file.filters.Rows(pl.file, pl.group, columns, runs)
 	if err != nil {
 		// The row group is too large or damaged. DuckDB reads the file and reports the error.
@@ -27,6 +30,15 @@ func (d *Run) gather(out *Rows, pl *place, need []int, runs []segment.Run) (*col
 		out.bytes += len(b.Cols[i].Data) + len(b.Cols[i].Codes) + len(b.Cols[i].Offsets)
 	}
 	return b, out.bytes <= maxDirectBytes
+}
+
+// reads returns what is read of a place.
+func (d *Run) reads(pl *place, columns []segment.Column) plan.Columns {
+	c := plan.Columns{Segment: pl.file.segment, Groups: []int{pl.group}}
+	for i := range columns {
+		c.Fields = append(c.Fields, columns[i].FieldID)
+	}
+	return c
 }
 
 // fetch reads the missing columns of the answer's rows. Afterwards the row numbers of hits are row
@@ -59,6 +71,14 @@ func (d *Run) fetch(out *Rows) bool {
 	for _, c := range d.out {
 		need = append(need, d.at(c.Column))
 	}
+	var all []plan.Columns
+	for at := range byPlace {
+		s := out.places[at].file.segment
+		if columns, ok := d.Plan.PageColumns(s, need); ok && s.Cold > 0 {
+			all = append(all, d.reads(out.places[at], columns))
+		}
+	}
+	d.Plan.Prefetch(all...)
 	for at, list := range byPlace {
 		pl := out.places[at]
 		slices.SortFunc(list, func(a, b int) int { return cmp.Compare(out.hits[a].row, out.hits[b].row) })

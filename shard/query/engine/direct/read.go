@@ -3,7 +3,6 @@ package direct
 import (
 	"cmp"
 	"math"
-	"os"
 	"slices"
 
 	"cordwood/proto/column"
@@ -45,6 +44,7 @@ type place struct {
 	best     int64 // the largest rank of its rows
 	complete bool  // the batch has all columns
 	looked   bool  // whether its rows were tested
+	closed   bool  // a cold segment as a whole, which was not opened yet
 }
 
 // rowGroup is a row group of a segment.
@@ -57,7 +57,7 @@ func (p *place) rowGroup() rowGroup { return rowGroup{p.file, p.group} }
 
 // directFile is an open segment.
 type directFile struct {
-	*os.File
+	*plan.File
 	filters *segment.Filters
 	segment *query.Segment
 }
@@ -139,6 +139,18 @@ func (d *Run) rowsNeeded() uint64 {
 // has to run the statement.
 func (d *Run) find(out *Rows, end uint64, newest, first bool) bool {
 	for i := 0; i < len(out.places); i++ {
+		if newest && uint64(len(out.hits)) >= end && out.hits[end-1].rank >= out.places[i].best {
+			return true
+		}
+		for newest && i < len(out.places) && out.places[i].closed {
+			if !d.openPlace(out, i) {
+				return false
+			}
+			sortPlaces(out.places[i:])
+		}
+		if i == len(out.places) {
+			return true
+		}
 		if newest && d.split(out, i) {
 			sortPlaces(out.places[i:]) // its first page may come after other row groups
 		}
@@ -186,12 +198,22 @@ type Rows struct {
 // places returns the sets of rows that may matter, in the order of the table's parts.
 func (d *Run) places(out *Rows) (places []*place, ok bool) {
 	p := d.Plan
-	for _, part := range p.Parts() {
-		if !p.MeetsTimes(&part, false) {
+	parts := slices.DeleteFunc(p.Parts(), func(pt plan.Part) bool { return !p.MeetsTimes(&pt, false) })
+	if slices.ContainsFunc(parts, func(pt plan.Part) bool {
+		return pt.Segment != nil && (pt.Segment.Damaged != "" || pt.Segment.Shared)
+	}) {
+		return nil, false
+	}
+	lazy := d.order != "" && d.rowsNeeded() <= maxDirectRows
+	if !lazy {
+		p.OpenCold(parts)
+	}
+	for _, part := range parts {
+		if part.Segment != nil && part.Segment.Cold > 0 && lazy {
+			places = append(places, &place{
+				part: &part, rows: part.Segment.Rows, best: d.best(part.Min, part.Max), closed: true,
+			})
 			continue
-		}
-		if part.Segment != nil && (part.Segment.Damaged != "" || part.Segment.Shared) {
-			return nil, false
 		}
 		if !p.MeetsFilters(&part, false) {
 			continue
@@ -212,9 +234,24 @@ func (d *Run) places(out *Rows) (places []*place, ok bool) {
 	return places, true
 }
 
+// openPlace replaces a cold segment by its places. It returns false if DuckDB has to run the statement.
+func (d *Run) openPlace(out *Rows, at int) bool {
+	part := out.places[at].part
+	d.Plan.OpenCold([]plan.Part{*part})
+	var list []*place
+	if d.Plan.MeetsFilters(part, false) {
+		var ok bool
+		if list, ok = d.placesOf(out, part); !ok {
+			return false
+		}
+	}
+	out.places = slices.Replace(out.places, at, at+1, list...)
+	return d.Plan.Cold.Err() == nil
+}
+
 // placesOf returns the places of a segment: row groups, or rows that a lookup found.
 func (d *Run) placesOf(out *Rows, pt *plan.Part) (places []*place, ok bool) {
-	filters := d.Plan.Filters.Get(pt.Segment)
+	filters := d.Plan.FiltersOf(pt.Segment)
 	if filters == nil || len(filters.Groups) == 0 {
 		return nil, false
 	}

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"os"
-
 	"cordwood/proto/schema"
 	"cordwood/shard/segment"
 )
@@ -27,9 +25,9 @@ type border struct {
 	filters  *segment.Filters
 	field    uint32
 	timeType schema.Type
-	file     *os.File // nil until it is needed
-	read     int      // pages whose times were read
-	most     int      // row groups that may be divided
+	file     *File // nil until it is needed
+	read     int   // pages whose times were read
+	most     int   // row groups that may be divided
 }
 
 func (b *border) close() {
@@ -46,7 +44,7 @@ func (b *border) divide(g int) (out []alikeRows) {
 	}
 	if b.file == nil {
 		var err error
-		if b.file, err = os.Open(b.part.Segment.Path); err != nil {
+		if b.file, err = b.Open(b.part.Segment, b.filters); err != nil {
 			return nil
 		}
 	}

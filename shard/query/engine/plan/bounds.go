@@ -309,7 +309,7 @@ func (p *Plan) alikeIn(s *Source, i int, index *schema.Column, divided int) (out
 	if part.Segment.Shared || p.hasColumn("file_row_number") {
 		return nil
 	}
-	f := p.Filters.Get(part.Segment)
+	f := p.FiltersOf(part.Segment)
 	if f == nil {
 		return nil
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"cordwood/proto/schema"
+	"cordwood/shard/query"
 	"cordwood/shard/query/engine/sql"
 	"cordwood/shard/segment"
 )
@@ -249,7 +249,7 @@ func (p *Plan) countsOf(ctx context.Context, s *Source, i int, index, c *schema.
 		return nil, nil
 	}
 	at := slices.IndexFunc(columns, func(have segment.Column) bool { return have.ID == c.ID })
-	filters := p.Filters.Get(part.Segment)
+	filters := p.FiltersOf(part.Segment)
 	if at < 0 || filters == nil {
 		return nil, nil
 	}
@@ -257,7 +257,7 @@ func (p *Plan) countsOf(ctx context.Context, s *Source, i int, index, c *schema.
 	if len(units) == 0 {
 		return nil, nil
 	}
-	lists, err := p.countUnits(ctx, part.Segment.Path, filters, units, columns[at])
+	lists, err := p.countUnits(ctx, part.Segment, filters, units, columns[at])
 	if lists == nil {
 		return nil, err
 	}
@@ -301,7 +301,7 @@ type counting struct {
 
 // countUnits counts the rows of each unit of a file by the values of a column, in one list for each
 // row group. It returns nil if that is not possible. Its only error is the error of ctx.
-func (p *Plan) countUnits(ctx context.Context, path string, filters *segment.Filters, units []alikeRows,
+func (p *Plan) countUnits(ctx context.Context, s *query.Segment, filters *segment.Filters, units []alikeRows,
 	c segment.Column,
 ) ([][][]segment.Count, error) {
 	var todo []counting
@@ -315,7 +315,16 @@ func (p *Plan) countUnits(ctx context.Context, path string, filters *segment.Fil
 			todo = append(todo, counting{unit: k, group: u.group, pieces: u.pieces})
 		}
 	}
-	file, err := os.Open(path)
+	if s.Cold > 0 {
+		groups := make([]int, len(todo))
+		for i := range todo {
+			groups[i] = todo[i].group
+		}
+		if !p.Prefetch(Columns{Segment: s, Groups: groups, Fields: []uint32{c.FieldID}}) {
+			return nil, nil
+		}
+	}
+	file, err := p.Open(s, filters)
 	if err != nil {
 		return nil, nil
 	}

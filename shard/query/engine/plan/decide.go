@@ -155,6 +155,9 @@ func (p *Plan) Keepable(conditions []Condition, rows int64) (out []*query.Segmen
 // the dictionary of a row group shows this. Texts without a dictionary are mostly different.
 func (p *Plan) ManyValues(s *query.Segment, name string, most int) bool {
 	at := slices.Index(p.View.Names, name)
+	if s.Cold > 0 {
+		return false // finding out would take a request
+	}
 	filters := p.Filters.Get(s)
 	if at < 0 || filters == nil || s.Shared || len(filters.Groups) == 0 {
 		return false

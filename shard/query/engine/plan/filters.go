@@ -3,7 +3,6 @@ package plan
 import (
 	"context"
 	"fmt"
-	"os"
 	"sync"
 
 	"cordwood/proto/lru"
@@ -52,7 +51,12 @@ func (c *FilterCache) Get(s *query.Segment) *segment.Filters {
 	if ok {
 		return f
 	}
-	f, err := segment.ReadFilters(vfs.OS, s.Path)
+	var err error
+	if s.Cold > 0 {
+		f, err = readColdFilters(s)
+	} else {
+		f, err = segment.ReadFilters(vfs.OS, s.Path)
+	}
 	if err != nil {
 		return nil
 	}
@@ -66,7 +70,14 @@ func (c *FilterCache) Get(s *query.Segment) *segment.Filters {
 // reduceByFilters excludes row groups and segments whose filters show that none of their rows can
 // matter.
 func reduceByFilters(_ context.Context, p *Plan, s *Source) error {
-	if p.may != nil {
+	var cold []Part
+	for pt := range s.Parts() {
+		if pt.Segment != nil && pt.Segment.Cold > 0 {
+			cold = append(cold, *pt)
+		}
+	}
+	p.OpenCold(cold)
+	if p.may != nil || len(cold) > 0 {
 		s.keep(p.MeetsFilters)
 	}
 	return nil
@@ -86,8 +97,11 @@ func explainFilters(p *Plan, _ *Source) string {
 // MeetsFilters reports whether a part may have rows that matter according to the filters of its row
 // groups, and records these row groups.
 func (p *Plan) MeetsFilters(part *Part, identity bool) bool {
-	if p.may == nil || part.Segment == nil || part.Segment.Damaged != "" {
+	if part.Segment == nil || part.Segment.Damaged != "" || p.may == nil && part.Segment.Cold == 0 {
 		return true
+	}
+	if part.Segment.Cold > 0 {
+		return p.askFilters(part, p.probe(part, identity)) // what is not asked for is not fetched
 	}
 	if used := &p.used; used.value || used.tokens || used.bounds && p.narrower(part.Segment) {
 		return p.askFilters(part, p.probe(part, identity))
@@ -97,11 +111,11 @@ func (p *Plan) MeetsFilters(part *Part, identity bool) bool {
 
 // askFilters checks the filters of each row group of a segment.
 func (p *Plan) askFilters(part *Part, pr *probe) bool {
-	f := p.Filters.Get(part.Segment)
+	f := p.FiltersOf(part.Segment)
 	if f == nil || len(f.Groups) == 0 {
 		return true
 	}
-	asked := groupFilters{segment: part.Segment, filters: f}
+	asked := groupFilters{plan: p, segment: part.Segment, filters: f}
 	defer asked.close()
 	pr.value, pr.tokens = asked.mayHave, asked.mayContain
 	if p.used.bounds {
@@ -110,7 +124,7 @@ func (p *Plan) askFilters(part *Part, pr *probe) bool {
 	var runs []rowRun
 	var left []int
 	for ; asked.group < len(f.Groups); asked.group++ {
-		if !p.may(pr) {
+		if part.Segment.Cold > 0 && !p.groupMatters(part.Segment, f, asked.group) || p.may != nil && !p.may(pr) {
 			continue
 		}
 		left = append(left, asked.group)
@@ -141,10 +155,11 @@ func (p *Plan) askFilters(part *Part, pr *probe) bool {
 // groupFilters are the filters of one row group of a segment. If a filter cannot decide, the answer
 // is that a row may match.
 type groupFilters struct {
+	plan    *Plan
 	segment *query.Segment
 	filters *segment.Filters
 	group   int
-	file    *os.File // opened when a filter is first read
+	file    *File // opened when a filter is first read
 }
 
 func (g *groupFilters) close() {
@@ -170,7 +185,7 @@ func (g *groupFilters) mayHave(column uint32, value *literal) bool {
 	for _, v := range values {
 		if g.file == nil {
 			var err error
-			if g.file, err = os.Open(g.segment.Path); err != nil {
+			if g.file, err = g.plan.Open(g.segment, g.filters); err != nil {
 				return true
 			}
 		}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -26,7 +27,11 @@ type Planned struct {
 }
 
 // New returns the plans of the statement's references.
-func New(st *sql.Statement, shape *Shape, req *query.Request, now time.Time, settings *Settings) (*Planned, error) {
+// ctx has the query's Fetcher.
+func New(
+	ctx context.Context, st *sql.Statement, shape *Shape, req *query.Request, now time.Time, settings *Settings,
+) (*Planned, error) {
+	cold := newCold(ctx)
 	views := make(map[query.TableName]*View, len(st.Names))
 	var list []*View
 	for _, name := range st.Names {
@@ -43,7 +48,9 @@ func New(st *sql.Statement, shape *Shape, req *query.Request, now time.Time, set
 	}
 	plans := make([]*Plan, len(st.Tables))
 	for i := range st.Tables {
-		plans[i] = &Plan{Settings: settings, St: st, shape: shape, Ref: &st.Tables[i], View: views[st.Tables[i].Name]}
+		plans[i] = &Plan{
+			Settings: settings, Cold: cold, St: st, shape: shape, Ref: &st.Tables[i], View: views[st.Tables[i].Name],
+		}
 	}
 	searches := make([]sql.Search, len(st.Searches))
 	for i, call := range st.Searches {

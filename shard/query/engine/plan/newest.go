@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"math"
-	"os"
 	"slices"
 	"strings"
 
@@ -231,6 +230,10 @@ func (p *Plan) units(index *schema.Column) (units []unit, total int64) {
 		}
 		whole := unit{min: part.Min, max: part.Max, rows: part.Segment.Rows}
 		field, _ := FieldOf(part.Segment, index.ID)
+		if part.Segment.Cold > 0 {
+			add(whole) // its row groups are looked at when it is read
+			continue
+		}
 		filters := p.Filters.Get(part.Segment)
 		if filters == nil || part.Segment.Shared || len(filters.Groups) == 0 {
 			add(whole)
@@ -327,11 +330,11 @@ func (p *Plan) pagesOf(u unit, index *schema.Column) []segment.PageBounds {
 	if u.segment == nil {
 		return nil
 	}
-	f := p.Filters.Get(u.segment)
+	f := p.FiltersOf(u.segment)
 	if f == nil {
 		return nil
 	}
-	file, err := os.Open(u.segment.Path)
+	file, err := p.Open(u.segment, f)
 	if err != nil {
 		return nil
 	}

@@ -3,7 +3,6 @@ package plan
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 
 	"cordwood/proto/schema"
@@ -131,7 +130,7 @@ func (p *Plan) readRows(pt *Part, need []int, budget *int) (out []Part, ok bool)
 	if !ok {
 		return nil, false
 	}
-	f := p.Filters.Get(pt.Segment)
+	f := p.FiltersOf(pt.Segment)
 	if f == nil {
 		return nil, false
 	}
@@ -143,6 +142,9 @@ func (p *Plan) readRows(pt *Part, need []int, budget *int) (out []Part, ok bool)
 	}
 	if !ok || rows > *budget {
 		return nil, false
+	}
+	if pt.Segment.Cold > 0 {
+		p.Prefetch(columnsOf(pt.Segment, chosen, columns))
 	}
 	for _, c := range chosen {
 		b, err := f.Rows(l.File, c.Group, columns, c.Runs)
@@ -190,7 +192,7 @@ type RowFinder struct {
 	Left     []int
 	Filters  *segment.Filters
 	TimeType schema.Type
-	File     *os.File
+	File     *File
 }
 
 // groupRuns are rows of a row group.
@@ -203,7 +205,7 @@ type groupRuns struct {
 func (l *RowFinder) Open() bool {
 	if l.File == nil {
 		var err error
-		if l.File, err = os.Open(l.Segment.Path); err != nil {
+		if l.File, err = l.Plan.Open(l.Segment, l.Filters); err != nil {
 			l.File = nil
 			return false
 		}
@@ -235,6 +237,23 @@ func (l *RowFinder) EachGroup(f func(group int) bool) bool {
 	return true
 }
 
+// columnsOf returns what is read of a segment.
+func columnsOf(s *query.Segment, chosen []groupRuns, columns []segment.Column) Columns {
+	c := Columns{Segment: s, Groups: make([]int, 0, len(chosen)), Fields: fieldIDs(columns)}
+	for _, g := range chosen {
+		c.Groups = append(c.Groups, g.Group)
+	}
+	return c
+}
+
+func fieldIDs(columns []segment.Column) []uint32 {
+	out := make([]uint32, len(columns))
+	for i := range columns {
+		out[i] = columns[i].FieldID
+	}
+	return out
+}
+
 // Find looks up the rows that have a value that the conditions request. It uses a column with bloom
 // filters.
 func (l *RowFinder) Find(columns []segment.Column) (chosen []groupRuns, rows int, ok bool) {
@@ -254,6 +273,7 @@ func (l *RowFinder) Find(columns []segment.Column) (chosen []groupRuns, rows int
 		if !ok || !l.EachGroup(func(g int) bool { return l.Filters.HasBloom(c.FieldID, g) }) || !l.Open() {
 			continue
 		}
+		l.Prefetch(Columns{Segment: l.Segment, Groups: l.Left, Fields: []uint32{c.FieldID}})
 		chosen, rows = nil, 0
 		if l.EachGroup(func(g int) bool {
 			runs, more, err := l.Filters.Find(l.File, g, c, values, maxFoundRows-rows)

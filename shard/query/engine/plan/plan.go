@@ -14,6 +14,7 @@ import (
 // Plan describes what one table reference reads. It is made before DuckDB gets the statement.
 type Plan struct {
 	*Settings
+	Cold  *Cold
 	St    *sql.Statement
 	shape *Shape
 	Ref   *sql.TableRef

@@ -57,7 +57,10 @@ func (p *Plan) Source(ctx context.Context, whole bool) (*Source, error) {
 		}
 	}
 	s.where, s.weighted = p.hidden(s), p.Weighted
-	return s, p.reduce(ctx, s, countReductions)
+	if err := p.reduce(ctx, s, countReductions); err != nil {
+		return nil, err
+	}
+	return s, p.fetchCold(s)
 }
 
 // excludeKept excludes segments whose partial results are known. If Only is set, it excludes all segments and

@@ -1,0 +1,302 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+
+	"cordwood/proto/errs"
+	"cordwood/shard/query"
+	"cordwood/shard/segment"
+)
+
+// This file reads cold segments. Their files have only what the query's Fetcher got, so all that is read of them is
+// fetched before: what the engine reads all at once, before it gets the statement, and what our own readers read at the
+// latest when they read it.
+
+// Cold makes parts of cold segments available to the plans of a statement. After an error it fetches nothing more.
+type Cold struct {
+	ctx     context.Context
+	fetcher query.Fetcher
+
+	mu  sync.Mutex // guards the fields below
+	got map[string]*coldParts
+	err error
+}
+
+// coldParts are the units of a segment that are there.
+type coldParts struct{ units []bool }
+
+func newCold(ctx context.Context) *Cold {
+	return &Cold{ctx: ctx, fetcher: query.FetcherOf(ctx), got: map[string]*coldParts{}}
+}
+
+// Err returns the error of the first fetch that failed.
+func (c *Cold) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// fetch makes parts available that are not there yet. It reports whether all of them are.
+func (c *Cold) fetch(wants []query.Want) bool {
+	var missing []query.Want
+	c.mu.Lock()
+	for _, w := range wants {
+		have := c.got[w.Path]
+		if have != nil {
+			w.Units = slices.DeleteFunc(slices.Clone(w.Units), func(u int) bool { return u < len(have.units) && have.units[u] })
+		}
+		if have == nil || len(w.Units) > 0 {
+			missing = append(missing, w)
+		}
+	}
+	err := c.err
+	c.mu.Unlock()
+	if err != nil || len(missing) == 0 {
+		return err == nil
+	}
+	if c.fetcher == nil {
+		err = errs.New(errs.Internal, "query: segment %s is in object storage, from which this query cannot read",
+			missing[0].Path)
+	} else {
+		err = c.fetcher.Fetch(c.ctx, missing)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.err = cmp.Or(c.err, err)
+		return false
+	}
+	for _, w := range missing {
+		have := c.got[w.Path]
+		if have == nil {
+			have = &coldParts{}
+			c.got[w.Path] = have
+		}
+		for _, u := range w.Units {
+			if u >= len(have.units) {
+				have.units = append(have.units, make([]bool, u+1-len(have.units))...)
+			}
+			have.units[u] = true
+		}
+	}
+	return true
+}
+
+// Columns are columns of row groups of a segment, or their bloom filters.
+type Columns struct {
+	Segment *query.Segment
+	// Groups are the row groups; nil means all.
+	Groups []int
+	Fields []uint32
+	Blooms bool
+}
+
+// Prefetch makes columns of cold segments available, with as few requests as possible. It ignores other segments. It
+// reports whether everything is available.
+func (p *Plan) Prefetch(list ...Columns) bool {
+	if !slices.ContainsFunc(list, func(c Columns) bool { return c.Segment.Cold > 0 }) {
+		return true
+	}
+	var ends []query.Want
+	for _, c := range list {
+		if c.Segment.Cold > 0 {
+			ends = append(ends, query.Want{Path: c.Segment.Path})
+		}
+	}
+	if !p.Cold.fetch(ends) {
+		return false
+	}
+	var wants []query.Want
+	for _, c := range list {
+		if c.Segment.Cold == 0 {
+			continue
+		}
+		f := p.FiltersOf(c.Segment)
+		if f == nil {
+			return false
+		}
+		kind := segment.ChunkUnit
+		if c.Blooms {
+			kind = segment.FilterUnit
+		}
+		w := query.Want{Path: c.Segment.Path}
+		for i := range f.Units.List {
+			u := &f.Units.List[i]
+			if u.Kind == kind && slices.Contains(c.Fields, u.Field) && (c.Groups == nil || slices.Contains(c.Groups, u.Group)) {
+				w.Units = append(w.Units, i)
+			}
+		}
+		wants = append(wants, w)
+	}
+	return p.Cold.fetch(wants)
+}
+
+// FiltersOf returns the filters of a segment, or nil if they cannot be read.
+func (p *Plan) FiltersOf(s *query.Segment) *segment.Filters {
+	if s.Cold > 0 && !p.Cold.fetch([]query.Want{{Path: s.Path}}) {
+		return nil
+	}
+	return p.Filters.Get(s)
+}
+
+// OpenCold fetches the ends of the cold segments among parts at once, and the bloom filters that conditions can use.
+func (p *Plan) OpenCold(parts []Part) {
+	var cold []*query.Segment
+	var ends []query.Want
+	for i := range parts {
+		if s := parts[i].Segment; s != nil && s.Cold > 0 && s.Damaged == "" {
+			cold, ends = append(cold, s), append(ends, query.Want{Path: s.Path})
+		}
+	}
+	if len(cold) == 0 || !p.Cold.fetch(ends) {
+		return
+	}
+	var list []Columns
+	for _, s := range cold {
+		c := Columns{Segment: s, Blooms: true}
+		for _, k := range p.keys {
+			if field, ok := FieldOf(s, k.column); ok {
+				c.Fields = append(c.Fields, field)
+			}
+		}
+		if c.Fields == nil {
+			continue
+		}
+		if f := p.FiltersOf(s); f != nil {
+			c.Groups = []int{}
+			for g := range f.Groups {
+				if p.groupMatters(s, f, g) {
+					c.Groups = append(c.Groups, g)
+				}
+			}
+		}
+		list = append(list, c)
+	}
+	p.Prefetch(list...)
+}
+
+// groupMatters reports whether a row group may have rows that matter according to the bounds of the times, and of the
+// tables in a shared file.
+func (p *Plan) groupMatters(s *query.Segment, f *segment.Filters, group int) bool {
+	if s.Shared {
+		id := int64(p.View.Schema.ID)
+		if lo, hi, ok := f.Bounds(segment.TableFieldID, group); ok && (id < lo || id > hi) {
+			return false
+		}
+	}
+	index := p.View.Schema.TimeIndex()
+	if index == nil {
+		return true
+	}
+	field, ok := FieldOf(s, index.ID)
+	if !ok {
+		return true
+	}
+	lo, hi, ok := f.Bounds(field, group)
+	return !ok || (&RowFinder{Plan: p, TimeType: index.Type}).Matters(lo, hi)
+}
+
+// fetchCold makes everything available that the engine reads of cold segments. An EXPLAIN reads only their ends.
+func (p *Plan) fetchCold(s *Source) error {
+	var list []Columns
+	for pt := range s.Parts() {
+		if pt.Segment == nil || pt.Segment.Cold == 0 {
+			continue
+		}
+		c := Columns{Segment: pt.Segment}
+		if p.St.Explain == "" || query.Analyzes(p.St.Explain) {
+			c.Fields = append(c.Fields, segment.TableFieldID)
+			for _, has := range s.fileColumns(pt.Segment) {
+				c.Fields = append(c.Fields, has.FieldID)
+			}
+		}
+		if pt.Groups != nil {
+			f := p.FiltersOf(pt.Segment)
+			if f == nil {
+				return p.unreadable()
+			}
+			c.Groups = []int{}
+			for g := range f.Groups {
+				first, last := f.Groups[g].First, f.Groups[g].First+f.Groups[g].Rows-1
+				if slices.ContainsFunc(pt.Groups, func(r rowRun) bool { return r.First <= last && first <= r.Last }) {
+					c.Groups = append(c.Groups, g)
+				}
+			}
+		}
+		list = append(list, c)
+	}
+	if !p.Prefetch(list...) {
+		return p.unreadable()
+	}
+	return p.Cold.Err()
+}
+
+// unreadable returns the error for a cold segment that could not be fetched, or not be read after that.
+func (p *Plan) unreadable() error {
+	if err := p.Cold.Err(); err != nil {
+		return err
+	}
+	return errs.New(errs.External, "query: the local copy of a segment in object storage cannot be read; try again")
+}
+
+// File is an open segment. If it is cold, what is read of it is fetched first.
+type File struct {
+	*os.File
+	cold  *Cold
+	units *segment.Units
+	path  string
+}
+
+// Open opens a segment. f are its filters.
+func (p *Plan) Open(s *query.Segment, f *segment.Filters) (*File, error) {
+	file, err := os.Open(s.Path)
+	if err != nil {
+		return nil, err
+	}
+	out := &File{File: file, path: s.Path}
+	if s.Cold > 0 {
+		out.cold, out.units = p.Cold, f.Units
+	}
+	return out, nil
+}
+
+// ReadAt reads a part of the segment.
+func (f *File) ReadAt(b []byte, off int64) (int, error) {
+	if f.cold != nil && !f.cold.fetch([]query.Want{{Path: f.path, Units: unitsAt(f.units.List, off, int64(len(b)))}}) {
+		return 0, f.cold.Err()
+	}
+	return f.File.ReadAt(b, off)
+}
+
+// unitsAt returns the units that have some of n bytes from an offset on. Units are in the order of the file.
+func unitsAt(list []segment.Unit, off, n int64) (out []int) {
+	i, _ := slices.BinarySearchFunc(list, off, func(u segment.Unit, off int64) int {
+		return cmp.Compare(u.Offset+u.Length-1, off)
+	})
+	for ; i < len(list) && list[i].Offset < off+n; i++ {
+		if list[i].Kind != segment.IndexUnit {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// readColdFilters reads the filters of a cold segment.
+func readColdFilters(s *query.Segment) (*segment.Filters, error) {
+	f, err := os.Open(s.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	out, err := segment.ReadColdFilters(io.NewSectionReader(f, 0, s.Cold), s.Cold)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Path, err)
+	}
+	return out, nil
+}

@@ -1,0 +1,125 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/shard/query"
+	"cordwood/shard/segment"
+	"cordwood/shard/vfs"
+)
+
+// lazyFile is a Fetcher for one object. It makes all of the object available at the first request.
+type lazyFile struct {
+	from, to string
+	bare     []byte
+
+	mu    sync.Mutex // guards the fields below
+	wants []query.Want
+	fail  error
+	hang  chan struct{} // closed when a request hangs
+}
+
+func (l *lazyFile) Fetch(ctx context.Context, wants []query.Want) error {
+	l.mu.Lock()
+	l.wants = append(l.wants, wants...)
+	fail, hang := l.fail, l.hang
+	l.mu.Unlock()
+	if hang != nil {
+		close(hang)
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	if fail != nil {
+		return fail
+	}
+	b, err := os.ReadFile(l.from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(l.to, append(b, l.bare...), 0o600)
+}
+
+// coldTable returns a table with one cold segment of 100 rows, and its Fetcher.
+func coldTable(t *testing.T, dir string) (query.Table, *lazyFile) {
+	t.Helper()
+	table, id := logTable(), uint64(0)
+	metas, err := segment.Write(segment.Config{
+		FS: vfs.OS, Dir: dir, RowGroupRows: 10, NextID: func() uint64 { id++; return id },
+	}, table.Schema, []*column.Batch{logBatch(t, nil, 0, 100)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lazyFile{from: filepath.Join(dir, "striped"), to: filepath.Join(dir, "cold.parquet")}
+	m, err := segment.Stripe(vfs.OS, filepath.Join(dir, metas[0].FileName()), &metas[0], l.from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(l.from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tail, err := segment.ReadTail("x", b, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.bare = tail.Bare
+	s := query.Segment{Path: l.to, CRC: m.FileCRC, Cold: m.Bytes, Rows: m.Rows, MinTime: m.MinTime, MaxTime: m.MaxTime}
+	for _, c := range m.Columns {
+		s.Columns = append(s.Columns, query.SegmentColumn{ID: c.ID, FieldID: c.FieldID, Name: c.Name, Type: c.Type})
+	}
+	table.Segments = []query.Segment{s}
+	return table, l
+}
+
+// TestCold has the child ask for parts of a cold segment.
+func TestCold(t *testing.T) {
+	dir := t.TempDir()
+	table, l := coldTable(t, dir)
+	w := openWorker(t, func(c *Config) { c.Dirs = []string{dir} })
+	ctx := query.WithFetcher(deadline(t), l)
+	const sql = "SELECT count(*), sum(n) FROM logs WHERE msg LIKE '%number 4%'"
+	for range 2 {
+		got, err := ask(ctx, w, sql, table)
+		if diff := cmp.Diff([]string{"11|406"}, got); err != nil || diff != "" {
+			t.Fatalf("%v %s", err, diff)
+		}
+	}
+	if len(l.wants) < 2 || len(l.wants[0].Units) != 0 || len(l.wants[len(l.wants)-1].Units) == 0 {
+		t.Errorf("it asked for %v, want the end of the object and then some units", l.wants)
+	}
+	l.fail = errs.New(errs.ObjectStorageUnavailable, "object storage does not answer")
+	_, err := ask(ctx, w, sql, table)
+	wantError(t, err, errs.ObjectStorageUnavailable, "object storage does not answer")
+	_, err = ask(deadline(t), w, sql, table)
+	wantError(t, err, errs.Internal)
+	// A query that waits for the bucket is cancelled, and the connection serves the next one.
+	l.fail, l.hang = nil, make(chan struct{})
+	waiting, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := ask(waiting, w, sql, table)
+		ended <- err
+	}()
+	await(t, l.hang, "the request for a part")
+	pid := currentPID(w)
+	cancel()
+	wantError(t, await(t, ended, "the end of the query"), errs.Cancelled)
+	l.mu.Lock()
+	l.hang = nil
+	l.mu.Unlock()
+	if got, err := ask(ctx, w, sql, table); err != nil || len(got) != 1 || currentPID(w) != pid {
+		t.Errorf("after a cancelled query: %v, %v, process %d and before %d", got, err, currentPID(w), pid)
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		t.Error("it took too long")
+	}
+}

@@ -1,0 +1,100 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"cordwood/proto/errs"
+	"cordwood/shard/query"
+)
+
+// This file passes the requests of queries for parts of cold segments from the child to the server, which has the
+// bucket and its credentials.
+
+// Fetch asks the server for parts of cold segments. It implements query.Fetcher in the child.
+func (c *session) Fetch(ctx context.Context, wants []query.Want) error {
+	answer := make(chan fetchAnswer, 1)
+	c.mu.Lock()
+	c.requests++
+	number := c.requests
+	if c.fetches == nil {
+		c.fetches = map[uint64]chan fetchAnswer{}
+	}
+	c.fetches[number] = answer
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		delete(c.fetches, number)
+		c.mu.Unlock()
+	}()
+	if err := c.write(message(frameFetch, fetchRequest{number, wants})); err != nil {
+		return errs.Wrap(errs.External, err, "query worker: ask the server for cold segments")
+	}
+	select {
+	case a := <-answer:
+		if a.Failure != nil {
+			return a.Failure.err()
+		}
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// fetched passes an answer of the server on. The query may have ended meanwhile.
+func (c *session) fetched(a fetchAnswer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if answer := c.fetches[a.Number]; answer != nil {
+		answer <- a // it has room, because the server answers each request once
+		delete(c.fetches, a.Number)
+	}
+}
+
+// hasCold reports whether a request reads cold segments.
+func hasCold(req *query.Request) bool {
+	for i := range req.Tables {
+		for k := range req.Tables[i].Segments {
+			if req.Tables[i].Segments[k].Cold > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// fetch answers the child's request for parts of cold segments.
+func (x *exchange) fetch(length int) error {
+	text, err := readText(waiting{x}, length)
+	if err != nil {
+		return err
+	}
+	req, err := decode[fetchRequest](&decoder{src: text})
+	if err != nil {
+		return x.broken(err)
+	}
+	if x.stopped {
+		return nil // the child ends the query
+	}
+	a := fetchAnswer{Number: req.Number}
+	if f := query.FetcherOf(x.ctx); f == nil {
+		err = errs.New(errs.Internal, "query worker: a query without cold segments asks for them")
+	} else {
+		err = f.Fetch(x.ctx, req.Wants)
+	}
+	if x.ctx.Err() != nil {
+		return nil // the next read asks the child to stop
+	}
+	if err != nil {
+		f := failureOf(err)
+		a.Failure = &f
+	}
+	if _, err := x.c.c.Write(message(frameFetched, a)); err != nil {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return x.interrupted(err)
+		}
+		return errBroken
+	}
+	return nil
+}
