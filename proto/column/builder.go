@@ -1,9 +1,11 @@
 package column
 
 import (
+	"encoding/binary"
 	"math"
 	"slices"
 	"sync"
+	"unsafe"
 
 	"cordwood/proto/schema"
 )
@@ -59,7 +61,8 @@ const (
 // columns must not be used afterwards.
 func (b *Builder) Reset() {
 	b.cols = append(b.cols, b.idle...)
-	for _, c := range b.cols {
+	// Add takes the last one first, so a column gets the memory of the column at its place in the last table.
+	for _, c := range slices.Backward(b.cols) {
 		b.recycle(c)
 	}
 	clear(b.cols)
@@ -361,8 +364,37 @@ func (c *Col) SetPart(row int, src []byte, from, to int) {
 
 // SetString is like SetBytes, for a string.
 func (c *Col) SetString(row int, v string) {
-	c.EndBytes(row, append(c.BeginBytes(row), v...))
+	c.pad(row)
+	c.EndBytes(row, appendString(c.bytes, v))
 }
+
+// appendString appends v to buf. Most strings are short: a few words, which may overlap, are copied faster than by a
+// call.
+func appendString(buf []byte, v string) []byte {
+	at, n := len(buf), len(v)
+	if n > 32 || cap(buf)-at < 32 {
+		return append(buf, v...)
+	}
+	le := binary.LittleEndian
+	from, to := unsafe.Slice(unsafe.StringData(v), n), buf[at:at+32]
+	switch {
+	case n >= 16:
+		*(*[16]byte)(to) = [16]byte(from)
+		*(*[16]byte)(to[n-16:]) = [16]byte(from[n-16:])
+	case n >= 8:
+		le.PutUint64(to, le.Uint64(from))
+		le.PutUint64(to[n-8:], le.Uint64(from[n-8:]))
+	case n >= 4:
+		le.PutUint32(to, le.Uint32(from))
+		le.PutUint32(to[n-4:], le.Uint32(from[n-4:]))
+	default:
+		copy(to, from)
+	}
+	return buf[:at+n]
+}
+
+// TextSize returns the number of bytes of all byte strings.
+func (c *Col) TextSize() int { return len(c.bytes) }
 
 // BeginBytes returns the column's byte buffer, to which the caller appends the row's value.
 // EndBytes takes the buffer back. No other method of c may be called between them.

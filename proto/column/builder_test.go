@@ -298,3 +298,25 @@ func TestBuilderRewind(t *testing.T) {
 		}
 	}
 }
+
+// TestSetStringOfEachLength sets strings of all short lengths, with and without room after the values before.
+func TestSetStringOfEachLength(t *testing.T) {
+	const text = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	for _, room := range []int{0, 5, 31, 32, 33, 4096} {
+		b := &Builder{}
+		c := b.Add(schema.Column{ID: 1, Name: "s", Type: schema.String})
+		c.Grow(room)
+		for n := range len(text) {
+			c.SetString(n, text[len(text)-n:])
+			b.EndRow()
+		}
+		for n := range len(text) {
+			if got := string(c.Bytes(n)); got != text[len(text)-n:] {
+				t.Errorf("room of %d: string of %d bytes: %q", room, n, got)
+			}
+		}
+		if want := len(text) * (len(text) - 1) / 2; c.TextSize() != want {
+			t.Errorf("room of %d: %d bytes in all, want %d", room, c.TextSize(), want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"slices"
+	"unsafe"
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
@@ -206,12 +207,15 @@ func (d *dest) forget(rows int) {
 const maxColumnBytes = 1 << 31
 
 func (d *dest) putBytes(col *column.Col, row int, b []byte) error {
-	d.texts += len(b)
-	buf := col.BeginBytes(row)
-	if len(buf)+len(b) > maxColumnBytes {
+	return d.putString(col, row, unsafe.String(unsafe.SliceData(b), len(b)))
+}
+
+func (d *dest) putString(col *column.Col, row int, s string) error {
+	d.texts += len(s)
+	if col.TextSize()+len(s) > maxColumnBytes {
 		return errs.New(errs.InvalidArguments, "column %q: more than %d bytes in one request; send fewer rows per request",
 			col.Name, maxColumnBytes)
 	}
-	col.EndBytes(row, append(buf, b...))
+	col.SetString(row, s)
 	return nil
 }

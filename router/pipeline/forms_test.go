@@ -280,6 +280,42 @@ func TestPlanOfADroppedRow(t *testing.T) {
 	}
 }
 
+// TestPlanWhileValuesAreAside sends a record with a value that is put aside, and a field with the name of the column
+// into which it is put. The plan of the shape knows this column from the record before, and must not write to it again.
+func TestPlanWhileValuesAreAside(t *testing.T) {
+	p, err := vrlPipeline(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	having := having("svc_timestamp TimestampNanosecond ti, n Int64, n_conflict String", "on_type_conflict", "aside")
+	made, err := NewRunner(p, request(skipErrors, having), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer made.Release()
+	for _, record := range []string{
+		`{"n":1,"n_conflict":"first"}`, `{"n":"text","n_conflict":"taken"}`, `{"n":3,"n_conflict":"third"}`,
+		`{"n":"alone"}`,
+	} {
+		if err := made.ScanLine([]byte(record)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := made.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := dump(out)
+	for _, want := range []string{
+		"n Int64: 1 3 -", `n_conflict String: "first" "third" "alone"`, "skipped 1 of 4",
+		"the record has a field of that name",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s:\n%s", want, got)
+		}
+	}
+}
+
 // TestShapesInExamples runs the examples of all functions on records in both forms.
 func TestShapesInExamples(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 3))

@@ -114,14 +114,14 @@ func (s *reader) release() {
 	s.text, s.src = jsonscan.Text{}, nil
 	clear(s.members[:cap(s.members)])
 	if s.fields != nil {
-		s.fields.Recycle()
+		s.fields.Forget()
 	}
 	for _, o := range s.inner {
 		if o.Len() > maxInnerFields {
 			s.inner = nil
 			break
 		}
-		o.Recycle()
+		o.Forget()
 	}
 }
 
@@ -130,7 +130,7 @@ func (s *reader) own() *value.Fields {
 	if s.fields == nil {
 		s.fields = value.MakeFields(32)
 	}
-	s.fields.Recycle()
+	s.fields.Reuse()
 	s.used, s.members = 0, s.members[:0]
 	s.big, s.lone, s.repeated, s.vanished = nil, 0, 0, 0
 	return s.fields
@@ -151,7 +151,7 @@ func (s *reader) innerRoom(n int) *value.Fields {
 	}
 	o := s.inner[s.used]
 	s.used++
-	o.Recycle()
+	o.Reuse()
 	return o
 }
 

@@ -81,12 +81,21 @@ func (d *dest) storePlain(col *column.Col, row int, v value.Value) (done bool, e
 	if len(d.adapted) > 0 {
 		return false, nil
 	}
-	switch k := v.Kind(); {
-	case k == value.String && col.Type == schema.String:
-		return true, d.putBytes(col, row, bytesOf(v.Str()))
-	case k == value.Int && col.Type == schema.Int64:
+	switch v.Kind() {
+	case value.String:
+		if col.Type != schema.String {
+			return false, nil
+		}
+		return true, d.putString(col, row, v.Str())
+	case value.Int:
+		if col.Type != schema.Int64 {
+			return false, nil
+		}
 		col.SetInt(row, v.Int())
-	case k == value.Float && col.Type == schema.Float64:
+	case value.Float:
+		if col.Type != schema.Float64 {
+			return false, nil
+		}
 		col.SetFloat(row, v.Float())
 	default:
 		return false, nil

@@ -143,13 +143,13 @@ func (r *runner) Release() {
 			b.Release()
 		}
 	}
+	r.rec.Release()
 	if r.byteSize()+cap(r.conv.text)+r.json.shapes.size() > keepBytes || r.columns > keepColumns {
 		r.json.shapes.forget() // the caches of programs may still refer to some of them
 		return
 	}
 	r.empty(nil)
 	r.json.release()
-	r.rec.Value, r.rec.Work = value.Value{}, nil
 	clear(r.cells)
 	clear(r.marks)
 	*r = runner{

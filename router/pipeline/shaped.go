@@ -101,11 +101,21 @@ func (s *reader) readShaped(o *value.Fields, n *prefix, pos, depth int) int {
 		return pos + 1
 	}
 	for {
-		if n, pos = s.nextPrefix(n, pos); n == nil {
+		// The usual cases of nextPrefix and readValue are here, without the calls.
+		if k := n.next; k != nil && src[pos] == '"' && k.guess.At(src, pos+1) && src[pos+1+k.guess.Len()] > ' ' {
+			n, pos = k, pos+1+k.guess.Len()
+		} else if n, pos = s.nextPrefix(n, pos); n == nil {
 			return -1
 		}
 		var v value.Value
-		if src[pos] == '{' {
+		end := 0
+		if src[pos] == '"' {
+			end = jsonscan.StringEnd(src, pos+1)
+		}
+		switch {
+		case src[end] == '"' && end > 0:
+			v, pos = value.NewBytes(src[pos+1:end]), end+1
+		case src[pos] == '{':
 			if n.child == nil {
 				n.child = &prefix{shape: s.shapes.space.Empty()}
 				s.shapes.prefixes++
@@ -113,7 +123,7 @@ func (s *reader) readShaped(o *value.Fields, n *prefix, pos, depth int) int {
 			inner := s.innerRoom(0)
 			pos = s.readShaped(inner, n.child, pos, depth+1)
 			v = inner.Value()
-		} else {
+		default:
 			var err error
 			if v, pos, err = s.readValue(nil, &n.lists, pos, depth); err != nil {
 				return -1

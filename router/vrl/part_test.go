@@ -50,7 +50,10 @@ func TestPartsOfCalls(t *testing.T) {
 	for _, call := range calls {
 		whole, part, _ := strings.Cut(call, ") ")
 		whole += ")"
-		for _, s := range []string{`""`, `"/"`, `"a/b/c"`, `"aaa"`, `"aaaaa/"`, `"x?y=1?z"`, `"?"`, `"é"`, `7`, `null`} {
+		for _, s := range []string{
+			`""`, `"/"`, `"a/b/c"`, `"aaa"`, `"aaaaa/"`, `"x?y=1?z"`, `"?"`, `"é"`, `7`, `null`,
+			"\"\xe2/\xff?\xe2\x82/b\"",
+		} {
 			event := `{"s":` + s + `}`
 			want := outcome(t, "x = "+whole+"\nx"+part, event)
 			got := outcome(t, "    "+whole+part, event) // the places of the calls in errors are the same

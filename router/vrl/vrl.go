@@ -319,7 +319,7 @@ func (p *Program) run(f *fn.Frame, m *fn.Meter, event, meta *value.Value) (v val
 		v, ok = f.Result(), true
 	}
 	// The host must be able to traverse the value in reasonable time.
-	if value.Size(*event, maxValues) == maxValues || ok && value.Size(v, maxValues) == maxValues {
+	if value.Size(*event, maxValues) == maxValues || ok && !v.Is(*event) && value.Size(v, maxValues) == maxValues {
 		*event = value.NewObject(value.MakeFields(0))
 		return value.Value{}, &Error{Reason: Exhausted, Text: "the program creates a value that is too large"}
 	}

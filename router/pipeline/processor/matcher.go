@@ -3,6 +3,7 @@ package processor
 import (
 	"regexp"
 
+	"cordwood/router/vrl/ascii"
 	"cordwood/router/vrl/pattern"
 	"cordwood/router/vrl/pattern/quick"
 )
@@ -25,7 +26,7 @@ func newMatcher(re *regexp.Regexp) matcher {
 
 // on returns the form of the expression to use for s, and whether the quick matcher may be used.
 func (m *matcher) on(s string) (re *regexp.Regexp, mayQuick bool) {
-	if m.wide != nil && !onlyASCII(s) {
+	if m.wide != nil && !ascii.Only(s) {
 		return m.wide, false
 	}
 	return m.re, m.quick != nil
@@ -33,6 +34,14 @@ func (m *matcher) on(s string) (re *regexp.Regexp, mayQuick bool) {
 
 // fewPlaces is the number of positions that fit on the stack: var few [fewPlaces]int; places := m.find(s, few[:]).
 const fewPlaces = 2 * fewCaptures
+
+// tryQuick is Match of the quick matcher, which on has allowed for s.
+func (m *matcher) tryQuick(s string, places []int) (matched, decided bool) {
+	if m.wide != nil {
+		return m.quick.MatchFrom(s, 0, places) // on has found that s is ASCII
+	}
+	return m.quick.Match(s, places)
+}
 
 // find returns the positions of the leftmost match in s and of its groups, as two numbers each. The numbers are -1 for
 // groups that did not match. If there is no match, it returns nil. The result is stored in few if few is large enough.
@@ -44,7 +53,7 @@ func (m *matcher) find(s string, few []int) []int {
 		} else {
 			few = few[:n]
 		}
-		if matched, decided := m.quick.Match(s, few); decided {
+		if matched, decided := m.tryQuick(s, few); decided {
 			if matched {
 				return few
 			}

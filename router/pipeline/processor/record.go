@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"cordwood/router/vrl"
 	"cordwood/router/vrl/fn"
 	"cordwood/router/vrl/value"
 )
@@ -53,6 +54,7 @@ type Record struct {
 
 	places []places    // by Name.slot
 	meta   value.Value // of vrl programs, which is empty
+	frames vrl.Frames
 	block  []byte
 }
 
@@ -61,6 +63,12 @@ type places struct{ get, set, del value.Cache }
 
 // NewRecord returns the record of a pipeline that uses the names. The caller must set its Work.
 func NewRecord(names *Names) *Record { return &Record{places: make([]places, len(names.list))} }
+
+// Release drops what belongs to the request and its records. It must be called after the last record.
+func (r *Record) Release() {
+	r.Value, r.Work = value.Value{}, nil
+	r.frames.Release()
+}
 
 // Get returns the value of a field for reading. To store a container in another place too, call its method Share first.
 func (r *Record) Get(n Name) (value.Value, bool) {
@@ -74,6 +82,9 @@ func (r *Record) Get(n Name) (value.Value, bool) {
 // Set sets the value of a field. Strings must not change until the record is stored. Parts of other strings of the
 // record and results of Text and TextOf do not.
 func (r *Record) Set(n Name, v value.Value) {
+	if r.Value.SetField(v, &r.places[n.slot].set) {
+		return
+	}
 	o := r.Value.MutObject()
 	if o == nil {
 		return

@@ -123,19 +123,3 @@ func opposite(in string) string {
 	}
 	return b.String()
 }
-
-// onlyASCII reports whether s is ASCII.
-func onlyASCII(s string) bool {
-	for len(s) >= 8 {
-		if (s[0]|s[1]|s[2]|s[3]|s[4]|s[5]|s[6]|s[7])&0x80 != 0 {
-			return false
-		}
-		s = s[8:]
-	}
-	for i := range len(s) {
-		if s[i]&0x80 != 0 {
-			return false
-		}
-	}
-	return true
-}

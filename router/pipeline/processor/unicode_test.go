@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"cordwood/router/vrl/ascii"
 )
 
 func TestWiden(t *testing.T) {
@@ -54,7 +56,7 @@ func FuzzWiden(f *testing.F) {
 	f.Add(`(?<a>\w)\Q[\d\E[[:alpha:]\D]`, "a[1")
 	f.Fuzz(func(t *testing.T, pattern, text string) {
 		re, err := regexp.Compile(pattern)
-		if err != nil || len(pattern) > 1000 || !onlyASCII(text) || strings.ContainsAny(text, "\v") {
+		if err != nil || len(pattern) > 1000 || !ascii.Only(text) || strings.ContainsAny(text, "\v") {
 			return
 		}
 		wide := widen(re)

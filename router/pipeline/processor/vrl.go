@@ -50,7 +50,7 @@ func compileVRL(o *Options) Apply {
 		}
 	}
 	return func(rec *Record) error {
-		v, err := program.RunMetered(rec.Work, &rec.Value, rec.metadata())
+		v, err := program.RunFramed(&rec.frames, rec.Work, &rec.Value, rec.metadata())
 		if err != nil {
 			if rec.Quiet {
 				return errQuiet

@@ -18,6 +18,14 @@ func IsWord(c byte) bool { return IsDigit(c) || c == '_' || c|0x20 >= 'a' && c|0
 
 // Only reports whether all of s is ASCII.
 func Only(s string) bool {
+	for ; len(s) >= 8; s = s[8:] {
+		// The compiler makes one load of these.
+		w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+		if w&0x8080808080808080 != 0 {
+			return false
+		}
+	}
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
 			return false

@@ -137,6 +137,10 @@ func arithmetic(out *expr, op string, l, r *expr) {
 	case "*":
 		out.run = both(func(f *fn.Frame, a, b value.Value) (value.Value, bool) {
 			switch {
+			case a.Kind() == value.Float && b.Kind() == value.Float:
+				if x := a.Float() * b.Float(); x == x {
+					return value.NewFloat(x), true
+				}
 			case a.IsString() && b.Kind() == value.Int:
 				return repeat(f, a, b.Int())
 			case b.IsString() && a.Kind() == value.Int:
@@ -153,6 +157,15 @@ func arithmetic(out *expr, op string, l, r *expr) {
 				return a, true
 			case a.IsNull() && b.IsString():
 				return b, true
+			}
+			return numbers(f, a, b)
+		})
+	case "/":
+		out.run = both(func(f *fn.Frame, a, b value.Value) (value.Value, bool) {
+			if a.Kind() == value.Float && b.Kind() == value.Float && b.Float() != 0 {
+				if x := a.Float() / b.Float(); x == x {
+					return value.NewFloat(x), true
+				}
 			}
 			return numbers(f, a, b)
 		})

@@ -291,6 +291,9 @@ func fieldSetter(t *fn.Target, to store, place int) func(fn.Expr) fn.Expr {
 			if !ok {
 				return v, false
 			}
+			if f.Event.SetField(v, &f.Places[place]) {
+				return v, true
+			}
 			if f.Event.Len() > manyFields && !f.SpendOnChange(*f.Event, t.Path) {
 				return v, false
 			}

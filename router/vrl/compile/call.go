@@ -230,6 +230,9 @@ func (c *compiler) code(n *syntax.Call, f *fn.Function, impl fn.Impl, args []arg
 			return fail(fr)
 		}
 	}
+	if f.Asserts != 0 && !args[0].known {
+		return assertion(f.Asserts, &args[0], fail)
+	}
 	get := make([]fn.Expr, len(args))
 	for i := range args {
 		get[i] = checked(f, i, &args[i])
@@ -313,5 +316,26 @@ func (c *compiler) code(n *syntax.Call, f *fn.Function, impl fn.Impl, args []arg
 			return v, true
 		}
 		return fail(fr)
+	}
+}
+
+// assertion returns the code of a function that returns its argument if it is of kind k. fail is the code after a
+// failure.
+func assertion(k value.Kind, a *argument, fail fn.Expr) fn.Expr {
+	run := a.run
+	if k != value.Array && k != value.Object {
+		run = a.looking() // other values cannot be shared
+	}
+	name := k.String()
+	return func(fr *fn.Frame) (value.Value, bool) {
+		v, ok := run(fr)
+		if !ok || v.IsString() && v.Len() >= fn.BytesPerStep && !fr.SpendOn(v) {
+			return fail(fr)
+		}
+		if v.Kind() != k {
+			fr.FailKind(name, v)
+			return fail(fr)
+		}
+		return v, true
 	}
 }

@@ -112,30 +112,18 @@ func (c *compiler) eventLook(p value.Path) fn.Expr {
 		}
 	}
 	key, place := p[0].Name, c.place()
-	first := func(f *fn.Frame) value.Value {
-		o := f.Event.Object()
-		if o == nil {
-			return value.Value{}
-		}
-		v, _ := o.PeekCached(key, &f.Places[place])
-		return v
-	}
 	switch rest := p[1:]; {
 	case len(rest) == 0:
-		return func(f *fn.Frame) (value.Value, bool) { return first(f), true }
+		return func(f *fn.Frame) (value.Value, bool) { return f.Event.PeekField(key, &f.Places[place]), true }
 	case len(rest) == 1 && !rest[0].IsIndex:
-		key, place := rest[0].Name, c.place()
+		inner, innerPlace := rest[0].Name, c.place()
 		return func(f *fn.Frame) (value.Value, bool) {
-			o := first(f).Object()
-			if o == nil {
-				return value.Value{}, true
-			}
-			v, _ := o.PeekCached(key, &f.Places[place])
-			return v, true
+			v := f.Event.PeekField(key, &f.Places[place])
+			return v.PeekField(inner, &f.Places[innerPlace]), true
 		}
 	default:
 		return func(f *fn.Frame) (value.Value, bool) {
-			v, _ := first(f).Peek(rest)
+			v, _ := f.Event.PeekField(key, &f.Places[place]).Peek(rest)
 			return v, true
 		}
 	}

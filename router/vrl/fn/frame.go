@@ -119,6 +119,12 @@ func (f *Frame) Left() Budget {
 	return Budget{Steps: max(f.budget.Steps+f.rest, 0), Bytes: f.budget.Bytes}
 }
 
+// Clear prepares f for the next run: no variable has a value.
+func (f *Frame) Clear() {
+	clear(f.Slots)
+	f.Args = f.Args[:0]
+}
+
 // Release drops everything that the run has left in f, so that it can be freed. The rest of the block for strings
 // stays for the next run.
 func (f *Frame) Release() {

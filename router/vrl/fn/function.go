@@ -39,6 +39,9 @@ type Function struct {
 	Fallible bool
 	// Errors lists the causes of failure, each as a phrase.
 	Errors []string
+	// Asserts is set for functions that return their argument if it is of this kind, and otherwise fail as FailKind
+	// does. The compiler checks the kind itself, without a call.
+	Asserts value.Kind
 	// Effect is set if a call does more than return a value, so that ignoring the value is not a mistake.
 	Effect bool
 	// Deep is set if the time of a call grows with everything nested in its arguments, for example for encode_json.

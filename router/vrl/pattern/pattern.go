@@ -22,6 +22,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"cordwood/router/vrl/ascii"
 	"cordwood/router/vrl/pattern/quick"
 )
 
@@ -272,24 +273,8 @@ func (r *Regex) on(s string) (*regexp.Regexp, *quick.Program) {
 		}
 		return r.ascii, nil
 	}
-	if isASCII(s) {
+	if ascii.Only(s) {
 		return r.ascii, r.fast
 	}
 	return r.unicode(), nil
-}
-
-// isASCII reports whether all bytes of s are below 128.
-func isASCII(s string) bool {
-	for len(s) >= 8 {
-		if (s[0]|s[1]|s[2]|s[3]|s[4]|s[5]|s[6]|s[7])&0x80 != 0 {
-			return false
-		}
-		s = s[8:]
-	}
-	for i := range len(s) {
-		if s[i] >= 0x80 {
-			return false
-		}
-	}
-	return true
 }

@@ -264,6 +264,22 @@ func (o *Fields) Recycle() {
 	o.shared = false
 }
 
+// Reuse is Recycle, but the memory of an object with a shape keeps the values. Nothing reads them any more, but the
+// bytes under them cannot be freed before Forget.
+func (o *Fields) Reuse() {
+	if o.shape == nil {
+		o.Recycle()
+		return
+	}
+	o.shape, o.vals, o.shared = nil, o.vals[:0], false
+}
+
+// Forget is Recycle, and also forgets the values that Reuse has kept.
+func (o *Fields) Forget() {
+	o.Recycle()
+	clear(o.vals[:cap(o.vals)])
+}
+
 // Grow makes room for n more fields that are added with Add.
 func (o *Fields) Grow(n int) { o.list = slices.Grow(o.settled(), n) }
 
@@ -338,6 +354,9 @@ func (o *Fields) SetHint(key string, v Value, hint int) int {
 	}
 	return i
 }
+
+// Is reports whether v and w are the same container, not only equal ones.
+func (v Value) Is(w Value) bool { return v.kind >= Array && v.kind == w.kind && v.p == w.p }
 
 // maxDepth limits the nesting of values that are traversed.
 const maxDepth = 1000

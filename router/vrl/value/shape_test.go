@@ -62,7 +62,7 @@ func TestShapesAgainstMap(t *testing.T) {
 			k := r.IntN(1 + round%30)
 			key := fmt.Sprintf("%c%d", 'a'+k%5, k)
 			o := v.MutObject()
-			switch x := r.Int64(); r.IntN(11) {
+			switch x := r.Int64(); r.IntN(13) {
 			case 0, 1, 2:
 				o.SetCached(key, NewInt(x), &sets[k])
 				want[key] = x
@@ -96,6 +96,15 @@ func TestShapesAgainstMap(t *testing.T) {
 			case 10:
 				if r.IntN(20) == 0 {
 					v.Object().Peek() // makes a list
+				}
+			case 11:
+				if !v.SetField(NewInt(x), &sets[k]) {
+					v.MutObject().SetCached(key, NewInt(x), &sets[k])
+				}
+				want[key] = x
+			case 12:
+				if got := v.PeekField(key, &gets[k]); got.Int() != want[key] {
+					t.Fatalf("%q is %v, want %d", key, got, want[key])
 				}
 			}
 			checkFields(t, v.Object(), want)
@@ -240,4 +249,44 @@ func TestShapeLimits(t *testing.T) {
 			t.Errorf("%d bytes", size)
 		}
 	})
+}
+
+// TestSetFieldLeavesSharedObjects sets a field of an object that another value refers to.
+func TestSetFieldLeavesSharedObjects(t *testing.T) {
+	space := &Space{}
+	var c Cache
+	o := shaped(space)
+	o.SetCached("a", NewInt(1), &c)
+	v := o.Value()
+	o = shaped(space)
+	o.SetCached("a", NewInt(2), &c)
+	if v.Share(); v.SetField(NewInt(3), &c) || v.PeekField("a", &Cache{}).Int() != 1 {
+		t.Error("a shared object was changed")
+	}
+	if w := NewInt(5); w.SetField(NewInt(3), &c) || !w.PeekField("a", &Cache{}).IsNull() {
+		t.Error("an integer has a field")
+	}
+}
+
+// TestReuse fills an object again. Forget must leave none of the values of any use.
+func TestReuse(t *testing.T) {
+	space := &Space{}
+	o := shaped(space)
+	for i := range 10 {
+		o.Set(fmt.Sprint("k", i), NewString("text"))
+	}
+	o.Value().Share()
+	o.Reuse()
+	if o.Len() != 0 || o.Value().Shared() {
+		t.Fatalf("%d fields are left; shared: %v", o.Len(), o.Value().Shared())
+	}
+	o.Fill(space.Empty(), o.Room())
+	o.Set("x", NewInt(1))
+	checkFields(t, o, map[string]int64{"x": 1})
+	o.Forget()
+	for i, v := range o.vals[:cap(o.vals)] {
+		if !v.IsNull() {
+			t.Errorf("slot %d still has %v", i, v)
+		}
+	}
 }

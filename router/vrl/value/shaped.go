@@ -72,6 +72,19 @@ func (o *Fields) PeekCached(key string, c *Cache) (Value, bool) {
 	return o.vals[c.last.slot], true
 }
 
+// PeekField is PeekCached for the value v. It returns null if v is no object, or does not have the field.
+func (v Value) PeekField(key string, c *Cache) Value {
+	if v.kind != Object {
+		return Value{}
+	}
+	o := v.fields()
+	if h := o.shape; h != nil && c.last.from == h && c.last.slot >= 0 {
+		return o.vals[c.last.slot]
+	}
+	x, _ := o.PeekCached(key, c)
+	return x
+}
+
 // SetCached is Set for a place of a program.
 func (o *Fields) SetCached(key string, v Value, c *Cache) {
 	h := o.shape
@@ -97,6 +110,28 @@ func (o *Fields) SetCached(key string, v Value, c *Cache) {
 	}
 	o.vals[c.last.slot] = v
 }
+
+// SetField is SetCached for the object v, in the usual case: only v refers to the object, it has few fields, and the
+// place knows its shape. In all other cases SetField does nothing and returns false.
+func (v *Value) SetField(x Value, c *Cache) bool {
+	if v.kind != Object {
+		return false
+	}
+	o := v.fields()
+	h := o.shape
+	if h == nil || o.shared || len(h.order) > manyFields || !c.find(h) {
+		return false
+	}
+	if to := c.last.to; to != h {
+		o.vals, o.shape = append(o.vals, x), to
+	} else {
+		o.vals[c.last.slot] = x
+	}
+	return true
+}
+
+// manyFields is the number of fields up to which SetField sets one. Callers charge for changes of larger objects.
+const manyFields = 64
 
 // DeleteCached is Delete for a place of a program.
 func (o *Fields) DeleteCached(key string, c *Cache) (Value, bool) {

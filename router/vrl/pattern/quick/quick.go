@@ -14,7 +14,8 @@ package quick
 
 import (
 	"strings"
-	"unicode/utf8"
+
+	"cordwood/router/vrl/ascii"
 )
 
 // Program is a compiled pattern.
@@ -101,7 +102,7 @@ func (p *Program) Match(s string, places []int) (matched, decided bool) {
 }
 
 // Suits reports whether the program is valid for s.
-func (p *Program) Suits(s string) bool { return !p.ascii || isASCII(s) }
+func (p *Program) Suits(s string) bool { return !p.ascii || ascii.Only(s) }
 
 // MatchFrom is like Match, but finds the leftmost match that begins at from or later. The program must suit the text.
 func (p *Program) MatchFrom(s string, from int, places []int) (matched, decided bool) {
@@ -336,18 +337,4 @@ func (in *inst) holds(s string, pos int) bool {
 
 func isWord(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
-}
-
-func isASCII(s string) bool {
-	for i := 0; i+8 <= len(s); i += 8 {
-		if (s[i]|s[i+1]|s[i+2]|s[i+3]|s[i+4]|s[i+5]|s[i+6]|s[i+7])&utf8.RuneSelf != 0 {
-			return false
-		}
-	}
-	for i := len(s) &^ 7; i < len(s); i++ {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }

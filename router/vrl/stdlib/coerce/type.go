@@ -35,6 +35,7 @@ func expect(name string, k value.Kind, full kind.Kind, source, event, result str
 		Params:   []fn.Param{{Name: "value", Doc: "The value to check.", Kind: kind.Any}},
 		Returns:  full,
 		Fallible: true,
+		Asserts:  k,
 		Errors:   []string{"the value is of another kind"},
 		Examples: []fn.Example{
 			{Title: "of the kind", Source: source, Event: event, Result: result},

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"cordwood/router/vrl/ascii"
 	"cordwood/router/vrl/fn"
 	"cordwood/router/vrl/kind"
 	"cordwood/router/vrl/pattern"
@@ -78,6 +79,15 @@ func splitPart(c *fn.Call, s value.Segment) (fn.Impl, bool) {
 		piece = func(s string) (string, bool) { return s[strings.LastIndexByte(s, sep[0])+1:], true }
 	default:
 		return fn.Impl{}, false
+	}
+	if ascii.Only(sep) {
+		// No character and no ill-formed sequence has an ASCII byte in it, so the piece alone can be checked.
+		return fn.Impl{F1: func(_ *fn.Frame, v value.Value) (value.Value, bool) {
+			if s, ok := piece(v.Str()); ok {
+				return value.NewString(value.Lossy(s)), true
+			}
+			return value.Value{}, true
+		}}, true
 	}
 	return fn.Impl{F1: func(_ *fn.Frame, v value.Value) (value.Value, bool) {
 		if s, ok := piece(v.Text()); ok {
