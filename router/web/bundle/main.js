@@ -1,1 +1,1 @@
-import"./chunk-U3MTA3LE.js";
+import"./chunk-KV7J3PGV.js";

@@ -17,6 +17,8 @@ const none = () => '';
 /** @type {Asked} */
 const node = { name: 'node', label: 'Node', kind: 'node' };
 /** @type {Asked} */
+const force = { name: 'force', label: 'Also if the metadata group then survives the loss of fewer nodes', kind: 'check' };
+/** @type {Asked} */
 const shard = { name: 'shard', label: 'Shard', kind: 'shard' };
 
 /** @type {ClusterAct[]} */
@@ -44,18 +46,18 @@ export const clusterActs = [
     name: 'Decommission a node…',
     group: 'nodes',
     says: 'All replicas move away for good, and the node leaves the metadata group. If it does not answer, its replicas are rebuilt from other nodes.',
-    asks: [node],
+    asks: [node, force],
     word: (v) => v.node,
-    request: (v) => ({ kind: 'node-decommission', node: v.node }),
+    request: (v) => ({ kind: 'node-decommission', node: v.node, force: v.force === 'yes' }),
   },
   {
     id: 'remove',
     name: 'Forget a node…',
     group: 'nodes',
     says: 'The cluster forgets a stopped node without replicas. It can only return with an empty data folder.',
-    asks: [node],
+    asks: [node, force],
     word: (v) => v.node,
-    request: (v) => ({ kind: 'node-remove', node: v.node }),
+    request: (v) => ({ kind: 'node-remove', node: v.node, force: v.force === 'yes' }),
   },
   {
     id: 'shard-add',

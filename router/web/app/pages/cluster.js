@@ -46,7 +46,7 @@ export function ClusterPage({ stores }) {
     <${ErrorPanel} latest=${health} what="Asking for the state of the cluster" />
     ${state.problems.map((/** @type {any} */ p) => html`<div class="problem"><p><b>${sentence(p.text)}</b> ${sentence(p.advice)}</p></div>`)}
     <div class="cols"><section class="pane" aria-label="Nodes and shards">
-        <h2 class="head">Nodes<span class="grow"></span>${may && html`<button class="text wide" data-ui="add-node" onClick=${() => act('add-node')}>Add a node…</button><${Acts} group="nodes" first=${['add-node', 'Add a node…']} onDo=${act} />`}</h2><div class="wide-table"><table><thead><tr><th>node</th><th>state</th><th>roles</th><th>metadata</th><th class="r">replicas</th><th class="r">leads</th><th>disk</th><th class="opt">version</th></tr></thead>
+        <h2 class="head">Nodes<span class="grow"></span>${may && html`<button class="text wide" data-ui="add-node" onClick=${() => act('add-node')}>Add a node…</button><${Acts} group="nodes" first=${['add-node', 'Add a node…']} onDo=${act} />`}</h2><div class="wide-table"><table><thead><tr><th>node</th><th>state</th><th>roles</th><th>metadata</th><th class="r">replicas</th><th class="r">leads</th><th class="r opt">bytes</th><th>disk</th><th class="opt">version</th></tr></thead>
           <tbody>${state.nodes.map((/** @type {any} */ n) => html`<${NodeRow} key=${n.id} node=${n} />`)}</tbody></table></div>
         <h2 class="head">Shards<span class="grow"></span><span class="quiet wide">L leads, r replica, c catching up, ! does not answer</span>${may && html`<button class="text wide" data-ui="rebalance" onClick=${() => act('rebalance')}>Rebalance…</button><${Acts} group="shards" first=${['rebalance', 'Rebalance…']} onDo=${act} />`}</h2>
         <${Matrix} state=${state} onDo=${may ? act : null} /></section>
@@ -62,7 +62,7 @@ function NodeRow({ node }) {
   const share = node.disk_capacity > 0 ? (node.disk_used / node.disk_capacity) * 100 : 0;
   return html`<tr data-ui="node"><td>${node.name}</td>
     <td><span class=${node.state === 'up' ? 'ok' : 'bad'}>${node.state}</span>${node.silent_seconds > 10 && ` silent for ${Math.round(node.silent_seconds)} s`}</td>
-    <td>${node.roles.join(', ')}</td><td>${node.meta}</td><td class="r">${formatCount(node.replicas)}</td><td class="r">${formatCount(node.leads)}</td>
+    <td>${node.roles.join(', ')}</td><td>${node.meta}</td><td class="r">${formatCount(node.replicas)}</td><td class="r">${formatCount(node.leads)}</td><td class="r opt">${formatBytes(node.bytes ?? 0)}</td>
     <td><span class=${`disk ${share > 85 ? 'full' : ''}`} style=${{ '--p': `${share.toFixed(0)}%` }}></span>${formatBytes(node.disk_used)} of ${formatBytes(node.disk_capacity)}</td>
     <td class="opt">${node.version}</td></tr>`;
 }
