@@ -3,6 +3,7 @@ package shard
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -140,6 +141,10 @@ func TestExplainFetchedRows(t *testing.T) {
 			if strings.Contains(said, unfetched) == fetches {
 				t.Errorf("EXPLAIN %s%s: %q", options, test.sql, said)
 			}
+			if regexp.MustCompile(`\nnode \S+: public.logs, shard \d, \d+ rows, \d+ bytes, \S+\n(?s:.*)`+
+				`\nfetched: \d+ rows, \d+ bytes$`).MatchString(said) != fetches {
+				t.Errorf("EXPLAIN %s%s: the rows of each node: %q", options, test.sql, said)
+			}
 			if scans := c.scans.Load() - before; scans > 0 != fetches {
 				t.Errorf("EXPLAIN %s%s: %d shards were scanned", options, test.sql, scans)
 			}
@@ -203,7 +208,7 @@ func TestExplainAnalyzeAsksTheNodes(t *testing.T) {
 	}
 	for _, node := range []string{"node-a: shards 1 4", "node-b: shards 2", "node-c: shards 3"} {
 		if said := c.explained("ANALYZE SELECT count(*) FROM logs"); !strings.Contains(said, "node "+node+", ") ||
-			strings.Count(said, " bytes, ") != 3 || strings.Count(said, " rows, ") != 3 ||
+			strings.Count(said, " bytes, ") != 3 || strings.Count(said, ", 1 row, ") != 3 ||
 			!strings.Contains(said, "all nodes had answered after ") || !strings.Contains(said, "the statement was split in ") ||
 			strings.Count(said, ", statement run in ") != 3 {
 			t.Errorf("EXPLAIN ANALYZE: %s", said)
@@ -277,6 +282,12 @@ func TestQueryMetrics(t *testing.T) {
 		{"SELECT count(*) FROM logs", "split_total aggregate", true},
 		{"SELECT * FROM logs WHERE n > 900000000", "split_total rows", true},
 		{"EXPLAIN SELECT count(*) FROM logs", "", false},
+		{"EXPLAIN ANALYZE SELECT count(*) FROM logs", "split_total aggregate", true},
+		{"EXPLAIN ANALYZE SELECT count(*) FROM logs l JOIN state s ON l.ts = s.ts", "hauled_total join", false},
+		{
+			"SELECT count(*) FROM (SELECT n FROM logs UNION ALL SELECT u64 FROM state WHERE ok) WHERE n > 5",
+			"split_total several", true,
+		},
 		{"SELECT string_agg(s, ',' ORDER BY s) FROM logs", "split_total project", true},
 		{"SELECT s, rank() OVER (ORDER BY s) FROM logs", "hauled_total window", false},
 		{"SELECT count(*) FROM logs l JOIN state s ON l.ts = s.ts", "hauled_total join", false},

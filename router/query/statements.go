@@ -77,7 +77,7 @@ var kinds = map[reflect.Type]kind{
 		access.Row{Privilege: access.Query, Action: "describe a query"}, oldIsFine, false, describeQuery,
 	},
 	of[*statement.Kill](): {
-		access.Row{Privilege: access.Query, Action: "end a query"}, oldIsFine, false, change((*Service).kill),
+		logged(access.Query, "end a query", access.NoObject), oldIsFine, false, change((*Service).kill),
 	},
 
 	of[*statement.CreateUser](): {

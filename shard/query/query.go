@@ -44,6 +44,14 @@ type TableName struct {
 // String returns the name as it is written in a statement.
 func (n TableName) String() string { return n.Database + "." + n.Name }
 
+// CountOf returns a number of things as a text, such as "1 row" and "2 rows".
+func CountOf[N int | int64](n N, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 // Analyzes reports whether the beginning of an EXPLAIN, with its options, means that the statement is run.
 func Analyzes(explain string) bool { return strings.Contains(strings.ToUpper(explain), "ANALYZE") }
 

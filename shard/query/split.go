@@ -49,6 +49,8 @@ type Split struct {
 	Lasting bool
 	// Counts means that Worker returns only the number of rows of the table, in the column CountColumn.
 	Counts bool
+	// Draws means that Final calls functions such as random(), so its answer must not be reused.
+	Draws bool
 	// Combine, if not nil, describes how to compute the answer without Final.
 	Combine *Combine
 	// Best, if not nil, is a smaller statement for nodes, whose answers may be sufficient.

@@ -3,10 +3,13 @@ package server
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"cordwood/proto/shardpb"
 	"cordwood/shard/query"
+	"cordwood/shard/server/distribute"
 )
 
 // namedColumns is the maximum number of columns of a table whose names EXPLAIN shows for fetched rows.
@@ -42,6 +45,43 @@ func noteFetches(req *shardpb.QueryRequest, needs []query.Need, fetches []fetch,
 		b.WriteString("\nnothing was fetched: the segments and the plan are those of this node's rows. " +
 			"EXPLAIN ANALYZE fetches the rows.")
 	}
+	return b.String()
+}
+
+// fetched describes the answer to a fetch.
+type fetched struct {
+	fetch
+	node        string
+	rows, bytes int64
+	took        time.Duration
+}
+
+// answeredBy records which node sent rows.
+func (f *fetched) answeredBy(r distribute.Reader, bytes int64, took time.Duration) {
+	if of, ok := r.(interface{ Node() string }); ok {
+		f.node = of.Node()
+	}
+	f.bytes, f.took = bytes, took
+}
+
+// noteFetched returns the lines of EXPLAIN ANALYZE about the rows that nodes have sent.
+func (s *server) noteFetched(req *shardpb.QueryRequest, list []fetched) string {
+	slices.SortFunc(list, func(a, b fetched) int {
+		return cmp.Or(cmp.Compare(a.table, b.table), cmp.Compare(a.shard, b.shard))
+	})
+	var b strings.Builder
+	rows, bytes := int64(0), int64(0)
+	for _, f := range list {
+		name := f.node
+		if s.cfg.Name != nil {
+			name = cmp.Or(s.cfg.Name(f.node), name)
+		}
+		of := req.Tables[f.table].Name
+		fmt.Fprintf(&b, "\nnode %s: %s.%s, shard %d, %s, %s, %s", cmp.Or(name, "?"), of.Database, of.Name, f.shard,
+			query.CountOf(f.rows, "row"), query.CountOf(f.bytes, "byte"), f.took.Round(100*time.Microsecond))
+		rows, bytes = rows+f.rows, bytes+f.bytes
+	}
+	fmt.Fprintf(&b, "\nfetched: %s, %s", query.CountOf(rows, "row"), query.CountOf(bytes, "byte"))
 	return b.String()
 }
 

@@ -33,8 +33,10 @@ type gathered struct {
 	// missing returns texts about shards that are left out, if that is allowed.
 	missing []string
 
-	// note describes the rows that are fetched from other nodes, if the statement is an EXPLAIN.
-	note string
+	// note describes the rows that are fetched from other nodes, if the statement is an EXPLAIN. fetched are the answers
+	// of the nodes.
+	note    string
+	fetched []fetched
 
 	views  map[uint32]*store.View
 	spools []*spool.Spool
@@ -215,7 +217,8 @@ func (s *server) fetch(ctx context.Context, req *shardpb.QueryRequest, g *gather
 		}
 		group.Go(func() error {
 			t := req.Tables[f.table]
-			sp, missing, err := s.fetchOne(gctx, req, t, f.shard, nodes[f.shard], needs[f.table], g.tables[f.table].Schema)
+			of := fetched{fetch: f}
+			sp, missing, err := s.fetchOne(gctx, req, t, &of, nodes[f.shard], needs[f.table], g.tables[f.table].Schema)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -233,11 +236,15 @@ func (s *server) fetch(ctx context.Context, req *shardpb.QueryRequest, g *gather
 			g.missing = append(g.missing, missing...)
 			g.spools = append(g.spools, sp)
 			spooled[f.table] = append(spooled[f.table], sp)
+			g.fetched = append(g.fetched, of)
 			return nil
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return err
+	}
+	if about.Explain {
+		g.note += s.noteFetched(req, g.fetched)
 	}
 	for _, i := range slices.Sorted(maps.Keys(spooled)) {
 		qt := &g.tables[i]
@@ -300,12 +307,12 @@ func (s *server) needs(ctx context.Context, req *shardpb.QueryRequest, tables []
 	return out, nil
 }
 
-// fetchOne fetches the rows of one table in one shard.
-func (s *server) fetchOne(ctx context.Context, req *shardpb.QueryRequest, t *shardpb.QueryTable, shard uint32,
+// fetchOne fetches the rows of one table in one shard, and records which node sent them and how many.
+func (s *server) fetchOne(ctx context.Context, req *shardpb.QueryRequest, t *shardpb.QueryTable, of *fetched,
 	nodes []string, need query.Need, table *schema.Table,
 ) (sp *spool.Spool, missing []string, err error) {
 	scan := &shardpb.ScanRequest{
-		ShardId: shard, Table: t.Table, Columns: need.Columns, Where: need.Where, ExpiredBefore: t.ExpiredBefore,
+		ShardId: of.shard, Table: t.Table, Columns: need.Columns, Where: need.Where, ExpiredBefore: t.ExpiredBefore,
 		AllowPartial: req.AllowPartial, AnyReplica: req.AnyReplica, MaxStalenessNanos: req.MaxStalenessNanos,
 		Unchecked: req.Unchecked, Share: req.Share,
 	}
@@ -313,8 +320,9 @@ func (s *server) fetchOne(ctx context.Context, req *shardpb.QueryRequest, t *sha
 		if sp, err = s.cfg.Spool.New(table, need.IDs); err != nil {
 			return nil, nil, err
 		}
-		missing, err = s.fill(ctx, sp, nodes, scan)
+		missing, err = s.fill(ctx, sp, nodes, scan, of)
 		if err == nil {
+			of.rows = sp.NumRows()
 			return sp, missing, nil
 		}
 		_ = sp.Close()
@@ -326,14 +334,16 @@ func (s *server) fetchOne(ctx context.Context, req *shardpb.QueryRequest, t *sha
 
 // fill reads the rows of a scan into a spool.
 func (s *server) fill(ctx context.Context, sp *spool.Spool, nodes []string,
-	scan *shardpb.ScanRequest,
+	scan *shardpb.ScanRequest, of *fetched,
 ) (missing []string, err error) {
+	begin := time.Now()
 	r, err := s.cfg.Scan(ctx, nodes, scan)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
 	src := &distribute.Remembering{R: r}
+	defer func() { of.answeredBy(r, src.Bytes, time.Since(begin)) }()
 	if err := sp.Read(src); err != nil {
 		if src.Err != nil {
 			return nil, distribute.Broke(src.Err) // the error of the IPC reader is less exact

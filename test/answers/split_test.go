@@ -229,6 +229,13 @@ var splitStatements = []struct{ kind, sql string }{
 		"AS n FROM {m} GROUP BY host) QUALIFY r < 4"},
 	{"split_total several", "SELECT host FROM {a} WHERE ts > now() - INTERVAL '100 years' GROUP BY host UNION ALL " +
 		"(SELECT svc FROM {m} ORDER BY id LIMIT 3)"},
+	{"split_total several", "SELECT host, count(*) FROM (SELECT host, ok FROM {a} UNION ALL SELECT svc, ok FROM {m} " +
+		"WHERE i8 > 2) AS u WHERE ok GROUP BY host"},
+	{"split_total several", "WITH u AS (SELECT ts, svc FROM {a} UNION ALL BY NAME SELECT host, ts FROM {m}) " +
+		"SELECT ts, host, svc FROM u ORDER BY ts DESC, host, svc LIMIT 20"},
+	{"split_total several", "SELECT sum(n), count(*) FROM (SELECT svc, count(*) AS n FROM {a} GROUP BY svc UNION ALL " +
+		"SELECT host, id FROM {m})"},
+	{"split_total rows", "SELECT * EXCLUDE (id) REPLACE (upper(host) AS host) FROM {a} WHERE i8 > 3"},
 	{"hauled_total form", "WITH {a} AS (SELECT host FROM {m}) SELECT count(*) FROM {a} " +
 		"UNION ALL SELECT count(*) FROM {a}"},
 	{"hauled_total join", "SELECT count(*) FROM (SELECT host FROM {a}) AS x JOIN (SELECT host FROM {m}) AS y " +

@@ -214,7 +214,12 @@ func (p *parser) describe(at piece) Statement {
 // kill parses KILL [QUERY] 'id'.
 func (p *parser) kill() Statement {
 	p.accept("QUERY")
+	at := p.tok
 	s := &Kill{ID: p.textLiteral("the query_id of svc_private.queries in quotes")}
+	if p.err == nil && s.ID == "" {
+		p.stop(syntaxError(p.src, at.from, "KILL needs the id of a query: the column query_id of svc_private.queries has "+
+			"the ids of running queries. The text is empty"))
+	}
 	p.done()
 	return s
 }

@@ -253,6 +253,7 @@ func TestParseErrors(t *testing.T) {
 		{"CREATE TABLE t (a INT b)", errs.InvalidSyntax, "near `b`"},
 		{"CREATE TABLE t (a INT FULLTEXT)", errs.InvalidSyntax, "expected INDEX near `)`"},
 		{"CREATE TABLE t (a INT DEFAULT 1 DEFAULT 2)", errs.InvalidSyntax, `column "a" is given two defaults`},
+		{"KILL QUERY ''", errs.InvalidSyntax, "KILL needs the id of a query: the column query_id of svc_private.queries"},
 		{"CREATE TABLE t (a INT, PRIMARY KEY ())", errs.InvalidSyntax, "the name of a primary key column near `)`"},
 		{"CREATE TABLE t (a STRING, FULLTEXT INDEX (a))", errs.Unsupported, `write "a" STRING FULLTEXT INDEX`},
 		{"CREATE TABLE t (a STRING, INDEX i (a))", errs.Unsupported, `INDEX (column) is not available`},

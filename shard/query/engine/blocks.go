@@ -135,7 +135,7 @@ func (r *run) block(s blockSpan, first *split.Union, answer []duck.Column) (out 
 	if err != nil || len(b.st.Tables) != 1 { // a name may refer to a query of WITH
 		return nil, split.SeveralTables()
 	}
-	out, err = b.split()
+	out, err = b.split(split.Split)
 	switch {
 	case err != nil && unsplit(err, "") == nil && !sql.IsBroken(err) && r.ctx.Err() == nil:
 		return nil, split.Subquery("a subquery uses columns of the query around it")
@@ -143,6 +143,12 @@ func (r *run) block(s blockSpan, first *split.Union, answer []duck.Column) (out 
 		return nil, err
 	case len(out.First) > 0 || out.Kind == "rows" && !s.operand:
 		return nil, split.SeveralTables() // the partial results would be the rows themselves
+	}
+	if s.operand && out.Kind == "rows" && split.DropsDuplicates(r.st.tree) {
+		less, err := r.distinctRows(text, b, answer)
+		if less != nil || err != nil {
+			return less, err
+		}
 	}
 	if first != nil && s.operand && (out.Kind == "rows" || out.Kind == "distinct") {
 		less, err := r.firstRows(first, text, b.answer, answer)

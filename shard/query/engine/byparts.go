@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cordwood/shard/query"
+	"cordwood/shard/query/engine/split"
 	"cordwood/shard/query/partial"
 )
 
@@ -111,7 +112,7 @@ func (r *run) splitIfRepeated() (*query.Split, error) {
 			return nil, nil
 		}
 		s := &run{ctx: r.ctx, engine: r.engine, in: r.in, st: r.st, request: withoutRows(r.request)}
-		out, err := s.split()
+		out, err := s.split(split.Split)
 		if h := unsplit(err, ""); h != nil {
 			out, err = h, nil
 			out.Lasting = true

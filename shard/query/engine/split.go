@@ -55,7 +55,10 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 		st:      &studied{Statement: &bare, shape: st.shape, direct: st.direct, tree: st.tree, asked: st.asked},
 		request: withoutRows(req),
 	}
-	out, err := r.split()
+	out, err := r.split(split.Split)
+	if unsplit(err, "") != nil && hasBlocks(st) {
+		out, err = r.splitUnion(err)
+	}
 	if unsplit(err, "") != nil && hasBlocks(st) {
 		out, err = r.splitBlocks(err)
 	}
@@ -134,8 +137,8 @@ func (r *run) columns() (out []duck.Column, err error) {
 	return out, nil
 }
 
-// split splits the run's statement.
-func (r *run) split() (out *query.Split, err error) {
+// split splits the run's statement by a function of package split.
+func (r *run) split(by func(*split.Statement) (*split.Plan, error)) (out *query.Split, err error) {
 	defer r.close()
 	if err := r.plan(); err != nil {
 		return nil, err
@@ -172,7 +175,7 @@ func (r *run) split() (out *query.Split, err error) {
 	for _, c := range want {
 		of.Names = append(of.Names, c.Name)
 	}
-	p, err := split.Split(of)
+	p, err := by(of)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +196,7 @@ func (r *run) split() (out *query.Split, err error) {
 		out.Moment = query.Moment(r.now)
 	}
 	out.Lasting = !p.UsesDay
-	out.Counts = p.Counts
+	out.Counts, out.Draws = p.Counts, p.Draws
 	out.Combine = combineOf(p.Combine, have, want)
 	if r.request.Values == nil {
 		for _, s := range inner {
@@ -218,21 +221,27 @@ func (r *run) verify(p *split.Plan, want []duck.Column) ([]duck.Column, error) {
 		}
 		return have, nil
 	}
+	return have, r.verifyLast(p, p.Final, have, want)
+}
+
+// verifyLast binds a last step over partial results with the columns have, and compares the names and types of the
+// answer.
+func (r *run) verifyLast(p *split.Plan, final string, have, want []duck.Column) error {
 	if p.Divides(func(column string) bool {
 		return slices.ContainsFunc(have, func(c duck.Column) bool {
 			return c.Name == column && c.Type != "HUGEINT" && c.Type != "DOUBLE"
 		})
 	}) {
-		return nil, split.Types("an average of decimal numbers")
+		return split.Types("an average of decimal numbers")
 	}
-	final, err := r.session.Describe(p.Final)
+	columns, err := r.session.Describe(final)
 	if err != nil {
-		return nil, refused("the last step", err)
+		return refused("the last step", err)
 	}
-	if !slices.Equal(final, want) {
-		return nil, split.Types("the columns of the answer would differ")
+	if !slices.Equal(columns, want) {
+		return split.Types("the columns of the answer would differ")
 	}
-	return have, nil
+	return nil
 }
 
 // hashed returns how the statement is answered by hashes. It returns nil if that is not possible,

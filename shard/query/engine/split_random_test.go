@@ -157,12 +157,16 @@ func (g statements) nested() (sql string, sorted bool) {
 		return g.overGroups(), false
 	case 2:
 		return g.union()
+	case 3, 4:
+		return g.overUnion()
 	}
 	sql, sorted = g.statement()
 	if g.IntN(4) > 0 {
 		return sql, sorted
 	}
 	inner := g.pick(
+		"SELECT * REPLACE (upper(path) AS path, n + 1 AS N) FROM logs",
+		"SELECT w.* EXCLUDE (n, HOST) RENAME (ok AS fine), n, host, ok FROM logs AS w",
 		"SELECT * FROM logs", "SELECT * FROM logs WHERE "+g.condition(),
 		"SELECT extra, ts, took, ok, host, path, n, bytes, status FROM logs",
 		// Columns and expressions under the names of other columns.
@@ -174,6 +178,42 @@ func (g statements) nested() (sql string, sorted bool) {
 		return strings.Replace(sql, "FROM logs", "FROM ("+inner+") AS v", 1), sorted
 	}
 	return "WITH v AS (" + inner + ") " + strings.Replace(sql, "FROM logs", "FROM v", 1), sorted
+}
+
+// overUnion returns a statement over a UNION ALL.
+func (g statements) overUnion() (sql string, sorted bool) {
+	sql, sorted = g.statement()
+	const columns = "extra, ts, took, ok, host, path, n, bytes, status"
+	lists := []string{
+		columns, "extra, ts, took, ok, path, host, n, status, bytes",
+		"NULL, ts, took, ok, 'x', upper(path), n, bytes, status",
+		"extra, ts, n, took > 50, host, path, status, n, bytes", "* EXCLUDE (extra, ts), ts, extra",
+	}
+	how := " UNION ALL "
+	if g.IntN(4) == 0 {
+		how = " UNION ALL BY NAME "
+		lists = []string{columns, "ts, host, n, path, status", "*", "ts AS ts, took, bytes, extra, ok"}
+	}
+	operands := []string{"SELECT " + columns + " FROM logs"}
+	for range 1 + g.IntN(2) {
+		operands = append(operands, "SELECT "+g.pick("", "", "", "DISTINCT ")+g.pick(lists...)+" FROM logs")
+	}
+	for i := range operands {
+		if g.IntN(2) == 0 {
+			operands[i] += " WHERE " + g.condition()
+		}
+		if g.IntN(8) == 0 {
+			operands[i] = "(" + operands[i] + " ORDER BY ts, took, path, host, n, bytes, status, ok, extra LIMIT 9)"
+		}
+	}
+	union := strings.Join(operands, how)
+	if g.IntN(3) == 0 {
+		union = "SELECT * FROM (" + union + ") AS w WHERE " + g.condition()
+	}
+	if g.IntN(2) == 0 {
+		return strings.Replace(sql, "FROM logs", "FROM ("+union+") AS v", 1), sorted
+	}
+	return "WITH v AS (" + union + ") " + strings.Replace(sql, "FROM logs", "FROM v", 1), sorted
 }
 
 // overGroups returns a statement over the groups, or the first rows, of another one.
@@ -282,7 +322,8 @@ func (g statements) rows(where string) (string, bool) {
 	const all = "ts, host, status, took, bytes, ok, path, n"
 	switch g.IntN(5) {
 	case 0:
-		return "SELECT * EXCLUDE (extra) FROM logs" + where, false
+		return "SELECT " + g.pick("* EXCLUDE (extra)", "* REPLACE (n * 2 AS n), 1 AS one",
+			"* EXCLUDE (ts) RENAME (path AS p)") + " FROM logs" + where + g.pick("", " LIMIT 0"), false
 	case 1:
 		return "SELECT host, took + 1, upper(path) AS p FROM logs" + where, false
 	case 2:

@@ -12,7 +12,7 @@ import (
 )
 
 // This file gives the operands of a UNION ALL its ORDER BY and LIMIT, so that each node sends only the first rows of
-// each operand.
+// each operand. The operands of a UNION without ALL get DISTINCT.
 
 // firstOfUnion returns the first rows of the run's statement, if it is a UNION ALL that selects some. answer are the
 // columns of its answer.
@@ -39,7 +39,7 @@ func (r *run) firstRows(u *split.Union, text string, operand, answer []duck.Colu
 		if err != nil {
 			return nil, nil //nolint:nilerr // the operand has an ORDER BY or LIMIT of its own
 		}
-		out, err := b.split()
+		out, err := b.split(split.Split)
 		switch {
 		case err == nil && len(out.First) == 0 && out.Final != "":
 			return out, nil
@@ -93,4 +93,32 @@ func sortsAlike(from, to string) bool {
 	}
 	i := slices.Index(unionTimes, from)
 	return i >= 0 && slices.Index(unionTimes, to) > i
+}
+
+// distinctRows splits an operand of a UNION without ALL with DISTINCT. It returns nil if that is not possible. b is the
+// run of the operand, and answer are the columns of the whole.
+func (r *run) distinctRows(text string, b *run, answer []duck.Column) (*query.Split, error) {
+	// Values that are equal may differ after the UNION has cast them to another type, as 0 and -0 do as texts.
+	if !slices.EqualFunc(b.answer, answer, func(x, y duck.Column) bool { return x.Type == y.Type }) {
+		return nil, nil
+	}
+	less := sql.Distinct(text, b.st.tree, split.HasAggregate)
+	if less == text {
+		return nil, nil
+	}
+	d, err := r.parseBlock(less)
+	if sql.IsBroken(err) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, nil //nolint:nilerr // the operand is split without DISTINCT
+	}
+	out, err := d.split(split.Split)
+	switch {
+	case err == nil && len(out.First) == 0 && out.Kind == "distinct":
+		return out, nil
+	case err != nil && (sql.IsBroken(err) || r.ctx.Err() != nil):
+		return nil, err
+	}
+	return nil, nil
 }

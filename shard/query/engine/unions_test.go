@@ -54,7 +54,7 @@ func TestFirstOfUnion(t *testing.T) {
 		// Not the first rows of an operand: a UNION that drops rows, values in another order, an expression, and
 		// an operand with its own LIMIT.
 		{
-			"SELECT host, n FROM logs UNION SELECT path, n FROM logs ORDER BY 2, 1 LIMIT 5",
+			"SELECT host, n FROM logs UNION SELECT DISTINCT path, n FROM logs ORDER BY 2, 1 LIMIT 5",
 			[]string{"", ""},
 			true,
 		},

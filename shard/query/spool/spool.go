@@ -183,6 +183,17 @@ var arrowTypes = map[arrow.Type]schema.Type{
 // Table returns the definition of the table with the types of the rows that were read.
 func (s *Spool) Table() *schema.Table { return s.table }
 
+// NumRows returns the number of rows, after Read.
+func (s *Spool) NumRows() (n int64) {
+	for i := range s.segments {
+		n += s.segments[i].Rows
+	}
+	for _, b := range s.batches {
+		n += int64(b.Rows)
+	}
+	return n
+}
+
 // end ends the batch, and writes a segment if there are enough rows.
 func (s *Spool) end() error {
 	if s.builder.Rows() == 0 {

@@ -3,11 +3,11 @@ package distribute
 import (
 	"cmp"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/shard/query"
 	"cordwood/shard/query/partial"
 )
 
@@ -47,15 +47,16 @@ func (d *Statement) noteEach(b *strings.Builder) {
 	for _, p := range d.parts {
 		shards += len(p.shards)
 	}
-	fmt.Fprintf(b, "%s: %s over %d shards, in %d parts\neach: %s", d.split.Table, d.split.Kind, shards, len(d.parts),
-		d.split.Worker)
+	fmt.Fprintf(b, "%s: %s over %s, in %s\neach: %s", d.split.Table, d.split.Kind, query.CountOf(shards, "shard"),
+		query.CountOf(len(d.parts), "part"), d.split.Worker)
 }
 
 // noteTimes writes how long the stages took, if the statement ran.
 func (d *Statement) noteTimes(b *strings.Builder) {
 	if d.asked > 0 {
 		fmt.Fprintf(b, "\nthe statement was split in %s", d.planned.Round(10*time.Microsecond))
-		fmt.Fprintf(b, "\nall nodes had answered after %s: %d bytes", d.asked.Round(100*time.Microsecond), d.bytes.Load())
+		fmt.Fprintf(b, "\nall nodes had answered after %s: %s", d.asked.Round(100*time.Microsecond),
+			query.CountOf(d.bytes.Load(), "byte"))
 	}
 }
 
@@ -64,7 +65,8 @@ func (d *Statement) noteNodes(b *strings.Builder) {
 	for _, p := range d.parts {
 		fmt.Fprintf(b, "\nnode %s: shards %s", d.nodes.name(p.node), strings.Trim(fmt.Sprint(p.shards), "[]"))
 		if p.streams != nil {
-			fmt.Fprintf(b, ", %s rows, %d bytes, %s", rowsOf(p.streams), p.bytes, p.took.Round(100*time.Microsecond))
+			fmt.Fprintf(b, ", %s, %s, %s", rowsOf(p.streams), query.CountOf(p.bytes, "byte"),
+				p.took.Round(100*time.Microsecond))
 		}
 		switch {
 		case p.sql != "" && d.split.Best != nil:
@@ -77,7 +79,7 @@ func (d *Statement) noteNodes(b *strings.Builder) {
 				time.Duration(st.GatherNanos).Round(10*time.Microsecond), time.Duration(st.RunNanos).Round(10*time.Microsecond))
 		}
 		if p.reads != "" {
-			b.WriteString("\n  reads " + p.reads)
+			b.WriteString("\n  " + p.reads)
 		}
 	}
 }
@@ -88,14 +90,14 @@ func rowsOf(streams [][]byte) string {
 	for _, stream := range streams {
 		r, err := partial.NewReader(stream)
 		if err != nil {
-			return "?"
+			return "? rows"
 		}
 		for r.Next() {
 			rows += r.RecordBatch().NumRows()
 		}
 		r.Release()
 	}
-	return strconv.FormatInt(rows, 10)
+	return query.CountOf(rows, "row")
 }
 
 // name returns the name of a node.

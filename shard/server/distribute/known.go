@@ -79,7 +79,8 @@ func (k *known) put(key string, streams [][]byte, ipc []byte) {
 
 // knownKey identifies the last step of a statement. It returns "" if the answer cannot be kept.
 func (d *Statement) knownKey() string {
-	if d.nodes.known == nil || d.split.Explain != "" || d.counted || d.blocks != nil || len(d.missing) > 0 {
+	if d.nodes.known == nil || d.split.Explain != "" || d.counted || d.split.Draws || d.blocks != nil ||
+		len(d.missing) > 0 {
 		return ""
 	}
 	t := d.table.Table

@@ -53,10 +53,10 @@ const (
 	causeFailed = "failed"
 )
 
-// count counts an answered statement. It leaves out EXPLAIN, which requests no rows.
+// count counts an answered statement. It leaves out EXPLAIN without ANALYZE, which requests no rows.
 func (m *queryMetrics) count(d *Statement, split bool) {
 	switch {
-	case d.split.Explain != "":
+	case d.split.Explain != "" && !query.Analyzes(d.split.Explain):
 	case split:
 		m.split.WithLabelValues(d.split.Kind).Inc()
 	case errors.Is(d.failed, errTooLarge), errors.Is(d.failed, errTooMany):

@@ -49,10 +49,13 @@ func Again(err error) bool {
 type Remembering struct {
 	R   io.Reader
 	Err error
+	// Bytes is the number of bytes that were read.
+	Bytes int64
 }
 
 func (r *Remembering) Read(p []byte) (int, error) {
 	n, err := r.R.Read(p)
+	r.Bytes += int64(n)
 	if err != nil && !errors.Is(err, io.EOF) {
 		r.Err = err
 	}

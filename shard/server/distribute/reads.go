@@ -46,10 +46,12 @@ func (d *Statement) readParts(ctx context.Context) {
 	for _, p := range d.parts {
 		group.Go(func() error {
 			reads, err := d.explainPart(ctx, p)
-			if err != nil {
-				reads = "what it reads is not known: " + errs.From(err).Msg
+			switch {
+			case err != nil:
+				p.reads = "it did not say what it reads: " + errs.From(err).Msg
+			case reads != "":
+				p.reads = "reads " + reads
 			}
-			p.reads = reads
 			return nil
 		})
 	}

@@ -69,7 +69,7 @@ type part struct {
 	sorted  []*sorted
 	bytes   int
 	took    time.Duration
-	// reads is what the node reads, and stages how long its stages took, for EXPLAIN.
+	// reads says what the node reads, and stages how long its stages took, for EXPLAIN.
 	reads  string
 	stages *shardpb.PartStages
 }

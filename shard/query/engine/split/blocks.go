@@ -49,7 +49,7 @@ func checkOuterNode(n sql.Node) error {
 		}
 	case "COLUMN_REF":
 		if name, bare := bareColumn(n); bare && isMoment(name) {
-			return notSplit(causeNames, "the name %s", name)
+			return notSplit(causeNames, "%s is used outside of the queries that can be split", name)
 		}
 	case "LAMBDA", "COLLATE", "POSITIONAL_REFERENCE":
 		return notSplit(causeFunction, "an expression of class %s", class)

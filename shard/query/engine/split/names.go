@@ -46,6 +46,10 @@ func (b *block) ownNode(n sql.Node) (sql.Node, error) {
 			}
 			return nil, notSplit(causeFunction, "the operator !~ inside an expression")
 		}
+	case "LAMBDA":
+		if right, _ := n["expr"].(sql.Node); sql.Text(right, "class") != "CONSTANT" { // otherwise it is a JSON path
+			return nil, notSplit(causeFunction, "it has a lambda function")
+		}
 	case "SUBQUERY":
 		return b.subquery(n)
 	case "WINDOW":
@@ -69,7 +73,7 @@ func (b *block) ownColumn(n sql.Node) (sql.Node, error) {
 		names = names[2:]
 	}
 	if len(names) != 1 {
-		return nil, notSplit(causeNames, "the name %s", strings.Join(names, "."))
+		return nil, notSplit(causeNames, "%s is not the name of a column of its table", strings.Join(names, "."))
 	}
 	if own, ok := b.columns[sql.LowerASCII(names[0])]; ok {
 		return columnOf(own), nil
@@ -82,7 +86,7 @@ func (b *block) ownColumn(n sql.Node) (sql.Node, error) {
 
 // volatile are the functions whose value differs from call to call.
 var volatile = map[string]bool{
-	"random": true, "uuid": true, "gen_random_uuid": true, "uuidv4": true, "uuidv7": true, "get_current_time": true,
+	"get_current_time":  true,
 	"current_localtime": true, "current_localtimestamp": true, "nextval": true, "error": true, "sleep_ms": true,
 	"age": true, "ago": true,
 }
@@ -102,7 +106,9 @@ func (b *block) moment(name string) sql.Node {
 
 func (b *block) ownFunction(n sql.Node) (sql.Node, error) {
 	name := sql.LowerASCII(sql.Text(n, "function_name"))
-	if volatile[name] {
+	if drawn[name] {
+		b.draws = true // splitting decides
+	} else if volatile[name] {
 		return nil, notSplit(causeVolatile, "the function %s", name)
 	}
 	if len(sql.Args(n)) == 0 {
@@ -167,8 +173,11 @@ func (b *block) resolve(n sql.Node) (sql.Node, error) {
 			return n, nil
 		}
 		of := b.aliases[sql.LowerASCII(name)]
-		if count++; of == nil || count > maxResolved {
-			return nil, notSplit(causeNames, "the name %s", name)
+		if of == nil {
+			return nil, notSplit(causeNames, "%s is neither a column of its table nor an alias", name)
+		}
+		if count++; count > maxResolved {
+			return nil, notSplit(causeNames, "aliases are used in one expression more than %d times", maxResolved)
 		}
 		out, err := expression(of, put)
 		if err != nil {

@@ -26,11 +26,12 @@ type derived struct {
 }
 
 // withQuery is a query of WITH with its name in lower case. A query can read the queries before it: sees is the last of
-// them, or nil.
+// them, or nil. columns are the names that WITH gives to its columns.
 type withQuery struct {
-	name string
-	node sql.Node
-	sees *withQuery
+	name    string
+	node    sql.Node
+	columns []any
+	sees    *withQuery
 }
 
 // find returns the last query of a name, or nil.
@@ -53,41 +54,52 @@ func (w *withQuery) with(n sql.Node) (*withQuery, error) {
 		value, _ := cte["value"].(sql.Node)
 		of, _ := value["query"].(sql.Node)
 		node, ok := of["node"].(sql.Node)
-		if !ok || !sql.OnlyKeys(value, "query", "materialized") {
-			return nil, notSplit(causeForm, "it has a WITH with a list of columns")
+		if !ok || !sql.OnlyKeys(value, "query", "materialized", "aliases") {
+			return nil, notSplit(causeForm, "it has a WITH that is not a plain query")
 		}
-		w = &withQuery{sql.LowerASCII(sql.Text(cte, "key")), node, w}
+		columns, _ := value["aliases"].([]any)
+		w = &withQuery{sql.LowerASCII(sql.Text(cte, "key")), node, columns, w}
 	}
 	return w, nil
 }
 
-// inner returns the query in a FROM, the queries of WITH that it sees, and the name that the outer query has for it. It
-// returns nil if the FROM is not a query.
-func (w *withQuery) inner(from sql.Node) (node sql.Node, sees *withQuery, alias string, err error) {
-	alias = sql.Text(from, "alias")
+// innerQuery is the query in a FROM.
+type innerQuery struct {
+	node sql.Node
+	// sees are the queries of WITH that it can read.
+	sees *withQuery
+	// alias is the name that the outer query has for it, and columns are the names of its first columns there.
+	alias   string
+	columns []any
+}
+
+// inner returns the query in a FROM, or nil if the FROM is not a query.
+func (w *withQuery) inner(from sql.Node) (*innerQuery, error) {
+	alias := sql.Text(from, "alias")
+	columns, _ := from["column_name_alias"].([]any)
 	switch sql.Text(from, "type") {
 	case "SUBQUERY":
 		of, _ := from["subquery"].(sql.Node)
-		node, _ = of["node"].(sql.Node)
-		if node == nil || !sql.OnlyKeys(from, "subquery", "alias") {
-			return nil, nil, "", notSplit(causeForm, "its subquery in FROM has a list of columns, or a sample")
+		node, _ := of["node"].(sql.Node)
+		if node == nil || !sql.OnlyKeys(from, "subquery", "alias", "column_name_alias") {
+			return nil, notSplit(causeForm, "its subquery in FROM has a sample")
 		}
-		return node, w, alias, nil
+		return &innerQuery{node, w, alias, columns}, nil
 	case "BASE_TABLE":
 		name := sql.Text(from, "table_name")
 		q := w.find(sql.LowerASCII(name))
 		if q == nil || sql.Text(from, "schema_name") != "" {
-			return nil, nil, "", nil
+			return nil, nil
 		}
 		if !sql.OnlyKeys(from, "table_name", "alias") {
-			return nil, nil, "", notSplit(causeForm, "the name of a WITH has a list of columns, or a sample")
+			return nil, notSplit(causeForm, "the name of a WITH has a list of columns, or a sample")
 		}
 		if alias == "" {
 			alias = name
 		}
-		return q.node, q.sees, alias, nil
+		return &innerQuery{q.node, q.sees, alias, q.columns}, nil
 	}
-	return nil, nil, "", nil
+	return nil, nil
 }
 
 // simple reports whether the block only has columns, expressions and a WHERE.
@@ -98,13 +110,12 @@ func (b *block) simple() bool {
 // outputs returns the columns of the block's answer.
 func (b *block) outputs() ([]derived, error) {
 	var out []derived
-	seen := map[string]bool{}
 	for _, item := range b.items {
 		list := []derived{{name: sql.Text(item, "alias"), expr: item}}
 		name, bare := bareColumn(item)
 		switch {
 		case sql.HasClass(item, "STAR") && !isStar(item):
-			return nil, notSplit(causeForm, "a star with modifiers in an inner query")
+			return nil, notSplit(causeForm, "an expression over several columns in an inner query")
 		case isStar(item):
 			list = nil
 			for _, c := range b.Columns {
@@ -113,14 +124,21 @@ func (b *block) outputs() ([]derived, error) {
 		case bare && list[0].name == "":
 			list[0].name = name
 		}
-		for _, d := range list {
-			if low := sql.LowerASCII(d.name); low != "" && seen[low] {
-				return nil, notSplit(causeNames, "two columns of an inner query have one name")
-			} else {
-				seen[low] = true
-			}
-			out = append(out, d)
+		out = append(out, list...)
+	}
+	if len(b.renamed) > len(out) {
+		return nil, notSplit(causeNames, "its list of columns is longer than the inner query's")
+	}
+	for i, v := range b.renamed {
+		out[i].name, _ = v.(string)
+	}
+	seen := map[string]bool{}
+	for _, d := range out {
+		low := sql.LowerASCII(d.name)
+		if low != "" && seen[low] {
+			return nil, notSplit(causeNames, "two columns of an inner query have one name")
 		}
+		seen[low] = true
 	}
 	return out, nil
 }
@@ -130,6 +148,9 @@ func (b *block) derive(in *block, alias string) error {
 	columns, err := in.outputs()
 	if err != nil {
 		return err
+	}
+	if in.draws {
+		return drawnHere()
 	}
 	b.alias, b.usesNow, b.usesDay, b.from = alias, in.usesNow, in.usesDay, in.from
 	for _, d := range columns {
@@ -143,33 +164,6 @@ func (b *block) derive(in *block, alias string) error {
 		}
 	}
 	return nil
-}
-
-// expandStars replaces a star by the columns of the inner query.
-func (b *block) expandStars(list []any) ([]any, error) {
-	columns, err := b.over.outputs()
-	if err != nil {
-		return nil, err
-	}
-	var out []any
-	for _, v := range list {
-		item, _ := v.(sql.Node)
-		if sql.Text(item, "class") != "STAR" {
-			out = append(out, v)
-			continue
-		}
-		if of := sql.Text(item, "relation_name"); !sql.OnlyKeys(item, "relation_name") || of != "" &&
-			!strings.EqualFold(of, b.alias) {
-			return nil, notSplit(causeForm, "a star with modifiers over an inner query")
-		}
-		for _, d := range columns {
-			if d.name == "" {
-				return nil, notSplit(causeNames, "a column of an inner query has no name")
-			}
-			out = append(out, columnOf(d.name))
-		}
-	}
-	return out, nil
 }
 
 // flatten turns the block and a simple inner one into one block over the table.
@@ -193,7 +187,7 @@ func (b *block) flatten() error {
 			return nil, nil
 		}
 		if of[name] == nil {
-			return nil, notSplit(causeNames, "the name %s", name)
+			return nil, notSplit(causeNames, "%s is not a column of its inner query", name)
 		}
 		if copied += size[name]; copied > maxCopied {
 			return nil, notSplit(causeForm, "the expressions of its inner query are used too often")
@@ -252,15 +246,15 @@ func (b *block) splitOuter() (*Plan, error) {
 		return nil, notSplit(causeForm,
 			"it sorts, limits or computes rows of a subquery that each node would answer by itself")
 	}
-	final, err := b.outerText(p.Final)
+	final, err := b.queryText("(" + p.Final + ") AS __inner")
 	if err != nil {
 		return nil, err
 	}
 	return &Plan{Kind: p.Kind, Worker: p.Worker, Final: final, divided: p.divided}, nil
 }
 
-// outerText returns the block's query over the answer of another query, as text.
-func (b *block) outerText(inner string) (string, error) {
+// queryText returns the block's query over a FROM, as text.
+func (b *block) queryText(from string) (string, error) {
 	var err error
 	printed := func(n sql.Node) string {
 		s, e := text(n)
@@ -277,12 +271,16 @@ func (b *block) outerText(inner string) (string, error) {
 	if b.distinct {
 		out = "SELECT DISTINCT "
 	}
-	out += strings.Join(items, ", ") + " FROM (" + inner + ") AS __inner"
+	out += strings.Join(items, ", ") + " FROM " + from
 	if b.where != nil {
 		out += " WHERE " + printed(b.where)
 	}
 	for i, g := range b.groups {
-		out += map[bool]string{true: " GROUP BY ", false: ", "}[i == 0] + printed(g)
+		by := printed(g)
+		if at := b.itemOf(g); at > 0 {
+			by = fmt.Sprint(at) // a literal would be the number of an item
+		}
+		out += map[bool]string{true: " GROUP BY ", false: ", "}[i == 0] + by
 	}
 	if b.having != nil {
 		out += " HAVING " + printed(b.having)

@@ -31,6 +31,8 @@ type Statement struct {
 	// Sets returns the grouping sets of the statement. They are needed because the tree omits empty
 	// sets.
 	Sets func() ([]any, error)
+	// Union, if not empty, is the text for the UNION ALL in the statement's FROM, which is split as if it were the table.
+	Union string
 }
 
 // Partials is the name of the table that Final reads: the rows that Worker returns on all nodes, in
@@ -60,6 +62,8 @@ type Plan struct {
 	// UsesNow means that the statements contain the Moment of Now, UsesDay that they contain its
 	// day.
 	UsesNow, UsesDay bool
+	// Draws means that Final calls functions such as random(), so its answer must not be reused.
+	Draws bool
 	// divided are the columns of the partial results from which averages are computed.
 	divided []string
 }
@@ -162,6 +166,8 @@ func Split(st *Statement) (*Plan, error) {
 // split splits the block.
 func (b *block) split() (*Plan, error) {
 	switch {
+	case b.draws:
+		return b.splitDrawn()
 	case b.over != nil:
 		return b.splitOuter()
 	case b.aggregates():
@@ -178,6 +184,8 @@ type block struct {
 	alias   string // alias of the table
 	from    string // the table, as text
 	over    *block // the query in FROM, if that is not a table
+	// renamed are the names that the query around the block gives to its first columns.
+	renamed []any
 
 	items []sql.Node
 	// itemKeys are the positions of the items, from 1, by their keys. It is nil until it is needed.
@@ -194,6 +202,8 @@ type block struct {
 	limited       bool
 
 	usesNow, usesDay bool
+	// draws means that it calls functions of drawn.
+	draws bool
 }
 
 // order is an expression of ORDER BY with its direction.
@@ -216,11 +226,11 @@ func nestedBlock(st *Statement, n sql.Node, with *withQuery) (*block, error) {
 		return nil, err
 	}
 	from, _ := n["from_table"].(sql.Node)
-	node, sees, alias, err := with.inner(from)
+	inner, err := with.inner(from)
 	if err != nil {
 		return nil, err
 	}
-	if node == nil {
+	if inner == nil {
 		of := *st
 		of.Root = n
 		return newBlock(&of)
@@ -228,17 +238,21 @@ func nestedBlock(st *Statement, n sql.Node, with *withQuery) (*block, error) {
 	if sql.Text(n, "type") != "SELECT_NODE" || !sql.OnlyKeys(n, append([]string{"cte_map"}, known...)...) {
 		return nil, notSplit(causeForm, "it is not a plain SELECT over its subquery")
 	}
+	if st.Union != "" && sql.Text(inner.node, "type") == "SET_OPERATION_NODE" {
+		return overUnion(st, n, inner)
+	}
 	if groupingSets.MatchString(st.SQL) { // the tree does not show which query they belong to
 		return nil, notSplit(causeForm, "grouping sets of a query over a subquery")
 	}
-	in, err := nestedBlock(st, node, sees)
+	in, err := nestedBlock(st, inner.node, inner.sees)
 	if err != nil {
 		return nil, err
 	}
+	in.renamed = inner.columns
 	of := *st
 	of.Root = n
 	b := &block{Statement: &of, columns: map[string]string{}, aliases: map[string]sql.Node{}}
-	if err := b.derive(in, alias); err != nil {
+	if err := b.derive(in, inner.alias); err != nil {
 		return nil, err
 	}
 	if err := b.read(n); err != nil {
@@ -274,22 +288,28 @@ func newBlock(st *Statement) (*block, error) {
 	if b.alias == "" {
 		b.alias = st.Table
 	}
-	for _, c := range st.Columns {
+	if err := b.addColumns(); err != nil {
+		return nil, err
+	}
+	return b, b.read(n)
+}
+
+// addColumns makes the columns of the table known by their names.
+func (b *block) addColumns() error {
+	for _, c := range b.Columns {
 		if _, twice := b.columns[sql.LowerASCII(c)]; twice {
-			return nil, SimilarNames()
+			return SimilarNames()
 		}
 		b.columns[sql.LowerASCII(c)] = c
 	}
-	return b, b.read(n)
+	return nil
 }
 
 // read reads the parts of the SELECT.
 func (b *block) read(n sql.Node) (err error) {
 	list, _ := n["select_list"].([]any)
-	if b.over != nil {
-		if list, err = b.expandStars(list); err != nil {
-			return err
-		}
+	if list, err = b.expandStars(list); err != nil {
+		return err
 	}
 	for _, v := range list {
 		item, _ := v.(sql.Node)

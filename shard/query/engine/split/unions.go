@@ -64,6 +64,34 @@ func unionAll(n sql.Node, kind string) bool {
 	return true
 }
 
+// DropsDuplicates reports whether the duplicates in each operand of a UNION, EXCEPT or INTERSECT do not matter, because
+// an operator without ALL drops them.
+func DropsDuplicates(root sql.Node) bool {
+	return sql.Text(root, "type") == "SET_OPERATION_NODE" && dropsDuplicates(root, false)
+}
+
+// dropsDuplicates is DropsDuplicates for a query within others. dropped means that its own duplicates do not matter.
+func dropsDuplicates(n sql.Node, dropped bool) bool {
+	if sql.Text(n, "type") != "SET_OPERATION_NODE" {
+		return dropped
+	}
+	kind, all := sql.Text(n, "setop_type"), n["setop_all"] == nil // the tree has setop_all only if it is false
+	switch {
+	case !all:
+		dropped = true
+	case kind != "UNION" && kind != "UNION_BY_NAME":
+		dropped = false
+	}
+	for _, side := range []string{"left", "right"} {
+		of, _ := n[side].(sql.Node)
+		// LIMIT counts duplicates.
+		if !dropsDuplicates(of, dropped && (of["modifiers"] == nil || sql.Text(of, "type") != "SET_OPERATION_NODE")) {
+			return false
+		}
+	}
+	return true
+}
+
 // modifier reads ORDER BY or LIMIT. It returns false if it does not know it.
 func (u *Union) modifier(m sql.Node, names []string) bool {
 	switch sql.Text(m, "type") {
