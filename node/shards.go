@@ -140,7 +140,8 @@ func (n *node) openShards(shares config.Shares) error {
 	n.onStop("shards", n.host.Close)
 	service := server.New(server.Config{
 		Shards: server.Find(n.host.Shard), All: server.List(n.host.All), Engine: sql, Spool: fetched,
-		Scan: n.scan, Ask: n.ask, Leaders: n.shards, KeptAnswers: keptByServer(&n.cfg.Query, shares), ClusterVersion: n.meta.ClusterVersion,
+		Scan: n.scan, Ask: n.ask, Leaders: n.shards, KeptAnswers: keptByServer(&n.cfg.Query, shares),
+		ClusterVersion: n.meta.ClusterVersion,
 		Limited: n.limitsCPU,
 		Name:    n.nameNodes, Here: n.oneOfSeveral, Registerer: n.registry, Logger: n.log,
 	})
