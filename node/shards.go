@@ -142,8 +142,8 @@ func (n *node) openShards(shares config.Shares) error {
 		Shards: server.Find(n.host.Shard), All: server.List(n.host.All), Engine: sql, Spool: fetched,
 		Scan: n.scan, Ask: n.ask, Leaders: n.shards, KeptAnswers: keptByServer(&n.cfg.Query, shares),
 		ClusterVersion: n.meta.ClusterVersion,
-		Limited: n.limitsCPU,
-		Name:    n.nameNodes, Here: n.oneOfSeveral, Registerer: n.registry, Logger: n.log,
+		Limited:        n.limitsCPU,
+		Name:           n.nameNodes, Here: n.oneOfSeveral, Registerer: n.registry, Logger: n.log,
 	})
 	shardpb.RegisterShardServiceServer(n.rpc.server, service)
 	n.rpc.conn.shards = service
