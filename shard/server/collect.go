@@ -51,7 +51,7 @@ func (s *server) ownPart(ctx context.Context, req *shardpb.QueryRequest, emit fu
 	ctx, q, leave := s.running.enter(ctx, req)
 	defer leave()
 	out := &emitted{emit: emit}
-	err = q.ended(ctx, s.query(ctx, q, req, watched{out, q}))
+	err = q.ended(ctx, s.query(ctx, q, req, false, watched{out, q}))
 	of.Missing = out.missing
 	if req.Stages {
 		of.Stages = q.stages()
@@ -67,6 +67,6 @@ func (s *server) rowsFor(ctx context.Context, req *shardpb.QueryRequest, progres
 		return nil, nil, errs.New(errs.Unexpected, "run a subquery: its query is not in the list of running queries")
 	}
 	var out collected
-	err = s.query(ctx, q, req, &out)
+	err = s.query(ctx, q, req, true, &out)
 	return out.ipc, out.missing, err
 }

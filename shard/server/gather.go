@@ -53,8 +53,8 @@ func (g *gathered) release() {
 }
 
 // open opens views of the shards of the request that are read here, each at one index of the shard's log. The caller
-// releases them.
-func (s *server) open(ctx context.Context, req *shardpb.QueryRequest) (*gathered, error) {
+// releases them. inner is that of query.
+func (s *server) open(ctx context.Context, req *shardpb.QueryRequest, inner bool) (*gathered, error) {
 	g := &gathered{views: map[uint32]*store.View{}}
 	byShard := map[uint32][]*schemapb.Table{}
 	for _, t := range req.Tables {
@@ -68,7 +68,7 @@ func (s *server) open(ctx context.Context, req *shardpb.QueryRequest) (*gathered
 			byShard[id] = append(byShard[id], t.Table)
 		}
 	}
-	if err := s.views(ctx, req, byShard, g.views); err != nil {
+	if err := s.views(ctx, req, inner, byShard, g.views); err != nil {
 		g.release()
 		return nil, err
 	}
@@ -127,8 +127,8 @@ func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest, g *gathe
 
 // views opens views of the shards that this node can read: it leads them, or any replica is
 // sufficient.
-func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard map[uint32][]*schemapb.Table,
-	views map[uint32]*store.View,
+func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, inner bool,
+	byShard map[uint32][]*schemapb.Table, views map[uint32]*store.View,
 ) error {
 	for id, of := range byShard {
 		if _, ok := s.cfg.Shards(id); !ok && s.cfg.Scan != nil {
@@ -136,9 +136,9 @@ func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard m
 		}
 		sh, err := s.present(ctx, id, req.AnyReplica, time.Duration(req.MaxStalenessNanos), 0, of...)
 		if err != nil {
-			// Another node may lead the shard. If no other node is known to have it, this error is
-			// the error of the query.
-			if s.cfg.Scan != nil && ctx.Err() == nil && (len(byShard) > 1 || req.AllowPartial) {
+			// Another node may lead the shard. If the query reads no other shard, this error is the error of the query, and
+			// the sender asks that node.
+			if s.cfg.Scan != nil && ctx.Err() == nil && (len(byShard) > 1 || req.AllowPartial || inner) {
 				continue
 			}
 			return err

@@ -191,21 +191,22 @@ func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingSer
 	defer leave()
 	out := newKeepalive(stream)
 	defer out.end()
-	err := s.query(ctx, q, req, watched{out, q})
+	err := s.query(ctx, q, req, false, watched{out, q})
 	if err == nil {
 		err = s.sendLast(req, q, out)
 	}
 	return errs.ToGRPC(q.ended(ctx, err))
 }
 
-// query answers a query that is listed as running.
-func (s *server) query(ctx context.Context, q *runningQuery, req *shardpb.QueryRequest,
+// query answers a query that is listed as running. inner means that its rows are for another query of this node. Such a
+// query is not refused if another node leads its shard, because no other node would be asked.
+func (s *server) query(ctx context.Context, q *runningQuery, req *shardpb.QueryRequest, inner bool,
 	stream grpc.ServerStreamingServer[shardpb.QueryChunk],
 ) error {
 	out := &answer{stream: stream}
 	defer out.end()
 	note := ""
-	if d, err := s.nodes.TakeApart(ctx, req, q.id, q); err != nil {
+	if d, err := s.nodes.TakeApart(ctx, req, q.id, q, inner); err != nil {
 		return err
 	} else if d != nil {
 		if done, err := d.Run(ctx, out); done || err != nil {
@@ -216,7 +217,7 @@ func (s *server) query(ctx context.Context, q *runningQuery, req *shardpb.QueryR
 	}
 	q.Enter(phaseGather)
 	gathering, span := tracing.Start(ctx, "gather rows")
-	g, err := s.open(gathering, req)
+	g, err := s.open(gathering, req, inner)
 	if err != nil {
 		span.End(err)
 		return err

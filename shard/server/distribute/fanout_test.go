@@ -96,7 +96,7 @@ func TestFanOut(t *testing.T) {
 			},
 		})
 		out := &sink{}
-		d, err := n.TakeApart(t.Context(), spreadRequest(100, 10, merges), "id", out)
+		d, err := n.TakeApart(t.Context(), spreadRequest(100, 10, merges), "id", out, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func TestCancelAsks(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &sink{}
-	d, err := n.TakeApart(ctx, spreadRequest(100, 10, false), "id", out)
+	d, err := n.TakeApart(ctx, spreadRequest(100, 10, false), "id", out, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestHashedAsks(t *testing.T) {
 	})
 	for range 2 {
 		out := &sink{}
-		d, err := n.TakeApart(t.Context(), spreadRequest(3, 3, false), "id", out)
+		d, err := n.TakeApart(t.Context(), spreadRequest(3, 3, false), "id", out, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -100,7 +100,7 @@ func TestFirst(t *testing.T) {
 		}
 		req := &shardpb.QueryRequest{Sql: "outer", Database: "d", Timezone: "Asia/Tokyo"}
 		req.Tables = []*shardpb.QueryTable{table("t"), table("u")}
-		d, err := n.TakeApart(t.Context(), req, "id", nil)
+		d, err := n.TakeApart(t.Context(), req, "id", nil, false)
 		if asked == nil || asked.Sql != "inner" || asked.Limit != 4 || asked.Timezone != req.Timezone ||
 			len(asked.Tables) != 1 || asked.Tables[0].Name.Name != "u" {
 			t.Errorf("%s: asked for %v", name, asked)

@@ -52,7 +52,7 @@ func TestKnownLeaders(t *testing.T) {
 	for round, want := range []int{3, 1} {
 		k.asked = nil
 		out := &sink{}
-		d, err := n.TakeApart(t.Context(), spreadRequest(6, 3, false), fmt.Sprint(round), out)
+		d, err := n.TakeApart(t.Context(), spreadRequest(6, 3, false), fmt.Sprint(round), out, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func TestExplainDividesAnew(t *testing.T) {
 		Explain: "EXPLAIN",
 	})
 	out := &sink{}
-	d, err := n.TakeApart(t.Context(), spreadRequest(6, 3, false), "id", out)
+	d, err := n.TakeApart(t.Context(), spreadRequest(6, 3, false), "id", out, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func (n *ownNodes) run(ctx context.Context, t *testing.T, limit uint64) (string,
 	out := &sink{}
 	req := spreadRequest(100, 10, false)
 	req.Limit = limit
-	d, err := n.TakeApart(ctx, req, "id", out)
+	d, err := n.TakeApart(ctx, req, "id", out, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,11 +75,13 @@ type part struct {
 }
 
 // TakeApart splits a query whose rows are also on other nodes; id identifies the query on all
-// nodes. It returns nil if this node has all rows, or if the statement is a part already.
-func (n *Nodes) TakeApart(ctx context.Context, req *shardpb.QueryRequest, id string, progress Progress,
+// nodes. It returns nil if this node has all rows, or if the statement is a part already. inner means that the rows are
+// for another query of this node. If another query reads only one shard, it returns nil, too: the sender finds the node
+// that leads the shard.
+func (n *Nodes) TakeApart(ctx context.Context, req *shardpb.QueryRequest, id string, progress Progress, inner bool,
 ) (*Statement, error) {
-	if req.Part || n.cfg.Ask == nil ||
-		!slices.ContainsFunc(req.Tables, func(t *shardpb.QueryTable) bool { return n.spread(req, t) }) {
+	spread := func(t *shardpb.QueryTable) bool { return n.spread(req, t, inner) }
+	if req.Part || n.cfg.Ask == nil || !slices.ContainsFunc(req.Tables, spread) {
 		return nil, nil
 	}
 	ctx, span := tracing.Start(ctx, "split query")
@@ -103,8 +105,8 @@ func (n *Nodes) TakeApart(ctx context.Context, req *shardpb.QueryRequest, id str
 	case d.table == nil:
 		const absent = "its table is not among those of the request"
 		d.split.Reason, d.split.Cause = cmp.Or(d.split.Reason, absent), cmp.Or(d.split.Cause, causeFailed)
-	case !n.spread(req, d.table):
-		return nil, nil // the table with several shards is not the one that the statement reads
+	case !spread(d.table) && len(d.split.First) == 0:
+		return nil, nil // the statement does not read the table whose rows are elsewhere
 	default:
 		d.divide()
 	}
@@ -130,14 +132,15 @@ func (d *Statement) tableOf(name query.TableName) *shardpb.QueryTable {
 	return nil
 }
 
-// spread reports whether a table has several shards and this node cannot read the rows of at least
-// one of them.
-func (n *Nodes) spread(req *shardpb.QueryRequest, t *shardpb.QueryTable) bool {
+// spread reports whether this node cannot read the rows of a table in at least one of several shards of the request. inner
+// is that of TakeApart.
+func (n *Nodes) spread(req *shardpb.QueryRequest, t *shardpb.QueryTable, inner bool) bool {
 	if t.Inline || t.Name == nil || t.Table == nil {
 		return false
 	}
 	shards := ShardsOf(t)
-	return len(shards) > 1 && slices.ContainsFunc(shards, func(id uint32) bool {
+	several := len(shards) > 1 || len(req.Tables) > 1 || inner
+	return several && slices.ContainsFunc(shards, func(id uint32) bool {
 		return !slices.Contains(t.LeftOut, id) && !n.cfg.Shows(id, req.AnyReplica)
 	})
 }
