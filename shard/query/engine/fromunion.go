@@ -153,7 +153,7 @@ func (r *run) operandInFrom(u *fromUnion, i int) (string, error) {
 	list := make([]string, len(u.columns))
 	same := len(have) == len(u.columns)
 	for k, c := range u.columns {
-		at := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, c.Name) })
+		at := slices.IndexFunc(names, func(name string) bool { return sql.SameName(name, c.Name) })
 		if at < 0 {
 			list[k], same = fmt.Sprintf("CAST(NULL AS %s)", c.Type), false
 		} else if list[k] = sql.QuoteName(names[at]); have[at].Type != c.Type {

@@ -62,6 +62,10 @@ func TestFromUnion(t *testing.T) {
 				"SELECT bytes AS w, n AS v, 2 AS two FROM logs)",
 			[]string{`CAST(NULL AS BIGINT)`, `"bytes"`},
 		},
+		{ // names that differ in the case of a letter that is not ASCII
+			`SELECT "é", "É" FROM (SELECT host AS "é", path AS "É" FROM logs UNION ALL SELECT path, host FROM logs)`,
+			[]string{`"host"`, `"path"`},
+		},
 		{ // operands that are split by themselves
 			"SELECT sum(c), count(*) FROM (SELECT host, count(*) AS c FROM logs GROUP BY host UNION ALL " +
 				"SELECT path, count(*) FROM logs GROUP BY 1 HAVING count(*) > 20 UNION ALL SELECT path, n FROM logs)",
@@ -110,6 +114,7 @@ func TestNotFromUnion(t *testing.T) {
 			"several tables",
 		"SELECT count(*) FROM (SELECT n, list_transform([n], lambda x: x + 1) FROM logs UNION ALL " +
 			"SELECT n, [n] FROM logs)": "it has a lambda function",
+		"SELECT count(*) FROM (SELECT unnest([host, path]) FROM logs UNION ALL SELECT host FROM logs)":          "unnest()",
 		"SELECT md5(host), count(*) FROM (SELECT host FROM logs UNION ALL SELECT path FROM logs) GROUP BY host": "md5",
 	} {
 		if s := splitOfLogs(t, e, p, sql); !strings.Contains(s.Reason, reason) || s.Reason == "" {

@@ -78,3 +78,37 @@ func TestManyBlocks(t *testing.T) {
 		}
 	}
 }
+
+// TestRowsOfUnnest checks that a function that makes several rows of one is not dropped with its column.
+func TestRowsOfUnnest(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	p := place(t, rand.New(rand.NewPCG(1, 2)), 50, 2)
+	for sql, split := range map[string]bool{
+		"SELECT count(*) FROM (SELECT host, unnest([1, 2]) FROM logs)":                                 false,
+		"SELECT host, count(*) FROM (SELECT host, UNLIST([1, 2]) + 1 FROM logs) GROUP BY 1":            false,
+		"SELECT host FROM (SELECT *, regexp_split_to_table(path, '/') FROM logs)":                      false,
+		"WITH u AS (SELECT generate_subscripts([n, 2], 1), n FROM logs) SELECT sum(n) FROM u":          false,
+		"SELECT count(*) FROM (SELECT host FROM (SELECT * REPLACE (unnest([]) AS path) FROM logs))":    false,
+		"SELECT count(*) FROM (SELECT DISTINCT unnest([host, path]) AS h FROM logs)":                   true,
+		"SELECT unnest([host, path]) AS h FROM logs":                                                   true,
+		"SELECT host FROM logs WHERE n IN (SELECT unnest([1, 2, 3]))":                                  true,
+		"SELECT count(*) FROM (SELECT unnest([host]) AS h, ts FROM logs ORDER BY ts, h, path LIMIT 3)": true,
+	} {
+		s := splitOfLogs(t, e, p, sql)
+		if (s.Reason == "") != split || !split && !strings.Contains(s.Reason, "unnest()") {
+			t.Errorf("%s: the reason is %q", sql, s.Reason)
+		}
+		if s.Reason != "" || len(s.First) > 0 {
+			continue
+		}
+		want, err := ask(e, sql, p.all)
+		if err != nil {
+			t.Fatal(sql, err)
+		}
+		if got, _, err := p.splitAnswer(t, e, sql); err != nil {
+			t.Errorf("%s: %v", sql, err)
+		} else if diff := same(got, want, false); diff != "" {
+			t.Errorf("%s: %s", sql, diff)
+		}
+	}
+}

@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"cordwood/shard/query"
 	"cordwood/shard/query/engine/duck"
@@ -56,7 +55,7 @@ func orderOf(u *split.Union, operand, answer []duck.Column, byName bool) (string
 	for _, k := range u.Keys {
 		at, of := k.Column, answer[k.Column]
 		if u.ByName {
-			at = slices.IndexFunc(operand, func(c duck.Column) bool { return strings.EqualFold(c.Name, of.Name) })
+			at = slices.IndexFunc(operand, func(c duck.Column) bool { return sql.SameName(c.Name, of.Name) })
 			if at < 0 {
 				continue // the column is null in all rows of the operand
 			}
@@ -67,7 +66,7 @@ func orderOf(u *split.Union, operand, answer []duck.Column, byName bool) (string
 		by := fmt.Sprint(at + 1)
 		if byName {
 			by = sql.QuoteName(operand[at].Name)
-			same := func(c duck.Column) bool { return strings.EqualFold(c.Name, operand[at].Name) }
+			same := func(c duck.Column) bool { return sql.SameName(c.Name, operand[at].Name) }
 			if slices.ContainsFunc(operand[at+1:], same) || slices.ContainsFunc(operand[:at], same) {
 				return "", false
 			}

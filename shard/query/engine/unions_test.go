@@ -51,6 +51,12 @@ func TestFirstOfUnion(t *testing.T) {
 			[]string{` ORDER BY "ts", "host" LIMIT 4`, ` ORDER BY "ts", "n", "host" LIMIT 4`},
 			true,
 		},
+		{ // names that differ in the case of a letter that is not ASCII
+			`SELECT host AS "é", path AS "É" FROM logs UNION ALL BY NAME SELECT path AS "É", host AS "é" FROM logs ` +
+				"ORDER BY 2, 1 LIMIT 5",
+			[]string{` ORDER BY "path", "host" LIMIT 5`, ` ORDER BY "path", "host" LIMIT 5`},
+			true,
+		},
 		// Not the first rows of an operand: a UNION that drops rows, values in another order, an expression, and
 		// an operand with its own LIMIT.
 		{

@@ -104,8 +104,14 @@ func (b *block) moment(name string) sql.Node {
 	return nil
 }
 
+// repeating are the functions that return several rows for each row.
+var repeating = map[string]bool{
+	"unnest": true, "unlist": true, "generate_subscripts": true, "regexp_split_to_table": true,
+}
+
 func (b *block) ownFunction(n sql.Node) (sql.Node, error) {
 	name := sql.LowerASCII(sql.Text(n, "function_name"))
+	b.repeats = b.repeats || repeating[name]
 	if drawn[name] {
 		b.draws = true // splitting decides
 	} else if volatile[name] {

@@ -152,6 +152,9 @@ func (b *block) derive(in *block, alias string) error {
 	if in.draws {
 		return drawnHere()
 	}
+	if in.repeats && in.simple() { // without the item, there would be one row for each row of the table
+		return notSplit(causeFunction, "a function such as unnest() in an inner query")
+	}
 	b.alias, b.usesNow, b.usesDay, b.from = alias, in.usesNow, in.usesDay, in.from
 	for _, d := range columns {
 		if d.name != "" {

@@ -155,7 +155,7 @@ func (b *block) sorted(items []string) (worker, final string, hidden []string, e
 func (b *block) twice(name string) bool {
 	n := 0
 	for _, other := range b.Names {
-		if strings.EqualFold(name, other) {
+		if sql.SameName(name, other) {
 			n++
 		}
 	}

@@ -204,6 +204,8 @@ type block struct {
 	usesNow, usesDay bool
 	// draws means that it calls functions of drawn.
 	draws bool
+	// repeats means that it calls functions of repeating.
+	repeats bool
 }
 
 // order is an expression of ORDER BY with its direction.

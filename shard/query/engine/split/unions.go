@@ -1,10 +1,6 @@
 package split
 
-import (
-	"strings"
-
-	"cordwood/shard/query/engine/sql"
-)
+import "cordwood/shard/query/engine/sql"
 
 // Union describes the first rows of a UNION ALL: the rows that ORDER BY, OFFSET and LIMIT of the whole select.
 type Union struct {
@@ -128,7 +124,7 @@ func (u *Union) order(o sql.Node, how string, names []string) bool {
 	name, bare := bareColumn(by)
 	at := -1
 	for i, n := range names {
-		if strings.EqualFold(n, name) {
+		if sql.SameName(n, name) {
 			if at >= 0 {
 				return false
 			}

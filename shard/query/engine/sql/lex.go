@@ -339,3 +339,6 @@ func LowerASCII(s string) string {
 	}
 	return s
 }
+
+// SameName reports whether two names are the same in DuckDB, which ignores the case of ASCII letters only.
+func SameName(x, y string) bool { return LowerASCII(x) == LowerASCII(y) }
