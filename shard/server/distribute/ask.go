@@ -125,6 +125,13 @@ func (d *Statement) askPart(ctx context.Context, p *part) error {
 		p.took = time.Since(begin)
 		d.progress.Answered()
 	}()
+	if d.asks != nil {
+		leave, err := d.asks.enter(ctx, p.node)
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
 	for try := 1; ; try++ {
 		err := d.askWithin(ctx, p)
 		if err == nil || try == Tries || ctx.Err() != nil || !Again(err) {

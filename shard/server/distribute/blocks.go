@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -18,15 +19,41 @@ import (
 // blocksAtATime is the maximum number of blocks of a query whose nodes are asked at a time.
 const blocksAtATime = 4
 
+// onePart lets a statement ask each node for one part at a time, whatever the number of its blocks. So it never takes more
+// than one slot for queries of a node.
+type onePart struct {
+	mu     sync.Mutex // guards byNode
+	byNode map[string]chan struct{}
+}
+
+// enter waits until no other block asks the node. The caller must call leave.
+func (o *onePart) enter(ctx context.Context, node string) (leave func(), err error) {
+	o.mu.Lock()
+	free := o.byNode[node]
+	if free == nil {
+		free = make(chan struct{}, 1)
+		o.byNode[node] = free
+	}
+	o.mu.Unlock()
+	select {
+	case free <- struct{}{}:
+		return func() { <-free }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // divideBlocks makes a statement of each block. If a block reads tables that are not in shards, rows are fetched.
 func (d *Statement) divideBlocks() {
+	asks := &onePart{byNode: map[string]chan struct{}{}}
 	for i, b := range d.split.Blocks {
 		if same := slices.Index(d.split.Blocks[:i], b); same >= 0 {
 			d.blocks = append(d.blocks, d.blocks[same]) // equal blocks ask their nodes once
 			continue
 		}
 		of := &Statement{
-			nodes: d.nodes, req: d.req, id: d.id, progress: d.progress, bytes: d.bytes, table: d.tableOf(b.Table),
+			nodes: d.nodes, req: d.req, id: d.id, progress: d.progress, bytes: d.bytes, asks: asks,
+			table: d.tableOf(b.Table),
 			split: &query.Split{
 				Table: b.Table, Worker: b.Worker, Kind: b.Kind, Counts: b.Counts, Moment: d.split.Moment,
 				Explain: d.split.Explain,
