@@ -3,6 +3,7 @@ package vfs
 import (
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 )
 
@@ -45,15 +46,42 @@ func (g *guardFS) SyncDir(dir string) error {
 
 // watch runs an operation within the deadline. If fatal is set, its error is fatal.
 func (g *guardFS) watch(what string, fatal bool, do func() error) error {
-	timer := time.AfterFunc(g.cfg.Deadline, func() {
+	d := &deadline{steps: deadlineSteps, step: g.cfg.Deadline / deadlineSteps, passed: func() {
 		g.cfg.Fail(fmt.Errorf("%s: the disk did not answer within %s", what, g.cfg.Deadline))
-	})
+	}}
+	d.timer = time.AfterFunc(time.Hour, d.fire) // fire resets the timer, so the field must be set before fire can run
+	d.timer.Reset(d.step)
 	err := do()
-	timer.Stop()
+	d.ended.Store(true)
+	d.timer.Stop()
 	if err != nil && fatal {
 		g.cfg.Fail(fmt.Errorf("%s: %w", what, err))
 	}
 	return err
+}
+
+// deadlineSteps is the number of steps of a deadline. If the process is suspended, its clock goes on, but only one step
+// passes. So a disk that answers when the process continues has not exceeded the deadline.
+const deadlineSteps = 10
+
+// deadline calls passed after a number of steps, unless the operation ended before.
+type deadline struct {
+	timer  *time.Timer
+	steps  int // how many remain; used by the timer only
+	step   time.Duration
+	passed func()
+	ended  atomic.Bool
+}
+
+// fire runs after each step.
+func (d *deadline) fire() {
+	switch d.steps--; {
+	case d.ended.Load():
+	case d.steps > 0:
+		d.timer.Reset(d.step) // if the operation ends meanwhile, the next call finds that
+	default:
+		d.passed()
+	}
 }
 
 type guardFile struct {

@@ -74,7 +74,7 @@ func (g *Guard) Write(what string, do func() error) error {
 	}
 	w := watch{guard: g, what: what, since: g.waiting.load()}
 	w.timer = time.AfterFunc(time.Hour, w.fire) // fire resets the timer, so the field must be set before fire can run
-	w.timer.Reset(g.cfg.Deadline)
+	w.begin()
 	g.busy.Store(time.Now().UnixNano())
 	err := do()
 	g.busy.Store(0)
@@ -102,11 +102,22 @@ type watch struct {
 	guard *Guard
 	what  string
 	timer *time.Timer
-	since waitCount // the waits for disk space when the timer was set
+	since waitCount // the waits for disk space when the deadline began
+	steps int       // how many steps remain until the deadline; used by the timer only
 	ended atomic.Bool
 }
 
-// fire runs when the deadline has passed. If a wait for disk space is running, or ended after the
+// deadlineSteps is the number of steps of a deadline. If the process is suspended, its clock goes on, but only one step
+// passes. So a disk that answers when the process continues has not exceeded the deadline.
+const deadlineSteps = 10
+
+// begin begins the deadline.
+func (w *watch) begin() {
+	w.steps = deadlineSteps
+	w.timer.Reset(w.guard.cfg.Deadline / deadlineSteps)
+}
+
+// fire runs after each step. The last one is the deadline. If a wait for disk space is running, or ended after the
 // timer was set, it extends the deadline: after the wait the disk gets at least the whole deadline
 // again, and at most twice as much.
 func (w *watch) fire() {
@@ -118,9 +129,13 @@ func (w *watch) fire() {
 	if w.ended.Load() {
 		return
 	}
+	if w.steps--; w.steps > 0 {
+		w.timer.Reset(w.guard.cfg.Deadline / deadlineSteps) // if the write ends meanwhile, the next call finds that
+		return
+	}
 	if now := w.guard.waiting.load(); now.underWay() > 0 || now != w.since {
 		w.since = now
-		w.timer.Reset(w.guard.cfg.Deadline) // if the write ends meanwhile, the next call finds that
+		w.begin()
 		return
 	}
 	if w.ended.CompareAndSwap(false, true) {
