@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestTablesOfSeveralNodes runs statements over tables with one shard each, whose leaders are three different nodes. All
-// nodes have replicas of all shards, but no node leads all of them. Only partial results may travel.
+// TestTablesOfSeveralNodes runs statements over tables with one shard each, whose leaders are three different nodes.
+// All nodes have replicas of all shards, but no node leads all of them. Only partial results may travel.
 func TestTablesOfSeveralNodes(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3, Replication: 3, Shards: 6})
@@ -26,7 +26,8 @@ func TestTablesOfSeveralNodes(t *testing.T) {
 		for _, r := range user.Rows(t, "SELECT shard_id, leader FROM svc_private.shards WHERE leader IS NOT NULL") {
 			leaders[fmt.Sprint(r[0])] = fmt.Sprint(r[1])
 		}
-		for _, r := range user.Rows(t, "SELECT table_name, shard_id FROM information_schema.tables WHERE table_name LIKE 't_'") {
+		const placed = "SELECT table_name, shard_id FROM information_schema.tables WHERE table_name LIKE 't_'"
+		for _, r := range user.Rows(t, placed) {
 			byLeader[leaders[fmt.Sprint(r[1])]] = fmt.Sprint(r[0])
 		}
 		if len(byLeader) != 3 || byLeader[""] != "" {
@@ -45,8 +46,14 @@ func TestTablesOfSeveralNodes(t *testing.T) {
 	for _, s := range []struct{ sql, want string }{
 		{"SELECT count(*) FROM {A} WHERE x NOT IN (SELECT x FROM {B}) AND x NOT IN (SELECT x FROM {C})", "[[1]]"},
 		{"SELECT x FROM {A} WHERE x < (SELECT max(x) FROM {B}) AND EXISTS (SELECT 1 FROM {C} WHERE x = 2)", "[[0]]"},
-		{"SELECT count(*), sum(x) FROM (SELECT x FROM {A} UNION ALL SELECT x FROM {B} UNION ALL SELECT x FROM {C}) u", "[[3 3]]"},
-		{"SELECT count(*) FROM {A} UNION ALL SELECT max(x) FROM {B} UNION ALL SELECT max(x) FROM {C} ORDER BY 1", "[[1] [1] [2]]"},
+		{
+			"SELECT count(*), sum(x) FROM (SELECT x FROM {A} UNION ALL SELECT x FROM {B} UNION ALL SELECT x FROM {C}) u",
+			"[[3 3]]",
+		},
+		{
+			"SELECT count(*) FROM {A} UNION ALL SELECT max(x) FROM {B} UNION ALL SELECT max(x) FROM {C} ORDER BY 1",
+			"[[1] [1] [2]]",
+		},
 	} {
 		sql := strings.NewReplacer("{A}", tables[0], "{B}", tables[1], "{C}", tables[2]).Replace(s.sql)
 		for _, n := range c.Nodes {

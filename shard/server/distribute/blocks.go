@@ -19,8 +19,8 @@ import (
 // blocksAtATime is the maximum number of blocks of a query whose nodes are asked at a time.
 const blocksAtATime = 4
 
-// onePart lets a statement ask each node for one part at a time, whatever the number of its blocks. So it never takes more
-// than one slot for queries of a node.
+// onePart lets a statement ask each node for one part at a time, whatever the number of its blocks. So it never takes
+// more than one slot for queries of a node.
 type onePart struct {
 	mu     sync.Mutex // guards byNode
 	byNode map[string]chan struct{}

@@ -134,8 +134,8 @@ func (d *Statement) tableOf(name query.TableName) *shardpb.QueryTable {
 	return nil
 }
 
-// spread reports whether this node cannot read the rows of a table in at least one of several shards of the request. inner
-// is that of TakeApart.
+// spread reports whether this node cannot read the rows of a table in at least one of several shards of the request.
+// inner is that of TakeApart.
 func (n *Nodes) spread(req *shardpb.QueryRequest, t *shardpb.QueryTable, inner bool) bool {
 	if t.Inline || t.Name == nil || t.Table == nil {
 		return false
