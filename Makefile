@@ -139,7 +139,7 @@ clients-test: build ## Test with real clients of other systems, which are instal
 	cd test/clients && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -count 1 -timeout 30m .
 
 web-test: build ## Test the page in Chromium (Debian's package chromium); skipped without it
-	cd deploy/tools && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(RERUN) --packages=./webtest -- -count 1 -timeout 10m
+	cd deploy/tools && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(RERUN) --packages=./webtest -- -count 1 -timeout 20m
 
 helm-test: build ## Lint the Helm chart, compare its rendering with the golden files, check its objects, alert rules and dashboards
 	cd deploy/tools && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -timeout 10m ./helmtest ./monitortest
