@@ -3,7 +3,6 @@ package vfs
 import (
 	"fmt"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 )
 
@@ -13,7 +12,8 @@ type GuardConfig struct {
 	// appended to, because a later Sync may succeed although written data is lost. A failed SyncDir
 	// always ends the process.
 	Fatal func(name string) bool
-	// Deadline is the time limit of a Write or a Sync of such a file, and of a SyncDir.
+	// Deadline is the time limit of a Write or a Sync of such a file, and of a SyncDir. Only time in which the process
+	// runs counts.
 	Deadline time.Duration
 	// Fail is called, from any goroutine, with the error of an operation that failed or took too
 	// long. It should end the process.
@@ -46,42 +46,15 @@ func (g *guardFS) SyncDir(dir string) error {
 
 // watch runs an operation within the deadline. If fatal is set, its error is fatal.
 func (g *guardFS) watch(what string, fatal bool, do func() error) error {
-	d := &deadline{steps: deadlineSteps, step: g.cfg.Deadline / deadlineSteps, passed: func() {
+	timer := AfterFunc(g.cfg.Deadline, func() {
 		g.cfg.Fail(fmt.Errorf("%s: the disk did not answer within %s", what, g.cfg.Deadline))
-	}}
-	d.timer = time.AfterFunc(time.Hour, d.fire) // fire resets the timer, so the field must be set before fire can run
-	d.timer.Reset(d.step)
+	})
 	err := do()
-	d.ended.Store(true)
-	d.timer.Stop()
+	timer.Stop()
 	if err != nil && fatal {
 		g.cfg.Fail(fmt.Errorf("%s: %w", what, err))
 	}
 	return err
-}
-
-// deadlineSteps is the number of steps of a deadline. If the process is suspended, its clock goes on, but only one step
-// passes. So a disk that answers when the process continues has not exceeded the deadline.
-const deadlineSteps = 10
-
-// deadline calls passed after a number of steps, unless the operation ended before.
-type deadline struct {
-	timer  *time.Timer
-	steps  int // how many remain; used by the timer only
-	step   time.Duration
-	passed func()
-	ended  atomic.Bool
-}
-
-// fire runs after each step.
-func (d *deadline) fire() {
-	switch d.steps--; {
-	case d.ended.Load():
-	case d.steps > 0:
-		d.timer.Reset(d.step) // if the operation ends meanwhile, the next call finds that
-	default:
-		d.passed()
-	}
 }
 
 type guardFile struct {

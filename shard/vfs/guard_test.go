@@ -81,24 +81,3 @@ func TestGuard(t *testing.T) {
 		t.Errorf("a sync that hangs: %q", failed)
 	}
 }
-
-// TestDeadlineAfterSuspension checks that one call of the timer, however late it is, does not pass a deadline: the
-// process may have been suspended.
-func TestDeadlineAfterSuspension(t *testing.T) {
-	passed := 0
-	d := &deadline{steps: deadlineSteps, step: time.Hour, passed: func() { passed++ }}
-	d.timer = time.AfterFunc(time.Hour, d.fire)
-	defer d.timer.Stop()
-	for range deadlineSteps - 1 {
-		d.fire()
-	}
-	if passed != 0 {
-		t.Error("the deadline has passed before its last step")
-	}
-	if d.fire(); passed != 1 {
-		t.Error("the deadline has not passed after its last step")
-	}
-	ended := &deadline{steps: 1, passed: func() { t.Error("the deadline of an operation that has ended has passed") }}
-	ended.ended.Store(true)
-	ended.fire()
-}

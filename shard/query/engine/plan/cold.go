@@ -126,15 +126,25 @@ func (p *Plan) Prefetch(list ...Columns) bool {
 			kind = segment.FilterUnit
 		}
 		w := query.Want{Path: c.Segment.Path}
+		fields, groups := setOf(c.Fields), setOf(c.Groups)
 		for i := range f.Units.List {
 			u := &f.Units.List[i]
-			if u.Kind == kind && slices.Contains(c.Fields, u.Field) && (c.Groups == nil || slices.Contains(c.Groups, u.Group)) {
+			if u.Kind == kind && fields[u.Field] && (c.Groups == nil || groups[u.Group]) {
 				w.Units = append(w.Units, i)
 			}
 		}
 		wants = append(wants, w)
 	}
 	return p.Cold.fetch(wants)
+}
+
+// setOf returns the values of a list as a set.
+func setOf[T comparable](list []T) map[T]bool {
+	set := make(map[T]bool, len(list))
+	for _, v := range list {
+		set[v] = true
+	}
+	return set
 }
 
 // FiltersOf returns the filters of a segment, or nil if they cannot be read.

@@ -11,11 +11,14 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"cordwood/shard/vfs"
 )
 
 // Config configures a Guard.
 type Config struct {
-	// Deadline is how long one write may take; waiting for disk space does not count.
+	// Deadline is how long one write may take. Waiting for disk space does not count, nor does time in which the process
+	// is suspended.
 	Deadline time.Duration
 	// Fail is called once, with the first error of a write, and must not block.
 	Fail func(error)
@@ -73,8 +76,8 @@ func (g *Guard) Write(what string, do func() error) error {
 		return fmt.Errorf("log: %s refused after an earlier failure: %w", what, *err)
 	}
 	w := watch{guard: g, what: what, since: g.waiting.load()}
-	w.timer = time.AfterFunc(time.Hour, w.fire) // fire resets the timer, so the field must be set before fire can run
-	w.begin()
+	w.timer = vfs.AfterFunc(time.Hour, w.fire) // fire resets the timer, so the field must be set before fire can run
+	w.timer.Reset(g.cfg.Deadline)
 	g.busy.Store(time.Now().UnixNano())
 	err := do()
 	g.busy.Store(0)
@@ -101,23 +104,12 @@ func (g *Guard) Write(what string, do func() error) error {
 type watch struct {
 	guard *Guard
 	what  string
-	timer *time.Timer
-	since waitCount // the waits for disk space when the deadline began
-	steps int       // how many steps remain until the deadline; used by the timer only
+	timer *vfs.Timer
+	since waitCount // the waits for disk space when the timer was set
 	ended atomic.Bool
 }
 
-// deadlineSteps is the number of steps of a deadline. If the process is suspended, its clock goes on, but only one step
-// passes. So a disk that answers when the process continues has not exceeded the deadline.
-const deadlineSteps = 10
-
-// begin begins the deadline.
-func (w *watch) begin() {
-	w.steps = deadlineSteps
-	w.timer.Reset(w.guard.cfg.Deadline / deadlineSteps)
-}
-
-// fire runs after each step. The last one is the deadline. If a wait for disk space is running, or ended after the
+// fire runs when the deadline has passed. If a wait for disk space is running, or ended after the
 // timer was set, it extends the deadline: after the wait the disk gets at least the whole deadline
 // again, and at most twice as much.
 func (w *watch) fire() {
@@ -129,13 +121,9 @@ func (w *watch) fire() {
 	if w.ended.Load() {
 		return
 	}
-	if w.steps--; w.steps > 0 {
-		w.timer.Reset(w.guard.cfg.Deadline / deadlineSteps) // if the write ends meanwhile, the next call finds that
-		return
-	}
 	if now := w.guard.waiting.load(); now.underWay() > 0 || now != w.since {
 		w.since = now
-		w.begin()
+		w.timer.Reset(w.guard.cfg.Deadline) // if the write ends meanwhile, the next call finds that
 		return
 	}
 	if w.ended.CompareAndSwap(false, true) {

@@ -145,23 +145,3 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("a wait that was ended gives %v", err)
 	}
 }
-
-// TestSuspended checks that one call of the timer, however late it is, does not pass a deadline: the process may have
-// been suspended.
-func TestSuspended(t *testing.T) {
-	failed := 0
-	g := New(Config{Deadline: time.Hour, Fail: func(error) { failed++ }})
-	w := watch{guard: g, what: "write"}
-	w.timer = time.AfterFunc(time.Hour, w.fire)
-	defer w.timer.Stop()
-	w.begin()
-	for range deadlineSteps - 1 {
-		w.fire()
-	}
-	if failed != 0 {
-		t.Error("the deadline has passed before its last step")
-	}
-	if w.fire(); failed != 1 {
-		t.Error("the deadline has not passed after its last step")
-	}
-}
