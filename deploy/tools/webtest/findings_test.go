@@ -110,13 +110,7 @@ func TestSignInAgain(t *testing.T) {
 
 // TestKeptRow keeps only rows with a value of the open row, which must stay open.
 func TestKeptRow(t *testing.T) {
-	s := start(t)
-	s.ingest("app", logs(450)...)
-	b := open(t, s.url+"/dashboard/explore?t=app")
-	b.until(loaded)
-	b.click(`[data-ui=row][data-level=error]`)
-	b.until(`document.querySelector('[data-ui=detail]')`)
-	id := eval[string](b, `document.querySelector('[data-ui=row][aria-selected=true]').dataset.id`)
+	b, id := openRow(t)
 	b.click(`[data-ui=detail-field][data-name=host] [data-ui=value-in]`)
 	b.until(`document.querySelector('[data-ui=total]').textContent.includes('150 rows')`)
 	b.until(`document.querySelector('[data-ui=detail]') &&

@@ -46,15 +46,21 @@ func TestSearch(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=total]').textContent.includes('50 rows')`)
 }
 
-// TestRow opens a row, moves to others, and opens the same link in another tab.
-func TestRow(t *testing.T) {
+// openRow opens a row with an error among 450 rows of the table app. It returns the id of the row.
+func openRow(t *testing.T) (b *tab, id string) {
+	t.Helper()
 	s := start(t)
 	s.ingest("app", logs(450)...)
-	b := open(t, s.url+"/dashboard/explore?t=app")
+	b = open(t, s.url+"/dashboard/explore?t=app")
 	b.until(loaded)
 	b.click(`[data-ui=row][data-level=error]`)
 	b.until(`document.querySelector('[data-ui=detail]')`)
-	first := eval[string](b, `document.querySelector('[data-ui=row][aria-selected=true]').dataset.id`)
+	return b, eval[string](b, `document.querySelector('[data-ui=row][aria-selected=true]').dataset.id`)
+}
+
+// TestRow opens a row, moves to others, and opens the same link in another tab.
+func TestRow(t *testing.T) {
+	b, first := openRow(t)
 	eval[bool](b, `(dispatchEvent(new KeyboardEvent('keydown', {key: 'j'})), true)`)
 	b.until(`document.querySelector('[data-ui=row][aria-selected=true]').dataset.id !== ` + quote(first))
 	link := eval[string](b, `location.href`)

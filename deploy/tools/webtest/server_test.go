@@ -56,33 +56,55 @@ type server struct {
 // start starts a server, which ends with the test.
 func start(t *testing.T, args ...string) *server {
 	t.Helper()
-	addr, rpc := freeAddress(t), freeAddress(t)
-	cmd := exec.Command(os.Getenv("CORDWOOD_BIN"), append([]string{
-		"serve", "--data-dir", filepath.Join(t.TempDir(), "data"), "--shards", "1", "--http-addr", addr, "--rpc-addr", rpc,
+	p := launch(t, append([]string{"--shards", "1", "--rpc-addr", freeAddress(t)}, args...)...)
+	p.awaitReady(20 * time.Second)
+	return p.server
+}
+
+// process is a server that this test started.
+type process struct {
+	*server
+	cmd  *exec.Cmd
+	said bytes.Buffer // what it wrote to its standard error
+}
+
+// launch starts a server with a data folder and an HTTP address of its own, which ends with the test. It does not wait
+// until it is ready.
+func launch(t *testing.T, args ...string) *process {
+	t.Helper()
+	addr := freeAddress(t)
+	p := &process{server: &server{t: t, url: "http://" + addr}}
+	p.cmd = exec.Command(os.Getenv("CORDWOOD_BIN"), append([]string{
+		"serve", "--data-dir", filepath.Join(t.TempDir(), "data"), "--http-addr", addr,
 	}, args...)...)
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	p.cmd.Stderr = &p.said
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	s := &server{t: t, url: "http://" + addr}
-	deadline := time.Now().Add(20 * time.Second)
+	t.Cleanup(p.kill)
+	return p
+}
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+}
+
+// awaitReady waits until the server is ready.
+func (p *process) awaitReady(limit time.Duration) {
+	p.t.Helper()
+	deadline := time.Now().Add(limit)
 	for ticker := time.NewTicker(20 * time.Millisecond); ; <-ticker.C {
-		if resp, err := http.Get(s.url + "/ready"); err == nil {
+		if resp, err := http.Get(p.url + "/ready"); err == nil {
 			resp.Body.Close()
 			if resp.StatusCode == http.StatusOK {
-				return s
+				return
 			}
 		}
 		if time.Now().After(deadline) {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-			t.Fatalf("the server is not ready after 20 s:\n%s", said.String())
+			p.kill()
+			p.t.Fatalf("the server is not ready after %s:\n%s", limit, p.said.String())
 		}
 	}
 }

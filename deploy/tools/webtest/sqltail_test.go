@@ -34,7 +34,7 @@ func TestSQLAsks(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(3)...)
 	b := open(t, s.url+"/dashboard/sql?tab=bogus&wrong=1&q=SELEC%201")
-	b.until(`document.querySelector('[data-ui=toast]').textContent.includes('wrong, tab=bogus')`)
+	b.until(`document.querySelector('[data-ui=toast]').textContent.includes('tab=bogus, wrong')`)
 	b.click(`[data-ui=run]`)
 	b.until(`document.querySelector('[data-ui=error]').textContent.includes('SELEC')`)
 	b.until(`!document.querySelector('dialog')`)

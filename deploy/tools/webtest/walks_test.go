@@ -1,11 +1,8 @@
 package webtest
 
 import (
-	"bytes"
 	"fmt"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -15,9 +12,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// startCluster starts nodes a, b and so on that found a cluster together, and end with the test. It returns the nodes
-// and their processes.
-func startCluster(t *testing.T, n int, args ...string) ([]*server, []*exec.Cmd) {
+// startCluster starts nodes a, b and so on that found a cluster together, and end with the test.
+func startCluster(t *testing.T, n int, args ...string) []*process {
 	t.Helper()
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte(strings.Repeat("0123456789abcdef", 3)+"\n"), 0o600); err != nil {
@@ -27,43 +23,17 @@ func startCluster(t *testing.T, n int, args ...string) ([]*server, []*exec.Cmd) 
 	for i := range rpcs {
 		rpcs[i] = freeAddress(t)
 	}
-	nodes, processes := make([]*server, n), make([]*exec.Cmd, n)
-	said := make([]bytes.Buffer, n)
+	nodes := make([]*process, n)
 	for i, rpc := range rpcs {
-		addr := freeAddress(t)
-		cmd := exec.Command(os.Getenv("CORDWOOD_BIN"), append([]string{
-			"serve", "--node-name", string(rune('a' + i)), "--data-dir", filepath.Join(t.TempDir(), "data"),
-			"--http-addr", addr, "--rpc-addr", rpc, "--cluster-secret-file", secret,
+		nodes[i] = launch(t, append([]string{
+			"--node-name", string(rune('a' + i)), "--rpc-addr", rpc, "--cluster-secret-file", secret,
 			"--seeds", strings.Join(rpcs, ","), "--meta-bootstrap-expect", fmt.Sprint(n),
 		}, args...)...)
-		cmd.Stderr = &said[i]
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		})
-		nodes[i], processes[i] = &server{t: t, url: "http://" + addr}, cmd
 	}
-	deadline := time.Now().Add(time.Minute)
-	for i, s := range nodes {
-		for ticker := time.NewTicker(50 * time.Millisecond); ; <-ticker.C {
-			if resp, err := http.Get(s.url + "/ready"); err == nil {
-				resp.Body.Close()
-				if resp.StatusCode == http.StatusOK {
-					break
-				}
-			}
-			if time.Now().After(deadline) {
-				_ = processes[i].Process.Kill()
-				_ = processes[i].Wait()
-				t.Fatalf("node %d is not ready after a minute:\n%s", i, said[i].String())
-			}
-		}
+	for _, p := range nodes {
+		p.awaitReady(time.Minute)
 	}
-	return nodes, processes
+	return nodes
 }
 
 // change chooses a value of a list.
@@ -77,7 +47,7 @@ func (b *tab) change(selector, value string) {
 // TestClusterOfThree moves a replica to another node, decommissions a node, stops it and lets the cluster forget it.
 // The page of another node must show each step, and the rows must stay.
 func TestClusterOfThree(t *testing.T) {
-	nodes, processes := startCluster(t, 3, "--shards", "1", "--replication", "1")
+	nodes := startCluster(t, 3, "--shards", "1", "--replication", "1")
 	s := nodes[0]
 	s.ingest("app", logs(200)...)
 	b := open(t, s.url+"/dashboard/cluster")
@@ -121,8 +91,8 @@ func TestClusterOfThree(t *testing.T) {
 		` + node + `.cells[4].textContent === '0'`)
 	b.until(cells + fmt.Sprintf(`[%d] === '·'`, gone))
 	b.shoot("cluster-decommissioned")
-	leaver := processes[int(names[gone][0]-'a')]
-	if err := leaver.Process.Signal(syscall.SIGTERM); err != nil {
+	leaver := nodes[int(names[gone][0]-'a')]
+	if err := leaver.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	b.waitLong(`!` + node + ` || ` + node + `.cells[1].textContent.includes('silent for')`)
