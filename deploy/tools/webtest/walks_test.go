@@ -187,6 +187,7 @@ func TestPipelineLife(t *testing.T) {
 	b.click(`[data-ui=delete-pipeline]`)
 	b.fill(`[data-ui=confirm-word]`, "apache")
 	b.click(`[data-ui=confirm]:not([disabled])`)
+	b.until(`!document.querySelector('dialog')`) // leaving the page would cancel the request
 	b.do(chromedp.Navigate(s.url + "/dashboard/pipelines"))
 	b.until(`document.querySelector('[data-ui=empty]')`)
 }
@@ -295,8 +296,7 @@ func TestByKeyboard(t *testing.T) {
 	b.until(`!document.querySelector('.panel') && document.activeElement.dataset.ui === 'export'`)
 	b.keys("gb")
 	b.until(`document.querySelector('[data-ui=table-row]')`)
-	b.key("/", 191)
-	b.until(`document.activeElement.id === 'table-find'`)
+	b.keyUntil("/", 191, `document.activeElement.id === 'table-find'`)
 	b.tabTo(`document.activeElement.closest('[data-ui=table-row] a')`)
 	b.keys("\r")
 	b.until(`document.querySelector('[data-ui=ddl]')`)
@@ -306,6 +306,19 @@ func TestByKeyboard(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=editor]').value === 'SHOW TABLES'`)
 	b.do(chromedp.KeyEvent("\r", chromedp.KeyModifiers(chromedp.ModifierCtrl)))
 	b.until(`document.querySelector('[data-ui=result]').textContent.includes('app')`)
+}
+
+// keyUntil presses a key until an expression is true. A page takes keys only from a frame after the one that shows it.
+func (b *tab) keyUntil(key string, code int64, expression string) {
+	b.t.Helper()
+	deadline := time.Now().Add(15 * time.Second)
+	for ticker := time.NewTicker(50 * time.Millisecond); time.Now().Before(deadline); <-ticker.C {
+		b.key(key, code)
+		if eval[bool](b, `!!(`+expression+`)`) {
+			return
+		}
+	}
+	b.t.Fatalf("%s does not lead to %s", key, expression)
 }
 
 // tabTo presses Tab until an element has the focus.
