@@ -76,7 +76,7 @@ test: build ## Run all tests; the linters, including vet, are separate
 	@# Real processes; the longest come first. ./test/answers runs random statements beside them for a
 	@# minute. It is not repeated: a wrong answer never depends on the load, and the next seed differs.
 	$(GO) test $(TESTFLAGS) -timeout 8m ./test/answers & answers=$$!; \
-	CORDWOOD_BIN=$(CURDIR)/$(BIN) $(RERUN) --packages="./test/chaos ./test/cluster ./test/simulation $$($(GO) list ./test/... | grep -vx 'cordwood/test/\(answers\|chaos\|cluster\|simulation\)' | tr '\n' ' ')" -- $(TESTFLAGS) $(BESIDE) -timeout 8m; \
+	CORDWOOD_BIN=$(CURDIR)/$(BIN) $(RERUN) --packages="./test/chaos ./test/cluster ./test/simulation $$($(GO) list ./test/... | grep -vx 'cordwood/test/\(answers\|chaos\|cluster\|simulation\)' | tr '\n' ' ')" -- $(TESTFLAGS) $(BESIDE) -timeout 20m; \
 	processes=$$?; wait $$answers && exit $$processes
 	$(GO) run ./deploy/demo -bin $(BIN) --exit
 

@@ -93,7 +93,8 @@ type schemaHistory struct {
 	ops   []porcupine.Operation
 }
 
-func (h *schemaHistory) do(client int, in schemaAsk, f func() (schemaAnswer, error)) {
+// do executes and records a call. It reports whether the outcome is known.
+func (h *schemaHistory) do(client int, in schemaAsk, f func() (schemaAnswer, error)) bool {
 	op := porcupine.Operation{ClientId: client, Input: in, Call: time.Since(h.start).Nanoseconds()}
 	out, err := f()
 	op.Return = time.Since(h.start).Nanoseconds()
@@ -102,7 +103,7 @@ func (h *schemaHistory) do(client int, in schemaAsk, f func() (schemaAnswer, err
 	case errs.CodeOf(err) == errs.TableNotFound:
 		out = schemaAnswer{missing: true}
 	case in.kind == "read":
-		return // the call gives no information
+		return false // the call gives no information
 	default:
 		out, op.Return = schemaAnswer{unknown: true}, math.MaxInt64
 	}
@@ -110,6 +111,7 @@ func (h *schemaHistory) do(client int, in schemaAsk, f func() (schemaAnswer, err
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ops = append(h.ops, op)
+	return !out.unknown
 }
 
 // check lists the tables with an impossible answer.
@@ -135,21 +137,23 @@ func (h *schemaHistory) check() (out []string) {
 	return out
 }
 
-// changeSchemas runs a client that works on a few tables until ctx ends.
+// changeSchemas runs a client that works on a few tables until ctx ends. After a call of unknown outcome it only reads,
+// until a read is answered: each change of unknown outcome may double the time of the check.
 func (h *schemaHistory) changeSchemas(ctx context.Context, client int, r *router, rng *rand.Rand) {
+	known := true
 	for ctx.Err() == nil {
 		name := fmt.Sprint("s", 1+rng.IntN(2))
 		call, cancel := context.WithTimeout(context.WithoutCancel(ctx), 8*time.Second)
 		switch k := rng.IntN(20); {
-		case k == 0:
-			h.do(client, schemaAsk{table: name, kind: "drop"}, func() (schemaAnswer, error) { return r.dropTable(call, name) })
-		case k < 8:
+		case known && k == 0:
+			known = h.do(client, schemaAsk{table: name, kind: "drop"}, func() (schemaAnswer, error) { return r.dropTable(call, name) })
+		case known && k < 8:
 			column := rng.IntN(schemaColumns)
-			h.do(client, schemaAsk{table: name, kind: "ensure", column: column}, func() (schemaAnswer, error) {
+			known = h.do(client, schemaAsk{table: name, kind: "ensure", column: column}, func() (schemaAnswer, error) {
 				return r.ensureColumn(call, name, column)
 			})
 		default:
-			h.do(client, schemaAsk{table: name, kind: "read"}, func() (schemaAnswer, error) {
+			known = h.do(client, schemaAsk{table: name, kind: "read"}, func() (schemaAnswer, error) {
 				t, err := r.table(call, name)
 				if err != nil || t == nil {
 					return schemaAnswer{missing: true}, err
