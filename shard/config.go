@@ -14,6 +14,7 @@ import (
 
 	"cordwood/proto/metapb"
 	"cordwood/proto/turns"
+	"cordwood/shard/cold/tier"
 	"cordwood/shard/compaction"
 	"cordwood/shard/install"
 	"cordwood/shard/memtable"
@@ -90,6 +91,9 @@ type Config struct {
 	// roomWait is how long a write waits for free memory, or for a place; tests set it.
 	roomWait time.Duration
 
+	// Tier is the object storage for old rows. If it is nil, all rows stay on the local disk.
+	Tier *tier.Tier
+
 	// Registerer registers the metrics, which are labelled with the shard. If it is nil, there are
 	// no metrics.
 	Registerer prometheus.Registerer
@@ -124,6 +128,7 @@ func (c Config) withDefaults() Config {
 	if c.Places == nil {
 		c.Places = turns.NewPlaces()
 	}
+	c.Tier = c.Tier.WithDefaults()
 	if c.Space == nil {
 		c.Space = func() store.Space { return store.SpaceOK }
 	}
@@ -171,6 +176,9 @@ func (c Config) Validate() error {
 	fault(c.TrailingBytes < 0, "TrailingBytes is %d, want a positive number", c.TrailingBytes)
 	fault(c.QueueWrites < 0, "QueueWrites is %d, want a positive number", c.QueueWrites)
 	fault(c.GroupBytes < 0 || c.GroupBytes > MaxWriteBytes, "GroupBytes is %d, want 1 to %d", c.GroupBytes, MaxWriteBytes)
+	if err := c.Tier.Validate(); err != nil {
+		faults = append(faults, err)
+	}
 	fault(c.TailBytes < 0, "TailBytes is %d, want a positive number", c.TailBytes)
 	d := c.withDefaults()
 	fault(c.MemoryLimit < 0 || d.MemoryLimit < d.FlushBytes, "MemoryLimit is %d, want at least FlushBytes, %d",

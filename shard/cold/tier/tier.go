@@ -1,0 +1,66 @@
+// Package tier moves old rows of a shard to object storage.
+package tier
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"cordwood/proto/schema"
+	"cordwood/shard/cold/bucket"
+)
+
+// Tier is the place for old rows, and says which rows are old. The shards of a node share it. A shard without a Tier
+// keeps all rows on the local disk.
+type Tier struct {
+	// Bucket is the cluster's part of a bucket: its location has the prefix below which all keys are. It repeats requests
+	// that may succeed later, and compares what it stored, as a bucket.Guard does. Required.
+	Bucket bucket.Bucket
+	// Tables reports whether the old rows of a table go to the bucket. It must not block. Nil means those of all tables.
+	// Tables that merge rows are left out in any case.
+	Tables func(*schema.Table) bool
+	// CutBytes is the size of the files of a table, in bytes, from which its rows go to the bucket although they are not
+	// old. The default value is 256 MiB.
+	CutBytes int64
+	// UploadAfter is the time from when rows were flushed until they are old. The default value is an hour.
+	UploadAfter time.Duration
+	// Grace is how long an object is kept after all its rows have expired or were dropped. The default value is 48 hours.
+	Grace time.Duration
+	// Every is how often a shard looks for old rows. The default value is a minute.
+	Every time.Duration
+}
+
+// WithDefaults returns a copy in which fields that are 0 have their default values. It returns nil for nil.
+func (t *Tier) WithDefaults() *Tier {
+	if t == nil {
+		return nil
+	}
+	d := *t
+	d.CutBytes = cmp.Or(d.CutBytes, 256<<20)
+	d.UploadAfter = cmp.Or(d.UploadAfter, time.Hour)
+	d.Grace = cmp.Or(d.Grace, 48*time.Hour)
+	d.Every = cmp.Or(d.Every, time.Minute)
+	return &d
+}
+
+// Validate reports everything that is wrong with t. A nil Tier is right.
+func (t *Tier) Validate() error {
+	if t == nil {
+		return nil
+	}
+	var faults []error
+	if t.Bucket == nil {
+		faults = append(faults, errors.New("Tier.Bucket is nil; set a bucket, or no Tier"))
+	}
+	positive := func(name string, ok bool, value any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf("Tier.%s is %v, want a positive value", name, value))
+		}
+	}
+	positive("CutBytes", t.CutBytes >= 0, t.CutBytes)
+	positive("UploadAfter", t.UploadAfter >= 0, t.UploadAfter)
+	positive("Grace", t.Grace >= 0, t.Grace)
+	positive("Every", t.Every >= 0, t.Every)
+	return errors.Join(faults...)
+}
