@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"cordwood/proto/schema"
@@ -17,6 +18,9 @@ type Tier struct {
 	// Bucket is the cluster's part of a bucket: its location has the prefix below which all keys are. It repeats requests
 	// that may succeed later, and compares what it stored, as a bucket.Guard does. Required.
 	Bucket bucket.Bucket
+	// Cluster is the id of the cluster, with which all keys begin. So a leader never removes objects of another cluster.
+	// Required.
+	Cluster string
 	// Tables reports whether the old rows of a table go to the bucket. It must not block. Nil means those of all tables.
 	// Tables that merge rows are left out in any case.
 	Tables func(*schema.Table) bool
@@ -51,11 +55,14 @@ func (t *Tier) Validate() error {
 	}
 	var faults []error
 	if t.Bucket == nil {
-		faults = append(faults, errors.New("Tier.Bucket is nil; set a bucket, or no Tier"))
+		faults = append(faults, errors.New("the Bucket of the Tier is nil; set a bucket, or no Tier"))
+	}
+	if err := bucket.CheckKey(t.Cluster); err != nil || strings.Contains(t.Cluster, "/") {
+		faults = append(faults, fmt.Errorf("the Cluster of the Tier is %q; set the id of the cluster", t.Cluster))
 	}
 	positive := func(name string, ok bool, value any) {
 		if !ok {
-			faults = append(faults, fmt.Errorf("Tier.%s is %v, want a positive value", name, value))
+			faults = append(faults, fmt.Errorf("the %s of the Tier is %v, want a positive value", name, value))
 		}
 	}
 	positive("CutBytes", t.CutBytes >= 0, t.CutBytes)
