@@ -112,11 +112,9 @@ func (q *runningQuery) stages() *shardpb.PartStages {
 	}
 }
 
-// Asks records that a number of parts are requested from other nodes.
-func (q *runningQuery) Asks(parts int) {
-	q.parts.Store(uint32(parts))
-	q.done.Store(0)
-}
+// Asks records that a number of parts are requested from nodes. A statement of several blocks asks for each of them, some
+// at the same time.
+func (q *runningQuery) Asks(parts int) { q.parts.Add(uint32(parts)) }
 
 // Answered records that a node has answered.
 func (q *runningQuery) Answered() { q.done.Add(1) }

@@ -16,8 +16,8 @@ import (
 // text of the statement. Around the blocks, the text stays as the client wrote it.
 
 const (
-	// maxBlocks is the maximum number of blocks of a statement.
-	maxBlocks = 16
+	// maxBlocks is the maximum number of blocks of a statement. A search of the page reads up to 32 tables.
+	maxBlocks = 32
 	// maxTried is the maximum number of parts of the text that are tried as blocks. Each is planned by the engine.
 	maxTried = 64
 )
@@ -82,7 +82,7 @@ func (r *run) splitBlocks(whole error) (out *query.Split, err error) {
 			continue
 		}
 		if tried++; tried > maxTried {
-			return nil, whole
+			return nil, split.TooManyQueries(maxTried)
 		}
 		b, err := r.block(s, first, want)
 		if unsplit(err, "") != nil {
@@ -97,7 +97,7 @@ func (r *run) splitBlocks(whole error) (out *query.Split, err error) {
 		out.Lasting, out.Moment = out.Lasting && b.Lasting, cmp.Or(out.Moment, b.Moment)
 		out.Blocks = append(out.Blocks, query.Block{Table: b.Table, Worker: b.Worker, Kind: b.Kind, Counts: b.Counts})
 		if len(out.Blocks) > maxBlocks {
-			return nil, whole
+			return nil, split.TooManyQueries(maxBlocks)
 		}
 	}
 	if read < len(r.st.Tables) || len(out.Blocks) == 0 {

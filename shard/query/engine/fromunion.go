@@ -111,8 +111,11 @@ func (r *run) fromUnion(node sql.Node, whole error) (*fromUnion, error) {
 		for _, s := range sql.Operands(text) {
 			u.operands = append(u.operands, text[s.From:s.To])
 		}
-		if n := len(u.operands); n != split.UnionOperands(node) || n > maxBlocks {
+		if len(u.operands) != split.UnionOperands(node) {
 			return nil, whole
+		}
+		if len(u.operands) > maxBlocks {
+			return nil, split.TooManyQueries(maxBlocks)
 		}
 		u.columns, err = r.columnsOf(text)
 		return u, err

@@ -103,7 +103,7 @@ const (
 type Progress interface {
 	// Enter begins a phase.
 	Enter(phase string)
-	// Asks reports the number of parts that are requested. Answered reports that one of them is complete.
+	// Asks reports that more parts are requested. Answered reports that one of them has ended.
 	Asks(parts int)
 	Answered()
 }

@@ -135,6 +135,11 @@ func SeveralTables() error {
 	return notSplit(causeJoin, "it reads several tables, or one of them several times")
 }
 
+// TooManyQueries returns the error for a statement in which more than most queries read tables.
+func TooManyQueries(most int) error {
+	return notSplit(causeJoin, "more than %d of its queries read tables", most)
+}
+
 // SimilarNames returns the error for a table with two columns whose names differ only in case, because
 // DuckDB considers such names equal.
 func SimilarNames() error {
