@@ -112,8 +112,8 @@ func (q *runningQuery) stages() *shardpb.PartStages {
 	}
 }
 
-// Asks records that a number of parts are requested from nodes. A statement of several blocks asks for each of them, some
-// at the same time.
+// Asks records that a number of parts are requested from nodes. A statement of several blocks asks for each of them,
+// perhaps at the same time.
 func (q *runningQuery) Asks(parts int) { q.parts.Add(uint32(parts)) }
 
 // Answered records that a node has answered.
