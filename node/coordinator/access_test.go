@@ -12,7 +12,7 @@ import (
 // for every other request.
 func TestKindsHaveRows(t *testing.T) {
 	for _, kind := range slices.Concat(operation.Kinds, []string{
-		requestUndrain, requestRemove, requestPause, requestResume,
+		operation.RequestUndrain, operation.RequestRemove, operation.RequestPause, operation.RequestResume,
 	}) {
 		if need, known := access.OfOperation(kind); !known || need.Privilege == access.Undeclared ||
 			need.Object.Name != kind {

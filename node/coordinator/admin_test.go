@@ -61,6 +61,9 @@ func (c catalog) ClusterID() string { return "c" }
 func (c catalog) text(s *clusterapi.Status) (out string) {
 	for _, p := range s.Problems {
 		out += p.Severity + ": " + p.Text + " -> " + p.Advice + "\n"
+		for _, a := range p.Actions {
+			out += fmt.Sprintf("  %s node=%s shard=%d operation=%d\n", a.Kind, a.Node, a.Shard, a.Operation)
+		}
 	}
 	for _, n := range s.Nodes {
 		out += n.Name + " " + n.State + "\n"
@@ -102,6 +105,7 @@ func TestStatusInWords(t *testing.T) {
 				"which leads the metadata",
 			"shard 1: 2 of 3 replicas answer -> nothing: the replicas are replaced when their nodes have been silent for 15m",
 			"of the 3 voters of the metadata group, node-c does not answer",
+			"no reports from it\n  node-decommission node=node-c ",
 		}, "critical"},
 		{"a node that was drained and stopped", func(w *world) {
 			w.node("a", "b", "c", "d").shard(3, "a", "b", "c").voting("a", "b", "c")
@@ -110,7 +114,7 @@ func TestStatusInWords(t *testing.T) {
 		}, false, []string{
 			"ok\n",
 			"info: node node-d has not answered for 1m; it was drained and has no replicas -> 'cordwood node remove node-d', " +
-				"if it will not come back",
+				"if it will not come back\n  node-remove node=node-d ",
 		}, "warning"},
 		{"a router", func(w *world) {
 			w.node("a", "b", "c", "r:router").shard(3, "a", "b", "c").voting("a", "b", "c")
@@ -128,6 +132,7 @@ func TestStatusInWords(t *testing.T) {
 			[]string{
 				"its replica is not replaced: of the nodes that are up (2) none is without a replica: add a node -> start it " +
 					"again; if it is lost for good, add a node, then 'cordwood node decommission node-c'",
+				"  node-add ",
 			},
 			"are replaced when",
 		},
@@ -261,7 +266,9 @@ func TestStatusInWords(t *testing.T) {
 		{"disks fill up", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.used = map[string]int64{"a": 950 << 30, "c": 1000 << 30}
-		}, false, []string{"degraded\n", "warning: disks are filling up: node-c 98 %, node-a 93 % -> "}, "critical"},
+		}, false, []string{
+			"degraded\n", "warning: disks are filling up: node-c 98 %, node-a 93 % -> ", "  node-add ",
+		}, "critical"},
 		{"nodes share a disk that fills up", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.used = map[string]int64{"a": 950 << 30, "b": 950<<30 + 2, "c": 950<<30 + 1}
@@ -276,8 +283,7 @@ func TestStatusInWords(t *testing.T) {
 			}
 		}, false, []string{
 			"operation 1 (node-drain node node-a) waits: for a free node -> resolve what it waits for, or run 'cordwood " +
-				"cluster " +
-				"cancel 1'",
+				"cluster cancel 1'\n  cancel node= shard=0 operation=1\n",
 		}, ""},
 		{"a new node waits for replicas", func(w *world) {
 			w.node("a", "b").voting("a")
@@ -288,7 +294,7 @@ func TestStatusInWords(t *testing.T) {
 			w.began = time.Now().Add(-time.Hour)
 		}, false, []string{
 			"info: replicas are moved to node node-b, which holds less than others, from 00:06:00 UTC on; later, if a node " +
-				"joins or leaves before -> 'cordwood rebalance' starts now",
+				"joins or leaves before -> 'cordwood rebalance' starts now\n  rebalance ",
 		}, "critical"},
 		{"the metadata have a new leader, which waits again", func(w *world) {
 			w.node("a", "b").voting("a")
@@ -432,9 +438,9 @@ func TestStartRefuses(t *testing.T) {
 			clusterapi.Request{Kind: operation.NodeDrain, Node: "node-a", WithRows: true},
 			"with_rows is only for table-move and table-partition",
 		},
-		{clusterapi.Request{Kind: requestRemove, Node: "node-a"}, "has a replica of shard 1"},
-		{clusterapi.Request{Kind: requestUndrain, Node: "node-a"}, ""},
-		{clusterapi.Request{Kind: requestPause}, ""},
+		{clusterapi.Request{Kind: operation.RequestRemove, Node: "node-a"}, "has a replica of shard 1"},
+		{clusterapi.Request{Kind: operation.RequestUndrain, Node: "node-a"}, ""},
+		{clusterapi.Request{Kind: operation.RequestPause}, ""},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t).node("a", "b", "c").shard(1, "a").shard(3, "a", "b", "c").voting("a", "b", "c")
@@ -457,8 +463,8 @@ func TestVoterWithoutSuccessor(t *testing.T) {
 		w := newWorld(t).node("a", "b", "c", "d:shard").shard(3, "a", "b", "d").voting("a", "b", "c")
 		cat := catalog{&process{w: w, leads: true}, false}
 		admin := NewAdmin(cat)
-		for _, kind := range []string{operation.NodeDecommission, requestRemove} {
-			w.stopping["c"] = kind == requestRemove
+		for _, kind := range []string{operation.NodeDecommission, operation.RequestRemove} {
+			w.stopping["c"] = kind == operation.RequestRemove
 			_, err := admin.Start(t.Context(), &clusterapi.Request{Kind: kind, Node: "c"}, "ann")
 			if err == nil || !strings.Contains(err.Error(), "one of 3 voters of the metadata group, and no other node") ||
 				!strings.Contains(err.Error(), "--force") {

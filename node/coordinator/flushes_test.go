@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -74,7 +75,7 @@ func TestStuckReplicasAreReported(t *testing.T) {
 		problems := func() (out string) {
 			for _, p := range view.Diagnose(snapshot.New(time.Now(), snapshot.Limits{}.WithDefaults(), w.status(), nil, nil)) {
 				if strings.Contains(p.Text, "could not write rows") {
-					out = p.Severity + ": " + p.Text + ": " + p.Advice
+					out = fmt.Sprint(p.Severity, ": ", p.Text, ": ", p.Advice, " ", p.Actions)
 				}
 			}
 			return out
@@ -88,6 +89,7 @@ func TestStuckReplicasAreReported(t *testing.T) {
 		for _, want := range []string{
 			"warning: shard 1: its replica on node node-c", "for 1m30s (cannot create a file)",
 			"check the disk of node node-c", "moves to another node in 13m30s",
+			"[{shard-move node-c 1 0}]",
 		} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%q is not in %q", want, got)

@@ -19,14 +19,6 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// These requests are executed at once or change an operation. They are not operations themselves.
-const (
-	requestUndrain = "node-undrain"
-	requestRemove  = "node-remove"
-	requestPause   = "rebalance-pause"
-	requestResume  = "rebalance-resume"
-)
-
 // Start implements clusterapi.Cluster.
 func (a *Admin) Start(ctx context.Context, r *clusterapi.Request, user string) (*clusterapi.Answer, error) {
 	snap, err := a.snapshot(ctx)
@@ -40,12 +32,12 @@ func (a *Admin) Start(ctx context.Context, r *clusterapi.Request, user string) (
 		return nil, bad("plan is only for shard-remove; GET /v1/cluster/plan shows what a rebalance would do")
 	}
 	switch r.Kind {
-	case requestUndrain:
+	case operation.RequestUndrain:
 		return a.undrain(ctx, snap, r)
-	case requestRemove:
+	case operation.RequestRemove:
 		return a.removeNode(ctx, snap, r)
-	case requestPause, requestResume:
-		return a.pause(ctx, snap, r.Kind == requestPause)
+	case operation.RequestPause, operation.RequestResume:
+		return a.pause(ctx, snap, r.Kind == operation.RequestPause)
 	}
 	op, err := a.operation(snap, r)
 	if err != nil {
@@ -290,7 +282,8 @@ func refuseReplicas(n int) string {
 var kinds = []string{
 	operation.ShardAdd, operation.ShardMove, operation.ShardSplitHot, operation.ShardDrop, operation.ShardRemove,
 	operation.ReplicaChange, operation.ReplicaRebuild, operation.TableMove, operation.TablePartition, operation.NodeDrain,
-	requestUndrain, operation.NodeDecommission, requestRemove, operation.Rebalance, requestPause, requestResume,
+	operation.RequestUndrain, operation.NodeDecommission, operation.RequestRemove, operation.Rebalance, operation.RequestPause,
+	operation.RequestResume,
 }
 
 func (a *Admin) requestTable(_ *snapshot.Snapshot, op *metapb.Operation, r *clusterapi.Request) error {

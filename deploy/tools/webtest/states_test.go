@@ -42,7 +42,9 @@ const (
 
 // degraded is a cluster that has lost a node.
 const degraded = `{health: 'degraded', failure_tolerance: 0, limited_by: 'shard 1', replication: 2,
-	problems: [{text: 'Node b does not answer.', advice: 'Start it again.'}], nodes: [{id: 1, name: 'a', state: 'up',
+	problems: [{severity: 'critical', text: 'Node b does not answer.', advice: 'Start it again.', actions: [
+	{kind: 'node-add'}, {kind: 'node-decommission', node: 'b'}]}, {severity: 'info', text: 'Note.', advice: 'Read it.'}],
+	nodes: [{id: 1, name: 'a', state: 'up',
 	roles: ['router', 'meta', 'shard'], meta: 'leader', replicas: 1, leads: 1, disk_used: 90, disk_capacity: 100,
 	version: '1'}, {id: 2, name: 'b', state: 'down', silent_seconds: 60, roles: ['shard'], meta: '', replicas: 1,
 	leads: 0, disk_used: 1, disk_capacity: 100, version: '1'}], shards: [{id: 1, leader: 'a', replicas: ['a', 'b'],

@@ -31,6 +31,14 @@ var Kinds = []string{
 	NodeDecommission, ReplicaRepair, ReplicaRebuild, ReplicaChange, Rebalance,
 }
 
+// These requests are executed at once or change an operation. They are not operations themselves.
+const (
+	RequestUndrain = "node-undrain"
+	RequestRemove  = "node-remove"
+	RequestPause   = "rebalance-pause"
+	RequestResume  = "rebalance-resume"
+)
+
 // ByCluster is the requester of operations that the cluster starts by itself.
 const ByCluster = "cluster"
 

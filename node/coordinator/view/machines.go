@@ -7,8 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"cordwood/node/coordinator/operation"
 	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/metapb"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 // diskWarning is the disk usage at which a warning starts.
@@ -23,6 +25,7 @@ func (d *diagnosis) disks() {
 		case r.GetDiskFull():
 			d.add(critical, "free space on it, shorten the ttl of tables, or move shards to other nodes",
 				"the disk of node %s is full: it accepts no rows", snap.Label(n.Node.GetId()))
+			d.offer(addNode, clusterapi.Action{Kind: operation.ShardMove, Node: snap.Label(n.Node.GetId())})
 		case r.GetDiskCapacity() > 0 && diskUse(r) > diskWarning:
 			filling = append(filling, n)
 		}
@@ -42,6 +45,7 @@ func (d *diagnosis) disks() {
 		texts = append(texts, fmt.Sprintf("%s %.0f %%", snap.Label(n.Node.GetId()), 100*diskUse(n.Report)))
 	}
 	d.add(warning, "add nodes or space, or shorten the ttl of tables", "disks are filling up: %s", snapshot.Few(texts))
+	d.offer(addNode)
 }
 
 // diskUse returns the used share of a node's disk.

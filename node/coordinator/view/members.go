@@ -61,5 +61,6 @@ func (d *diagnosis) metadata() {
 		d.add(severity, "add a node with the role meta, which becomes a voter by itself",
 			"the metadata group has %d voters, which tolerate no more than %d do: %d may fail", len(snap.MetaVoters()),
 			len(snap.MetaVoters())-1, max(tolerance, 0))
+		d.offer(addNode)
 	}
 }

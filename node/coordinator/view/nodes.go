@@ -9,6 +9,7 @@ import (
 	"cordwood/node/coordinator/operation"
 	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/metapb"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 // stoppingNodes reports nodes that announced their stop.
@@ -40,6 +41,8 @@ func (d *diagnosis) drainedNodes() {
 			name := d.snap.Label(n.Node.Id)
 			d.add(info, fmt.Sprintf("'cordwood node undrain %s' makes it active again; to remove it for good, run "+
 				"'cordwood node decommission %s'", name, name), "node %s is drained: it has no replicas and gets none", name)
+			d.offer(clusterapi.Action{Kind: operation.RequestUndrain, Node: name},
+				clusterapi.Action{Kind: operation.NodeDecommission, Node: name})
 		}
 	}
 }
@@ -73,6 +76,7 @@ func (d *diagnosis) absentNode(n *metapb.NodeStatus) {
 		d.add(info, fmt.Sprintf("'cordwood node remove %s', if it will not come back", snap.Label(id)),
 			"node %s has not answered for %s; it was drained and has no replicas", snap.Label(id),
 			snapshot.Round(snap.SilentFor(id)))
+		d.offer(clusterapi.Action{Kind: operation.RequestRemove, Node: snap.Label(id)})
 		return
 	}
 	if heir := snapshot.ReplacedBy(snap, n.Node); heir != "" && replicas == 0 && !snap.Member(id).GetVoter() {
@@ -87,6 +91,7 @@ func (d *diagnosis) absentNode(n *metapb.NodeStatus) {
 		}
 		d.add(warning, fmt.Sprintf("start it again; if it is gone for good, 'cordwood node remove %s'", snap.Label(id)),
 			"%s %s has not answered for %s; it has no replicas", word, snap.Label(id), snapshot.Round(snap.SilentFor(id)))
+		d.offer(clusterapi.Action{Kind: operation.RequestRemove, Node: snap.Label(id)})
 		return
 	}
 	d.downNode(n, replicas)
@@ -98,8 +103,10 @@ func (d *diagnosis) downNode(n *metapb.NodeStatus, replicas int) {
 	silent := "has not answered for " + snapshot.Round(snap.SilentFor(id))
 	next, blocked := d.replacement(id, replicas)
 	decommission := fmt.Sprintf("'cordwood node decommission %s'", snap.Label(id))
+	actions := []clusterapi.Action{{Kind: operation.NodeDecommission, Node: snap.Label(id)}}
 	if blocked { // a decommission would be refused for the same reason
 		decommission = "add a node, then " + decommission
+		actions = []clusterapi.Action{addNode}
 	}
 	advice := "start it again; if it is lost for good, " + decommission
 	if hasStopped(snap, id) {
@@ -111,9 +118,10 @@ func (d *diagnosis) downNode(n *metapb.NodeStatus, replicas int) {
 		return o.Kind == operation.NodeDecommission && o.NodeId == id
 	}); op != nil {
 		next = fmt.Sprintf("; operation %d (%s) removes it from the cluster", op.Id, op.Kind)
-		advice = "nothing, while the operation makes progress; the list of operations shows what it waits for"
+		advice, actions = "nothing, while the operation makes progress; the list of operations shows what it waits for", nil
 	}
 	d.add(warning, advice, "node %s %s%s", snap.Label(id), silent, next)
+	d.offer(actions...)
 }
 
 // replacement describes when the replicas of a node that is down are replaced, or why they are not. It is empty if

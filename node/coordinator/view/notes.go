@@ -10,6 +10,7 @@ import (
 	"cordwood/node/coordinator/operation"
 	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/metapb"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 // rebalanceLater reports when replicas will be moved to nodes with fewer replicas, unless a user starts the rebalance
@@ -39,6 +40,7 @@ func (d *diagnosis) rebalanceLater() {
 			"replicas are moved to node %s, which holds less than others, from %s UTC on; later, if a node joins or leaves "+
 				"before",
 			snap.Label(plan.Moves[0].To), at.UTC().Format(time.TimeOnly))
+		d.offer(clusterapi.Action{Kind: operation.Rebalance})
 	}
 }
 
@@ -62,6 +64,7 @@ func (d *diagnosis) notes() {
 	if snap.Status.GetSettings().GetRebalancePaused() {
 		d.add(info, "'cordwood cluster resume rebalance' resumes it",
 			"rebalancing is paused: replicas and tables are not moved for balance")
+		d.offer(clusterapi.Action{Kind: operation.RequestResume})
 	}
 	var alone []string
 	nodes := 0

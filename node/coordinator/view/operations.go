@@ -75,5 +75,6 @@ func (d *diagnosis) operations() {
 		}
 		d.add(warning, fmt.Sprintf("resolve what it waits for, or run 'cordwood cluster cancel %d'", op.Id),
 			"operation %d (%s %s) waits: %s", op.Id, op.Kind, snapshot.Subject(snap, op), op.Reason)
+		d.offer(clusterapi.Action{Kind: clusterapi.ActionCancel, Operation: op.Id})
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"strconv"
 	"strings"
 
+	"cordwood/node/coordinator/operation"
 	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/metapb"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 // stuckReplicas reports replicas that cannot flush, and what the cluster does about it.
@@ -24,16 +26,20 @@ func (d *diagnosis) stuckReplicas() {
 			}
 			advice := fmt.Sprintf("check the disk of node %s, the permissions of its data folder, and its limit of open files",
 				snap.Label(id))
+			var actions []clusterapi.Action
 			switch op := snap.FindRunning(func(o *metapb.Operation) bool { return o.ShardId == s.Id }); {
 			case op != nil:
 				advice += fmt.Sprintf("; operation %d (%s) is working on the shard", op.Id, op.Kind)
 			case snapshot.HomeBeside(snap, s, id) == "":
 				advice += "; no other node can take the replica"
+				actions = []clusterapi.Action{addNode}
 			case since < snap.Limits.ReplaceAfter:
 				advice += fmt.Sprintf("; the replica moves to another node in %s", snapshot.Round(snap.Limits.ReplaceAfter-since))
+				actions = []clusterapi.Action{{Kind: operation.ShardMove, Shard: s.Id, Node: snap.Label(id)}}
 			}
 			d.add(severity, advice, "shard %d: its replica on node %s could not write rows from memory to files for %s (%s); "+
 				"they are in its log, and %s", s.Id, snap.Label(id), snapshot.Round(since), why, effect)
+			d.offer(actions...)
 		}
 	}
 }
@@ -69,6 +75,7 @@ func (d *diagnosis) damagedReplicas() {
 			case !snap.Damaged(id, s):
 				d.add(severity, fmt.Sprintf("check the log of node %s; the rebuild is retried; 'cordwood shard rebuild %d --node "+
 					"%s' rebuilds it from the other replicas", snap.Label(id), s.Id, snap.Label(id)), "%s", text)
+				d.offer(clusterapi.Action{Kind: operation.ReplicaRebuild, Shard: s.Id, Node: snap.Label(id)})
 			default:
 				d.add(severity, "nothing: it is rebuilt from the other replicas in a moment", "%s", text)
 			}

@@ -75,7 +75,24 @@ type Problem struct {
 	Severity string `json:"severity" yaml:"severity"`
 	Text     string `json:"text" yaml:"text"`
 	Advice   string `json:"advice" yaml:"advice"`
+	// Actions are what the advice names, for programs that offer it.
+	Actions []Action `json:"actions,omitempty" yaml:"actions,omitempty"`
 }
+
+// Action is something that a user can do about a problem.
+type Action struct {
+	// Kind is the kind of a Request, ActionNodeAdd or ActionCancel. The action may need further choices.
+	Kind      string `json:"kind" yaml:"kind"`
+	Node      string `json:"node,omitempty" yaml:"node,omitempty"`
+	Shard     uint32 `json:"shard,omitempty" yaml:"shard,omitempty"`
+	Operation uint64 `json:"operation,omitempty" yaml:"operation,omitempty"`
+}
+
+// Actions that are not the kind of a Request.
+const (
+	ActionNodeAdd = "node-add" // start a server that joins the cluster
+	ActionCancel  = "cancel"   // cancel the operation
+)
 
 // Node is a node.
 type Node struct {

@@ -1,1 +1,1 @@
-import"./chunk-KV7J3PGV.js";
+import"./chunk-YARF7NFP.js";

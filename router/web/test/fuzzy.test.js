@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { operationWords, numbersOf } from '../app/lib/clusteracts.js';
+import { numbersOf } from '../app/lib/clusteracts.js';
+import { operationWords } from '../app/lib/clusterwords.js';
 import { best, fits } from '../app/lib/fuzzy.js';
 
 test('names are found by letters in their order, begins of words first', () => {

@@ -1,4 +1,4 @@
-// The operations on a cluster: the input of each, its effect, and the request that starts it.
+// The operations that a user can start: the input of each, its effect, and the request that starts it.
 
 /**
  * @typedef {Record<string, string>} Values
@@ -144,34 +144,28 @@ export function numbersOf(text) {
 }
 
 /**
- * Says an operation in words.
- * @param {{kind: string, subject: string, shard?: number, table?: string, node?: string, from?: string, to?: string, to_shards?: number[], replicas?: number}} o
+ * @typedef {{kind: string, node?: string, shard?: number, operation?: number}} Action what the advice about a problem names
+ * @typedef {{name: string, act: string, given: Record<string, string>}} Offer act: the dialog to open, with values that are chosen already
  */
-export function operationWords(o) {
-  const to = o.to_shards?.length ? ` to shards ${o.to_shards.join(', ')}` : '';
-  switch (o.kind) {
-    case 'shard-move':
-      return `Move shard ${o.shard}${o.from ? ` from ${o.from}` : ''}${o.to ? ` to ${o.to}` : ''}`;
-    case 'replica-change':
-      return `Give shard ${o.shard} ${o.replicas} replicas`;
-    case 'replica-rebuild':
-      return `Rebuild the replica of shard ${o.shard}${o.node ? ` on ${o.node}` : ''}`;
-    case 'table-move':
-      return `Move table ${o.table}${to}`;
-    case 'table-partition':
-      return `Partition table ${o.table}${to}`;
-    case 'shard-add':
-      return 'Add shards';
-    case 'shard-remove':
-      return `Remove shard ${o.shard}`;
-    case 'rebalance':
-      return 'Rebalance';
-    case 'node-drain':
-    case 'node-undrain':
-    case 'node-decommission':
-    case 'node-remove':
-      return `${{ 'node-drain': 'Drain', 'node-undrain': 'Undrain', 'node-decommission': 'Decommission', 'node-remove': 'Forget' }[o.kind]} ${o.subject.replace(/^node /, '')}`;
-    default:
-      return `${o.kind.replaceAll('-', ' ')} ${o.subject}`.replace(/^./, (c) => c.toUpperCase());
-  }
+
+/** @type {Record<string, (action: Action) => Offer>} */
+const offers = {
+  'node-add': () => ({ name: 'Add a node…', act: 'add-node', given: {} }),
+  'node-undrain': ({ node = '' }) => ({ name: `Undrain ${node}…`, act: 'undrain', given: { node } }),
+  'node-decommission': ({ node = '' }) => ({ name: `Decommission ${node}…`, act: 'decommission', given: { node } }),
+  'node-remove': ({ node = '' }) => ({ name: `Forget ${node}…`, act: 'remove', given: { node } }),
+  'shard-move': ({ node = '', shard }) => ({ name: 'Move a replica…', act: 'shard-move', given: { from: node, shard: shard ? String(shard) : '' } }),
+  'replica-rebuild': ({ node = '', shard }) => ({ name: 'Rebuild the replica…', act: 'rebuild', given: { node, shard: String(shard ?? '') } }),
+  rebalance: () => ({ name: 'Rebalance…', act: 'rebalance', given: {} }),
+  'rebalance-resume': () => ({ name: 'Resume rebalancing…', act: 'rebalance', given: {} }),
+  cancel: ({ operation }) => ({ name: `Cancel operation ${operation}`, act: 'cancel', given: { operation: String(operation ?? '') } }),
+};
+
+/**
+ * The buttons beside a problem. Actions that this page does not know are left out.
+ * @param {{actions?: Action[]}} problem
+ * @returns {Offer[]}
+ */
+export function offersOf({ actions = [] }) {
+  return actions.flatMap((action) => offers[action.kind]?.(action) ?? []);
 }
