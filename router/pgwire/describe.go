@@ -204,6 +204,9 @@ func (d *describer) describeInsert(p *prepared, st *statement.Insert) error {
 			names = append(names, col.Name)
 		}
 	}
+	if st.Query != "" {
+		return d.describeInsertQuery(p, t, names)
+	}
 	for _, row := range st.Values {
 		for i, v := range row {
 			n := markedAs(v.Text)
@@ -216,6 +219,45 @@ func (d *describer) describeInsert(p *prepared, st *statement.Insert) error {
 		}
 	}
 	return d.describeReturning(p)
+}
+
+// describeInsertQuery gives parameters that are whole expressions of the select list the types of the columns that they
+// are stored in, and other parameters the types that they have in the query.
+func (d *describer) describeInsertQuery(p *prepared, t *schema.Table, names []string) error {
+	insert := insertIn(p.cmd.text)
+	if insert == nil || len(p.places) == 0 {
+		return nil // running it returns the error, if there is one
+	}
+	for i, n := range rewrite.ParameterItems(insert.Query) {
+		if i >= len(names) || n < 1 || n > len(p.params) || p.params[n-1] != nil {
+			continue
+		}
+		if col := t.Column(names[i]); col != nil {
+			p.params[n-1] = storedType(col.Type)
+		}
+	}
+	from := firstToken(p.cmd.text) + insert.QueryAt
+	query := &prepared{cmd: newCommand(insert.Query), params: p.params}
+	for _, place := range p.places {
+		place.From -= from
+		place.To -= from
+		query.places = append(query.places, place)
+	}
+	if err := d.describeQuery(query); err != nil {
+		before := p.cmd.text[:from]
+		return within(err, &before)
+	}
+	return nil
+}
+
+// firstToken returns the byte offset of the first token that is not a comment.
+func firstToken(text string) int {
+	for _, t := range statement.Tokens(text) {
+		if t.Kind != statement.TokenComment {
+			return t.From
+		}
+	}
+	return 0
 }
 
 // describeReturning determines the columns of RETURNING.

@@ -108,6 +108,8 @@ var (
 		state string
 	}{
 		{regexp.MustCompile(`no unique key matches ON CONFLICT`), "42P10"},
+		{regexp.MustCompile(`, but its value in the query is of type `), "42804"},
+		{regexp.MustCompile(`^the query of INSERT has `), "42601"},
 		{regexp.MustCompile(`ON CONFLICT DO UPDATE cannot store a row twice`), "21000"},
 		{regexp.MustCompile(`(?i)divi(sion|de) by zero`), "22012"},
 		{regexp.MustCompile(`square root of a negative number`), "2201F"},
@@ -153,7 +155,11 @@ func asError(err, cause error) *Error {
 	case errors.As(err, &bad):
 		return failure(bad.State, "%s", bad.Text)
 	case errors.Is(cause, errUserCancel), errors.Is(cause, errTimeUp):
-		return failure("57014", "%s", cause)
+		out := failure("57014", "%s", cause)
+		if stored := (*query.StoredError)(nil); errors.As(err, &stored) {
+			out.Detail = "rows stored before: " + itoa(stored.Rows)
+		}
+		return out
 	case errors.Is(cause, errStopping):
 		return fatal("57P01", "terminating connection: the server is stopping")
 	case errors.Is(cause, errEvicted):

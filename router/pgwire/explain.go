@@ -159,6 +159,9 @@ func (e *executor) explainInsert(o explaining, text string) (*outcome, error) {
 	if !ok {
 		return nil, failure("42601", "expected one INSERT")
 	}
+	if insert.Query != "" {
+		return nil, unsupported("EXPLAIN of INSERT with a query is not available").withHint("explain the query alone")
+	}
 	t, err := e.runner.target(insert.Name)
 	if err != nil {
 		return nil, asError(err, nil)

@@ -5,6 +5,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/router/pgwire/rewrite"
+	"cordwood/router/query/statement"
 )
 
 // maxOperands is the maximum number of operands of a statement whose types are found out.
@@ -40,10 +41,31 @@ func (t *translator) findOperands(text string, casts []int, s *rewrite.Session) 
 
 // probe lets the engine describe a statement that it refuses, and returns the type in the error.
 func (t *translator) probe(text string) string {
-	_, err := t.runner.describe(text, nil)
+	_, err := t.runner.describe(queryIn(text), nil)
 	var refused *errs.Error
 	if !errors.As(err, &refused) {
 		return ""
 	}
 	return rewrite.ProbedType(refused.Msg)
+}
+
+// queryIn returns the query of an INSERT with a query, or otherwise the text itself.
+func queryIn(text string) string {
+	if insert := insertIn(text); insert != nil && insert.Query != "" {
+		return insert.Query
+	}
+	return text
+}
+
+// insertIn parses a text that may be an INSERT. It returns nil if it is something else.
+func insertIn(text string) *statement.Insert {
+	if newCommand(text).verb != "INSERT" {
+		return nil
+	}
+	list, err := statement.Parse(text)
+	if err != nil || len(list) != 1 {
+		return nil
+	}
+	insert, _ := list[0].(*statement.Insert)
+	return insert
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/words"
 	"cordwood/router/query/statement"
 )
 
@@ -23,6 +24,30 @@ func storedBefore(err error) error {
 			"the outcome is unknown: statements before this one stored rows, then").WithReason(errs.OutcomeUnknown)
 	}
 	return err
+}
+
+// StoredError is an error of an INSERT that has stored rows, which remain.
+type StoredError struct {
+	Rows int64
+	error
+}
+
+// Unwrap returns the cause.
+func (e *StoredError) Unwrap() error { return e.error }
+
+// storedPartly adds to an error how many rows the statement has stored. They remain, so clients must not send the
+// statement again.
+func storedPartly(err error, rows int64) error {
+	if err == nil || rows == 0 {
+		return err
+	}
+	err = &StoredError{rows, err}
+	what := words.Say(rows, "row was", "rows were") + " stored and will remain, then the statement failed"
+	switch errs.From(err).Status() {
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+		return errs.Wrap(errs.ShardUnreachable, err, "the outcome is unknown: %s", what).WithReason(errs.OutcomeUnknown)
+	}
+	return errs.Wrap(errs.Internal, err, "%s", what)
 }
 
 // unread returns the error for a statement that needs metadata that this node cannot read now.

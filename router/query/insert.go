@@ -23,6 +23,9 @@ const insertRounds = 3
 // runInsert carries out an INSERT, and hands over the rows of RETURNING.
 func runInsert(ctx context.Context, s *Service, st statement.Statement, req *Request, each resultFunc) error {
 	insert := st.(*statement.Insert)
+	if insert.Query != "" {
+		return s.insertQuery(ctx, insert, req, each)
+	}
 	res, err := s.insert(ctx, insert, req)
 	if err != nil {
 		return err
@@ -39,13 +42,8 @@ func runInsert(ctx context.Context, s *Service, st statement.Statement, req *Req
 // insert stores rows through the write path. When it returns, they are stored. If the request has a key, they are
 // stored once. It returns the same warnings as ingestion.
 func (s *Service) insert(ctx context.Context, st *statement.Insert, req *Request) (res Result, err error) {
-	if err := s.cfg.Writable(); err != nil {
-		return Result{}, errs.Wrap(errs.StorageUnavailable, err, "INSERT INTO %s", st.Name)
-	}
-	caller := access.From(ctx)
-	if only := caller.Fixed.Pipeline; caller.IngestOnly && only != "" && only != pipeline.IdentityName {
-		return Result{}, errs.New(errs.PermissionDenied, "%s may store rows only by the pipeline %s, and not by INSERT",
-			caller.User, only)
+	if err := s.mayStore(ctx, st); err != nil {
+		return Result{}, err
 	}
 	for round := 1; ; round++ {
 		t, err := s.names.of(ctx).writable(st.Name, req.Database)
@@ -61,6 +59,19 @@ func (s *Service) insert(ctx context.Context, st *statement.Insert, req *Request
 		}
 		return res, nil
 	}
+}
+
+// mayStore returns an error if rows cannot be stored now, or if the caller may store rows only by a pipeline.
+func (s *Service) mayStore(ctx context.Context, st *statement.Insert) error {
+	if err := s.cfg.Writable(); err != nil {
+		return errs.Wrap(errs.StorageUnavailable, err, "INSERT INTO %s", st.Name)
+	}
+	caller := access.From(ctx)
+	if only := caller.Fixed.Pipeline; caller.IngestOnly && only != "" && only != pipeline.IdentityName {
+		return errs.New(errs.PermissionDenied, "%s may store rows only by the pipeline %s, and not by INSERT",
+			caller.User, only)
+	}
+	return nil
 }
 
 // insertInto stores the rows in the table as it is defined now.
@@ -93,13 +104,9 @@ func (s *Service) insertInto(ctx context.Context, t *schema.Table, st *statement
 			}
 		}()
 	}
-	ttl := names.ttl(t)
-	if ttl.Instant { // such a table discards its rows
+	table, discard := names.rowsFor(t, rows, now)
+	if discard {
 		return Result{Rows: res.Rows}, nil
-	}
-	table := &pipeline.TableRows{Database: t.Database, Table: t.Name, Existing: t, NoCreate: true, Rows: rows}
-	if limit, ok := ttl.ExpiredBefore(now, t.TimeIndex().Type); ok {
-		table.Expired = rows.Cols()[0].Below(limit)
 	}
 	result, err := s.storeRows(ctx, table, req.statementKey())
 	if err != nil {
@@ -111,6 +118,16 @@ func (s *Service) insertInto(ctx context.Context, t *schema.Table, st *statement
 		res.Warnings = append(res.Warnings, table.ExpiredWarning())
 	}
 	return res, nil
+}
+
+// rowsFor returns rows for a table, which must exist. If discard is true, the table discards its rows.
+func (n names) rowsFor(t *schema.Table, rows *column.Builder, now time.Time) (r *pipeline.TableRows, discard bool) {
+	ttl := n.ttl(t)
+	r = &pipeline.TableRows{Database: t.Database, Table: t.Name, Existing: t, NoCreate: true, Rows: rows}
+	if limit, ok := ttl.ExpiredBefore(now, t.TimeIndex().Type); ok {
+		r.Expired = rows.Cols()[0].Below(limit)
+	}
+	return r, ttl.Instant
 }
 
 // storeRows stores the rows of an INSERT, if the quotas of their database admit them.

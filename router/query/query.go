@@ -112,6 +112,8 @@ type Request struct {
 	conditions []*metapb.AccessCondition
 	// statement is the index of the statement that runs.
 	statement int
+	// partly is the number of rows that the current statement has stored although it has not ended.
+	partly int64
 	// readRecorded is set if the current statement's reading is recorded.
 	readRecorded bool
 	// behind is the reason why the current statement may not see other nodes' changes of tables.
@@ -203,13 +205,14 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 			return err
 		}
 		begin := time.Now()
-		req.statement, req.readRecorded = i, false
+		req.statement, req.readRecorded, req.partly = i, false, 0
 		k, err := kindOf(st)
 		run := s.begin(ctx, &req, i)
 		if err == nil {
 			err = s.run(run, k, st, &req, each)
 		}
 		err = explain(ctx, st, unsure(err, req.behind), time.Since(start))
+		err = storedPartly(err, req.partly)
 		if stored {
 			err = storedBefore(err)
 		}
@@ -242,6 +245,11 @@ func (s *Service) run(ctx context.Context, k kind, st statement.Statement, req *
 // permit returns an error if the caller may not run the statement.
 func permit(caller *access.Caller, st statement.Statement, database string) error {
 	need, _ := NeedOf(st, database)
+	if insert, ok := st.(*statement.Insert); ok && insert.Query != "" {
+		if err := permit(caller, &statement.Query{Text: insert.Query}, database); err != nil {
+			return err
+		}
+	}
 	return caller.Require(need)
 }
 

@@ -14,7 +14,8 @@ import (
 
 // sqlRequest makes the request for an SQL text, and determines whether it may be repeated: statements that only read
 // may be, and INSERT may be repeated because it has a key, which is generated here unless one is given. An INSERT with
-// RETURNING takes no key. Other statements are not repeated after a lost answer, because they may have been executed.
+// RETURNING or with a query takes no key. Other statements are not repeated after a lost answer, because they may have
+// been executed.
 func sqlRequest(db, format, text, key string) client.Request {
 	r := client.Request{
 		Method: http.MethodPost, Path: "/v1/sql", Query: url.Values{"db": {db}, "format": {format}},
@@ -27,7 +28,7 @@ func sqlRequest(db, format, text, key string) client.Request {
 	r.Reads = true
 	for _, st := range statements {
 		r.Reads = r.Reads && statement.OnlyReads(st)
-		if insert, ok := st.(*statement.Insert); !ok || insert.Rows() {
+		if insert, ok := st.(*statement.Insert); !ok || insert.Rows() || insert.Query != "" {
 			continue
 		}
 		if key == "" {

@@ -14,6 +14,63 @@ var defining = map[string]bool{
 	"KILL": true,
 }
 
+// insert rewrites an INSERT. Literals and queries follow different rules.
+func (r *rewriter) insert(toks []tok) []tok {
+	list := returningAt(toks)
+	var out []tok
+	if from := queryOfInsert(toks[:list]); from > 0 {
+		to := from + conflictAt(toks[from:list])
+		out = slices.Concat(toks[:from], r.all(withoutLocks(toks[from:to])), toks[to:list])
+	} else {
+		out = r.values(toks[:list])
+	}
+	if r.err == nil {
+		out = append(out, r.all(toks[list:])...)
+	}
+	return out
+}
+
+// queryOfInsert returns the index of the first token of the query of an INSERT, or 0 if it has none.
+func queryOfInsert(toks []tok) int {
+	for i := 2; i < len(toks); i++ {
+		switch t := toks[i]; {
+		case t.sym("("):
+			next := i + 1
+			for next < len(toks) && toks[next].sym("(") {
+				next++
+			}
+			if next < len(toks) && (beginsQuery(toks[next]) || toks[next].word("VALUES")) {
+				return i
+			}
+			i += t.match
+		case t.word("VALUES"), t.word("DEFAULT"):
+			return 0
+		case beginsQuery(t) && !toks[i-1].sym(".") && !toks[i-1].word("INTO"):
+			return i
+		}
+	}
+	return 0
+}
+
+func beginsQuery(t tok) bool {
+	return t.word("SELECT") || t.word("WITH") || t.word("FROM") || t.word("TABLE")
+}
+
+// conflictAt returns the index of ON CONFLICT after a query, or the number of tokens.
+func conflictAt(toks []tok) int {
+	for i := 0; i+2 < len(toks); i++ {
+		if toks[i].match > 0 {
+			i += toks[i].match
+			continue
+		}
+		after := toks[i+2]
+		if toks[i].word("ON") && toks[i+1].word("CONFLICT") && (after.word("DO") || after.word("ON") || after.sym("(")) {
+			return i
+		}
+	}
+	return len(toks)
+}
+
 // values rewrites an INSERT of literals: it removes casts after them, types before them, and parentheses around them.
 func (r *rewriter) values(in []tok) []tok {
 	r.in, r.i, r.out = in, 0, nil

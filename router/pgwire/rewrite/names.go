@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"strconv"
 	"strings"
 
 	"cordwood/router/query/statement"
@@ -34,20 +35,40 @@ func Items(text string) []Item { return itemsOf(tokens(text), 0) }
 // maxNameDepth is the maximum nesting depth to which the name of a column is searched.
 const maxNameDepth = 32
 
-func itemsOf(toks []tok, deep int) []Item {
+func itemsOf(toks []tok, deep int) (items []Item) {
+	eachItem(toks, func(item []tok) { items = append(items, itemOf(item, deep)) })
+	return items
+}
+
+// ParameterItems returns the numbers of the parameters that are whole expressions of the select list of a query, by
+// their index in the list.
+func ParameterItems(text string) map[int]int {
+	found, at := map[int]int{}, 0
+	eachItem(tokens(text), func(item []tok) {
+		if len(item) == 2 && item[0].sym("$") {
+			if n, err := strconv.Atoi(item[1].val); err == nil {
+				found[at] = n
+			}
+		}
+		at++
+	})
+	return found
+}
+
+// eachItem calls f with the tokens of each item of the select list of a query.
+func eachItem(toks []tok, f func(item []tok)) {
 	begin := selectAt(toks)
 	if begin < 0 {
-		return nil
+		return
 	}
 	if toks[min(begin, len(toks)-1)].word("ALL") {
 		begin++
 	}
 	if begin < len(toks) && toks[begin].word("DISTINCT") {
 		if begin++; begin < len(toks) && toks[begin].word("ON") {
-			return nil
+			return
 		}
 	}
-	var items []Item
 	depth, from := 0, begin
 	for i := begin; i <= len(toks); i++ {
 		end := i == len(toks)
@@ -65,14 +86,13 @@ func itemsOf(toks []tok, deep int) []Item {
 			}
 		}
 		if i > from {
-			items = append(items, itemOf(toks[from:i], deep))
+			f(toks[from:i])
 		}
 		if end {
-			return items
+			return
 		}
 		from = i + 1
 	}
-	return items
 }
 
 // endsList reports whether a word ends a select list. The FROM of EXTRACT and similar functions is within parentheses.

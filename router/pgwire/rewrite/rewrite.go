@@ -156,11 +156,7 @@ func Rewrite(text string, s *Session) (Result, error) {
 	case len(toks) > 0 && toks[0].kind == statement.TokenWord && defining[strings.ToUpper(toks[0].val)]:
 		return Result{Text: text}, nil
 	case len(toks) > 0 && toks[0].word("INSERT"):
-		list := returningAt(toks)
-		out = r.values(toks[:list])
-		if r.err == nil {
-			out = append(out, r.all(toks[list:])...)
-		}
+		out = r.insert(toks)
 	default:
 		out = r.all(withoutLocks(toks))
 	}

@@ -162,14 +162,18 @@ type DropTable struct {
 // TruncateTable is the statement TRUNCATE TABLE t.
 type TruncateTable struct{ Name Name }
 
-// Insert is the statement INSERT INTO t [AS alias] (columns) VALUES rows [ON CONFLICT …] [RETURNING …]. If Columns is
-// nil, the rows have a value for each column. If it is empty, they have none: DEFAULT VALUES.
+// Insert is the statement INSERT INTO t [AS alias] (columns) VALUES rows [ON CONFLICT …] [RETURNING …], or with a query
+// in place of VALUES. If Columns is nil, the rows have a value for each column. If it is empty, they have none: DEFAULT
+// VALUES.
 type Insert struct {
 	Name Name
 	// Alias is another name of the table in Returning, or empty.
 	Alias   string
 	Columns []string
 	Values  [][]Literal
+	// Query is the text of the query whose rows are stored, or empty. QueryAt is its offset in the statement.
+	Query   string
+	QueryAt int
 	// Conflict is nil without ON CONFLICT.
 	Conflict *Conflict
 	// Returning is the text of the list after RETURNING, or empty. ReturningAt is its offset in the statement.

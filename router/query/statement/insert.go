@@ -2,6 +2,7 @@ package statement
 
 import (
 	"encoding/hex"
+	"strings"
 
 	"cordwood/proto/errs"
 )
@@ -9,7 +10,7 @@ import (
 // maxInsertValues limits the number of values of one INSERT, which are parsed one by one.
 const maxInsertValues = 1_000_000
 
-// insert parses INTO t … VALUES …. from is the offset of the statement.
+// insert parses INTO t … VALUES … and INTO t … SELECT …. from is the offset of the statement.
 func (p *parser) insert(from int) Statement {
 	if p.tok.is("OR") || p.tok.is("OVERWRITE") || p.tok.is("IGNORE") {
 		p.refuse("INSERT %s is not available; use INSERT INTO", p.tok.val)
@@ -19,18 +20,18 @@ func (p *parser) insert(from int) Statement {
 	if p.accept("AS") {
 		s.Alias = p.name("another name for the table")
 	}
-	if p.tok.sym("(") {
+	if p.tok.sym("(") && !p.atQuery() {
 		s.Columns = p.names("a column name")
 	}
 	switch {
 	case p.err != nil:
 		return nil
-	case p.tok.is("SELECT") || p.tok.is("WITH") || p.tok.is("FROM") || p.tok.is("TABLE") || p.tok.sym("("):
-		p.refuse("INSERT … SELECT is not available; INSERT takes VALUES, and /v1/ingest takes rows in bulk")
-		return nil
 	case p.tok.is("BY"):
-		p.refuse("INSERT takes VALUES only")
+		p.refuse("INSERT … BY NAME is not available; list the columns after the name of the table")
 		return nil
+	case p.atQuery():
+		s.QueryAt = p.tok.from - from
+		s.Query = p.insertQuery()
 	case s.Columns == nil && p.accept("DEFAULT", "VALUES"):
 		s.Columns, s.Values = []string{}, [][]Literal{nil}
 	default:
@@ -46,6 +47,48 @@ func (p *parser) insert(from int) Statement {
 	}
 	p.done()
 	return s
+}
+
+// queryWords begin the query of an INSERT.
+var queryWords = map[string]bool{"SELECT": true, "WITH": true, "FROM": true, "TABLE": true}
+
+// atQuery reports whether the query of an INSERT begins at tok. It may be in parentheses.
+func (p *parser) atQuery() bool {
+	if p.tok.sym("(") {
+		next := p.peek()
+		return next.sym("(") || next.kind == word && (queryWords[strings.ToUpper(next.val)] || next.is("VALUES"))
+	}
+	return p.tok.kind == word && queryWords[strings.ToUpper(p.tok.val)]
+}
+
+// insertQuery reads the query of an INSERT up to ON CONFLICT, RETURNING or the end, and returns its text.
+func (p *parser) insertQuery() string {
+	from, to := p.tok.from, p.tok.to
+	for depth := 0; p.err == nil && p.tok.kind != eof; p.advance() {
+		switch {
+		case p.tok.sym("("), p.tok.sym("["), p.tok.sym("{"):
+			depth++
+		case p.tok.sym(")"), p.tok.sym("]"), p.tok.sym("}"):
+			depth--
+		case depth == 0 && (p.tok.is("RETURNING") || p.atConflict()):
+			return p.src[from:to]
+		}
+		to = p.tok.to
+	}
+	return p.src[from:to]
+}
+
+// atConflict reports whether the clause ON CONFLICT begins at tok. A join may have a condition ON conflict.
+func (p *parser) atConflict() bool {
+	if !p.tok.is("ON") || !p.peek().is("CONFLICT") {
+		return false
+	}
+	l := p.lex
+	if _, err := l.next(); err != nil {
+		return false
+	}
+	t, err := l.next()
+	return err == nil && (t.is("DO") || t.is("ON") || t.sym("("))
 }
 
 // rows parses (value, …), …. Each row must have as many values as there are columns; 0 means as many as the first

@@ -190,6 +190,22 @@ func TestParse(t *testing.T) {
 			},
 		},
 		{
+			"/* x */ INSERT INTO d.t SELECT a, 'RETURNING' FROM u JOIN v ON conflict = (SELECT 1 ON CONFLICT DO) -- end",
+			&Insert{
+				Name: Name{"d", "t"}, Query: "SELECT a, 'RETURNING' FROM u JOIN v ON conflict = (SELECT 1 ON CONFLICT DO)",
+				QueryAt: 16,
+			},
+		},
+		{
+			"INSERT INTO t (\"select\") ((TABLE u)) ON CONFLICT DO NOTHING RETURNING a", &Insert{
+				Name: Name{"", "t"}, Columns: []string{"select"}, Query: "((TABLE u))", QueryAt: 25, Conflict: &Conflict{},
+				Returning: "a", ReturningAt: 70,
+			},
+		},
+		{
+			"INSERT INTO t (VALUES (1), (2))", &Insert{Name: Name{"", "t"}, Query: "(VALUES (1), (2))", QueryAt: 14},
+		},
+		{
 			"INSERT INTO t (a) VALUES (1) ON CONFLICT DO NOTHING RETURNING *", &Insert{
 				Name: Name{"", "t"}, Columns: []string{"a"}, Values: [][]Literal{{{Number, "1"}}}, Conflict: &Conflict{},
 				Returning: "*", ReturningAt: 62,
@@ -293,7 +309,8 @@ func TestParseErrors(t *testing.T) {
 		{`INSERT INTO t VALUES (e'\xff')`, errs.InvalidSyntax, "not an ASCII character"},
 		{"INSERT INTO t (a, b) VALUES (1)", errs.InvalidArguments, "row 1 has 1 values for 2 columns"},
 		{"INSERT INTO t VALUES (1), (1, 2)", errs.InvalidArguments, "row 2"},
-		{"INSERT INTO t SELECT 1", errs.Unsupported, "INSERT … SELECT"},
+		{"INSERT INTO t BY NAME SELECT 1", errs.Unsupported, "BY NAME"},
+		{"INSERT INTO t SELECT 1 ON CONFLICT DO", errs.InvalidSyntax, "expected UPDATE SET"},
 		{"DELETE FROM t WHERE a = (1) RETURNING a", errs.Unsupported, "DELETE … RETURNING is not available"},
 		{"INSERT INTO t VALUES (1) ON DUPLICATE KEY UPDATE a = 1", errs.Unsupported, "use ON CONFLICT"},
 		{"INSERT INTO t VALUES (1) ON CONFLICT (a) WHERE b DO NOTHING", errs.Unsupported, "WHERE"},
