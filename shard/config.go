@@ -93,6 +93,8 @@ type Config struct {
 
 	// Tier is the object storage for old rows. If it is nil, all rows stay on the local disk.
 	Tier *tier.Tier
+	// atStep, if set, is called before each step of moving rows; tests set it.
+	atStep func(step string)
 
 	// Registerer registers the metrics, which are labelled with the shard. If it is nil, there are
 	// no metrics.

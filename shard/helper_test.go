@@ -96,6 +96,9 @@ func tryOpen(t testing.TB, cfg Config) (*opened, error) {
 // crash stops the goroutines without flushing, as a kill would. The files stay as they are.
 func (o *opened) crash() {
 	_ = o.ending.do(context.Background(), o.cfg.ID, func() error {
+		if o.mover != nil {
+			o.mover.Close()
+		}
 		o.writes.queue.close()
 		o.writes.committers.Wait()
 		o.installer.Close()

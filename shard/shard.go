@@ -22,7 +22,9 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"cordwood/proto/metapb"
 	"cordwood/proto/schemapb"
+	"cordwood/shard/cold/tier"
 	"cordwood/shard/handoff"
 	"cordwood/shard/install"
 	"cordwood/shard/replica"
@@ -35,8 +37,8 @@ import (
 // Package store describes the concurrency of all of them.
 //
 // Its goroutines: the replica's apply goroutine (applier), its snapshot goroutine (flusher), the
-// commit loop (writer), the flush loop (schedule), the compaction loop (compactor), and one that
-// watches the disk.
+// commit loop (writer), the flush loop (schedule), the compaction loop (compactor), one that moves old
+// rows to object storage (mover), and one that watches the disk.
 type Shard struct {
 	cfg        Config
 	segmentDir string
@@ -55,6 +57,7 @@ type Shard struct {
 	clock    *timekeeper
 	schedule *schedule
 	handoffs *handoff.Copies
+	mover    *tier.Mover // nil if there is no object storage
 
 	// changing holds a token during a Change. A Change may wait for other nodes, so a second one is
 	// refused.
@@ -134,10 +137,42 @@ func newShard(cfg Config) *Shard {
 		ShardID: c.ID, Segments: segment.Config{FS: c.FS, Dir: s.segmentDir}, Peers: c.Peers, Rate: c.Fetch,
 		Store: s.store, Operations: &s.operations, Flush: s.schedule.flush, Logger: c.Logger,
 	})
+	s.mover = s.newMover()
 	s.store.Gauges(s.metrics)
 	s.metrics.Gauge("cordwood_shard_queue_bytes", "Bytes of writes that wait for the log.",
 		func() float64 { return float64(s.writes.queue.size()) })
 	return s
+}
+
+// newMover returns what moves old rows to object storage, or nil if there is none.
+func (s *Shard) newMover() *tier.Mover {
+	c := &s.cfg
+	if c.Tier == nil {
+		return nil
+	}
+	return tier.New(tier.Config{
+		ShardID: c.ID, Incarnation: c.Incarnation, Tier: c.Tier, Dir: c.Dir, FS: c.FS, Store: s.store,
+		Operations: &s.operations, Compaction: c.Compaction, SplitBytes: c.SplitBytes,
+		Allowed: func() bool { return c.ClusterVersion() >= metapb.ProtocolCold },
+		Leads: func() (uint64, <-chan struct{}) {
+			changed := s.replica.LeadsChanged()
+			return s.replica.LeadsInTerm(), changed
+		},
+		Barrier: func(ctx context.Context) error { _, err := s.ReadBarrier(ctx); return err },
+		Flush:   s.schedule.flush, Propose: s.propose, Room: func() bool { return c.Space() == store.SpaceOK },
+		Monotonic: c.Monotonic, Logger: c.Logger, At: c.atStep,
+	})
+}
+
+// propose puts an entry about object storage into the log. refused is why the rules refused it.
+func (s *Shard) propose(ctx context.Context, e *rules.Entry) (refused, err error) {
+	e.Time = s.clock.entryTime()
+	applied, err := s.replica.Propose(ctx, rules.AppendEntry(nil, e))
+	if err != nil {
+		return nil, err
+	}
+	refused, _ = applied.Result.(error)
+	return refused, nil
 }
 
 // join gives the components the replica before any of them may use it.
@@ -183,7 +218,7 @@ func (s *Shard) open() (err error) {
 	s.join(member)
 	// The replica guarantees that the log continues the manifest, so files that the manifest does
 	// not list are dead. Nothing is flushed before the files are checked.
-	if err := s.store.Sweep(); err != nil {
+	if err := errors.Join(s.store.Sweep(), tier.Clean(s.cfg.FS, s.cfg.Dir)); err != nil {
 		close(s.stop) // Apply may wait
 		return errors.Join(err, s.replica.Close())
 	}
@@ -192,6 +227,9 @@ func (s *Shard) open() (err error) {
 	s.watching.Go(s.watchDisk)
 	s.schedule.loops.Go(s.schedule.loop)
 	s.store.Compactor.Start()
+	if s.mover != nil {
+		s.mover.Start()
+	}
 	return nil
 }
 
@@ -238,6 +276,9 @@ func (e *ending) do(ctx context.Context, shard uint32, end func() error) error {
 
 func (s *Shard) close(ctx context.Context) error {
 	s.store.Tables.Close()
+	if s.mover != nil {
+		s.mover.Close()
+	}
 	s.writes.queue.close()
 	s.writes.committers.Wait()
 

@@ -32,6 +32,12 @@ func (l *Limiter) Begin(ctx context.Context) error {
 // End lets the next compaction start.
 func (l *Limiter) End() { <-l.running }
 
+// Rest waits if necessary, after work that began at a moment and wrote n bytes. A nil Limiter never waits.
+func (l *Limiter) Rest(ctx context.Context, began time.Time, n int64) error {
+	p := pacer{l: l, start: began}
+	return p.pause(ctx, n)
+}
+
 // pacer makes one compaction observe the limits.
 type pacer struct {
 	l     *Limiter

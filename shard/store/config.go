@@ -20,7 +20,7 @@ const (
 // Config configures a Store: which data of tables it keeps, where, and for how long.
 type Config struct {
 	ID uint32
-	// Dir holds everything of the shard: MANIFEST, segments/, raft/, lost+found/. It is created if
+	// Dir holds everything of the shard: MANIFEST, segments/, raft/, lost+found/, cold/. It is created if
 	// it is missing.
 	Dir string
 	// NodeID is the persistent id of this node.

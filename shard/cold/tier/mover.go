@@ -1,0 +1,261 @@
+package tier
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"cordwood/proto/words"
+	"cordwood/shard/compaction"
+	"cordwood/shard/manifest"
+	"cordwood/shard/rules"
+	"cordwood/shard/store"
+	"cordwood/shard/vfs"
+)
+
+// Config configures a Mover. All fields but At are required.
+type Config struct {
+	ShardID, Incarnation uint32
+	Tier                 *Tier
+	// Dir is the folder of the shard.
+	Dir        string
+	FS         vfs.FS
+	Store      *store.Store
+	Operations *store.Operations
+	// Compaction limits the building of objects, together with compactions.
+	Compaction *compaction.Limiter
+	// SplitBytes is the size from which a table of shared segments gets objects of its own.
+	SplitBytes int64
+	// Allowed reports whether all nodes know the entries about object storage.
+	Allowed func() bool
+	// Leads returns the term in which this replica leads, or 0, and a channel that is closed when that has changed.
+	Leads func() (term uint64, changed <-chan struct{})
+	// Barrier returns nil if this replica leads and has applied all that was committed before the call.
+	Barrier func(context.Context) error
+	// Flush writes all applied rows to segments.
+	Flush func(context.Context) error
+	// Propose puts an entry into the log, with the present time. refused is why the rules refused it.
+	Propose func(ctx context.Context, e *rules.Entry) (refused, err error)
+	// Room reports whether there is room on the local disk for files that are being built.
+	Room func() bool
+	// Monotonic returns the time since some fixed moment.
+	Monotonic func() time.Duration
+	Logger    *slog.Logger
+	// At, if set, is called before each step. Tests end a leadership in it.
+	At func(step string)
+}
+
+const (
+	// minPause and maxPause are the delays before what failed is tried again.
+	minPause = time.Minute
+	maxPause = time.Hour
+	// mismatchPause is the delay after the rows of the objects were found to differ from those of the log.
+	mismatchPause = 24 * time.Hour
+	// maxDescribed is about how many bytes an offload may have. A cut has at least one table.
+	maxDescribed = 16 << 20
+)
+
+// Mover moves the old rows of a shard to the bucket while this replica leads. It proposes cuts, builds and stores the
+// objects of the open cut, and proposes the offload.
+type Mover struct {
+	cfg   Config
+	build builder
+	files atomic.Uint64 // number of the last file
+
+	turn chan struct{} // holds a token during a Step; guards the rest
+	// ages says since when tables have hot rows.
+	ages    map[uint64]age
+	attempt *attempt
+
+	end   context.CancelFunc // ends the loop
+	loops sync.WaitGroup
+}
+
+// age says since when a table has had rows that are in segments and in no cut.
+type age struct {
+	from  uint64 // the order at which the last cut ended
+	since time.Duration
+}
+
+// New returns a Mover. Start begins its work.
+func New(cfg Config) *Mover {
+	m := &Mover{cfg: cfg, turn: make(chan struct{}, 1), ages: map[uint64]age{}, end: func() {}}
+	m.build = builder{
+		fs: cfg.FS, dir: filepath.Join(cfg.Dir, DirName), limiter: cfg.Compaction, split: cfg.SplitBytes,
+		nextID: func() uint64 { return m.files.Add(1) },
+	}
+	return m
+}
+
+// Start begins to move rows, from time to time.
+func (m *Mover) Start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	m.end = cancel
+	m.loops.Go(func() { m.loop(ctx) })
+}
+
+// Close ends the work, and waits until it has ended. What was begun is abandoned.
+func (m *Mover) Close() {
+	m.end()
+	m.loops.Wait()
+	m.turn <- struct{}{}
+	defer func() { <-m.turn }()
+	m.drop()
+}
+
+// loop does steps. If one fails, it waits longer before the next one.
+func (m *Mover) loop(ctx context.Context) {
+	ticker := time.NewTicker(m.cfg.Tier.Every)
+	defer ticker.Stop()
+	var pause, until time.Duration
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		now := m.cfg.Monotonic()
+		if now < until {
+			m.observe()
+			continue
+		}
+		err := m.Step(ctx)
+		if err == nil || ctx.Err() != nil {
+			pause, until = 0, 0
+			continue
+		}
+		pause = min(max(2*pause, minPause), maxPause)
+		if isMismatch(err) {
+			pause = mismatchPause
+		}
+		until = now + pause
+		m.cfg.Logger.Warn("could not move old rows to object storage; they stay on the local disk", "error", err,
+			"retry_in", pause)
+	}
+}
+
+// observe notes since when tables have hot rows. Every replica does, so that a new leader knows.
+func (m *Mover) observe() []store.HotTable {
+	hot := m.cfg.Store.Status.Hot()
+	now := m.cfg.Monotonic()
+	ages := make(map[uint64]age, len(hot))
+	for i := range hot {
+		id := hot[i].Def.ID
+		a, known := m.ages[id]
+		if !known || a.from != hot[i].From {
+			a = age{hot[i].From, now}
+		}
+		ages[id] = a
+	}
+	m.ages = ages
+	return hot
+}
+
+// Step does what is to be done now, and returns when nothing is left: it proposes a cut if there is none and rows are
+// old, and moves the rows of the open cut. On a replica that does not lead it does nothing.
+func (m *Mover) Step(ctx context.Context) error {
+	m.turn <- struct{}{}
+	defer func() { <-m.turn }()
+	hot := m.observe()
+	term, changed := m.cfg.Leads()
+	if term == 0 || !m.cfg.Allowed() {
+		m.drop()
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-changed:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	if err := m.cfg.Barrier(ctx); err != nil {
+		return err
+	}
+	open, err := m.openCut(ctx, hot)
+	if err != nil || open == nil {
+		return err
+	}
+	return m.offload(ctx, term, open)
+}
+
+// at calls Config.At.
+func (m *Mover) at(step string) {
+	if m.cfg.At != nil {
+		m.cfg.At(step)
+	}
+}
+
+// cuts returns the number of the last cut, and the open one or nil.
+func (m *Mover) cuts() (last uint64, open *manifest.Cut) {
+	m.cfg.Store.Status.Inspect(func(st *rules.State) { last, open = st.LastCut() })
+	return last, open
+}
+
+// openCut returns the open cut. If there is none, it proposes one of the tables with old rows, if there are any.
+func (m *Mover) openCut(ctx context.Context, hot []store.HotTable) (*manifest.Cut, error) {
+	last, open := m.cuts()
+	if open != nil || !m.cfg.Room() {
+		return open, nil
+	}
+	tables := m.due(hot)
+	if len(tables) == 0 {
+		return nil, nil
+	}
+	m.at("cut")
+	refused, err := m.cfg.Propose(ctx, &rules.Entry{
+		Kind: rules.KindCut, Cut: &rules.Cut{Number: last + 1, Tables: tables},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if refused != nil { // for example because the tables were dropped meanwhile
+		m.cfg.Logger.Debug("a cut for object storage was refused", "error", refused)
+		return nil, nil
+	}
+	_, open = m.cuts()
+	m.cfg.Logger.Debug("opened a cut for object storage", "cut", last+1, "tables", len(tables))
+	return open, nil
+}
+
+// due returns the tables whose rows should go to the bucket, in ascending order of ids. Those with the oldest rows are
+// taken first, if a cut cannot have all.
+func (m *Mover) due(hot []store.HotTable) (ids []uint64) {
+	now := m.cfg.Monotonic()
+	var list []store.HotTable
+	for i := range hot {
+		t := &hot[i]
+		old := now-m.ages[t.Def.ID].since >= m.cfg.Tier.UploadAfter
+		if (old || t.Bytes >= m.cfg.Tier.CutBytes) && (m.cfg.Tier.Tables == nil || m.cfg.Tier.Tables(t.Def.Table)) {
+			list = append(list, *t)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b store.HotTable) int {
+		return int((m.ages[a.Def.ID].since - m.ages[b.Def.ID].since) / time.Millisecond)
+	})
+	described := int64(0)
+	for i := range list {
+		described += list[i].Described
+		if i > 0 && described > maxDescribed || i == rules.MaxCutTables {
+			break
+		}
+		ids = append(ids, list[i].Def.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// describe returns a text about a cut for operators.
+func describe(open *manifest.Cut) string {
+	if len(open.Tables) == 1 {
+		return fmt.Sprintf("rows of table %d", open.Tables[0].TableID)
+	}
+	return "rows of " + words.Count(len(open.Tables), "table")
+}

@@ -1,0 +1,228 @@
+package tier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+
+	"cordwood/shard/cold"
+	"cordwood/shard/cold/bucket"
+	"cordwood/shard/manifest"
+	"cordwood/shard/rules"
+	"cordwood/shard/store"
+)
+
+const (
+	// maxPuts is the number of jobs whose objects are stored at the same time.
+	maxPuts = 2
+	// maxKeys is the number of keys that are tried for an object.
+	maxKeys = 3
+)
+
+// attempt is the work on a cut in a term. It is kept if a step of it fails, so that the next one continues.
+type attempt struct {
+	number, term uint64
+	rows         *store.CutRows
+	tables       map[uint64]*store.CutTable
+	jobs         []job
+	// objects are those of each job, in the order of the jobs. They are nil until all are stored.
+	objects [][]cold.Object
+}
+
+// drop abandons the attempt. Its objects are never named.
+func (m *Mover) drop() {
+	if m.attempt != nil {
+		m.attempt.rows.Close()
+		m.attempt = nil
+	}
+}
+
+// offload stores the rows of the open cut, and proposes the offload.
+func (m *Mover) offload(ctx context.Context, term uint64, open *manifest.Cut) (err error) {
+	if m.attempt != nil && (m.attempt.number != open.Number || m.attempt.term != term) {
+		m.drop()
+	}
+	if !m.cfg.Room() {
+		return nil
+	}
+	if m.attempt == nil {
+		if err := m.begin(ctx, term, open); err != nil {
+			return err
+		}
+	}
+	a := m.attempt
+	bytes := int64(0)
+	for i := range a.jobs {
+		bytes += a.jobs[i].bytes
+	}
+	ended := m.cfg.Operations.Begin("offload", describe(open), bytes)
+	defer func() { ended(err) }()
+	if err := m.store(ctx, a); err != nil {
+		if store.IsDamage(err) {
+			m.cfg.Store.Scrub.FindDamagedRows(a.rows)
+			m.drop()
+		}
+		return fmt.Errorf("shard %d: cut %d: %w", m.cfg.ShardID, open.Number, err)
+	}
+	e := a.offload(open)
+	m.at("offload")
+	refused, err := m.cfg.Propose(ctx, &rules.Entry{Kind: rules.KindOffload, Offload: e})
+	if err != nil {
+		return err // it may have been applied: the next step sees it
+	}
+	m.drop()
+	if refused != nil {
+		return refused
+	}
+	rows, size := int64(0), int64(0)
+	for i := range e.Objects {
+		rows, size = rows+e.Objects[i].Meta.Rows, size+e.Objects[i].Meta.Bytes
+	}
+	m.cfg.Logger.Info("moved rows to object storage", "cut", open.Number, "tables", len(open.Tables), "objects",
+		len(e.Objects), "rows", rows, "bytes", size)
+	return nil
+}
+
+// begin starts an attempt for the open cut.
+func (m *Mover) begin(ctx context.Context, term uint64, open *manifest.Cut) error {
+	m.at("flush")
+	rows, err := m.cfg.Store.Ledger.CutRows(open)
+	if err != nil { // some rows are in memory
+		if err := m.cfg.Flush(ctx); err != nil {
+			return err
+		}
+		if rows, err = m.cfg.Store.Ledger.CutRows(open); err != nil {
+			return err
+		}
+	}
+	for i := range rows.Segments {
+		if s := &rows.Segments[i]; s.Damaged != "" {
+			rows.Close()
+			return fmt.Errorf("shard %d: cut %d: segment %s is damaged, so its rows cannot be stored: %s; they are moved when "+
+				"another replica leads or the segment was repaired", m.cfg.ShardID, open.Number, s.FileName(), s.Damaged)
+		}
+	}
+	if err := errors.Join(m.cfg.FS.MkdirAll(m.build.dir), Clean(m.cfg.FS, m.cfg.Dir)); err != nil {
+		rows.Close()
+		return err
+	}
+	a := &attempt{number: open.Number, term: term, rows: rows, tables: map[uint64]*store.CutTable{}}
+	for i := range rows.Tables {
+		a.tables[rows.Tables[i].Def.ID] = &rows.Tables[i]
+	}
+	a.jobs = plan(rows, jobBytes)
+	a.objects = make([][]cold.Object, len(a.jobs))
+	m.attempt = a
+	return nil
+}
+
+// store builds and stores the objects of all jobs that have none yet. While the objects of some jobs are stored, the
+// next one is built.
+func (m *Mover) store(ctx context.Context, a *attempt) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	slots := make(chan struct{}, maxPuts)
+	var puts sync.WaitGroup
+	for i := range a.jobs {
+		if a.objects[i] != nil {
+			continue
+		}
+		m.at("build")
+		files, err := m.build.build(ctx, &a.jobs[i], a.tables)
+		if err != nil {
+			cancel(err)
+			break
+		}
+		slots <- struct{}{} // a put ends when the context does
+		puts.Go(func() {
+			defer func() { <-slots }()
+			objects, err := m.putAll(ctx, a, files)
+			if err = errors.Join(err, m.build.remove(files)); err != nil {
+				cancel(err)
+				return
+			}
+			a.objects[i] = objects
+		})
+	}
+	puts.Wait()
+	return context.Cause(ctx)
+}
+
+// putAll stores the objects of a job.
+func (m *Mover) putAll(ctx context.Context, a *attempt, files []built) ([]cold.Object, error) {
+	objects := make([]cold.Object, 0, len(files))
+	for i := range files {
+		if err := m.put(ctx, a, &files[i]); err != nil {
+			return nil, err
+		}
+		objects = append(objects, files[i].object)
+	}
+	return objects, nil
+}
+
+// put stores an object under a new key.
+func (m *Mover) put(ctx context.Context, a *attempt, x *built) error {
+	f, err := m.cfg.FS.Open(x.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	o := &x.object
+	for try := 1; ; try++ {
+		o.Key = m.key(a, o)
+		m.at("put")
+		err := m.cfg.Tier.Bucket.Put(ctx, o.Key, bucket.Content{
+			Body: f, Size: o.Meta.Bytes, CRC: o.Meta.FileCRC, Checked: true,
+		})
+		// What is under the key may be other bytes, of a put that went wrong. No key is used twice.
+		kind, _ := bucket.KindOf(err)
+		if err == nil || kind != bucket.Exists && kind != bucket.Damaged || try == maxKeys {
+			return err
+		}
+		m.cfg.Logger.Warn("an object was stored wrongly, and is stored again under another key", "key", o.Key, "error", err)
+	}
+}
+
+// prefix is what the keys of the shard's objects begin with.
+func (m *Mover) prefix() string { return fmt.Sprintf("%s/data/%d/", m.cfg.Tier.Cluster, m.cfg.ShardID) }
+
+// key returns a new key for an object.
+func (m *Mover) key(a *attempt, o *cold.Object) string {
+	return fmt.Sprintf("%s%d/%d/%d-%d-%d-%016x.parquet", m.prefix(), o.Meta.TableID, o.Day, m.cfg.Incarnation, a.number,
+		a.term, rand.Uint64())
+}
+
+// offload returns the entry's content.
+func (a *attempt) offload(open *manifest.Cut) *rules.Offload {
+	out := &rules.Offload{Number: open.Number}
+	kept, had := map[uint64]int64{}, map[uint64]int64{}
+	for _, list := range a.objects {
+		for i := range list {
+			for _, t := range list[i].Spans() {
+				kept[t.TableID] += t.Rows
+			}
+			out.Objects = append(out.Objects, list[i])
+		}
+	}
+	for i := range a.rows.Segments {
+		s := &a.rows.Segments[i]
+		for _, span := range spansOf(&s.Meta) {
+			if t := a.tables[span.TableID]; t != nil && !t.Merges && t.Has(span, s.Order) {
+				had[span.TableID] += span.Rows
+			}
+		}
+	}
+	for i := range open.Tables {
+		id := open.Tables[i].TableID
+		out.Tables = append(out.Tables, rules.Offloaded{TableID: id, Kept: kept[id], LeftOut: had[id] - kept[id]})
+	}
+	return out
+}
+
+// isMismatch reports whether an offload was refused because of the number of rows.
+func isMismatch(err error) bool {
+	refused := (*rules.ErrCold)(nil)
+	return errors.As(err, &refused) && refused.Mismatch
+}

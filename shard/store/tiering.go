@@ -1,0 +1,152 @@
+package store
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"cordwood/shard/manifest"
+	"cordwood/shard/query"
+	"cordwood/shard/rules"
+	"cordwood/shard/segment"
+)
+
+// This file tells which rows may go to object storage, and gives those of a cut. See ../cold/DESIGN.md.
+
+// HotTable is a table with rows in segments that are in no cut.
+type HotTable struct {
+	Def *rules.Definition
+	// From is the order at which the last cut of the table ended.
+	From uint64
+	// Bytes is the approximate size of the rows in the files. Described is about how many bytes an entry of the log needs
+	// to describe the objects with the rows.
+	Bytes, Described int64
+}
+
+// Hot returns the tables with rows that are in segments and in no cut, in ascending order of ids. Tables that merge
+// rows, or once did, are left out, and so are those with rows that cannot be written to segments.
+func (st *Status) Hot() []HotTable {
+	tb := st.tables
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	var hot []HotTable
+	for id, list := range tb.segs.byTable {
+		d := tb.State.Tables[id]
+		if d == nil || d.Merge != query.Append || d.Instant || len(tb.segs.raw[id]) > 0 || len(tb.erasOf(id)) > 0 {
+			continue
+		}
+		t := HotTable{Def: d}
+		if ends := tb.segs.cuts[id]; len(ends) > 0 {
+			t.From = ends[len(ends)-1]
+		}
+		for _, l := range list {
+			if l.Order < t.From {
+				continue
+			}
+			t.Bytes += l.BytesOf(id)
+			t.Described += 32
+			if !l.Shared() {
+				t.Described += 256 + 32*int64(len(l.Columns))
+			}
+		}
+		if t.Described > 0 {
+			hot = append(hot, t)
+		}
+	}
+	slices.SortFunc(hot, func(a, b HotTable) int { return cmp.Compare(a.Def.ID, b.Def.ID) })
+	return hot
+}
+
+// CutRows are the rows of a cut on this replica. Their files stay until Close.
+type CutRows struct {
+	// Tables are the tables of the cut that exist, in ascending order of ids.
+	Tables []CutTable
+	// Segments have the rows, in ascending order. Shared ones may have rows of other tables and cuts, too.
+	Segments []Segment
+	live     []*LiveSegment
+}
+
+// CutTable says which rows of a table are in a cut: those in segments with an order from From to before To.
+type CutTable struct {
+	Def      *rules.Definition
+	From, To uint64
+	Expired  manifest.Expiry
+	// Merges means that some of the rows merge, because the table was changed at the moment of the cut.
+	Merges bool
+}
+
+// Close releases the files.
+func (c *CutRows) Close() {
+	for _, l := range c.live {
+		l.Unref()
+	}
+	c.live = nil
+}
+
+// Has reports whether rows of a table in a segment are in the cut and have not expired.
+func (t *CutTable) Has(span segment.TableSpan, order uint64) bool {
+	expired := span.MaxTime < t.Expired.Before && order < t.Expired.Order
+	return span.Rows > 0 && order >= t.From && order < t.To && !expired
+}
+
+// CutRows returns the rows of a cut, and keeps their files. It fails if some of them are not in segments yet.
+func (lg *Ledger) CutRows(open *manifest.Cut) (*CutRows, error) {
+	lg.mu.Lock()
+	defer lg.mu.Unlock()
+	orders := lg.manifest.State().CutOrders
+	tb := lg.tables
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	c := &CutRows{}
+	seen := map[uint64]bool{}
+	for i := range open.Tables {
+		id := open.Tables[i].TableID
+		d := tb.State.Tables[id]
+		if d == nil {
+			continue
+		}
+		t := CutTable{Def: d, Expired: tb.State.Expired[id]}
+		for at, _ := slices.BinarySearchFunc(orders, id, func(o manifest.CutOrder, id uint64) int {
+			return cmp.Compare(o.TableID, id)
+		}); at < len(orders) && orders[at].TableID == id; at++ {
+			switch o := &orders[at]; {
+			case o.Number < open.Number:
+				t.From = o.Order
+			case o.Number == open.Number:
+				t.To = o.Order
+			}
+		}
+		if t.To == 0 {
+			c.Close()
+			return nil, fmt.Errorf("shard %d: rows of table %d in cut %d are not in segments yet", lg.cfg.ID, id, open.Number)
+		}
+		tb.addCutTable(c, &t, seen)
+		c.Tables = append(c.Tables, t)
+	}
+	slices.SortFunc(c.live, func(a, b *LiveSegment) int {
+		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID))
+	})
+	for _, l := range c.live {
+		c.Segments = append(c.Segments, Segment{Meta: l.Meta, Path: l.Path, Damaged: l.damaged()})
+	}
+	return c, nil
+}
+
+// addCutTable adds the segments with rows of a table to a cut; mu must be held.
+func (tb *Tables) addCutTable(c *CutRows, t *CutTable, seen map[uint64]bool) {
+	eras := tb.erasOf(t.Def.ID)
+	for _, l := range tb.segs.byTable[t.Def.ID] {
+		if !t.Has(l.Span(t.Def.ID), l.Order) {
+			continue
+		}
+		t.Merges = t.Merges || eras.Segment(l.Order, t.Def.Merge) != query.Append
+		if !seen[l.ID] {
+			seen[l.ID] = true
+			l.refs.Add(1)
+			c.live = append(c.live, l)
+		}
+	}
+}
+
+// FindDamagedRows checks the segments of a cut, and quarantines the damaged ones.
+func (sc *Scrubber) FindDamagedRows(c *CutRows) { sc.FindDamaged(c.live) }
