@@ -91,7 +91,6 @@ func (b *builder) parts(ctx context.Context, j *job, tables map[uint64]*store.Cu
 }
 
 // part writes the objects of a part of a job.
-
 func (b *builder) part(ctx context.Context, j *job, tables map[uint64]*store.CutTable, limit int64) (
 	out []built, err error,
 ) {

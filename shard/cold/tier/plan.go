@@ -37,7 +37,7 @@ type jobKey struct {
 	// from is where the range of orders begins that the segment is in. The tables of the cut all have rows within the
 	// range, or none.
 	from uint64
-	// day is the first day of the partition, and days its length.
+	// day is the first UTC day of the partition, and days its length. See partition.
 	day, days int64
 }
 
@@ -115,10 +115,20 @@ func partOf(s *store.Segment, tables map[uint64]*store.CutTable, bounds []uint64
 		}
 		key.from = bounds[at]
 	}
-	for key.days = 1; floorDiv(low, key.days) != floorDiv(high, key.days); key.days *= 2 {
-	}
-	key.day = floorDiv(low, key.days) * key.days
+	key.day, key.days = partition(low, high)
 	return p, key, true
+}
+
+// firstDay is before all days, those of times in seconds included.
+const firstDay = -(1 << 47)
+
+// partition returns the first day and the number of days of the smallest partition that has two days. Partitions of 1,
+// 2, 4 … days are counted from firstDay on, so one of them has all days.
+func partition(low, high int64) (day, days int64) {
+	low, high = low-firstDay, high-firstDay
+	for days = 1; low/days != high/days; days *= 2 {
+	}
+	return low/days*days + firstDay, days
 }
 
 // divide makes jobs of segments whose rows may be in one object.

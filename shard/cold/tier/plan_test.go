@@ -2,6 +2,7 @@ package tier
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -86,6 +87,14 @@ func TestPlan(t *testing.T) {
 				ID: 2, Order: 2, TableID: 1, Rows: 9, Bytes: 3, MinTime: 0, MaxTime: 86400_000,
 			}}, table(1, 0, 5)),
 			[]string{"1: 1=5", "2: 1=3"},
+		},
+		"a segment with days before and after 1970": {
+			cutOf([]segment.Meta{own(1, 1, -1, 5), own(1, 2, 0, 6), {
+				ID: 3, Order: 3, TableID: 1, Rows: 9, Bytes: 3, MinTime: -1, MaxTime: 1,
+			}, {
+				ID: 4, Order: 4, TableID: 1, Rows: 9, Bytes: 4, MinTime: math.MinInt64, MaxTime: math.MaxInt64,
+			}}, table(1, 0, 5)),
+			[]string{"1: 1=5", "2: 1=6", "3 4: 1=7"},
 		},
 		"large": {
 			cutOf([]segment.Meta{own(1, 1, 0, 60), own(1, 2, 0, 40), own(1, 3, 0, 1), own(1, 4, 0, 400), own(1, 5, 0, 1)},
