@@ -103,6 +103,10 @@ func (h *tableCopy) job(first bool) (job *compaction.Job, live []*store.LiveSegm
 		return nil, live, fmt.Errorf("rows of table %q cannot be written to segments, and would be lost: "+
 			"start a newer version, or drop the table", d.Name)
 	}
+	if t.Cold {
+		return nil, live, fmt.Errorf("rows of table %q are only in object storage, and rows there cannot be copied to other "+
+			"shards", d.Name)
+	}
 	for _, l := range live {
 		if l.Damage.Load() != nil {
 			return nil, live, fmt.Errorf("segment %s is damaged: rows of table %q would be lost; replace the replica, "+

@@ -80,6 +80,9 @@ func (st *State) Sets() []*manifest.Set {
 	return sets
 }
 
+// HasSets reports whether any rows are in objects.
+func (st *State) HasSets() bool { return len(st.cold.sets) > 0 }
+
 // DeadObjects returns the objects that died. They must not be changed.
 func (st *State) DeadObjects() []manifest.DeadObject { return st.cold.dead }
 
@@ -286,12 +289,14 @@ func (st *State) bury(set *manifest.Set) *manifest.Set {
 // deadObject reports whether all rows of an object are dead. index is where its cut is in the log.
 func (st *State) deadObject(index uint64, o *cold.Object) bool {
 	if !o.Meta.Shared() {
-		return st.deadSpan(index, o.Spans()[0])
+		return st.DeadSpan(index, o.Spans()[0])
 	}
-	return !slices.ContainsFunc(o.Meta.Tables, func(t segment.TableSpan) bool { return !st.deadSpan(index, t) })
+	return !slices.ContainsFunc(o.Meta.Tables, func(t segment.TableSpan) bool { return !st.DeadSpan(index, t) })
 }
 
-func (st *State) deadSpan(index uint64, t segment.TableSpan) bool {
+// DeadSpan reports whether all rows of a table in an object have expired, or the table was dropped. index is where the
+// object's cut is in the log.
+func (st *State) DeadSpan(index uint64, t segment.TableSpan) bool {
 	if st.Tables[t.TableID] == nil {
 		return true
 	}

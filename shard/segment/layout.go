@@ -75,15 +75,20 @@ func choose(list []*Column, def *schema.Column, fields []uint32) *Column {
 // ReadLayouts reads the layouts of a shared file. Files of older versions have none. If the file is
 // damaged, it returns an *ErrCorrupt.
 func ReadLayouts(fsys vfs.FS, path string) (Layouts, error) {
+	size, err := fsys.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the columns of the tables in %s: %w", path, err)
+	}
+	return ReadColdLayouts(fsys, path, size)
+}
+
+// ReadColdLayouts is like ReadLayouts, for a file that begins with an object of a given size.
+func ReadColdLayouts(fsys vfs.FS, path string, size int64) (Layouts, error) {
 	fail := func(err error) (Layouts, error) {
 		if damage := (*parquet.ErrCorrupt)(nil); errors.As(err, &damage) {
 			return nil, corruptFile(path, damage)
 		}
 		return nil, fmt.Errorf("read the columns of the tables in %s: %w", path, err)
-	}
-	size, err := fsys.Stat(path)
-	if err != nil {
-		return fail(err)
 	}
 	f, err := fsys.Open(path)
 	if err != nil {

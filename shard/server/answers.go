@@ -62,13 +62,16 @@ func (a *answer) keep(part *keptPart) {
 	}
 }
 
+// forget gives up the copy, because the answer is not complete.
+func (a *answer) forget() { a.part, a.kept = nil, nil }
+
 // copy adds bytes that were sent to the copy of the answer, as long as it is small enough to be kept.
 func (a *answer) copy(ipc []byte) {
 	if a.part == nil {
 		return
 	}
 	if len(a.kept)+len(ipc) > maxKeptAnswer {
-		a.part, a.kept = nil, nil
+		a.forget()
 		return
 	}
 	a.kept = append(a.kept, ipc...)

@@ -35,9 +35,17 @@ func readsDamaged(err error) bool {
 }
 
 // runQuery has the engine answer a query. If it fails, its files are examined, unless it failed because the answer
-// could not be sent: the client no longer wants it, and the files are not the cause.
-func (s *server) runQuery(ctx context.Context, req *shardpb.QueryRequest, of *query.Request, out *answer) error {
-	err := s.cfg.Engine.Query(ctx, of, out.Rows)
+// could not be sent: the client no longer wants it, and the files are not the cause. cold reads the objects.
+func (s *server) runQuery(ctx context.Context, req *shardpb.QueryRequest, of *query.Request, cold *coldRows,
+	out *answer,
+) error {
+	err := cold.query(ctx, s.cfg.Engine, of, out.Rows, func(missing []string) (bool, error) {
+		if !req.AllowPartial || out.bytes > 0 {
+			return false, nil
+		}
+		out.forget()
+		return true, out.Missing(missing)
+	})
 	if out.failed != nil {
 		return err
 	}

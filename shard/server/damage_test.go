@@ -57,7 +57,7 @@ func TestFilesAreExaminedAfterFailedQueriesOnly(t *testing.T) {
 		req := &shardpb.QueryRequest{Tables: []*shardpb.QueryTable{{
 			Name: &shardpb.TableName{Name: "t"}, Table: &schemapb.Table{Id: 1}, ShardId: 1,
 		}}}
-		err := s.runQuery(t.Context(), req, &query.Request{}, &answer{stream: sendStream{err: c.stream}})
+		err := s.runQuery(t.Context(), req, &query.Request{}, &coldRows{}, &answer{stream: sendStream{err: c.stream}})
 		if want := errors.Join(c.engine, c.stream); (err != nil) != (want != nil) || examined != c.examines {
 			t.Errorf("%s: error %v, files were examined: %t", name, err, examined)
 		}

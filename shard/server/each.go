@@ -50,7 +50,7 @@ func (s *server) queryEach(ctx context.Context, q *runningQuery, list []*shardpb
 	rows := make([]*gathered, len(list))
 	for i, req := range list {
 		gathering, span := tracing.Start(ctx, "gather rows")
-		g := &gathered{views: views}
+		g := &gathered{views: views, cold: s.newColdRows()}
 		err := s.gather(gathering, req, g)
 		defer g.release()
 		span.End(err)
@@ -69,7 +69,7 @@ func (s *server) queryEach(ctx context.Context, q *runningQuery, list []*shardpb
 		running, span := tracing.Start(ctx, "run query")
 		err := s.runQuery(running, req, &query.Request{
 			SQL: req.Sql, Database: req.Database, Tables: rows[i].tables, Limit: req.Limit, Timezone: req.Timezone, Part: true,
-		}, out)
+		}, rows[i].cold, out)
 		span.End(err)
 		if err != nil {
 			return err

@@ -40,10 +40,13 @@ type gathered struct {
 
 	views  map[uint32]*store.View
 	spools []*spool.Spool
+	// cold reads the objects among the rows.
+	cold *coldRows
 }
 
 // release releases everything. The engine must not use it afterwards.
 func (g *gathered) release() {
+	g.cold.release()
 	for _, v := range g.views {
 		v.Close()
 	}
@@ -55,7 +58,7 @@ func (g *gathered) release() {
 // open opens views of the shards of the request that are read here, each at one index of the shard's log. The caller
 // releases them. inner is that of query.
 func (s *server) open(ctx context.Context, req *shardpb.QueryRequest, inner bool) (*gathered, error) {
-	g := &gathered{views: map[uint32]*store.View{}}
+	g := &gathered{views: map[uint32]*store.View{}, cold: s.newColdRows()}
 	byShard := map[uint32][]*schemapb.Table{}
 	for _, t := range req.Tables {
 		if t.Name == nil || t.Table == nil {
@@ -107,9 +110,9 @@ func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest, g *gathe
 			switch {
 			case slices.Contains(t.LeftOut, id):
 			case v != nil && !native:
-				show(&qt, v, t.Table.Id)
+				show(ctx, &qt, v, t.Table.Id, g.cold)
 				native = true
-			case v != nil && joins(&qt, v, t.Table.Id):
+			case v != nil && joins(ctx, &qt, v, t.Table.Id, g.cold):
 			default:
 				fetches = append(fetches, fetch{table: i, shard: id})
 			}
@@ -166,9 +169,9 @@ func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, inner boo
 
 // joins reports whether a view's rows of a table can be combined with rows of another shard without
 // merging, because rows that never merged need no order.
-func joins(qt *query.Table, v *store.View, tableID uint64) bool {
+func joins(ctx context.Context, qt *query.Table, v *store.View, tableID uint64, cold *coldRows) bool {
 	more := query.Table{Schema: qt.Schema}
-	show(&more, v, tableID)
+	show(ctx, &more, v, tableID, cold)
 	qt.Schema = more.Schema
 	if qt.Merge != query.Append || more.Merge != query.Append || len(qt.Eras) > 0 || len(more.Eras) > 0 {
 		return false

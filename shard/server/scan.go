@@ -55,7 +55,9 @@ func (s *server) scan(ctx context.Context, req *shardpb.ScanRequest, send func(*
 		Schema:        schema.FromProto(req.Table),
 		ExpiredBefore: req.ExpiredBefore,
 	}
-	show(&qt, v, req.Table.Id)
+	cold := s.newColdRows()
+	defer cold.release()
+	show(ctx, &qt, v, req.Table.Id, cold)
 	if req.AllowPartial {
 		if missing := leaveOutOf(&qt); len(missing) > 0 {
 			if err := send(&shardpb.ScanResponse{Partial: missing}); err != nil {
@@ -63,12 +65,9 @@ func (s *server) scan(ctx context.Context, req *shardpb.ScanRequest, send func(*
 			}
 		}
 	}
-	lost := false
-	err = s.cfg.Engine.Query(ctx, &query.Request{
-		SQL:      scanSQL(req),
-		Database: qt.Database,
-		Tables:   []query.Table{qt},
-	}, func(ipc []byte) error {
+	lost, sent := false, false
+	emit := func(ipc []byte) error {
+		sent = true
 		for len(ipc) > 0 {
 			n := min(len(ipc), chunkBytes)
 			if err := send(&shardpb.ScanResponse{ArrowIpc: ipc[:n]}); err != nil {
@@ -78,6 +77,13 @@ func (s *server) scan(ctx context.Context, req *shardpb.ScanRequest, send func(*
 			ipc = ipc[n:]
 		}
 		return nil
+	}
+	of := &query.Request{SQL: scanSQL(req), Database: qt.Database, Tables: []query.Table{qt}}
+	err = cold.query(ctx, s.cfg.Engine, of, emit, func(missing []string) (bool, error) {
+		if !req.AllowPartial || sent {
+			return false, nil
+		}
+		return true, send(&shardpb.ScanResponse{Partial: missing})
 	})
 	if lost {
 		return err

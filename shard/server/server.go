@@ -22,6 +22,7 @@ import (
 	"cordwood/proto/shardpb"
 	"cordwood/proto/tracing"
 	"cordwood/proto/turns"
+	"cordwood/shard/cold/object"
 	"cordwood/shard/query"
 	"cordwood/shard/query/spool"
 	"cordwood/shard/server/distribute"
@@ -72,6 +73,8 @@ type Config struct {
 	Leaders Leaders
 	// ClusterVersion returns the protocol version that the cluster uses. Without it, the version is 1.
 	ClusterVersion func() uint32
+	// Cold reads rows in object storage. Without it a query fails if it needs such rows.
+	Cold *object.Reader
 	// Spool stores the rows that come from other nodes.
 	Spool *spool.Dir
 	// KeptAnswers is the maximum number of bytes for the answers that are kept: one half for those of this node to parts
@@ -268,13 +271,13 @@ func (s *server) queryGathered(ctx context.Context, q *runningQuery, req *shardp
 		SQL: req.Sql, Database: req.Database, Tables: g.tables, Limit: req.Limit, Timezone: req.Timezone,
 		Note: withFetches(note, g.note),
 		Part: req.Part,
-	}, out)
+	}, g.cold, out)
 	span.End(err)
 	return err
 }
 
-// show adds the rows of a view to a table of a query.
-func show(qt *query.Table, v *store.View, tableID uint64) {
+// show adds the rows of a view to a table of a query. Objects become readable by cold.
+func show(ctx context.Context, qt *query.Table, v *store.View, tableID uint64, cold *coldRows) {
 	// The shard records which rows were written before the merge mode changed. A definition that it
 	// has not received yet does not affect them.
 	var known bool
@@ -286,6 +289,7 @@ func show(qt *query.Table, v *store.View, tableID uint64) {
 	for _, seg := range v.Segments(tableID) {
 		qt.Segments = append(qt.Segments, querySegment(qt.Schema, seg))
 	}
+	cold.show(ctx, qt, v.Cold(tableID))
 }
 
 // ready waits for a shard to be ready to read.

@@ -104,8 +104,10 @@ func (x *tailRun) stored(ctx context.Context) error {
 	view := x.tail.TakeView()
 	defer view.Close()
 	qt := x.queryTable()
+	cold := x.server.newColdRows()
+	defer cold.release()
 	if x.req.Since != nil {
-		show(&qt, view, x.req.Table.Id)
+		show(ctx, &qt, view, x.req.Table.Id, cold)
 		if qt.ExpiredBefore == nil || *qt.ExpiredBefore < *x.req.Since {
 			qt.ExpiredBefore = x.req.Since
 		}
@@ -119,7 +121,7 @@ func (x *tailRun) stored(ctx context.Context) error {
 	if x.req.Since != nil {
 		comment = storedComment
 	}
-	err = x.run(ctx, qt, comment, func(ipc []byte) error { return x.sendChunks(ipc, false) })
+	err = x.run(cold.with(ctx), qt, comment, func(ipc []byte) error { return x.sendChunks(ipc, false) })
 	if err != nil {
 		return err
 	}

@@ -97,6 +97,7 @@ func (tb *Tables) Drop(index, term uint64, e *rules.Entry) {
 	tb.tails.end(e.TableID, TableGone(tb.cfg.ID, e.TableID))
 	tb.sources.notify(e.TableID)
 	tb.State.BuryObjects()
+	tb.cold.setsChanged()
 	tb.AppliedIndex, tb.AppliedTerm = index, term
 }
 
@@ -135,6 +136,7 @@ func (tb *Tables) Expire(index, term uint64, e *rules.Entry, order uint64) {
 	}
 	if some {
 		tb.State.BuryObjects()
+		tb.cold.setsChanged()
 	}
 	tb.AppliedIndex, tb.AppliedTerm = index, term
 }

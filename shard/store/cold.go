@@ -32,14 +32,16 @@ func (tb *Tables) Offload(index, term uint64, e *rules.Entry) error {
 	defer tb.mu.Unlock()
 	tb.tick(e.Time)
 	err := tb.State.Offload(e.Offload)
+	tb.cold.setsChanged()
 	tb.AppliedIndex, tb.AppliedTerm = index, term
 	return err
 }
 
 // learnCuts adopts the orders of cuts in the manifest; mu must be held.
 func (sl *segmentLists) learnCuts(list []manifest.CutOrder) {
-	sl.cuts, sl.cutEnds = make(map[uint64][]uint64), nil
+	sl.cuts, sl.cutEnds, sl.cutOrders = make(map[uint64][]uint64), nil, make(map[uint64][]manifest.CutOrder)
 	for _, o := range list {
+		sl.cutOrders[o.TableID] = append(sl.cutOrders[o.TableID], o)
 		sl.cuts[o.TableID] = append(sl.cuts[o.TableID], o.Order)
 		sl.cutEnds = append(sl.cutEnds, o.Order)
 	}

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"slices"
+
 	"cordwood/shard/manifest"
 	"cordwood/shard/query"
 	"cordwood/shard/rules"
@@ -66,9 +68,10 @@ type CopiedTable struct {
 	Def     *rules.Definition
 	Dropped bool
 	Eras    query.Eras
-	// Raw means that rows of the table cannot be written to segments.
-	Raw     bool
-	Expired manifest.Expiry
+	// Raw means that rows of the table cannot be written to segments. Cold means that some of the rows to read are only
+	// in object storage.
+	Raw, Cold bool
+	Expired   manifest.Expiry
 	// Segments are the segments of the table with an order above the given one, in ascending order.
 	// The caller must release a reference to each.
 	Segments []*LiveSegment
@@ -82,7 +85,9 @@ func (c *CopySource) Since(through uint64, all bool) CopiedTable {
 	_, gone := tb.State.Dropped[c.table]
 	t := CopiedTable{
 		Def: tb.State.Tables[c.table], Dropped: gone, Eras: tb.erasOf(c.table),
-		Raw: len(tb.segs.raw[c.table]) > 0, Expired: tb.State.Expired[c.table],
+		Raw:     len(tb.segs.raw[c.table]) > 0,
+		Cold:    slices.ContainsFunc(tb.coldOf(c.table), func(o ColdObject) bool { return all || o.Order > through }),
+		Expired: tb.State.Expired[c.table],
 	}
 	for _, l := range tb.segs.byTable[c.table] {
 		if all || l.Order > through {

@@ -33,7 +33,7 @@
 //	Tables.mu        everything in Tables, memtables, segmentLists, tails and copySources
 //
 // Below Tables.mu there are only locks that guard a few fields, and under which no other lock is
-// taken: the locks of segmentIDs, crashLog and Operations.
+// taken: the locks of segmentIDs, crashLog, coldLists and Operations.
 //
 // Readers take Tables.mu by RLock. It is held for moments, never across I/O, a call to another node, or
 // a wait. A View copies slice headers under it and takes references; it needs no lock after that.

@@ -126,6 +126,7 @@ func (lt *Expiry) hasExpiredWhole(d *rules.Definition, before int64) (yes bool, 
 			partly = append(partly, l)
 		}
 	}
+	yes = yes || slices.ContainsFunc(lt.tables.coldOf(d.ID), func(o ColdObject) bool { return o.Span.MaxTime < before })
 	return yes || lt.tables.batchExpired(d.ID, before), partly
 }
 

@@ -63,6 +63,11 @@ func (rd *Readers) Pin() (*Pinned, error) {
 			"segments and would be "+
 			"missing (cordwood cluster status lists them): start a newer version, or drop the tables", tb.cfg.ID, n)
 	}
+	if n := tb.coldTables(); n > 0 {
+		tb.mu.RUnlock()
+		return nil, errs.New(errs.IllegalState, "shard %d: pin the segments: rows of %d tables are only in object storage "+
+			"and would be missing", tb.cfg.ID, n)
+	}
 	p.Index = tb.Flushed.Load() // set with the segments, under mu
 	seen := map[uint64]bool{}
 	for _, list := range tb.segs.byTable {

@@ -48,6 +48,11 @@ func (st *Status) Describe(out *shardpb.ShardStats, req *shardpb.StatsRequest) {
 			out.SegmentBytes += l.BytesOf(id)
 		}
 	}
+	if tb.State.HasSets() {
+		for id := range tb.State.Tables {
+			out.Rows += rowsOf(tb.coldOf(id))
+		}
+	}
 	if req.NoTables {
 		return
 	}
@@ -98,6 +103,7 @@ func (st *Status) tableStats(out *shardpb.ShardStats, mems []*memtable.Memtable,
 			t.Rows += l.Span(id).Rows
 			t.SegmentBytes += l.BytesOf(id)
 		}
+		t.Rows += rowsOf(tb.coldOf(id))
 	}
 	for _, id := range slices.Sorted(maps.Keys(tables)) {
 		out.Tables = append(out.Tables, tables[id])

@@ -31,6 +31,7 @@ type Tables struct {
 	ticked time.Duration // when State.Clock was set, by Config.Monotonic
 	Mem    memtables
 	segs   segmentLists
+	cold   coldLists
 	// Base is the applied index of the manifest at Open. Replayed entries up to it are skipped.
 	Base                      uint64
 	AppliedIndex, AppliedTerm uint64
@@ -84,6 +85,8 @@ type segmentLists struct {
 	// manifest. Both are in ascending order.
 	cuts    map[uint64][]uint64
 	cutEnds []uint64
+	// cutOrders are the cuts of a table, in ascending order of their numbers, as in the manifest.
+	cutOrders map[uint64][]manifest.CutOrder
 	// raw are the raw segments of a table, in ascending order.
 	raw map[uint64][]*LiveSegment
 	// loaded are raw segments that newSegment has not used yet.
@@ -128,6 +131,7 @@ func (tb *Tables) free() {
 func (tb *Tables) show(st *manifest.State, segments []segment.Meta) {
 	tb.segs.learnEras(st.Merging)
 	tb.segs.learnCuts(st.CutOrders)
+	tb.cold.setsChanged()
 	for _, m := range segments {
 		tb.addLive(m, time.Time{})
 	}

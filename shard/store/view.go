@@ -43,6 +43,7 @@ type View struct {
 type viewedTable struct {
 	id       uint64
 	segments []*LiveSegment
+	cold     []ColdObject
 	batches  []*column.Batch
 	merging  merging
 	known    bool // the shard has a definition of the table
@@ -97,6 +98,7 @@ func (rd *Readers) viewLocked(tableIDs ...uint64) *View {
 			l.refs.Add(1)
 		}
 		t.segments = list[:len(list):len(list)]
+		t.cold = tb.coldOf(id)
 		if d := tb.State.Tables[id]; d != nil {
 			t.merging, t.known = merging{d.Merge, tb.erasOf(id), d.Table}, true
 		}
@@ -137,6 +139,10 @@ func (v *View) Segments(tableID uint64) []Segment {
 	}
 	return out
 }
+
+// Cold returns the objects in object storage with the rows of a table that are neither in segments nor in memory. The
+// list must not be changed. Objects are not deleted while a View may need them; see ../cold/DESIGN.md.
+func (v *View) Cold(tableID uint64) []ColdObject { return v.of(tableID).cold }
 
 // Batches returns the rows of a table that are not in a segment yet, in the order in which they
 // were applied.
@@ -186,10 +192,11 @@ func (v *View) Merging(tableID uint64) (now query.Merge, eras query.Eras, known 
 	return t.merging.now, t.merging.eras, t.known
 }
 
-// Stored identifies the rows of a table in a View all of whose rows are in segments. It stays comparable after the
-// View was closed.
+// Stored identifies the rows of a table in a View all of whose rows are in segments and objects. It stays comparable
+// after the View was closed.
 type Stored struct {
 	segments []*LiveSegment
+	cold     []ColdObject
 	merging  merging
 }
 
@@ -200,17 +207,18 @@ func (v *View) Stored(tableID uint64) (Stored, bool) {
 	if len(t.batches) > 0 || slices.ContainsFunc(t.segments, func(l *LiveSegment) bool { return l.damaged() != "" }) {
 		return Stored{}, false
 	}
-	return Stored{t.segments, t.merging}, true
+	return Stored{t.segments, t.cold, t.merging}, true
 }
 
 // Same reports whether both are the same rows of one table, which the shard defines and merges in the same way.
 func (s Stored) Same(as Stored) bool {
 	a, b := &s.merging, &as.merging
-	return slices.Equal(s.segments, as.segments) && a.now == b.now && a.def == b.def && slices.Equal(a.eras, b.eras)
+	return slices.Equal(s.segments, as.segments) && slices.EqualFunc(s.cold, as.cold, ColdObject.same) &&
+		a.now == b.now && a.def == b.def && slices.Equal(a.eras, b.eras)
 }
 
-// Segments returns the number of segments.
-func (s Stored) Segments() int { return len(s.segments) }
+// Segments returns the number of segments and objects.
+func (s Stored) Segments() int { return len(s.segments) + len(s.cold) }
 
 // Oldest returns the smallest time of the rows of a table, or the largest possible time if there are none.
 func (s Stored) Oldest(tableID uint64) int64 {
@@ -219,6 +227,9 @@ func (s Stored) Oldest(tableID uint64) int64 {
 		if span := l.Span(tableID); span.Rows > 0 {
 			oldest = min(oldest, span.MinTime)
 		}
+	}
+	for i := range s.cold {
+		oldest = min(oldest, s.cold[i].Span.MinTime)
 	}
 	return oldest
 }

@@ -13,10 +13,14 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/lru"
+	"cordwood/proto/schema"
 	"cordwood/shard/cold"
 	"cordwood/shard/cold/bucket"
 	"cordwood/shard/cold/cache"
 	"cordwood/shard/query"
+	"cordwood/shard/segment"
+	"cordwood/shard/vfs"
 )
 
 // Config configures a Reader.
@@ -28,41 +32,120 @@ type Config struct {
 	Location string
 }
 
-// Reader makes objects readable for queries.
-type Reader struct{ cfg Config }
+// layoutBytes is the memory for the layouts of objects that tables share.
+const layoutBytes = 8 << 20
+
+// Reader makes objects readable for queries. A nil Reader makes queries that fail if they need an object.
+type Reader struct {
+	cfg Config
+
+	mu      sync.Mutex // guards layouts
+	layouts *lru.Cache[string, segment.Layouts]
+}
 
 // New returns a Reader.
-func New(cfg Config) *Reader { return &Reader{cfg} }
+func New(cfg Config) *Reader {
+	return &Reader{cfg: cfg, layouts: lru.New[string, segment.Layouts](layoutBytes)}
+}
 
 // Query is what one query reads of objects. It implements query.Fetcher.
 type Query struct {
 	r    *Reader
 	hold *cache.Hold
 
-	mu      sync.Mutex              // guards objects
+	mu      sync.Mutex              // guards the fields below
 	objects map[string]*cold.Object // by path
+	// broken are the errors of objects whose columns are not known, by path.
+	broken map[string]error
 }
 
 // Query returns a Query of no objects.
 func (r *Reader) Query() *Query {
-	return &Query{r: r, hold: r.cfg.Cache.Hold(), objects: map[string]*cold.Object{}}
+	q := &Query{r: r, objects: map[string]*cold.Object{}, broken: map[string]error{}}
+	if r != nil {
+		q.hold = r.cfg.Cache.Hold()
+	}
+	return q
 }
 
 // Close makes all that the query read removable. It may be called twice. No other call may run.
-func (q *Query) Close() { q.hold.Release() }
+func (q *Query) Close() {
+	if q.hold != nil {
+		q.hold.Release()
+	}
+}
 
 // Add allows the query to read an object, and fills in what its segment needs: the path, the checksum, and the size.
 func (q *Query) Add(o *cold.Object, s *query.Segment) {
-	s.Path, s.CRC, s.Cold = filepath.Join(q.r.cfg.Dir, cache.FileName(o.Key)), o.Meta.FileCRC, o.Meta.Bytes
+	s.Path, s.CRC, s.Cold = q.path(o), o.Meta.FileCRC, o.Meta.Bytes
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.objects[s.Path] = o
 }
 
+// path returns the path of an object's file in the cache.
+func (q *Query) path(o *cold.Object) string {
+	if q.r == nil {
+		return cache.FileName(o.Key)
+	}
+	return filepath.Join(q.r.cfg.Dir, cache.FileName(o.Key))
+}
+
+// Columns returns the columns of a table in an object. If tables share the object, its footer may have to be read. If
+// that fails, the query fails when it needs the object.
+func (q *Query) Columns(ctx context.Context, o *cold.Object, table *schema.Table) []segment.Column {
+	return o.Meta.ColumnsOf(table, func() segment.Layouts {
+		layouts, err := q.layouts(ctx, o)
+		if err != nil {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.broken[q.path(o)] = err
+		}
+		return layouts
+	})
+}
+
+// layouts returns which columns of an object belong to which table.
+func (q *Query) layouts(ctx context.Context, o *cold.Object) (segment.Layouts, error) {
+	if q.r == nil {
+		return nil, q.failed(ctx, errNoStorage, []*cold.Object{o})
+	}
+	q.r.mu.Lock()
+	known, ok := q.r.layouts.Get(o.Key)
+	q.r.mu.Unlock()
+	if ok {
+		return known, nil
+	}
+	files, err := q.hold.Open(ctx, of(o))
+	if err != nil {
+		return nil, q.failed(ctx, err, []*cold.Object{o})
+	}
+	layouts, err := segment.ReadColdLayouts(vfs.OS, files[0].Path, o.Meta.Bytes)
+	if err != nil {
+		return nil, q.failed(ctx, err, []*cold.Object{o})
+	}
+	weight := 0
+	for _, fields := range layouts {
+		weight += 64 + 4*len(fields)
+	}
+	q.r.mu.Lock()
+	defer q.r.mu.Unlock()
+	q.r.layouts.Put(o.Key, layouts, int64(weight))
+	return layouts, nil
+}
+
+// errNoStorage is the cause of an error of a nil Reader.
+var errNoStorage = errors.New("no object storage is set")
+
+// of returns an object as the cache knows it.
+func of(o *cold.Object) cache.Object {
+	return cache.Object{Key: o.Key, Bytes: o.Meta.Bytes, TailOffset: o.TailOffset, TailCRC: o.TailCRC}
+}
+
 // Fetch makes parts of objects available. It implements query.Fetcher.
 func (q *Query) Fetch(ctx context.Context, wants []query.Want) error {
 	var objects []cache.Object
-	var of []*cold.Object
+	var list []*cold.Object
 	q.mu.Lock()
 	for _, w := range wants {
 		x := q.objects[w.Path]
@@ -70,21 +153,26 @@ func (q *Query) Fetch(ctx context.Context, wants []query.Want) error {
 			q.mu.Unlock()
 			return errs.New(errs.Internal, "query: parts of %s are wanted, which it does not read", filepath.Base(w.Path))
 		}
-		of = append(of, x)
-		objects = append(objects, cache.Object{
-			Key: x.Key, Bytes: x.Meta.Bytes, TailOffset: x.TailOffset, TailCRC: x.TailCRC,
-		})
+		if err := q.broken[w.Path]; err != nil {
+			q.mu.Unlock()
+			return err
+		}
+		list = append(list, x)
+		objects = append(objects, of(x))
 	}
 	q.mu.Unlock()
+	if q.r == nil {
+		return q.failed(ctx, errNoStorage, list)
+	}
 	files, err := q.hold.Open(ctx, objects...)
 	if err != nil {
-		return q.failed(ctx, err, of)
+		return q.failed(ctx, err, list)
 	}
-	list := make([]cache.Want, len(wants))
+	parts := make([]cache.Want, len(wants))
 	for i, w := range wants {
-		list[i] = cache.Want{File: files[i], Units: w.Units}
+		parts[i] = cache.Want{File: files[i], Units: w.Units}
 	}
-	return q.failed(ctx, q.hold.Fetch(ctx, list...), of)
+	return q.failed(ctx, q.hold.Fetch(ctx, parts...), list)
 }
 
 // retryAfter is the time after which a query may succeed that failed because of the bucket.
@@ -94,6 +182,12 @@ const retryAfter = 5 * time.Second
 func (q *Query) failed(ctx context.Context, err error, of []*cold.Object) error {
 	if err == nil || ctx.Err() != nil {
 		return err
+	}
+	if errors.Is(err, errNoStorage) {
+		e := errs.New(errs.ObjectStorageUnavailable, "this server has no object storage: %s; start it with the settings of "+
+			"object storage that the other servers have", days(of))
+		e.Err = err
+		return e
 	}
 	if room := (*cache.NoRoomError)(nil); errors.As(err, &room) {
 		e := errs.New(errs.ObjectStorageUnavailable, "query: %s", room)
