@@ -98,6 +98,9 @@ func (ap *applier) apply(index, term uint64, data []byte) any {
 		return ap.cold("cut", ap.tables.OpenCut(index, term, e))
 	case rules.KindOffload:
 		return ap.cold("offload", ap.tables.Offload(index, term, e))
+	case rules.KindForget:
+		ap.tables.ForgetObjects(index, term, e)
+		return nil
 	case rules.KindDefine:
 		if err := ap.applyDefine(index, term, e); err != nil {
 			return replica.Halt(fmt.Errorf("shard %d: entry %d: %w", ap.cfg.ID, index, err))

@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -160,7 +161,8 @@ func (s *Shard) newMover() *tier.Mover {
 		},
 		Barrier: func(ctx context.Context) error { _, err := s.ReadBarrier(ctx); return err },
 		Flush:   s.schedule.flush, Propose: s.propose, Room: func() bool { return c.Space() == store.SpaceOK },
-		Monotonic: c.Monotonic, Logger: c.Logger, At: c.atStep,
+		Clock: func() time.Time { return time.Unix(0, s.clock.entryTime()) },
+		Now:   c.Now, Monotonic: c.Monotonic, Logger: c.Logger, At: c.atStep,
 	})
 }
 

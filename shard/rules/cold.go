@@ -269,6 +269,16 @@ func (st *State) BuryObjects() {
 	}
 }
 
+// ForgetObjects removes dead objects that were deleted. Keys of other objects are ignored.
+func (st *State) ForgetObjects(keys []string) {
+	gone := make(map[string]bool, len(keys))
+	for _, key := range keys {
+		gone[key] = true
+	}
+	// A clone, because a frozen state may share the list.
+	st.cold.dead = slices.DeleteFunc(slices.Clone(st.cold.dead), func(d manifest.DeadObject) bool { return gone[d.Key] })
+}
+
 // bury returns the set without dead objects, and adds these to the dead ones. It returns the same set if all live.
 func (st *State) bury(set *manifest.Set) *manifest.Set {
 	if !slices.ContainsFunc(set.Objects, func(o cold.Object) bool { return st.deadObject(set.Index, &o) }) {

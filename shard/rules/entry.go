@@ -23,6 +23,7 @@ const (
 	kindWriteByUser = 5
 	KindCut         = 6
 	KindOffload     = 7
+	KindForget      = 8
 
 	// EntryHead is the size of an entry's header: version, kind, checksum, time, lengths.
 	EntryHead = 24
@@ -48,6 +49,8 @@ type Entry struct {
 	// Cut is set for a KindCut, Offload for a KindOffload.
 	Cut     *Cut
 	Offload *Offload
+	// Keys are the objects of a KindForget: dead ones that were deleted.
+	Keys []string
 }
 
 // Cutoff records that rows of a table with a time before Before have expired.
@@ -95,6 +98,12 @@ func AppendEntry(dst []byte, e *Entry) []byte {
 		dst = e.Cut.append(dst)
 	case KindOffload:
 		dst = e.Offload.append(dst)
+	case KindForget:
+		dst = binary.AppendUvarint(dst, uint64(len(e.Keys)))
+		for _, key := range e.Keys {
+			dst = binary.AppendUvarint(dst, uint64(len(key)))
+			dst = append(dst, key...)
+		}
 	case KindWrite:
 		dst = binary.AppendUvarint(dst, uint64(len(e.Writes)))
 		for i := range e.Writes {
@@ -175,6 +184,10 @@ func DecodeEntry(b []byte) (*Entry, error) {
 		var err error
 		if e.Offload, err = r.offload(); err != nil {
 			return nil, fmt.Errorf("log entry: %w", err)
+		}
+	case KindForget:
+		for _, key := range r.parts() {
+			e.Keys = append(e.Keys, string(key))
 		}
 	case KindWrite, kindWriteByUser:
 		e.Kind = KindWrite

@@ -39,6 +39,12 @@ func InspectEntry(w io.Writer, data []byte) error {
 		p.line("cut %d of %s, proposed %s, %d bytes", e.Cut.Number, words.Count(len(e.Cut.Tables), "table"), at, len(data))
 		p.line("  tables %d", e.Cut.Tables)
 		return p.err
+	case KindForget:
+		p.line("%s were deleted, proposed %s, %d bytes", words.Count(len(e.Keys), "dead object"), at, len(data))
+		for _, key := range e.Keys {
+			p.line("  object %s", key)
+		}
+		return p.err
 	case KindOffload:
 		return inspectOffload(p, e.Offload, at, len(data))
 	}

@@ -37,6 +37,15 @@ func (tb *Tables) Offload(index, term uint64, e *rules.Entry) error {
 	return err
 }
 
+// ForgetObjects removes deleted objects from the list of dead ones.
+func (tb *Tables) ForgetObjects(index, term uint64, e *rules.Entry) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	tb.tick(e.Time)
+	tb.State.ForgetObjects(e.Keys)
+	tb.AppliedIndex, tb.AppliedTerm = index, term
+}
+
 // learnCuts adopts the orders of cuts in the manifest; mu must be held.
 func (sl *segmentLists) learnCuts(list []manifest.CutOrder) {
 	sl.cuts, sl.cutEnds, sl.cutOrders = make(map[uint64][]uint64), nil, make(map[uint64][]manifest.CutOrder)

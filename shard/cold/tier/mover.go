@@ -41,6 +41,10 @@ type Config struct {
 	Flush func(context.Context) error
 	// Propose puts an entry into the log, with the present time. refused is why the rules refused it.
 	Propose func(ctx context.Context, e *rules.Entry) (refused, err error)
+	// Clock returns the present time of the replicated clock, on the leader.
+	Clock func() time.Time
+	// Now returns the time of the machine's clock.
+	Now func() time.Time
 	// Room reports whether there is room on the local disk for files that are being built.
 	Room func() bool
 	// Monotonic returns the time since some fixed moment.
@@ -61,7 +65,7 @@ const (
 )
 
 // Mover moves the old rows of a shard to the bucket while this replica leads. It proposes cuts, builds and stores the
-// objects of the open cut, and proposes the offload.
+// objects of the open cut, proposes the offload, and deletes objects that nobody needs.
 type Mover struct {
 	cfg   Config
 	build builder
@@ -71,6 +75,7 @@ type Mover struct {
 	// ages says since when tables have hot rows.
 	ages    map[uint64]age
 	attempt *attempt
+	deletes deletes
 
 	end   context.CancelFunc // ends the loop
 	loops sync.WaitGroup
@@ -180,10 +185,14 @@ func (m *Mover) Step(ctx context.Context) error {
 		return err
 	}
 	open, err := m.openCut(ctx, hot)
-	if err != nil || open == nil {
+	if err == nil && open != nil {
+		err = m.offload(ctx, term, open)
+	}
+	if err != nil {
 		return err
 	}
-	return m.offload(ctx, term, open)
+	m.clean(ctx)
+	return nil
 }
 
 // at calls Config.At.

@@ -31,6 +31,9 @@ type Tier struct {
 	UploadAfter time.Duration
 	// Grace is how long an object is kept after all its rows have expired or were dropped. The default value is 48 hours.
 	Grace time.Duration
+	// OrphanAge is the age from which an object is deleted that belongs to a cut that is closed, and is not named by its
+	// offload. The default value is 7 days.
+	OrphanAge time.Duration
 	// Every is how often a shard looks for old rows. The default value is a minute.
 	Every time.Duration
 }
@@ -44,6 +47,7 @@ func (t *Tier) WithDefaults() *Tier {
 	d.CutBytes = cmp.Or(d.CutBytes, 256<<20)
 	d.UploadAfter = cmp.Or(d.UploadAfter, time.Hour)
 	d.Grace = cmp.Or(d.Grace, 48*time.Hour)
+	d.OrphanAge = cmp.Or(d.OrphanAge, 7*24*time.Hour)
 	d.Every = cmp.Or(d.Every, time.Minute)
 	return &d
 }
@@ -68,6 +72,7 @@ func (t *Tier) Validate() error {
 	positive("CutBytes", t.CutBytes >= 0, t.CutBytes)
 	positive("UploadAfter", t.UploadAfter >= 0, t.UploadAfter)
 	positive("Grace", t.Grace >= 0, t.Grace)
+	positive("OrphanAge", t.OrphanAge >= 0, t.OrphanAge)
 	positive("Every", t.Every >= 0, t.Every)
 	return errors.Join(faults...)
 }
