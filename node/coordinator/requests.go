@@ -282,8 +282,8 @@ func refuseReplicas(n int) string {
 var kinds = []string{
 	operation.ShardAdd, operation.ShardMove, operation.ShardSplitHot, operation.ShardDrop, operation.ShardRemove,
 	operation.ReplicaChange, operation.ReplicaRebuild, operation.TableMove, operation.TablePartition, operation.NodeDrain,
-	operation.RequestUndrain, operation.NodeDecommission, operation.RequestRemove, operation.Rebalance, operation.RequestPause,
-	operation.RequestResume,
+	operation.RequestUndrain, operation.NodeDecommission, operation.RequestRemove, operation.Rebalance,
+	operation.RequestPause, operation.RequestResume,
 }
 
 func (a *Admin) requestTable(_ *snapshot.Snapshot, op *metapb.Operation, r *clusterapi.Request) error {

@@ -189,3 +189,45 @@ func TestReaderSeesTables(t *testing.T) {
 	other.until(`!/rows|0 B/.test(document.querySelector('.tabledetail dl').textContent)`)
 	other.until(`document.querySelector('[data-ui=nav-settings]').textContent.includes('may send rows')`)
 }
+
+// TestWhereSamplesFail checks that the text marks the line at which a sample fails, that the trace lists the steps that
+// the sample did not reach, and that rejected records can be replayed from the page of their pipeline.
+func TestWhereSamplesFail(t *testing.T) {
+	s := start(t)
+	s.storePipeline("nginx", accessLog)
+	b := openAlone(t, s.url+"/dashboard/pipelines?name=nginx")
+	b.until(`document.querySelector('[data-ui=editor]').value.includes('dissect')`)
+	if eval[bool](b, `!!document.querySelector('[data-ui=replay]')`) {
+		t.Error("without rejects, the page offers to replay them")
+	}
+	b.click(`[data-ui=paste]`)
+	b.fill(`[data-ui=samples-text]`, accessLines)
+	b.click(`[data-ui=take-samples]`)
+	b.click(`[data-ui=sample][data-outcome=failed] button`)
+	b.until(`[...document.querySelectorAll('[data-outcome=not-reached]')].map((e) => e.textContent).join() ===
+		'vrlline 7not reached,selectline 11not reached'`)
+	b.until(`[...document.querySelectorAll('.coloured-lines .bad')].map((e) => e.textContent.trim()).join()
+		.startsWith('- date')`)
+	b.until(`/^line 6\s*1 of 4 samples fails here. Field at: /.test(
+		document.querySelector('[data-ui=failing]').textContent)`)
+	b.click(`[data-ui=failing] button`)
+	b.until(`((e) => document.activeElement === e && e.value.slice(e.selectionStart).startsWith('  - date'))(
+		document.querySelector('[data-ui=editor]'))`)
+
+	// An error in a program is underlined in the text. The marks of the text before are gone.
+	b.fill(`[data-ui=editor]`, strings.Replace(accessLog, "to_int!(", "to_int(", 1))
+	b.until(`document.querySelector('[data-ui=fault]').textContent.includes('this expression can fail')`)
+	b.until(`document.querySelectorAll('.coloured-lines .c-wrong').length > 1 &&
+		[...document.querySelectorAll('.coloured-lines .c-wrong')].map((e) => e.textContent).join('') ===
+		'.slow = to_int(.bytes) > 5000'.slice(8)`)
+	b.until(`!document.querySelector('[data-ui=failing]') && !document.querySelector('.gutter').textContent.includes('✓')`)
+	b.until(`document.querySelector('.pipe .head').textContent.includes('of the text before')`)
+
+	s.send("nginx", "access", accessLines)
+	b.do(chromedp.Reload())
+	b.until(`document.querySelector('[data-ui=replay]').textContent === 'Replay 1 reject…'`)
+	b.click(`[data-ui=replay]`)
+	b.until(`document.querySelector('dialog').textContent.includes('Your text is not saved')`)
+	b.click(`[data-ui=replay-try]`)
+	b.until(`document.querySelector('dialog [role=status]').textContent.includes('0 of 1 would be stored')`)
+}

@@ -1,1 +1,1 @@
-import"./chunk-YARF7NFP.js";
+import"./chunk-ZXC5EDSW.js";

@@ -6,7 +6,9 @@ import { ApiError } from '../app/lib/api.js';
 import { batchesOf, typeOfLines } from '../app/lib/batches.js';
 import { diffLines, nearChanges } from '../app/lib/diff.js';
 import { templates } from '../app/lib/templates.js';
-import { colourPipeline, faultsOf, linesOfSteps } from '../app/lib/yamltext.js';
+import { failuresOf } from '../app/components/pipelinefaults.js';
+import { notReached } from '../app/components/trace.js';
+import { colourPipeline, faultsOf, placeOfStep, stepsOf } from '../app/lib/yamltext.js';
 import { createPipelines, dataOf } from '../app/stores/pipelines.js';
 import { joinShards } from '../app/stores/tables.js';
 
@@ -67,10 +69,48 @@ test('VRL is coloured in the block of source only', () => {
   );
 });
 
-test('each processor has its line', () => {
-  assert.deepEqual(linesOfSteps('version: 2\nprocessors:\n  # first\n  - dissect:\n      patterns:\n        - x\n\n  - date: {}\ntransform:\n  - a\n'), [4, 8]);
-  assert.deepEqual(linesOfSteps('processors:\n- date: {}\n- vrl:\n    source: |\n      - 1\n'), [2, 3]);
-  assert.deepEqual(linesOfSteps('transform: []'), []);
+test('each processor has its name and its line', () => {
+  const text = 'version: 2\nprocessors:\n  # first\n  - dissect:\n      patterns:\n        - x\n\n  - "date": {}\ntransform:\n  - a\n';
+  assert.deepEqual(stepsOf(text), [
+    { name: 'dissect', line: 4 },
+    { name: 'date', line: 8 },
+  ]);
+  assert.deepEqual(
+    stepsOf('processors:\n- date: {}\n- vrl:\n    source: |\n      - 1\n').map((s) => s.line),
+    [2, 3],
+  );
+  assert.deepEqual(stepsOf('transform: []'), []);
+  assert.equal(placeOfStep('processors[12] date'), 12);
+  assert.equal(placeOfStep('transform'), -1);
+});
+
+const error = { pipeline: '', position: 1, field: 'at', value: '', reason: 'it has no zone', step: 'processors[1] date' };
+const plan = [
+  { name: 'dissect', line: 3 },
+  { name: 'date', line: 8 },
+  { name: 'vrl', line: 11 },
+];
+
+test('the steps behind a failure are not reached', () => {
+  const record = { index: 0, rows: [], steps: [], outcome: 'failed', error };
+  assert.deepEqual(notReached(record, plan), [plan[2]]);
+  assert.deepEqual(notReached({ ...record, error: { ...error, step: 'transform' } }, plan), []);
+  assert.deepEqual(notReached({ ...record, error: { ...error, pipeline: 'other' } }, plan), []); // it went on there
+  const step = { pipeline: '', step: 'processors[0] dissect', added: [], changed: [], removed: [] };
+  assert.deepEqual(notReached({ ...record, outcome: 'dropped', error: undefined, steps: [step] }, plan), plan.slice(1));
+  assert.deepEqual(notReached({ ...record, outcome: 'stored', error: undefined, steps: [step] }, plan), []);
+});
+
+test('failures are counted by their line', () => {
+  const failed = (/** @type {any} */ of) => ({ index: 0, rows: [], outcome: 'failed', error: { ...error, ...of } });
+  const records = [failed({ line: 14, step: 'processors[2] vrl' }), failed({}), failed({}), failed({ pipeline: 'other' })];
+  assert.deepEqual(
+    failuresOf(records, plan).map(({ line, records: n }) => [line, n]),
+    [
+      [8, 2],
+      [14, 1],
+    ],
+  );
 });
 
 test('faults have the lines that the error names', () => {

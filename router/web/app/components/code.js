@@ -10,14 +10,15 @@ import { Completions, useCompletion } from './completion.js';
  * @param {(text: string) => void} props.onText
  * @param {{text: string, kind: string}[][]} props.lines the text, coloured
  * @param {Map<number, unknown>} [props.marks] what stands beside a line, by its number from 1
- * @param {Map<number, string>} [props.faults] what is wrong with a line
+ * @param {Map<number, import('../lib/yamltext.js').Fault>} [props.faults] what is wrong with a line, by its number
+ * @param {Set<number>} [props.failing] the lines at which samples fail
  * @param {number | null} [props.wrong] the place of an error
  * @param {string} props.label
  * @param {boolean} [props.readOnly]
  * @param {(area: HTMLTextAreaElement) => void} [props.onReady]
  * @param {import('./completion.js').Complete} [props.complete] what may follow
  */
-export function CodeEditor({ text, onText, lines, marks, faults, wrong = null, label, readOnly, onReady, complete }) {
+export function CodeEditor({ text, onText, lines, marks, faults, failing, wrong = null, label, readOnly, onReady, complete }) {
   const area = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   useLayoutEffect(() => {
     if (area.current) onReady?.(area.current);
@@ -50,12 +51,19 @@ export function CodeEditor({ text, onText, lines, marks, faults, wrong = null, l
     const before = text.slice(0, wrong).split('\n');
     return { line: before.length - 1, column: before[before.length - 1].length };
   }, [text, wrong]);
+  const look = (/** @type {number} */ line) => (faults?.has(line) || failing?.has(line) ? 'bad' : '');
+  /** @param {{text: string, kind: string}[]} pieces @param {number} line */
+  function marked(pieces, line) {
+    const known = faults?.get(line);
+    if (known?.column) return underlineRange(pieces, known.column - 1, (known.end_line === line && known.end_column) || known.column);
+    return fault?.line === line - 1 ? underline(pieces, fault.column) : pieces;
+  }
 
   return html`<div class="codebox" onScroll=${completion.close}><div class="code">
-    <div class="gutter" aria-hidden="true">${lines.map((_, i) => html`<div class=${faults?.has(i + 1) ? 'bad' : ''}><span>${i + 1}</span>${marks && html`<small>${marks.get(i + 1)}</small>`}</div>`)}</div>
+    <div class="gutter" aria-hidden="true">${lines.map((_, i) => html`<div class=${look(i + 1)}><span>${i + 1}</span>${marks && html`<small>${marks.get(i + 1)}</small>`}</div>`)}</div>
     <div class="codetext"><div class="coloured-lines" aria-hidden="true">${lines.map(
       (pieces, i) =>
-        html`<div class=${faults?.has(i + 1) ? 'bad' : ''}>${(fault?.line === i ? underline(pieces, fault.column) : pieces).map((p) => (p.kind ? html`<span class=${`c-${p.kind}`}>${p.text}</span>` : p.text))}${'\u200b'}</div>`,
+        html`<div class=${look(i + 1)}>${marked(pieces, i + 1).map((p) => (p.kind ? html`<span class=${`c-${p.kind}`}>${p.text}</span>` : p.text))}${'\u200b'}</div>`,
     )}</div>
     <textarea ref=${area} data-ui="editor" aria-label=${label} spellcheck=${false} autocapitalize="off" autocomplete="off" wrap="off" value=${text} readOnly=${readOnly}
       aria-invalid=${faults && faults.size > 0 ? 'true' : 'false'} onKeyDown=${key} onBlur=${completion.close} onPointerDown=${completion.close}
@@ -79,6 +87,23 @@ function underline(pieces, column) {
     const here = column >= from && column < from + piece.text.length;
     from += piece.text.length;
     return here ? { ...piece, kind: `${piece.kind} c-wrong` } : piece;
+  });
+}
+
+/**
+ * Marks a part of a line in which something is wrong; an empty part is one character long.
+ * @param {{text: string, kind: string}[]} pieces
+ * @param {number} from
+ * @param {number} to
+ */
+function underlineRange(pieces, from, to) {
+  let begin = 0;
+  const end = Math.max(to, from + 1);
+  return pieces.flatMap((piece) => {
+    const [first, last] = [from - begin, end - begin].map((at) => Math.min(Math.max(at, 0), piece.text.length));
+    begin += piece.text.length;
+    const part = (/** @type {number} */ a, /** @type {number} */ b, /** @type {string} */ kind) => (a < b ? [{ text: piece.text.slice(a, b), kind }] : []);
+    return [...part(0, first, piece.kind), ...part(first, last, `${piece.kind} c-wrong`), ...part(last, piece.text.length, piece.kind)];
   });
 }
 

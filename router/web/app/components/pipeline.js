@@ -4,11 +4,12 @@ import { html, useEffect, useMemo, useRef, useState } from '../../vendor/core.js
 import { formatCount, formatDuration } from '../lib/format.js';
 import { formatPlace } from '../lib/url.js';
 import { completePipeline } from '../lib/pipelinecomplete.js';
-import { colourPipeline, linesOfSteps } from '../lib/yamltext.js';
+import { colourPipeline, stepsOf } from '../lib/yamltext.js';
 import { toast } from '../stores/toast.js';
 import { CodeEditor, goToLine } from './code.js';
 import { Dialog } from './dialog.js';
 import { Menu } from './menu.js';
+import { failuresOf, Failures, Faults, marksOf } from './pipelinefaults.js';
 import { SaveDialog } from './savepipeline.js';
 import { useNow } from './states.js';
 import { Samples, StoredTables, Trace } from './trace.js';
@@ -17,8 +18,8 @@ import { Samples, StoredTables, Trace } from './trace.js';
 
 const pauseBeforeTest = 150;
 
-/** @param {{stores: import('../main.js').Stores, info: PipelineInfo | undefined}} props */
-export function PipelineEditor({ stores, info }) {
+/** @param {{stores: import('../main.js').Stores, info: PipelineInfo | undefined, onReplay: () => void}} props */
+export function PipelineEditor({ stores, info, onReplay }) {
   const { pipelines, signIn, keys } = stores;
   const text = pipelines.draft.value;
   const samples = pipelines.samples.value;
@@ -47,16 +48,19 @@ export function PipelineEditor({ stores, info }) {
 
   const answer = pipelines.dry.value.value;
   const faults = pipelines.faults.value;
-  const lines = useMemo(() => linesOfSteps(text), [text]);
+  const steps = useMemo(() => stepsOf(text), [text]);
+  const tested = samples.length > 0 && !pipelines.dry.error.value; // else the answer is of a text before
+  const failures = useMemo(() => (tested ? failuresOf(answer?.records ?? [], steps) : []), [answer, steps, tested]);
+  const [onlyChanges, setOnlyChanges] = useState(true);
   const record = answer?.records.find((r) => r.index === chosen);
   const toLine = (/** @type {number} */ line) => goToLine(area.current, line);
-  return html`<${Title} stores=${stores} info=${info} onSave=${() => setSaves(true)} />
+  return html`<${Title} stores=${stores} info=${info} onSave=${() => setSaves(true)} onReplay=${onReplay} />
     <div class="pipe">
       <section class="pane" aria-label="Text"><div class="head"><h2>${pipelines.name.value}.yaml</h2><${Tested} stores=${stores} /></div>
-        <${CodeEditor} label="Text of the pipeline" text=${text} lines=${useMemo(() => colourPipeline(text), [text])} marks=${samples.length > 0 ? marksOf(answer, lines) : undefined}
-          faults=${new Map(faults.map((f) => [f.line, f.message]))} onText=${pipelines.write}
+        <${CodeEditor} label="Text of the pipeline" text=${text} lines=${useMemo(() => colourPipeline(text), [text])} marks=${samples.length > 0 ? marksOf(tested ? answer : null, steps) : undefined}
+          faults=${new Map(faults.map((f) => [f.line, f]))} failing=${new Set(failures.map((f) => f.line))} onText=${pipelines.write}
           complete=${complete} readOnly=${!signIn.canManage.value} onReady=${(/** @type {HTMLTextAreaElement} */ element) => (area.current = element)} />
-        <${Faults} stores=${stores} onLine=${toLine} /></section>
+        <${Faults} stores=${stores} onLine=${toLine} /><${Failures} failures=${failures} of=${samples.length} onLine=${toLine} /></section>
       <section class="pane samplepane" aria-label="Samples" onDragOver=${(/** @type {DragEvent} */ e) => e.preventDefault()} onDrop=${(
         /** @type {DragEvent} */ e,
       ) => {
@@ -69,19 +73,21 @@ export function PipelineEditor({ stores, info }) {
             : html`<${Samples} samples=${samples} records=${answer?.records ?? []} chosen=${chosen} onChoose=${setChosen}
               onRemove=${(/** @type {number} */ at) => pipelines.setSamples(samples.filter((_, i) => i !== at))} />`
         }</section>
-      <section class="pane" aria-label="Trace"><div class="head"><h2>Trace${record ? ` of sample ${chosen + 1}` : ''}</h2></div>
-        <div class="scrolled">${record ? html`<${Trace} record=${record} lines=${lines} onLine=${toLine} />` : html`<p class="quiet none">${samples.length === 0 ? 'There are no samples.' : 'No step was run.'}</p>`}</div></section>
+      <section class="pane" aria-label="Trace"><div class="head"><h2>Trace${record ? ` of sample ${chosen + 1}` : ''}</h2><span class="grow"></span>
+        <label class="quiet only-changes">only changes<input type="checkbox" class="switch" data-ui="only-changes" checked=${onlyChanges} onChange=${() => setOnlyChanges(!onlyChanges)} /></label></div>
+        <div class="scrolled">${record ? html`<${Trace} record=${record} plan=${steps} onlyChanges=${onlyChanges} onLine=${toLine} />` : html`<p class="quiet none">${samples.length === 0 ? 'There are no samples.' : 'No step was run.'}</p>`}</div></section>
       <section class="pane store" aria-label="What would be stored">${answer && samples.length > 0 ? html`<${StoredTables} answer=${answer} />` : html`<div class="head"><h2>What would be stored</h2></div>`}</section>
     </div>
     ${saves && html`<${SaveDialog} stores=${stores} info=${info} onClose=${() => setSaves(false)} />`}`;
 }
 
-/** @param {{stores: import('../main.js').Stores, info: PipelineInfo | undefined, onSave: () => void}} props */
-function Title({ stores, info, onSave }) {
+/** @param {{stores: import('../main.js').Stores, info: PipelineInfo | undefined, onSave: () => void, onReplay: () => void}} props */
+function Title({ stores, info, onSave, onReplay }) {
   const { pipelines, signIn } = stores;
   const name = pipelines.name.value;
   const version = pipelines.stored.value.value?.version;
   const newest = info?.version === version;
+  const rejected = pipelines.rejected.value.value ?? 0;
   return html`<div class="title"><a class="quiet" href="/dashboard/pipelines">Pipelines</a><span class="quiet">/</span><h1>${name}</h1>
     ${version && html`<span class="tag">${version.slice(0, 19)}${info && (newest ? `, newest of ${formatCount(info.versions.length)}` : ', not the newest')}</span>`}
     ${pipelines.changed.value && html`<span class="tag new">not saved${pipelines.draftOf.value && `, written for ${pipelines.draftOf.value.slice(0, 19)}`}</span>`}
@@ -89,7 +95,7 @@ function Title({ stores, info, onSave }) {
     ${
       info &&
       html`<a class="button" href=${formatPlace('pipelines', { name, view: 'versions' })}>Versions</a><a class="button" href=${formatPlace('pipelines', { name, view: 'diff' })}>Diff</a>
-      <a class="button wide" href=${formatPlace('rejects', { pipeline: name })}>Rejects</a>`
+      ${rejected > 0 && signIn.canManage.value ? html`<button class="button wide" data-ui="replay" onClick=${onReplay}>Replay ${formatCount(rejected)} ${rejected === 1 ? 'reject' : 'rejects'}…</button>` : html`<a class="button wide" href=${formatPlace('rejects', { pipeline: name })}>Rejects</a>`}`
     }
     ${signIn.canManage.value && html`<button class="button main" data-ui="save" disabled=${!pipelines.changed.value} onClick=${onSave}>Save as new version</button>`}</div>`;
 }
@@ -99,55 +105,11 @@ function Tested({ stores }) {
   const { dry, tested } = stores.pipelines;
   const now = useNow(1000);
   if (dry.since.value > 0 && now - dry.since.value > 500) return html`<span class="quiet">testing…</span>`;
-  if (dry.error.value) return html`<span class="wrong">cannot be built</span>`;
+  if (dry.error.value)
+    return html`<span class="wrong">cannot be built${dry.value.value && stores.pipelines.samples.value.length > 0 && '; the results are of the text before'}</span>`;
   if (!dry.value.value) return null;
   const did = stores.pipelines.samples.value.length > 0 ? 'tested' : 'checked';
   return html`<span class="quiet" role="status">${did} ${formatDuration(Math.max(0, now - tested.value))} ago, in ${formatDuration(dry.value.value.execution_time_ms)}</span>`;
-}
-
-/** @param {{stores: import('../main.js').Stores, onLine: (line: number) => void}} props */
-function Faults({ stores, onLine }) {
-  const { dry, faults } = stores.pipelines;
-  const error = dry.error.value;
-  if (!error) return null;
-  return html`<div class="faults" role="alert" data-ui="fault">${
-    faults.value.length === 0
-      ? html`<p>${error.message}</p>`
-      : faults.value.map((f) => html`<div><button class="text go" onClick=${() => onLine(f.line)}>line ${f.line}</button><pre>${f.message}</pre></div>`)
-  }</div>`;
-}
-
-/**
- * The marks beside the line of each step: how many samples passed it, failed at it, and were dropped by it.
- * @param {import('../stores/pipelines.js').DryRun | null} answer
- * @param {number[]} lines
- */
-function marksOf(answer, lines) {
-  /** @type {Map<number, unknown>} */
-  const marks = new Map();
-  if (!answer) return marks;
-  lines.forEach((line, place) => {
-    const here = (/** @type {string} */ step) => step.startsWith(`processors[${place}] `);
-    const passed = answer.records.filter((r) => passes(r, place, here)).length;
-    const failed = answer.records.filter((r) => r.outcome === 'failed' && r.error?.pipeline === '' && here(r.error.step)).length;
-    const dropped = answer.records.filter((r) => r.outcome === 'dropped' && here(r.steps?.[r.steps.length - 1]?.step ?? '')).length;
-    if (passed + failed === 0) return;
-    marks.set(line, html`✓ ${passed}${failed > 0 && html` <i>✗ ${failed}</i>`}${dropped > 0 && html` <u>⊘ ${dropped}</u>`}`);
-  });
-  return marks;
-}
-
-/**
- * Reports whether a record passed a step. Of a record beyond the tenth, the answer says only how it ended.
- * @param {import('../stores/pipelines.js').TracedRecord} record
- * @param {number} place of the step
- * @param {(step: string) => boolean} here
- */
-function passes({ steps, outcome, error }, place, here) {
-  if (steps && steps.length > 0) return steps.some((s) => s.pipeline === '' && here(s.step));
-  if (outcome === 'dropped') return false;
-  const failedAt = error?.pipeline === '' ? /^processors\[(\d+)\] /.exec(error.step) : null;
-  return failedAt ? place < Number(failedAt[1]) : true;
 }
 
 const mostRead = 1 << 20; // of a file

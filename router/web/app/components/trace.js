@@ -3,6 +3,7 @@
 import { html, useState } from '../../vendor/core.js';
 import { formatCount, valueText, visible } from '../lib/format.js';
 import { formatPlace } from '../lib/url.js';
+import { placeOfStep } from '../lib/yamltext.js';
 
 /** @typedef {import('../stores/pipelines.js').TracedRecord} TracedRecord */
 
@@ -34,43 +35,52 @@ function outcomeOf(record) {
   return `dropped${last ? ` by ${last.step}` : ''}`;
 }
 
-/** @param {{record: TracedRecord, lines: number[], onLine: (line: number) => void}} props */
-export function Trace({ record, lines, onLine }) {
-  const [onlyChanges, setOnlyChanges] = useState(true);
+/** @typedef {{name: string, line: number}[]} Plan the processors of the text */
+
+/** @param {{record: TracedRecord, plan: Plan, onlyChanges: boolean, onLine: (line: number) => void}} props */
+export function Trace({ record, plan, onlyChanges, onLine }) {
   const steps = record.steps ?? [];
   const error = record.error;
   let before = record.input ?? {};
-  return html`<label class="only-changes"><input type="checkbox" checked=${onlyChanges} onChange=${() => setOnlyChanges(!onlyChanges)} /> only changes</label>
-    ${record.cut && html`<p class="quiet none" data-ui="trace-cut">Values are left out, because the answer would be too large. Fewer or shorter samples show all of them.</p>`}
+  return html`${record.cut && html`<p class="quiet none" data-ui="trace-cut">Values are left out, because the answer would be too large. Fewer or shorter samples show all of them.</p>`}
     <ol class="trace">
     <li data-ui="step" data-outcome="input"><h3>record</h3>${Object.entries(record.input ?? {}).map(([name, value]) => html`<${Field} name=${name} value=${value} />`)}</li>
     ${steps.map((step) => {
       const from = before;
       before = step.record ?? {};
-      return html`<${StepView} step=${step} from=${from} line=${lineIn(step, lines)} onlyChanges=${onlyChanges} onLine=${onLine} />`;
+      return html`<${StepView} step=${step} from=${from} line=${lineIn(step, plan)} onlyChanges=${onlyChanges} onLine=${onLine} />`;
     })}
-    ${error && html`<${Failure} error=${error} line=${lineIn(error, lines)} onLine=${onLine} />`}
+    ${error && html`<${Failure} error=${error} line=${lineIn(error, plan)} onLine=${onLine} />`}
     ${record.outcome === 'dropped' && html`<li class="none" data-ui="step" data-outcome="dropped"><h3>dropped</h3>The record is not stored.</li>`}
+    ${notReached(record, plan).map(({ name, line }) => html`<li class="none" data-ui="step" data-outcome="not-reached"><h3>${name}<small><${ToLine} line=${line} onLine=${onLine} /></small></h3>not reached</li>`)}
   </ol>`;
+}
+
+/**
+ * The processors behind the one at which a record failed or was dropped. Of a record that went on to another pipeline
+ * nothing is said: whether the others would have been reached is not known.
+ * @param {TracedRecord} record
+ * @param {Plan} plan
+ */
+export function notReached({ outcome, steps = [], error }, plan) {
+  if (outcome === 'stored') return [];
+  const last = error ?? steps[steps.length - 1];
+  const place = last && last.pipeline === '' ? placeOfStep(last.step) : -1;
+  return place < 0 ? [] : plan.slice(place + 1);
+}
+
+/** @param {{line: number, onLine: (line: number) => void}} props line: 0 is none */
+function ToLine({ line, onLine }) {
+  return line > 0 && html`<button class="text" onClick=${() => onLine(line)}>line ${line}</button>`;
 }
 
 /**
  * The line of this text on which a step begins; 0: it is a step of another pipeline, to which the record went on.
  * @param {{pipeline: string, step: string, line?: number}} of
- * @param {number[]} lines
+ * @param {Plan} plan
  */
-function lineIn({ pipeline, step, line }, lines) {
-  return pipeline ? 0 : (line ?? lineOf(step, lines));
-}
-
-/**
- * The line on which a step begins, by its place in the list of processors.
- * @param {string} step as processors[2] date
- * @param {number[]} lines
- */
-function lineOf(step, lines) {
-  const place = /^processors\[(\d+)\]/.exec(step);
-  return place ? (lines[Number(place[1])] ?? 0) : 0;
+function lineIn({ pipeline, step, line }, plan) {
+  return pipeline ? 0 : (line ?? plan[placeOfStep(step)]?.line ?? 0);
 }
 
 const leftOut = '…'; // for a value that the server left out
@@ -80,7 +90,7 @@ function StepView({ step, from, line, onlyChanges, onLine }) {
   const changes = step.added.length + step.changed.length + step.removed.length > 0;
   const now = step.record;
   const same = Object.keys(now ?? {}).filter((name) => !step.added.includes(name) && !step.changed.includes(name));
-  return html`<li data-ui="step" data-outcome="ok"><h3><${StepName} step=${step} /><small>${line > 0 && html`<button class="text" onClick=${() => onLine(line)}>line ${line}</button>`}${(step.took_us ?? 0) > 0 && ` · ${step.took_us} µs`}</small></h3>
+  return html`<li data-ui="step" data-outcome="ok"><h3><${StepName} step=${step} /><small><${ToLine} line=${line} onLine=${onLine} />${(step.took_us ?? 0) > 0 && ` · ${step.took_us} µs`}</small></h3>
     ${step.added.map((name) => html`<${Field} look="add" name=${name} value=${now ? now[name] : leftOut} />`)}
     ${step.changed.map((name) => html`<${Field} look="change" name=${name} value=${now ? now[name] : leftOut} old=${now ? from[name] : undefined} />`)}
     ${step.removed.map((name) => html`<${Field} look="cut" name=${name} value=${name in from ? from[name] : leftOut} />`)}
@@ -105,7 +115,7 @@ export function Field({ look = '', name, value, old }) {
 
 /** @param {{error: import('../stores/pipelines.js').StepError, line: number, onLine: (line: number) => void}} props */
 export function Failure({ error, line, onLine }) {
-  return html`<li class="bad" data-ui="step" data-outcome="failed"><h3><${StepName} step=${error} /><small>${line > 0 && html`<button class="text" onClick=${() => onLine(line)}>line ${line}</button>`}</small></h3>
+  return html`<li class="bad" data-ui="step" data-outcome="failed"><h3><${StepName} step=${error} /><small><${ToLine} line=${line} onLine=${onLine} /></small></h3>
     <div class="why">${error.field && html`Field <code>${error.field}</code>: `}${visible(error.reason)}${error.value && html`<br /><code>${markedAt(error)}</code>`}</div></li>`;
 }
 
@@ -155,15 +165,20 @@ function StoredTable({ table, conflicts }) {
     <div class="storedrows" tabindex="0" role="region" aria-label=${`Rows of ${table.table_name}`}><table><thead><tr>${table.schema.map(
       (
         c,
-      ) => html`<th data-ui="stored-column">${c.name}<small>${c.data_type.toLowerCase().replace('timestamp_', 'timestamp, ')}${c.column_type === 'TIMESTAMP' ? ' · time index' : c.column_type === 'TAG' ? ' · tag' : ''}${c.index ? ` · ${c.index}` : c.fulltext ? ' · fulltext' : ''}</small>
+      ) => html`<th class=${isNumber(c) ? 'r' : ''} data-ui="stored-column">${c.name}<small>${c.data_type.toLowerCase().replace('timestamp_', 'timestamp, ')}${c.column_type === 'TIMESTAMP' ? ' · time index' : c.column_type === 'TAG' ? ' · tag' : ''}${c.index ? ` · ${c.index}` : c.fulltext ? ' · fulltext' : ''}</small>
         ${table.exists && table.new_columns?.includes(c.name) && html`<span class="tag new">new</span>`}</th>`,
     )}</tr></thead><tbody>${table.rows.map(
       (row) =>
         html`<tr>${table.schema.map((c) => {
           const value = row.find((cell) => cell.key === c.name)?.value ?? null;
-          return html`<td class=${value === null ? 'nul' : typeof value === 'number' && c.column_type !== 'TIMESTAMP' ? 'num' : ''}>${value === null ? 'null' : visible(cellOf(value, c.data_type).slice(0, 200))}</td>`;
+          return html`<td class=${value === null ? 'nul' : isNumber(c) ? 'num' : ''}>${value === null ? 'null' : visible(cellOf(value, c.data_type).slice(0, 200))}</td>`;
         })}</tr>`,
     )}</tbody></table></div>`;
+}
+
+/** Reports whether a column has numbers, which stand at the right. @param {{data_type: string}} column */
+function isNumber({ data_type: type }) {
+  return /^U?INT|^FLOAT|^DOUBLE|^DECIMAL/.test(type);
 }
 
 const perSecond = /** @type {Record<string, number>} */ ({ SECOND: 1, MILLISECOND: 1e3, MICROSECOND: 1e6, NANOSECOND: 1e9 });

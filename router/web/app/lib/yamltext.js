@@ -62,33 +62,43 @@ function split(line, parts) {
 }
 
 /**
- * Finds the line on which each processor begins, the first line being 1.
+ * Finds the processors of a pipeline: their names, and the lines on which they begin, the first line being 1.
  * @param {string} text
- * @returns {number[]}
+ * @returns {{name: string, line: number}[]}
  */
-export function linesOfSteps(text) {
+export function stepsOf(text) {
   const lines = text.split('\n');
   const begin = lines.findIndex((line) => /^processors\s*:/.test(line));
   if (begin < 0) return [];
-  /** @type {number[]} */
+  /** @type {{name: string, line: number}[]} */
   const found = [];
   let indent = -1;
   for (let i = begin + 1; i < lines.length; i++) {
     const line = lines[i];
     if (line.trim() === '' || line.trim().startsWith('#')) continue;
     if (/^[^\s-]/.test(line)) break;
-    const item = /^(\s*)- /.exec(line);
+    const item = /^(\s*)- +["']?([\w-]*)/.exec(line);
     if (!item) continue;
     if (indent < 0) indent = item[1].length;
-    if (item[1].length === indent) found.push(i + 1);
+    if (item[1].length === indent) found.push({ name: item[2], line: i + 1 });
   }
   return found;
 }
 
 /**
+ * The place of a step in the list of processors; -1: it is not one of them.
+ * @param {string} step as the server names it: processors[2] date
+ */
+export function placeOfStep(step) {
+  return Number(/^processors\[(\d+)\]/.exec(step)?.[1] ?? -1);
+}
+
+/** @typedef {{line: number, message: string, column?: number, end_line?: number, end_column?: number, excerpt?: string}} Fault columns from 1 */
+
+/**
  * Finds the faults that an error names: those of the answer, else the lines in its text.
- * @param {{message: string, faults?: {line: number, message: string}[]}} error
- * @returns {{line: number, message: string}[]}
+ * @param {{message: string, faults?: Fault[]}} error
+ * @returns {Fault[]}
  */
 export function faultsOf(error) {
   if (error.faults && error.faults.length > 0) return error.faults;

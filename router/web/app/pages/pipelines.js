@@ -9,6 +9,7 @@ import { Empty, ErrorPanel, Progress } from '../components/states.js';
 import { formatBytes, formatCount } from '../lib/format.js';
 import { formatPlace, unknownParts } from '../lib/url.js';
 import { clock, createLatest } from '../stores/latest.js';
+import { ReplayDialog } from './rejects.js';
 
 const parameters = { name: null, version: null, with: null, t: null, view: (/** @type {string} */ text) => ['new', 'try', 'versions', 'diff'].includes(text) };
 
@@ -24,6 +25,7 @@ export function PipelinesPage({ stores }) {
   useIgnored(place.page.value === 'pipelines' ? unknownParts(params, parameters) : []);
   const known = pipelines.list.value.value;
   const isNew = view === 'new';
+  const [replays, setReplays] = useState(false);
   useEffect(() => {
     if (!name) return;
     if (isNew) {
@@ -33,6 +35,9 @@ export function PipelinesPage({ stores }) {
     if (pipelines.name.value === name && pipelines.changed.value && !version) return; // a text that is not saved stays
     void pipelines.open(name, version);
   }, [name, version, isNew]);
+  useEffect(() => {
+    if (name && !isNew) void pipelines.countRejected(name);
+  }, [name, isNew]);
 
   if (!name && view === 'try') return html`<${TryOut} stores=${stores} />`;
   if (!name && isNew) return html`<${NewPipeline} stores=${stores} />`;
@@ -45,7 +50,15 @@ export function PipelinesPage({ stores }) {
   if (pipelines.stored.error.value && !isNew) {
     return html`<h1 class="hidden">${name}</h1><${ErrorPanel} latest=${pipelines.stored} what=${`Reading the pipeline ${name}`} />`;
   }
-  return html`<${Progress} since=${pipelines.stored.since.value} onCancel=${pipelines.stored.cancel} /><${PipelineEditor} stores=${stores} info=${info} />`;
+  return html`<${Progress} since=${pipelines.stored.since.value} onCancel=${pipelines.stored.cancel} /><${PipelineEditor} stores=${stores} info=${info} onReplay=${() => setReplays(true)} />
+    ${
+      replays &&
+      html`<${ReplayDialog} stores=${stores} wanted=${{ pipeline: name, table: '', kind: '', from: '', to: '' }} count=${pipelines.rejected.value.value ?? 0}
+        note=${pipelines.changed.value ? 'Your text is not saved: the records go through the version that is stored.' : ''} onClose=${() => {
+          setReplays(false);
+          void pipelines.countRejected(name);
+        }} />`
+    }`;
 }
 
 /** @param {{stores: import('../main.js').Stores}} props */
@@ -57,8 +70,8 @@ function PipelineList({ stores }) {
     void rejects.run((signal) => stores.rejects.countByPipeline(signal));
   }, []);
   const counts = rejects.value.value;
-  return html`<div class="scrolled"><div class="state"><h1>Pipelines</h1><span class="quiet">Pipelines turn records into rows. Each change is a new version.</span><span class="grow"></span><a class="button" data-ui="try" href="/dashboard/pipelines?view=try">Try a pattern</a>
-      ${signIn.canManage.value && html`<a class="button main" data-ui="new-pipeline" href="/dashboard/pipelines?view=new">New pipeline</a>`}</div>
+  return html`<div class="scrolled"><div class="state"><h1>Pipelines</h1><span class="quiet">Pipelines turn records into rows. Each change is a new version.</span><span class="grow"></span><div class="offers"><a class="button" data-ui="try" href="/dashboard/pipelines?view=try">Try a pattern</a>
+      ${signIn.canManage.value && html`<a class="button main" data-ui="new-pipeline" href="/dashboard/pipelines?view=new">New pipeline</a>`}</div></div>
     <${ErrorPanel} latest=${pipelines.list} what="Asking for the pipelines" />
     ${
       list?.length === 0 &&
@@ -67,12 +80,12 @@ function PipelineList({ stores }) {
     ${
       list &&
       list.length > 0 &&
-      html`<div class="wide-table listed"><table><thead><tr><th>name</th><th>newest version, UTC</th><th class="opt">by</th><th>note</th><th class="r">versions</th><th class="r opt">size</th><th class="r">rejects of 24 h</th></tr></thead>
+      html`<div class="wide-table listed"><table><thead><tr><th>name</th><th>newest version, UTC</th><th class="opt">by</th><th class="opt">note</th><th class="r opt">versions</th><th class="r opt">size</th><th class="r">rejects of 24 h</th></tr></thead>
       <tbody>${list.map(
         (
           p,
         ) => html`<tr data-ui="pipeline"><td><a class="go" href=${formatPlace('pipelines', { name: p.name })}>${p.name}</a></td><td>${p.version.slice(0, 19)}</td><td class="opt">${p.by ?? ''}</td>
-          <td class="samples">${p.note ?? ''}</td><td class="r">${formatCount(p.versions.length)}</td><td class="r opt">${formatBytes(p.versions[0]?.size ?? 0)}</td>
+          <td class="samples opt">${p.note ?? ''}</td><td class="r opt">${formatCount(p.versions.length)}</td><td class="r opt">${formatBytes(p.versions[0]?.size ?? 0)}</td>
           <td class="r">${counts?.get(p.name) ? html`<a class="bad" href=${formatPlace('rejects', { pipeline: p.name })}>${formatCount(counts.get(p.name) ?? 0)}</a>` : counts ? '0' : ''}</td></tr>`,
       )}</tbody></table></div>`
     }</div>`;

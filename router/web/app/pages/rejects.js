@@ -104,8 +104,8 @@ function NoRejects({ there }) {
     <p>They are kept, and shown here, with <b class="mono">skip_error=true&on_reject=store</b> in the address of a sender, or if the server runs with <b class="mono">--on-reject store</b>.</p><//>`;
 }
 
-/** @param {{stores: import('../main.js').Stores, wanted: Wanted, count: number, onClose: () => void}} props */
-function ReplayDialog({ stores, wanted, count, onClose }) {
+/** @param {{stores: import('../main.js').Stores, wanted: Wanted, count: number, note?: string, onClose: () => void}} props */
+export function ReplayDialog({ stores, wanted, count, note = '', onClose }) {
   const { rejects } = stores;
   const [to, setTo] = useState({ toPipeline: '', toTable: '' });
   const state = rejects.replay.value;
@@ -119,6 +119,7 @@ function ReplayDialog({ stores, wanted, count, onClose }) {
     html`<label>${label}<input value=${to[name]} placeholder=${placeholder} onInput=${(/** @type {InputEvent} */ e) => setTo({ ...to, [name]: /** @type {HTMLInputElement} */ (e.currentTarget).value.trim() })} /></label>`;
   return html`<${Dialog} title=${`Replay ${formatCount(count)} ${count === 1 ? 'reject' : 'rejects'}`} onClose=${onClose}><div class="asks">
     <p>Each record is sent through its pipeline again. A record that was stored is not stored twice, however often it is replayed.</p>
+    ${note && html`<p>${note}</p>`}
     ${input('toPipeline', 'Pipeline', 'the one that they were sent to')}${input('toTable', 'Table', 'the one that they were sent to')}
     ${
       state &&

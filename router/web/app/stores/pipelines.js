@@ -32,6 +32,7 @@ export function createPipelines({ api, storage, clock }) {
   const stored = /** @type {import('./latest.js').Latest<Stored | null>} */ (createLatest(clock));
   const dry = /** @type {import('./latest.js').Latest<DryRun>} */ (createLatest(clock));
   const saving = /** @type {import('./latest.js').Latest<unknown>} */ (createLatest(clock, { once: true }));
+  const rejected = /** @type {import('./latest.js').Latest<number>} */ (createLatest(clock)); // how many rejected records of the pipeline are kept
   const deleting = /** @type {import('./latest.js').Latest<unknown>} */ (createLatest(clock, { once: true }));
   const helps =
     /** @type {import('./latest.js').Latest<{schema: import('../lib/pipelinecomplete.js').Schema, functions: import('../lib/pipelinecomplete.js').VrlFunction[]}>} */ (
@@ -280,6 +281,20 @@ export function createPipelines({ api, storage, clock }) {
     }
   }
 
+  /** Counts the rejected records of a pipeline that are kept. @param {string} of */
+  function countRejected(of) {
+    if (rejected.value.value && name.value !== of) rejected.value.value = 0;
+    const statement = `SELECT count(*) FROM svc_private.rejects WHERE pipeline = ${quoteText(of)}`;
+    return rejected.run(async (signal) => {
+      try {
+        return Number((await api.sql(statement, { signal, need: ['SELECT', 'svc_private.rejects'] })).rows[0]?.[0] ?? 0);
+      } catch (error) {
+        if (/** @type {import('../lib/api.js').ApiError} */ (error).code === 4001) return 0; // nothing was rejected yet
+        throw error;
+      }
+    });
+  }
+
   /** Takes the newest rejected records of this pipeline as samples. */
   async function samplesFromRejects() {
     const { rows } = await api.sql(
@@ -334,6 +349,8 @@ export function createPipelines({ api, storage, clock }) {
     knownFields,
     save,
     setSamples,
+    rejected,
+    countRejected,
     samplesFromRejects,
     samplesFromTable,
   };

@@ -1,0 +1,32 @@
+import{A as T,I as h,Q as q,R as S,S as _,a as w,b as P,c as z,f as s,g as c,j as k,q as E,t as N,u as j,x as C,z as O}from"./chunk-ZXC5EDSW.js";function x({stores:e,rejects:n}){return s`<ul class="rejectlist">${n.map(t=>s`<li data-ui="reject"><p class="mono">${k(t.record.slice(0,500))}</p><p class="why">${k(t.error.slice(0,500))}</p>
+<p class="quiet">${h(t.at,e.prefs.zone.value)} · ${t.pipeline} → ${t.table} · ${t.format} ·${" "}
+<button class="text go" onClick=${()=>I(e,t)}>Fix in pipeline</button></p></li>`)}</ul>`}async function I({pipelines:e,place:n},t){await e.open(t.pipeline,""),e.setSamples([t.record,...e.samples.value.filter(r=>r!==t.record)]),n.set("pipelines",{name:t.pipeline,t:t.table})}var R=e=>!Number.isNaN(Date.parse(e)),L=e=>R(e)?e:"",B={pipeline:null,t:null,kind:null,from:R,to:R};function ae({stores:e}){let{rejects:n,place:t,prefs:r,signIn:$}=e,i=t.here.value.params,a={pipeline:i.get("pipeline")??"",table:i.get("t")??"",kind:i.get("kind")??"",from:L(i.get("from")??""),to:L(i.get("to")??"")};_(t.page.value==="rejects"?N(i,B):[]);let v=JSON.stringify(a),[o,b]=w(!1),[f,g]=w(-1);P(()=>{document.title="Rejects \xB7 cordwood",g(-1),n.load(a)},[v]);let p=l=>t.set("rejects",{pipeline:a.pipeline,t:a.table,kind:a.kind,from:a.from,to:a.to,...l}),m=n.reasons.value.value,y=n.samples.value.value??[],u=m?.total??0,D=[["pipeline",a.pipeline,{pipeline:""}],["table",a.table,{t:""}],["kind",a.kind,{kind:""}],["time",Z(a,r.zone.value),{from:"",to:""}]];return s`<div class="scrolled"><div class="state"><h1>Rejects</h1><span class="quiet" data-ui="total">${m?.there&&`${c(u)} ${u===1?"record":"records"} that could not be stored${A(e)}`}</span><span class="grow"></span>
+${D.map(([l,d,F])=>d&&s`<button class="button" aria-label=${`Remove the condition ${l} ${d}`} onClick=${()=>p(F)}>${l} ${d} ✕</button>`)}
+${a.pipeline&&s`<a class="button" href=${j("pipelines",{name:a.pipeline})}>Fix in pipeline</a>`}
+${u>0&&$.canManage.value&&s`<button class="button main" data-ui="replay" onClick=${()=>b(!0)}>Replay…</button>`}</div>
+<${O} since=${n.reasons.since.value} onCancel=${n.reasons.cancel} />
+<${C} latest=${n.reasons} what="Counting the rejects" />
+${m&&u===0&&s`<${J} there=${m.there} />`}
+${u>0&&s`<${H} rejects=${n} zone=${r.zone.value} onZoom=${(l,d)=>p({from:l,to:d})} />
+<h2 class="head">By reason</h2><div class="wide-table listed"><table><thead><tr><th class="r">records</th><th>reason</th><th>kind</th><th>pipeline</th><th>table</th><th class="opt">last, ${r.zone.value}</th></tr></thead>
+<tbody>${m?.list.map((l,d)=>s`<tr data-ui="reason"><td class="r">${c(l.count)}</td><td class="samples" title=${l.reason}><button class="text" data-ui="reason-open" aria-expanded=${d===f} onClick=${()=>g(d===f?-1:d)}>${k(l.reason.slice(0,300))}</button></td>
+<td><button class="text" onClick=${()=>p({kind:l.kind})}>${l.kind}</button></td><td><button class="text" onClick=${()=>p({pipeline:l.pipeline})}>${l.pipeline}</button></td>
+<td><button class="text" onClick=${()=>p({t:l.table})}>${l.table}</button></td><td class="opt">${h(l.last,r.zone.value)}</td></tr>
+${d===f&&s`<tr class="opened"><td></td><td colspan="5"><${x} stores=${e} rejects=${[l.newest]} /></td></tr>`}`)}</tbody></table></div>
+<h2 class="head">The newest<span class="quiet">${c(y.length)}</span><span class="grow"></span>
+<a class="text go" href=${j("explore",{db:"svc_private",t:"rejects",q:a.pipeline?`pipeline=${a.pipeline}`:"",from:"-7d"},{db:"public"})}>Search in Explore</a></h2>
+<${x} stores=${e} rejects=${y} />`}
+${o&&s`<${M} stores=${e} wanted=${a} count=${u} onClose=${()=>b(!1)} />`}</div>`}function Z({from:e,to:n},t){return[e&&`from ${h(e,t)}`,n&&`to ${h(n,t)}`].filter(Boolean).join(" ")}function A({tables:e}){let n=e.all.value.find(t=>t.db==="svc_private"&&t.name==="rejects")?.ttl??"";return n&&`; they are kept for ${n.replace(/(\d)([a-z])/gi,"$1 $2")}`}function H({rejects:e,zone:n,onZoom:t}){let r=e.overTime.value.value;return r?s`<p class="legend overtime">${r.series.map(($,i)=>s`<span><i style=${{background:q($.value,i,!1)}}></i>${$.value}<b>${c($.counts.reduce((a,v)=>a+v,0))}</b></span>`)}</p>
+<${S} hits=${r} hidden=${[]} zone=${n} height=${72} byLevel=${!1} onZoom=${t} />`:s`<${C} latest=${e.overTime} what="Counting over time" />`}function J({there:e}){return e?s`<${T} title="No record was rejected."><p>With these conditions, as long as rejects are kept.</p><//>`:s`<${T} title="The server keeps no rejected records.">
+<p>Records that cannot be stored fail their request, or are dropped with <b class="mono">skip_error=true</b>.</p>
+<p>They are kept, and shown here, with <b class="mono">skip_error=true&on_reject=store</b> in the address of a sender, or if the server runs with <b class="mono">--on-reject store</b>.</p><//>`}function M({stores:e,wanted:n,count:t,note:r="",onClose:$}){let{rejects:i}=e,[a,v]=w({toPipeline:"",toTable:""}),o=i.replay.value,b=o!==null&&!o.end;z(()=>(i.replay.value=null,()=>i.cancel()),[]);let f=o?.end&&o.dry&&!o.error&&o.stored>0,g=(p,m,y)=>s`<label>${m}<input value=${a[p]} placeholder=${y} onInput=${u=>v({...a,[p]:u.currentTarget.value.trim()})} /></label>`;return s`<${E} title=${`Replay ${c(t)} ${t===1?"reject":"rejects"}`} onClose=${$}><div class="asks">
+<p>Each record is sent through its pipeline again. A record that was stored is not stored twice, however often it is replayed.</p>
+${r&&s`<p>${r}</p>`}
+${g("toPipeline","Pipeline","the one that they were sent to")}${g("toTable","Table","the one that they were sent to")}
+${o&&s`<p role="status" class=${o.failed>0?"wrong":""}>${o.error&&o.done===0?"":o.dry?`${c(o.stored)} of ${c(o.of||o.done)} would be stored.`:`${c(o.stored)} stored, ${c(o.failed)} failed again, of ${c(o.of||o.done)}.`} ${o.error}</p>
+<div class="bar" style=${{"--p":`${o.of>0?o.done/o.of*100:0}%`}}></div>
+${(o.reasons??[]).slice(0,5).map(p=>s`<p class="wrong">${typeof p=="string"?p:`${c(p.count)} \xD7 ${p.reason}`}</p>`)}`}
+<p class="acts"><button class=${`button ${f?"":"main"}`} data-ui="replay-try" disabled=${b} onClick=${()=>{i.send({...n,...a},!0)}}>Try it first</button>
+<button class=${`button ${f?"main":""}`} data-ui="replay-now" disabled=${b} onClick=${()=>{i.send({...n,...a},!1).then(()=>i.load(n))}}>Replay</button>
+${b&&s`<button class="button" data-ui="cancel" onClick=${i.cancel}>Stop</button>`}
+<button class="button" onClick=${$}>Close</button></p></div><//>`}export{x as a,ae as b,M as c};
