@@ -185,11 +185,15 @@ func (m *Mover) Step(ctx context.Context) error {
 		return err
 	}
 	open, err := m.openCut(ctx, hot)
-	if err == nil && open != nil {
-		err = m.offload(ctx, term, open)
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case open == nil:
+		m.drop() // an offload whose outcome was unknown was applied, and nothing is to be done since
+	default:
+		if err := m.offload(ctx, term, open); err != nil {
+			return err
+		}
 	}
 	m.clean(ctx)
 	return nil
