@@ -53,7 +53,7 @@ function createStores() {
     saved,
     savedSql: createSaved(api, clock, 'sql'),
     health: createHealth(api, clock),
-    sql: createSql({ api, place, storage: sessionStorage, clock }),
+    sql: createSql({ api, place, storage: sessionStorage, clock, history: prefs.sqlHistory }),
     tail: createTail({ api, place, prefs, clock, session: sessionStorage }),
     explore,
     analysis: createAnalysis({ api, explore, clock }),

@@ -1,1 +1,1 @@
-import"./chunk-ZXC5EDSW.js";
+import"./chunk-QLJ6QYCD.js";

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { accessActions, hidePasswords, revokeOf, targetPattern } from '../app/lib/accessacts.js';
+import { accessActions, hidePasswords, revokeOf, targetPattern, tokenCommand } from '../app/lib/accessacts.js';
 
 test('a grant is revoked by the statement with the same privileges and target', () => {
   /** @type {[string, string][]} */
@@ -36,4 +36,16 @@ test('passwords are hidden where a statement is shown', () => {
   assert.equal(createUser.statement('', hidePasswords(createUser, { name: 'ann', password: 'secret' })), `CREATE USER "ann" PASSWORD '…'`);
   const shown = ownPassword.statement('', hidePasswords(ownPassword, { old: 'secret 1', password: 'secret 2' }));
   assert.ok(!shown.includes('secret'), shown);
+});
+
+test('the command for a new token names a table that its target covers', () => {
+  const ingest = (on) => /db=(.*)&table=(.*)&pipe/.exec(tokenCommand('http://h', { scope: 'ingest', on }, 'cw_x')).slice(1);
+  assert.deepEqual(ingest('shop.logs'), ['shop', 'logs']);
+  assert.deepEqual(ingest('TABLE shop.logs_*'), ['shop', 'logs_app']);
+  assert.deepEqual(ingest('logs'), ['public', 'logs']);
+  assert.deepEqual(ingest('*.*'), ['public', 'app']);
+  assert.deepEqual(ingest('DATABASE shop'), ['shop', 'app']);
+  assert.ok(tokenCommand('http://h', { scope: 'ingest', on: 'a.b' }, 'cw_x').includes("-H 'Authorization: Bearer cw_x'"));
+  assert.ok(tokenCommand('http://h', { scope: 'query', on: 'a.b' }, 'cw_x').includes(`'sql=SELECT * FROM "b" LIMIT 10'`));
+  assert.ok(tokenCommand('http://h', { scope: 'query', on: 'a.*' }, 'cw_x').includes("'sql=SHOW TABLES'"));
 });

@@ -70,6 +70,7 @@ test('levels', () => {
 
 test('hidden characters are made visible, and nothing else is changed', () => {
   assert.equal(visible('a\u202eb\0c\x1b[31m\td'), 'a\\u202eb␀c␛[31m␉d');
+  assert.equal(visible('a\r\nb'), 'a␍↵b');
   assert.equal(visible('<b>&amp; ü 漢'), '<b>&amp; ü 漢');
 });
 

@@ -9,6 +9,7 @@ import { createLatest } from '../app/stores/latest.js';
 import { createPlace } from '../app/stores/place.js';
 import { createPrefs } from '../app/stores/prefs.js';
 import { createReload } from '../app/stores/reload.js';
+import { groupReasons } from '../app/stores/rejects.js';
 import { createSql } from '../app/stores/sql.js';
 
 const clock = { now: () => 1000, wait: () => Promise.resolve() };
@@ -158,7 +159,13 @@ test('the text of the address is open before anything is drawn, and each later o
   const go = (address) => Object.assign(location, { pathname: address.split('?')[0], search: address.slice(address.indexOf('?')) });
   const browser = { location, history: { pushState: (_, __, a) => go(a), replaceState: (_, __, a) => go(a) }, addEventListener() {} };
   const place = createPlace(browser, async () => '');
-  const sql = createSql({ api: createApi({ fetch: async () => new Response('{}') }), place, storage: { getItem: () => null, setItem() {} }, clock });
+  const sql = createSql({
+    api: createApi({ fetch: async () => new Response('{}') }),
+    place,
+    storage: { getItem: () => null, setItem() {} },
+    clock,
+    history: { value: [] },
+  });
   const texts = () => sql.tabs.value.map((t) => t.text.value);
   assert.deepEqual([texts(), sql.tab.value.text.value], [['SELECT 1'], 'SELECT 1']);
   place.go('/dashboard/sql?q=SELECT+2');
@@ -263,7 +270,7 @@ test('a cancelled statement leaves neither the answer nor the error of the one b
     page: { value: 'sql' },
     set: (...args) => places.push(args),
   };
-  const sql = createSql({ api, place, storage, clock });
+  const sql = createSql({ api, place, storage, clock, history: { value: [] } });
   await sql.run('SELECT 42');
   const { latest } = sql.tab.value;
   assert.deepEqual([latest.value.value.rows, latest.cancelled.value], [[[42]], false]);
@@ -274,4 +281,33 @@ test('a cancelled statement leaves neither the answer nor the error of the one b
   assert.deepEqual([latest.value.value, latest.error.value, latest.cancelled.value], [null, null, true]);
   await sql.run('SELECT 42');
   assert.equal(latest.cancelled.value, false);
+});
+
+test('statements that ran are kept, but not those with a password; the newest is first, and each is there once', async () => {
+  const history = { value: /** @type {string[]} */ ([]) };
+  const addresses = [];
+  const place = { here: { value: { params: new URLSearchParams() } }, page: { value: 'sql' }, set: (_, { q }) => addresses.push(q) };
+  const sql = createSql({ api: { sql: async () => ({ rows: [] }) }, place, storage: { getItem: () => null, setItem() {} }, clock, history });
+  for (const text of ['SELECT 1', 'SELECT 2', "ALTER USER ann PASSWORD 'secret'", 'SELECT 1', 'x'.repeat(20000)]) {
+    sql.write(text);
+    await sql.run(text);
+  }
+  assert.deepEqual(history.value, ['SELECT 1', 'SELECT 2']);
+  assert.ok(addresses.length > 0 && !addresses.some((q) => q.includes('secret')));
+  sql.forget('SELECT 1');
+  assert.deepEqual(history.value, ['SELECT 2']);
+  sql.forget();
+  assert.deepEqual(history.value, []);
+});
+
+test('reasons that differ only in values are joined, with the most frequent first', () => {
+  const reasons = [
+    { reason: 'found a string: "line 1" (processors[0])', count: 1 },
+    { reason: 'no field', count: 2 },
+    { reason: 'found a string: "line 2" (processors[0])', count: 4 },
+  ];
+  assert.deepEqual(groupReasons(reasons), [
+    { reason: 'found a string: … (processors[…])', count: 5 },
+    { reason: 'no field', count: 2 },
+  ]);
 });

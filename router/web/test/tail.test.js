@@ -18,10 +18,13 @@ function following(address, session, missing = 0) {
   const browser = { location: new URL(`http://h${address}`), history: { state: null, pushState() {}, replaceState() {} }, addEventListener() {} };
   const asked = [];
   const waited = [];
+  const clock = { time: 1000 };
   let controller;
+  let refusal = null;
   const api = {
     send: async ({ path }) => {
       asked.push(path);
+      if (refusal) throw refusal;
       return new Response(new ReadableStream({ start: (c) => (controller = c) }));
     },
     json: async ({ body }) => {
@@ -35,7 +38,7 @@ function following(address, session, missing = 0) {
     api,
     place: createPlace(browser, async () => ''),
     prefs,
-    clock: { now: () => 1000, wait: async (ms) => void waited.push(ms) },
+    clock: { now: () => clock.time, wait: async (ms) => void waited.push(ms) },
     session,
   });
   const encoder = new TextEncoder();
@@ -44,6 +47,8 @@ function following(address, session, missing = 0) {
     prefs,
     asked,
     waited,
+    clock,
+    refuse: (error) => void (refusal = error),
     end: async () => {
       controller.close();
       for (let i = 0; i < 4; i++) await settle();
@@ -130,5 +135,35 @@ test('a table that is not there yet is waited for, and its first rows are asked 
   assert.deepEqual(waited, [2000, 2000]);
   assert.equal(tail.isMissing(), false);
   assert.equal(asked[asked.length - 1], '/v1/tail?shape=row&db=public&table=later&since=4s');
+  tail.stop();
+});
+
+test('the rate is 0 when no row has come for a while', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { tail, send, clock } = following('/dashboard/tail?t=app');
+  void tail.follow();
+  await settle();
+  await settle();
+  clock.time += 1000;
+  await send('a', 'b');
+  t.mock.timers.tick(200);
+  assert.equal(tail.rate.value, 2);
+  t.mock.timers.tick(3000);
+  assert.equal(tail.rate.value, 0);
+  tail.stop();
+});
+
+test('a search with an unknown field ends the tail, and names that it may mean can take its place', async () => {
+  const { tail, asked, refuse } = following('/dashboard/tail?t=app&q=failed%20lvl:x');
+  refuse(new ApiError('no field lvl', { status: 400, body: { code: 4002, at: { offset: 7, length: 3 }, nearest: ['level'] } }));
+  void tail.follow();
+  for (let i = 0; i < 4; i++) await settle();
+  assert.deepEqual([tail.stopped(), tail.ended.value, tail.nearest.value], [true, 'no field lvl', ['level']]);
+  assert.equal(tail.replaceFault('level'), 'failed level:x');
+  assert.equal(asked.length, 2); // it is not asked again
+  refuse(null);
+  void tail.follow();
+  for (let i = 0; i < 4; i++) await settle();
+  assert.deepEqual([tail.stopped(), tail.nearest.value], [false, []]);
   tail.stop();
 });

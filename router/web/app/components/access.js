@@ -1,7 +1,7 @@
 // The users, roles and tokens in Settings. Each change is a statement, which is shown before it runs.
 
 import { html, useEffect, useState } from '../../vendor/core.js';
-import { accessActions, hidePasswords, lifetimes, privileges, revokeOf, targetPattern } from '../lib/accessacts.js';
+import { accessActions, hidePasswords, lifetimes, privileges, revokeOf, targetPattern, tokenCommand } from '../lib/accessacts.js';
 import { mostListed } from '../stores/access.js';
 import { toast } from '../stores/toast.js';
 import { copyText } from './copy.js';
@@ -18,7 +18,7 @@ export function Access({ stores }) {
   const [doing, setDoing] = useState(/** @type {{id: string, target: string} | null} */ (null));
   const [find, setFind] = useState('');
   const [grantsOf, setGrantsOf] = useState('');
-  const [secret, setSecret] = useState(/** @type {Entry | null} */ (null));
+  const [secret, setSecret] = useState(/** @type {{of: Entry, values: Values} | null} */ (null));
   useEffect(() => void reload(), [find]);
   useEffect(() => void access.loadRoles(), []);
 
@@ -36,12 +36,13 @@ export function Access({ stores }) {
   /**
    * @param {string} statement
    * @param {string} shown
+   * @param {Values} values
    */
-  async function run(statement, shown) {
+  async function run(statement, shown, values) {
     const rows = await access.change(statement);
     if (!rows) return;
     setDoing(null);
-    if (rows[0]?.Token) setSecret(rows[0]);
+    if (rows[0]?.Token) setSecret({ of: rows[0], values });
     else toast(`Done: ${shown}`);
     await Promise.all([reload(), access.loadRoles(), grantsOf && access.loadGrants(grantsOf)]);
   }
@@ -57,7 +58,7 @@ export function Access({ stores }) {
     ${grantsOf && html`<${Grants} of=${grantsOf} access=${access} onAct=${act} />`}
     <${Tokens} access=${access} onAct=${act} />
     ${doing && html`<${AccessForm} key=${`${doing.id} ${doing.target}`} id=${doing.id} target=${doing.target} access=${access} onRun=${run} onClose=${() => setDoing(null)} />`}
-    ${secret && html`<${Secret} of=${secret} onClose=${() => setSecret(null)} />`}</section>`;
+    ${secret && html`<${Secret} ...${secret} onClose=${() => setSecret(null)} />`}</section>`;
 }
 
 /** @typedef {ReturnType<typeof import('../stores/access.js').createAccess>} AccessStore */
@@ -135,22 +136,24 @@ function ListHead({ title, latest, children }) {
     <${ErrorPanel} latest=${latest} what=${`Asking for ${title.toLowerCase()}`} />`;
 }
 
-/** @param {{id: string, target: string, access: AccessStore, onRun: (statement: string, shown: string) => unknown, onClose: () => void}} props */
+/** @param {{id: string, target: string, access: AccessStore, onRun: (statement: string, shown: string, values: Values) => unknown, onClose: () => void}} props */
 function AccessForm({ id, target, access, onRun, onClose }) {
   const action = accessActions[id];
   const roles = (access.roles.value.value ?? []).map((r) => r.Role).filter((r) => r !== target);
   const shown = (/** @type {Values} */ values) => action.statement(target, hidePasswords(action, values));
   return html`<${StatementForm} name=${action.name} says=${action.says} asks=${action.asks} word=${action.typed ? target : ''}
     choices=${{ privileges, role: roles, scope: ['ingest', 'query'], lifetime: lifetimes }} patterns=${{ target: targetPattern }} initial=${{ expires: '90d' }}
-    statement=${shown} latest=${access.action} onRun=${(/** @type {Values} */ values) => onRun(action.statement(target, values), shown(values))} onClose=${onClose} />`;
+    statement=${shown} latest=${access.action} onRun=${(/** @type {Values} */ values) => onRun(action.statement(target, values), shown(values), values)} onClose=${onClose} />`;
 }
 
-/** The secret of a new token, which nobody can see again. @param {{of: Entry, onClose: () => void}} props */
-function Secret({ of, onClose }) {
+/** The secret of a new token, which nobody can see again. @param {{of: Entry, values: Values, onClose: () => void}} props values: those of the form; without a target, the token is not new */
+function Secret({ of, values, onClose }) {
+  const command = values.on ? tokenCommand(location.origin, values, of.Token) : '';
   return html`<${Dialog} title=${`Token ${of.Name}`} onClose=${onClose}>
     <p>Copy the token now: the server stores only its hash and cannot show it again.</p>
     <pre class="asked" data-ui="secret">${of.Token}</pre>
-    <p class="acts"><button class="button main" onClick=${() => copyText(of.Token)}>Copy</button><button class="button" data-ui="secret-done" onClick=${onClose}>Done</button></p><//>`;
+    ${command && html`<p>A command that ${values.scope === 'query' ? 'reads' : 'sends a row'} with it:</p><pre class="asked" data-ui="token-command" tabindex="0">${command}</pre>`}
+    <p class="acts"><button class="button main" onClick=${() => copyText(of.Token)}>Copy</button>${command && html`<button class="button" onClick=${() => copyText(command)}>Copy the command</button>`}<button class="button" data-ui="secret-done" onClick=${onClose}>Done</button></p><//>`;
 }
 
 /** @param {string} time in RFC 3339 */

@@ -66,7 +66,7 @@ function DetailField({ name, row, marks, columns, trace, onOnly, onWithout, onCo
       ${
         long
           ? html`<${LongValue} text=${object ? JSON.stringify(value, null, 2) : text} marks=${marks} cut=${cut} />`
-          : html`<span class="value" data-ui="detail-value"><${Marked} text=${text} marks=${marks} />${share && html`<small class="share">${share}</small>`}</span>`
+          : html`<span class="value" data-ui="detail-value">${text === '' ? '“”' : html`<${Marked} text=${text} marks=${marks} />`}${share && html`<small class="share">${share}</small>`}</span>`
       }
       <span class="value-acts">
         ${

@@ -30,7 +30,7 @@ export function Sum({ stores, since }) {
       }
       <${RefreshPicker} explore=${explore} /><${ByPicker} explore=${explore} /><${Legend} explore=${explore} hide=${hide} hidden=${hidden} /></section>
     ${explore.hits.error.value?.message !== said?.message && html`<${ErrorPanel} latest=${explore.hits} what="The histogram" />`}
-    ${!hits && !hidden && !explore.hits.error.value && html`<div class="hist waiting" style=${{ height: `${narrow ? 58 : 72}px` }}></div><div class="axis"></div>`}
+    ${!hits && !hidden && (explore.refused.value || !explore.hits.error.value) && html`<div class="hist waiting" style=${{ height: `${narrow ? 58 : 72}px` }}></div><div class="axis"></div>`}
     ${
       hits &&
       !hidden &&

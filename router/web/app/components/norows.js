@@ -4,6 +4,7 @@ import { html } from '../../vendor/core.js';
 import { searchEveryField } from '../lib/edit.js';
 import { formatDuration } from '../lib/format.js';
 import { formatSpan, parseSpan } from '../lib/time.js';
+import { useMay } from './may.js';
 import { Empty } from './states.js';
 
 const day = 86400e3;
@@ -29,8 +30,16 @@ export function NoRows({ explore }) {
     </p><//>`;
 }
 
-export function NoTable() {
-  return html`<h1 class="hidden">Explore</h1><${Empty} title="There is no table yet.">
+/** Shown if the list of tables is empty. @param {{signIn: import('../stores/signin.js').SignIn}} props */
+export function NoTable({ signIn }) {
+  const mayAll = useMay(signIn, [['SELECT', '*.*']])?.[0];
+  if (mayAll === undefined) return null;
+  if (!mayAll) {
+    return html`<${Empty} title="There is no table that you may read.">
+      <p>You are signed in as <b>${signIn.user.value}</b>. An administrator can grant this user SELECT on tables.</p>
+      <p class="acts"><a class="button" href="/dashboard/settings">See who you are, or sign in as somebody else</a></p><//>`;
+  }
+  return html`<${Empty} title="There is no table yet.">
     <p>The first rows that you send to a table create it.</p>
     <p class="acts"><a class="button main" href="/dashboard/add">Add data</a></p><//>`;
 }

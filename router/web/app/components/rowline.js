@@ -1,6 +1,6 @@
 // One row in a list.
 
-import { html, useMemo } from '../../vendor/core.js';
+import { html, useMemo, useRef } from '../../vendor/core.js';
 import { formatBytes, valueText, visible } from '../lib/format.js';
 import { levelOf } from '../lib/levels.js';
 import { lineOf } from '../lib/line.js';
@@ -36,12 +36,12 @@ export function RowLine({ row, index, shape, columns, shown, widths, marks, zone
       (field, i) => html`${(i > 0 || line.message) && ' '}<b>${field.name}=</b><${Marked} text=${field.value} marks=${marks} lines=${lines} />`,
     )}</p>`;
   }, [row, shape, shown, sizes, marks, zone, whole, wrap]);
-  let down = { x: 0, y: 0 };
+  const down = useRef({ x: 0, y: 0 }); // the row may be drawn again while the button is down
 
   /** @param {MouseEvent} event */
   function click(event) {
     if (event.shiftKey && onPick) return onPick(index);
-    const moved = Math.hypot(event.clientX - down.x, event.clientY - down.y) >= 4;
+    const moved = Math.hypot(event.clientX - down.current.x, event.clientY - down.current.y) >= 4;
     if (!moved && getSelection()?.isCollapsed !== false && event.detail < 2) onOpen(row, index);
     return undefined;
   }
@@ -50,7 +50,7 @@ export function RowLine({ row, index, shape, columns, shown, widths, marks, zone
     aria-selected=${row.id === selected || chosen} data-ui=${ui} data-id=${row.id} data-level=${level} data-index=${index}
     onMouseDown=${(/** @type {MouseEvent} */ e) => {
       if (e.shiftKey && onPick) e.preventDefault(); // the browser would select text
-      down = { x: e.clientX, y: e.clientY };
+      down.current = { x: e.clientX, y: e.clientY };
     }}
     onClick=${click}>${cells}</div>`;
 }

@@ -143,6 +143,8 @@ function undoOf(event) {
  * @param {{from: number, to: number} | null} wrong
  */
 function coloured(text, tokens, wrong) {
+  const end = text.trimEnd().length;
+  if (wrong && wrong.from >= end) wrong = { from: Math.max(0, end - 1), to: end }; // what is missing follows the last character
   const parts = [];
   let at = 0;
   const cuts = [...tokens];

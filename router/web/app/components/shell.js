@@ -37,7 +37,7 @@ export function TopBar({ pages, page, stores }) {
     <select id="theme" data-ui="theme" aria-label="Theme" value=${prefs.theme.value}
       onChange=${(/** @type {Event} */ e) => (prefs.theme.value = /** @type {HTMLSelectElement} */ (e.currentTarget).value)}>
       <option value="system">System</option><option value="light">Light</option><option value="dark">Dark</option></select>
-    <a class="user" data-ui="nav-settings" href="/dashboard/settings" aria-current=${page === 'settings' ? 'page' : undefined}>${stores.signIn.user.value || 'Settings'}${!stores.signIn.canManage.value && html` <small title="Your user may change nothing here">${stores.signIn.session.value?.can_read ? 'may read' : 'may send rows'}</small>`}</a>
+    <a class="user" data-ui="nav-settings" href="/dashboard/settings" aria-current=${page === 'settings' ? 'page' : undefined}>${stores.signIn.user.value || 'Settings'}${!stores.signIn.canManage.value && html` <small>${mostOf(stores.signIn.session.value)}</small>`}</a>
   </header>`;
 }
 
@@ -97,4 +97,10 @@ export function KeyHelp({ keys }) {
   return html`<${Dialog} title="Keys" class="keys" onClose=${() => setOpen(false)}>
     <div class="keylist" tabindex="0" autofocus role="region" aria-label="Keys of this page"><dl>${rows.map(({ keys, what }) => html`<div><dt>${keys.map((key, i) => html`${i > 0 && ' '}<kbd>${key}</kbd>`)}</dt><dd>${what}</dd></div>`)}</dl></div>
     <p class="acts"><button class="button" onClick=${() => setOpen(false)}>Close</button></p><//>`;
+}
+
+/** What a user may do at most who does not operate the cluster. @param {import('../stores/signin.js').Session | null} session */
+function mostOf(session) {
+  if (session?.can_read) return 'may read';
+  return session?.can_write ? 'may send rows' : 'has no rights';
 }

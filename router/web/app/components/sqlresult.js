@@ -4,7 +4,7 @@ import { html, useEffect, useMemo, useState } from '../../vendor/core.js';
 import { curlOf } from '../lib/api.js';
 import { formatCount, formatDuration, visible, visibleLines } from '../lib/format.js';
 import { orderOf, toCSV, toJSON, toTSV } from '../lib/results.js';
-import { cellText, changesIn } from '../lib/statements.js';
+import { cellText, changesIn, splitStatements } from '../lib/statements.js';
 import { ColumnHeads } from './columnheads.js';
 import { copyText } from './copy.js';
 import { Dialog } from './dialog.js';
@@ -19,8 +19,24 @@ import { VirtualList } from './virtual.js';
 
 export const views = { table: 'Table', plot: 'Plot', plan: 'Plan' };
 
-/** @param {{stores: import('../main.js').Stores, tab: import('../stores/sql.js').Tab, answer: SqlResult}} props */
-export function Result({ stores, tab, answer }) {
+/** The answers to the statements, one of them at a time. @param {{stores: import('../main.js').Stores, tab: import('../stores/sql.js').Tab, answer: SqlResult}} props */
+export function Results({ stores, tab, answer }) {
+  const all = answer.all ?? [answer];
+  const [chosen, setChosen] = useState({ of: answer, at: all.length - 1 });
+  const at = chosen.of === answer ? chosen.at : all.length - 1;
+  const statements = splitStatements(tab.ran.value).filter(Boolean);
+  const one = all.length > 1 && statements.length === all.length ? statements[at] : tab.ran.value;
+  return html`${
+    all.length > 1 &&
+    html`<div class="answers" role="group" aria-label="Answers">${all.map(
+      (_, i) =>
+        html`<button class="text" data-ui="answer" aria-pressed=${i === at} title=${statements[i]?.slice(0, 300)} onClick=${() => setChosen({ of: answer, at: i })}>${i + 1} <code>${(statements[i] ?? '').replace(/\s+/g, ' ').slice(0, 24)}</code></button>`,
+    )}</div>`
+  }<${Result} stores=${stores} tab=${tab} answer=${all[at] ?? answer} statement=${one} />`;
+}
+
+/** @param {{stores: import('../main.js').Stores, tab: import('../stores/sql.js').Tab, answer: SqlResult, statement: string}} props */
+function Result({ stores, tab, answer, statement }) {
   const { sql } = stores;
   const { columns, rows } = answer;
   const asked = stores.place.here.value.params.get('tab') ?? '';
@@ -28,7 +44,7 @@ export function Result({ stores, tab, answer }) {
   const [sort, setSort] = useState(/** @type {Sort} */ (null));
   useEffect(() => setSort(null), [answer]);
   const order = useMemo(() => orderOf(answer, sort), [answer, sort]);
-  const request = { path: '/v1/sql', form: { sql: tab.ran.value, db: sql.db() } };
+  const request = { path: '/v1/sql', form: { sql: statement, db: sql.db() } };
   const said =
     answer.affected === null || columns.length > 0
       ? `${rows.length === sql.most.value ? 'First ' : ''}${formatCount(rows.length)} ${rows.length === 1 ? 'row' : 'rows'}`
@@ -41,14 +57,14 @@ export function Result({ stores, tab, answer }) {
       )}</div>`
     }<h2>${said}</h2>
       <span class="quiet wide">${columns.length > 0 && `${columns.length} ${columns.length === 1 ? 'column' : 'columns'} · `}${formatDuration(answer.ms)}</span><span class="grow"></span>
-      ${columns.length > 0 && html`<${Take} answer=${answer} order=${order} statement=${tab.ran.value} db=${sql.db()} />`}
+      ${columns.length > 0 && html`<${Take} answer=${answer} order=${order} statement=${statement} db=${sql.db()} />`}
       <button class="text" onClick=${() => copyText(curlOf(request, location.origin))}>Copy as curl</button></div>
     ${
       columns.length > 0 &&
       (view === 'plot'
         ? html`<${Plot} answer=${answer} />`
         : view === 'plan'
-          ? html`<${Plan} sql=${sql} tab=${tab} />`
+          ? html`<${Plan} sql=${sql} tab=${tab} statement=${statement} />`
           : html`<${Grid} answer=${answer} order=${order} sort=${sort} onSort=${setSort} />`)
     }
   </section>`;
@@ -179,7 +195,7 @@ function guessWidths({ columns, rows }) {
   const texts = rows.slice(0, 200).map((row) => row.map((cell, i) => cellText(cell, columns[i].type)));
   return columns.map((c, i) => {
     const longest = texts.reduce((most, row) => Math.max(most, Math.min(row[i].length, 60)), c.name.length);
-    return Math.round(longest * 7.3) + 24;
+    return Math.ceil(Math.max(longest, 4) * 7.3) + 24;
   });
 }
 
@@ -188,9 +204,9 @@ function clamp(n, count) {
   return Math.max(0, Math.min(count - 1, n));
 }
 
-/** How the statement runs: what is read, and each step of the engine with its time. @param {{sql: import('../main.js').Stores['sql'], tab: import('../stores/sql.js').Tab}} props */
-function Plan({ sql, tab }) {
-  useEffect(() => void sql.explain(), [tab.ran.value]);
+/** How a statement runs: what is read, and each step of the engine with its time. @param {{sql: import('../main.js').Stores['sql'], tab: import('../stores/sql.js').Tab, statement: string}} props */
+function Plan({ sql, tab, statement }) {
+  useEffect(() => void sql.explain(statement), [statement]);
   const rows = tab.plan.value.value?.rows ?? [];
   const read = rows.find(([key]) => key === 'segments')?.[1];
   return html`<div class="scrolled plan" data-ui="plan"><${Progress} since=${tab.plan.since.value} onCancel=${tab.plan.cancel} /><${ErrorPanel} latest=${tab.plan} what="EXPLAIN ANALYZE" />

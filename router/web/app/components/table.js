@@ -8,7 +8,7 @@ import { quoteName, sqlWords } from '../lib/sqlwords.js';
 import { copyText } from './copy.js';
 import { Menu } from './menu.js';
 import { ErrorPanel, Progress } from './states.js';
-import { TableAction, tableActions } from './tableactions.js';
+import { TableAction, useTableActions } from './tableactions.js';
 
 /** @typedef {import('../stores/tables.js').TableInfo} TableInfo */
 
@@ -23,15 +23,16 @@ export function TableDetail({ db, name, info, stores, onClose }) {
   const details = table.latest.value.value;
   const zone = prefs.zone.value;
   const system = db === 'svc_private' || db === 'information_schema';
+  const actions = useTableActions(signIn, db, name);
   return html`<section class="pane detail tabledetail" aria-label=${`Table ${db}.${name}`} data-ui="detail">
     <div class="head"><h2 class="mono">${db}.${name}</h2><span class="grow"></span>
       ${
         !system &&
-        signIn.canManage.value &&
+        actions.length > 0 &&
         html`<${Menu} button=${html`<span>Change</span><span class="caret"></span>`} label="Change the table" ui="table-actions" class="text change">${(
           /** @type {() => void} */ close,
         ) =>
-          tableActions.map(
+          actions.map(
             ({ id, name: action }) =>
               html`<button class="choice" data-ui=${`do-${id}`} onClick=${() => {
                 close();
@@ -49,7 +50,7 @@ export function TableDetail({ db, name, info, stores, onClose }) {
       <${ErrorPanel} latest=${table.latest} what="Asking for the table" />
       ${
         details &&
-        html`${details.refused.map((error) => html`<p class="quiet none" data-ui="refused">Something is not shown: ${error.message}.</p>`)}
+        html`${details.refused.map(({ what, error }) => html`<p class="quiet none" data-ui="refused">${what} not shown: ${error.message}</p>`)}
         ${details.fields && html`<${Columns} fields=${details.fields} rows=${details.rows} />`}
         ${details.segments && html`<${Segments} segments=${details.segments} zone=${zone} />`}
         ${details.ddl !== null && html`<${Statement} ddl=${details.ddl} />`}`

@@ -2,20 +2,23 @@
 
 import { html } from '../../vendor/core.js';
 import { formatBytes, formatCount } from '../lib/format.js';
-import { quoteName, quoteText } from '../lib/sqlwords.js';
+import { quoteName, quoteText, tableTarget } from '../lib/sqlwords.js';
 import { toast } from '../stores/toast.js';
+import { useMay } from './may.js';
 import { StatementForm } from './statementform.js';
 
 /** @typedef {import('../stores/tables.js').TableInfo} TableInfo */
 /** @typedef {Record<string, string>} Values */
 
 const types = ['STRING', 'BIGINT', 'DOUBLE', 'BOOLEAN', 'TIMESTAMP(3)', 'TIMESTAMP(9)', 'JSON', 'BINARY'];
+const privileges = ['ALTER', 'DROP', 'DELETE'];
 const indexes = ['INVERTED', 'SKIPPING', 'FULLTEXT'];
 
 /**
  * @typedef {object} TableActionInfo
  * @property {string} id
  * @property {string} name
+ * @property {string[]} needs the privileges on the table
  * @property {string} says what happens
  * @property {[string, string, string][]} asks name, label and kind (text, type, column or index) of each value
  * @property {(table: string, values: Values) => string} statement
@@ -27,6 +30,7 @@ const indexes = ['INVERTED', 'SKIPPING', 'FULLTEXT'];
 export const tableActions = [
   {
     id: 'ttl',
+    needs: ['ALTER'],
     name: 'Set how long rows are kept…',
     says: 'Older rows are removed automatically. Write 12h, 7d, 3M, 1y, or forever.',
     asks: [['ttl', 'ttl', 'text']],
@@ -34,6 +38,7 @@ export const tableActions = [
   },
   {
     id: 'column',
+    needs: ['ALTER'],
     name: 'Add a column…',
     says: 'Existing rows have null in it.',
     asks: [
@@ -44,6 +49,7 @@ export const tableActions = [
   },
   {
     id: 'index',
+    needs: ['ALTER'],
     name: 'Add an index…',
     says: 'It applies to new rows. INVERTED is for values that repeat, SKIPPING for ids, FULLTEXT for words in texts.',
     asks: [
@@ -54,6 +60,7 @@ export const tableActions = [
   },
   {
     id: 'rename',
+    needs: ['ALTER', 'DROP'],
     name: 'Rename…',
     says: 'Senders that use the old name create a new table.',
     asks: [['to', 'New name', 'text']],
@@ -62,6 +69,7 @@ export const tableActions = [
   },
   {
     id: 'truncate',
+    needs: ['DELETE'],
     name: 'Remove all rows…',
     says: 'All rows are removed; columns and options stay. This cannot be undone.',
     asks: [],
@@ -70,6 +78,7 @@ export const tableActions = [
   },
   {
     id: 'drop',
+    needs: ['DROP'],
     name: 'Drop…',
     says: 'The table and all of its rows are removed. This cannot be undone.',
     asks: [],
@@ -78,6 +87,20 @@ export const tableActions = [
     gone: true,
   },
 ];
+
+/**
+ * The actions that the user may do on a table.
+ * @param {import('../stores/signin.js').SignIn} signIn
+ * @param {string} db
+ * @param {string} name
+ */
+export function useTableActions(signIn, db, name) {
+  const held = useMay(
+    signIn,
+    privileges.map((privilege) => [privilege, tableTarget(db, name)]),
+  );
+  return tableActions.filter(({ needs }) => needs.every((privilege) => held?.[privileges.indexOf(privilege)]));
+}
 
 /**
  * @param {object} props

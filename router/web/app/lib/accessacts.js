@@ -1,5 +1,6 @@
 // The statements by which the page manages users, roles, grants and tokens.
 
+import { shellQuoted } from './format.js';
 import { quoteName, quoteText } from './sqlwords.js';
 
 /** @typedef {Record<string, string>} Values */
@@ -156,4 +157,23 @@ export function hidePasswords(action, values) {
   const hidden = { ...values };
   for (const [key, , kind] of action.asks) if (kind === 'password') hidden[key] = '…';
   return hidden;
+}
+
+/**
+ * Writes a command that uses a new token, so that it can be tried at once.
+ * @param {string} origin of the server
+ * @param {Values} values those with which the token was created
+ * @param {string} secret
+ */
+export function tokenCommand(origin, { scope, on }, secret) {
+  const parts = on.replace(/^(TABLE|DATABASE) /, '').split('.');
+  const [db, table] = on.startsWith('DATABASE ') ? [parts[0], '*'] : parts.length > 1 ? parts : ['public', parts[0]];
+  const [inDb, name] = [db.replace('*', 'public'), table.replace('*', 'app')]; // a name that the pattern covers
+  const header = `-H ${shellQuoted(`Authorization: Bearer ${secret}`)}`;
+  if (scope === 'query') {
+    const sql = table.includes('*') ? 'SHOW TABLES' : `SELECT * FROM ${quoteName(name)} LIMIT 10`;
+    return `curl ${shellQuoted(`${origin}/v1/sql?${new URLSearchParams({ db: inDb, format: 'ndjson' })}`)} ${header} \\\n     --data-urlencode ${shellQuoted(`sql=${sql}`)}`;
+  }
+  const query = new URLSearchParams({ db: inDb, table: name, pipeline_name: 'svc_identity' });
+  return `curl ${shellQuoted(`${origin}/v1/ingest?${query}`)} ${header} \\\n     -H 'Content-Type: application/json' -d '[{"level":"info","msg":"hello"}]'`;
 }

@@ -92,7 +92,7 @@ export function createApi({ fetch, signIn }) {
       return request.path.startsWith('/v1/explore/') ? JSON.parse(await response.text(), bareFields) : response.json();
     },
     /**
-     * Runs one statement and returns its rows.
+     * Runs statements and returns the rows of the last one, and those of all.
      * @param {string} sql
      * @param {{signal?: AbortSignal, db?: string, limit?: number, need?: [string, string]}} [options]
      * @returns {Promise<SqlResult>}
@@ -103,19 +103,20 @@ export function createApi({ fetch, signIn }) {
       if (options.db) form.db = options.db;
       if (options.limit) form.limit = String(options.limit);
       const answer = await this.json({ path: '/v1/sql', form, signal: options.signal, need: options.need });
-      const output = answer.output?.[answer.output.length - 1] ?? {};
-      if (!output.records) return { columns: [], rows: [], affected: output.affectedrows ?? 0, ms: answer.execution_time_ms };
-      return {
-        columns: output.records.schema.column_schemas.map((/** @type {any} */ c) => ({ name: c.name, type: c.data_type })),
-        rows: output.records.rows,
-        affected: null,
-        ms: answer.execution_time_ms,
-      };
+      const all = (answer.output ?? []).map((/** @type {any} */ output) => resultOf(output, answer.execution_time_ms));
+      return { ...(all[all.length - 1] ?? resultOf({}, answer.execution_time_ms)), all };
     },
   };
 }
 
-/** @typedef {{columns: {name: string, type: string}[], rows: unknown[][], affected: number | null, ms: number}} SqlResult */
+/** @typedef {{columns: {name: string, type: string}[], rows: unknown[][], affected: number | null, ms: number, all?: SqlResult[]}} SqlResult all: those of all statements */
+
+/** @param {any} output of a statement @param {number} ms @returns {SqlResult} */
+function resultOf({ records, affectedrows }, ms) {
+  if (!records) return { columns: [], rows: [], affected: affectedrows ?? 0, ms };
+  const columns = records.schema.column_schemas.map((/** @type {any} */ c) => ({ name: c.name, type: c.data_type }));
+  return { columns, rows: records.rows, affected: null, ms };
+}
 
 /**
  * @param {Response} response

@@ -64,6 +64,7 @@ export function visible(text) {
   return text.replace(hidden, (c, /** @type {number} */ at) => {
     const code = c.charCodeAt(0);
     if (code === 0x200d && joins(text, at)) return c;
+    if (code === 0x0a) return '↵'; // more fonts have it than ␊
     if (code < 0x20) return String.fromCharCode(0x2400 + code);
     return code === 0x7f ? '␡' : `\\u${code.toString(16).padStart(4, '0')}`;
   });

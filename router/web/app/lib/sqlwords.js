@@ -37,3 +37,12 @@ export function quoteName(name) {
 export function quoteText(text) {
   return `'${text.replaceAll("'", "''")}'`;
 }
+
+/**
+ * Writes a table as GRANT and /v1/access/check read it.
+ * @param {string} db
+ * @param {string} table
+ */
+export function tableTarget(db, table) {
+  return `${quoteName(db)}.${quoteName(table)}`;
+}

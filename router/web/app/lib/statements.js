@@ -43,7 +43,7 @@ function endOfComment(text, from) {
 }
 
 /** @param {string} text */
-function splitStatements(text) {
+export function splitStatements(text) {
   const ends = [-1, ...semicolons(text), text.length];
   return ends.slice(1).map((end, i) => text.slice(ends[i] + 1, end).trim());
 }

@@ -3,6 +3,7 @@
 import { html, useEffect, useRef, useState } from '../../vendor/core.js';
 import { copyText } from '../components/copy.js';
 import { useIgnored } from '../components/ignored.js';
+import { useMay } from '../components/may.js';
 import { useNarrow } from '../components/narrow.js';
 import { RejectList } from '../components/rejectlist.js';
 import { Rows } from '../components/rows.js';
@@ -10,7 +11,7 @@ import { useNow } from '../components/states.js';
 import { formatBytes, formatCount, shellQuoted, visible } from '../lib/format.js';
 import { openPort, senders, wrongName } from '../lib/senders.js';
 import { shapeOf } from '../lib/shape.js';
-import { quoteName } from '../lib/sqlwords.js';
+import { tableTarget } from '../lib/sqlwords.js';
 import { formatPlace, unknownParts } from '../lib/url.js';
 import { createLatest, clock } from '../stores/latest.js';
 
@@ -42,7 +43,7 @@ export function AddPage({ stores }) {
       { replace: true },
     );
   const wrong = wrongName({ db, table, pipeline }) || sender.lacks?.({ db, table, pipeline }) || '';
-  const may = useMayStore(signIn, wrongName({ db, table, pipeline }) ? '' : `${quoteName(db)}.${quoteName(table)}`);
+  const may = useMay(signIn, wrongName({ db, table, pipeline }) ? [] : [['INSERT', tableTarget(db, table)]])?.[0] !== false;
   const text = wrong ? '' : sender.text({ origin: location.origin, db, table, pipeline, user: signIn.user.value });
   return html`<div class="scrolled add"><div class="state"><h1>Add data</h1>
       <span class="quiet">The first rows create the table, with a column for each field.</span></div>
@@ -65,23 +66,6 @@ export function AddPage({ stores }) {
     <${FirstRows} stores=${stores} db=${db} table=${table} />
     <${NewRejects} key=${`${db}.${table}`} stores=${stores} db=${db} table=${table} />
   </div>`;
-}
-
-/**
- * Reports whether the user may store rows in a table.
- * @param {import('../stores/signin.js').SignIn} signIn
- * @param {string} table as GRANT has it; empty: no table has this name
- */
-function useMayStore(signIn, table) {
-  const [may, setMay] = useState(true);
-  useEffect(() => {
-    let current = true;
-    if (table) void signIn.may(['INSERT', table]).then((answer) => current && setMay(answer));
-    return () => {
-      current = false;
-    };
-  }, [table, signIn.user.value]);
-  return may;
 }
 
 /**

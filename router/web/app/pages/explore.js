@@ -66,7 +66,7 @@ export function ExplorePage({ stores }) {
   useEffect(() => {
     if (exists) prefs.table.value = state.tables[0];
   }, [exists, key]);
-  if (tables.latest.value.value && all.length === 0) return html`<${NoTable} />`;
+  if (tables.latest.value.value && all.length === 0) return html`<h1 class="hidden">Explore</h1><${NoTable} signIn=${stores.signIn} />`;
   if (!exists && !state.asked && all.length > 0) {
     const table = biggest(all);
     queueMicrotask(() => explore.set({ db: table.db, t: [table.name] }, { replace: true }));
@@ -119,12 +119,9 @@ function Said({ stores }) {
   const sql = explore.compiled.value.value?.sql ?? '';
   const request = { path: '/v1/explore/rows', body: { ...explore.scope(), limit: 200 } };
   return html`<div class="said" data-ui="sql-line"><code title=${sql}>${sqlWords(sql).map((part) => (part.keyword ? html`<b>${part.text}</b>` : part.text))}</code>
-    ${
-      sql &&
-      html`<a class="text" href=${formatPlace('sql', { db: explore.state.value.db, q: sql }, { db: 'public' })}>Open in SQL</a>
-      <button class="text" onClick=${() => copyText(curlOf(/** @type {any} */ (request), location.origin))}>Copy as curl</button>
-      <${SavedMenu} saved=${stores.saved} place=${stores.place} user=${stores.signIn.user.value} /><${ShareMenu} stores=${stores} frozen=${() => frozenLink(stores)} />`
-    }</div>`;
+    ${sql && html`<a class="text" href=${formatPlace('sql', { db: explore.state.value.db, q: sql }, { db: 'public' })}>Open in SQL</a>`}
+    <button class="text" onClick=${() => copyText(curlOf(/** @type {any} */ (request), location.origin))}>Copy as curl</button>
+    <${SavedMenu} saved=${stores.saved} place=${stores.place} user=${stores.signIn.user.value} /><${ShareMenu} stores=${stores} frozen=${() => frozenLink(stores)} /></div>`;
 }
 
 /** The address with the range on screen in the place of relative times. @param {import('../main.js').Stores} stores */
@@ -184,9 +181,9 @@ function Panes({ stores }) {
       }
       ${
         state.view === 'rows' &&
-        html`<div class="foot"><span>${list.count > 0 && `${formatCount(list.count)}${list.next ? '' : ' (all)'} loaded`}</span>
+        html`<div class="foot"><span>${list.count > 0 && !failed && `${formatCount(list.count)}${list.next ? '' : ' (all)'} loaded`}</span>
         ${explore.picked.value && html`<span role="status">${formatCount(explore.pickedRows().length)} selected; Y copies them, D compares ${explore.pickedRows().length === 2 ? 'them' : 'the first and the last'}</span>`}
-        <span class="grow">${answer?.read?.of > 0 && `read ${formatCount(answer.read.segments)} of ${formatCount(answer.read.of)} segments`}</span>
+        <span class="grow">${answer?.read?.of > 0 && !failed && `read ${formatCount(answer.read.segments)} of ${formatCount(answer.read.of)} segments`}</span>
         <span class="wide"><kbd>J K</kbd> move</span><span class="wide"><kbd>↵</kbd> open</span><span class="wide"><kbd>?</kbd> all keys</span></div>`
       }
     </section>`

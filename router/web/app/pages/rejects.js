@@ -4,16 +4,20 @@ import { html, useEffect, useLayoutEffect, useState } from '../../vendor/core.js
 import { Dialog } from '../components/dialog.js';
 import { colourOf, Histogram } from '../components/histogram.js';
 import { useIgnored } from '../components/ignored.js';
+import { useMay } from '../components/may.js';
 import { RejectList } from '../components/rejectlist.js';
 import { Empty, ErrorPanel, Progress } from '../components/states.js';
 import { formatCount, visible } from '../lib/format.js';
+import { tableTarget } from '../lib/sqlwords.js';
 import { formatTime } from '../lib/time.js';
 import { formatPlace, unknownParts } from '../lib/url.js';
+import { groupReasons } from '../stores/rejects.js';
 
 /** @typedef {import('../stores/rejects.js').Wanted} Wanted */
 
 const isTime = (/** @type {string} */ text) => !Number.isNaN(Date.parse(text));
 const timeOf = (/** @type {string} */ text) => (isTime(text) ? text : '');
+const mostTargets = 20; // tables whose rights are asked for
 const parameters = { pipeline: null, t: null, kind: null, from: isTime, to: isTime };
 
 /** @param {{stores: import('../main.js').Stores}} props */
@@ -41,6 +45,11 @@ export function RejectsPage({ stores }) {
   const answer = rejects.reasons.value.value;
   const samples = rejects.samples.value.value ?? [];
   const count = answer?.total ?? 0;
+  const targets = [...new Set(answer?.list.map(({ newest }) => tableTarget(newest.db, newest.table)))].slice(0, mostTargets);
+  const mayReplay = useMay(
+    signIn,
+    targets.map((target) => ['DELETE', target]),
+  )?.some(Boolean);
   const filters = [
     ['pipeline', wanted.pipeline, { pipeline: '' }],
     ['table', wanted.table, { t: '' }],
@@ -50,7 +59,7 @@ export function RejectsPage({ stores }) {
   return html`<div class="scrolled"><div class="state"><h1>Rejects</h1><span class="quiet" data-ui="total">${answer?.there && `${formatCount(count)} ${count === 1 ? 'record' : 'records'} that could not be stored${keptFor(stores)}`}</span><span class="grow"></span>
       ${filters.map(([name, value, without]) => value && html`<button class="button" aria-label=${`Remove the condition ${name} ${value}`} onClick=${() => set(/** @type {Record<string, string>} */ (without))}>${name} ${value} ✕</button>`)}
       ${wanted.pipeline && html`<a class="button" href=${formatPlace('pipelines', { name: wanted.pipeline })}>Fix in pipeline</a>`}
-      ${count > 0 && signIn.canManage.value && html`<button class="button main" data-ui="replay" onClick=${() => setReplays(true)}>Replay…</button>`}</div>
+      ${count > 0 && mayReplay && html`<button class="button main" data-ui="replay" onClick=${() => setReplays(true)}>Replay…</button>`}</div>
     <${Progress} since=${rejects.reasons.since.value} onCancel=${rejects.reasons.cancel} />
     <${ErrorPanel} latest=${rejects.reasons} what="Counting the rejects" />
     ${answer && count === 0 && html`<${NoRejects} there=${answer.there} />`}
@@ -118,7 +127,7 @@ export function ReplayDialog({ stores, wanted, count, note = '', onClose }) {
   const input = (/** @type {'toPipeline' | 'toTable'} */ name, /** @type {string} */ label, /** @type {string} */ placeholder) =>
     html`<label>${label}<input value=${to[name]} placeholder=${placeholder} onInput=${(/** @type {InputEvent} */ e) => setTo({ ...to, [name]: /** @type {HTMLInputElement} */ (e.currentTarget).value.trim() })} /></label>`;
   return html`<${Dialog} title=${`Replay ${formatCount(count)} ${count === 1 ? 'reject' : 'rejects'}`} onClose=${onClose}><div class="asks">
-    <p>Each record is sent through its pipeline again. A record that was stored is not stored twice, however often it is replayed.</p>
+    <p>Each record is sent through its pipeline again. A record that was stored is not stored twice, however often it is replayed. The rejects stay in the list until they expire.</p>
     ${note && html`<p>${note}</p>`}
     ${input('toPipeline', 'Pipeline', 'the one that they were sent to')}${input('toTable', 'Table', 'the one that they were sent to')}
     ${
@@ -128,10 +137,12 @@ export function ReplayDialog({ stores, wanted, count, note = '', onClose }) {
           ? ''
           : state.dry
             ? `${formatCount(state.stored)} of ${formatCount(state.of || state.done)} would be stored.`
-            : `${formatCount(state.stored)} stored, ${formatCount(state.failed)} failed again, of ${formatCount(state.of || state.done)}.`
+            : `${formatCount(state.stored)} stored, ${state.before > 0 ? `${formatCount(state.before)} stored by an earlier replay, ` : ''}${formatCount(state.failed)} failed again, of ${formatCount(state.of || state.done)}.`
       } ${state.error}</p>
       <div class="bar" style=${{ '--p': `${state.of > 0 ? (state.done / state.of) * 100 : 0}%` }}></div>
-      ${(state.reasons ?? []).slice(0, 5).map((reason) => html`<p class="wrong">${typeof reason === 'string' ? reason : `${formatCount(reason.count)} × ${reason.reason}`}</p>`)}`
+      ${groupReasons(state.reasons ?? [])
+        .slice(0, 5)
+        .map(({ reason, count: times }) => html`<p class="wrong">${formatCount(times)} × ${reason}</p>`)}`
     }
     <p class="acts"><button class=${`button ${tried ? '' : 'main'}`} data-ui="replay-try" disabled=${runs} onClick=${() => void rejects.send({ ...wanted, ...to }, true)}>Try it first</button>
       <button class=${`button ${tried ? 'main' : ''}`} data-ui="replay-now" disabled=${runs} onClick=${() => void rejects.send({ ...wanted, ...to }, false).then(() => rejects.load(wanted))}>Replay</button>

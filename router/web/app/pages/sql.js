@@ -4,8 +4,9 @@ import { html, useEffect, useMemo, useRef, useState } from '../../vendor/core.js
 import { CodeEditor } from '../components/code.js';
 import { Dialog } from '../components/dialog.js';
 import { SavedMenu } from '../components/share.js';
+import { HistoryMenu } from '../components/sqlhistory.js';
 import { SqlNames } from '../components/sqlnames.js';
-import { Result, views } from '../components/sqlresult.js';
+import { Results, views } from '../components/sqlresult.js';
 import { ErrorPanel, Progress } from '../components/states.js';
 import { useIgnored } from '../components/ignored.js';
 import { formatCount } from '../lib/format.js';
@@ -58,7 +59,6 @@ export function SqlPage({ stores }) {
     };
     return found;
   }, [tables, columns]);
-  const may = stores.signIn.canManage.value;
   const answer = tab.latest.value.value;
   return html`<h1 class="hidden">SQL</h1><div class="sqlpage"><${SqlNames} stores=${stores} onInsert=${insert} />
     <div class="pane">
@@ -69,13 +69,13 @@ export function SqlPage({ stores }) {
       <button class="button main" data-ui="run" onClick=${() => run()}>Run</button><kbd>Ctrl ↵</kbd>
       <label class="by again">at most <select aria-label="Rows that are shown at most" value=${sql.most.value}
         onChange=${(/** @type {Event} */ e) => (sql.most.value = Number(/** @type {HTMLSelectElement} */ (e.currentTarget).value))}>${rowLimits.map((n) => html`<option value=${n}>${formatCount(n)}</option>`)}</select> rows</label>
-      <${SavedMenu} saved=${stores.savedSql} place=${stores.place} user=${stores.signIn.user.value} what="statement" />
-      <span class="quiet">database ${sql.db()}; times are in UTC${may ? '' : '; you may only read'}</span>
+      <${SavedMenu} saved=${stores.savedSql} place=${stores.place} user=${stores.signIn.user.value} what="statement" /><${HistoryMenu} sql=${sql} />
+      <span class="quiet">database ${sql.db()}; times are in UTC</span>
     </div>
     <${Progress} since=${tab.latest.since.value} onCancel=${tab.latest.cancel} />
     ${tab.latest.cancelled.value && html`<p class="quiet" role="status" data-ui="cancelled">The statement was cancelled.</p>`}
     <${ErrorPanel} latest=${tab.latest} what="The statement" />
-    ${answer && !tab.latest.error.value && html`<${Result} stores=${stores} tab=${tab} answer=${answer} />`}</div></div>
+    ${answer && !tab.latest.error.value && html`<${Results} stores=${stores} tab=${tab} answer=${answer} />`}</div></div>
     ${
       asked &&
       html`<${Ask} statement=${asked} onNo=${() => setAsked('')} onYes=${() => {

@@ -3,6 +3,7 @@
 import { html, useEffect, useMemo, useState } from '../../vendor/core.js';
 import { useIgnored } from '../components/ignored.js';
 import { useNarrow } from '../components/narrow.js';
+import { NoTable } from '../components/norows.js';
 import { Empty, ErrorPanel, Progress } from '../components/states.js';
 import { TableDetail } from '../components/table.js';
 import { VirtualList } from '../components/virtual.js';
@@ -66,12 +67,7 @@ export function TablesPage({ stores }) {
             onInput=${(/** @type {InputEvent} */ e) => setFind(/** @type {HTMLInputElement} */ (e.currentTarget).value)} />
           <span class="quiet">${known && said(all, shown)}</span></div>
         <${ErrorPanel} latest=${tables.latest} what="Asking for the tables" />
-        ${
-          known &&
-          all.length === 0 &&
-          html`<${Empty} title="There is no table yet."><p>The first rows that you send to a table create it.</p>
-          <p class="acts"><a class="button main" href="/dashboard/add">Add data</a></p><//>`
-        }
+        ${known && all.length === 0 && html`<${NoTable} signIn=${stores.signIn} />`}
         ${all.length > 0 && html`<${TableList} shown=${shown} sort=${sort} onSort=${setSort} selected=${one} onOpen=${open} lastRows=${stores.lastRows} />`}
       </section>
       ${

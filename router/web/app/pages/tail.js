@@ -52,6 +52,11 @@ export function TailPage({ stores }) {
     if (whole) setOpened((now) => (now?.id === row.id ? whole : now));
   }
 
+  function run() {
+    if (tail.draft.value === state.q && tail.stopped()) void tail.follow();
+    else tail.set({ q: tail.draft.value });
+  }
+
   const { count, dropped, still } = tail.drawn.value;
   const held = tail.held.value;
   const zone = prefs.zone.value;
@@ -61,7 +66,7 @@ export function TailPage({ stores }) {
       role="search"
       onSubmit=${(/** @type {Event} */ e) => {
         e.preventDefault();
-        tail.set({ q: tail.draft.value });
+        run();
       }}
     >
       <${TablePicker}
@@ -74,7 +79,7 @@ export function TailPage({ stores }) {
       <${SearchBox}
         text=${tail.draft.value}
         onText=${(/** @type {string} */ text) => (tail.draft.value = text)}
-        onRun=${() => tail.set({ q: tail.draft.value })}
+        onRun=${run}
         fault=${tail.draft.value === state.q ? tail.fault.value : null}
         fields=${tail.fields.value.value?.fields ?? []}
         valuesOf=${stores.explore.valuesFor}
@@ -125,17 +130,20 @@ export function TailPage({ stores }) {
         >Explore this</a
       >
     </div>
-    ${tail.ended.value && html`<div class="banner" role="alert" data-ui="banner">${tail.ended.value} <button class="text go" data-ui="retry" onClick=${() => tail.follow()}>Follow again</button> <a class="text go" href=${inExplore(tail)}>Show them in Explore</a></div>`}
+    ${tail.ended.value && html`<${Ended} tail=${tail} />`}
     ${!tail.isMissing() && html`<${ErrorPanel} latest=${{ ...tail.fields, again: () => void tail.follow() }} what="Following the table" />`}
     <div class=${`panes tail ${opened ? '' : 'no-detail'}`}>
-      <section class="pane list" aria-label="Rows">
+      <section class="pane list" aria-label="Rows" onMouseDown=${(/** @type {MouseEvent} */ e) => {
+        // The row must not move away from the pointer before the button is released.
+        if (/** @type {Element} */ (e.target).closest('[data-ui=row]')) tail.hold();
+      }}>
         ${
           count === 0
             ? html`<${Empty}
-                title=${tail.isMissing() ? `There is no table ${state.table} yet.` : state.table ? `Waiting for new rows in ${state.table}.` : 'Choose a table to follow.'}
+                title=${titleOf(tail)}
               >
                 ${tail.isMissing() && html`<p>Its rows are shown here as soon as the first ones are stored.</p>`}
-                ${state.table && !tail.isMissing() && html`<p class="acts"><button class="button" onClick=${() => tail.follow('10m')}>Show the last ten minutes</button></p>`}<//
+                ${state.table && !tail.isMissing() && !tail.stopped() && html`<p class="acts"><button class="button" onClick=${() => tail.follow('10m')}>Show the last ten minutes</button></p>`}<//
               >`
             : html`<${Rows}
                 count=${count}
@@ -175,6 +183,22 @@ export function TailPage({ stores }) {
         />`
       }
     </div>`;
+}
+
+/** Why the tail has ended, and what can be done. @param {{tail: import('../main.js').Stores['tail']}} props */
+function Ended({ tail }) {
+  const [fault, nearest] = [tail.fault.value, tail.nearest.value];
+  return html`<div class="banner" role="alert" data-ui="banner">${tail.ended.value}
+    ${nearest.map((name) => html` <button class="text go" data-ui="nearest" onClick=${() => tail.set({ q: tail.replaceFault(name) })}>${name}</button>`)}
+    ${!fault && html` <button class="text go" data-ui="retry" onClick=${() => tail.follow()}>Follow again</button> <a class="text go" href=${inExplore(tail)}>Show them in Explore</a>`}</div>`;
+}
+
+/** Says why there are no rows. @param {import('../main.js').Stores['tail']} tail */
+function titleOf(tail) {
+  const { table } = tail.state.value;
+  if (!table) return 'Choose a table to follow.';
+  if (tail.isMissing()) return `There is no table ${table} yet.`;
+  return tail.stopped() ? `${table} is not followed.` : `Waiting for new rows in ${table}.`;
 }
 
 /** @param {import('../main.js').Stores['tail']} tail */

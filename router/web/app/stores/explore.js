@@ -58,6 +58,11 @@ export function createExplore({ api, place, prefs, clock, session }) {
   const shape = computed(() => shapeOf(fields.value.value));
   const marks = computed(() => wantedWords(state.value.q));
   const total = computed(() => hits.value.value?.total ?? null);
+  const refused = computed(() => first.error.value?.status === 400 || fields.error.value?.status === 400);
+  // Nothing that belongs to another search stands beside the error of this one.
+  effect(() => {
+    if (refused.value) [hits, facets, compiled].forEach((latest) => (latest.value.value = null));
+  });
 
   /** What every request of a run asks about. */
   function scope() {
@@ -313,6 +318,7 @@ export function createExplore({ api, place, prefs, clock, session }) {
     shape,
     marks,
     total,
+    refused,
     openFields,
     refresh,
     refreshNow,

@@ -20,6 +20,7 @@ export function createPrefs(storage) {
     detailWidth: kept('detail-width', '412'),
     fieldsShown: kept('fields-shown', 'yes'),
     history: list('history'),
+    sqlHistory: list('sql-history'), // the statements that ran, the newest first
     /** The texts whose patterns are shown, of tables without a message: table=field, the one chosen last first. */
     patternFields: list('pattern-fields'),
     /** Of each table, by db.table: its columns, the fields that are open, the widths of columns. */

@@ -12,7 +12,7 @@ import { createLatest } from './latest.js';
  * @typedef {{there: boolean, list: Reason[], total: number}} Reasons total: of all reasons, also of those that are not listed
  * @typedef {{at: string, db: string, table: string, pipeline: string, version: string, kind: string, error: string, format: string, record: string}} Reject
  * @typedef {{pipeline: string, table: string, kind: string, from: string, to: string}} Wanted
- * @typedef {{done: number, of: number, stored: number, failed: number, reasons: (string | {reason: string, count: number})[], end: boolean, error: string, dry: boolean}} Replay
+ * @typedef {{done: number, of: number, stored: number, failed: number, before: number, reasons: {reason: string, count: number}[], end: boolean, error: string, dry: boolean}} Replay
  */
 
 // What differs between errors of one reason: quoted texts, perhaps cut at their end, and numbers.
@@ -121,7 +121,7 @@ export function createRejects({ api, clock }) {
       to_table: toTable || undefined,
       dry_run: dry,
     };
-    replay.value = { done: 0, of: 0, stored: 0, failed: 0, reasons: [], end: false, error: '', dry };
+    replay.value = { done: 0, of: 0, stored: 0, failed: 0, before: 0, reasons: [], end: false, error: '', dry };
     try {
       const response = await api.send({ path: '/v1/rejects/replay', body, signal: running.signal });
       if (!response.body) return;
@@ -163,6 +163,22 @@ export function createRejects({ api, clock }) {
     /** Counts the rejects of a day, for the top bar. */
     count: () => total.run(async (signal) => [...(await countByPipeline(signal)).values()].reduce((a, b) => a + b, 0)),
   };
+}
+
+/**
+ * Joins the reasons that differ only in values, with the most frequent first.
+ * @param {{reason: string, count: number}[]} reasons
+ */
+export function groupReasons(reasons) {
+  /** @type {Map<string, {reason: string, count: number}>} */
+  const groups = new Map();
+  for (const { reason, count } of reasons) {
+    const key = reason.replace(new RegExp(values, 'g'), '…');
+    const group = groups.get(key);
+    if (group) Object.assign(group, { reason: key, count: group.count + count });
+    else groups.set(key, { reason, count });
+  }
+  return [...groups.values()].sort((a, b) => b.count - a.count);
 }
 
 /** @param {Wanted} wanted */

@@ -11,8 +11,13 @@ import { createLatest } from './latest.js';
 
 export const rowLimits = [100, 1000, 10000];
 const mostTabs = 20;
+const mostHistory = 200;
+const mostKept = 10000; // characters of a statement in the history
 const mostInAddress = 16000; // characters; a short link holds 64 KiB of an encoded address
 let lastTab = 0;
+
+/** @param {string} statement */
+const mayHavePassword = (statement) => /\bpassword\b/i.test(statement);
 
 /**
  * @param {string} text
@@ -34,8 +39,9 @@ function createTab(text, clock) {
  * @param {import('./place.js').PlaceStore} with_.place
  * @param {Pick<Storage, 'getItem' | 'setItem'>} with_.storage
  * @param {typeof import('./latest.js').clock} with_.clock
+ * @param {{value: string[]}} with_.history the statements that ran, the newest first
  */
-export function createSql({ api, place, storage, clock }) {
+export function createSql({ api, place, storage, clock, history }) {
   const tabs = signal(recall().map((text) => createTab(text, clock)));
   const at = signal(0);
   const tab = computed(() => tabs.value[at.value] ?? tabs.value[0]);
@@ -64,6 +70,12 @@ export function createSql({ api, place, storage, clock }) {
     at.value = tabs.value.length - 1;
   }
 
+  /** Keeps a statement that runs, unless it may have a password or is very long. @param {string} statement */
+  function remember(statement) {
+    if (statement.length > mostKept || mayHavePassword(statement)) return;
+    history.value = [statement, ...history.value.filter((kept) => kept !== statement)].slice(0, mostHistory);
+  }
+
   /** Shows a text: the tab that has it, else a new one. @param {string} text */
   function open(text) {
     if (text === tab.value.text.value) return;
@@ -83,11 +95,15 @@ export function createSql({ api, place, storage, clock }) {
   return {
     tabs,
     at,
+    history,
+    open,
     tab,
     most,
     columns,
     db,
     addTab,
+    /** Forgets a statement that ran; without it, all. @param {string} [text] */
+    forget: (text) => (history.value = text === undefined ? [] : history.value.filter((kept) => kept !== text)),
     /** @param {Tab} closed */
     closeTab(closed) {
       closed.latest.cancel();
@@ -128,15 +144,16 @@ export function createSql({ api, place, storage, clock }) {
       const { params } = place.here.value;
       place.set('sql', { db: params.get('db') ?? '', q: params.get('q') ?? '', tab: view }, { db: 'public', tab: 'table' }, { replace: true });
     },
-    /** Runs the statement again, for its plan. */
-    explain: () => tab.value.plan.run((signal) => api.sql(`EXPLAIN ANALYZE ${tab.value.ran.value}`, { signal, db: db() })),
+    /** Runs a statement again, for its plan. @param {string} statement */
+    explain: (statement) => tab.value.plan.run((signal) => api.sql(`EXPLAIN ANALYZE ${statement}`, { signal, db: db() })),
     /** @param {string} statement */
     run(statement) {
       const { text, ran, latest } = tab.value;
       if (statement !== ran.value) latest.value.value = latest.error.value = null; // they belong to another statement
       ran.value = statement;
+      remember(statement);
       const view = place.here.value.params.get('tab') ?? '';
-      if (text.value.length < mostInAddress) place.set('sql', { db: db(), q: text.value, tab: view }, { db: 'public' });
+      if (text.value.length < mostInAddress && !mayHavePassword(text.value)) place.set('sql', { db: db(), q: text.value, tab: view }, { db: 'public' });
       return latest.run((signal) => api.sql(statement, { signal, db: db(), limit: most.value }));
     },
   };

@@ -7,7 +7,7 @@ import { createLatest } from './latest.js';
  * Details: what is null may not be seen by this user; refused says why.
  * @typedef {{file: string, shard: number, rows: number, bytes: number, from: string, to: string}} Segment
  * @typedef {import('../lib/api.js').ApiError} ApiError
- * @typedef {{ddl: string | null, fields: import('./explore.js').Field[] | null, lastRow: string | null, rows: any[], segments: Segment[] | null, refused: ApiError[]}} Details
+ * @typedef {{ddl: string | null, fields: import('./explore.js').Field[] | null, lastRow: string | null, rows: any[], segments: Segment[] | null, refused: {what: string, error: ApiError}[]}} Details
  */
 
 const mostSegments = 2000;
@@ -30,27 +30,27 @@ export function createTable(api, clock) {
     load: (db, name) =>
       latest.run(async (signal) => {
         const scope = { db, tables: [name] };
-        /** @type {ApiError[]} */
-        const refused = [];
+        const refused = /** @type {Details['refused']} */ ([]);
         /**
          * The rights differ for each part: who may not see one of them sees the others.
          * @template T
+         * @param {string} what
          * @param {Promise<T>} asked
          * @returns {Promise<T | null>}
          */
-        const allowed = (asked) =>
+        const allowed = (what, asked) =>
           asked.catch((error) => {
             if (error.status !== 403) throw error;
-            if (!refused.some((r) => r.message === error.message)) refused.push(error);
+            if (!refused.some((r) => r.error.message === error.message)) refused.push({ what, error });
             return null;
           });
         const [fields, newest, ddl, segments] = await Promise.all([
-          allowed(api.json({ path: '/v1/explore/fields', body: scope, signal })),
-          allowed(api.json({ path: '/v1/explore/rows', body: { ...scope, limit: 3, max_value_bytes: 200 }, signal })),
-          allowed(api.sql(`SHOW CREATE TABLE ${quoteName(name)}`, { signal, db })),
-          allowed(api.sql(segmentsOf(db, name), { signal, need: ['MONITOR', 'CLUSTER'] })),
+          allowed('The columns are', api.json({ path: '/v1/explore/fields', body: scope, signal })),
+          allowed('The newest values are', api.json({ path: '/v1/explore/rows', body: { ...scope, limit: 3, max_value_bytes: 200 }, signal })),
+          allowed('The statement is', api.sql(`SHOW CREATE TABLE ${quoteName(name)}`, { signal, db })),
+          allowed('The segments are', api.sql(segmentsOf(db, name), { signal, need: ['MONITOR', 'CLUSTER'] })),
         ]);
-        if (!fields && !ddl && !segments) throw refused[0];
+        if (!fields && !ddl && !segments) throw refused[0].error;
         return {
           ddl: ddl && String(ddl.rows[0]?.[1] ?? ''),
           fields: fields && fields.fields,

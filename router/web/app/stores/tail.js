@@ -2,7 +2,7 @@
 
 import { batch, computed, effect, signal } from '../../vendor/core.js';
 import { isAbort } from '../lib/api.js';
-import { wantedWords } from '../lib/edit.js';
+import { replaceBytes, wantedWords } from '../lib/edit.js';
 import { readLines } from '../lib/ndjson.js';
 import { emptyRing, push } from '../lib/ring.js';
 import { shapeOf } from '../lib/shape.js';
@@ -16,6 +16,7 @@ import { createReload } from './reload.js';
 export const ringSizes = [1000, 10000];
 const mostBytes = 16 << 20;
 const drawEvery = 100;
+const quietAfter = 3000; // ms without a row after which the rate is 0
 const noTable = 4001; // code of an error: there is no such table
 const tableWait = 2000; // ms until the page asks again
 
@@ -52,6 +53,7 @@ export function createTail({ api, place, prefs, clock, session }) {
   const live = signal(false);
   const ended = signal('');
   const fault = signal(/** @type {{offset: number, length: number} | null} */ (null)); // the part of the search that is wrong, in bytes
+  const nearest = signal(/** @type {string[]} */ ([])); // names that the wrong part may mean
   const rate = signal(0);
   const most = signal(10000);
   /** @type {Set<string>} */
@@ -71,6 +73,8 @@ export function createTail({ api, place, prefs, clock, session }) {
     return unknownParts(params.value, { db: null, t: null, q: null, wrap: null, message: null, level: null });
   });
   const isMissing = () => fields.error.value?.code === noTable;
+  /** Whether the tail has ended, or has not begun, because of an error. */
+  const stopped = () => !live.value && !isMissing() && (ended.value !== '' || fields.error.value !== null);
 
   /** @param {string} since stored rows that come first; empty: none */
   async function follow(since = '') {
@@ -84,6 +88,7 @@ export function createTail({ api, place, prefs, clock, session }) {
       followed = search();
       ended.value = '';
       fault.value = null;
+      nearest.value = [];
       live.value = false;
     });
     if (!table) return;
@@ -130,8 +135,9 @@ export function createTail({ api, place, prefs, clock, session }) {
       return { text: 'The server ended the tail. Reconnecting.', again: true };
     } catch (error) {
       if (isAbort(error)) return null;
-      const { status, at } = /** @type {any} */ (error);
+      const { status, at, nearest: names } = /** @type {any} */ (error);
       fault.value = at ?? null;
+      nearest.value = names ?? [];
       const again = status === 0 || status === undefined || status === 503;
       return { text: `${/** @type {Error} */ (error).message}${again ? ' Trying again.' : ''}`, again };
     }
@@ -164,9 +170,15 @@ export function createTail({ api, place, prefs, clock, session }) {
   let counted = 0;
   let countedAt = clock.now();
   let due = false;
+  let quiet = /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined);
 
   /** Draws at most ten times a second. */
   function schedule() {
+    clearTimeout(quiet);
+    quiet = setTimeout(() => {
+      rate.value = counted = 0;
+      countedAt = clock.now();
+    }, quietAfter);
     if (due) return;
     due = true;
     setTimeout(() => {
@@ -185,11 +197,15 @@ export function createTail({ api, place, prefs, clock, session }) {
     current?.abort();
     current = null;
     live.value = false;
+    rate.value = 0;
+    clearTimeout(quiet);
   }
 
   return {
     isMissing,
+    stopped,
     fault,
+    nearest,
     ignored,
     state,
     draft,
@@ -205,6 +221,8 @@ export function createTail({ api, place, prefs, clock, session }) {
     at: (/** @type {number} */ index) => shown()[index] ?? null,
     columns,
     roles,
+    /** The search text, with a name in the place of what the server did not know. @param {string} name */
+    replaceFault: (name) => (fault.value ? replaceBytes(state.value.q, fault.value, name) : state.value.q),
     /** Asks for a row with its values uncut. @param {Row} row @returns {Promise<Row>} */
     wholeRow: ({ id, table }) => api.json({ path: '/v1/explore/row', body: { db: state.value.db, table, id } }),
     fresh: () => (held.value ? received() - held.value.seen : 0),
