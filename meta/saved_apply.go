@@ -83,8 +83,8 @@ func changeableSaved(
 		return nil, errs.New(errs.IllegalState, "The saved %s %s was changed meanwhile: it has version %d, and not %d; "+
 			"read it again", kind, name, s.Version, version)
 	case s.Owner != owner && !manage:
-		return nil, errs.New(errs.PermissionDenied, "The saved %s %s is shared by another user: changing it needs the "+
-			"right to store pipelines", kind, name)
+		return nil, errs.New(errs.PermissionDenied, "The saved %s %s is shared by %s: use another name, or ask for the "+
+			"privilege ACCESS, which changing it needs", kind, name, s.Owner)
 	}
 	return s, nil
 }

@@ -146,3 +146,37 @@ func TestTokenCommand(t *testing.T) {
 		b.until(`!document.querySelector('[data-ui=secret]')`)
 	}
 }
+
+// TestSavedOfOthers shares a saved search with another user, who opens it and must not replace or remove it. Its owner
+// removes it.
+func TestSavedOfOthers(t *testing.T) {
+	s, password := startWithUsers(t)
+	s.run(`CREATE USER bea PASSWORD '` + password + `'`)
+	s.run(`GRANT SELECT ON public.app TO bea`)
+	save := func(user, q string) *tab {
+		b := openAlone(t, s.url+"/dashboard/explore?t=app&q="+q)
+		b.signIn(user, password)
+		b.until(`document.querySelector('[data-ui=total]')`)
+		b.click(`[data-ui=saved]`)
+		b.fill(`[data-ui=saved-name]`, "mine")
+		b.click(`.panel [type=checkbox]`)
+		return b
+	}
+	ann := save("ann", "failed")
+	ann.click(`[data-ui=save-search]`)
+	ann.until(`document.querySelector('[data-ui=toast]').textContent.includes('Saved as mine')`)
+	bea := save("bea", "served")
+	const refused = `document.querySelector('.panel [data-ui=error]').textContent.includes('is shared by ann')`
+	bea.until(`document.querySelector('[data-ui=saved-search]').textContent.includes('shared by ann')`)
+	bea.click(`[data-ui=save-search]`)
+	bea.until(refused)
+	bea.click(`.panel [aria-label="Remove mine"]`)
+	bea.until(refused)
+	bea.click(`[data-ui=saved-search]`)
+	bea.until(`document.querySelector('[data-ui=search]').value === 'failed'`)
+	ann.click(`[data-ui=saved]`)
+	ann.click(`.panel [aria-label="Remove mine"]`)
+	ann.until(`document.querySelector('[data-ui=toast]').textContent === 'mine is removed.'`)
+	bea.click(`[data-ui=saved]`)
+	bea.until(`document.querySelector('.panel').textContent.includes('No search is saved yet')`)
+}

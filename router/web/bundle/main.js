@@ -1,1 +1,1 @@
-import"./chunk-QLJ6QYCD.js";
+import"./chunk-HJE2WNRK.js";

@@ -37,10 +37,11 @@ export function createSaved(api, clock, kind = 'search') {
       await load();
       return changing.error.value === null;
     },
-    /** @param {string} name */
+    /** Removes what has a name. Answers whether it did. @param {string} name */
     async remove(name) {
       await changing.run((signal) => api.json({ path: pathOf(name), method: 'DELETE', headers: condition(name), signal }));
       await load();
+      return changing.error.value === null;
     },
     /** Keeps an address on the server, and returns a short one. @param {string} address */
     async shorten(address) {
