@@ -27,6 +27,40 @@ func columnType(name string) string {
 	return name
 }
 
+// unstorable are types of PostgreSQL that columns cannot have, with the reason and what to use.
+var unstorable = map[string][2]string{
+	"SERIAL": {"tables have no sequences", "use BIGINT, and give each row its number"},
+	"NUMERIC": {
+		"tables store no decimals", "use DOUBLE PRECISION, BIGINT for a multiple, or TEXT to keep all digits",
+	},
+	"DATE":     {"tables store no days", "use TIMESTAMP(0)"},
+	"TIME":     {"tables store no times of day", "use TEXT"},
+	"INTERVAL": {"tables store no intervals", "use BIGINT for a number of seconds, or TEXT"},
+	"INET":     {"tables store no addresses", "use TEXT"},
+	"BIT":      {"tables store no bit strings", "use TEXT"},
+}
+
+// sameUnstorable maps other names to the names in unstorable.
+var sameUnstorable = map[string]string{
+	"SERIAL2": "SERIAL", "SERIAL4": "SERIAL", "SERIAL8": "SERIAL", "SMALLSERIAL": "SERIAL", "BIGSERIAL": "SERIAL",
+	"DECIMAL": "NUMERIC", "DEC": "NUMERIC", "MONEY": "NUMERIC", "TIMETZ": "TIME", "CIDR": "INET", "MACADDR": "INET",
+	"VARBIT": "BIT",
+}
+
+// checkTypes returns an error if a new column has a type of PostgreSQL that columns cannot have.
+func checkTypes(columns ...statement.ColumnDef) error {
+	for _, col := range columns {
+		name, _, _ := strings.Cut(strings.ToUpper(col.Type), "(")
+		name, _, _ = strings.Cut(name, " ")
+		why, known := unstorable[orElse(sameUnstorable[name], name)]
+		if _, err := schema.ParseType(columnType(col.Type)); err != nil && known {
+			return unsupported("column %q cannot have the type %s, because %s", excerpt(col.Name),
+				strings.ToLower(excerpt(col.Type)), why[0]).withHint("%s", why[1])
+		}
+	}
+	return nil
+}
+
 // storedAsText returns the columns of a new table, or the new column of a table, that get the type text although the
 // client wrote uuid.
 func storedAsText(st statement.Statement) (names []string) {

@@ -3,6 +3,7 @@ package pgwire
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"cordwood/proto/errs"
@@ -94,6 +95,26 @@ func TestStateOfDefinitions(t *testing.T) {
 		var got *Error
 		if !errors.As(tr.placed(err, newCommand(sql), sql), &got) || got.State != want {
 			t.Errorf("%s: %+v, want %s", sql, got, want)
+		}
+	}
+}
+
+// TestUnstorableTypes checks that types which columns cannot have are refused with what to use instead, whatever their
+// case and length.
+func TestUnstorableTypes(t *testing.T) {
+	for typ, want := range map[string]string{
+		"serial": "use BIGINT", "BigSerial": "use BIGINT", "numeric(10,2)": "use DOUBLE PRECISION", "DECIMAL": "use DOUBLE",
+		"date": "use TIMESTAMP(0)", "time WITH TIME ZONE": "use TEXT", "interval": "use BIGINT", "cidr": "use TEXT",
+		"bigint": "", "timestamptz": "", "mood": "", "double PRECISION": "", "timestamp(3)": "", "bytea": "",
+	} {
+		err := checkTypes(statement.ColumnDef{Name: "a", Type: "int"}, statement.ColumnDef{Name: "b", Type: typ})
+		told := (*Error)(nil)
+		errors.As(err, &told)
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%s: %v", typ, err)
+		case want != "" && (told == nil || told.State != "0A000" || !strings.HasPrefix(told.Hint, want)):
+			t.Errorf("%s: %+v, want %s", typ, told, want)
 		}
 	}
 }

@@ -108,6 +108,9 @@ var (
 		state string
 	}{
 		{regexp.MustCompile(`no unique key matches ON CONFLICT`), "42P10"},
+		{regexp.MustCompile(`null values cannot be formatted as an SQL identifier`), "22004"},
+		{regexp.MustCompile(`^the pattern of LIKE ends in its escape`), "22025"},
+		{regexp.MustCompile(`^the escape of LIKE must be`), "22025"},
 		{regexp.MustCompile(`, but its value in the query is of type `), "42804"},
 		{regexp.MustCompile(`^the query of INSERT has `), "42601"},
 		{regexp.MustCompile(`ON CONFLICT DO UPDATE cannot store a row twice`), "21000"},

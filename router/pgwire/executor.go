@@ -134,8 +134,16 @@ func (e *executor) runParsed(cmd *command, st statement.Statement) (*outcome, er
 			return nil, err
 		}
 	case *statement.AlterTable:
+		if st.Add != nil {
+			if err := checkTypes(*st.Add); err != nil {
+				return nil, err
+			}
+		}
 		define(st)
 	case *statement.CreateTable:
+		if err := checkTypes(st.Columns...); err != nil {
+			return nil, err
+		}
 		if name := define(st); name != "" {
 			e.say.notice(timeIndexChosen(name, st.Name.Table))
 		}

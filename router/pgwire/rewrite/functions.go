@@ -45,7 +45,13 @@ const dimensions = `CASE WHEN len(%1) > 0 THEN CAST(length(regexp_extract(typeof
 var allBytes = text("(SELECT coalesce(CAST(sum(cordwood_d.bytes) AS BIGINT), 0) FROM pg_catalog.cordwood_sizes AS " +
 	"cordwood_d)")
 
-const nullText = "CAST(NULL AS VARCHAR)"
+const (
+	nullText   = "CAST(NULL AS VARCHAR)"
+	quoteIdent = `CASE WHEN regexp_full_match(%1, '[a-z_][a-z0-9_]*') THEN %1 ELSE '"' || replace(%1, '"', '""') || ` +
+		`'"' END`
+	quoteLiteral  = `('''' || replace(%1::VARCHAR, '''', '''''') || '''')`
+	quoteNullable = "coalesce(" + quoteLiteral + ", 'NULL')"
+)
 
 // functions has PostgreSQL's functions that the engine lacks.
 var functions map[string]expand
@@ -66,17 +72,17 @@ func init() { // not in the declaration: some functions refer to others
 		"to_regnamespace":  toReg("regnamespace"),
 		"format_type":      formatTypeCall,
 		"pg_get_userbyid":  userByID,
-		"quote_ident": with(`CASE WHEN regexp_full_match(%1, '[a-z_][a-z0-9_]*') THEN %1 ELSE '"' || replace(%1, `+
-			`'"', '""') || '"' END`, 1),
-		"quote_literal":   with(`('''' || replace(%1::VARCHAR, '''', '''''') || '''')`, 1),
-		"parse_ident":     with(`string_split(replace(%1, '"', ''), '.')`, 1),
-		"array_upper":     with("nullif(len(%1), 0)", 1),
-		"array_lower":     with("CASE WHEN len(%1) > 0 THEN 1 END", 1),
-		"array_ndims":     with(dimensions, 1),
-		"cardinality":     with("CAST(len(%1) AS INTEGER)", 1),
-		"array_to_string": arrayToString,
-		"pg_get_expr":     with("CAST(%1 AS VARCHAR)", 1),
-		"pg_get_indexdef": indexDefinition,
+		"quote_ident":      with(quoteIdent, 1),
+		"quote_literal":    with(quoteLiteral, 1),
+		"quote_nullable":   with(quoteNullable, 1),
+		"parse_ident":      with(`string_split(replace(%1, '"', ''), '.')`, 1),
+		"array_upper":      with("nullif(len(%1), 0)", 1),
+		"array_lower":      with("CASE WHEN len(%1) > 0 THEN 1 END", 1),
+		"array_ndims":      with(dimensions, 1),
+		"cardinality":      with("CAST(len(%1) AS INTEGER)", 1),
+		"array_to_string":  arrayToString,
+		"pg_get_expr":      with("CAST(%1 AS VARCHAR)", 1),
+		"pg_get_indexdef":  indexDefinition,
 		"pg_get_constraintdef": with("(SELECT any_value(cordwood_d.definition) FROM pg_catalog.cordwood_definitions "+
 			"AS cordwood_d "+
 			"WHERE cordwood_d.oid = %1)", 1),
@@ -113,7 +119,9 @@ func init() { // not in the declaration: some functions refer to others
 		"json_object_agg":                    renamed("json_group_object"),
 		"jsonb_object_agg":                   renamed("json_group_object"),
 		"jsonb_array_length":                 renamed("json_array_length"),
-		"jsonb_typeof":                       renamed("json_type"),
+		"json_typeof":                        with(jsonTypeOf, 1),
+		"jsonb_typeof":                       with(jsonTypeOf, 1),
+		"jsonb_pretty":                       renamed("json_pretty"),
 		"jsonb_extract_path":                 renamed("json_extract_path"),
 		"jsonb_extract_path_text":            renamed("json_extract_path_text"),
 		"to_jsonb":                           renamed("to_json"),
@@ -136,6 +144,25 @@ func init() { // not in the declaration: some functions refer to others
 		"to_char":                            toChar,
 		"to_timestamp":                       toTimestamp,
 		"round":                              round,
+		"to_date":                            toDate,
+		"pg_typeof":                          typeOf,
+		"current_timestamp":                  currentTime,
+		"localtimestamp":                     currentTime,
+		"justify_hours":                      justifyHours,
+		"justify_days":                       justifyDays,
+		"justify_interval":                   justifyInterval,
+		"make_interval":                      makeInterval,
+		"format":                             formatCall,
+		"initcap":                            with(initcap, 1),
+		"to_hex":                             with("lower(to_hex(%1))", 1),
+		"div":                                with("(%1 // %2)", 2),
+		"lpad":                               padded("lpad"),
+		"rpad":                               padded("rpad"),
+		"array_replace":                      with(arrayReplace, 3),
+		"trim_array":                         with("(%1)[1:len(%1) - %2]", 2),
+		"string_to_array":                    stringToArray,
+		"num_nulls":                          countNulls("IS NULL"),
+		"num_nonnulls":                       countNulls("IS NOT NULL"),
 	}
 	for name := range strings.FieldsSeq(`regexp_replace regexp_matches regexp_split_to_array regexp_split_to_table
 		regexp_extract regexp_extract_all regexp_full_match`) {

@@ -431,6 +431,10 @@ func (r *rewriter) words() bool {
 		}
 	case "TIMESTAMPTZ", "TIMESTAMP", "TIMESTAMP_NS":
 		return r.typedMoment()
+	case "VALUES":
+		if r.valueList() {
+			return true
+		}
 	case "NUMERIC", "DECIMAL", "DEC":
 		if r.typedNumber() {
 			return true

@@ -143,8 +143,11 @@ func TestRules(t *testing.T) {
 		"SELECT row_to_json(ROW(a)), to_jsonb((1, 2)) AS j": "SELECT row_to_json(struct_pack(f1 := a)), " +
 			"to_json(struct_pack(f1 := 1, f2 := 2)) AS j",
 		"SELECT (a, b) = (1, 2), ROW(a) < ROW(1), c IN (1, 2)": "SELECT (a, b) = (1, 2), ROW(a) < ROW(1), c IN (1, 2)",
-		"SELECT a FROM (VALUES (1, 2), (3, 4)) AS v(a, b) ORDER BY (a, b)": "SELECT a FROM (VALUES (1, 2), (3, 4)) AS " +
-			"v(a, b) ORDER BY (a, b)",
+		"SELECT a FROM (VALUES (1, 2), (3, 4)) AS v(a, b) ORDER BY (a, b)": "SELECT a FROM (SELECT * FROM (VALUES " +
+			"(1, 2), (3, 4)) AS cordwood_values(column1, column2)) AS v(a, b) ORDER BY (a, b)",
+		"SELECT values(1), values FROM t": "SELECT values(1), values FROM t",
+		"SELECT 1 UNION ALL VALUES (2)":   "SELECT 1 UNION ALL SELECT * FROM (VALUES (2)) AS cordwood_values(column1)",
+		"VALUES (f(a, b), [1, 2])":        "SELECT * FROM (VALUES (f(a, b), [1, 2])) AS cordwood_values(column1, column2)",
 		"SELECT 'logs'::regclass::text, CAST('\"public\" . logs'::regclass AS varchar)": "SELECT 'logs', 'logs'",
 		"SELECT 'int4'::regtype::text, 'pg_class'::regclass::oid, 'public'::regnamespace::text": "SELECT 'integer', " +
 			"CAST(1259 AS BIGINT)::BIGINT, 'public'",

@@ -4,9 +4,19 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"cordwood/router/query/statement"
 )
 
 const (
+	// initcap changes the first letter of each word.
+	initcap = `array_to_string(list_transform(regexp_extract_all(%1, '[\pL\pN]+|[^\pL\pN]+'), lambda cordwood_w: ` +
+		`upper(cordwood_w[1]) || lower(cordwood_w[2:])), '')`
+	jsonTypeOf = "CASE json_type(%1) WHEN 'OBJECT' THEN 'object' WHEN 'ARRAY' THEN 'array' WHEN 'VARCHAR' THEN 'string' " +
+		"WHEN 'BOOLEAN' THEN 'boolean' WHEN 'NULL' THEN 'null' WHEN 'BIGINT' THEN 'number' WHEN 'UBIGINT' THEN 'number' " +
+		"WHEN 'DOUBLE' THEN 'number' END"
+	arrayReplace = "list_transform(%1, lambda cordwood_x: CASE WHEN cordwood_x IS NOT DISTINCT FROM %2 THEN %3 ELSE " +
+		"cordwood_x END)"
 	arrayRemove = "list_filter(%1, lambda cordwood_x: cordwood_x IS DISTINCT FROM %2)"
 	// widthBucket has two directions, because the upper bound may be the smaller one.
 	widthBucket = "CASE WHEN %2 < %3 THEN CASE WHEN %1 < %2 THEN 0 WHEN %1 >= %3 THEN %4 + 1 " +
@@ -105,4 +115,84 @@ func decodeCall(_ *rewriter, args []string) (string, bool) {
 		return "from_base64(" + args[0] + ")", true
 	}
 	return "", false
+}
+
+// padded rewrites lpad and rpad without the text to fill with, which is a space.
+func padded(name string) expand {
+	return func(_ *rewriter, args []string) (string, bool) {
+		return name + "(" + strings.Join(args, ", ") + ", ' ')", len(args) == 2
+	}
+}
+
+// stringToArray rewrites string_to_array with a text for nulls.
+func stringToArray(_ *rewriter, args []string) (string, bool) {
+	if len(args) != 3 {
+		return "", false
+	}
+	return "list_transform(string_to_array(" + args[0] + ", " + args[1] + "), lambda cordwood_x: nullif(cordwood_x, " +
+		args[2] + "))", true
+}
+
+// countNulls rewrites num_nulls and num_nonnulls.
+func countNulls(condition string) expand {
+	return func(_ *rewriter, args []string) (string, bool) {
+		terms := make([]string, len(args))
+		for i, arg := range args {
+			terms[i] = "CAST((" + arg + ") " + condition + " AS INTEGER)"
+		}
+		return "(" + strings.Join(terms, " + ") + ")", len(args) > 0
+	}
+}
+
+// toDate rewrites to_date with a literal pattern.
+func toDate(r *rewriter, args []string) (string, bool) {
+	moment, ok := toTimestamp(r, args)
+	return "CAST(" + moment + " AS DATE)", ok
+}
+
+// typeNames maps the engine's names of types to PostgreSQL's, if they differ.
+var typeNames = [][2]string{
+	{"VARCHAR", "text"},
+	{"TINYINT", "smallint"},
+	{"UTINYINT", "smallint"},
+	{"USMALLINT", "integer"},
+	{"UINTEGER", "bigint"},
+	{"UBIGINT", "numeric"},
+	{"HUGEINT", "numeric"},
+	{"UHUGEINT", "numeric"},
+	{"BIGNUM", "numeric"},
+	{"DECIMAL", "numeric"},
+	{"FLOAT", "real"},
+	{"DOUBLE", "double precision"},
+	{"BLOB", "bytea"},
+	{"TIMESTAMP", "timestamp with time zone"},
+	{"TIMESTAMP_S", "timestamp with time zone"},
+	{"TIMESTAMP_MS", "timestamp with time zone"},
+	{"TIMESTAMP_NS", "timestamp with time zone"},
+	{"TIME", "time without time zone"},
+	{"TIME_NS", "time without time zone"},
+	{"STRUCT", "json"},
+	{"MAP", "json"},
+	{"UNION", "json"},
+	{"ENUM", "text"},
+	{"BIT", "text"},
+	{`"NULL"`, "unknown"},
+}
+
+// typeOf rewrites pg_typeof to the name of the type with which a value is sent to clients.
+func typeOf(_ *rewriter, args []string) (string, bool) {
+	if len(args) != 1 {
+		return "", false
+	}
+	if list := statement.Tokens(args[0]); len(list) == 1 && list[0].Kind == statement.TokenText {
+		return "'unknown'", true
+	}
+	name := "typeof(" + args[0] + ")"
+	base := `regexp_replace(` + name + `, '\(.*\)|(\[[0-9]*\])+$', '', 'g')`
+	var b strings.Builder
+	b.WriteString("(CASE " + base)
+	for _, t := range typeNames {
+		fmt.Fprintf(&b, " WHEN %s THEN %s", quote(t[0]), quote(t[1]))
+	}
+	return b.String() + " ELSE lower(" + base + ") END || CASE WHEN " + name + " LIKE '%]' THEN '[]' ELSE '' END)", true
 }

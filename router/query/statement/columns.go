@@ -143,6 +143,9 @@ func (p *parser) columnType() string {
 			p.typeLength(&b)
 		}
 	}
+	if p.tok.sym("[") || p.tok.is("ARRAY") {
+		p.refuse("a column cannot have the type %s[], because tables store no arrays; use JSON", b.String())
+	}
 	return b.String()
 }
 

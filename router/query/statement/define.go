@@ -56,6 +56,9 @@ func (p *parser) createTable() Statement {
 		p.refuse("CREATE TABLE … %s is not available; list the columns", strings.ToUpper(p.tok.val))
 	}
 	p.expectSym("(")
+	if p.atLikeTable() {
+		p.refuse("CREATE TABLE (LIKE …) is not available; SHOW CREATE TABLE %s has the columns to write", p.peek().val)
+	}
 	p.list(func() { p.tableElement(s) })
 	if p.accept("ENGINE") {
 		p.acceptSym("=")
@@ -73,6 +76,19 @@ func (p *parser) createTable() Statement {
 	}
 	p.done()
 	return s
+}
+
+// atLikeTable reports whether (LIKE table …) begins at tok. A column may also be called like.
+func (p *parser) atLikeTable() bool {
+	if !p.tok.is("LIKE") {
+		return false
+	}
+	l := p.lex
+	if _, err := l.next(); err != nil {
+		return false
+	}
+	t, err := l.next()
+	return err == nil && (t.sym(")") || t.sym(".") || t.is("INCLUDING") || t.is("EXCLUDING"))
 }
 
 func (p *parser) drop() Statement {

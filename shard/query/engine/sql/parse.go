@@ -137,6 +137,10 @@ func (t *syntaxTree) clientError(st *Statement) error {
 				"'b') USING count(*): without IN, DuckDB would run an extra statement to find the values (position %d)",
 				st.clientPosition(i[0]))
 		}
+		if i := symmetric.FindStringIndex(st.SQL); i != nil {
+			return errs.New(errs.Unsupported, "BETWEEN SYMMETRIC is not supported; write x BETWEEN least(a, b) AND "+
+				"greatest(a, b) (position %d)", st.clientPosition(i[0]))
+		}
 		return errs.New(errs.Unsupported, "%s is not supported: only SELECT and EXPLAIN SELECT can be run here",
 			strings.ToUpper(w))
 	}

@@ -90,6 +90,8 @@ var topN = regexp.MustCompile(`(?i)^\s*SELECT\s+TOP\s*\(?\s*[0-9]`)
 // limitPair matches the LIMIT of other databases that has the offset first.
 var limitPair = regexp.MustCompile(`(?i)\bLIMIT\s+[0-9]+\s*,`)
 
+var symmetric = regexp.MustCompile(`(?i)\bBETWEEN\s+SYMMETRIC\b`)
+
 var pivot = regexp.MustCompile(`(?i)\b(?:PIVOT|PIVOT_WIDER)\b`)
 
 // ExplainsInText reports whether the statement is an EXPLAIN whose answer is text.
