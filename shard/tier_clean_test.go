@@ -21,8 +21,8 @@ func TestDeleteObjects(t *testing.T) {
 	var lost error // what happens to the answer of a put
 	refuses := &refusing{Bucket: watched{dir, func() error { return lost }}}
 	cfg := tiered(testConfig(t), refuses)
-	var now time.Duration
-	cfg.Monotonic = func() time.Duration { return now }
+	var now hand
+	cfg.Monotonic = now.get
 	cfg.Tier.UploadAfter, cfg.Tier.CutBytes = time.Hour, 1
 	cfg.Tier.OrphanAge, cfg.Tier.Grace = time.Nanosecond, 2*time.Hour
 	cfg.atStep = func(step string) { at(step) }
@@ -88,7 +88,7 @@ func TestDeleteObjects(t *testing.T) {
 	_, sets := s.coldState()
 	one, two := sets[0].Objects[0].Key, sets[1].Objects[0].Key
 	want("too early", 0, one, two, orphan[0], mine+"1/-3/0-9-2-00000000000000aa.parquet")
-	now += time.Hour
+	now.add(time.Hour)
 	want("an hour later", 0, one, two)
 	if err := s.DropTable(wait(t), 1); err != nil {
 		t.Fatal(err)
@@ -98,9 +98,9 @@ func TestDeleteObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("dead", 2, one, two)
-	now += 2*time.Hour - time.Minute
+	now.add(2*time.Hour - time.Minute)
 	want("before the grace time has ended", 2, one, two)
-	now += 2 * time.Minute
+	now.add(2 * time.Minute)
 
 	// The process ends before the second object is deleted, and before the first one is forgotten.
 	ctx, cancel := context.WithCancel(wait(t))
@@ -124,9 +124,9 @@ func TestDeleteObjects(t *testing.T) {
 	refuses.after = 0
 	want("refused", 2, two)
 	refuses.err = nil
-	now += time.Minute
+	now.add(time.Minute)
 	want("soon", 2, two)
-	now += 2 * time.Hour // the replicated clock stands still while no process runs
+	now.add(2 * time.Hour) // the replicated clock stands still while no process runs
 	want("later", 0)
 	s.flush()
 	s = s.reopen()

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -253,10 +254,10 @@ func TestMoveLeaderEndsAtEveryStep(t *testing.T) {
 func TestMoveToFailingBucket(t *testing.T) {
 	t.Parallel()
 	dir := bucket.NewDir(t.TempDir())
-	puts := 0
+	var puts atomic.Int64
 	boom := errors.New("boom")
 	cfg := tiered(testConfig(t), watched{dir, func() error {
-		if puts++; puts > 1 {
+		if puts.Add(1) > 1 {
 			return boom
 		}
 		return nil
@@ -277,13 +278,13 @@ func TestMoveToFailingBucket(t *testing.T) {
 		t.Errorf("the state is %+v, with %d sets", c, len(sets))
 	}
 	stored := keysIn(t, dir)
-	puts = -10
+	puts.Store(-10)
 	s.move()
 	if orphans := s.wantMoved(dir, "moved", want); len(orphans) != 1 || !slices.Contains(stored, orphans[0]) {
 		t.Errorf("the objects %q are in no set; at first there were %q", orphans, stored)
 	}
-	if puts != -9 {
-		t.Errorf("%d objects were stored at last, want 1", puts+10)
+	if n := puts.Load() + 10; n != 1 {
+		t.Errorf("%d objects were stored at last, want 1", n)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,6 +38,13 @@ func tiered(cfg Config, b bucket.Bucket) Config {
 func tierBucket(t testing.TB) bucket.Bucket {
 	return bucket.NewGuard(bucket.NewDir(t.TempDir()), bucket.GuardConfig{})
 }
+
+// hand is a monotonic clock that tests set.
+type hand struct{ n atomic.Int64 }
+
+func (h *hand) get() time.Duration { return time.Duration(h.n.Load()) }
+
+func (h *hand) add(d time.Duration) { h.n.Add(int64(d)) }
 
 // move moves rows to object storage: it opens a cut if rows are in segments, and closes it.
 func (o *opened) move() {
@@ -196,11 +204,12 @@ func TestMoveWhenDue(t *testing.T) {
 	t.Parallel()
 	b := tierBucket(t)
 	cfg := tiered(testConfig(t), b)
-	var now time.Duration
-	cfg.Monotonic = func() time.Duration { return now }
+	var now hand
+	cfg.Monotonic = now.get
 	cfg.Tier.UploadAfter, cfg.Tier.CutBytes = time.Hour, 20_000
-	version := uint32(16)
-	cfg.ClusterVersion = func() uint32 { return version }
+	var version atomic.Uint32
+	version.Store(16)
+	cfg.ClusterVersion = version.Load
 	s := openShard(t, cfg)
 	s.stopCompactor()
 	seq := uint64(0)
@@ -214,11 +223,11 @@ func TestMoveWhenDue(t *testing.T) {
 	}
 	step := func(after time.Duration, cuts uint64, tables ...uint64) {
 		t.Helper()
-		now += after
+		now.add(after)
 		s.move()
 		c, sets := s.coldState()
 		if c.LastCut != cuts || c.Open != nil {
-			t.Errorf("at %s: %d cuts, want %d; open: %+v", now, c.LastCut, cuts, c.Open)
+			t.Errorf("at %s: %d cuts, want %d; open: %+v", now.get(), c.LastCut, cuts, c.Open)
 		}
 		var in []uint64
 		if len(sets) > 0 {
@@ -229,13 +238,13 @@ func TestMoveWhenDue(t *testing.T) {
 			}
 		}
 		if slices.Sort(in); !slices.Equal(in, tables) {
-			t.Errorf("at %s: the last set has the tables %d, want %d", now, in, tables)
+			t.Errorf("at %s: the last set has the tables %d, want %d", now.get(), in, tables)
 		}
 	}
 	put(1, 1)
 	step(0, 0)
 	step(time.Hour, 0) // not all nodes know the entries
-	version = 17
+	version.Store(17)
 	put(2, 1)
 	step(0, 1, 1)
 	put(1, 1)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"slices"
 
 	"cordwood/shard/manifest"
@@ -32,6 +33,10 @@ func (tb *Tables) Offload(index, term uint64, e *rules.Entry) error {
 	defer tb.mu.Unlock()
 	tb.tick(e.Time)
 	err := tb.State.Offload(e.Offload)
+	refused := (*rules.ErrCold)(nil)
+	if mismatch := errors.As(err, &refused) && refused.Mismatch; err == nil || mismatch {
+		tb.coldMismatch = mismatch
+	}
 	tb.cold.setsChanged()
 	tb.AppliedIndex, tb.AppliedTerm = index, term
 	return err

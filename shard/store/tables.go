@@ -32,6 +32,8 @@ type Tables struct {
 	Mem    memtables
 	segs   segmentLists
 	cold   coldLists
+	// coldMismatch is set while the last offload was refused because rows were missing or doubled.
+	coldMismatch bool
 	// Base is the applied index of the manifest at Open. Replayed entries up to it are skipped.
 	Base                      uint64
 	AppliedIndex, AppliedTerm uint64

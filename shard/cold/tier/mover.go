@@ -2,6 +2,7 @@ package tier
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -126,7 +127,9 @@ func (m *Mover) loop(ctx context.Context) {
 		}
 		now := m.cfg.Monotonic()
 		if now < until {
+			m.turn <- struct{}{}
 			m.observe()
+			<-m.turn
 			continue
 		}
 		err := m.Step(ctx)
@@ -162,11 +165,15 @@ func (m *Mover) observe() []store.HotTable {
 }
 
 // Step does what is to be done now, and returns when nothing is left: it proposes a cut if there is none and rows are
-// old, and moves the rows of the open cut. On a replica that does not lead it does nothing.
+// old, and moves the rows of the open cut. On a replica that does not lead it only removes local segments whose rows
+// are in the bucket.
 func (m *Mover) Step(ctx context.Context) error {
 	m.turn <- struct{}{}
 	defer func() { <-m.turn }()
 	hot := m.observe()
+	if err := m.dropTwins(); err != nil {
+		return err
+	}
 	term, changed := m.cfg.Leads()
 	if term == 0 || !m.cfg.Allowed() {
 		m.drop()
@@ -197,6 +204,22 @@ func (m *Mover) Step(ctx context.Context) error {
 	}
 	m.clean(ctx)
 	return nil
+}
+
+// dropTwins removes local segments whose rows are in objects, and old. Every replica does.
+func (m *Mover) dropTwins() error {
+	if m.cfg.Tier.LocalFor == 0 {
+		return nil
+	}
+	m.at("drop")
+	segments, bytes, err := m.cfg.Store.Ledger.DropTwins(m.cfg.Now().Add(-m.cfg.Tier.LocalFor))
+	if errors.Is(err, store.ErrReplaced) {
+		return nil // a compaction replaced some of them
+	}
+	if segments > 0 {
+		m.cfg.Logger.Info("removed local segments whose rows are in object storage", "segments", segments, "bytes", bytes)
+	}
+	return err
 }
 
 // at calls Config.At.

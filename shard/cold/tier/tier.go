@@ -29,6 +29,10 @@ type Tier struct {
 	CutBytes int64
 	// UploadAfter is the time from when rows were flushed until they are old. The default value is an hour.
 	UploadAfter time.Duration
+	// LocalFor is how long rows stay on the local disk too, counted from their time index. A query of younger rows never
+	// waits for the bucket. 0 means as long as they exist. Backups and moves of tables refuse rows that are only in the
+	// bucket.
+	LocalFor time.Duration
 	// Grace is how long an object is kept after all its rows have expired or were dropped. The default value is 48 hours.
 	Grace time.Duration
 	// OrphanAge is the age from which an object is deleted that belongs to a cut that is closed, and is not named by its
@@ -71,6 +75,7 @@ func (t *Tier) Validate() error {
 	}
 	positive("CutBytes", t.CutBytes >= 0, t.CutBytes)
 	positive("UploadAfter", t.UploadAfter >= 0, t.UploadAfter)
+	positive("LocalFor", t.LocalFor >= 0, t.LocalFor)
 	positive("Grace", t.Grace >= 0, t.Grace)
 	positive("OrphanAge", t.OrphanAge >= 0, t.OrphanAge)
 	positive("Every", t.Every >= 0, t.Every)

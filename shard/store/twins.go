@@ -1,0 +1,148 @@
+package store
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"cordwood/shard/manifest"
+	"cordwood/shard/query"
+)
+
+// This file drops twins: local segments whose rows are in objects as well.
+
+// twins are the segments of this replica with rows of a table in a set.
+type twins struct {
+	segments []*LiveSegment
+	keep     bool // whether they must stay
+}
+
+// tableSet identifies a table's rows in a set.
+type tableSet struct{ table, set uint64 }
+
+// DropTwins removes local segments whose rows are all in objects, if the newest of them is from before a time. It
+// returns the number of segments and bytes. The twins of a table in a set go together, because readers take either
+// these or the objects. A segment that several tables share stays until the rows of all of them may go.
+func (lg *Ledger) DropTwins(before time.Time) (segments int, bytes int64, err error) {
+	if err := lg.commitPending(); err != nil { // an uncommitted edit may already have dropped them
+		return 0, 0, fmt.Errorf("shard %d: drop segments whose rows are in object storage: %w", lg.cfg.ID, err)
+	}
+	ids, bytes, generation := lg.droppable(before)
+	if len(ids) == 0 {
+		return 0, 0, nil
+	}
+	if err := lg.commit(&pendingEdit{edit: &manifest.Edit{Remove: ids}, generation: generation}); err != nil {
+		return 0, 0, fmt.Errorf("shard %d: drop segments whose rows are in object storage: %w", lg.cfg.ID, err)
+	}
+	return len(ids), bytes, nil
+}
+
+// droppable returns the segments that DropTwins may remove, their bytes, and the generation that they are of.
+func (lg *Ledger) droppable(before time.Time) (ids []uint64, bytes int64, generation uint64) {
+	lg.mu.Lock()
+	defer lg.mu.Unlock()
+	tb := lg.tables
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	// Only sets on disk count. What the log has after them would be replayed, but the manifest must be right by itself.
+	state := lg.manifest.State()
+	if len(state.Sets) == 0 || len(lg.pending) > 0 || tb.coldMismatch {
+		return nil, 0, 0
+	}
+	groups, of := tb.twinsOf(state, before)
+	var blocked []tableSet
+	block := func(g tableSet) {
+		if t := groups[g]; !t.keep {
+			t.keep = true
+			blocked = append(blocked, g)
+		}
+	}
+	for l, list := range of {
+		if !tb.onlyTwins(l, len(list)) {
+			for _, g := range list {
+				block(g)
+			}
+		}
+	}
+	for g, t := range groups {
+		if t.keep {
+			blocked = append(blocked, g)
+		}
+	}
+	for len(blocked) > 0 { // a segment that stays keeps all others with rows of the same table and set
+		g := blocked[len(blocked)-1]
+		blocked = blocked[:len(blocked)-1]
+		for _, l := range groups[g].segments {
+			for _, other := range of[l] {
+				block(other)
+			}
+		}
+	}
+	for l, list := range of {
+		if !groups[list[0]].keep {
+			ids, bytes = append(ids, l.ID), bytes+l.Bytes
+		}
+	}
+	slices.Sort(ids)
+	return ids, bytes, lg.generation
+}
+
+// twinsOf returns the twins of all tables and sets, and to which of them each segment belongs. Those that must stay by
+// themselves are marked. mu must be held.
+func (tb *Tables) twinsOf(state *manifest.State, before time.Time) (map[tableSet]*twins, map[*LiveSegment][]tableSet) {
+	groups, of := map[tableSet]*twins{}, map[*LiveSegment][]tableSet{}
+	inObjects := map[tableSet]int64{}
+	for i := range state.Sets {
+		for k := range state.Sets[i].Objects {
+			for _, span := range state.Sets[i].Objects[k].Spans() {
+				inObjects[tableSet{span.TableID, state.Sets[i].Number}] += span.Rows
+			}
+		}
+	}
+	for g, rows := range inObjects {
+		d := tb.State.Tables[g.table]
+		cuts := tb.segs.cutOrders[g.table]
+		at, known := slices.BinarySearchFunc(cuts, g.set, func(o manifest.CutOrder, number uint64) int {
+			return cmp.Compare(o.Number, number)
+		})
+		if d == nil || d.TimeIndex() == nil || !known {
+			continue
+		}
+		from, list := uint64(0), tb.segs.byTable[g.table]
+		if at > 0 {
+			from = cuts[at-1].Order
+		}
+		t := &twins{segments: list[firstFrom(list, from):firstFrom(list, cuts[at].Order)]}
+		if len(t.segments) == 0 {
+			continue
+		}
+		groups[g] = t
+		unit, expired := d.TimeIndex().Type.UnitsPerSecond(), tb.State.Expired[g.table]
+		eras, partly := tb.erasOf(g.table), false
+		for _, l := range t.segments {
+			of[l] = append(of[l], g)
+			span := l.Span(g.table)
+			rows -= span.Rows
+			partly = partly || span.MinTime < expired.Before && l.Order < expired.Order
+			t.keep = t.keep || !instant(span.MaxTime, unit).Before(before) || tb.sources.have(l) ||
+				eras.Segment(l.Order, d.Merge) != query.Append
+		}
+		// Rows that expired may be in segments and not in objects. Any other difference is a fault.
+		t.keep = t.keep || rows < 0 && !partly
+	}
+	return groups, of
+}
+
+// onlyTwins reports whether all live rows of a segment belong to n tables that have them in objects. mu must be held.
+func (tb *Tables) onlyTwins(l *LiveSegment, n int) bool {
+	if !l.Shared() {
+		return n == 1
+	}
+	for _, span := range l.Tables {
+		if tb.State.Tables[span.TableID] != nil && !tb.State.Dead(span, l.Order) {
+			n--
+		}
+	}
+	return n == 0
+}
