@@ -172,8 +172,11 @@ func checkQuotas(cmd *metapb.Command, version uint32) error {
 	}
 	for key := range cmd.GetAlterDatabase().GetSet() {
 		needs := uint32(metapb.ProtocolQuotas)
-		if key == schema.QuotaCPU || key == schema.QuotaDuration {
+		switch key {
+		case schema.QuotaCPU, schema.QuotaDuration:
 			needs = metapb.ProtocolQueryQuotas
+		case schema.QuotaTails:
+			needs = metapb.ProtocolTailQuotas
 		}
 		if schema.IsQuota(key) && version < needs {
 			return errs.New(errs.Unsupported, "quotas need protocol version %d, and the cluster uses %d: the version is raised "+

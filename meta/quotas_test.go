@@ -83,4 +83,8 @@ func TestQuotasWait(t *testing.T) {
 	if err := checkQuotas(cmd, metapb.ProtocolQueryQuotas-1); errs.CodeOf(err) != errs.Unsupported {
 		t.Errorf("before CPU time: %v", err)
 	}
+	cmd.GetAlterDatabase().Set = map[string]string{"quota.tails": "1"}
+	if err := checkQuotas(cmd, metapb.ProtocolTailQuotas-1); errs.CodeOf(err) != errs.Unsupported {
+		t.Errorf("before tails: %v", err)
+	}
 }

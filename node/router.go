@@ -23,6 +23,7 @@ import (
 	"cordwood/router/pipeline/processor"
 	"cordwood/router/query"
 	"cordwood/router/query/sqlhttp"
+	"cordwood/router/quota"
 	"cordwood/router/tail"
 	"cordwood/router/web"
 	"cordwood/router/write"
@@ -39,14 +40,15 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 	if err != nil {
 		return err
 	}
-	follow, err := n.openTail(client, shards)
-	if err != nil {
-		return err
-	}
 	quotas, err := n.openQuotas()
 	if err != nil {
 		return err
 	}
+	follow, err := n.openTail(client, shards, quotas)
+	if err != nil {
+		return err
+	}
+	quotas.CountTails(follow)
 	policy := body.Wait
 	if n.cfg.HTTP.InflightPolicy == "fail" {
 		policy = body.Fail
@@ -172,7 +174,9 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 }
 
 // openTail returns the handler of tails, which end when their port closes.
-func (n *node) openTail(client *metaclient.Client, shards *shardclient.Client) (*tail.Handler, error) {
+func (n *node) openTail(
+	client *metaclient.Client, shards *shardclient.Client, quotas *quota.Keeper,
+) (*tail.Handler, error) {
 	h, err := tail.New(tail.Config{
 		Meta: client, Analyze: shards.Analyze, WriteError: exchange.WriteError, MaxOpen: n.cfg.Limits.MaxTails,
 		MaxOpenPerUser: n.cfg.Limits.MaxTailsPerUser,
@@ -183,7 +187,7 @@ func (n *node) openTail(client *metaclient.Client, shards *shardclient.Client) (
 			}
 			return r, nil
 		},
-		Changes: n.changes, Logger: n.log, Registerer: n.registry,
+		Changes: n.changes, Quotas: quotas, Logger: n.log, Registerer: n.registry,
 	})
 	if err != nil {
 		return nil, err

@@ -29,11 +29,12 @@ package metapb
 //	   conditions of such commands, and the way back to an administrator;
 //	   quotas of the CPU time and the duration of queries
 //	17 entries of a shard's log about rows in object storage
+//	18 quotas of tails
 const (
 	// MinProtocol is the oldest version that this program supports.
 	MinProtocol = 1
 	// MaxProtocol is the newest version that this program supports.
-	MaxProtocol = 17
+	MaxProtocol = 18
 	// ProtocolCluster is the version that added clusters of several nodes.
 	ProtocolCluster = 2
 	// ProtocolRecreate is the first version in which shards may be created again when their rows are
@@ -99,4 +100,6 @@ const (
 	ProtocolQueryQuotas = 16
 	// ProtocolCold is the version that added cuts and offloads: entries of the log about rows that go to object storage.
 	ProtocolCold = 17
+	// ProtocolTailQuotas is the version that added quotas of tails.
+	ProtocolTailQuotas = 18
 )

@@ -30,6 +30,8 @@ const (
 	QuotaCPU = "quota.query_cpu"
 	// QuotaDuration is the time limit of a query. It is a duration.
 	QuotaDuration = "quota.query_duration"
+	// QuotaTails is the number of tails that are open at a time.
+	QuotaTails = "quota.tails"
 	// QuotaStored is the number of bytes that the database stores, without copies by replication.
 	QuotaStored = "quota.stored_bytes"
 )
@@ -58,6 +60,7 @@ const (
 var quotaUnits = map[string]string{
 	QuotaTables: "tables", QuotaColumns: "columns", QuotaRows: "rows/s", QuotaBytes: "bytes/s", QuotaBurst: "",
 	QuotaStored: "bytes", QuotaQueries: "queries", QuotaCPU: "CPU s/min", QuotaDuration: "",
+	QuotaTails: "tails",
 }
 
 var quotaNames = slices.Sorted(maps.Keys(quotaUnits))

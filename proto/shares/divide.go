@@ -1,7 +1,11 @@
 package shares
 
-// use is what a router admitted and refused of a quota in a second.
-type use struct{ admitted, refused float64 }
+// use is what a router admitted and refused of a quota in a second. Of a quota of things at a time, it is what runs and
+// waits there, and held is the number that may have begun since the report, because its last answers allow it.
+type use struct{ admitted, refused, held float64 }
+
+// slots returns the number of slots that the router may use now.
+func (u use) slots() float64 { return max(u.admitted, u.held) }
 
 // sent returns what clients sent.
 func (u use) sent() float64 { return max(u.admitted, 0) + max(u.refused, 0) }
@@ -37,7 +41,8 @@ func running(uses []use) (n float64) {
 }
 
 // slots divides a limit of things at a time among routers in whole slots, by how many of them there are and wait at
-// each. A router gets no slot that another one still uses. The slots add up to the limit at most.
+// each. A router gets no slot that another one still uses or may use by its last answers. So the slots add up to the
+// limit at most, and a slot needs a report of the router that gives it up before another one gets it.
 func slots(limit uint64, uses []use) []uint64 {
 	out, rest := make([]uint64, len(uses)), make([]float64, len(uses))
 	total := 0.0
@@ -63,9 +68,12 @@ func slots(limit uint64, uses []use) []uint64 {
 		}
 		out[most], rest[most] = out[most]+1, rest[most]-1
 	}
-	used := running(uses)
+	used := 0.0
+	for _, u := range uses {
+		used += u.slots()
+	}
 	for i, u := range uses {
-		others := uint64(max(used-u.admitted, 0))
+		others := uint64(max(used-u.slots(), 0))
 		out[i] = min(out[i], limit-min(limit, others))
 	}
 	return out

@@ -34,7 +34,13 @@ type Reports struct {
 type report struct {
 	at   time.Time
 	uses map[Quota]use
+	// granted has the slots of its last two answers. The router may still have used the older one when it made this
+	// report.
+	granted [2]map[Quota]float64
 }
+
+// held returns the slots that the router may use by its answers.
+func (r *report) held(quota Quota) float64 { return max(r.granted[0][quota], r.granted[1][quota]) }
 
 // Check returns an error if a report is too large.
 func Check(req *metapb.ShareQuotasRequest) error {
@@ -58,6 +64,10 @@ func (s *Reports) Divide(
 	for _, u := range req.Uses {
 		mine.uses[Quota{u.GetDatabase(), u.GetName()}] = use{admitted: u.GetAdmitted(), refused: u.GetRefused()}
 	}
+	mine.granted[0] = map[Quota]float64{}
+	if last := s.routers[req.NodeId]; last != nil {
+		mine.granted[1] = last.granted[0]
+	}
 	s.routers[req.NodeId] = mine
 	nodes := s.present(now)
 	at, _ := slices.BinarySearch(nodes, req.NodeId)
@@ -67,11 +77,13 @@ func (s *Reports) Divide(
 		total := 0.0
 		for i, node := range nodes {
 			uses[i] = s.routers[node].uses[quota]
+			uses[i].held = s.routers[node].held(quota)
 			total += uses[i].sent()
 		}
 		share := divide(float64(limit), uses)[at]
-		if quota.Name == schema.QuotaQueries {
+		if quota.Name == schema.QuotaQueries || quota.Name == schema.QuotaTails {
 			share, total = float64(slots(limit, uses)[at]), running(uses)
+			mine.granted[0][quota] = share
 		}
 		resp.Shares = append(resp.Shares, &metapb.QuotaShare{
 			Database: quota.Database, Name: quota.Name, Share: share, Value: total,

@@ -19,14 +19,46 @@ func TestSlots(t *testing.T) {
 		want  []uint64
 	}{
 		{"nothing runs", 5, []use{{}, {}, {}}, []uint64{2, 2, 1}},
-		{"one router has all", 5, []use{{5, 3}, {}, {}}, []uint64{5, 0, 0}},
-		{"another one begins", 4, []use{{4, 0}, {0, 4}}, []uint64{2, 0}},
-		{"a slot is free", 4, []use{{3, 0}, {0, 4}}, []uint64{2, 1}},
-		{"fewer slots than routers", 1, []use{{}, {0, 1}, {}}, []uint64{0, 1, 0}},
-		{"none", 0, []use{{}, {0, 1}}, []uint64{0, 0}},
+		{"one router has all", 5, []use{{5, 3, 0}, {}, {}}, []uint64{5, 0, 0}},
+		{"another one begins", 4, []use{{4, 0, 4}, {0, 4, 0}}, []uint64{2, 0}},
+		{"a slot is free", 4, []use{{3, 0, 3}, {0, 4, 0}}, []uint64{2, 1}},
+		{"a slot that another one may use", 4, []use{{1, 0, 3}, {0, 4, 1}}, []uint64{1, 1}},
+		{"fewer slots than routers", 1, []use{{}, {0, 1, 0}, {}}, []uint64{0, 1, 0}},
+		{"none", 0, []use{{}, {0, 1, 0}}, []uint64{0, 0}},
 	} {
 		if got := slots(tt.limit, tt.uses); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestSlotsInUse: a router that was told that it may use a slot has it until it reports twice more, because what it
+// began after a report is not in the report.
+func TestSlotsInUse(t *testing.T) {
+	var r Reports
+	quota := Quota{"app", schema.QuotaTails}
+	share := func(node string, running, waiting float64) float64 {
+		return r.Divide(1, time.Unix(1, 0), &metapb.ShareQuotasRequest{NodeId: node, Uses: []*metapb.QuotaUse{
+			{Database: "app", Name: schema.QuotaTails, Admitted: running, Refused: waiting},
+		}}, map[Quota]uint64{quota: 2}).Shares[0].Share
+	}
+	for i, step := range []struct {
+		node             string
+		running, waiting float64
+		want             float64
+	}{
+		{"a", 0, 0, 2},
+		{"b", 0, 1, 0},
+		{"a", 1, 0, 1},
+		{"b", 0, 1, 0}, // a may have begun a second one before the last answer
+		{"a", 1, 0, 1},
+		{"b", 0, 1, 1},
+		{"a", 1, 1, 1}, // b may use its slot, and has not reported it yet
+		{"b", 1, 0, 1},
+		{"a", 1, 1, 1},
+	} {
+		if got := share(step.node, step.running, step.waiting); got != step.want {
+			t.Errorf("step %d: %s gets %v, want %v", i, step.node, got, step.want)
 		}
 	}
 }

@@ -248,8 +248,8 @@ func (k *Keeper) Value(name, quota string) (value uint64, ok bool) {
 		return k.Stored(name), k.stored.Load() != nil
 	}
 	switch quota {
-	case schema.QuotaQueries:
-		return k.slots.running(name)
+	case schema.QuotaQueries, schema.QuotaTails:
+		return k.slots.running(slotKey{name, quota})
 	case schema.QuotaCPU:
 		return uint64(k.usedCPU(name).Round(time.Second) / time.Second), k.cpu.Load() != nil //nolint:gosec // not negative
 	}

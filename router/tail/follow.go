@@ -30,7 +30,7 @@ func (h *Handler) Follow(ctx context.Context, f Followed, started func(), take f
 	defer cancel(nil)
 	s := newSession(h, nil, t, in, cancel)
 	s.take = func(rows format.Rows) error { return take(t, rows) }
-	if err := h.enter(s, access.From(ctx).Share()); err != nil {
+	if err := h.enter(ctx, s, access.From(ctx).Share()); err != nil {
 		return err
 	}
 	defer h.leave(s)

@@ -33,6 +33,7 @@ type session struct {
 	origin  uint64       // the table's first id, which it was created with
 	table   atomic.Value // the table's name, for messages; a string
 	events  bool
+	waits   bool          // for the quota of its database; guarded by the mutex of h
 	def     *schema.Table // the definition of the table when the tail began
 	in      *input
 	cancel  context.CancelCauseFunc

@@ -25,7 +25,6 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
-	"cordwood/proto/words"
 	"cordwood/router/access"
 	"cordwood/router/audit"
 	"cordwood/router/query/statement"
@@ -70,6 +69,8 @@ type Config struct {
 	// MaxOpenPerUser limits the number of open tails of one user or, without authentication, of one client's address.
 	// The default value is half of MaxOpen.
 	MaxOpenPerUser int
+	// Quotas limits the tails of a database in the cluster. By default nothing does.
+	Quotas Quotas
 	// Heartbeat is how often a client gets an empty line or a comment if there are no rows, so that both sides notice
 	// a broken connection. The default value is 10 s.
 	Heartbeat time.Duration
@@ -85,6 +86,14 @@ type Config struct {
 	Logger *slog.Logger
 	// Registerer registers the metrics. By default they are not registered.
 	Registerer prometheus.Registerer
+}
+
+// Quotas are the limits of databases. *quota.Keeper implements it.
+type Quotas interface {
+	// TailLimit returns the number of tails of a database that may be open here at a time; ok is false if there is no
+	// limit. OverTails returns the error for more.
+	TailLimit(database string) (n int, ok bool)
+	OverTails(database string) error
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -110,10 +119,11 @@ type Handler struct {
 	cfg     Config
 	metrics *metrics
 
-	mu     sync.Mutex
-	open   map[*session]string // the key of the user's share, by session
-	shares map[string]int      // how many sessions each share has
-	closed bool
+	mu        sync.Mutex          // guards the rest
+	open      map[*session]string // the key of the user's share, by session
+	shares    map[string]int      // how many sessions each share has
+	databases map[string]*tenant  // databases with open or waiting tails
+	closed    bool
 }
 
 // New returns a Handler. Meta, Follow, Analyze and WriteError must be set.
@@ -122,7 +132,7 @@ func New(cfg Config) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Handler{cfg: cfg, open: map[*session]string{}, shares: map[string]int{}}
+	h := &Handler{cfg: cfg, open: map[*session]string{}, shares: map[string]int{}, databases: map[string]*tenant{}}
 	h.metrics, err = newMetrics(cfg.Registerer, h)
 	return h, err
 }
@@ -141,44 +151,6 @@ func (h *Handler) Close() {
 // errStopping ends the tails when the server stops.
 var errStopping = errs.New(errs.ShardNotReady, "the server is stopping; follow again in a moment").
 	WithRetryAfter(time.Second)
-
-// enter counts a session as open and towards its user's share.
-func (h *Handler) enter(s *session, share string) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	switch {
-	case h.closed:
-		return errStopping
-	case len(h.open) >= h.cfg.MaxOpen:
-		return errs.New(errs.RateLimited, "%s open, and --max-tails allows no more; end one, "+
-			"or try again later",
-			words.Say(len(h.open), "tail is", "tails are")).WithRetryAfter(5 * time.Second)
-	case h.shares[share] >= h.cfg.MaxOpenPerUser:
-		return errs.New(errs.RateLimited, "%s open, and no more are allowed for one "+
-			"(--max-tails-per-user); end one, or try again later",
-			words.Say(h.shares[share], "tail of this user is", "tails of this user are")).WithRetryAfter(5 * time.Second)
-	}
-	h.open[s] = share
-	h.shares[share]++
-	return nil
-}
-
-func (h *Handler) leave(s *session) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	share := h.open[s]
-	delete(h.open, s)
-	if h.shares[share]--; h.shares[share] <= 0 {
-		delete(h.shares, share)
-	}
-}
-
-// Open returns the number of open tails.
-func (h *Handler) Open() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.open)
-}
 
 // ServeHTTP implements http.Handler. The sender must be allowed to read.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -205,7 +177,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 		defer stop()
 	}
 	s := newSession(h, w, t, in, cancel)
-	if err := h.enter(s, access.From(r.Context()).Share()); err != nil {
+	if err := h.enter(ctx, s, access.From(r.Context()).Share()); err != nil {
 		return err
 	}
 	defer h.leave(s)
