@@ -56,6 +56,7 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 	bodies, err := body.New(body.Config{
 		MaxBytes: int64(n.cfg.HTTP.BodyLimit), MaxInFlight: shares.Bodies,
 		Policy: policy, Registerer: n.registry,
+		Known: func(database string) bool { _, ok := client.Database(database); return ok },
 	})
 	if err != nil {
 		return err

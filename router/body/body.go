@@ -4,6 +4,9 @@
 // A Reader lives as long as the server and may be used by any number of goroutines. The caller may use the bytes that
 // Read returns until it calls the release function. Then the bytes return to a pool, and nothing may read them.
 //
+// Databases share the memory, so that bodies for one do not use it up for others (tenants.go). The database of a body
+// is in its context (turns.WithDatabase).
+//
 // The limit counts decompressed bytes while they are produced, so reading stops early if a small body inflates to a
 // very large one. Memory is reserved in the budget before it is filled: first the announced length, if that much is
 // free, then more in steps. Memory that is reserved but not filled is given to waiting requests. While requests wait,
@@ -20,6 +23,7 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/turns"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -50,6 +54,9 @@ type Config struct {
 	MaxWait time.Duration
 	// Patience is how long Receive and Bound wait for the first part of a body; 0 means 30 seconds.
 	Patience time.Duration
+	// Known reports whether there is a database of a name. By default there is none. The bodies of others are not told
+	// apart, so that a client cannot get further parts of the memory by invented names.
+	Known func(database string) bool
 	// Registerer takes the metrics; nil keeps them unpublished.
 	Registerer prometheus.Registerer
 }
@@ -140,13 +147,13 @@ func (r *Reader) Open(req *http.Request) (*Body, error) {
 		return nil, err
 	}
 	if req.Body == nil || req.Body == http.NoBody {
-		return &Body{Data: make([]byte, 0, Pad), reader: r, res: r.reservation()}, nil
+		return &Body{Data: make([]byte, 0, Pad), reader: r, res: r.reservation(req.Context())}, nil
 	}
 	if len(encodings) == 0 && r.cfg.MaxBytes > 0 && req.ContentLength > r.cfg.MaxBytes {
 		return nil, r.tooLarge()
 	}
 	ctx := req.Context()
-	res := r.reservation()
+	res := r.reservation(ctx)
 	if s, ok := req.Body.(Stopper); ok {
 		res.stop = s.Stop
 	}
@@ -172,8 +179,13 @@ func (r *Reader) Open(req *http.Request) (*Body, error) {
 	return &Body{Data: buf.bytes[:n], reader: r, buf: buf, res: res}, nil
 }
 
-func (r *Reader) reservation() *reservation {
-	return &reservation{budget: r.budget, policy: r.cfg.Policy, maxWait: r.cfg.MaxWait}
+// reservation returns a reservation for a body of the database in ctx (turns.WithDatabase).
+func (r *Reader) reservation(ctx context.Context) *reservation {
+	database := turns.DatabaseOf(ctx)
+	if r.cfg.Known == nil || !r.cfg.Known(database) {
+		database = ""
+	}
+	return &reservation{budget: r.budget, policy: r.cfg.Policy, maxWait: r.cfg.MaxWait, database: database}
 }
 
 // readAll returns a buffer with the decompressed body, and the body's length.

@@ -40,6 +40,8 @@ var (
 // or will probably fill within the next second. It asks for the rest again when more bytes arrive. A body that holds
 // memory and receives almost nothing is refused then. Bodies that are being read get memory before new ones. If all
 // bodies that hold memory wait for more, the youngest is refused, so that the oldest always makes progress.
+//
+// Databases share the memory, see tenants.go.
 type budget struct {
 	size int64 // 0 means unlimited
 	used atomic.Int64
@@ -51,38 +53,44 @@ type budget struct {
 	holders   int            // reservations with memory, whether or not their bodies are being read
 	born      uint64         // the number of reservations so far
 	reclaimed time.Time
-	// growing and entering are the queues for memory: bodies that are being read, and new bodies.
-	growing, entering []*waiter
+	// growing is the number of bodies that are being read and wait for more memory. The queues are in tenants.
+	growing int
+	tenants map[string]*tenant // databases that had bodies lately
+	swept   time.Time          // when databases were last removed
+	waits   uint64             // the number of waiters so far
 }
 
 // waiter is a reservation that waits for more memory.
 type waiter struct {
 	res *reservation
 	n   int64
+	seq uint64
 	// done receives nil if the memory was granted, or the error. Its capacity is one.
 	done chan error
 }
 
-func newBudget(size int64) *budget { return &budget{size: size} }
+func newBudget(size int64) *budget { return &budget{size: size, tenants: map[string]*tenant{}} }
 
 func (b *budget) limited() bool { return b.size > 0 }
 
 // fits reports whether r may have n more bytes now without overtaking another reservation. mu must be held.
 func (b *budget) fits(r *reservation, n int64) bool {
-	first := len(b.growing) == 0 && (r.held > 0 || len(b.entering) == 0)
-	return first && b.used.Load()+n <= b.size
+	return b.used.Load()+n <= b.size && !b.mustWait(r, n) && b.allows(r, n)
 }
 
 // give adds n bytes to r, and adds r to the bodies being read if it is new. mu must be held.
 func (b *budget) give(r *reservation, n int64) {
 	if r.held == 0 {
 		b.holders++
+		r.tenant.holders++
 		b.born++
 		r.born, r.marked, r.at = b.born, time.Now(), len(b.readers)
 		b.readers = append(b.readers, r)
 		r.window = min(n, readWindow)
 	}
 	r.held += n
+	r.tenant.held += n
+	r.tenant.seen = time.Now()
 	b.used.Add(n)
 }
 
@@ -104,59 +112,75 @@ func (b *budget) take(r *reservation, n int64) {
 		return
 	}
 	r.held -= n
+	r.tenant.held -= n
 	b.used.Add(-n)
 	if r.held == 0 {
 		b.holders--
+		r.tenant.holders--
 	}
 }
 
 // grant gives memory to waiting bodies while there is enough. mu must be held.
 func (b *budget) grant() {
-	for _, queue := range []*[]*waiter{&b.growing, &b.entering} {
-		for len(*queue) > 0 {
-			w := (*queue)[0]
-			if b.used.Load()+w.n > b.size {
-				return
-			}
-			*queue = slices.Delete(*queue, 0, 1)
-			b.give(w.res, w.n)
-			w.res.marked, w.res.mark = time.Now(), w.res.filled.Load()
-			w.done <- nil
+	for {
+		w := b.next()
+		if w == nil || b.used.Load()+w.n > b.size || !b.allows(w.res, w.n) {
+			return
 		}
+		b.leave(w)
+		b.give(w.res, w.n)
+		w.res.marked, w.res.mark = time.Now(), w.res.filled.Load()
+		w.done <- nil
 	}
 }
 
 // wait puts r into the queue for n more bytes. mu must be held.
 func (b *budget) wait(r *reservation, n int64) *waiter {
-	w := &waiter{res: r, n: n, done: make(chan error, 1)}
+	b.waits++
+	w := &waiter{res: r, n: n, seq: b.waits, done: make(chan error, 1)}
+	t := r.tenant
 	if r.held == 0 {
-		b.entering = append(b.entering, w)
+		t.entering = append(t.entering, w)
 		return w
 	}
-	b.growing = append(b.growing, w)
-	if len(b.growing) == b.holders {
-		// No other body can finish. The youngest body's memory becomes free when its request receives the refusal.
-		youngest := slices.MaxFunc(b.growing, func(x, y *waiter) int { return cmp.Compare(x.res.born, y.res.born) })
-		b.leave(youngest)
-		youngest.done <- errBudget
+	t.growing = append(t.growing, w)
+	b.growing++
+	// If no other body can finish, one is refused. Its memory becomes free when its request receives the refusal.
+	switch {
+	case b.growing == b.holders:
+		b.refuseYoungest(b.largest())
+	case b.stuck(t, n):
+		b.refuseYoungest(t)
 	}
 	return w
 }
 
+// refuseYoungest refuses the youngest of the bodies of t that wait for more memory. mu must be held.
+func (b *budget) refuseYoungest(t *tenant) {
+	youngest := slices.MaxFunc(t.growing, func(x, y *waiter) int { return cmp.Compare(x.res.born, y.res.born) })
+	b.leave(youngest)
+	youngest.done <- errBudget
+}
+
 // leave removes w from its queue. It returns false if w has its answer already. mu must be held.
 func (b *budget) leave(w *waiter) bool {
-	for _, queue := range []*[]*waiter{&b.growing, &b.entering} {
-		if i := slices.Index(*queue, w); i >= 0 {
-			*queue = slices.Delete(*queue, i, i+1)
-			return true
-		}
+	t := w.res.tenant
+	if i := slices.Index(t.growing, w); i >= 0 {
+		t.growing = slices.Delete(t.growing, i, i+1)
+		b.growing--
+		return true
+	}
+	if i := slices.Index(t.entering, w); i >= 0 {
+		t.entering = slices.Delete(t.entering, i, i+1)
+		return true
 	}
 	return false
 }
 
 // reclaim takes back memory that is reserved and will not be filled soon. If that is less than want bytes, it also
-// refuses slow bodies that hold memory. mu must be held.
-func (b *budget) reclaim(want int64) {
+// refuses slow bodies that hold memory, but none of a database within its part for one beyond its own. t is the
+// database that waits. mu must be held.
+func (b *budget) reclaim(t *tenant, want int64) {
 	now := time.Now()
 	if now.Sub(b.reclaimed) < reclaimEvery/2 {
 		return
@@ -180,7 +204,7 @@ func (b *budget) reclaim(want int64) {
 			b.take(r, r.held-keep)
 		}
 		switch {
-		case since < slowAfter || r.stop == nil:
+		case since < slowAfter || r.stop == nil || r.tenant != t && b.within(r.tenant) && !b.within(t):
 		case rate < r.held/slowShare:
 			slow = append(slow, r)
 		default:
@@ -199,13 +223,11 @@ func (b *budget) reclaim(want int64) {
 	b.grant()
 }
 
-// reclaimForFirst calls reclaim for the body that has waited longest. mu must be held.
+// reclaimForFirst calls reclaim for the body that is the next to get memory. mu must be held.
 func (b *budget) reclaimForFirst() {
-	switch {
-	case len(b.growing) > 0:
-		b.reclaim(b.growing[0].n)
-	case len(b.entering) > 0:
-		b.reclaim(b.entering[0].n)
+	b.sweep(time.Now())
+	if w := b.next(); w != nil {
+		b.reclaim(w.res.tenant, w.n)
 	}
 }
 

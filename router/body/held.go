@@ -70,7 +70,7 @@ func (r *Reader) Hold(ctx context.Context, data []byte) (*Body, error) {
 	if r.cfg.MaxBytes > 0 && n > r.cfg.MaxBytes {
 		return nil, r.tooLarge()
 	}
-	res := r.reservation()
+	res := r.reservation(ctx)
 	err := res.begin(ctx, n)
 	if err == nil {
 		res.filled.Store(n) // all bytes have arrived already

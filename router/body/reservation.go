@@ -11,6 +11,8 @@ type reservation struct {
 	budget  *budget
 	policy  Policy
 	maxWait time.Duration
+	// database is the one that the body is for, or "".
+	database string
 	// stop ends the current read of the body, from any goroutine. It is nil if reads cannot be ended.
 	stop func()
 	// total is the length of the whole body, or 0 if it is not known yet.
@@ -31,6 +33,8 @@ type reservation struct {
 
 	// window is how many bytes may be filled without asking again. held is at least window.
 	held, window int64
+	// tenant is the database's part of the budget. It is nil before the first reservation.
+	tenant *tenant
 	// mark is the value of filled at the time marked.
 	mark   int64
 	marked time.Time
@@ -96,6 +100,7 @@ func (r *reservation) advance(ctx context.Context, n int64) error {
 // The budget's mutex must be held, and is released while acquire waits.
 func (r *reservation) acquire(ctx context.Context, whole, part int64) error {
 	b := r.budget
+	r.join()
 	for try := range 2 {
 		for _, n := range [...]int64{whole, part} {
 			if b.fits(r, n) {
@@ -104,7 +109,7 @@ func (r *reservation) acquire(ctx context.Context, whole, part int64) error {
 			}
 		}
 		if try == 0 {
-			b.reclaim(part)
+			b.reclaim(r.tenant, part)
 		}
 	}
 	if r.policy == Fail {
@@ -196,11 +201,19 @@ func (r *reservation) hold(ctx context.Context, n int64, wait bool) error {
 		return nil
 	case wait:
 		return r.acquire(ctx, extra, extra)
-	case !b.fits(r, extra):
+	}
+	if r.join(); !b.fits(r, extra) {
 		return errBudget
 	}
 	b.give(r, extra)
 	return nil
+}
+
+// join finds the tenant of a reservation without memory. The budget's mutex must be held.
+func (r *reservation) join() {
+	if r.held == 0 {
+		r.tenant = r.budget.tenant(r.database)
+	}
 }
 
 // release returns all memory.

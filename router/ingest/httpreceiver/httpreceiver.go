@@ -20,6 +20,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/tracing"
+	"cordwood/proto/turns"
 	"cordwood/router/body"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
@@ -179,6 +180,7 @@ func (c *Call) Receive(t Target) error {
 	if err := c.admit(t); err != nil {
 		return err
 	}
+	c.r = c.r.WithContext(turns.WithDatabase(c.r.Context(), t.Database))
 	var err error
 	begin := time.Now()
 	_, span := tracing.Start(c.r.Context(), "read body")
@@ -209,6 +211,7 @@ func (c *Call) Stream(t Target) (*body.Stream, error) {
 	if err := c.admit(t); err != nil {
 		return nil, err
 	}
+	c.r = c.r.WithContext(turns.WithDatabase(c.r.Context(), t.Database))
 	s, err := c.receiver.Bodies.Stream(c.X, c.r, c.X.Start)
 	if err != nil {
 		return nil, c.Refuse(err)

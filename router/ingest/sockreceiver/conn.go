@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"cordwood/proto/turns"
 	"cordwood/router/access"
 )
 
@@ -191,7 +192,7 @@ const (
 // Hold reserves n bytes of the memory for bodies, for a record that does not fit into a connection's buffer. It
 // waits for them if necessary. release frees them.
 func (c *Conn) Hold(n int) (release func(), err error) {
-	held, err := c.cfg.Bodies.Hold(c.ctx, nil)
+	held, err := c.cfg.Bodies.Hold(turns.WithDatabase(c.ctx, c.cfg.Target.Database), nil)
 	if err != nil {
 		return nil, err
 	}

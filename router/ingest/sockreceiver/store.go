@@ -11,6 +11,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/proto/turns"
 	"cordwood/router/body"
 	"cordwood/router/ingest"
 )
@@ -206,7 +207,7 @@ func (s *Server) try(ctx context.Context, from Peer, table string, p *part) (*in
 	if err != nil {
 		return nil, err
 	}
-	held, err := s.cfg.Bodies.Hold(ctx, nil)
+	held, err := s.cfg.Bodies.Hold(turns.WithDatabase(ctx, b.Database), nil)
 	m := memory{held: held}
 	if err == nil {
 		defer held.Release()
