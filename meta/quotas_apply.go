@@ -2,7 +2,6 @@ package meta
 
 import (
 	"cordwood/meta/catalog"
-	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 )
@@ -30,13 +29,7 @@ func checkColumnQuota(d *schemapb.Database, t *schemapb.Table) error {
 	if !ok || uint64(len(t.Columns)) <= limit {
 		return nil
 	}
-	q := errs.Quota{
-		Database: d.Name, Name: schema.QuotaColumns, Limit: limit, Value: uint64(len(t.Columns)), Unit: "columns",
-	}
-	return errs.OverQuota(q, schema.QuotaWait,
-		"Table `%s` would have %d columns, and the quota of its database is %d for each table (%s); send fewer fields, or "+
-			"ask an operator for a higher quota",
-		catalog.TableName(t.Database, t.Name), len(t.Columns), limit, schema.QuotaColumns)
+	return schema.TooManyColumns(d.Name, t.Name, limit, uint64(len(t.Columns)))
 }
 
 // columnFits refuses a table that has another column beyond the quota of its database.

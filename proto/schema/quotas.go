@@ -85,6 +85,16 @@ func TooManyTables(database, table string, limit, value uint64) *errs.Error {
 		"(%s); drop tables, or ask an operator for a higher quota", table, database, limit, QuotaTables)
 }
 
+// TooManyColumns returns the error for a table that would have columns beyond the quota of its database.
+func TooManyColumns(database, table string, limit, value uint64) *errs.Error {
+	q := errs.Quota{Database: database, Name: QuotaColumns, Limit: limit, Value: value, Unit: "columns"}
+	if database != DefaultDatabase {
+		table = database + "." + table
+	}
+	return errs.OverQuota(q, QuotaWait, "Table `%s` would have %d columns, and the quota of its database is %d for each "+
+		"table (%s); send fewer fields, or ask an operator for a higher quota", table, value, limit, QuotaColumns)
+}
+
 // IsQuota reports whether the key of an option belongs to a quota, known or not.
 func IsQuota(key string) bool { return strings.HasPrefix(key, QuotaPrefix) }
 

@@ -49,6 +49,8 @@ type fakeWriter struct {
 	answer func(ctx context.Context, call int, out *pipeline.Output) (write.Result, error)
 }
 
+func (f *fakeWriter) Full(string, string) error { return nil }
+
 func (f *fakeWriter) Pressed(_, table string) (time.Duration, bool) {
 	return 7 * time.Second, table == "pressed"
 }

@@ -41,6 +41,8 @@ type Writer interface {
 	// Pressed reports whether rows for a table would probably be refused because its shards are busy, and when to
 	// retry.
 	Pressed(database, table string) (retryAfter time.Duration, yes bool)
+	// Full returns an error if a table cannot be created because the quota of its database was used up a moment ago.
+	Full(database, table string) error
 }
 
 // Quotas compares what databases take in with their quotas. Its errors have code RateLimited.

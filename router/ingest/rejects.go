@@ -136,8 +136,11 @@ func (r *rejects) Refuse(err error) {
 	_ = r.done(bytes.ToValidUTF8(bytes.TrimSpace(r.refused), []byte("\ufffd"))) // Finish returns this error too
 }
 
-// add adds a row for a skipped record.
+// add adds a row for a skipped record. A record beyond a quota is not kept, because its sender sends it again.
 func (r *rejects) add(reason pipeline.Reason, text []byte) {
+	if reason.Kind == pipeline.SkipQuota {
+		return
+	}
 	texts := len(text) + len(reason.Error)
 	r.texts += texts
 	r.bytes += rejectOverhead + texts

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -69,6 +70,7 @@ func (s *Service) store(ctx context.Context, q *Request, b *Batch, m Memory) Out
 		return Outcome{Err: s.Failed(q.Protocol, StagePipeline, err)}
 	}
 	var until time.Time
+	full := false // the quota of tables is used up
 	for run := 1; ; run++ {
 		out := s.once(ctx, q, b, m)
 		switch {
@@ -77,6 +79,10 @@ func (s *Service) store(ctx context.Context, q *Request, b *Batch, m Memory) Out
 			return out
 		case errors.Is(out.Err, write.ErrSchemaChanged) && run < maxPipelineRuns:
 			s.log.DebugContext(ctx, "pipeline runs again", "table", b.Table, "run", run+1, "error", out.Err)
+			continue
+		case b.Each && !full && tablesUsedUp(out.Err):
+			full = true
+			run-- // this happens only once: now the records for new tables fail, and the others are stored
 			continue
 		case errors.Is(out.Err, errNewerView):
 			run-- // this happens only once, and nothing was written
@@ -94,6 +100,15 @@ func (s *Service) store(ctx context.Context, q *Request, b *Batch, m Memory) Out
 		}
 		return out
 	}
+}
+
+// tablesUsedUp reports whether nothing was stored because the database may have no further table.
+func tablesUsedUp(err error) bool {
+	if err == nil || !nothingStored(err) {
+		return false
+	}
+	q := errs.From(err).Quota
+	return q != nil && q.Name == schema.QuotaTables
 }
 
 // busy reports whether nothing was stored because the server is busy.
@@ -178,6 +193,8 @@ func (j *job) open(ctx context.Context) (run, error) {
 	j.opt = native.Options{SkipError: b.SkipError, IgnoreErrors: b.IgnoreErrors, OnRepair: func() { j.repaired++ }}
 	if b.Each {
 		q.OnSkip = j.note
+		q.MayCreate = func(table string) error { return s.cfg.Writer.Full(b.Database, table) }
+		q.ColumnQuota = columnQuota(s.cfg.Catalog, b.Database)
 	}
 	if b.OnReject == StoreRejects || b.OnReject == "" && s.cfg.StoreRejects {
 		j.kept = newRejects(b, s.cfg.Now().UnixNano(), s.cfg.RejectsTTL, s.cfg.Catalog)
@@ -375,6 +392,16 @@ func ExpiredRows(out *pipeline.Output) (n int, warnings []string) {
 		}
 	}
 	return n, warnings
+}
+
+// columnQuota returns the number of columns that a database allows for each table; 0 if there is no limit.
+func columnQuota(catalog Catalog, name string) int {
+	db, ok := catalog.Database(name)
+	if !ok {
+		return 0
+	}
+	limit, _ := schema.Quota(db.Options, schema.QuotaColumns)
+	return int(min(limit, math.MaxInt32))
 }
 
 // DatabaseTTL returns the ttl of a database, or "" if there is none.

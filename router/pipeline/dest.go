@@ -87,7 +87,7 @@ func (d *dest) mayAdd(name []byte) error {
 	wide := d.columns >= req.MaxColumns
 	filled := req.MaxMadeColumns > 0 && d.columns >= req.MaxMadeColumns
 	switch {
-	case !wide && !filled && d.s.takeColumn():
+	case !wide && !filled && !d.overQuota() && d.s.takeColumn():
 		return nil
 	case d.s.quiet():
 		return errSkippedWide
@@ -95,6 +95,8 @@ func (d *dest) mayAdd(name []byte) error {
 		return limitError(
 			"table %q would get more than %d columns with %q; store fields that vary in an array, or lower max_nested_levels",
 			d.table, req.MaxColumns, cut(string(name)))
+	case d.overQuota():
+		return d.quotaError()
 	case filled:
 		return limitError("table %q has %d columns, and ingestion adds no more (--max-columns-by-ingestion), such as %q; "+
 			"store fields that vary in an array, lower max_nested_levels, or add columns by ALTER TABLE", d.table, d.columns,
@@ -103,6 +105,18 @@ func (d *dest) mayAdd(name []byte) error {
 	return limitError("table %q would get the column %q, one more than the %d new columns of a request "+
 		"(--max-new-columns-per-request); store fields that vary in an array, lower max_nested_levels, or create the table "+
 		"first", d.table, cut(string(name)), req.MaxNewColumns)
+}
+
+// overQuota reports whether the quota of the database allows no further column.
+func (d *dest) overQuota() bool {
+	quota := d.s.req.ColumnQuota
+	return quota > 0 && d.columns >= quota
+}
+
+// quotaError returns the error for a further column.
+func (d *dest) quotaError() error {
+	quota := uint64(d.s.req.ColumnQuota)                                                                     //nolint:gosec // it is not negative
+	return WithKind(SkipQuota, schema.TooManyColumns(d.s.req.Database, d.table, quota, uint64(d.columns)+1)) //nolint:gosec // as above
 }
 
 func (d *dest) existingColumn(name []byte) *schema.Column {

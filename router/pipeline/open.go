@@ -77,6 +77,9 @@ func (s *sink) destFor(suffix []byte, opts *optionSet) (*dest, error) {
 			d.existing, d.err = nil, WithKind(SkipPermission, err)
 		}
 	}
+	if d.existing == nil && d.err == nil && s.req.MayCreate != nil {
+		d.err = WithKind(SkipQuota, s.req.MayCreate(table))
+	}
 	if d.existing == nil && d.err == nil && len(suffix) > 0 { // the request's own table is counted elsewhere
 		if err := s.top().newTable(table); err != nil {
 			return nil, err
@@ -189,6 +192,9 @@ func (d *dest) addListed() {
 			return
 		case d.columns >= d.s.req.MaxColumns:
 			d.err = limitError("table %q would get more than %d columns with %q", d.table, d.s.req.MaxColumns, c.Name)
+			return
+		case d.overQuota():
+			d.err = d.quotaError()
 			return
 		default:
 			d.columns++

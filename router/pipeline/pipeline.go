@@ -105,6 +105,10 @@ type Request struct {
 	// Permit, if not nil, returns an error if the sender may not store rows in a table, which exists or not. Records
 	// for such a table fail.
 	Permit func(table string, exists bool) error
+	// MayCreate, if not nil, returns an error if the quota of the database allows no further table. ColumnQuota is the
+	// number of columns that its quota allows for each table, or 0. Records that would exceed them fail.
+	MayCreate   func(table string) error
+	ColumnQuota int
 	// DatabaseTTL is the database's ttl for tables without their own.
 	DatabaseTTL string
 	// TimestampColumn is the name of the time index if TimeIndex is nil; "" means DefaultTimestampColumn.

@@ -20,12 +20,13 @@ const (
 	SkipType                // a value does not fit the column's type, or must not be null
 	SkipLimit               // the table would have too many columns
 	SkipPermission          // the sender may not store rows in the table
+	SkipQuota               // the database may have no further table, or the table no further column
 	skipKinds
 )
 
 var skipNames = [skipKinds]string{
 	"other", "parse", "processor", "transform", "time_index", "option", "table", "type",
-	"limit", "permission",
+	"limit", "permission", "quota",
 }
 
 // String returns the name of the kind in metrics and in svc_private.rejects.

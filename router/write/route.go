@@ -134,6 +134,13 @@ func (r *request) again() (stale, ok bool) {
 	return stale, stale || len(moved) > 0
 }
 
+// Full returns an error if a table cannot be created because the quota of its database was used up a moment ago.
+func (w *Writer) Full(database, table string) error {
+	w.schemas.mu.Lock()
+	defer w.schemas.mu.Unlock()
+	return w.schemas.fullFor(database, table)
+}
+
 // Pressed reports whether the shards of a table are so busy that they would probably refuse rows, and when to
 // retry. If the table does not exist, it returns false.
 func (w *Writer) Pressed(database, table string) (retryAfter time.Duration, yes bool) {

@@ -146,10 +146,19 @@ func (s *schemas) fullBefore(tables []*metapb.TableDemand) error {
 		return nil
 	}
 	for _, t := range tables {
-		r, full := valid(s.full, t.Database)
-		if _, exists := s.meta.Table(t.Database, t.Name); full && !exists {
-			return schema.TooManyTables(t.Database, t.Name, r.err.Quota.Limit, r.err.Quota.Value)
+		if err := s.fullFor(t.Database, t.Name); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// fullFor returns an error if the quota of a database did not allow another table, and this one does not exist. s.mu
+// must be held.
+func (s *schemas) fullFor(database, table string) error {
+	r, full := valid(s.full, database)
+	if _, exists := s.meta.Table(database, table); full && !exists {
+		return schema.TooManyTables(database, table, r.err.Quota.Limit, r.err.Quota.Value)
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"cordwood/router/ingest"
 	"cordwood/router/ingest/httpreceiver"
 	"cordwood/router/ingest/jsonwalk"
+	"cordwood/router/pipeline"
 )
 
 // operation is a command of a bulk request and its document. A request may have a million of them.
@@ -599,9 +600,22 @@ func (g *group) settle(operations []operation, out *ingest.Outcome) {
 	for i, n := g.first, 0; i >= 0; i, n = operations[i].next, n+1 {
 		operations[i].status = http.StatusCreated
 		for len(refused) > 0 && refused[0].Index == n {
-			operations[i].fail(http.StatusBadRequest, typeParsing, refused[0].Error)
+			operations[i].refuse(&refused[0])
 			refused = refused[1:]
 		}
+	}
+}
+
+// refuse sets the error of a document that its batch left out.
+func (o *operation) refuse(r *pipeline.Reason) {
+	switch r.Kind {
+	case pipeline.SkipQuota:
+		o.fail(http.StatusTooManyRequests, typeRejected, r.Error)
+		o.fault.err = errs.New(errs.RateLimited, "%s", r.Error).WithRetryAfter(schema.QuotaWait)
+	case pipeline.SkipPermission:
+		o.fail(http.StatusForbidden, typeSecurity, r.Error)
+	default:
+		o.fail(http.StatusBadRequest, typeParsing, r.Error)
 	}
 }
 

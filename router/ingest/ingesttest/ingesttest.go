@@ -222,6 +222,9 @@ func (s *Store) Table(database, name string) (*schema.Table, bool) {
 	return t, ok
 }
 
+// Full implements ingest.Writer.
+func (s *Store) Full(string, string) error { return nil }
+
 // Pressed implements ingest.Writer.
 func (s *Store) Pressed(database, table string) (time.Duration, bool) {
 	s.mu.Lock()
