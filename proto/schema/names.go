@@ -52,6 +52,15 @@ func ReservedDatabase(name string) bool {
 		strings.EqualFold(name, CatalogDatabase)
 }
 
+// Charged returns the database whose quotas count a query that reads no tables of users, if its request names a database.
+// Databases of the server have no quotas, so naming them would be a way around those of others.
+func Charged(named string) string {
+	if ReservedDatabase(named) {
+		return DefaultDatabase
+	}
+	return named
+}
+
 // CheckTableName checks that a table may have the name: a letter, `_`, `:` or `-`,
 // then also digits, `.`, `@` and `#`; at most MaxNameBytes bytes. Letters are ASCII letters. The
 // error has code InvalidArguments.

@@ -76,6 +76,20 @@ func (d definer) alterQuotas(st *statement.AlterDatabase) (*metapb.Command, erro
 	return &metapb.Command{Op: &metapb.Command_AlterDatabase{AlterDatabase: a}}, nil
 }
 
+// charged returns the tables whose databases a query counts for, as schema.Charged says: without tables of the server,
+// such as generate_series and system tables, it counts for the database that the request names.
+func charged(tables []*shardpb.TableName, named string) (out []*shardpb.TableName) {
+	for _, t := range tables {
+		if !schema.ReservedDatabase(t.GetDatabase()) {
+			out = append(out, t)
+		}
+	}
+	if len(out) == 0 {
+		out = []*shardpb.TableName{{Database: schema.Charged(named)}}
+	}
+	return out
+}
+
 // ready returns an error if the queries of the database of a table have used up its CPU time.
 func (r *reader) ready(tables []*shardpb.TableName) error {
 	if r.quotas == nil {

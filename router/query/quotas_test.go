@@ -233,3 +233,30 @@ func TestQuotasWithoutTables(t *testing.T) {
 		t.Errorf("admitted without CPU time: %v", err)
 	}
 }
+
+// TestQuotasWithSystemTables: a query of system tables alone, such as a cross join of them, counts for the database
+// that the request names. A database of the server in the request is no way around the quotas.
+func TestQuotasWithSystemTables(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Quotas = usedQuotas{limitedQuotas{1}} })
+	w.shards.reads = []*shardpb.TableName{
+		{Database: "information_schema", Name: "tables"}, {Database: "information_schema", Name: "columns"},
+	}
+	const sql = "SELECT count(*) FROM information_schema.tables, information_schema.columns"
+	_, err := w.run(t.Context(), sql, func(r *Request) { r.Database = "shop" })
+	if e := errs.From(err); err == nil || e.Quota == nil {
+		t.Errorf("admitted without CPU time: %v", err)
+	}
+	if _, err := w.run(t.Context(), sql, func(r *Request) { r.Database = "public" }); err != nil {
+		t.Errorf("a database with CPU time: %v", err)
+	}
+	for _, named := range []string{"information_schema", "SVC_PRIVATE", "pg_catalog"} {
+		if got := charged(w.shards.reads, named); len(got) != 1 || got[0].Database != "public" {
+			t.Errorf("with %s the query counts for %v", named, got)
+		}
+	}
+	own := append([]*shardpb.TableName{}, w.shards.reads...)
+	own = append(own, &shardpb.TableName{Database: "shop", Name: "orders"})
+	if got := charged(own, "public"); len(got) != 1 || got[0].Database != "shop" {
+		t.Errorf("with a table of shop, the query counts for %v", got)
+	}
+}

@@ -54,10 +54,7 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 	if err != nil {
 		return err
 	}
-	asked := analysis.Tables
-	if len(asked) == 0 { // such as generate_series
-		asked = []*shardpb.TableName{{Database: req.Database}}
-	}
+	asked := charged(analysis.Tables, req.Database)
 	if err := r.ready(asked); err != nil {
 		return err
 	}
@@ -124,7 +121,7 @@ func (r *reader) queried(tables []*shardpb.TableName, named string) string {
 			first = d
 		}
 	}
-	return cmp.Or(first, named)
+	return cmp.Or(first, schema.Charged(named))
 }
 
 // ask sends a query, and returns its answer as soon as the answer starts.

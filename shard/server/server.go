@@ -7,6 +7,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -167,20 +168,25 @@ func (s *server) Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*sha
 }
 
 // forUser returns a context for a query of a user. Slots are shared, and CPU time counts, by the database of its
-// tables: the first one with a quota of CPU time, or else the first one. Without tables it is the database that the
-// request names.
+// tables: the first one with a quota of CPU time, or else the first one. Tables of the server do not count. If the query
+// reads no other ones, it is the database that the request names, or the default one for a database of the server.
 func (s *server) forUser(ctx context.Context, share string, tables []*shardpb.QueryTable,
 	named string,
 ) context.Context {
-	database := named
-	if len(tables) > 0 {
-		database = tables[0].GetName().GetDatabase()
-	}
+	database := ""
 	for _, t := range tables {
-		if d := t.GetName().GetDatabase(); s.cfg.Limited(d) {
+		d := t.GetName().GetDatabase()
+		if schema.ReservedDatabase(d) {
+			continue
+		}
+		if s.cfg.Limited(d) {
 			database = d
 			break
 		}
+		database = cmp.Or(database, d)
+	}
+	if database == "" {
+		database = schema.Charged(named)
 	}
 	return turns.WithDatabase(query.WithShare(ctx, share), database)
 }
