@@ -28,6 +28,13 @@ type Reports struct {
 	mu      sync.Mutex // guards the rest
 	term    uint64     // the term in which they were received
 	routers map[string]*report
+	limits  map[Quota]since // of things at a time
+}
+
+// since is when a limit was first divided.
+type since struct {
+	limit uint64
+	at    time.Time
 }
 
 // report is the newest report of a router.
@@ -58,7 +65,7 @@ func (s *Reports) Divide(
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if term != s.term || s.routers == nil {
-		s.term, s.routers = term, map[string]*report{}
+		s.term, s.routers, s.limits = term, map[string]*report{}, map[Quota]since{}
 	}
 	mine := &report{at: now, uses: make(map[Quota]use, len(req.Uses))}
 	for _, u := range req.Uses {
@@ -83,6 +90,9 @@ func (s *Reports) Divide(
 		share := divide(float64(limit), uses)[at]
 		if quota.Name == schema.QuotaQueries || quota.Name == schema.QuotaTails {
 			share, total = float64(slots(limit, uses)[at]), running(uses)
+			if s.isNew(quota, limit, now) {
+				share = min(share, max(uses[at].admitted, 1))
+			}
 			mine.granted[0][quota] = share
 		}
 		resp.Shares = append(resp.Shares, &metapb.QuotaShare{
@@ -94,6 +104,17 @@ func (s *Reports) Divide(
 		return cmp.Or(cmp.Compare(a.Database, b.Database), cmp.Compare(a.Name, b.Name))
 	})
 	return resp
+}
+
+// isNew reports whether a limit of things at a time has been divided for less than Valid. Not all routers have reported
+// yet, and those without an answer use an equal part. So nobody gets more than it already uses, or one. s.mu must be held.
+func (s *Reports) isNew(quota Quota, limit uint64, now time.Time) bool {
+	known, ok := s.limits[quota]
+	if !ok || known.limit != limit {
+		known = since{limit, now}
+		s.limits[quota] = known
+	}
+	return now.Sub(known.at) < Valid
 }
 
 // present returns the routers that have reported lately, and forgets the others. s.mu must be held.

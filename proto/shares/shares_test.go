@@ -37,27 +37,30 @@ func TestSlots(t *testing.T) {
 func TestSlotsInUse(t *testing.T) {
 	var r Reports
 	quota := Quota{"app", schema.QuotaTails}
-	share := func(node string, running, waiting float64) float64 {
-		return r.Divide(1, time.Unix(1, 0), &metapb.ShareQuotasRequest{NodeId: node, Uses: []*metapb.QuotaUse{
+	share := func(at time.Duration, node string, running, waiting float64) float64 {
+		return r.Divide(1, time.Unix(0, int64(at)), &metapb.ShareQuotasRequest{NodeId: node, Uses: []*metapb.QuotaUse{
 			{Database: "app", Name: schema.QuotaTails, Admitted: running, Refused: waiting},
 		}}, map[Quota]uint64{quota: 2}).Shares[0].Share
 	}
 	for i, step := range []struct {
+		at               time.Duration
 		node             string
 		running, waiting float64
 		want             float64
 	}{
-		{"a", 0, 0, 2},
-		{"b", 0, 1, 0},
-		{"a", 1, 0, 1},
-		{"b", 0, 1, 0}, // a may have begun a second one before the last answer
-		{"a", 1, 0, 1},
-		{"b", 0, 1, 1},
-		{"a", 1, 1, 1}, // b may use its slot, and has not reported it yet
-		{"b", 1, 0, 1},
-		{"a", 1, 1, 1},
+		{0, "a", 0, 2, 1}, // others may have tails and not have reported yet
+		{Valid - 1, "a", 0, 0, 1},
+		{Valid, "a", 0, 0, 2},
+		{Valid, "b", 0, 1, 0},
+		{Valid, "a", 1, 0, 1},
+		{Valid, "b", 0, 1, 0}, // a may have begun a second one before the last answer
+		{Valid, "a", 1, 0, 1},
+		{Valid, "b", 0, 1, 1},
+		{Valid, "a", 1, 1, 1}, // b may use its slot, and has not reported it yet
+		{Valid, "b", 1, 0, 1},
+		{Valid, "a", 1, 1, 1},
 	} {
-		if got := share(step.node, step.running, step.waiting); got != step.want {
+		if got := share(step.at, step.node, step.running, step.waiting); got != step.want {
 			t.Errorf("step %d: %s gets %v, want %v", i, step.node, got, step.want)
 		}
 	}

@@ -74,6 +74,8 @@ func TestTailsOfSeveralRouters(t *testing.T) {
 			}
 			return all
 		}
+		report()
+		time.Sleep(shares.Valid) // until then, a new quota is not divided by demand
 		open[1].waiting = 3
 		if n := admit(); n != 3 {
 			t.Errorf("%d tails of one router were admitted", n)
