@@ -263,7 +263,8 @@ func runPG(t *testing.T, p *pgServer, table []pgClient) {
 // TestPostgres runs clients of PostgreSQL that browse, query and fill one server. A client that is not available is
 // skipped.
 func TestPostgres(t *testing.T) {
-	p := startPG(t, pgGoClients, pgPythonClients, pgNodeClients, pgJavaClients, pgShellClients, pgDebian())
+	p := startPG(t, pgGoClients, pgPythonClients, pgNodeClients, pgJavaClients, pgShellClients, pgODBCClients,
+		pgDebian())
 	t.Run("clients", func(t *testing.T) {
 		runPG(t, p, pgGoClients)
 		t.Run("debian", func(t *testing.T) {
@@ -275,7 +276,7 @@ func TestPostgres(t *testing.T) {
 			clients []pgClient
 		}{
 			"python": {needPGPython, pgPythonClients}, "node": {needPGNode, pgNodeClients},
-			"java": {needPGJava, pgJavaClients}, "shell": {needPSQL, pgShellClients},
+			"java": {needPGJava, pgJavaClients}, "shell": {needPSQL, pgShellClients}, "odbc": {needISQL, pgODBCClients},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
