@@ -115,8 +115,8 @@ func (d *dest) overQuota() bool {
 
 // quotaError returns the error for a further column.
 func (d *dest) quotaError() error {
-	quota := uint64(d.s.req.ColumnQuota)                                                                     //nolint:gosec // it is not negative
-	return WithKind(SkipQuota, schema.TooManyColumns(d.s.req.Database, d.table, quota, uint64(d.columns)+1)) //nolint:gosec // as above
+	quota, columns := uint64(d.s.req.ColumnQuota), uint64(d.columns) //nolint:gosec // they are not negative
+	return WithKind(SkipQuota, schema.TooManyColumns(d.s.req.Database, d.table, quota, columns+1))
 }
 
 func (d *dest) existingColumn(name []byte) *schema.Column {
