@@ -344,7 +344,7 @@ func (m *Meta) propose(ctx context.Context, cmd *metapb.Command) (*metapb.Propos
 		err = checkWidening(cmd, m.machine.version.Load())
 	}
 	if err == nil {
-		err = checkColumnOptions(cmd, m.machine.version.Load())
+		err = checkNewOptions(cmd, m.machine.version.Load())
 	}
 	if err == nil {
 		err = checkQuotas(cmd, m.machine.version.Load())

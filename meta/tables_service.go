@@ -47,7 +47,7 @@ func prepareEnsureSchema(e *metapb.EnsureSchema) error {
 		if err != nil {
 			return err
 		}
-		for _, name := range []string{schema.OptionMessageColumn, schema.OptionLokiLabels} {
+		for _, name := range schema.StatementOptions {
 			if _, set := options[name]; set {
 				return errs.New(errs.InvalidArguments, "table `%s`: %s is set by a statement, and not with a write",
 					catalog.TableName(d.Database, d.Name), name)

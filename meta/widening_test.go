@@ -20,11 +20,11 @@ func TestMessageColumnWaits(t *testing.T) {
 		Table: &schemapb.Table{Options: option},
 	}}}
 	for name, cmd := range map[string]*metapb.Command{"altered": set, "created": create} {
-		if err := checkColumnOptions(cmd, metapb.ProtocolSaved-1); errs.CodeOf(err) != errs.Unsupported ||
+		if err := checkNewOptions(cmd, metapb.ProtocolSaved-1); errs.CodeOf(err) != errs.Unsupported ||
 			!strings.Contains(err.Error(), "message_column=note needs protocol version 10") {
 			t.Errorf("%s before: %v", name, err)
 		}
-		if err := checkColumnOptions(cmd, metapb.ProtocolSaved); err != nil {
+		if err := checkNewOptions(cmd, metapb.ProtocolSaved); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -42,11 +42,11 @@ func TestLokiLabelsWait(t *testing.T) {
 	set := &metapb.Command{Op: &metapb.Command_AlterTable{AlterTable: &metapb.AlterTable{
 		Change: &metapb.AlterTable_SetOptions{SetOptions: &metapb.SetOptions{Options: option}},
 	}}}
-	if err := checkColumnOptions(set, metapb.ProtocolLokiLabels-1); errs.CodeOf(err) != errs.Unsupported ||
+	if err := checkNewOptions(set, metapb.ProtocolLokiLabels-1); errs.CodeOf(err) != errs.Unsupported ||
 		!strings.Contains(err.Error(), "loki_labels=host,path needs protocol version 12") {
 		t.Errorf("before: %v", err)
 	}
-	if err := checkColumnOptions(set, metapb.ProtocolLokiLabels); err != nil {
+	if err := checkNewOptions(set, metapb.ProtocolLokiLabels); err != nil {
 		t.Error(err)
 	}
 	err := prepareEnsureSchema(&metapb.EnsureSchema{Tables: []*metapb.TableDemand{

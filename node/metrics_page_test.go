@@ -47,7 +47,7 @@ const metricsPage = "../docs/metrics.md"
 func TestMetricsPage(t *testing.T) {
 	n := startNode(t, "--trace-endpoint", "http://127.0.0.1:1", "--trace-sample-ratio", "0", // no traces are sent
 		"--syslog-addr", "udp://127.0.0.1:0", "--gelf-addr", "udp://127.0.0.1:0",
-		"--forward-addr", "tcp://127.0.0.1:0", "--pg-addr", "127.0.0.1:0")
+		"--forward-addr", "tcp://127.0.0.1:0", "--pg-addr", "127.0.0.1:0", "--object-storage-url", "file://"+t.TempDir())
 	post(t, n, "/v1/ingest?db=public&table=t&pipeline_name=svc_identity", "application/json", `[{"a":1},{"a":2}]`)
 	post(t, n, "/v1/sql", "application/x-www-form-urlencoded", "sql=SELECT * FROM t")
 	awaitMetric(t, n.registry, "cordwood_cluster_nodes")

@@ -146,7 +146,9 @@ type node struct {
 	queryCPU func() map[string]time.Duration
 	clocks   *clocks.Clocks // nil without the role shard
 	shards   *shardclient.Client
-	places   *turns.Places
+	// objects is the object storage for old rows, or nil.
+	objects *objectStorage
+	places  *turns.Places
 	// operators answers the calls of backup and restore.
 	operators *operatorServer
 }

@@ -47,11 +47,15 @@ func (n *node) openEngine(
 	if err != nil {
 		return nil, nil, err
 	}
+	dirs := []string{shardDir, fetched}
+	if n.objects != nil {
+		dirs = append(dirs, n.objects.dir)
+	}
 	if q.InProcess {
 		n.log.Warn("queries run in the server's own process (--query-in-process): a query that crashes ends the server")
 		e, err := engine.Open(engine.Config{
 			MemoryLimit: shares.Queries, Threads: q.Threads, Concurrency: q.MaxConcurrent,
-			TempDir: tmp, TempLimit: int64(q.TempLimit), Dirs: []string{shardDir, fetched}, Logger: n.log,
+			TempDir: tmp, TempLimit: int64(q.TempLimit), Dirs: dirs, Logger: n.log,
 			PartialCache: keptByEngine(q, shares),
 		})
 		if err != nil {
@@ -65,7 +69,7 @@ func (n *node) openEngine(
 		Concurrency: q.MaxConcurrent, PerUser: q.MaxConcurrentPerUser, Waiting: q.MaxWaiting, MaxWait: q.MaxWait,
 		Grace: q.KillGrace, Drain: q.KillDrain, MaxKills: q.MaxKillsPerUser, KillWindow: 2 * q.RefuseFor,
 		RefuseFor: q.RefuseFor,
-		TempDir:   tmp, TempLimit: int64(q.TempLimit), Dirs: []string{shardDir, fetched},
+		TempDir:   tmp, TempLimit: int64(q.TempLimit), Dirs: dirs,
 		PartialCache: keptByEngine(q, shares),
 		Memory:       pool, Build: n.proc.Version.build(), Logger: n.log, Registerer: n.registry,
 	})

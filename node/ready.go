@@ -31,6 +31,8 @@ type readiness struct {
 		users atomic.Pointer[front]
 		disk  atomic.Pointer[disk]
 		host  atomic.Pointer[host.Host]
+
+		objects atomic.Pointer[objectStorage]
 	}
 	// alone means that this node is only a router, and no other node answers it.
 	alone atomic.Bool
@@ -93,6 +95,9 @@ func (n *readiness) warnings() []string {
 	}
 	if f := n.trouble.users.Load(); f != nil {
 		out = append(out, f.userWarnings()...)
+	}
+	if o := n.trouble.objects.Load(); o != nil {
+		out = append(out, o.warnings()...)
 	}
 	return out
 }

@@ -89,6 +89,10 @@ func (n *node) openShards(shares config.Shares) error {
 	if err := os.MkdirAll(shardDir, 0o750); err != nil {
 		return fmt.Errorf("make folder of shards: %w", err)
 	}
+	if err := n.openObjectStorage(); err != nil {
+		return err
+	}
+	tier := n.tier()
 	pool, budget := &memtable.Pool{}, store.NewBudget(shares.Rows)
 	sql, fetched, err := n.openEngine(shardDir, pool, shares)
 	if err != nil {
@@ -123,7 +127,7 @@ func (n *node) openShards(shares config.Shares) error {
 					Pool: pool, Budget: budget, Compaction: compactions, TTL: ttl, Seen: n.clocks.Seen(),
 					Space: n.disk.space, Logger: n.log, FailStop: n.failStop,
 				},
-				Incarnation: o.Incarnation, Bootstrap: o.Bootstrap, Founders: o.Founders,
+				Incarnation: o.Incarnation, Bootstrap: o.Bootstrap, Founders: o.Founders, Tier: tier,
 				Transport: transport, Peers: n.nodes.Dial, Fetch: fetch,
 				Agreed: n.clocks.Agreed, ClusterVersion: n.meta.ClusterVersion,
 				Places:      n.places,
@@ -144,6 +148,7 @@ func (n *node) openShards(shares config.Shares) error {
 		ClusterVersion: n.meta.ClusterVersion,
 		Limited:        n.limitsCPU,
 		Name:           n.nameNodes, Here: n.oneOfSeveral, Registerer: n.registry, Logger: n.log,
+		Cold: n.objects.readerOrNil(),
 	})
 	shardpb.RegisterShardServiceServer(n.rpc.server, service)
 	n.rpc.conn.shards = service

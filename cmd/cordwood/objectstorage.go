@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"cordwood/cmd/cordwood/backup"
 	"cordwood/cmd/cordwood/cli"
+	"cordwood/node/config"
 	"cordwood/shard/cold/bucket"
 )
 
@@ -61,8 +60,8 @@ exit status is 1 if a step FAILED. Each request is sent once, so try again after
 				return cli.WrongUsage(err)
 			}
 			if d, ok := b.(*bucket.Dir); ok {
-				if _, err := os.Stat(d.Location()); err != nil {
-					return fmt.Errorf("check %s: %w; create the directory first", args[0], err)
+				if err := d.Exists(); err != nil {
+					return fmt.Errorf("check %s: %w", args[0], err)
 				}
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
@@ -71,7 +70,7 @@ exit status is 1 if a step FAILED. Each request is sent once, so try again after
 		},
 	}
 	fs := cmd.Flags()
-	backup.S3Flags(fs, &cfg.S3, "")
+	config.S3Flags(fs, &cfg.S3, "")
 	fs.DurationVar(&timeout, "timeout", time.Minute, "`TIME` for all requests together")
 	cli.ListOutput(cmd, &output)
 	return cmd

@@ -44,8 +44,10 @@ type Config struct {
 	Query     Query
 	Shard     Shard
 	Disk      Disk
-	Log       Log
-	Trace     Trace
+	// Objects is the object storage for old rows.
+	Objects ObjectStorage
+	Log     Log
+	Trace   Trace
 }
 
 // Cluster describes how the node finds its cluster, and the properties of a cluster that it founds.

@@ -175,6 +175,7 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	c.Disk.ScrubRate = 8 << 20
 	fs.Var(&c.Disk.ScrubRate, "scrub-rate", "bytes per second that the check of segments reads; 0: segments are "+
 		"never checked")
+	c.Objects.flags(fs)
 	fs.StringVar(&c.Log.Level, "log-level", "info", "debug, info, warn or error")
 	fs.StringVar(&c.Log.Format, "log-format", "", "text or json (default: text on a terminal, otherwise json)")
 	fs.StringVar(&c.Trace.Endpoint, "trace-endpoint", "", "`URL` of an OpenTelemetry collector for traces (OTLP over "+

@@ -28,6 +28,7 @@ var Groups = []Group{
 	},
 	{"Queries and tails", "query- max-tails max-tails-"},
 	{"Memory and disk", "shard- disk- scrub-"},
+	{"Object storage for old rows", "object-storage-"},
 	{"Log and traces", "log- trace-"},
 }
 

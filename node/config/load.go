@@ -19,6 +19,7 @@ import (
 // key http.addr.
 var groups = map[string]bool{
 	"http": true, "rpc": true, "tls": true, "query": true, "shard": true, "log": true, "trace": true,
+	"object-storage": true,
 }
 
 // EnvPrefix is the prefix of the environment variable of every setting.
@@ -100,8 +101,10 @@ func EnvName(flag string) string {
 
 // Key returns the YAML key of a flag: http.addr for http-addr.
 func Key(flag string) string {
-	if group, rest, ok := strings.Cut(flag, "-"); ok && groups[group] {
-		return group + "." + rest
+	for i, c := range flag {
+		if c == '-' && groups[flag[:i]] {
+			return flag[:i] + "." + flag[i+1:]
+		}
 	}
 	return flag
 }

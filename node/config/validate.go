@@ -43,6 +43,7 @@ func (c *Config) Validate() error {
 	c.PG.check(c, &f)
 	c.checkTLS(&f)
 	c.Ingest.check(&f)
+	c.Objects.check(&f)
 	c.Trace.check(&f)
 	return errors.Join(f...)
 }

@@ -98,7 +98,8 @@ const (
 	ProtocolConsequences = 16
 	// ProtocolQueryQuotas is the version that added quotas of the CPU time and the duration of queries.
 	ProtocolQueryQuotas = 16
-	// ProtocolCold is the version that added cuts and offloads: entries of the log about rows that go to object storage.
+	// ProtocolCold is the version that added cuts and offloads, entries of the log about rows that go to object storage,
+	// and the table option cold.
 	ProtocolCold = 17
 	// ProtocolTailQuotas is the version that added quotas of tails.
 	ProtocolTailQuotas = 18

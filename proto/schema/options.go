@@ -31,6 +31,9 @@ const (
 	// OptionLokiLabels lists columns, separated by commas, that Loki's API shows as labels in addition to
 	// the tags. Only statements can set it.
 	OptionLokiLabels = "loki_labels"
+	// OptionCold is false if old rows of the table stay on local disks although the servers have object storage. Only
+	// statements can set it.
+	OptionCold = "cold"
 	// OptionAutoCreateTable is given with a write and is not a property of a table: StoredOptions
 	// leaves it out.
 	OptionAutoCreateTable = "auto_create_table"
@@ -58,7 +61,8 @@ const maxCommentBytes = 4096
 const maxLokiLabels = 32
 
 var optionNames = []string{
-	OptionAppendMode, OptionAutoCreateTable, OptionComment, OptionLokiLabels, OptionMergeMode, OptionMessageColumn,
+	OptionAppendMode, OptionAutoCreateTable, OptionCold, OptionComment, OptionLokiLabels, OptionMergeMode,
+	OptionMessageColumn,
 	OptionOnTypeConflict, OptionPartitions, OptionPhysicalTable, OptionSkipWAL, OptionSSTFormat, OptionTTL,
 }
 
@@ -68,7 +72,10 @@ var tableOptions = slices.DeleteFunc(slices.Clone(optionNames),
 
 // hintNames are the options that can be given with a write.
 var hintNames = slices.DeleteFunc(slices.Clone(optionNames),
-	func(name string) bool { return name == OptionMessageColumn || name == OptionLokiLabels })
+	func(name string) bool { return slices.Contains(StatementOptions, name) })
+
+// StatementOptions are the options that only statements can set.
+var StatementOptions = []string{OptionMessageColumn, OptionLokiLabels, OptionCold}
 
 // HintNames lists the options that HintName knows, by their own names.
 func HintNames() []string { return slices.Clone(hintNames) }
@@ -79,7 +86,7 @@ func TableOptionNames() []string { return slices.Clone(tableOptions) }
 // OptionValues returns the possible values of an option, or nil if they are not a list of words.
 func OptionValues(name string) []string {
 	switch name {
-	case OptionAppendMode, OptionSkipWAL, OptionAutoCreateTable:
+	case OptionAppendMode, OptionSkipWAL, OptionAutoCreateTable, OptionCold:
 		return []string{"true", "false"}
 	case OptionMergeMode:
 		return []string{MergeLastRow, MergeLastNonNull}
@@ -126,7 +133,7 @@ func NormalizeOption(key, value string) (string, error) {
 			return "", optionError(key, value, why)
 		}
 		return t.String(), nil
-	case OptionAppendMode, OptionSkipWAL:
+	case OptionAppendMode, OptionSkipWAL, OptionCold:
 		return normalizeBool(key, value, "want true or false")
 	case OptionAutoCreateTable:
 		return normalizeBool(key, value, "auto_create_table hint must be a boolean, true or false")

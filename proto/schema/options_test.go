@@ -45,6 +45,8 @@ func TestNormalizeOption(t *testing.T) {
 			"loki_labels", strings.Join(strings.Split("abcdefghijklmnopqrstuvwxyzABCDEFG", ""), ","), "",
 			"at most 32 columns are allowed",
 		},
+		{"cold", "FALSE", "false", ""},
+		{"cold", "later", "", "want true or false"},
 		{"message_column", "", "", "want the name of a column of texts"},
 		{"message_column", "a\x00b", "", "want the name of a column of texts"},
 		{"comment", "it's", "it's", ""},
@@ -203,18 +205,18 @@ func TestDDLPage(t *testing.T) {
 }
 
 // TestHintNames checks the options that a write can give. message_column and loki_labels are not among
-// them, because the table must have the columns.
+// them, because the table must have the columns. Neither is cold, which is for administrators.
 func TestHintNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"ttl": "ttl", "svc_ttl": "ttl", "auto_create_table": "auto_create_table", "message_column": "", "loki_labels": "",
-		"colour": "",
+		"cold": "", "colour": "",
 	} {
 		if got, ok := HintName(name); got != want || ok != (want != "") {
 			t.Errorf("%s: %q, %v", name, got, ok)
 		}
 	}
 	if !slices.Contains(TableOptionNames(), OptionMessageColumn) || slices.Contains(HintNames(), OptionMessageColumn) ||
-		len(HintNames()) != len(optionNames)-2 {
+		len(HintNames()) != len(optionNames)-3 {
 		t.Errorf("hints %v, options of tables %v", HintNames(), TableOptionNames())
 	}
 }

@@ -83,6 +83,18 @@ func (st *State) Sets() []*manifest.Set {
 // HasSets reports whether any rows are in objects.
 func (st *State) HasSets() bool { return len(st.cold.sets) > 0 }
 
+// LiveObjects returns the number of objects in sets, their rows, and their size.
+func (st *State) LiveObjects() (objects, rows, bytes int64) {
+	for _, set := range st.cold.sets {
+		objects += int64(len(set.Objects))
+		for i := range set.Objects {
+			rows += set.Objects[i].Meta.Rows
+			bytes += set.Objects[i].Meta.Bytes
+		}
+	}
+	return objects, rows, bytes
+}
+
 // DeadObjects returns the objects that died. They must not be changed.
 func (st *State) DeadObjects() []manifest.DeadObject { return st.cold.dead }
 

@@ -208,6 +208,12 @@ func (st *Status) gauges(gauge func(name, help string, value func() float64)) {
 		}))
 	gauge("cordwood_shard_aside_bytes", "Memory of rows that cannot be written to segments.",
 		locked(func() float64 { return float64(tb.segs.rawBytes()) }))
+	gauge("cordwood_cold_objects", "Objects in object storage with live rows of the shard.",
+		locked(func() float64 { n, _, _ := tb.State.LiveObjects(); return float64(n) }))
+	gauge("cordwood_cold_rows", "Rows in the objects of the shard in object storage. Some may have expired.",
+		locked(func() float64 { _, n, _ := tb.State.LiveObjects(); return float64(n) }))
+	gauge("cordwood_cold_bytes", "Size of the objects of the shard in object storage.",
+		locked(func() float64 { _, _, n := tb.State.LiveObjects(); return float64(n) }))
 	gauge("cordwood_shard_tails", "Tails that follow a table.", locked(func() float64 { return float64(tb.tails.open) }))
 	gauge("cordwood_shard_applied_index", "Index of the last log entry applied.",
 		locked(func() float64 { return float64(tb.AppliedIndex) }))

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"google.golang.org/grpc"
 	"gopkg.in/yaml.v3"
 
@@ -64,20 +63,9 @@ type repositoryFlags struct {
 	json    bool
 }
 
-// S3Flags adds the flags for the access to an S3 service. Their names begin with prefix.
-func S3Flags(fs *pflag.FlagSet, to *store.S3Config, prefix string) {
-	fs.StringVar(&to.Endpoint, prefix+"endpoint", "",
-		"`URL` of the S3 service (environment: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL; default: Amazon's)")
-	fs.StringVar(&to.Region, prefix+"region", "", "`REGION` of the bucket (environment: AWS_REGION, AWS_DEFAULT_REGION)")
-	fs.BoolVar(&to.PathStyle, prefix+"path-style", false,
-		"put the bucket into the path also for Amazon's S3, as for other services")
-	fs.StringVar(&to.CAFile, prefix+"ca-file", "",
-		"`FILE` of certificates that are trusted for the S3 service (PEM; environment: AWS_CA_BUNDLE)")
-}
-
 func (f *repositoryFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	S3Flags(fs, &f.s3, "s3-")
+	config.S3Flags(fs, &f.s3, "s3-")
 	fs.StringVar(&f.tempDir, "temp-dir", "", "`FOLDER` for temporary files of transfers to or from a bucket (default: "+
 		"the system's)")
 	cli.ListOutput(cmd, &f.output)

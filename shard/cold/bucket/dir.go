@@ -32,6 +32,15 @@ func NewDir(root string) *Dir { return &Dir{root: root} }
 // Location returns the directory.
 func (d *Dir) Location() string { return d.root }
 
+// Exists returns an error if the directory does not exist. Put would create it, also where a file system should be
+// mounted.
+func (d *Dir) Exists() error {
+	if _, err := os.Stat(d.root); err != nil {
+		return fmt.Errorf("%w; create the directory first", err)
+	}
+	return nil
+}
+
 func (d *Dir) file(key string) string { return filepath.Join(d.root, filepath.FromSlash(key)) }
 
 // Path returns the path of an object's file. ok is false if the key is not valid.

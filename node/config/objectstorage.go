@@ -1,0 +1,115 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"cordwood/shard/cold/bucket"
+)
+
+// ObjectStorage contains the settings of the object storage for old rows.
+type ObjectStorage struct {
+	// URL is the location, s3://BUCKET/PREFIX or file:///DIRECTORY. If it is empty, all rows stay on local disks.
+	URL string
+	// S3 describes how to reach a bucket. Credentials come from the environment.
+	S3 bucket.S3Config
+	// CacheDir is the folder in which the node makes a folder for parts of objects that queries read; empty means cache in
+	// the data folder.
+	CacheDir string
+	// CacheBytes is the maximum size of this folder; 0 means a fifth of its disk, but at least 10 GiB, and at most half of
+	// the disk.
+	CacheBytes ByteSize
+	// UploadAfter is the time from when rows were written to segments until they go to object storage. Default 1h.
+	UploadAfter time.Duration
+	// LocalFor is how long rows stay on local disks too, by their time index; 0 means always. Default 24h.
+	LocalFor time.Duration
+	// UploadBytes is the size of the segments of a table from which its rows go earlier. Default 256MiB.
+	UploadBytes ByteSize
+}
+
+// minCache is the smallest useful size of the cache: a query needs all that it reads at once.
+const minCache = 64 << 20
+
+// flags declares the settings on fs.
+func (o *ObjectStorage) flags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.URL, "object-storage-url", "", "`LOCATION` for old rows of tables with append_mode, "+
+		"s3://BUCKET/PREFIX or file:///DIRECTORY, the same on all nodes with the role shard; by default, all rows are only on local disks. "+
+		"Credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, the files of ~/.aws, a web "+
+		"identity, or the role of the machine")
+	S3Flags(fs, &o.S3, "object-storage-")
+	fs.StringVar(&o.CacheDir, "object-storage-cache-dir", "", "existing `FOLDER` in which the node makes a folder "+
+		"for the parts of objects that queries have read; by default cache in the data folder")
+	fs.Var(&o.CacheBytes, "object-storage-cache-bytes", "size limit of these parts, and of what all queries together "+
+		"read of object storage at the same time; 0: a fifth of the disk, but at least 10GiB, and at most half of the disk")
+	fs.DurationVar(&o.UploadAfter, "object-storage-upload-after", time.Hour,
+		"how long rows are in segments before they go to object storage")
+	fs.DurationVar(&o.LocalFor, "object-storage-local-for", 24*time.Hour, "how long rows in object storage stay on local "+
+		"disks too, by their time index, so that queries of younger rows need no object storage; 0: always")
+	o.UploadBytes = 256 << 20
+	fs.Var(&o.UploadBytes, "object-storage-upload-bytes", "size of the segments of a table in one shard from which its "+
+		"rows go to object storage before that time")
+}
+
+// S3Flags declares the flags for the access to an S3 service. Their names begin with prefix.
+func S3Flags(fs *pflag.FlagSet, to *bucket.S3Config, prefix string) {
+	fs.StringVar(&to.Endpoint, prefix+"endpoint", "",
+		"`URL` of the S3 service (environment: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL; default: Amazon's)")
+	fs.StringVar(&to.Region, prefix+"region", "", "`REGION` of the bucket (environment: AWS_REGION, AWS_DEFAULT_REGION)")
+	fs.BoolVar(&to.PathStyle, prefix+"path-style", false,
+		"put the bucket into the path also for Amazon's S3, as for other services")
+	fs.StringVar(&to.CAFile, prefix+"ca-file", "",
+		"`FILE` of certificates that are trusted for the S3 service (PEM; environment: AWS_CA_BUNDLE)")
+}
+
+// check checks the settings of object storage.
+func (o *ObjectStorage) check(f *faults) {
+	if o.URL == "" {
+		for _, s := range []struct {
+			flag string
+			set  bool
+		}{
+			{"endpoint", o.S3.Endpoint != ""},
+			{"region", o.S3.Region != ""},
+			{"path-style", o.S3.PathStyle},
+			{"ca-file", o.S3.CAFile != ""},
+			{"cache-dir", o.CacheDir != ""},
+			{"cache-bytes", o.CacheBytes != 0},
+		} {
+			if s.set {
+				f.add("--object-storage-%s has no effect without --object-storage-url: set both or neither", s.flag)
+			}
+		}
+		return
+	}
+	if _, err := o.Open(); err != nil {
+		f.add("--object-storage-url %w", err)
+	}
+	if o.CacheBytes != 0 && o.CacheBytes < minCache {
+		f.add("--object-storage-cache-bytes %s: want at least %s, or 0", o.CacheBytes, ByteSize(minCache))
+	}
+	if o.UploadBytes < 1<<20 {
+		f.add("--object-storage-upload-bytes %s: want at least 1MiB", o.UploadBytes)
+	}
+	if o.LocalFor < 0 {
+		f.add("--object-storage-local-for %s: want a positive duration, or 0", o.LocalFor)
+	}
+	if o.UploadAfter < time.Second {
+		f.add("--object-storage-upload-after %s: want at least 1s", o.UploadAfter)
+	}
+}
+
+// Open returns the bucket at URL. It does not connect.
+func (o *ObjectStorage) Open() (bucket.Bucket, error) {
+	b, err := bucket.Open(o.URL, bucket.Config{S3: o.S3})
+	if err != nil {
+		return nil, err
+	}
+	if d, ok := b.(*bucket.Dir); ok && (!strings.HasPrefix(o.URL, "file://") || !filepath.IsAbs(d.Location())) {
+		return nil, fmt.Errorf("%s: want s3://BUCKET/PREFIX or file:///DIRECTORY", o.URL)
+	}
+	return b, nil
+}

@@ -1,0 +1,237 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"cordwood/proto/schema"
+	"cordwood/shard/cold/bucket"
+	"cordwood/shard/cold/cache"
+	"cordwood/shard/cold/object"
+	"cordwood/shard/cold/tier"
+)
+
+const (
+	// probeTimeout is the time limit of a check of object storage, and probeEvery the pause before the next one.
+	probeTimeout, probeEvery = time.Minute, time.Minute
+	// minCache is the smallest default size of the cache, unless that is more than half of the disk.
+	minCache = 10 << 30
+)
+
+// objectStorage is the object storage for old rows. Rows are read from it at any time. None are stored in it before a
+// check has shown that it keeps what it is given.
+type objectStorage struct {
+	// once sends each request once; guard repeats them.
+	once  bucket.Bucket
+	guard *bucket.Guard
+	// dir is the folder of the cache.
+	dir    string
+	reader *object.Reader
+
+	// checked is closed after a check has succeeded. fault is why the last one failed.
+	checked chan struct{}
+	passed  sync.Once
+	fault   atomic.Pointer[string]
+}
+
+// pass allows rows to be stored.
+func (o *objectStorage) pass() { o.passed.Do(func() { close(o.checked) }) }
+
+// openObjectStorage opens the object storage and its cache, if there is one in the settings. It does not connect.
+func (n *node) openObjectStorage() error {
+	cfg := &n.cfg.Objects
+	if cfg.URL == "" {
+		return nil
+	}
+	b, err := cfg.Open()
+	if err != nil {
+		return fmt.Errorf("--object-storage-url: %w", err)
+	}
+	o := &objectStorage{once: b, guard: bucket.NewGuard(b, bucket.GuardConfig{}), checked: make(chan struct{})}
+	dir := n.cfg.Path("cache")
+	if cfg.CacheDir != "" {
+		// The cache removes files that it does not know, and other nodes may use the same folder.
+		dir = filepath.Join(cfg.CacheDir, "cordwood-"+n.data.nodeID)
+	}
+	if o.dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	size := int64(cfg.CacheBytes)
+	if size == 0 {
+		disk := n.data.path
+		if cfg.CacheDir != "" {
+			disk = cfg.CacheDir
+		}
+		room, err := statDisk(disk)
+		if err != nil {
+			return fmt.Errorf("size of the disk of %s, for --object-storage-cache-bytes: %w", disk, err)
+		}
+		size = cacheBytes(int64(room.total))
+	}
+	kept, err := cache.Open(cache.Config{Dir: o.dir, Bytes: size, Bucket: o.guard, Logger: n.log, Registerer: n.registry})
+	if err != nil {
+		return fmt.Errorf("--object-storage-cache-dir: %w", err)
+	}
+	n.onStop("cache of object storage", func(context.Context) error { return kept.Close() })
+	o.reader = object.New(object.Config{Cache: kept, Dir: o.dir, Location: b.Location()})
+	o.export(n.registry)
+	n.objects = o
+	n.trouble.objects.Store(o)
+	n.run("checking object storage", func(ctx context.Context) error { return n.checkObjectStorage(ctx, o) })
+	return nil
+}
+
+// cacheBytes returns the default size of the cache on a disk of a size.
+func cacheBytes(disk int64) int64 { return min(max(disk/5, minCache), disk/2) }
+
+// tier returns the place for old rows of this node's shards, or nil.
+func (n *node) tier() *tier.Tier {
+	if n.objects == nil {
+		return nil
+	}
+	cluster, _ := n.data.Cluster()
+	return &tier.Tier{
+		Bucket: checkedBucket{n.objects.guard, n.objects.checked}, Cluster: cluster,
+		Tables:   func(t *schema.Table) bool { return t.Options[schema.OptionCold] != "false" },
+		CutBytes: int64(n.cfg.Objects.UploadBytes), UploadAfter: n.cfg.Objects.UploadAfter,
+		LocalFor: n.cfg.Objects.LocalFor, Every: min(time.Minute, n.cfg.Objects.UploadAfter),
+	}
+}
+
+// readerOrNil returns what reads rows in object storage, or nil.
+func (o *objectStorage) readerOrNil() *object.Reader {
+	if o == nil {
+		return nil
+	}
+	return o.reader
+}
+
+// checkedBucket is a bucket in which nothing is stored or deleted before it was checked.
+type checkedBucket struct {
+	bucket.Bucket
+	checked <-chan struct{}
+}
+
+func (b checkedBucket) wait(ctx context.Context) error {
+	select {
+	case <-b.checked:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Put stores an object once the bucket was checked.
+func (b checkedBucket) Put(ctx context.Context, key string, c bucket.Content) error {
+	if err := b.wait(ctx); err != nil {
+		return err
+	}
+	return b.Bucket.Put(ctx, key, c)
+}
+
+// Delete removes an object once the bucket was checked.
+func (b checkedBucket) Delete(ctx context.Context, key string) error {
+	if err := b.wait(ctx); err != nil {
+		return err
+	}
+	return b.Bucket.Delete(ctx, key)
+}
+
+// checkObjectStorage checks the object storage until a check succeeds.
+func (n *node) checkObjectStorage(ctx context.Context, o *objectStorage) error {
+	for {
+		err := o.check(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err == nil {
+			o.fault.Store(nil)
+			o.pass()
+			n.log.Info("object storage was checked", "location", o.once.Location())
+			return nil
+		}
+		text := err.Error()
+		if before := o.fault.Swap(&text); before == nil || *before != text {
+			n.log.Warn("object storage failed its check; no rows are stored there, and the check is repeated", "location",
+				o.once.Location(), "error", err)
+		}
+		select {
+		case <-time.After(probeEvery):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// check returns the reason why no rows can be stored, or nil.
+func (o *objectStorage) check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	if d, ok := o.once.(*bucket.Dir); ok {
+		if err := d.Exists(); err != nil {
+			return err // perhaps a file system that is not mounted
+		}
+	}
+	var faults []error
+	for _, s := range bucket.Probe(ctx, o.once) {
+		if s.Err != nil && !s.Minor {
+			faults = append(faults, fmt.Errorf("%s: %w", s.Name, s.Err))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// warnings describes what an operator should fix.
+func (o *objectStorage) warnings() []string {
+	if fault := o.fault.Load(); fault != nil {
+		return []string{fmt.Sprintf("object storage %s failed its check, so no rows are stored there: %s "+
+			"(cordwood object-storage check)", o.once.Location(), *fault)}
+	}
+	switch s := o.guard.State(); {
+	case s.Forbidden != nil:
+		return []string{fmt.Sprintf("object storage %s refuses access: %s", o.once.Location(), s.Forbidden)}
+	case s.Open:
+		return []string{fmt.Sprintf("object storage %s has not answered since %s: %s", o.once.Location(),
+			s.Since.UTC().Format(time.RFC3339), s.Last)}
+	}
+	return nil
+}
+
+// export registers the metrics of the state of object storage.
+func (o *objectStorage) export(reg *prometheus.Registry) {
+	gauge := func(name, help string, value func() float64) {
+		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
+	}
+	gauge("cordwood_cold_storage_checked", "1 after the node's check of object storage has succeeded. Before that, no "+
+		"rows are stored there.", func() float64 {
+		select {
+		case <-o.checked:
+			return 1
+		default:
+			return 0
+		}
+	})
+	gauge("cordwood_cold_storage_unreachable_seconds", "Time since object storage has not answered; 0 if it answers.",
+		func() float64 {
+			if s := o.guard.State(); s.Open {
+				return max(time.Since(s.Since).Seconds(), 0)
+			}
+			return 0
+		})
+	gauge("cordwood_cold_storage_forbidden", "1 if object storage refused the credentials of the last request.",
+		func() float64 {
+			if o.guard.State().Forbidden != nil {
+				return 1
+			}
+			return 0
+		})
+	gauge("cordwood_cold_storage_concurrency", "Requests to object storage that may run at once. It falls while the "+
+		"service throttles.", func() float64 { return float64(o.guard.State().Concurrency) })
+}

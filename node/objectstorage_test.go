@@ -1,0 +1,80 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"cordwood/proto/schema"
+	"cordwood/shard/cold/bucket"
+)
+
+// TestCacheBytes looks at the default size of the cache of object storage on some disks.
+func TestCacheBytes(t *testing.T) {
+	for disk, want := range map[int64]int64{8 << 30: 4 << 30, 30 << 30: 10 << 30, 1000 << 30: 200 << 30} {
+		if got := cacheBytes(disk); got != want {
+			t.Errorf("on a disk of %d bytes the cache has %d, want %d", disk, got, want)
+		}
+	}
+}
+
+// TestObjectStorageIsCheckedFirst starts a node whose object storage does not exist yet. Nothing is stored before a
+// check succeeds, and the node warns.
+func TestObjectStorageIsCheckedFirst(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "not mounted")
+	n := startNode(t, "--object-storage-url", "file://"+dir)
+	tier := n.tier()
+	if tier == nil || tier.Validate() != nil || tier.Cluster == "" || tier.LocalFor != 24*time.Hour {
+		t.Fatalf("the place for old rows is %+v", tier)
+	}
+	table := &schema.Table{Options: map[string]string{}}
+	if !tier.Tables(table) {
+		t.Error("a table without options stays on local disks")
+	}
+	if table.Options["cold"] = "false"; tier.Tables(table) {
+		t.Error("a table with cold=false does not stay on local disks")
+	}
+	o := n.objects
+	if err := o.check(t.Context()); err == nil || !strings.Contains(err.Error(), "create the directory first") {
+		t.Errorf("a directory that does not exist: %v", err)
+	}
+	awaitText(t, func() string { return strings.Join(n.warnings(), " ") }, "failed its check, so no rows are stored there")
+	put := func(limit time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		defer cancel()
+		return tier.Bucket.Put(ctx, "data/x", bucket.Content{Body: bytes.NewReader([]byte("x")), Size: 1})
+	}
+	if err := put(10 * time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("an object was stored before the check: %v", err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the directory was made: %v", err)
+	}
+	if err := os.Mkdir(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.check(t.Context()); err != nil {
+		t.Errorf("a directory that exists: %v", err)
+	}
+	o.pass() // as after a check that succeeds
+	if err := put(time.Minute); err != nil {
+		t.Errorf("after the check: %v", err)
+	}
+}
+
+// awaitText waits until a text contains another one.
+func awaitText(t *testing.T, text func() string, want string) {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for !strings.Contains(text(), want) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it says %q, want %q", text(), want)
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+}
