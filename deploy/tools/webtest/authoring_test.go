@@ -231,3 +231,21 @@ func TestWhereSamplesFail(t *testing.T) {
 	b.click(`[data-ui=replay-try]`)
 	b.until(`document.querySelector('dialog [role=status]').textContent.includes('0 of 1 would be stored')`)
 }
+
+// TestPipelinesOnPhone checks that a phone shows how many records each pipeline rejected, and that the button that
+// removes a sample does not cover its text.
+func TestPipelinesOnPhone(t *testing.T) {
+	s := start(t)
+	s.storePipeline("mine", pipelineText)
+	s.reject("app")
+	b := openAlone(t, s.url+"/dashboard/pipelines")
+	b.do(chromedp.EmulateViewport(390, 844))
+	b.until(`document.querySelector('[data-ui=pipeline] td:last-child').textContent === '1'`)
+	b.until(`document.querySelector('[data-ui=pipeline] td:last-child').getBoundingClientRect().right <= innerWidth`)
+	b.click(`[data-ui=pipeline] a`)
+	b.click(`[data-ui=paste]`)
+	b.fill(`[data-ui=samples-text]`, strings.Repeat("a long line of a log ", 10))
+	b.click(`[data-ui=take-samples]`)
+	b.until(`document.querySelector('[data-ui=sample] span').getBoundingClientRect().right <=
+		document.querySelector('[data-ui=sample] .cut').getBoundingClientRect().left`)
+}

@@ -1,1 +1,1 @@
-import"./chunk-HJE2WNRK.js";
+import"./chunk-XPHS6JSY.js";

@@ -140,6 +140,11 @@ test('geometry', () => {
   const hour = axisTicks(Date.parse('2026-01-05T10:03:00Z'), Date.parse('2026-01-05T11:03:00Z'), 1000, () => 0);
   assert.equal(new Date(hour[0].at).toISOString(), '2026-01-05T10:10:00.000Z');
   assert.equal(hour.length, 6);
+  const phone = axisTicks(Date.parse('2026-01-05T10:03:00Z'), Date.parse('2026-01-05T11:03:00Z'), 366, () => 0);
+  assert.deepEqual(
+    phone.map(({ at }) => new Date(at).toISOString().slice(14, 16)),
+    ['15', '30', '45'],
+  );
 });
 
 test('pages of rows are dropped far from the reader, and come back', () => {
@@ -214,6 +219,11 @@ test('completion', () => {
 });
 
 test('keywords of SQL are not looked for in texts', () => {
+  const own = sqlWords('CREATE TABLE "NULL" (a STRING NULL)', /\b(CREATE TABLE|NULL)\b/g).filter((p) => p.keyword);
+  assert.deepEqual(
+    own.map((p) => p.text),
+    ['CREATE TABLE', 'NULL'],
+  );
   const keywords = sqlWords(`SELECT * FROM t WHERE a = 'x AND y' AND "OR" = 1`).filter((p) => p.keyword);
   assert.deepEqual(
     keywords.map((p) => p.text),

@@ -3,6 +3,7 @@
 import { html } from '../../vendor/core.js';
 import { shortNames } from '../lib/clusterwords.js';
 import { formatBytes, formatCount, formatDuration } from '../lib/format.js';
+import { floatPanel } from './floating.js';
 import { Menu } from './menu.js';
 
 /** @typedef {(id: string, given?: Record<string, string>) => void} Do */
@@ -50,7 +51,7 @@ export function Matrix({ state, onDo }) {
 
 /** @param {{letter: string, says: string, shard: string, node: string, onDo: Do}} props */
 function CellMenu({ letter, says, shard, node, onDo }) {
-  return html`<${Menu} button=${html`<span aria-hidden="true">${letter}</span><span class="hidden">${says}</span>`} label=${says} class="cell" floats>${(
+  return html`<${Menu} button=${html`<span aria-hidden="true">${letter}</span><span class="hidden">${says}</span>`} label=${says} class="cell" place=${floatPanel}>${(
     /** @type {() => void} */ close,
   ) => {
     const choose = (/** @type {string} */ id, /** @type {Record<string, string>} */ given) => {

@@ -108,8 +108,9 @@ function Tested({ stores }) {
   if (dry.error.value)
     return html`<span class="wrong">cannot be built${dry.value.value && stores.pipelines.samples.value.length > 0 && '; the results are of the text before'}</span>`;
   if (!dry.value.value) return null;
+  const ago = now - tested.value;
   const did = stores.pipelines.samples.value.length > 0 ? 'tested' : 'checked';
-  return html`<span class="quiet" role="status">${did} ${formatDuration(Math.max(0, now - tested.value))} ago, in ${formatDuration(dry.value.value.execution_time_ms)}</span>`;
+  return html`<span class="quiet" role="status">${did} ${ago < 1000 ? 'just now' : `${formatDuration(ago)} ago`}, in ${formatDuration(dry.value.value.execution_time_ms)}</span>`;
 }
 
 const mostRead = 1 << 20; // of a file

@@ -29,7 +29,7 @@ export function TopBar({ pages, page, stores }) {
     <span class="grow"></span><${Palette} stores=${stores} pages=${pages} />
     ${
       state &&
-      html`<a class="health" data-ui="health" href="/dashboard/cluster"><span class=${`dot ${ok ? '' : gone || state.health === 'broken' ? 'broken' : 'bad'}`}></span>${
+      html`<a class="health" data-ui="health" href="/dashboard/cluster"><span class=${`dot ${ok ? '' : `bad ${state.health}`}`}></span>${
         gone ? 'no answer' : ok ? `${state.nodes.length} ${state.nodes.length === 1 ? 'node' : 'nodes'} ok` : state.health
       }</a>`
     }

@@ -10,6 +10,9 @@ import { Menu } from './menu.js';
 import { ErrorPanel, Progress } from './states.js';
 import { TableAction, useTableActions } from './tableactions.js';
 
+const ofTables =
+  /\b(CREATE TABLE|IF NOT EXISTS|NOT NULL|NULL|TIME INDEX|PRIMARY KEY|(?:SKIPPING|FULLTEXT|INVERTED) INDEX|DEFAULT|PARTITION ON COLUMNS|WITH)\b/g;
+
 /** @typedef {import('../stores/tables.js').TableInfo} TableInfo */
 
 /** @param {{db: string, name: string, info: TableInfo | undefined, stores: import('../main.js').Stores, onClose: () => void}} props */
@@ -63,7 +66,7 @@ export function TableDetail({ db, name, info, stores, onClose }) {
 /** @param {{ddl: string}} props */
 function Statement({ ddl }) {
   return html`<h3 class="head">Statement<span class="grow"></span><button class="text" onClick=${() => copyText(ddl)}>Copy</button></h3>
-    <pre class="ddl" data-ui="ddl">${sqlWords(ddl).map((part) => (part.keyword ? html`<b>${part.text}</b>` : part.text))}</pre>`;
+    <pre class="ddl" data-ui="ddl">${sqlWords(ddl, ofTables).map((part) => (part.keyword ? html`<b>${part.text}</b>` : part.text))}</pre>`;
 }
 
 /** @param {{info: TableInfo, lastRow: string, zone: string}} props lastRow: a time, none, or empty if it is not known */

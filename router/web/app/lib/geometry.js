@@ -36,7 +36,8 @@ function sum(series, bucket) {
 const labelWidth = 46; // of a time without a date; at the right edge it would be cut
 
 /**
- * Returns the times that are written below a histogram, about one in 130 pixels, at round times of the zone.
+ * Returns the times that are written below a histogram, at round times of the zone: about one in 130 pixels, and more
+ * on a phone if they have no dates.
  * @param {number} from
  * @param {number} to in milliseconds
  * @param {number} width in pixels
@@ -45,7 +46,7 @@ const labelWidth = 46; // of a time without a date; at the right edge it would b
  */
 export function axisTicks(from, to, width, offset) {
   const steps = [1, 2, 5, 10, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800];
-  const most = Math.max(2, Math.floor(width / 130));
+  const most = Math.max(2, Math.floor(width / (width < 600 && to - from < 86400e3 ? 66 : 130)));
   const step = (steps.find((s) => (to - from) / 1000 / s <= most) ?? 2592000) * 1000;
   const ticks = [];
   const shift = offset(from);

@@ -1,12 +1,13 @@
 // Splits SQL into keywords and the rest, for colours.
 
-const keywords = /\b(SELECT|FROM|WHERE|AND|OR|NOT|IS|NULL|IN|BETWEEN|LIKE|ESCAPE|ORDER|BY|LIMIT|DESC|ASC|GROUP|AS|CAST|TRUE|FALSE|UNION|ALL)\b/g;
+const ofQueries = /\b(SELECT|FROM|WHERE|AND|OR|NOT|IS|NULL|IN|BETWEEN|LIKE|ESCAPE|ORDER|BY|LIMIT|DESC|ASC|GROUP|AS|CAST|TRUE|FALSE|UNION|ALL)\b/g;
 
 /**
  * @param {string} sql
+ * @param {RegExp} [keywords] in one group, with the flag g
  * @returns {{text: string, keyword: boolean}[]}
  */
-export function sqlWords(sql) {
+export function sqlWords(sql, keywords = ofQueries) {
   const parts = [];
   // Texts and names in quotes have no keywords in them.
   for (const piece of sql.split(/('(?:[^']|'')*'|"(?:[^"]|"")*")/)) {
