@@ -426,7 +426,7 @@ func TestWriteWaitsForFlush(t *testing.T) {
 	cfg.FS = vfs.Hook(vfs.OS, func(op vfs.Op) error {
 		if op.Kind == vfs.OpCreate && strings.Contains(op.Path, ".parquet") {
 			// Hold the flush while there is room for a write of a little over 20,000 bytes.
-			for !ended.Load() && s.writes.checkRoom(21_000) == nil {
+			for !ended.Load() && s.writes.checkRoom("", 21_000) == nil {
 				runtime.Gosched()
 			}
 			flushes.Add(1)

@@ -136,7 +136,7 @@ const roomCheck = 100 * time.Millisecond
 func (wr *writer) awaitRoom(ctx context.Context, p *pending, inflated int64) error {
 	for {
 		freed := *wr.freed.Load()
-		err := wr.checkRoom(inflated)
+		err := wr.checkRoom(p.database, inflated)
 		if err == nil {
 			return nil
 		}
@@ -168,9 +168,10 @@ func (wr *writer) notifyFreed() {
 	close(*wr.freed.Swap(&next))
 }
 
-// checkRoom refuses a write of inflated bytes if it would overfill the memtables, counting the
-// writes in flight. An empty shard takes a write of any size.
-func (wr *writer) checkRoom(inflated int64) error {
+// checkRoom refuses a write of inflated bytes to a database if it would overfill the memtables, counting the
+// writes in flight, or if little is left and the database has more than its part. An empty shard takes a write of any
+// size.
+func (wr *writer) checkRoom(database string, inflated int64) error {
 	used, closing, ferr := wr.tables.Filling()
 	if used += wr.promised.Load(); used > 0 {
 		used += inflated
@@ -181,7 +182,13 @@ func (wr *writer) checkRoom(inflated int64) error {
 			wr.cfg.NodeID).WithReason(errs.NotLeader)
 	}
 	if used < wr.cfg.MemoryLimit && !wr.cfg.Budget.Exhausted() {
-		return nil
+		if !wr.memory.Beyond(database, inflated, used) {
+			return nil
+		}
+		wr.wakeFlusher()
+		return errs.New(errs.ShardBusy, "shard %d: the rows of database %s in the memory of node %s are more than its part, "+
+			"and wait to be flushed; try again later", wr.cfg.ID, database, wr.cfg.NodeID).
+			WithReason(errs.Busy).WithRetryAfter(time.Second)
 	}
 	wr.wakeFlusher()
 	e := errs.New(errs.ShardBusy, "shard %d: %d bytes are in memory and wait to be flushed, the limit is %d; "+

@@ -2,6 +2,7 @@ package store
 
 import (
 	"math"
+	"sync"
 	"sync/atomic"
 )
 
@@ -12,6 +13,9 @@ type Budget struct {
 	limit  int64
 	used   atomic.Int64
 	shards atomic.Int64
+	// members are the *Tables of the open shards.
+	members sync.Map
+	parts   Parts
 }
 
 // NewBudget returns a budget of limit bytes.
@@ -24,6 +28,22 @@ func (b *Budget) Used() int64 { return b.used.Load() }
 func (b *Budget) Join(n int64) {
 	if b != nil {
 		b.shards.Add(n)
+	}
+}
+
+// open records that a shard shares the budget, until shut.
+func (b *Budget) open(tb *Tables) {
+	if b != nil {
+		b.Join(1)
+		b.members.Store(tb, nil)
+	}
+}
+
+// shut ends what open began.
+func (b *Budget) shut(tb *Tables) {
+	if b != nil {
+		b.members.Delete(tb)
+		b.Join(-1)
 	}
 }
 

@@ -99,7 +99,7 @@ func (st *Store) Open() (state *manifest.State, err error) {
 	tb.ticked = tb.openedAt
 	st.Files.IDs.next = max(state.NextSegmentID, 1)
 	tb.Mem.Active = memtable.New(cfg.Pool)
-	cfg.Budget.Join(1)
+	cfg.Budget.open(tb)
 	return state, nil
 }
 
@@ -116,8 +116,8 @@ func (st *Store) Sweep() error {
 
 // Close releases the memory of all rows, and closes the manifest. Views stay usable.
 func (st *Store) Close() error {
+	st.Tables.cfg.Budget.shut(st.Tables)
 	st.Tables.free()
-	st.Tables.cfg.Budget.Join(-1)
 	return st.Ledger.manifest.Close()
 }
 
