@@ -25,7 +25,8 @@ type ObjectStorage struct {
 	CacheBytes ByteSize
 	// UploadAfter is the time from when rows were written to segments until they go to object storage. Default 1h.
 	UploadAfter time.Duration
-	// LocalFor is how long rows stay on local disks too, by their time index; 0 means always. Default 24h.
+	// LocalFor is how long rows stay on local disks too, by their time index; 0 means always. Default 0, because a backup
+	// cannot read objects yet.
 	LocalFor time.Duration
 	// UploadBytes is the size of the segments of a table from which its rows go earlier. Default 256MiB.
 	UploadBytes ByteSize
@@ -37,9 +38,9 @@ const minCache = 64 << 20
 // flags declares the settings on fs.
 func (o *ObjectStorage) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.URL, "object-storage-url", "", "`LOCATION` for old rows of tables with append_mode, "+
-		"s3://BUCKET/PREFIX or file:///DIRECTORY, the same on all nodes with the role shard; by default, all rows are only on local disks. "+
-		"Credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, the files of ~/.aws, a web "+
-		"identity, or the role of the machine")
+		"s3://BUCKET/PREFIX or file:///DIRECTORY, the same on all nodes with the role shard; by default, all rows are "+
+		"only on local disks. Credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, the "+
+		"files of ~/.aws, a web identity, or the role of the machine")
 	S3Flags(fs, &o.S3, "object-storage-")
 	fs.StringVar(&o.CacheDir, "object-storage-cache-dir", "", "existing `FOLDER` in which the node makes a folder "+
 		"for the parts of objects that queries have read; by default cache in the data folder")
@@ -47,8 +48,8 @@ func (o *ObjectStorage) flags(fs *pflag.FlagSet) {
 		"read of object storage at the same time; 0: a fifth of the disk, but at least 10GiB, and at most half of the disk")
 	fs.DurationVar(&o.UploadAfter, "object-storage-upload-after", time.Hour,
 		"how long rows are in segments before they go to object storage")
-	fs.DurationVar(&o.LocalFor, "object-storage-local-for", 24*time.Hour, "how long rows in object storage stay on local "+
-		"disks too, by their time index, so that queries of younger rows need no object storage; 0: always")
+	fs.DurationVar(&o.LocalFor, "object-storage-local-for", 0, "how long rows in object storage stay on local "+
+		"disks too, by their time index, for example 24h; a backup fails if rows are only in object storage; 0: always")
 	o.UploadBytes = 256 << 20
 	fs.Var(&o.UploadBytes, "object-storage-upload-bytes", "size of the segments of a table in one shard from which its "+
 		"rows go to object storage before that time")
@@ -78,6 +79,7 @@ func (o *ObjectStorage) check(f *faults) {
 			{"ca-file", o.S3.CAFile != ""},
 			{"cache-dir", o.CacheDir != ""},
 			{"cache-bytes", o.CacheBytes != 0},
+			{"local-for", o.LocalFor != 0},
 		} {
 			if s.set {
 				f.add("--object-storage-%s has no effect without --object-storage-url: set both or neither", s.flag)
