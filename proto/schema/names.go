@@ -52,7 +52,8 @@ func ReservedDatabase(name string) bool {
 		strings.EqualFold(name, CatalogDatabase)
 }
 
-// Charged returns the database whose quotas count a query that reads no tables of users, if its request names a database.
+// Charged returns the database whose quotas count a query that reads no tables of users, if its request names a
+// database.
 // Databases of the server have no quotas, so naming them would be a way around those of others.
 func Charged(named string) string {
 	if ReservedDatabase(named) {

@@ -107,7 +107,8 @@ func (s *Reports) Divide(
 }
 
 // isNew reports whether a limit of things at a time has been divided for less than Valid. Not all routers have reported
-// yet, and those without an answer use an equal part. So nobody gets more than it already uses, or one. s.mu must be held.
+// yet, and those without an answer use an equal part. So nobody gets more than it already uses, or one. s.mu must be
+// held.
 func (s *Reports) isNew(quota Quota, limit uint64, now time.Time) bool {
 	known, ok := s.limits[quota]
 	if !ok || known.limit != limit {

@@ -30,7 +30,8 @@ func (twoDatabases) Databases() []*schemapb.Database {
 
 // admitted makes a Handler, and a function that opens a tail of a database for a user.
 func admitted(t *testing.T, most int, limit *tailLimit) (*Handler, func(ctx context.Context, db, user string) (*session,
-	error)) {
+	error),
+) {
 	t.Helper()
 	r := newRig(t, func(c *Config) {
 		c.Meta, c.MaxOpen, c.MaxOpenPerUser, c.Quotas = twoDatabases{}, most, most, limit

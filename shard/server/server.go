@@ -168,8 +168,9 @@ func (s *server) Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*sha
 }
 
 // forUser returns a context for a query of a user. Slots are shared, and CPU time counts, by the database of its
-// tables: the first one with a quota of CPU time, or else the first one. Tables of the server do not count. If the query
-// reads no other ones, it is the database that the request names, or the default one for a database of the server.
+// tables: the first one with a quota of CPU time, or else the first one. Tables of the server do not count. If the
+// query reads no other ones, it is the database that the request names, or the default one instead of a database of the
+// server.
 func (s *server) forUser(ctx context.Context, share string, tables []*shardpb.QueryTable,
 	named string,
 ) context.Context {

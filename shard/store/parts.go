@@ -20,8 +20,8 @@ const (
 	countEvery = 100 * time.Millisecond
 )
 
-// Parts has the databases that wrote lately, and how much memory their rows use. Its zero value is empty. It may be used
-// concurrently.
+// Parts has the databases that wrote lately, and how much memory their rows use. Its zero value is empty. It may be
+// used concurrently.
 type Parts struct {
 	mu   sync.Mutex // guards the rest
 	seen map[string]time.Time
@@ -83,8 +83,9 @@ func (tb *Tables) memoryByDatabase(sum map[string]int64) {
 }
 
 // Beyond reports whether a write of n bytes to a database has to wait, because little memory of the shard or the node
-// is left and the database uses more than its part. used is the memory of the shard, with the writes in flight. Databases
-// of the server, which store little, do not count. An empty name stands for several databases, whose writes do not wait.
+// is left and the database uses more than its part. used is the memory of the shard, with the writes in flight.
+// Databases of the server, which store little, do not count. An empty name stands for several databases, whose writes
+// do not wait.
 func (m *Memory) Beyond(database string, n, used int64) bool {
 	if database == "" || schema.ReservedDatabase(database) {
 		return false

@@ -72,8 +72,14 @@ func TestQuotasOfRecords(t *testing.T) {
 		{documents(doc("app", "_x", ""), doc("app", "_y", "")), 200, "[201 201]"},
 		{documents(doc("app", "_x", ""), doc("web", "", ""), doc("app", "_y", "")), 200, "[201 201 201]"},
 		// The quota of tables is used up. The first request finds it out from the metadata, the second knows it.
-		{documents(doc("app", "_x", ""), doc("app", "_z", ""), doc("web", "", ""), doc("new", "", "")), 200, "[201 429 201 429]"},
-		{documents(doc("app", "_z", ""), doc("app", "_x", ""), doc("app", "_u", ""), doc("app", "_y", "")), 200, "[429 201 429 201]"},
+		{
+			documents(doc("app", "_x", ""), doc("app", "_z", ""), doc("web", "", ""), doc("new", "", "")), 200,
+			"[201 429 201 429]",
+		},
+		{
+			documents(doc("app", "_z", ""), doc("app", "_x", ""), doc("app", "_u", ""), doc("app", "_y", "")), 200,
+			"[429 201 429 201]",
+		},
 		{documents(doc("new", "", ""), doc("app", "_z", "")), 503, "[429 429]"},
 		// Of four columns, two are used.
 		{documents(doc("app", "_x", `,"a":1,"b":2`), doc("app", "_x", `,"c":3`), doc("app", "_x", "")), 200, "[201 429 201]"},

@@ -146,7 +146,9 @@ func (h *schemaHistory) changeSchemas(ctx context.Context, client int, r *router
 		call, cancel := context.WithTimeout(context.WithoutCancel(ctx), 8*time.Second)
 		switch k := rng.IntN(20); {
 		case known && k == 0:
-			known = h.do(client, schemaAsk{table: name, kind: "drop"}, func() (schemaAnswer, error) { return r.dropTable(call, name) })
+			known = h.do(client, schemaAsk{table: name, kind: "drop"}, func() (schemaAnswer, error) {
+				return r.dropTable(call, name)
+			})
 		case known && k < 8:
 			column := rng.IntN(schemaColumns)
 			known = h.do(client, schemaAsk{table: name, kind: "ensure", column: column}, func() (schemaAnswer, error) {
