@@ -42,7 +42,7 @@ func applyHandoff(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *change) 
 	if err != nil {
 		return nil, err
 	}
-	name := catalog.TableName(t.Database, t.Name)
+	name := schema.TableLabel(t.Database, t.Name)
 	last := t.Placement[len(t.Placement)-1]
 	switch {
 	case last.Epoch != cmd.Epoch:
@@ -98,7 +98,7 @@ func placedTable(tx *catalog.Tx, id uint64) (*schemapb.Table, error) {
 		return nil, errs.New(errs.TableNotFound, "Table %d not found; it may have been dropped, or handed over", id)
 	case len(t.Placement) == 0:
 		return nil, errs.New(errs.IllegalState, "Table `%s` has no shard with rows to hand over",
-			catalog.TableName(t.Database, t.Name))
+			schema.TableLabel(t.Database, t.Name))
 	}
 	return t, nil
 }
@@ -106,7 +106,7 @@ func placedTable(tx *catalog.Tx, id uint64) (*schemapb.Table, error) {
 func beginHandoff(
 	tx *catalog.Tx, t *schemapb.Table, cmd *metapb.PlaceTable, now int64, c *change,
 ) (*metapb.Result, error) {
-	name := catalog.TableName(t.Database, t.Name)
+	name := schema.TableLabel(t.Database, t.Name)
 	switch {
 	case t.Placement[len(t.Placement)-1].Closed:
 		return nil, errs.New(errs.IllegalState, "Table `%s` is closed: cancel the running handoff first", name)

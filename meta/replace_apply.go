@@ -32,7 +32,7 @@ func prepareReplaceTables(r *metapb.ReplaceTables) error {
 			return err
 		}
 		for _, name := range []string{t.Name, t.From} {
-			full := catalog.TableName(t.Database, name)
+			full := schema.TableLabel(t.Database, name)
 			if named[full] {
 				return errs.New(errs.InvalidArguments, "Replace tables: `%s` is given twice", full)
 			}
@@ -61,7 +61,7 @@ func checkReplacement(tx *catalog.Tx, cmd *metapb.ReplaceTables, r *metapb.Table
 	if err != nil {
 		return nil, err
 	}
-	full, from := catalog.TableName(r.Database, r.Name), catalog.TableName(r.Database, r.From)
+	full, from := schema.TableLabel(r.Database, r.Name), schema.TableLabel(r.Database, r.From)
 	switch {
 	case had != nil && schema.OriginOf(had) == r.FromId:
 		return &replacement{as: r.Name, table: had, done: true}, nil

@@ -6,6 +6,7 @@ import (
 	"cordwood/meta/catalog"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
 )
 
 // This file applies commands about shards that are removed.
@@ -72,7 +73,7 @@ func applyRetireShard(tx *catalog.Tx, cmd *metapb.RetireShard, c *change) (*meta
 	}
 	if table != nil {
 		return nil, errs.New(errs.IllegalState, "Shard %d cannot be retired: table `%s` needs it", s.Id,
-			catalog.TableName(table.Database, table.Name))
+			schema.TableLabel(table.Database, table.Name))
 	}
 	operations, err := tx.Operations.All()
 	if err != nil {

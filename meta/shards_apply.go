@@ -248,7 +248,7 @@ func applyPlaceTable(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *chang
 	if t == nil {
 		return nil, errs.New(errs.TableNotFound, "Table %d not found; it may have been dropped", cmd.TableId)
 	}
-	name := catalog.TableName(t.Database, t.Name)
+	name := schema.TableLabel(t.Database, t.Name)
 	epoch := uint32(0)
 	if n := len(t.Placement); n > 0 {
 		epoch = t.Placement[n-1].Epoch

@@ -167,7 +167,7 @@ func (e *ensure) demand(d *metapb.TableDemand) (*draft, []*metapb.Conflict, erro
 			return nil, nil,
 				errs.New(errs.InvalidArguments,
 					"Column `%s` of table `%s` does not exist, and `auto_create_table` hint is disabled",
-					t.table.Columns[had].Name, catalog.TableName(d.Database, d.Name))
+					t.table.Columns[had].Name, schema.TableLabel(d.Database, d.Name))
 		}
 	}
 	t.changed = t.changed || changed
@@ -230,7 +230,7 @@ func checkTableCount(tx *catalog.Tx, more, limit uint64, database, name string) 
 	if tx.Tables.Count()+more >= limit {
 		return errs.New(errs.InvalidArguments, "Table `%s` cannot be created: there are %d tables, the maximum "+
 			"(--max-tables); drop some, or write to fewer",
-			catalog.TableName(database, name), limit)
+			schema.TableLabel(database, name), limit)
 	}
 	return nil
 }
@@ -250,7 +250,7 @@ func place(t *schemapb.Table, loads []placement.Load) error {
 	first, ok := placement.Pick(loads, t.Database, t.Name)
 	if !ok {
 		return errs.New(errs.ShardNotReady, "Table `%s` cannot be created yet: the cluster has no shard and waits "+
-			"for shard nodes; start them, and try again", catalog.TableName(t.Database, t.Name))
+			"for shard nodes; start them, and try again", schema.TableLabel(t.Database, t.Name))
 	}
 	p := &schemapb.Placement{Epoch: 1, ShardId: first}
 	rest := loads
@@ -279,7 +279,7 @@ func needTable(tx *catalog.Tx, database, name string) (*schemapb.Table, error) {
 	}
 	t, err := tx.Tables.ByName(database, name)
 	if err == nil && t == nil {
-		err = errs.New(errs.TableNotFound, "Table `%s` not found", catalog.TableName(database, name))
+		err = errs.New(errs.TableNotFound, "Table `%s` not found", schema.TableLabel(database, name))
 	}
 	return t, err
 }
@@ -300,7 +300,7 @@ func applyCreateTable(
 		if cmd.IfNotExists {
 			return &metapb.Result{Tables: []*schemapb.Table{had}}, nil
 		}
-		return nil, errs.New(errs.TableAlreadyExists, "Table `%s` already exists", catalog.TableName(database, name))
+		return nil, errs.New(errs.TableAlreadyExists, "Table `%s` already exists", schema.TableLabel(database, name))
 	}
 	if err := checkTableCount(tx, 0, limit, database, name); err != nil {
 		return nil, err
@@ -348,7 +348,7 @@ func setOptions(tx *catalog.Tx, t *schemapb.Table, options map[string]string) (c
 	changed, err = catalog.SetOptions(t, options)
 	if err == nil && tx.ClusterVersion() < metapb.ProtocolHandoff {
 		if err = schema.CheckPartitions(t.Options); err != nil {
-			err = errs.Wrap(errs.InvalidArguments, err, "table `%s`", catalog.TableName(t.Database, t.Name))
+			err = errs.Wrap(errs.InvalidArguments, err, "table `%s`", schema.TableLabel(t.Database, t.Name))
 		}
 	}
 	return changed, err
@@ -401,7 +401,7 @@ func applyAlterTable(tx *catalog.Tx, cmd *metapb.AlterTable, c *change) (*metapb
 func completeRestore(t *schemapb.Table, complete bool) (changed bool, err error) {
 	if t.Restored == nil {
 		return false, errs.New(errs.InvalidArguments, "Table `%s` is not being restored",
-			catalog.TableName(t.Database, t.Name))
+			schema.TableLabel(t.Database, t.Name))
 	}
 	changed = t.Restored.Complete != complete
 	t.Restored.Complete = complete
@@ -414,7 +414,7 @@ func applyRename(tx *catalog.Tx, t *schemapb.Table, name string, c *change) (*me
 		return nil, err
 	}
 	if had != nil {
-		return nil, errs.New(errs.TableAlreadyExists, "Table `%s` already exists", catalog.TableName(t.Database, name))
+		return nil, errs.New(errs.TableAlreadyExists, "Table `%s` already exists", schema.TableLabel(t.Database, name))
 	}
 	oldName := t.Name
 	t.Name = name

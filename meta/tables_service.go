@@ -50,7 +50,7 @@ func prepareEnsureSchema(e *metapb.EnsureSchema) error {
 		for _, name := range schema.StatementOptions {
 			if _, set := options[name]; set {
 				return errs.New(errs.InvalidArguments, "table `%s`: %s is set by a statement, and not with a write",
-					catalog.TableName(d.Database, d.Name), name)
+					schema.TableLabel(d.Database, d.Name), name)
 			}
 		}
 		d.Options = options

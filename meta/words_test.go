@@ -328,7 +328,7 @@ func describe(r *metapb.Result) string {
 }
 
 func describeTable(t *schemapb.Table) string {
-	s := fmt.Sprintf("%s=%d v%d", catalog.TableName(t.Database, t.Name), t.Id, t.Version)
+	s := fmt.Sprintf("%s=%d v%d", schema.TableLabel(t.Database, t.Name), t.Id, t.Version)
 	if t.MinWriterVersion != 1 {
 		s += fmt.Sprintf(" min%d", t.MinWriterVersion)
 	}

@@ -21,20 +21,11 @@ const (
 	MaxDatabases = 10_000
 )
 
-// TableName returns the name of a table in messages: with its database unless that is the default
-// one.
-func TableName(database, name string) string {
-	if database == schema.DefaultDatabase {
-		return name
-	}
-	return database + "." + name
-}
-
 // CheckColumns checks columns of one table: names, types, at most MaxColumns, no name twice, and at
 // most one time index, which must be a timestamp. all means that these are all columns of the
 // table, so that the time index must be among them. SEMANTIC_UNSPECIFIED marks a field.
 func CheckColumns(database, table string, columns []*schemapb.Column, all bool) error {
-	name := TableName(database, table)
+	name := schema.TableLabel(database, table)
 	if len(columns) > MaxColumns {
 		return tooManyColumns(database, table, len(columns))
 	}
@@ -194,7 +185,7 @@ func semantic(c *schemapb.Column) schemapb.Semantic {
 // ConflictText describes a conflict.
 func ConflictText(c *metapb.Conflict) string {
 	var s strings.Builder
-	s.WriteString("column `" + short(c.Column) + "` of table `" + TableName(c.Database, c.Table) + "`: ")
+	s.WriteString("column `" + short(c.Column) + "` of table `" + schema.TableLabel(c.Database, c.Table) + "`: ")
 	have, want := schema.ColumnFromProto(c.Existing), schema.ColumnFromProto(c.Wanted)
 	switch {
 	case have.Name != want.Name:
@@ -210,7 +201,7 @@ func ConflictText(c *metapb.Conflict) string {
 func tooManyColumns(database, table string, n int) error {
 	return errs.New(errs.InvalidArguments, "Table `%s` would have %d columns, at most %d are allowed; put variable "+
 		"keys into one JSON column, or write to several tables",
-		TableName(database, table), n, MaxColumns)
+		schema.TableLabel(database, table), n, MaxColumns)
 }
 
 // CheckColumnCount checks the number of columns of a table that has grown.
@@ -225,16 +216,16 @@ func CheckColumnCount(t *schemapb.Table) error {
 func AddColumn(t *schemapb.Table, c *schemapb.Column) error {
 	if column(t, c.Name) >= 0 {
 		return errs.New(errs.ColumnExists, "Column `%s` already exists in table `%s`", short(c.Name),
-			TableName(t.Database, t.Name))
+			schema.TableLabel(t.Database, t.Name))
 	}
 	if c.Semantic == schemapb.Semantic_SEMANTIC_TIMESTAMP {
 		return errs.New(errs.InvalidArguments, "Column `%s` cannot be added as a time index: table `%s` already has one",
-			short(c.Name), TableName(t.Database, t.Name))
+			short(c.Name), schema.TableLabel(t.Database, t.Name))
 	}
 	if c.NotNull && c.DefaultValue == nil {
 		return errs.New(errs.InvalidArguments,
 			"Column `%s` cannot be added as NOT NULL without a default: rows of table `%s` have no value for it",
-			short(c.Name), TableName(t.Database, t.Name))
+			short(c.Name), schema.TableLabel(t.Database, t.Name))
 	}
 	appendColumn(t, c)
 	return CheckColumnCount(t)
@@ -246,16 +237,16 @@ func DropColumn(t *schemapb.Table, name string) error {
 	i := column(t, name)
 	if i < 0 {
 		return errs.New(errs.ColumnNotFound, "Column `%s` not found in table `%s`", short(name),
-			TableName(t.Database, t.Name))
+			schema.TableLabel(t.Database, t.Name))
 	}
 	switch t.Columns[i].Semantic {
 	case schemapb.Semantic_SEMANTIC_TIMESTAMP:
 		return errs.New(errs.InvalidArguments, "Column `%s` is the time index of table `%s` and cannot be dropped",
-			short(name), TableName(t.Database, t.Name))
+			short(name), schema.TableLabel(t.Database, t.Name))
 	case schemapb.Semantic_SEMANTIC_TAG:
 		return errs.New(errs.InvalidArguments,
 			"Column `%s` is part of the primary key of table `%s` and cannot be dropped", short(name),
-			TableName(t.Database, t.Name))
+			schema.TableLabel(t.Database, t.Name))
 	}
 	t.Columns = append(t.Columns[:i:i], t.Columns[i+1:]...)
 	if t.Options[schema.OptionMessageColumn] == name {
@@ -288,11 +279,12 @@ func SetOptions(t *schemapb.Table, options map[string]string) (changed bool, err
 	if v, set := options[schema.OptionAppendMode]; set && wasAppend && v != "true" {
 		return false,
 			errs.New(errs.InvalidArguments, "append_mode of table `%s` cannot be changed from true to false: rows "+
-				"would be merged that were kept apart", TableName(t.Database, t.Name))
+				"would be merged that were kept apart", schema.TableLabel(t.Database, t.Name))
 	}
 	if merged[schema.OptionAppendMode] == "true" && merged[schema.OptionMergeMode] == schema.MergeLastNonNull {
 		return false, errs.New(errs.InvalidArguments, "Invalid table options of table `%s`, merge_mode: "+
-			"last_non_null with append_mode: true; only last_row is allowed with append mode", TableName(t.Database, t.Name))
+			"last_non_null with append_mode: true; only last_row is allowed with append mode",
+			schema.TableLabel(t.Database, t.Name))
 	}
 	if err := checkColumnOptions(t, options); err != nil {
 		return false, err
@@ -328,11 +320,11 @@ func checkLabel(t *schemapb.Table, name string) error {
 	c, err := needColumn(t, name)
 	if err != nil {
 		return errs.New(errs.ColumnNotFound, "loki_labels: Column `%s` not found in table `%s`", short(name),
-			TableName(t.Database, t.Name))
+			schema.TableLabel(t.Database, t.Name))
 	}
 	if c.Semantic == schemapb.Semantic_SEMANTIC_TIMESTAMP || schema.Type(c.Type) == schema.JSON {
 		return errs.New(errs.InvalidArguments, "loki_labels: Column `%s` of table `%s` is a %s and cannot be a label: name "+
-			"columns of texts, numbers or booleans", short(name), TableName(t.Database, t.Name), schema.Type(c.Type))
+			"columns of texts, numbers or booleans", short(name), schema.TableLabel(t.Database, t.Name), schema.Type(c.Type))
 	}
 	return nil
 }
@@ -341,11 +333,11 @@ func checkMessageColumn(t *schemapb.Table, name string) error {
 	c, err := needColumn(t, name)
 	if err != nil {
 		return errs.New(errs.ColumnNotFound, "message_column: Column `%s` not found in table `%s`", short(name),
-			TableName(t.Database, t.Name))
+			schema.TableLabel(t.Database, t.Name))
 	}
 	if schema.Type(c.Type) != schema.String {
 		return errs.New(errs.InvalidArguments, "message_column: Column `%s` of table `%s` is a %s, but a String is needed",
-			short(name), TableName(t.Database, t.Name), schema.Type(c.Type))
+			short(name), schema.TableLabel(t.Database, t.Name), schema.Type(c.Type))
 	}
 	return nil
 }
@@ -359,7 +351,7 @@ func UnsetOptions(t *schemapb.Table, keys []string) (changed bool, err error) {
 		}
 		if k == schema.OptionAppendMode && v == "true" {
 			return false, errs.New(errs.InvalidArguments, "append_mode of table `%s` cannot be changed from true to "+
-				"false: rows would be merged that were kept apart", TableName(t.Database, t.Name))
+				"false: rows would be merged that were kept apart", schema.TableLabel(t.Database, t.Name))
 		}
 		delete(t.Options, k)
 		changed = true

@@ -24,7 +24,7 @@ func RenameColumn(t *schemapb.Table, from, to string) error {
 	}
 	if column(t, to) >= 0 {
 		return errs.New(errs.ColumnExists, "Column `%s` already exists in table `%s`", short(to),
-			TableName(t.Database, t.Name))
+			schema.TableLabel(t.Database, t.Name))
 	}
 	if err := renameLabel(t, from, to); err != nil {
 		return err
@@ -47,7 +47,7 @@ func renameLabel(t *schemapb.Table, from, to string) error {
 	if strings.Contains(to, ",") || strings.TrimSpace(to) != to {
 		return errs.New(errs.InvalidArguments, "Column `%s` of table `%s` is in loki_labels, so its name cannot contain a "+
 			"comma, and cannot begin or end with a space: remove it from loki_labels first", short(from),
-			TableName(t.Database, t.Name))
+			schema.TableLabel(t.Database, t.Name))
 	}
 	labels[i] = to
 	t.Options[schema.OptionLokiLabels] = strings.Join(labels, ",")
@@ -76,7 +76,7 @@ func ModifyColumn(t *schemapb.Table, m *metapb.ModifyColumn) (changed bool, err 
 	if err != nil {
 		return false, err
 	}
-	c, to, table := schema.ColumnFromProto(p), schema.Type(m.Type), TableName(t.Database, t.Name)
+	c, to, table := schema.ColumnFromProto(p), schema.Type(m.Type), schema.TableLabel(t.Database, t.Name)
 	switch {
 	case c.ID != m.Id:
 		return false,
@@ -142,7 +142,7 @@ func ModifyIndex(t *schemapb.Table, name string, index *schemapb.Index) (changed
 	if index != nil && index.Kind == schemapb.IndexKind_INDEX_KIND_FULLTEXT && schema.Type(c.Type) != schema.String {
 		return false,
 			errs.New(errs.InvalidArguments, "Column `%s` of table `%s` is a %s: a fulltext index needs a String",
-				short(name), TableName(t.Database, t.Name), schema.Type(c.Type))
+				short(name), schema.TableLabel(t.Database, t.Name), schema.Type(c.Type))
 	}
 	changed = !proto.Equal(c.Index, index)
 	c.Index = index
@@ -153,7 +153,7 @@ func needColumn(t *schemapb.Table, name string) (*schemapb.Column, error) {
 	i := column(t, name)
 	if i < 0 {
 		return nil, errs.New(errs.ColumnNotFound, "Column `%s` not found in table `%s`", short(name),
-			TableName(t.Database, t.Name))
+			schema.TableLabel(t.Database, t.Name))
 	}
 	return t.Columns[i], nil
 }

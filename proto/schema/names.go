@@ -140,3 +140,11 @@ func quoteShort(s string) string {
 	}
 	return strconv.Quote(s)
 }
+
+// TableLabel returns the name of a table in messages: with its database unless that is the default one.
+func TableLabel(database, table string) string {
+	if database == DefaultDatabase {
+		return table
+	}
+	return database + "." + table
+}

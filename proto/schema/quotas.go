@@ -78,21 +78,17 @@ const QuotaWait = time.Minute
 // TooManyTables returns the error for a new table beyond the quota of its database.
 func TooManyTables(database, table string, limit, value uint64) *errs.Error {
 	q := errs.Quota{Database: database, Name: QuotaTables, Limit: limit, Value: value, Unit: "tables"}
-	if database != DefaultDatabase {
-		table = database + "." + table
-	}
 	return errs.OverQuota(q, QuotaWait, "Table `%s` cannot be created: database `%s` has used up its quota of %d tables "+
-		"(%s); drop tables, or ask an operator for a higher quota", table, database, limit, QuotaTables)
+		"(%s); drop tables, or ask an operator for a higher quota", TableLabel(database, table), database, limit,
+		QuotaTables)
 }
 
 // TooManyColumns returns the error for a table that would have columns beyond the quota of its database.
 func TooManyColumns(database, table string, limit, value uint64) *errs.Error {
 	q := errs.Quota{Database: database, Name: QuotaColumns, Limit: limit, Value: value, Unit: "columns"}
-	if database != DefaultDatabase {
-		table = database + "." + table
-	}
 	return errs.OverQuota(q, QuotaWait, "Table `%s` would have %d columns, and the quota of its database is %d for each "+
-		"table (%s); send fewer fields, or ask an operator for a higher quota", table, value, limit, QuotaColumns)
+		"table (%s); send fewer fields, or ask an operator for a higher quota", TableLabel(database, table), value, limit,
+		QuotaColumns)
 }
 
 // IsQuota reports whether the key of an option belongs to a quota, known or not.

@@ -292,7 +292,7 @@ func (in *queryInsert) storeBatch(ctx context.Context, b *rowBatch) error {
 	if err := in.service.cfg.Writable(); err != nil {
 		return errs.Wrap(errs.StorageUnavailable, err, "store the rows")
 	}
-	ctx, done := withoutHaste(ctx)
+	ctx, done := cancelledLater(ctx)
 	defer done()
 	result, err := in.service.storeRows(ctx, table, write.Key{})
 	if err != nil {
@@ -318,9 +318,9 @@ func (in *queryInsert) storeBatch(ctx context.Context, b *rowBatch) error {
 // writeGrace is the time in which a batch that is being stored when the statement is cancelled may be finished.
 const writeGrace = 5 * time.Second
 
-// withoutHaste returns a context that is cancelled some time after its parent, so that a batch is finished and counted
-// when the client cancels the statement or its time is up.
-func withoutHaste(parent context.Context) (ctx context.Context, done func()) {
+// cancelledLater returns a context that is cancelled some time after its parent, so that a batch is finished and
+// counted when the client cancels the statement or its time is up.
+func cancelledLater(parent context.Context) (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
 	late := make(chan *time.Timer, 1)
 	stop := context.AfterFunc(parent, func() { late <- time.AfterFunc(writeGrace, cancel) })

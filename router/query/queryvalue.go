@@ -32,7 +32,6 @@ func checkStorable(f arrow.Field, c *schema.Column) error {
 	if t.ID() == arrow.NULL {
 		return nil
 	}
-	_, isText := plainText(t)
 	switch t.(type) {
 	case *arrow.BinaryType, *arrow.LargeBinaryType, *arrow.BinaryViewType, *arrow.FixedSizeBinaryType:
 		if c.Type != schema.Binary {
@@ -51,19 +50,19 @@ func checkStorable(f arrow.Field, c *schema.Column) error {
 	if c.Type == schema.Binary {
 		return refuse("convert it by encode(…) or a cast to BLOB")
 	}
-	if c.Type.IsTimestamp() && !isText && !arrow.IsInteger(t.ID()) {
+	if c.Type.IsTimestamp() && !isText(t) && !arrow.IsInteger(t.ID()) {
 		return refuse("select a timestamp")
 	}
 	return nil
 }
 
-// plainText reports whether a type has texts.
-func plainText(t arrow.DataType) (arrow.DataType, bool) {
+// isText reports whether the values of a type are texts.
+func isText(t arrow.DataType) bool {
 	switch t.ID() {
 	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW:
-		return t, true
+		return true
 	}
-	return nil, false
+	return false
 }
 
 // converterOf returns the converter for a column of a result. Values are converted by the same rules as literals in

@@ -15,7 +15,7 @@ type Budget struct {
 	shards atomic.Int64
 	// members are the *Tables of the open shards.
 	members sync.Map
-	parts   Parts
+	parts   databaseParts
 }
 
 // NewBudget returns a budget of limit bytes.

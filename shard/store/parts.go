@@ -20,9 +20,9 @@ const (
 	countEvery = 100 * time.Millisecond
 )
 
-// Parts has the databases that wrote lately, and how much memory their rows use. Its zero value is empty. It may be
-// used concurrently.
-type Parts struct {
+// databaseParts has the databases that wrote lately, and how much memory their rows use. Its zero value is empty. It
+// may be used concurrently.
+type databaseParts struct {
 	mu   sync.Mutex // guards the rest
 	seen map[string]time.Time
 	uses map[string]int64
@@ -30,7 +30,7 @@ type Parts struct {
 }
 
 // note records that a database writes.
-func (p *Parts) note(database string, now time.Time) {
+func (p *databaseParts) note(database string, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.seen == nil {
@@ -41,7 +41,7 @@ func (p *Parts) note(database string, now time.Time) {
 
 // beyond reports whether a database would use more than an equal part of limit bytes with n more bytes. If it is the
 // only one that writes, it would not. count returns the memory of all databases; it is called rarely.
-func (p *Parts) beyond(database string, n, limit int64, now time.Time, count func() map[string]int64) bool {
+func (p *databaseParts) beyond(database string, n, limit int64, now time.Time, count func() map[string]int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for other, at := range p.seen {

@@ -12,6 +12,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/shard/manifest"
+	"cordwood/shard/query"
 )
 
 // Pinned are the segments that a shard had at one moment. Their files stay until Close, whatever
@@ -65,8 +66,9 @@ func (rd *Readers) Pin() (*Pinned, error) {
 	}
 	if n := tb.coldTables(); n > 0 {
 		tb.mu.RUnlock()
-		return nil, errs.New(errs.IllegalState, "shard %d: pin the segments: rows of %d tables are only in object storage "+
-			"and would be missing", tb.cfg.ID, n)
+		return nil, errs.New(errs.IllegalState, "shard %d: pin the segments: rows of %s are only in object storage, from "+
+			"where a backup cannot read them yet; so that local disks keep further rows, start the nodes without "+
+			"--object-storage-local-for", tb.cfg.ID, query.CountOf(n, "table"))
 	}
 	p.Index = tb.Flushed.Load() // set with the segments, under mu
 	seen := map[uint64]bool{}

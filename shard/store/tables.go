@@ -34,7 +34,7 @@ type Tables struct {
 	cold   coldLists
 	// coldMismatch is set while the last offload was refused because rows were missing or doubled.
 	coldMismatch bool
-	parts        Parts
+	parts        databaseParts
 	// Base is the applied index of the manifest at Open. Replayed entries up to it are skipped.
 	Base                      uint64
 	AppliedIndex, AppliedTerm uint64
