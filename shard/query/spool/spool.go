@@ -183,8 +183,9 @@ var arrowTypes = map[arrow.Type]schema.Type{
 // Table returns the definition of the table with the types of the rows that were read.
 func (s *Spool) Table() *schema.Table { return s.table }
 
-// NumRows returns the number of rows, after Read.
-func (s *Spool) NumRows() (n int64) {
+// NumRows returns the number of rows that were read.
+func (s *Spool) NumRows() int64 {
+	n := int64(s.builder.Rows())
 	for i := range s.segments {
 		n += s.segments[i].Rows
 	}
