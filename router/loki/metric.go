@@ -23,6 +23,7 @@ func (r *Reader) Metric(ctx context.Context, m logql.Metric, steps translate.Ste
 			"series. Try increasing the value of the step parameter")
 	}
 	e := &evaluator{r: r, ctx: ctx, steps: steps}
+	_, e.alone = m.(*logql.Range)
 	v, err := e.eval(m)
 	if err != nil {
 		return v, err
@@ -52,8 +53,10 @@ type evaluator struct {
 	steps translate.Steps
 	// read counts the series that statements return, and joined those that group_left and group_right make of them.
 	read, joined tally
-	// parts counts the numbers that the series are computed from.
-	parts int
+	// parts counts the numbers that the series are computed from, and lines the entries that are parsed in memory.
+	parts, lines int
+	// alone is true if the metric is a range aggregation, so that its series are those of the answer.
+	alone bool
 }
 
 // tally counts series.
@@ -153,20 +156,22 @@ func (e *evaluator) rangeOf(r *logql.Range, g *logql.Grouping) (series.Value, er
 	if err != nil {
 		return series.Value{}, err
 	}
-	if r.Op == "quantile_over_time" {
-		if err := e.checkQuantile(r, tables); err != nil {
-			return series.Value{}, err
-		}
-	}
 	groups := map[string]*group{}
-	for _, t := range tables {
-		if err := e.collect(r, g, t, groups); err != nil {
-			return series.Value{}, err
-		}
+	if r.Op == "quantile_over_time" && len(tables) > 0 {
+		err = e.quantile(r, g, tables, groups)
+	} else {
+		err = e.collectAll(r, g, tables, groups)
+	}
+	if err != nil {
+		return series.Value{}, err
 	}
 	out := make([]*series.Series, 0, len(groups))
 	for _, of := range groups {
-		out = append(out, of.series(r, e.steps.N))
+		made, err := e.seriesOf(of, r)
+		if err != nil {
+			return series.Value{}, err
+		}
+		out = append(out, made)
 	}
 	if r.Op == "absent_over_time" {
 		out = []*series.Series{absent(r, out, e.steps.N)}
@@ -177,15 +182,26 @@ func (e *evaluator) rangeOf(r *logql.Range, g *logql.Grouping) (series.Value, er
 // maxJoined limits the work of a quantile: the number of rows, each counted once for each step that it belongs to.
 const maxJoined = 50_000_000
 
-// checkQuantile refuses a quantile that would take too long, or that reads several tables: quantiles cannot be merged.
-func (e *evaluator) checkQuantile(r *logql.Range, tables []*translate.Table) error {
-	if len(tables) > 1 {
-		return errs.New(errs.InvalidArguments,
-			"quantile_over_time reads one table, and the selector reads %d: select one with "+
-				"table=%q", len(tables), tables[0].Def.Name)
+// quantile computes quantiles over the entries of all tables together: quantiles of parts cannot be merged.
+func (e *evaluator) quantile(r *logql.Range, g *logql.Grouping, tables []*translate.Table, groups map[string]*group,
+) error {
+	if err := e.checkQuantile(r); err != nil {
+		return err
 	}
+	s, err := translate.Quantiles(tables, r, g, e.steps)
+	switch {
+	case err != nil:
+		return err
+	case s.Unnamed:
+		return e.collectAll(r, g, tables, groups)
+	}
+	return e.collect(r, s, groups)
+}
+
+// checkQuantile refuses a quantile that would take too long.
+func (e *evaluator) checkQuantile(r *logql.Range) error {
 	times := int64(r.Range) / max(e.steps.Step, 1)
-	if e.steps.N == 1 || times <= 1 || len(tables) == 0 {
+	if e.steps.N == 1 || times <= 1 {
 		return nil
 	}
 	count := &logql.Range{Op: "count_over_time", Log: r.Log, Range: r.Range, Offset: r.Offset}
@@ -204,18 +220,25 @@ func (e *evaluator) checkQuantile(r *logql.Range, tables []*translate.Table) err
 	return nil
 }
 
-// group has the numbers of one set of labels.
-type group struct {
-	labels map[string]string
-	parts  []part
+// collectAll adds the numbers of all tables to groups.
+func (e *evaluator) collectAll(r *logql.Range, g *logql.Grouping, tables []*translate.Table, groups map[string]*group,
+) error {
+	for _, t := range tables {
+		s, err := t.Samples(r, g, e.steps)
+		if err == nil && s.Unnamed {
+			err = e.extract(r, g, t, s.Where, groups)
+		} else if err == nil {
+			err = e.collect(r, s, groups)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// collect runs the statement for a table and adds its numbers to groups.
-func (e *evaluator) collect(r *logql.Range, g *logql.Grouping, t *translate.Table, groups map[string]*group) error {
-	s, err := t.Samples(r, g, e.steps)
-	if err != nil {
-		return err
-	}
+// collect runs a statement and adds its numbers to groups.
+func (e *evaluator) collect(r *logql.Range, s *translate.Samples, groups map[string]*group) error {
 	return e.r.run(e.ctx, s.SQL, func(rec arrow.RecordBatch) error {
 		read, err := newReading(s, rec)
 		if err != nil {
@@ -224,25 +247,46 @@ func (e *evaluator) collect(r *logql.Range, g *logql.Grouping, t *translate.Tabl
 		for row := range int(rec.NumRows()) {
 			labels, p := read.row(row)
 			if p.bad > 0 {
-				return errs.New(errs.InvalidArguments,
-					"pipeline error: 'SampleExtractionErr': %.0f values of the label %s are not "+
-						"numbers. To skip them, add | __error__=\"\" after unwrap", p.bad, r.Unwrap.Name)
+				return notNumbers(r, p.bad)
 			}
-			key := series.Key(labels)
-			if groups[key] == nil {
-				if err := e.read.count(key, e.steps.N); err != nil {
-					return err
-				}
-				groups[key] = &group{labels: labels}
+			of, err := e.group(groups, series.Key(labels), func() map[string]string { return labels })
+			if err == nil {
+				err = e.countPart()
 			}
-			if e.parts++; e.parts > maxPoints {
-				return errs.New(errs.InvalidArguments, "the query has more than %d numbers: use a longer step, a shorter time, or "+
-					"fewer labels", maxPoints)
+			if err != nil {
+				return err
 			}
-			groups[key].parts = append(groups[key].parts, p)
+			of.parts = append(of.parts, p)
 		}
 		return nil
 	})
+}
+
+func notNumbers(r *logql.Range, n float64) error {
+	return errs.New(errs.InvalidArguments, "pipeline error: 'SampleExtractionErr': %.0f values of the label %s are not "+
+		"numbers. To skip them, add | __error__=\"\" after unwrap", n, r.Unwrap.Name)
+}
+
+// group returns the group with a key. If there is none, it adds one with the given labels.
+func (e *evaluator) group(groups map[string]*group, key string, labels func() map[string]string) (*group, error) {
+	if of := groups[key]; of != nil {
+		return of, nil
+	}
+	if err := e.read.count(key, e.steps.N); err != nil {
+		return nil, err
+	}
+	of := &group{labels: labels()}
+	groups[key] = of
+	return of, nil
+}
+
+// countPart counts a number from which series are computed.
+func (e *evaluator) countPart() error {
+	if e.parts++; e.parts > maxPoints {
+		return errs.New(errs.InvalidArguments, "the query has more than %d numbers: use a longer step, a shorter time, or "+
+			"fewer labels", maxPoints)
+	}
+	return nil
 }
 
 // reading decodes the rows of a statement.

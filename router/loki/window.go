@@ -121,6 +121,16 @@ func (w *window) all() part {
 	return merge(w.op, w.front[len(w.front)-1], w.sum)
 }
 
+// group has the numbers of one set of labels.
+type group struct {
+	labels map[string]string
+	parts  []part
+	// places has the place in parts of each range of steps, if entries are added one by one.
+	places map[[2]int]int
+	// samples are the numbers of a quantile whose entries are added one by one.
+	samples []sample
+}
+
 // series returns the numbers of a group.
 func (g *group) series(r *logql.Range, steps int) *series.Series {
 	slices.SortFunc(g.parts, func(a, b part) int {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,7 +14,7 @@ import (
 
 // recorded are requests of Grafana's data source and of Logs Drilldown, each with a part of the expected response.
 // START, END and ISO are replaced by times.
-var recorded = []struct{ path, params, want string }{
+var recorded = []request{
 	{
 		"query", "direction=backward&query=vector(1)+vector(1)&time=4000000000",
 		`"result":[{"metric":{},"value":[4000000000,"2"]}]`,
@@ -186,7 +187,7 @@ func TestGrafana(t *testing.T) {
 		"X-Loki-Response-Encoding-Flags": {"categorize-labels"}, "X-Query-Tags": {"Source=logvolhist"},
 		"X-Scope-OrgID": {"1"},
 	}
-	for _, tt := range recorded {
+	for _, tt := range slices.Concat(recorded, builder, traces, drilldown) {
 		var params []string
 		for _, part := range strings.Split(places.Replace(tt.params), "&") {
 			if name, value, ok := strings.Cut(part, "="); ok {
@@ -242,7 +243,6 @@ func TestErrors(t *testing.T) {
 		{"query_range", "parse error at line 1, col 6: syntax error: unexpected", 400, []string{"query", `{app="web`}},
 		{"query_range", "not supported: ip(…)", 400, []string{"query", `{app="web"} |= ip("1.2.3.4")`}},
 		{"query_range", "parameter query is required", 400, nil},
-		{"query_range", "name the labels that count", 400, []string{"query", `rate({app="web"} | logfmt [1m])`}},
 		{"query", "log queries are not supported as an instant query type", 400, []string{"query", `{app="web"}`}},
 		{"query", "pipeline error: 'SampleExtractionErr'", 400, []string{
 			"query",

@@ -87,7 +87,8 @@ func (g *generator) template() string {
 	return strconv.Quote(g.of("{{.msg}}", "{{.app}}-{{.level | ToUpper}}", "{{ __line__ | trunc 5 }}",
 		"{{.took | default \"none\"}}",
 		"{{ .msg | replace \"e\" \"3\" }}!", "{{TrimPrefix .level \"in\"}}", "{{.user_name | TrimSpace | trunc -3}}", "text",
-		"{\"a\":\"{{.level}}\"}", "{{ printf \"%s\" .status }}"))
+		"{\"a\":\"{{.level}}\"}", "{{ printf \"%s\" .status }}",
+		"{{ contains \"e\" __line__ }}", "{{ .app | hasPrefix \"w\" }}{{hasSuffix \"0\" .status}}"))
 }
 
 func (g *generator) stage() string {
@@ -98,7 +99,7 @@ func (g *generator) stage() string {
 		return g.of("|~", "!~") + " " + strconv.Quote(g.of("(?i)ERR", "user \\d", "^level", "a.b", "x$", ""))
 	case 3:
 		return g.of("|>", "!>") + " " + strconv.Quote(g.of("level=<_> status=<_>", "<_>took<_>", "10.0.0.<_> - bob <_>",
-			"a<_>b", "<_>e<_>", "<_>=<_> <_>=<_>", "<_> <_>", "level=<_>e<_>s<_>"))
+			"a<_>b", "<_>e<_>", "<_>=<_> <_>=<_>", "<_> <_>", "level=<_>e<_>s<_>", ""))
 	case 4, 5:
 		return "| json" + g.of("", "", "", " != \"GET\"", " !~ \"WARN\"")
 	case 6, 7:
@@ -169,7 +170,7 @@ func TestRandomQueries(t *testing.T) {
 		rounds = 40
 	}
 	some := 0
-	for range rounds {
+	for round := range rounds {
 		text := g.log()
 		e, err := logql.Parse(text)
 		if err != nil {
@@ -183,6 +184,9 @@ func TestRandomQueries(t *testing.T) {
 		s.compareLines(t, text, want)
 		s.compareCounts(t, text, g.label(), want)
 		s.compareWindows(t, g, text, want)
+		if round%4 == 0 {
+			s.compareSeries(t, g, q, want)
+		}
 		if t.Failed() {
 			return
 		}

@@ -123,6 +123,24 @@ func (p *Pipeline) Run(e *Entry) bool {
 	return true
 }
 
+// Unwrap returns the number in a label of an entry on which the stages ran. found is false if the entry does not have
+// the label, or if a filter after unwrap removes it. number is false if the label is not a number.
+func (p *Pipeline) Unwrap(u *logql.Unwrap, as logql.Kind, e *Entry) (v float64, number, found bool) {
+	text := e.Get(u.Name)
+	if text == "" {
+		return 0, false, false
+	}
+	if v, number = logql.ParseAs(text, as); !number {
+		e.fail(translate.ExtractError)
+	}
+	for _, f := range u.Filters {
+		if !p.meets(f.Cond, e) {
+			return 0, false, false
+		}
+	}
+	return v, number, true
+}
+
 func (p *Pipeline) stage(s logql.Stage, e *Entry) bool {
 	switch s := s.(type) {
 	case *logql.LineFilter:

@@ -69,6 +69,12 @@ func call(c logql.Call, text string) string {
 		}
 	case "trunc":
 		return trunc(text, c.Args[0])
+	case "contains":
+		return strconv.FormatBool(strings.Contains(text, c.Args[0]))
+	case "hasPrefix":
+		return strconv.FormatBool(strings.HasPrefix(text, c.Args[0]))
+	case "hasSuffix":
+		return strconv.FormatBool(strings.HasSuffix(text, c.Args[0]))
 	}
 	return text // printf "%s"
 }

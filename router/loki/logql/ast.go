@@ -167,6 +167,17 @@ type Unwrap struct {
 	Filters []*LabelFilter
 }
 
+// As returns the kind of number that the label has.
+func (u *Unwrap) As() Kind {
+	switch u.Convert {
+	case "duration", "duration_seconds":
+		return Duration
+	case "bytes":
+		return Bytes
+	}
+	return PlainNumber
+}
+
 // Grouping has the labels of an aggregation.
 type Grouping struct {
 	Without bool

@@ -27,6 +27,14 @@ type token struct {
 	at    int
 }
 
+// word returns a name in lower case, or an empty string: words of the language may be written in both cases.
+func (t token) word() string {
+	if t.kind != name {
+		return ""
+	}
+	return strings.ToLower(t.value)
+}
+
 func (t token) String() string {
 	switch t.kind {
 	case end:

@@ -27,8 +27,8 @@ func Parse(query string) (Expr, error) {
 		return nil, err
 	}
 	var out Expr
-	if p.is("{") {
-		out, err = p.log()
+	if p.startsLog() {
+		out, err = p.logInBrackets()
 	} else {
 		out, err = p.expr(0)
 	}
@@ -46,6 +46,27 @@ func Parse(query string) (Expr, error) {
 		return nil, errs.New(errs.Internal, "the parser returned no query")
 	}
 	return out, nil
+}
+
+// startsLog reports whether the query is a log query, which may be in parentheses.
+func (p *parser) startsLog() bool {
+	n := 0
+	for p.after(n).kind == sign && p.after(n).value == "(" {
+		n++
+	}
+	return p.after(n).kind == sign && p.after(n).value == "{"
+}
+
+func (p *parser) logInBrackets() (Expr, error) {
+	open := 0
+	for p.skip("(") {
+		open++
+	}
+	out, err := p.log()
+	for ; open > 0 && err == nil; open-- {
+		err = p.expect(")")
+	}
+	return out, err
 }
 
 // ParseLog parses a log query. An empty query selects everything.
@@ -120,10 +141,10 @@ func (p *parser) is(signs ...string) bool {
 }
 
 // isWord reports whether the next token is one of the words.
-func (p *parser) isWord(words ...string) bool {
-	t := p.peek()
-	return t.kind == name && slices.Contains(words, t.value)
-}
+func (p *parser) isWord(words ...string) bool { return slices.Contains(words, p.peek().word()) }
+
+// takeWord takes the next token, which isWord has found to be a word.
+func (p *parser) takeWord() string { return p.take().word() }
 
 func (p *parser) skip(s string) bool {
 	if p.is(s) {
@@ -189,7 +210,7 @@ func (p *parser) log() (*Log, error) {
 		return nil, err
 	}
 	for p.startsStage() {
-		if p.is("|") && p.after(1).kind == name && p.after(1).value == "unwrap" {
+		if p.is("|") && p.after(1).word() == "unwrap" {
 			return nil, syntaxError(p.query, p.after(1).at, "unexpected unwrap: it is only allowed in an aggregation over a "+
 				"range, such as sum_over_time({…} | unwrap x [5m])")
 		}

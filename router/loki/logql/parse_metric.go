@@ -49,7 +49,11 @@ func (p *parser) expr(least int) (Metric, error) {
 		if err := p.refuseModifiers(); err != nil {
 			return nil, err
 		}
-		prec, ok := precedence[t.value]
+		op := t.value
+		if t.kind == name {
+			op = t.word()
+		}
+		prec, ok := precedence[op]
 		if !ok || t.kind != sign && t.kind != name || prec < max(least, 1) {
 			return left, nil
 		}
@@ -57,7 +61,7 @@ func (p *parser) expr(least int) (Metric, error) {
 			return nil, errs.New(errs.InvalidArguments, "the query has more than %d stages and operators", maxStages)
 		}
 		p.at++
-		b := &Binary{Op: t.value, L: left}
+		b := &Binary{Op: op, L: left}
 		if err := p.modifiers(b); err != nil {
 			return nil, err
 		}
@@ -101,13 +105,13 @@ func (p *parser) modifiers(b *Binary) error {
 	if !p.isWord("on", "ignoring") {
 		return nil
 	}
-	m := &Matching{On: p.take().value == "on"}
+	m := &Matching{On: p.takeWord() == "on"}
 	var err error
 	if m.Names, err = p.names(); err != nil {
 		return err
 	}
 	if at := p.peek().at; p.isWord("group_left", "group_right") {
-		m.Group = p.take().value
+		m.Group = p.takeWord()
 		if precedence[b.Op] < 3 {
 			return syntaxError(p.query, at, "unexpected %s: it is not allowed after and, or, unless", m.Group)
 		}
@@ -165,19 +169,19 @@ func (p *parser) operand() (Metric, error) {
 	case t.kind != name:
 		return nil, p.unexpected("a selector, a function or a number")
 	}
-	if strings.EqualFold(t.value, "inf") || strings.EqualFold(t.value, "nan") {
-		return p.number()
+	word := t.word()
+	if instead, ok := refused[word]; ok {
+		return nil, unsupported(p.query, t.at, "%s; %s", word, instead)
 	}
-	if instead, ok := refused[t.value]; ok {
-		return nil, unsupported(p.query, t.at, "%s; %s", t.value, instead)
-	}
-	if _, ok := rangeOps[t.value]; ok {
+	if _, ok := rangeOps[word]; ok {
 		return p.rangeAgg()
 	}
-	if _, ok := vectorOps[t.value]; ok {
+	if _, ok := vectorOps[word]; ok {
 		return p.vectorAgg()
 	}
-	switch t.value {
+	switch word {
+	case "inf", "nan":
+		return p.number()
 	case "vector":
 		return p.constant()
 	case "label_replace":
@@ -185,7 +189,7 @@ func (p *parser) operand() (Metric, error) {
 	case "sort", "sort_desc":
 		p.at++
 		of, err := p.inBrackets()
-		return &Sort{Desc: t.value == "sort_desc", Of: of}, err
+		return &Sort{Desc: word == "sort_desc", Of: of}, err
 	}
 	if next := p.after(1); next.kind == sign && comparison(next.value) {
 		return nil, syntaxError(p.query, t.at, "unexpected %s: write a selector in braces, such as {app=\"web\"}", t)
@@ -259,7 +263,7 @@ func (p *parser) grouping() (*Grouping, error) {
 	if !p.isWord("by", "without") {
 		return nil, nil
 	}
-	g := &Grouping{Without: p.take().value == "without"}
+	g := &Grouping{Without: p.takeWord() == "without"}
 	var err error
 	g.Names, err = p.names()
 	return g, err
@@ -267,7 +271,7 @@ func (p *parser) grouping() (*Grouping, error) {
 
 func (p *parser) vectorAgg() (Metric, error) {
 	t := p.take()
-	v := &Vector{Op: t.value}
+	v := &Vector{Op: t.word()}
 	var err error
 	if v.Grouping, err = p.grouping(); err != nil {
 		return nil, err
@@ -306,7 +310,7 @@ func (p *parser) vectorAgg() (Metric, error) {
 
 func (p *parser) rangeAgg() (Metric, error) {
 	t := p.take()
-	r := &Range{Op: t.value}
+	r := &Range{Op: t.word()}
 	if err := p.expect("("); err != nil {
 		return nil, err
 	}
@@ -328,7 +332,7 @@ func (p *parser) rangeAgg() (Metric, error) {
 	for p.skip("(") {
 		open++
 	}
-	if err := p.ranged(r); err != nil {
+	if err := p.ranged(r, &open); err != nil {
 		return nil, err
 	}
 	for ; open > 0; open-- {
@@ -346,8 +350,9 @@ func (p *parser) rangeAgg() (Metric, error) {
 	return r, p.checkRange(r, t.at)
 }
 
-// ranged reads a selector, its pipeline and its range, which may stand before or after the pipeline.
-func (p *parser) ranged(r *Range) error {
+// ranged reads a selector, its pipeline and its range, which may stand before or after the pipeline. open is the number
+// of parentheses around the selector, which may end before the range.
+func (p *parser) ranged(r *Range, open *int) error {
 	r.Log = &Log{}
 	var err error
 	if !p.is("{") {
@@ -366,7 +371,7 @@ func (p *parser) ranged(r *Range) error {
 			if err := p.span(r); err != nil {
 				return err
 			}
-		case r.Unwrap == nil && p.is("|") && p.after(1).kind == name && p.after(1).value == "unwrap":
+		case r.Unwrap == nil && p.is("|") && p.after(1).word() == "unwrap":
 			p.at += 2
 			if r.Unwrap, err = p.unwrap(); err != nil {
 				return err
@@ -390,6 +395,8 @@ func (p *parser) ranged(r *Range) error {
 			r.Unwrap.Filters = append(r.Unwrap.Filters, f)
 		case had:
 			return nil
+		case *open > 0 && p.skip(")"):
+			*open--
 		default:
 			return p.unexpected("a range, such as [5m]")
 		}
@@ -400,9 +407,9 @@ func (p *parser) ranged(r *Range) error {
 // selector, the error says that subqueries are not supported.
 func (p *parser) noSelector(r *Range) error {
 	t := p.peek()
-	_, ranged := rangeOps[t.value]
-	_, vector := vectorOps[t.value]
-	if t.kind == name && (ranged || vector || t.value == "label_replace" || t.value == "vector") {
+	_, ranged := rangeOps[t.word()]
+	_, vector := vectorOps[t.word()]
+	if ranged || vector || t.word() == "label_replace" || t.word() == "vector" {
 		return unsupported(p.query, t.at, "subqueries, such as %s(%s(…)[…]); a range aggregation reads the entries of a "+
 			"selector, as in %s({app=\"web\"} [5m])", r.Op, t.value, r.Op)
 	}
@@ -462,8 +469,8 @@ func (p *parser) unwrap() (*Unwrap, error) {
 	if !p.skip("(") {
 		return &Unwrap{Name: n}, nil
 	}
-	u := &Unwrap{Convert: n}
-	if n != "duration" && n != "duration_seconds" && n != "bytes" {
+	u := &Unwrap{Convert: strings.ToLower(n)}
+	if u.Convert != "duration" && u.Convert != "duration_seconds" && u.Convert != "bytes" {
 		return nil, syntaxError(p.query, p.tokens[p.at-2].at, "unexpected %q: unwrap converts by duration, duration_seconds "+
 			"or bytes", n)
 	}

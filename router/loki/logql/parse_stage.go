@@ -20,7 +20,7 @@ func (p *parser) stage() (Stage, error) {
 		return p.lineFilter()
 	}
 	if p.peek().kind == name && !p.startsComparison() {
-		if read, ok := stages[p.peek().value]; ok {
+		if read, ok := stages[p.peek().word()]; ok {
 			p.at++
 			return read(p)
 		}
@@ -39,7 +39,7 @@ func (p *parser) startsComparison() bool {
 	if op.kind != sign || !comparison(op.value) {
 		return false
 	}
-	return !filtersLines(p.peek().value, op.value)
+	return !filtersLines(p.peek().word(), op.value)
 }
 
 // filtersLines reports whether an operator after the name of a stage filters lines, and does not compare a label of
@@ -50,6 +50,12 @@ func filtersLines(stage, op string) bool {
 		return op == "!=" || op == "!~"
 	}
 	return false
+}
+
+// startsCondition reports whether the next tokens compare a label with a value.
+func (p *parser) startsCondition() bool {
+	op := p.after(1)
+	return p.peek().kind == name && op.kind == sign && comparison(op.value)
 }
 
 // comparison reports whether an operator compares a label with a value.
@@ -307,10 +313,10 @@ func (p *parser) labelFilter() (Cond, error) {
 	return c, err
 }
 
-// allOf reads conditions joined by and, or by a comma.
+// allOf reads conditions joined by and, or by a comma, or that follow each other.
 func (p *parser) allOf() (Cond, error) {
 	c, err := p.condition()
-	for err == nil && (p.skipWord("and") || p.skip(",")) {
+	for err == nil && (p.skipWord("and") || p.skip(",") || p.startsCondition()) {
 		if p.stages++; p.stages > maxStages {
 			return nil, errs.New(errs.InvalidArguments, "the query has more than %d stages and conditions", maxStages)
 		}
@@ -339,7 +345,7 @@ func (p *parser) condition() (Cond, error) {
 		return nil, syntaxError(p.query, at, "unexpected %s: it is not a stage, and no comparison follows it",
 			token{kind: name, value: label})
 	}
-	if p.after(1).kind == name && p.after(1).value == "ip" && p.after(2).value == "(" {
+	if p.after(1).word() == "ip" && p.after(2).value == "(" {
 		return nil, unsupported(p.query, p.after(1).at, "ip(…); use a regular expression, such as addr=~`10\\.0\\..*`")
 	}
 	if p.after(1).kind == text && !p.is("=", "!=", "=~", "!~") {

@@ -15,7 +15,7 @@ const maxHoles = 100
 
 // LinePattern is a pattern of |> or !>. As in Loki, each literal is found at its first occurrence after the one before
 // it, no placeholder is empty, and a literal at the end of the pattern must end the line. A literal at the start may be
-// anywhere in the line.
+// anywhere in the line. An empty pattern matches empty lines.
 type LinePattern struct {
 	Literals []string
 	// begins and ends are true if the pattern begins and ends with a placeholder.
@@ -24,13 +24,13 @@ type LinePattern struct {
 
 // ParseLinePattern reads a pattern of |> or !>. Adjacent placeholders match like one.
 func ParseLinePattern(pattern string) (*LinePattern, error) {
-	if pattern == "" {
-		return nil, errors.New("an empty pattern")
-	}
 	for at := range pattern {
 		if name, n := captureAt(pattern[at:]); n > 0 && name != "_" {
 			return nil, errors.New("named captures are not allowed in a line filter: write <_> instead of <" + clip(name) + ">")
 		}
+	}
+	if pattern == "" { // matches empty lines only
+		return &LinePattern{}, nil
 	}
 	parts := strings.Split(pattern, hole)
 	if len(parts) > maxHoles {
@@ -64,6 +64,9 @@ func (p *LinePattern) Match(line string) bool {
 // A regular expression tries other occurrences of a literal if the rest does not match. So exact also matches the lines
 // that do not match the pattern after the first occurrences, by alternatives without the group, which come first.
 func (p *LinePattern) Expressions() (loose, exact string) {
+	if len(p.Literals) == 0 && !p.ends {
+		return "", ""
+	}
 	var out, end strings.Builder
 	out.WriteString("(?s)^(?:")
 	for i, literal := range p.Literals {

@@ -33,7 +33,8 @@ const Line = "__line__"
 // arguments maps each function of templates to the number of its arguments before the value.
 var arguments = map[string]int{
 	"ToUpper": 0, "ToLower": 0, "TrimSpace": 0, "upper": 0, "lower": 0, "trim": 0, "Trim": 1, "TrimPrefix": 1,
-	"TrimSuffix": 1, "default": 1, "printf": 1, "trunc": 1, "Replace": 2, "replace": 2,
+	"TrimSuffix": 1, "default": 1, "printf": 1, "trunc": 1, "Replace": 2, "replace": 2, "contains": 1, "hasPrefix": 1,
+	"hasSuffix": 1,
 }
 
 // parseTemplate reads a template: texts, {{.name}}, and {{.name | f "a" | g}}.
@@ -105,10 +106,11 @@ func parseAction(action string) (*TemplatePart, error) {
 	case len(first) > 1 && first[0] != "":
 		// {{f "a" .name}} or, as some functions have it, {{f .name "a"}}
 		at := valueFirst(first)
-		if !strings.HasPrefix(first[at], ".") {
+		label, isLabel := strings.CutPrefix(first[at], ".")
+		if !isLabel && label != Line {
 			return nil, notInTemplates(action)
 		}
-		part.Label = first[at][1:]
+		part.Label = label
 		command := append(first[:at:at], first[at+1:]...)
 		commands = append([][]string{first, command}, commands[1:]...)
 	default:
@@ -141,8 +143,8 @@ func valueFirst(words []string) int {
 
 func notInTemplates(action string) error {
 	return fmt.Errorf("the template action {{%s}}; use {{.name}} or {{.name | f}} with one of the functions ToUpper, "+
-		"ToLower, Replace, Trim, TrimSpace, TrimPrefix, TrimSuffix, default, printf \"%%s\", trunc, upper, lower, replace "+
-		"and trim", clip(action))
+		"ToLower, Replace, Trim, TrimSpace, TrimPrefix, TrimSuffix, default, printf \"%%s\", trunc, upper, lower, replace, "+
+		"trim, contains, hasPrefix and hasSuffix", clip(action))
 }
 
 func parseCall(words []string, action string) (*Call, error) {

@@ -167,6 +167,9 @@ func lineFilter(f *logql.LineFilter, line, column string, indexed bool) string {
 // linePattern returns the condition of a pattern of |> on a line.
 func linePattern(p *logql.LinePattern, line string, indexed bool) string {
 	loose, exact := p.Expressions()
+	if loose == "" {
+		return "coalesce(" + line + ", '') = ''"
+	}
 	out := "regexp_full_match(" + line + ", " + quote(loose) + ", 's')"
 	if exact != "" {
 		out += " AND regexp_extract(" + line + ", " + quote(exact) + ", 1) <> ''"

@@ -1,14 +1,12 @@
 package translate
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"cordwood/proto/errs"
 	"cordwood/router/explore/scope"
 	"cordwood/router/loki/logql"
 )
@@ -23,48 +21,53 @@ type Steps struct {
 func (s Steps) Last() int64 { return s.Start + int64(s.N-1)*s.Step }
 
 // Names returns the labels by which the statement for a table groups a range. g is the grouping of the enclosing
-// aggregation if the same statement computes it, or nil.
-func (t *Table) Names(r *logql.Range, q *Query, g *logql.Grouping) ([]string, error) {
+// aggregation if the same statement computes it, or nil. known is false if the entries have labels whose names are not
+// known in advance.
+func (t *Table) Names(r *logql.Range, q *Query, g *logql.Grouping) (names []string, known bool) {
 	if g == nil {
 		g = r.Grouping
 	}
 	switch {
 	case g != nil && !g.Without:
-		return g.Names, nil
+		return g.Names, true
 	case g == nil && r.Op == "absent_over_time":
-		return nil, nil
+		return nil, true
 	}
-	names, err := t.allNames(r, q)
-	if err != nil || g == nil {
-		return names, err
+	if names, known = t.allNames(r, q); g == nil {
+		return names, known
 	}
-	return slices.DeleteFunc(names, func(n string) bool { return slices.Contains(g.Names, n) }), nil
+	return slices.DeleteFunc(names, func(n string) bool { return slices.Contains(g.Names, n) }), known
 }
 
 // allNames returns the labels that the entries of a range have: the indexed labels, and those that the query mentions.
-func (t *Table) allNames(r *logql.Range, q *Query) ([]string, error) {
-	names, ok := q.Kept()
-	if !ok {
+func (t *Table) allNames(r *logql.Range, q *Query) (names []string, known bool) {
+	names, kept := q.Kept()
+	if !kept {
 		if q.Parses() {
-			return nil, errs.New(errs.InvalidArguments, "%s(…) after a parser has the labels that it finds, whose names are "+
-				"not known in advance: name the labels that count, as in sum by (label) (%s(…)), or keep them by | keep label",
-				r.Op, r.Op)
+			return nil, false
 		}
 		names = t.LabelNames()
 	}
-	used := map[string]bool{}
+	used := Mentioned(r)
 	for _, n := range names {
 		used[n] = true
 	}
+	if r.Unwrap != nil {
+		delete(used, r.Unwrap.Name)
+	}
+	return slices.Sorted(maps.Keys(used)), true
+}
+
+// Mentioned returns the labels that the pipeline of a range mentions. Structured metadata counts as labels of a series
+// only if the query mentions it.
+func Mentioned(r *logql.Range) map[string]bool {
+	used := map[string]bool{}
 	for _, s := range r.Log.Stages {
 		usedBy(s, used)
 	}
 	delete(used, ErrorLabel)
 	delete(used, "__error_details__")
-	if r.Unwrap != nil {
-		delete(used, r.Unwrap.Name)
-	}
-	return slices.Sorted(maps.Keys(used)), nil
+	return used
 }
 
 // usedBy adds the labels that a stage mentions.
@@ -84,6 +87,10 @@ func usedBy(s logql.Stage, used map[string]bool) {
 	case *logql.LabelFormat:
 		for _, set := range s.Sets {
 			used[set.Name] = true
+		}
+	case *logql.Keep:
+		for _, n := range s.Names {
+			used[n.Name] = true
 		}
 	case *logql.Regexp:
 		for _, n := range s.Re.SubexpNames() {
@@ -124,9 +131,10 @@ type Samples struct {
 	// number, or the quantile), mean, variance, at (the time of value) and bad (the number of entries whose value is
 	// not a number).
 	Columns []string
-	// Each is true if there is one complete row for each step. Otherwise, all rows that belong to a step have to be
-	// merged.
-	Each bool
+	// Unnamed is true if the names of the labels are not known in advance, so that there is no statement. Where has the
+	// conditions for the rows of the entries.
+	Unnamed bool
+	Where   []string
 }
 
 // parts returns the columns and SQL expressions of an aggregation.
@@ -169,56 +177,140 @@ func parts(r *logql.Range, value, line, at string) (columns, sql []string) {
 // Samples translates a range aggregation for a table. g is the enclosing grouping if the same statement computes it, or
 // nil.
 func (t *Table) Samples(r *logql.Range, g *logql.Grouping, steps Steps) (*Samples, error) {
-	q, err := t.Compile(r.Log)
+	c, err := t.ranged(r, g, steps)
+	if err != nil || !c.known {
+		return &Samples{Unnamed: true, Where: c.where()}, err
+	}
+	if r.Op == "quantile_over_time" && overlap(r, steps) {
+		return quantiles(r, []*ranged{c}, c.names, steps)
+	}
+	inner, err := c.labels(c.names)
 	if err != nil {
 		return nil, err
 	}
-	value := ""
-	if r.Unwrap != nil {
-		if value, err = q.Unwrap(r.Unwrap); err != nil {
+	line := ""
+	if r.Op == "bytes_over_time" || r.Op == "bytes_rate" {
+		if line, err = c.q.Line(); err != nil {
 			return nil, err
 		}
 	}
-	s := &Samples{}
-	if s.Names, err = t.Names(r, q, g); err != nil {
-		return nil, err
-	}
-	var inner, ordinals []string
-	for i, name := range s.Names {
-		sql, err := q.Label(name)
+	columns, sql := parts(r, c.value, line, c.nanos)
+	list := slices.Concat(inner, []string{c.first + " AS f", c.last + " AS l"}, sql)
+	return &Samples{Names: c.names, Columns: columns, SQL: "SELECT " + strings.Join(list, ", ") + " FROM " + t.From() +
+		scope.WhereAll(c.where()...) + " GROUP BY " + ordinals(len(c.names)+2)}, nil
+}
+
+// Quantiles translates a quantile over the entries of several tables: the quantiles of single tables cannot be merged.
+func Quantiles(tables []*Table, r *logql.Range, g *logql.Grouping, steps Steps) (*Samples, error) {
+	list := make([]*ranged, 0, len(tables))
+	all := map[string]bool{}
+	for _, t := range tables {
+		c, err := t.ranged(r, g, steps)
 		if err != nil {
 			return nil, err
 		}
-		inner = append(inner, sql+" AS g"+strconv.Itoa(i))
-		ordinals = append(ordinals, strconv.Itoa(i+1))
+		if !c.known {
+			return &Samples{Unnamed: true}, nil
+		}
+		for _, n := range c.names {
+			all[n] = true
+		}
+		list = append(list, c)
 	}
-	nanos := "epoch_ns(" + t.Time() + ")"
-	first, last := bounds(r, steps, nanos)
-	conditions := append(t.rangeOf(r, steps), q.Where()...)
-	if int64(r.Range) < steps.Step && steps.N > 1 {
-		conditions = append(conditions, first+" <= "+last)
+	return quantiles(r, list, slices.Sorted(maps.Keys(all)), steps)
+}
+
+// ranged is a range aggregation of a table, in parts from which a statement is made.
+type ranged struct {
+	t *Table
+	q *Query
+	// value is SQL for the number of an entry, or empty. nanos is SQL for its time.
+	value, nanos string
+	// names are the labels of the series, if known is true.
+	names []string
+	known bool
+	// first and last are SQL for the steps that a row belongs to.
+	first, last string
+	// times are the conditions for the time, and within are those for rows that belong to a step.
+	times, within []string
+}
+
+func (t *Table) ranged(r *logql.Range, g *logql.Grouping, steps Steps) (*ranged, error) {
+	q, err := t.Compile(r.Log)
+	if err != nil {
+		return &ranged{}, err
 	}
-	n := len(s.Names)
-	ordinals = append(ordinals, strconv.Itoa(n+1), strconv.Itoa(n+2))
-	where := scope.WhereAll(conditions...)
-	if s.Each = r.Op == "quantile_over_time"; s.Each && steps.N > 1 && int64(r.Range) > steps.Step {
-		s.SQL, s.Columns = overlapping(r, inner, ordinals, []string{
-			value + " AS v", nanos + " AS at", first + " AS f", last + " AS l",
-		}, t.From()+where, steps.N)
-		return s, nil
-	}
-	line := ""
-	if r.Op == "bytes_over_time" || r.Op == "bytes_rate" {
-		if line, err = q.Line(); err != nil {
-			return nil, err
+	c := &ranged{t: t, q: q, nanos: "epoch_ns(" + t.Time() + ")", times: t.rangeOf(r, steps)}
+	if r.Unwrap != nil {
+		if c.value, err = q.Unwrap(r.Unwrap); err != nil {
+			return &ranged{}, err
 		}
 	}
-	columns, sql := parts(r, value, line, nanos)
-	s.Columns = columns
-	list := slices.Concat(inner, []string{first + " AS f", last + " AS l"}, sql)
-	s.SQL = "SELECT " + strings.Join(list, ", ") + " FROM " + t.From() + where +
-		" GROUP BY " + strings.Join(ordinals, ", ")
-	return s, nil
+	c.names, c.known = t.Names(r, q, g)
+	c.first, c.last = bounds(r, steps, c.nanos)
+	if int64(r.Range) < steps.Step && steps.N > 1 {
+		c.within = append(c.within, c.first+" <= "+c.last)
+	}
+	return c, nil
+}
+
+// where returns the conditions for the rows of the entries.
+func (c *ranged) where() []string {
+	if c.q == nil {
+		return nil
+	}
+	return slices.Concat(c.times, c.q.Where(), c.within)
+}
+
+// labels returns SQL for labels.
+func (c *ranged) labels(names []string) ([]string, error) {
+	out := make([]string, 0, len(names))
+	for i, name := range names {
+		sql, err := c.q.Label(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, sql+" AS g"+strconv.Itoa(i))
+	}
+	return out, nil
+}
+
+// ordinals returns the numbers of the first n columns of a statement.
+func ordinals(n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = strconv.Itoa(i + 1)
+	}
+	return strings.Join(list, ", ")
+}
+
+// overlap reports whether a row may belong to several steps.
+func overlap(r *logql.Range, steps Steps) bool { return steps.N > 1 && int64(r.Range) > steps.Step }
+
+// quantiles returns a statement that counts each row of the tables once for each step that it belongs to.
+func quantiles(r *logql.Range, tables []*ranged, names []string, steps Steps) (*Samples, error) {
+	rows := make([]string, 0, len(tables))
+	for _, c := range tables {
+		list, err := c.labels(names)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, c.value+" AS v", c.nanos+" AS at", c.first+" AS f", c.last+" AS l")
+		rows = append(rows, "SELECT "+strings.Join(list, ", ")+" FROM "+c.t.From()+scope.WhereAll(c.where()...))
+	}
+	columns, computed := parts(r, "v", "", "at")
+	var outer []string
+	for i := range names {
+		outer = append(outer, "g"+strconv.Itoa(i))
+	}
+	step, join := []string{"f", "l"}, ""
+	if overlap(r, steps) {
+		step = []string{"s.k", "s.k"}
+		join = " JOIN range(0, " + strconv.Itoa(steps.N) + ") AS s(k) ON s.k >= x.f AND s.k <= x.l"
+	}
+	list := strings.Join(slices.Concat(outer, step, computed), ", ")
+	return &Samples{Names: names, Columns: columns, SQL: "SELECT " + list + " FROM (" +
+		strings.Join(rows, " UNION ALL ") + ") AS x" + join + " GROUP BY " + ordinals(len(names)+2)}, nil
 }
 
 // Volumes is an SQL statement that counts the bytes in the lines of the entries that have a label, for several labels.
@@ -248,17 +340,14 @@ func (t *Table) Volumes(r *logql.Range, labels []string, steps Steps) (string, e
 		scope.WhereAll(append(t.rangeOf(r, steps), q.Where()...)...) + ") AS x GROUP BY 1, 2", nil
 }
 
-// overlapping returns SQL that counts each row once for each step that it belongs to.
-func overlapping(r *logql.Range, labels, ordinals, more []string, from string, n int) (sql string, columns []string) {
-	var outer []string
-	for i := range labels {
-		outer = append(outer, "g"+strconv.Itoa(i))
+// Bounds returns the first and the last step whose window contains a time. They are those of the function bounds.
+func (s Steps) Bounds(r *logql.Range, nanos int64) (first, last int) {
+	if s.N == 1 {
+		return 0, 0
 	}
-	columns, computed := parts(r, "v", "", "at")
-	outer = append(append(outer, "s.k", "s.k"), computed...)
-	inner := slices.Concat(labels, more)
-	return fmt.Sprintf("SELECT %s FROM (SELECT %s FROM %s) AS x JOIN range(0, %d) AS s(k) ON s.k >= x.f AND s.k <= x.l "+
-		"GROUP BY %s", strings.Join(outer, ", "), strings.Join(inner, ", "), from, n, strings.Join(ordinals, ", ")), columns
+	since := nanos - (s.Start - int64(r.Offset))
+	first = int(max(0, (since+s.Step-1)/s.Step))
+	return first, int(min(int64(s.N-1), (since+int64(r.Range)-1)/s.Step))
 }
 
 // bounds returns SQL for the first and the last step whose window contains the time of a row. A window ends at its

@@ -56,14 +56,7 @@ func sizeOf(text string) string {
 func (q *Query) Unwrap(u *logql.Unwrap) (value string, err error) {
 	q.useLabel(u.Name)
 	text := q.label(u.Name)
-	as := logql.PlainNumber
-	switch u.Convert {
-	case "duration", "duration_seconds":
-		as = logql.Duration
-	case "bytes":
-		as = logql.Bytes
-	}
-	value = q.bounded(numberOf(text, as))
+	value = q.bounded(numberOf(text, u.As()))
 	q.add(text + " <> ''")
 	q.fail(value+" IS NULL", ExtractError)
 	for _, f := range u.Filters {

@@ -486,8 +486,19 @@ func call(c logql.Call, of string) string {
 			return "right(" + of + ", " + strconv.Itoa(-n) + ")"
 		}
 		return "left(" + of + ", " + strconv.Itoa(n) + ")"
+	case "contains":
+		return truth("contains", of, c.Args[0])
+	case "hasPrefix":
+		return truth("starts_with", of, c.Args[0])
+	case "hasSuffix":
+		return truth("suffix", of, c.Args[0])
 	}
 	return of // printf "%s"
+}
+
+// truth returns SQL for the text true or false by a function that compares two texts.
+func truth(function, of, with string) string {
+	return "CASE WHEN " + function + "(" + of + ", " + quote(with) + ") THEN 'true' ELSE 'false' END"
 }
 
 // condition returns the SQL condition of a label filter.
