@@ -35,7 +35,11 @@ DEBVERSION ?= $(shell echo '$(VERSION)' | sed 's/^v//; /^[0-9][0-9]*[.]/!s/^/0.0
 RACE_PKGS  := ./shard ./shard/query/... ./shard/replica/... ./meta/... ./node/... ./router/httpapi/... ./router/query/... \
               ./router/write/... ./proto/leader ./shard/memtable/... ./shard/manifest/... ./shard/shardclient/... ./shard/handoff
 
-.PHONY: help build demo test check lint fmt generate generate-check race fuzz crash simulation chaos bench bench-e2e clients-test helm-test helm-docs kube-test licences vendor-web web-bundle web-lint web-test screenshots image deb dist dist-test package-test clean
+# The reference implementation of VRL, which `make vrl-reference` installs. Without it TestReference is skipped.
+VRL_REFERENCE := $(HOME)/.cache/cordwood/vector-vrl-1.0.11
+export VRL_REFERENCE_PYTHON ?= $(wildcard $(VRL_REFERENCE)/python)
+
+.PHONY: help build demo test check lint fmt generate generate-check race fuzz crash simulation chaos bench bench-e2e vrl-reference clients-test helm-test helm-docs kube-test licences vendor-web web-bundle web-lint web-test screenshots image deb dist dist-test package-test clean
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -134,6 +138,9 @@ bench: ## Run benchmarks of the hot paths, each COUNT=6 times, in the format of 
 bench-e2e: build ## Load a real server and print rows per CPU-second and the targets; ARGS='-only app -runs 3', '-nodes 3' for a cluster, '-spread' to compare queries on three nodes with one, '-tenants' for a database beside floods; BASE=commit loads a server of that commit at the same time, for ratios
 	$(if $(BASE),rm -rf $(BASE_DIR) && mkdir -p $(BASE_DIR) && git archive $(BASE) | tar -x -C $(BASE_DIR) && cd $(BASE_DIR) && $(GO) build -o cordwood ./cmd/cordwood)
 	$(GO) run ./test/bench -bin $(BIN) $(if $(BASE),-versus $(BASE_DIR)/cordwood) $(ARGS)
+
+vrl-reference: ## Install the reference implementation of VRL, with which TestReference compares random programs, from PyPI
+	router/vrl/testdata/install-reference.sh $(VRL_REFERENCE)
 
 clients-test: build ## Test with real clients of other systems, which are installed below test/clients from npm, PyPI, Maven Central and Go modules
 	cd test/clients && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -count 1 -timeout 30m .

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -24,13 +25,16 @@ type reference struct {
 	out *bufio.Scanner
 }
 
+// programs is the number of random programs of TestReference.
+var programs = flag.Int("programs", 1000, "random `programs` that TestReference compares")
+
 // startReference starts the reference implementation with the Python of VRL_REFERENCE_PYTHON, which must have the
-// package vector-vrl. Without the variable the test is skipped.
+// package vector-vrl (`make vrl-reference`). Without the variable the test is skipped.
 func startReference(t *testing.T) *reference {
 	t.Helper()
 	python := os.Getenv("VRL_REFERENCE_PYTHON")
 	if python == "" {
-		t.Skip("VRL_REFERENCE_PYTHON does not name a Python with the package vector-vrl")
+		t.Skip("VRL_REFERENCE_PYTHON names no Python with the package vector-vrl: run make vrl-reference, then make test")
 	}
 	cmd := exec.Command(python, "testdata/reference.py")
 	cmd.Stderr = os.Stderr
@@ -158,7 +162,7 @@ func TestReference(t *testing.T) {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 3))}
 	verdicts := map[string]int{}
 	ran, differ := 0, 0
-	for range 3000 {
+	for range *programs {
 		g.vars = g.vars[:0]
 		// In the reference, a variable of a block keeps its value after the block, so all variables belong to the program.
 		source := fmt.Sprintf("v = null\nw = null\nx = null\n"+
