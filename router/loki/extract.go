@@ -38,11 +38,7 @@ type extraction struct {
 	bad      float64
 }
 
-// extract adds the numbers of a table to groups. g is the grouping of the enclosing aggregation if it is computed
-// together with the range, or nil.
-func (e *evaluator) extract(r *logql.Range, g *logql.Grouping, t *translate.Table, conditions []string,
-	groups map[string]*group,
-) error {
+func newExtraction(e *evaluator, r *logql.Range, g *logql.Grouping, groups map[string]*group) *extraction {
 	x := &extraction{
 		e: e, r: r, pipeline: lines.New(r.Log), metadata: translate.Mentioned(r), groups: groups,
 		without: map[string]bool{translate.ErrorLabel: true, "__error_details__": true},
@@ -59,6 +55,15 @@ func (e *evaluator) extract(r *logql.Range, g *logql.Grouping, t *translate.Tabl
 		x.as = r.Unwrap.As()
 		x.without[r.Unwrap.Name] = true
 	}
+	return x
+}
+
+// extract adds the numbers of a table to groups. g is the grouping of the enclosing aggregation if it is computed
+// together with the range, or nil.
+func (e *evaluator) extract(r *logql.Range, g *logql.Grouping, t *translate.Table, conditions []string,
+	groups map[string]*group,
+) error {
+	x := newExtraction(e, r, g, groups)
 	sql := "SELECT " + selected(t) + " FROM " + t.From() + where(conditions) + limitOf(maxLines-e.lines+1)
 	err := e.r.run(e.ctx, sql, func(rec arrow.RecordBatch) error {
 		if e.lines += int(rec.NumRows()); e.lines > maxLines {
@@ -113,10 +118,18 @@ func (x *extraction) add(e *lines.Entry) error {
 	return x.e.addPart(of, x.r.Op, p)
 }
 
+// manyParts is the number of parts from which on a group has a map of their places.
+const manyParts = 16
+
 // addPart merges a part with the part of the same steps.
 func (e *evaluator) addPart(g *group, op string, p part) error {
 	steps := [2]int{p.first, p.last}
-	if i, ok := g.places[steps]; ok {
+	i, ok := g.places[steps]
+	if g.places == nil {
+		i = slices.IndexFunc(g.parts, func(o part) bool { return o.first == p.first && o.last == p.last })
+		ok = i >= 0
+	}
+	if ok {
 		merged := merge(op, g.parts[i], p)
 		merged.first, merged.last = p.first, p.last
 		g.parts[i] = merged
@@ -125,11 +138,16 @@ func (e *evaluator) addPart(g *group, op string, p part) error {
 	if err := e.countPart(); err != nil {
 		return err
 	}
-	if g.places == nil {
-		g.places = map[[2]int]int{}
-	}
-	g.places[steps] = len(g.parts)
 	g.parts = append(g.parts, p)
+	switch {
+	case g.places != nil:
+		g.places[steps] = len(g.parts) - 1
+	case len(g.parts) == manyParts:
+		g.places = map[[2]int]int{}
+		for i := range g.parts {
+			g.places[[2]int{g.parts[i].first, g.parts[i].last}] = i
+		}
+	}
 	return nil
 }
 

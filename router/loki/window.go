@@ -125,7 +125,7 @@ func (w *window) all() part {
 type group struct {
 	labels map[string]string
 	parts  []part
-	// places has the place in parts of each range of steps, if entries are added one by one.
+	// places has the place in parts of each range of steps, if entries are added one by one and there are many.
 	places map[[2]int]int
 	// samples are the numbers of a quantile whose entries are added one by one.
 	samples []sample

@@ -37,82 +37,9 @@ func JSONFields(line string) (fields []Field, ok bool) {
 	if !strings.HasPrefix(trimmed, "{") || !json.Valid([]byte(line)) {
 		return nil, false
 	}
-	d := json.NewDecoder(strings.NewReader(line))
-	d.UseNumber()
-	w := &walk{d: d, at: map[string]int{}}
-	if _, err := d.Token(); err != nil {
-		return nil, false
-	}
+	w := &walk{text: trimmed}
 	w.object(nil)
 	return w.fields, true
-}
-
-// walk reads the fields of an object.
-type walk struct {
-	d      *json.Decoder
-	fields []Field
-	at     map[string]int
-}
-
-// object reads the members of an object after its opening bracket.
-func (w *walk) object(path []string) {
-	for w.d.More() {
-		key, err := w.d.Token()
-		if err != nil {
-			return
-		}
-		name, _ := key.(string)
-		inner := append(path[:len(path):len(path)], name)
-		value, err := w.d.Token()
-		if err != nil {
-			return
-		}
-		switch v := value.(type) {
-		case json.Delim:
-			if v == '{' && len(inner) < maxDepth {
-				w.object(inner)
-			} else {
-				w.skip()
-			}
-		case string:
-			w.add(inner, v)
-		case json.Number:
-			w.add(inner, numberText(v.String()))
-		case bool:
-			w.add(inner, strconv.FormatBool(v))
-		}
-	}
-	_, _ = w.d.Token() // the closing bracket; the JSON is valid
-}
-
-// skip reads the rest of an array.
-func (w *walk) skip() {
-	for depth := 1; depth > 0; {
-		t, err := w.d.Token()
-		if err != nil {
-			return
-		}
-		switch t {
-		case json.Delim('['), json.Delim('{'):
-			depth++
-		case json.Delim(']'), json.Delim('}'):
-			depth--
-		}
-	}
-}
-
-func (w *walk) add(path []string, text string) {
-	name := translate.LabelName(strings.Join(path, "_"))
-	if at, ok := w.at[name]; ok {
-		if len(path) < len(w.fields[at].Path) {
-			w.fields[at] = Field{name, path, text}
-		}
-		return
-	}
-	if len(w.fields) < maxFields && name != "" {
-		w.at[name] = len(w.fields)
-		w.fields = append(w.fields, Field{name, path, text})
-	}
 }
 
 // numberText returns a number as the engine prints it: integers unchanged, other numbers in their shortest form.

@@ -33,8 +33,14 @@ func (s *Series) empty() bool { return !slices.Contains(s.Has, true) }
 
 // Key returns a string that identifies a set of labels.
 func Key(labels map[string]string) string {
+	names, size := make([]string, 0, 16), 0
+	for name, value := range labels {
+		names, size = append(names, name), size+len(name)+len(value)+2
+	}
+	slices.Sort(names)
 	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(labels)) {
+	b.Grow(size)
+	for _, name := range names {
 		b.WriteString(name)
 		b.WriteByte(0)
 		b.WriteString(labels[name])
