@@ -10,6 +10,7 @@
 //	go run ./test/bench -bin bin/cordwood -versus old/cordwood   both programs at the same time, and their ratio
 //	go run ./test/bench -bin bin/cordwood -nodes 3   a cluster: three replicas of every row
 //	go run ./test/bench -bin bin/cordwood -spread    queries over a table on three nodes, compared with one node
+//	go run ./test/bench -bin bin/cordwood -reads    Loki's API and PostgreSQL's protocol, compared with SQL over HTTP
 //	go run ./test/bench -bin bin/cordwood -tenants  requests for a database while others flood the server
 package main
 
@@ -54,6 +55,8 @@ func run() (err error) {
 		"only compare queries over a table on three nodes with the same queries on one node")
 	tenants := fs.Bool("tenants", false,
 		"only measure the requests for a database alone, and while others flood the server")
+	reading := fs.Bool("reads", false,
+		"only measure requests of Loki's API and PostgreSQL's protocol, compared with SQL over HTTP")
 	queries := fs.Bool("queries", true, "also time queries, over the rows of the case nginx-json, with one server")
 	fs.BoolVar(&b.keep, "keep", false, "keep the servers' folders, and say where they are")
 	if err := fs.Parse(os.Args[1:]); err != nil {
@@ -93,6 +96,9 @@ func run() (err error) {
 	}
 	if *tenants {
 		return b.runTenants()
+	}
+	if *reading {
+		return b.runReads()
 	}
 	title, measure := header, b.run
 	if b.versus != "" {
