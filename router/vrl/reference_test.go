@@ -11,54 +11,73 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"cordwood/router/vrl"
+	"cordwood/router/vrl/fn"
+	"cordwood/router/vrl/kind"
+	"cordwood/router/vrl/stdlib"
 	"cordwood/router/vrl/value"
 )
 
 // reference runs programs with the reference implementation, in a separate process.
 type reference struct {
-	in  io.WriteCloser
-	out *bufio.Scanner
+	python string
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Scanner
 }
 
-// programs is the number of random programs of TestReference.
-var programs = flag.Int("programs", 1000, "random `programs` that TestReference compares")
+// programs is the number of random programs of a test.
+var programs = flag.Int("programs", 1000, "random `programs` that are compared with the reference implementation")
 
 // startReference starts the reference implementation with the Python of VRL_REFERENCE_PYTHON, which must have the
 // package vector-vrl (`make vrl-reference`). Without the variable the test is skipped.
 func startReference(t *testing.T) *reference {
 	t.Helper()
-	python := os.Getenv("VRL_REFERENCE_PYTHON")
-	if python == "" {
+	r := &reference{python: os.Getenv("VRL_REFERENCE_PYTHON")}
+	if r.python == "" {
 		t.Skip("VRL_REFERENCE_PYTHON names no Python with the package vector-vrl: run make vrl-reference, then make test")
 	}
-	cmd := exec.Command(python, "testdata/reference.py")
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
+	r.start(t)
+	t.Cleanup(func() { r.stop() })
+	if got := r.run(t, `. = {"out": "works"}`, "{}"); got != "works" {
+		t.Fatalf("the reference implementation does not run: %s", got)
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = in.Close()
-		if err := cmd.Wait(); err != nil {
-			t.Error(err)
-		}
-	})
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, 16<<20)
-	return &reference{in, lines}
+	return r
 }
+
+func (r *reference) start(t *testing.T) {
+	t.Helper()
+	r.cmd = exec.Command(r.python, "testdata/reference.py")
+	var err error
+	if r.in, err = r.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := r.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r.out = bufio.NewScanner(out)
+	r.out.Buffer(nil, 16<<20)
+}
+
+// stop stops the process, which may have ended by itself.
+func (r *reference) stop() {
+	_ = r.in.Close()
+	_ = r.cmd.Process.Kill()
+	_ = r.cmd.Wait()
+}
+
+// answerTime limits the time for a program. Some make the reference run forever, or overflow its stack.
+const answerTime = 30 * time.Second
 
 // run returns the outcome of a program that makes an object with the text out.
 func (r *reference) run(t *testing.T, source, event string) string {
@@ -67,20 +86,24 @@ func (r *reference) run(t *testing.T, source, event string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.in.Write(append(line, '\n')); err != nil {
-		t.Fatal(err)
-	}
-	if !r.out.Scan() {
-		t.Fatalf("the reference ended (%v) at\n%s\nof %s", r.out.Err(), source, event)
+	late := time.AfterFunc(answerTime, func() { _ = r.cmd.Process.Kill() })
+	defer late.Stop()
+	_, err = r.in.Write(append(line, '\n'))
+	if err != nil || !r.out.Scan() {
+		r.stop()
+		r.start(t)
+		return panicked
 	}
 	var answer struct {
-		Value        map[string]string
-		Compile, Run string
+		Value               map[string]string
+		Compile, Run, Panic string
 	}
 	if err := json.Unmarshal(r.out.Bytes(), &answer); err != nil {
 		t.Fatalf("%v: %s", err, r.out.Bytes())
 	}
 	switch {
+	case answer.Panic != "":
+		return panicked
 	case answer.Compile != "":
 		_, text, _ := strings.Cut(answer.Compile, ": ")
 		return refused + text
@@ -91,8 +114,12 @@ func (r *reference) run(t *testing.T, source, event string) string {
 	return leveled(answer.Value["out"])
 }
 
-// refused begins the outcome of a program that does not compile.
-const refused = "does not compile: "
+const (
+	// refused begins the outcome of a program that does not compile.
+	refused = "does not compile: "
+	// panicked is the outcome of a program that shows a fault of the reference.
+	panicked = "panic"
+)
 
 // placeOfCall is the place of a call in an error, which has another form in the reference.
 var placeOfCall = regexp.MustCompile(`at (line \d+, column \d+|\(\d+:\d+\))`)
@@ -170,8 +197,8 @@ func TestReference(t *testing.T) {
 			g.program())
 		event := g.event(2)
 		got, want := ours(source, event), r.run(t, source, event)
-		if here, there := verdict(got), verdict(want); here != "" || there != "" {
-			if here == "" || there == "" {
+		if here, there := verdict(got), verdict(want); here != "" || there != "" || want == panicked {
+			if want != panicked && (here == "" || there == "") {
 				verdicts[fmt.Sprintf("here %q, there %q", here, there)]++
 			}
 			continue
@@ -184,8 +211,109 @@ func TestReference(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d programs that compile in both differ", differ, ran)
+	if ran < *programs/5 {
+		t.Errorf("only %d of %d programs were compared", ran, *programs)
+	}
 	// The compilers infer kinds in different detail, so some programs compile in one of them only.
 	for v, n := range verdicts {
 		t.Logf("%d programs: %s", n, v)
+	}
+}
+
+// arguments are arguments for the parameters of functions, by kind.
+var arguments = []struct {
+	kind kind.Set
+	args []string
+}{
+	{kind.StringBit, []string{
+		`""`, `"a"`, `"foo bar"`, `"a,b;c"`, `"é日本"`, `"12"`, `"-1.5"`, `"true"`, `"2024-01-02T03:04:05Z"`,
+		`"a=b c=\"d e\""`, `"%Y-%m-%d"`, `"https://u@ex.com:80/p/a?q=1#f"`, `"10.0.0.1"`, `"{\"a\":[1,2.0]}"`, `"YWJj"`,
+		`"A-b_C d"`, `"Abc\nDef"`, `"%+"`, `" x "`, `","`, `" "`, `"fooBarBaz"`, `"[a b] \"c"`,
+	}},
+	{kind.IntegerBit, []string{"0", "1", "2", "3", "10"}},
+	{kind.FloatBit, []string{"0.0", "1.5", "-2.5", "0.1", "1234.5678"}},
+	{kind.BooleanBit, []string{"true", "false"}},
+	{kind.TimestampBit, []string{"t'2020-01-01T00:00:00Z'", "t'1969-12-31T23:59:59.5Z'"}},
+	{kind.NullBit, []string{"null"}},
+	{kind.ArrayBit, []string{
+		"[]", "[1, 2, 3]", `["a", "b", "a"]`, `[1, "x", null, [2, [3]], {"a": 1}]`, `["", "b", null]`,
+	}},
+	{kind.ObjectBit, []string{"{}", `{"a": 1, "b": {"c": [1, null, ""], "d": ""}}`, `{"k": "v", "x": 1.5, "z": null}`}},
+	{kind.RegexBit, []string{`r'a'`, `r'(?P<x>\w)(?P<y>\d)?'`, `r'o+'`, `r','`}},
+}
+
+// argument returns an argument for a parameter, mostly of its kind.
+func (g *generator) argument(p *fn.Param) string {
+	switch {
+	case p.Target:
+		return g.pick(".", ".a", ".b.c", ".l[0]", ".l[1]")
+	case len(p.Enum) > 0 && g.IntN(4) > 0:
+		return strconv.Quote(p.Enum[g.IntN(len(p.Enum))].Value)
+	}
+	for {
+		a := &arguments[g.IntN(len(arguments))]
+		if p.Kind.Set()&a.kind != 0 || g.IntN(200) == 0 {
+			return g.pick(a.args...)
+		}
+	}
+}
+
+// notCompared are functions whose results differ on purpose, or for which the reference does not end.
+var notCompared = map[string]string{
+	"encode_gzip": "another compressor", "encode_zlib": "another compressor", "encode_zstd": "another compressor",
+	"format_number":    "the reference writes a separator before three digits",
+	"now":              "differs each time",
+	"parse_user_agent": "another list of devices",
+	"shannon_entropy":  "the reference adds in a random order",
+	"unflatten":        "the reference overflows its stack without a separator",
+	"zip":              "the reference does not end without arrays",
+}
+
+// TestReferenceCalls calls the functions with random arguments here and in the reference implementation, and compares
+// the results. Of two failures the texts are not compared (CONFORMANCE.md).
+func TestReferenceCalls(t *testing.T) {
+	r := startReference(t)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 4))}
+	functions := slices.DeleteFunc(stdlib.All(), func(f *fn.Function) bool {
+		_, not := notCompared[f.Name]
+		return not || f.Closure != nil || f.Needs != 0 || f.Group == fn.Random || f.Group == fn.System || f.Group == fn.Debug
+	})
+	const event = `{"a":"x y","b":{"c":[1,2]},"l":["q",3,null]}`
+	ran, differ := 0, 0
+	for range *programs {
+		f := functions[g.IntN(len(functions))]
+		var args []string
+		for i := range f.Params {
+			if p := &f.Params[i]; !p.Optional || g.IntN(2) == 0 {
+				args = append(args, p.Name+": "+g.argument(p))
+			}
+		}
+		call := f.Name + "(" + strings.Join(args, ", ") + ")"
+		source := `. = {"out": encode_json([` + call + `, .])}`
+		got := ours(source, event)
+		if strings.HasPrefix(got, refused) {
+			// The call may fail.
+			source = "result, err = " + call + "\n" +
+				`. = {"out": encode_json([if err == null { result } else { "failed" }, .])}`
+			got = ours(source, event)
+		}
+		want := r.run(t, source, event)
+		switch {
+		case verdict(got) != "" || verdict(want) != "" || want == panicked:
+			continue
+		case strings.HasPrefix(got, "fails: ") && strings.HasPrefix(want, "fails: "):
+			continue
+		}
+		if ran++; got != want {
+			if differ++; differ <= 20 {
+				t.Errorf("%s\n     %s\nwant %s", source, got, want)
+			}
+		}
+	}
+	t.Logf("%d of %d calls that compile in both differ", differ, ran)
+	if ran < *programs/5 {
+		t.Errorf("only %d of %d calls were compared", ran, *programs)
 	}
 }

@@ -15,8 +15,9 @@ import (
 var parseTokens = &fn.Function{
 	Name:  "parse_tokens",
 	Group: fn.Parse,
-	Doc: "Splits the text at blanks, like the common log format. Text in double quotes or brackets is one token " +
-		"without these delimiters. An empty token or a dash becomes null.",
+	Doc: "Splits the text at spaces and tabs, like the common log format. Text in double quotes or brackets is one " +
+		"token without these delimiters. If they are not closed, the rest of the text is one token. An empty token or a " +
+		"dash becomes null.",
 	Params:  []fn.Param{fn.ValueParam("The text to split.")},
 	Returns: kind.ArrayAll(kind.String.OrNull()),
 	Examples: []fn.Example{
@@ -32,42 +33,49 @@ var parseTokens = &fn.Function{
 			return value.Value{}, false
 		}
 		list := make([]value.Value, 0, 8)
-		var t tokenizer
-		for s = ascii.SkipSpace(s); s != ""; s = ascii.SkipSpace(s) {
+		for s != "" {
 			if !f.Reserve(roomOfValue) {
 				return value.Value{}, false
 			}
 			var w string
-			w, s = t.token(s)
+			w, s = token(s)
 			if w == "" || w == "-" {
 				list = append(list, value.Value{})
 			} else {
 				list = append(list, value.NewString(w))
 			}
+			s = strings.TrimLeft(s, " \t")
 		}
 		return value.NewArray(list), true
 	}},
 }
 
-// tokenizer splits a text into tokens. It remembers which delimiters are not closed any more, so that it does not
-// search for them again.
-type tokenizer struct{ noQuote, noBracket bool }
-
-// token returns the token at the start of s. An unclosed bracket or quote is part of a word.
-func (t *tokenizer) token(s string) (w, rest string) {
-	switch {
-	case s[0] == '"' && !t.noQuote:
-		if end := ascii.Closing(s, '"'); end > 0 {
-			return s[1:end], s[end+1:]
+// token returns the token at the start of s. A bracket or quote that does not close, and a blank at the start of the
+// text, begin a token that is the rest of the text, as in the reference implementation.
+func token(s string) (w, rest string) {
+	closing := s[0]
+	switch closing {
+	case '[':
+		closing = ']'
+	case '"':
+	default:
+		end := strings.IndexAny(s, " \t[\"")
+		if end <= 0 {
+			return s, ""
 		}
-		t.noQuote = true
-	case s[0] == '[' && !t.noBracket:
-		if end := ascii.Closing(s, ']'); end > 0 {
-			return s[1:end], s[end+1:]
-		}
-		t.noBracket = true
+		return s[:end], s[end:]
 	}
-	return ascii.CutWord(s)
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case closing:
+			return s[1:i], s[i+1:]
+		case '\\':
+			if i++; i == len(s) || s[i] != closing && s[i] != '\\' {
+				return s, ""
+			}
+		}
+	}
+	return s, ""
 }
 
 var parseCSV = &fn.Function{

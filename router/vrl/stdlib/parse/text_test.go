@@ -97,11 +97,16 @@ func TestParseLogfmt(t *testing.T) {
 
 func TestParseTokens(t *testing.T) {
 	vrltest.Run(t, []vrltest.Case{
-		{Name: "words", Source: `parse_tokens(" a  b ")`, Want: `["a","b"]`},
+		{Name: "words", Source: `parse_tokens("a  b\tc ")`, Want: `["a","b","c"]`},
 		{Name: "nothing", Source: `parse_tokens("")`, Want: `[]`},
 		{Name: "null", Source: `parse_tokens("- \"\" [] \"-\"")`, Want: `[null,null,null,null]`},
-		{Name: "a bracket that does not close", Source: `parse_tokens("[a b")`, Want: `["[a","b"]`},
-		{Name: "a quote that does not close", Source: `parse_tokens("\"a b")`, Want: `["\"a","b"]`},
+		{Name: "a blank at the start", Source: `parse_tokens(" a  b ")`, Want: `[" a  b "]`},
+		{Name: "a line end", Source: `parse_tokens("a\nb c")`, Want: `["a\nb","c"]`},
+		{Name: "a bracket that does not close", Source: `parse_tokens("x [a b")`, Want: `["x","[a b"]`},
+		{Name: "a quote that does not close", Source: `parse_tokens("\"a b")`, Want: `["\"a b"]`},
+		{Name: "no blank between tokens", Source: `parse_tokens("a\"b c\"d[e]")`, Want: `["a","b c","d","e"]`},
+		{Name: "escapes", Source: `parse_tokens(s'"a \" b" [c \] d]')`, Want: `["a \\\" b","c \\] d"]`},
+		{Name: "another escape", Source: `parse_tokens(s'a "b \n c" d')`, Want: `["a","\"b \\n c\" d"]`},
 	})
 }
 
