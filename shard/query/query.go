@@ -36,6 +36,21 @@ func ShareOf(ctx context.Context) string {
 	return share
 }
 
+// killedKey is the key of a query's killed function in a context.
+type killedKey struct{}
+
+// WithKilled returns a context for a query that may be ended by KILL. killed reports whether it was. The cause of the
+// context does not show it if the query was also cancelled in another way, such as by the node that asked for a part.
+func WithKilled(ctx context.Context, killed func() bool) context.Context {
+	return context.WithValue(ctx, killedKey{}, killed)
+}
+
+// Killed reports whether the context's query was ended by KILL.
+func Killed(ctx context.Context) bool {
+	killed, ok := ctx.Value(killedKey{}).(func() bool)
+	return ok && killed()
+}
+
 // TableName is the name of a table and its database.
 type TableName struct {
 	Database, Name string

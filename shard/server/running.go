@@ -30,6 +30,7 @@ const (
 	phasePlan   = "planning"
 	phaseGather = "fetching rows"
 	phaseRun    = "running"
+	phaseStop   = "stopping"
 )
 
 // running are the running queries. It is safe for concurrent use.
@@ -46,6 +47,9 @@ type runningQuery struct {
 	part           bool
 	begun          time.Time
 	cancel         context.CancelCauseFunc
+	// stopping reports whether the query was told to stop. killed is set if KILL told it.
+	stopping func() bool
+	killed   atomic.Bool
 
 	phase       atomic.Pointer[string]
 	parts, done atomic.Uint32
@@ -81,7 +85,8 @@ func (r *running) enter(ctx context.Context, req *shardpb.QueryRequest) (_ conte
 	q = &runningQuery{
 		id: cmp.Or(req.QueryId, newQueryID()), sql: strings.Clone(sql), share: req.Share, part: req.Part, begun: time.Now(),
 	}
-	ctx, q.cancel = context.WithCancelCause(ctx)
+	ctx, q.cancel = context.WithCancelCause(query.WithKilled(ctx, q.killed.Load))
+	q.stopping = func() bool { return ctx.Err() != nil }
 	q.Enter(phasePlan)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -134,9 +139,13 @@ func (r *running) list() []*shardpb.RunningQuery {
 	defer r.mu.Unlock()
 	out := make([]*shardpb.RunningQuery, 0, len(r.all))
 	for q := range r.all {
+		phase := *q.phase.Load()
+		if q.stopping() {
+			phase = phaseStop
+		}
 		out = append(out, &shardpb.RunningQuery{
 			QueryId: q.id, Share: q.share, Part: q.part, Sql: q.sql, StartedUnixNano: q.begun.UnixNano(),
-			Phase: *q.phase.Load(), Parts: q.parts.Load(), PartsDone: q.done.Load(), Bytes: q.bytes.Load(),
+			Phase: phase, Parts: q.parts.Load(), PartsDone: q.done.Load(), Bytes: q.bytes.Load(),
 		})
 	}
 	slices.SortFunc(out, func(a, b *shardpb.RunningQuery) int { return cmp.Compare(a.StartedUnixNano, b.StartedUnixNano) })
@@ -151,6 +160,7 @@ func (r *running) kill(id, share, by string) (n uint32) {
 		if q.id == id && (share == "" || share == q.share) {
 			// The status is 400, because clients repeat requests that fail with the code's own
 			// status, 504.
+			q.killed.Store(true)
 			q.cancel(&killedError{errs.New(errs.Cancelled, "query: killed by %s", cmp.Or(by, "an operator")).
 				WithStatus(http.StatusBadRequest)})
 			n++

@@ -122,7 +122,7 @@ type exchange struct {
 	sent     time.Time
 	answered bool
 	// blamed means that the process ended while the request ran, and that neither another request
-	// nor the node ended it.
+	// nor the node ended it, nor was the request cancelled.
 	blamed bool
 	// emitErr is the error that emit returned.
 	emitErr error
@@ -205,7 +205,7 @@ func (x *exchange) finish(err error) error {
 	p := x.c.p
 	switch {
 	case errors.Is(err, errStuck):
-		x.blame()
+		x.stuck()
 		p.condemn()
 		if x.leave != nil {
 			x.leave() // further queries run on another process
@@ -255,13 +255,33 @@ func (x *exchange) gone() {
 // blame records that the process ended because of this request, or may have ended because of it.
 func (x *exchange) blame() {
 	x.blamed = true
-	p := x.c.p
+	x.log("query worker: this statement did not stop, or was running when the process ended")
 	sql, database := x.statement()
-	p.w.log.Warn("query worker: this statement did not stop, or was running when the process ended",
-		"pid", p.pid, "user", x.share, "database", database, "statement", strings.ToValidUTF8(sql[:min(len(sql),
-			loggedSQL)], ""))
-	p.w.suspects.blame(sql, database)
-	p.blame(x.share)
+	x.c.p.w.suspects.blame(sql, database)
+	x.c.p.blame(x.share)
+}
+
+// stuck records that the process is killed because this request does not stop. If somebody ended the statement, it may
+// be run again: it would have ended by itself, or at its deadline. Then only the user is recorded, because a client
+// that disconnects again and again would end the processes of others. KILL counts against nobody.
+func (x *exchange) stuck() {
+	switch {
+	case errors.Is(context.Cause(x.ctx), context.DeadlineExceeded):
+		x.blame()
+	case query.Killed(x.ctx):
+		x.log("query worker: this statement was ended by KILL and did not stop")
+		x.c.p.w.userEnds.recordKill(x.share)
+	default:
+		x.log("query worker: this statement was cancelled and did not stop")
+		x.c.p.blame(x.share)
+	}
+}
+
+// log logs a warning about the statement.
+func (x *exchange) log(text string) {
+	sql, database := x.statement()
+	x.c.p.w.log.Warn(text, "pid", x.c.p.pid, "user", x.share, "database", database,
+		"statement", strings.ToValidUTF8(sql[:min(len(sql), loggedSQL)], ""))
 }
 
 // statement returns the text of the request's statement.

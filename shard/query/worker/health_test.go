@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/shard/query"
 )
 
 // TestExhausted runs a query that uses up the memory of its process. The next query must be
@@ -136,6 +137,40 @@ func TestRefused(t *testing.T) {
 	wantError(t, err, errs.External)
 	_, err = ask(deadline(t), w, "segfault")
 	wantError(t, err, errs.Unsupported, "3 times")
+}
+
+// TestStopped checks that a statement which does not stop is refused after two of its deadlines, but not if somebody
+// ended it: KILL counts against nobody, and a cancellation counts against the user only.
+func TestStopped(t *testing.T) {
+	w := openWorker(t, func(c *Config) { c.MaxKills = 3 })
+	for range refuseAt + 2 {
+		killed := false
+		ctx, cancel := context.WithCancel(query.WithKilled(as(t, ann), func() bool { return killed }))
+		running := begin(ctx, t, w, "hang 1")
+		killed = true
+		cancel()
+		wantError(t, await(t, running, "the killed query"), errs.Cancelled)
+	}
+	if apart, guilty := w.userEnds.watched(ann); !apart || guilty {
+		t.Errorf("after KILL: apart %v, guilty %v", apart, guilty)
+	}
+	for range refuseAt {
+		ctx, cancel := context.WithCancel(as(t, bob))
+		running := begin(ctx, t, w, "hang 2")
+		cancel()
+		wantError(t, await(t, running, "the cancelled query"), errs.Cancelled)
+	}
+	if _, guilty := w.userEnds.watched(bob); !guilty || w.suspects.count.Load() != 0 {
+		t.Errorf("after cancellations: guilty %v, %d statements", guilty, w.suspects.count.Load())
+	}
+	for range refuseAt {
+		ctx, cancel := context.WithCancelCause(as(t, mallory))
+		running := begin(ctx, t, w, "hang 3")
+		cancel(context.DeadlineExceeded)
+		wantError(t, await(t, running, "the query at its deadline"), errs.QueryTimeout)
+	}
+	_, err := ask(as(t, mallory), w, "hang 3")
+	wantError(t, err, errs.Unsupported, "refused for 5m0s")
 }
 
 // TestNotRefused checks that a statement that only ran at the same time as another one is forgotten as soon as

@@ -111,6 +111,27 @@ func (o *userEnds) recent(f *userRecord) []time.Time {
 	return f.ends
 }
 
+// recordKill records that a query of the user was ended by KILL and did not stop. The user's queries run in a separate
+// process for a while, because the next query may not stop either, but the end does not count against the user.
+func (o *userEnds) recordKill(share string) {
+	if share == "" {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.record(share).last = o.now()
+}
+
+// record returns the record of a user, which it creates if necessary. o.mu must be held.
+func (o *userEnds) record(share string) *userRecord {
+	f, ok := o.byShare.Get(share)
+	if !ok {
+		f = &userRecord{}
+		o.byShare.Put(share, f, 1)
+	}
+	return f
+}
+
 // recordEnd records that a process ended while a query of the user ran. alone means that no other user
 // ever had a query in the process, so that the user is certainly the cause. A user without a name
 // is never blamed.
@@ -120,11 +141,7 @@ func (o *userEnds) recordEnd(share string, alone bool) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	f, ok := o.byShare.Get(share)
-	if !ok {
-		f = &userRecord{}
-		o.byShare.Put(share, f, 1)
-	}
+	f := o.record(share)
 	f.last = o.now()
 	if !alone {
 		o.log.Warn("query worker: queries of this user and of others ran when a process ended; "+
