@@ -36,7 +36,8 @@ func TestNotReady(t *testing.T) {
 	}
 	err = scan(wait(t), s, &shardpb.ScanRequest{Table: def(1)})
 	if errs.CodeOf(err) != errs.ShardNotReady || !strings.Contains(err.Error(),
-		"it has had no leader for 250ms") || strings.Contains(err.Error(), "deadline") {
+		"it has no leader: more than half of its replicas must be running. This replica "+
+			"can be read with consistency=any and max_staleness=1m") || strings.Contains(err.Error(), "deadline") {
 		t.Errorf("%v", err)
 	}
 }

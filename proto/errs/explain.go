@@ -49,7 +49,8 @@ func Explanations() []Explanation {
 				"refused](troubleshooting.md#my-batch-is-refused)", RetryNever,
 		},
 		{
-			Cancelled, "the request was cancelled, usually because the client closed the connection",
+			Cancelled, "the request was cancelled, usually because the client closed the connection; with status 400, a user "+
+				"ended the query with `KILL`",
 			"Give the client a longer time limit", RetryKeyed,
 		},
 		{
@@ -100,7 +101,7 @@ func Explanations() []Explanation {
 			ShardNotReady,
 			"a shard, or the metadata group, has no leader at the moment, or the node is starting or stopping",
 			"Wait; an election takes about three seconds. If the error persists, `cordwood cluster status` " +
-				"lists the nodes to start", RetryLater,
+				"lists the nodes to start. A query with `consistency=any` reads a replica without a leader", RetryLater,
 		},
 		{
 			ShardBusy, "the shard takes rows as fast as it can",
@@ -135,7 +136,8 @@ func Explanations() []Explanation {
 		},
 		{
 			ShardUnreachable, "the node that has the shard does not answer",
-			"Wait; if the error persists, `cordwood cluster status` shows the node", RetryLater,
+			"Wait; if the error persists, `cordwood cluster status` shows the node. A query with `consistency=any` reads any " +
+				"replica that answers", RetryLater,
 		},
 		{
 			RuntimeResourcesExhausted, "the query needs more memory than is allowed or free",

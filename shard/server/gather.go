@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
+	"cordwood/proto/words"
 	"cordwood/shard/query"
 	"cordwood/shard/query/spool"
 	"cordwood/shard/server/distribute"
@@ -102,7 +102,7 @@ func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest, g *gathe
 			continue
 		}
 		for _, id := range t.LeftOut {
-			g.missing = append(g.missing, fmt.Sprintf("table %s.%s: shard %d cannot be reached", qt.Database, qt.Name, id))
+			g.missing = append(g.missing, distribute.LeftOut(t, id))
 		}
 		native := false
 		for _, id := range distribute.ShardsOf(t) {
@@ -133,38 +133,58 @@ func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest, g *gathe
 func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, inner bool,
 	byShard map[uint32][]*schemapb.Table, views map[uint32]*store.View,
 ) error {
+	// A shard without a leader is waited for, so shards are opened at the same time.
+	var mu sync.Mutex // guards views
+	var group errgroup.Group
 	for id, of := range byShard {
 		if _, ok := s.cfg.Shards(id); !ok && s.cfg.Scan != nil {
 			continue
 		}
-		sh, err := s.present(ctx, id, req.AnyReplica, time.Duration(req.MaxStalenessNanos), 0, of...)
-		if err != nil {
-			// Another node may lead the shard. If the query reads no other shard, this error is the error of the query, and
-			// the sender asks that node.
-			if s.cfg.Scan != nil && ctx.Err() == nil && (len(byShard) > 1 || req.AllowPartial || inner) {
-				continue
+		open := func() error {
+			v, err := s.view(ctx, req, inner || len(byShard) > 1, id, of)
+			if v != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				views[id] = v
 			}
 			return err
 		}
-		tables := make([]uint64, len(of))
-		for i, t := range of {
-			tables[i] = t.Id
+		if len(byShard) == 1 {
+			return open()
 		}
-		v := sh.ReadView(tables...)
-		if v == nil {
-			return store.Unreachable(id)
-		}
-		views[id] = v
-		if err := sh.Store().Tables.Gone(tables...); err != nil {
-			return err
-		}
-		if req.Unchecked {
-			if err := sh.Store().Tables.Outdated(of); err != nil {
-				return err
-			}
-		}
+		group.Go(open)
 	}
-	return nil
+	return group.Wait()
+}
+
+// view opens a view of a shard. It returns nil if its rows are to be fetched from another node. others means that no
+// other node would be asked for the query if this one returned an error.
+func (s *server) view(ctx context.Context, req *shardpb.QueryRequest, others bool, id uint32, of []*schemapb.Table,
+) (*store.View, error) {
+	sh, err := s.present(ctx, id, req.AnyReplica, time.Duration(req.MaxStalenessNanos), 0, of...)
+	if err != nil {
+		// Another node may lead the shard. If the query reads no other shard, this error is the error of the query, and
+		// the sender asks that node.
+		if s.cfg.Scan != nil && ctx.Err() == nil && (others || req.AllowPartial) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	tables := make([]uint64, len(of))
+	for i, t := range of {
+		tables[i] = t.Id
+	}
+	v := sh.ReadView(tables...)
+	if v == nil {
+		return nil, store.Unreachable(id)
+	}
+	if err := sh.Store().Tables.Gone(tables...); err != nil {
+		return v, err
+	}
+	if req.Unchecked {
+		return v, sh.Store().Tables.Outdated(of)
+	}
+	return v, nil
 }
 
 // joins reports whether a view's rows of a table can be combined with rows of another shard without
@@ -225,13 +245,14 @@ func (s *server) fetch(ctx context.Context, req *shardpb.QueryRequest, g *gather
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				e := errs.Wrap(errs.ShardUnreachable, err, "query: rows of %s.%s in shard %d", t.Name.Database,
-					t.Name.Name, f.shard)
-				if gctx.Err() == nil && distribute.Away(err) {
-					if req.AllowPartial {
-						g.missing = append(g.missing, e.Msg)
-						return nil
-					}
+				table := t.Name.Database + "." + t.Name.Name
+				away := gctx.Err() == nil && distribute.Away(err)
+				if away && req.AllowPartial {
+					g.missing = append(g.missing, words.Missing{Table: table, Shard: f.shard, Reason: errs.From(err).Msg}.String())
+					return nil
+				}
+				e := errs.Wrap(errs.ShardUnreachable, err, "query: rows of %s in shard %d", table, f.shard)
+				if away {
 					e = e.WithReason(errs.ShardAway)
 				}
 				return e

@@ -15,6 +15,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
+	"cordwood/proto/words"
 	"cordwood/shard/query"
 	"cordwood/shard/store"
 )
@@ -168,12 +169,8 @@ func (s *server) recent(ctx context.Context, id uint32, maxStaleness time.Durati
 		age, known, minIndex = 0, true, max(minIndex, index)
 	}
 	if !known || age > maxStaleness {
-		what := "it is not known how far behind it is"
-		if known {
-			what = fmt.Sprintf("it is up to %s behind", age.Round(time.Millisecond))
-		}
-		return nil, errs.New(errs.ShardNotReady, "shard %d: the replica on node %s cannot be read, %s, and %s is allowed", id,
-			sh.NodeID(), what, maxStaleness).
+		return nil, errs.New(errs.ShardNotReady, "shard %d: the replica cannot be read with max_staleness=%s: %s",
+			id, inParameter(maxStaleness), howStale(age, known)).
 			WithLeader(sh.Leader()).WithRetryAfter(time.Second)
 	}
 	if minIndex > 0 {
@@ -187,14 +184,51 @@ func (s *server) recent(ctx context.Context, id uint32, maxStaleness time.Durati
 	return sh, nil
 }
 
+// howStale describes the age of a replica's rows that a read with consistency=any does not allow.
+func howStale(age time.Duration, known bool) string {
+	if !known {
+		return "it is not known how far it is behind before it has heard more from a leader"
+	}
+	text := fmt.Sprintf("it is up to %s behind", age.Round(100*time.Millisecond))
+	if enough := enoughStaleness(age); enough != 0 {
+		return text + "; max_staleness=" + inParameter(enough) + " allows it"
+	}
+	return text
+}
+
+// maxStaleness is the maximum of the parameter max_staleness.
+const maxStaleness = 24 * time.Hour
+
+// enoughStaleness returns a max_staleness with which a replica of an age can be read for a while, or 0 if there is none.
+func enoughStaleness(age time.Duration) time.Duration {
+	if age >= maxStaleness {
+		return 0
+	}
+	return min((age*3/2).Truncate(time.Minute)+time.Minute, maxStaleness)
+}
+
+// inParameter returns a duration as people write it in a parameter: 1h instead of 1h0m0s.
+func inParameter(d time.Duration) string {
+	text := d.String()
+	if short, ok := strings.CutSuffix(text, "m0s"); ok {
+		text = short + "m"
+	}
+	if short, ok := strings.CutSuffix(text, "h0m"); ok {
+		text = short + "h"
+	}
+	return text
+}
+
 // leaveOutOf removes the damaged segments from a table, and returns texts about them.
 func leaveOutOf(t *query.Table) (missing []string) {
 	t.Segments = slices.DeleteFunc(t.Segments, func(seg query.Segment) bool {
 		if seg.Damaged == "" {
 			return false
 		}
-		missing = append(missing, fmt.Sprintf("%s.%s: segment %s, %d rows", t.Database, t.Name,
-			filepath.Base(seg.Path), seg.Rows))
+		missing = append(missing, words.Missing{
+			Table: t.Database + "." + t.Name, Segment: filepath.Base(seg.Path),
+			Reason: "it is damaged; it has " + query.CountOf(seg.Rows, "row"),
+		}.String())
 		return true
 	})
 	return missing

@@ -326,7 +326,11 @@ func notReady(sh Shard, err error, waited time.Duration) error {
 	switch {
 	case !errors.Is(err, context.DeadlineExceeded):
 	case leader == "":
-		cause = fmt.Sprintf("it has had no leader for %s: more than half of its replicas must be running", waited)
+		cause = "it has no leader: more than half of its replicas must be running"
+		age, known := sh.Replica().Staleness()
+		if enough := enoughStaleness(age); known && enough != 0 {
+			cause += ". This replica can be read with consistency=any and max_staleness=" + inParameter(enough)
+		}
 	default:
 		cause = fmt.Sprintf("it did not catch up with its leader within %s", waited)
 	}

@@ -3,6 +3,7 @@ package shardclient
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,7 +32,9 @@ const (
 
 // readRequest is a call that changes nothing, which any node may answer.
 type readRequest struct {
-	what string
+	// what is the call, for texts. If unnamed is set, errors do not begin with it, because the caller says more.
+	what    string
+	unnamed bool
 	// leader means that the read needs the leader of shard.
 	leader bool
 	shard  uint32
@@ -66,6 +69,8 @@ func (c *Client) ask(ctx context.Context, req readRequest, call readCall) (cance
 		start   = time.Now()
 		reached bool     // whether a node answered, even with a refusal
 		faults  []string // errors of the nodes in this round
+		// refused is the number of nodes in this round that accepted no connection.
+		refused int
 		round   int
 	)
 	failure := leader.Search{
@@ -74,12 +79,16 @@ func (c *Client) ask(ctx context.Context, req readRequest, call readCall) (cance
 		Repeat: true, MinPause: c.cfg.MinBackoff, MaxPause: c.cfg.MaxBackoff,
 		Call: func(ctx context.Context, node string, try leader.Try) (err error) {
 			if try.Round != round {
-				round, faults = try.Round, nil
+				round, faults, refused = try.Round, nil, 0
 			}
 			cancel, err = c.readFrom(ctx, req.dial, node, patience(try), call)
 			if err != nil {
-				reached = reached || !leader.Broken(err)
-				faults = append(faults, fmt.Sprintf("node %s: %s", node, reason(err)))
+				if leader.Broken(err) {
+					refused++
+				} else {
+					reached = true
+				}
+				faults = append(faults, fmt.Sprintf("node %s: %s", node, req.reason(err)))
 			} else if req.answered != nil {
 				*req.answered = node
 			}
@@ -88,7 +97,8 @@ func (c *Client) ask(ctx context.Context, req readRequest, call readCall) (cance
 		Judge: func(err error) leader.Verdict { return leader.Verdict{Retry: unreachable(err)} },
 		Continue: func(round int, so *leader.Failure) bool {
 			longest := c.cfg.ReadWait
-			if !reached {
+			// Without more than half of its nodes, a shard elects no leader.
+			if !reached || req.leader && 2*refused >= so.Known {
 				longest = min(longest, downWait)
 			}
 			return so.Known > 0 && round != req.rounds && time.Since(start) <= longest
@@ -105,7 +115,11 @@ func (c *Client) ask(ctx context.Context, req readRequest, call readCall) (cance
 	}
 	last := *errs.From(failure.Err)
 	if len(faults) > 0 {
+		slices.Sort(faults)
 		last.Msg, last.Err = strings.Join(faults, "; "), failure.Err
+	}
+	if req.unnamed {
+		return nil, ofRead(&last)
 	}
 	return nil, ofRead(errs.Wrap(errs.ShardUnreachable, &last, "%s", req.what))
 }
@@ -158,12 +172,17 @@ func ofRead(e *errs.Error) *errs.Error {
 	return e
 }
 
-// reason returns the text of an error for users. For a connection error it describes the state of
-// the connection.
-func reason(err error) string {
+// reason returns the text of an error for users. For a connection error it describes the state of the connection. It
+// does not repeat what the error of ask, or its caller, begins with.
+func (r *readRequest) reason(err error) string {
 	text := errs.From(err).Msg
 	if i := strings.LastIndex(text, "dial tcp "); i >= 0 && leader.Broken(err) {
-		text = strings.Trim(text[i:], `"`)
+		return strings.TrimSuffix(strings.Trim(text[i:], `"`), " (a moment ago; it is retried)")
+	}
+	text = strings.TrimPrefix(text, "query: ")
+	if r.leader || r.unnamed {
+		text = strings.TrimPrefix(text, fmt.Sprintf("shard %d is not ready to read: ", r.shard))
+		text = strings.TrimPrefix(text, fmt.Sprintf("shard %d: ", r.shard))
 	}
 	return text
 }

@@ -2,6 +2,7 @@ package shardclient
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -48,4 +49,43 @@ func TestAllNodesAreDown(t *testing.T) {
 			}
 		}
 	})
+}
+
+// leaderless is the connection to a node whose replica knows no leader.
+type leaderless struct{ grpc.ClientConnInterface }
+
+func (leaderless) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, errs.ToGRPC(errs.New(errs.ShardNotReady, "query: shard 7 is not ready to read: it has no leader"))
+}
+
+// TestNoMajority checks that a read waits for the election of a leader only if more than half of the nodes may take part
+// in it, and that the error lists the nodes in the same order each time, without repeating the shard.
+func TestNoMajority(t *testing.T) {
+	for down, most := range map[int]time.Duration{1: 11 * time.Second, 2: 4 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			nodes := []string{"n3", "n2", "n1"}
+			c := New(Config{
+				Replicas: func(uint32) []string { return nodes }, Nodes: func() []string { return nodes },
+				Dial: func(node string) (grpc.ClientConnInterface, error) {
+					if slices.Contains(nodes[:down], node) {
+						return refusing{}, nil
+					}
+					return leaderless{}, nil
+				},
+				ReadWait: 8 * time.Second,
+			})
+			began := time.Now()
+			_, err := c.Scan(t.Context(), nil, &shardpb.ScanRequest{ShardId: 7})
+			took := time.Since(began)
+			if errs.CodeOf(err) != errs.ShardUnreachable && errs.CodeOf(err) != errs.ShardNotReady || took > most ||
+				down == 1 && took < 8*time.Second {
+				t.Errorf("%d of 3 nodes are down: after %v: %v", down, took, err)
+			}
+			want := "node n1: it has no leader; node n2: it has no leader; node n3: dial tcp 10.0.0.1:4001: connect: " +
+				"connection refused"
+			if down == 1 && err.Error() != want {
+				t.Errorf("got  %v\nwant %s", err, want)
+			}
+		})
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -42,8 +43,32 @@ func every[T any](ctx context.Context, c *Client,
 		})
 	}
 	wg.Wait()
-	return answers, errors.Join(failed...)
+	return answers, joinErrors(failed)
 }
+
+// joinErrors returns an error with the texts of all errors in one line, or nil if there is none.
+func joinErrors(list []error) error {
+	var texts []string
+	for _, err := range list {
+		if err != nil {
+			texts = append(texts, err.Error())
+		}
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	return &joinedError{errors.Join(list...), strings.Join(texts, "; ")}
+}
+
+// joinedError is several errors whose texts are in one line.
+type joinedError struct {
+	error
+	text string
+}
+
+func (e *joinedError) Error() string { return e.text }
+
+func (e *joinedError) Unwrap() error { return e.error }
 
 // Stats describes the shards of all nodes, ordered by shard id; a shard with several replicas is
 // returned once for each. If some nodes do not answer, the error lists them, and the other answers

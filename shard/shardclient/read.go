@@ -55,29 +55,29 @@ func (c *Client) Describe(ctx context.Context, req *shardpb.DescribeRequest) (*s
 // A shard that cannot be reached is an error, unless the request allows a partial answer: then
 // Partial of the reader lists the shard.
 func (c *Client) Query(ctx context.Context, req *shardpb.QueryRequest) (io.ReadCloser, error) {
-	r, err := c.query(ctx, req)
+	r, err := c.query(ctx, req, false)
 	if err != nil {
 		return nil, err // a nil *streamReader in the interface would not be nil
 	}
 	return r, nil
 }
 
-// Ask runs a part of a query, as Query does. The reader must be closed.
+// Ask runs a part of a query, as Query does. The reader must be closed. The error does not say what was requested.
 func (c *Client) Ask(ctx context.Context, req *shardpb.QueryRequest) (*ScanReader, error) {
-	r, err := c.query(ctx, req)
+	r, err := c.query(ctx, req, true)
 	if err != nil {
 		return nil, err
 	}
 	return &ScanReader{r}, nil
 }
 
-func (c *Client) query(ctx context.Context, req *shardpb.QueryRequest) (*streamReader, error) {
+func (c *Client) query(ctx context.Context, req *shardpb.QueryRequest, unnamed bool) (*streamReader, error) {
 	first, shards, err := c.place(req)
 	if err != nil {
 		return nil, err
 	}
 	a := readRequest{
-		what: "query", leader: len(shards) == 1 && !req.AllowPartial && !req.AnyReplica, shard: first,
+		what: "query", unnamed: unnamed, leader: len(shards) == 1 && !req.AllowPartial && !req.AnyReplica, shard: first,
 		nodes: func() []string {
 			if req.AnyReplica {
 				return c.anyFirst(c.queryNodes(shards, req.AllowPartial))
@@ -98,7 +98,7 @@ func (c *Client) query(ctx context.Context, req *shardpb.QueryRequest) (*streamR
 // Scan requests rows of a table in a shard from the nodes, starting with the presumed leader. The
 // caller must close the reader.
 func (c *Client) Scan(ctx context.Context, nodes []string, req *shardpb.ScanRequest) (*ScanReader, error) {
-	a := readRequest{what: "scan", leader: !req.AnyReplica, shard: req.ShardId, nodes: func() []string {
+	a := readRequest{what: "scan", unnamed: true, leader: !req.AnyReplica, shard: req.ShardId, nodes: func() []string {
 		list := c.order(req.ShardId)
 		for _, n := range nodes {
 			if !slices.Contains(list, n) {

@@ -3,6 +3,7 @@ package sqlhttp
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"cordwood/proto/words"
@@ -15,7 +16,8 @@ const (
 	headerWarnings = "x-svc-warnings"
 )
 
-// maxPartialHeader limits the length of that list, in bytes.
+// maxPartialHeader limits the length of that list, in bytes. A longer one ends with the number of the parts that it does
+// not name.
 const maxPartialHeader = 4096
 
 // named replaces ids of nodes by their names in the list of missing parts.
@@ -35,11 +37,11 @@ func setPartialHeader(w http.ResponseWriter, partial []string) {
 	if len(partial) == 0 {
 		return
 	}
-	text := strings.Join(partial, "; ")
-	if len(text) > maxPartialHeader {
-		text = text[:maxPartialHeader] + "…"
+	ascii := make([]string, len(partial))
+	for i, text := range partial {
+		ascii[i] = headerText(text)
 	}
-	w.Header().Set(headerPartial, headerText(text))
+	w.Header().Set(headerPartial, words.JoinMissing(ascii, maxPartialHeader))
 }
 
 // maxWarnings limits the number of warnings of an answer: each INSERT of a text may have some.
@@ -60,14 +62,59 @@ func setWarningHeaders(w http.ResponseWriter, warnings []string) {
 	}
 }
 
-// headerText returns text as printable ASCII.
+// headerText returns text as one line of printable ASCII.
 func headerText(text string) string {
 	return strings.Map(func(c rune) rune {
-		if c < ' ' || c > '~' {
+		switch {
+		case c == '\n':
+			return ' '
+		case c < ' ' || c > '~':
 			return '?'
 		}
 		return c
 	}, words.ASCII(text))
+}
+
+// The parts that are missing in an answer, as the JSON shows them.
+type (
+	missing struct {
+		Shards   []missingShard   `json:"shards,omitempty"`
+		Segments []missingSegment `json:"segments,omitempty"`
+		Other    []string         `json:"other,omitempty"`
+	}
+	missingShard struct {
+		Table  string `json:"table,omitempty"`
+		Shard  uint32 `json:"shard"`
+		Reason string `json:"reason"`
+	}
+	missingSegment struct {
+		Table   string `json:"table,omitempty"`
+		Segment string `json:"segment"`
+		Reason  string `json:"reason"`
+	}
+)
+
+// missingOf returns the missing parts, each once, even if a statement reads a table several times.
+func missingOf(partial []string) (out missing) {
+	for _, text := range partial {
+		m := words.ParseMissing(text)
+		switch {
+		case m.Shard != 0:
+			out.Shards = addOnce(out.Shards, missingShard{m.Table, m.Shard, m.Reason})
+		case m.Segment != "":
+			out.Segments = addOnce(out.Segments, missingSegment{m.Table, m.Segment, m.Reason})
+		default:
+			out.Other = addOnce(out.Other, m.Reason)
+		}
+	}
+	return out
+}
+
+func addOnce[T comparable](list []T, v T) []T {
+	if slices.Contains(list, v) {
+		return list
+	}
+	return append(list, v)
 }
 
 // appendPartial lists what is missing in the header and in the answer.
@@ -76,18 +123,7 @@ func appendPartial(w http.ResponseWriter, buf *format.Buffer, partial []string) 
 		return nil
 	}
 	setPartialHeader(w, partial)
-	var missing struct {
-		Segments []string `json:"segments,omitempty"`
-		Shards   []string `json:"shards,omitempty"`
-	}
-	for _, text := range partial {
-		if strings.Contains(text, ": segment ") {
-			missing.Segments = append(missing.Segments, text)
-		} else {
-			missing.Shards = append(missing.Shards, text)
-		}
-	}
-	list, err := json.Marshal(missing)
+	list, err := json.Marshal(missingOf(partial))
 	if err != nil {
 		return err
 	}

@@ -5,10 +5,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/proto/shardpb"
+	"cordwood/proto/words"
 	"cordwood/shard/query"
 	"cordwood/shard/query/partial"
 )
@@ -256,14 +255,10 @@ func (d *Statement) giveBack(bytes int) {
 
 // ofPart adds the shards of the part to an error about a node that cannot be reached.
 func (d *Statement) ofPart(ctx context.Context, p *part, err error) error {
-	if ctx.Err() != nil || !Away(err) {
-		return err
+	if ctx.Err() != nil || !Away(err) || errs.ReasonOf(err) == errs.ShardAway {
+		return err // the node that answered has named the shard
 	}
-	names := make([]string, len(p.shards))
-	for i, id := range p.shards {
-		names[i] = fmt.Sprintf("shard %d", id)
-	}
-	return errs.Wrap(errs.ShardUnreachable, err, "query: rows of %s in %s", d.split.Table, strings.Join(names, ", ")).
+	return errs.Wrap(errs.ShardUnreachable, err, "query: rows of %s in %s", d.split.Table, words.Shards(p.shards)).
 		WithReason(errs.ShardAway)
 }
 

@@ -3,7 +3,6 @@ package distribute
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -11,6 +10,7 @@ import (
 
 	"cordwood/proto/shardpb"
 	"cordwood/proto/tracing"
+	"cordwood/proto/words"
 	"cordwood/shard/query"
 )
 
@@ -150,10 +150,16 @@ func (n *Nodes) spread(req *shardpb.QueryRequest, t *shardpb.QueryTable, inner b
 // divide groups the shards of the table by the nodes that are presumed to lead them, and lists those that are left out.
 func (d *Statement) divide() {
 	for _, id := range d.table.LeftOut {
-		d.missing = append(d.missing, fmt.Sprintf("table %s.%s: shard %d cannot be reached", d.table.Name.Database,
-			d.table.Name.Name, id))
+		d.missing = append(d.missing, LeftOut(d.table, id))
 	}
 	d.parts = d.partsByLeader()
+}
+
+// LeftOut returns the text about a shard that the request leaves out of a partial answer.
+func LeftOut(t *shardpb.QueryTable, shard uint32) string {
+	return words.Missing{
+		Table: t.Name.Database + "." + t.Name.Name, Shard: shard, Reason: "it cannot be reached",
+	}.String()
 }
 
 // partsByLeader returns a part for each node that is presumed to lead shards of the table.
