@@ -229,7 +229,7 @@ type RunningQuery struct {
 	// them were answered. 0: the query was not split.
 	Parts     uint32 `protobuf:"varint,7,opt,name=parts,proto3" json:"parts,omitempty"`
 	PartsDone uint32 `protobuf:"varint,8,opt,name=parts_done,json=partsDone,proto3" json:"parts_done,omitempty"`
-	// Bytes of the answer sent so far.
+	// Bytes of the answer sent so far, or received from other nodes for it if these are more.
 	Bytes int64 `protobuf:"varint,9,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	// Node on which it runs. The caller of the node sets it.
 	NodeId        string `protobuf:"bytes,10,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
@@ -1293,7 +1293,9 @@ type ScanRequest struct {
 	// As in QueryRequest.
 	Unchecked bool `protobuf:"varint,10,opt,name=unchecked,proto3" json:"unchecked,omitempty"`
 	// As in QueryRequest.
-	Share         string `protobuf:"bytes,11,opt,name=share,proto3" json:"share,omitempty"`
+	Share string `protobuf:"bytes,11,opt,name=share,proto3" json:"share,omitempty"`
+	// The id of the query that needs the rows. With it, the scan is listed as a part of the query.
+	QueryId       string `protobuf:"bytes,12,opt,name=query_id,json=queryId,proto3" json:"query_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1401,6 +1403,13 @@ func (x *ScanRequest) GetUnchecked() bool {
 func (x *ScanRequest) GetShare() string {
 	if x != nil {
 		return x.Share
+	}
+	return ""
+}
+
+func (x *ScanRequest) GetQueryId() string {
+	if x != nil {
+		return x.QueryId
 	}
 	return ""
 }
@@ -3837,7 +3846,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12,\n" +
 	"\x04keys\x18\x02 \x03(\v2\x18.cordwood.shard.BatchKeyR\x04keys\"/\n" +
 	"\x11CheckKeysResponse\x12\x1a\n" +
-	"\bappended\x18\x01 \x03(\bR\bappended\"\x8c\x03\n" +
+	"\bappended\x18\x01 \x03(\bR\bappended\"\xa7\x03\n" +
 	"\vScanRequest\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12,\n" +
 	"\x05table\x18\x02 \x01(\v2\x16.cordwood.schema.TableR\x05table\x12\x18\n" +
@@ -3851,7 +3860,8 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\x13max_staleness_nanos\x18\t \x01(\x03R\x11maxStalenessNanos\x12\x1c\n" +
 	"\tunchecked\x18\n" +
 	" \x01(\bR\tunchecked\x12\x14\n" +
-	"\x05share\x18\v \x01(\tR\x05shareB\x11\n" +
+	"\x05share\x18\v \x01(\tR\x05share\x12\x19\n" +
+	"\bquery_id\x18\f \x01(\tR\aqueryIdB\x11\n" +
 	"\x0f_expired_before\"E\n" +
 	"\fScanResponse\x12\x1b\n" +
 	"\tarrow_ipc\x18\x01 \x01(\fR\barrowIpc\x12\x18\n" +

@@ -40,7 +40,7 @@ func queriesOf(ctx context.Context) (share string, err error) {
 var queriesTable = &systemTable{
 	id: 9, database: schema.PrivateDatabase, name: "queries", needs: access.Query,
 	columns: []schema.Column{
-		text("query_id"), text("node_id"), text("role"), text("requested_by"), moment("started_at"), text("phase"),
+		text("query_id"), text("node_id"), text("node"), text("role"), text("requested_by"), moment("started_at"), text("phase"),
 		number("parts"), number("parts_done"), number("bytes"), text("query"),
 	},
 	rows: func(f *facts, w *rowWriter) error {
@@ -53,7 +53,11 @@ var queriesTable = &systemTable{
 			if f.ctx.Err() != nil {
 				return err
 			}
-			f.missing = append(f.missing, errs.From(err).Msg)
+			f.warnings = append(f.warnings, errs.From(err).Msg)
+		}
+		names := map[string]string{}
+		for _, n := range f.meta().Nodes() {
+			names[n.Id] = n.Name
 		}
 		for _, q := range all {
 			if share != "" && q.Share != share {
@@ -66,7 +70,7 @@ var queriesTable = &systemTable{
 			if q.Parts > 0 {
 				parts, done = q.Parts, q.PartsDone
 			}
-			w.add(q.QueryId, orNull(q.NodeId), role, orNull(q.Share), q.StartedUnixNano, q.Phase, parts, done, q.Bytes,
+			w.add(q.QueryId, orNull(q.NodeId), orNull(names[q.NodeId]), role, orNull(q.Share), q.StartedUnixNano, q.Phase, parts, done, q.Bytes,
 				token.Hide(q.Sql))
 		}
 		return nil

@@ -25,10 +25,11 @@ func TestRunningQueries(t *testing.T) {
 		{QueryId: "b2", NodeId: "n2", Share: "user bob", Sql: "SELECT 3", StartedUnixNano: 7, Phase: "planning"},
 	}
 	w.shards.reads = []*shardpb.TableName{{Database: "svc_private", Name: "queries"}}
-	const anns = `a1 n1 main user ann 5 asking nodes 2 1 7 SELECT 1
-a1 n2 part user ann 6 running NULL NULL 0 SELECT 2
+	w.meta.nodes = []*metapb.Node{{Id: "n1", Name: "one"}}
+	const anns = `a1 n1 one main user ann 5 asking nodes 2 1 7 SELECT 1
+a1 n2 NULL part user ann 6 running NULL NULL 0 SELECT 2
 `
-	const bobs = "b2 n2 main user bob 7 planning NULL NULL 0 SELECT 3\n"
+	const bobs = "b2 n2 NULL main user bob 7 planning NULL NULL 0 SELECT 3\n"
 	for _, test := range []struct {
 		user  string
 		right access.Right
@@ -69,8 +70,11 @@ a1 n2 part user ann 6 running NULL NULL 0 SELECT 2
 	}
 	// A node that does not answer is reported, and the queries of other nodes are shown and ended.
 	w.shards.runningErr = errors.New("node n3 is down")
-	if _, err := w.run(by("root", access.ReadWrite), "SELECT * FROM svc_private.queries"); err != nil {
-		t.Errorf("list with a node down: %v", err)
+	_, facts, err := w.reader.of(by("root", access.ReadWrite)).queryTables(by("root", access.ReadWrite),
+		"SELECT * FROM svc_private.queries", &Request{}, w.shards.reads)
+	if err != nil || len(facts.missing) != 0 || len(facts.warnings) != 1 ||
+		!strings.Contains(facts.warnings[0], "node n3 is down") {
+		t.Errorf("list with a node down: %v, missing %v, warnings %v", err, facts.missing, facts.warnings)
 	}
 	if _, err := w.run(by("root", access.ReadWrite), "KILL 'a1'"); err != nil {
 		t.Errorf("end with a node down: %v", err)

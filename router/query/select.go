@@ -72,8 +72,9 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 	// The span lasts until the whole answer has been written.
 	ctx, span = tracing.Start(ctx, "query shards")
 	defer func() { span.End(err) }()
+	var warnings []string
 	stream, missing, err := r.follow(ctx, req, func() (*stream, []string, error) {
-		tables, missing, err := r.queryTables(ctx, q.Text, req, analysis.Tables)
+		tables, facts, err := r.queryTables(ctx, q.Text, req, analysis.Tables)
 		r.recordRead(ctx, q.Text, req, analysis.Tables, err)
 		if err != nil {
 			return nil, nil, err
@@ -87,7 +88,8 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 			qr.Limit = req.Limit
 		}
 		stream, err := r.ask(ctx, qr)
-		return stream, missing, err
+		warnings = facts.warnings
+		return stream, facts.missing, err
 	})
 	if err != nil {
 		return err
@@ -98,9 +100,9 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 		partial = append(partial, p.Partial()...)
 	}
 	if req.Limited {
-		return each(ctx, Result{Rows: &limited{Rows: stream, left: req.Limit}, Partial: partial})
+		return each(ctx, Result{Rows: &limited{Rows: stream, left: req.Limit}, Partial: partial, Warnings: warnings})
 	}
-	return each(ctx, Result{Rows: stream, Partial: partial})
+	return each(ctx, Result{Rows: stream, Partial: partial, Warnings: warnings})
 }
 
 // queried returns the database to which a query counts: the first one of its tables that has a limit of queries, or
@@ -162,11 +164,11 @@ func (r *reader) follow(ctx context.Context, req *Request,
 	}
 }
 
-// queryTables finds the tables that a statement reads. It also returns what their rows lack because a node does not
+// queryTables finds the tables that a statement reads. The facts contain what their rows lack because a node does not
 // answer.
 func (r *reader) queryTables(ctx context.Context, sql string, req *Request,
 	names []*shardpb.TableName,
-) (tables []*shardpb.QueryTable, missing []string, err error) {
+) (tables []*shardpb.QueryTable, _ *facts, err error) {
 	out := make([]*shardpb.QueryTable, 0, len(names))
 	facts := &facts{
 		names: r.names, shards: r.shards, clients: r.clients, quotas: r.quotas, ctx: ctx, system: r.names.systemTables(),
@@ -207,7 +209,7 @@ func (r *reader) queryTables(ctx context.Context, sql string, req *Request,
 		}
 		out = append(out, r.queryTable(name, t, t.ToProto()))
 	}
-	return out, facts.missing, nil
+	return out, facts, nil
 }
 
 // systemRows returns a system table with its rows. If alone is set, the statement reads no other table, and columns

@@ -248,8 +248,9 @@ type facts struct {
 	least statsNeed
 
 	stats map[statsNeed][]*shardpb.ShardStats
-	// missing describes what rows lack because a node does not answer.
-	missing []string
+	// missing describes what rows lack because a node does not answer. warnings are about nodes of which there may be no
+	// rows: a query or a session exists only while its node runs.
+	missing, warnings []string
 }
 
 // statsNeed is how much data is requested from the shards.

@@ -50,7 +50,7 @@ func (f *facts) clientSessions(all bool) ([]*metapb.ClientSession, error) {
 		if f.ctx.Err() != nil {
 			return nil, err
 		}
-		f.missing = append(f.missing, errs.From(err).Msg)
+		f.warnings = append(f.warnings, errs.From(err).Msg)
 	}
 	var own []*metapb.ClientSession
 	for _, s := range list {

@@ -104,9 +104,12 @@ func TestSystemTablesWithANodeDown(t *testing.T) {
 	w := newWorld(t)
 	reader := w.reader.of(by("ann", access.ReadWrite))
 	ask := func() ([]string, error) {
-		_, missing, err := reader.queryTables(t.Context(), "SELECT * FROM svc_private.shards", &Request{},
+		_, facts, err := reader.queryTables(t.Context(), "SELECT * FROM svc_private.shards", &Request{},
 			[]*shardpb.TableName{{Database: "svc_private", Name: "shards"}})
-		return missing, err
+		if err != nil {
+			return nil, err
+		}
+		return facts.missing, nil
 	}
 	w.shards.stats = []*shardpb.ShardStats{{ShardId: 2, State: "Leader"}}
 	w.shards.statsErr = errs.New(errs.ShardUnreachable, "node b: away")

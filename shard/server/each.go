@@ -50,7 +50,7 @@ func (s *server) queryEach(ctx context.Context, q *runningQuery, list []*shardpb
 	rows := make([]*gathered, len(list))
 	for i, req := range list {
 		gathering, span := tracing.Start(ctx, "gather rows")
-		g := &gathered{views: views, cold: s.newColdRows()}
+		g := &gathered{views: views, cold: s.newColdRows(), progress: q}
 		err := s.gather(gathering, req, g)
 		defer g.release()
 		span.End(err)

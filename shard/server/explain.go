@@ -51,6 +51,8 @@ func noteFetches(req *shardpb.QueryRequest, needs []query.Need, fetches []fetch,
 // fetched describes the answer to a fetch.
 type fetched struct {
 	fetch
+	// progress is told about the rows.
+	progress    *runningQuery
 	node        string
 	rows, bytes int64
 	took        time.Duration

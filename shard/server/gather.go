@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"io"
 	"maps"
 	"slices"
 	"sync"
@@ -38,6 +39,9 @@ type gathered struct {
 	note    string
 	fetched []fetched
 
+	// progress is told about the rows that are fetched.
+	progress *runningQuery
+
 	views  map[uint32]*store.View
 	spools []*spool.Spool
 	// cold reads the objects among the rows.
@@ -57,8 +61,8 @@ func (g *gathered) release() {
 
 // open opens views of the shards of the request that are read here, each at one index of the shard's log. The caller
 // releases them. inner is that of query.
-func (s *server) open(ctx context.Context, req *shardpb.QueryRequest, inner bool) (*gathered, error) {
-	g := &gathered{views: map[uint32]*store.View{}, cold: s.newColdRows()}
+func (s *server) open(ctx context.Context, q *runningQuery, req *shardpb.QueryRequest, inner bool) (*gathered, error) {
+	g := &gathered{views: map[uint32]*store.View{}, cold: s.newColdRows(), progress: q}
 	byShard := map[uint32][]*schemapb.Table{}
 	for _, t := range req.Tables {
 		if t.Name == nil || t.Table == nil {
@@ -232,16 +236,19 @@ func (s *server) fetch(ctx context.Context, req *shardpb.QueryRequest, g *gather
 	}
 	var mu sync.Mutex // guards g and spooled
 	spooled := map[int][]*spool.Spool{}
+	g.progress.Asks(len(fetches))
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(scansAtATime)
 	for _, f := range fetches {
 		if needs[f.table].IDs == nil {
+			g.progress.Answered()
 			continue
 		}
 		group.Go(func() error {
 			t := req.Tables[f.table]
-			of := fetched{fetch: f}
+			of := fetched{fetch: f, progress: g.progress}
 			sp, missing, err := s.fetchOne(gctx, req, t, &of, nodes[f.shard], needs[f.table], g.tables[f.table].Schema)
+			g.progress.Answered()
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -338,7 +345,7 @@ func (s *server) fetchOne(ctx context.Context, req *shardpb.QueryRequest, t *sha
 	scan := &shardpb.ScanRequest{
 		ShardId: of.shard, Table: t.Table, Columns: need.Columns, Where: need.Where, ExpiredBefore: t.ExpiredBefore,
 		AllowPartial: req.AllowPartial, AnyReplica: req.AnyReplica, MaxStalenessNanos: req.MaxStalenessNanos,
-		Unchecked: req.Unchecked, Share: req.Share,
+		Unchecked: req.Unchecked, Share: req.Share, QueryId: of.progress.id,
 	}
 	for try := 1; ; try++ {
 		if sp, err = s.cfg.Spool.New(table, need.IDs); err != nil {
@@ -356,6 +363,18 @@ func (s *server) fetchOne(ctx context.Context, req *shardpb.QueryRequest, t *sha
 	}
 }
 
+// receiving tells a query about the bytes that it reads from another node.
+type receiving struct {
+	io.Reader
+	query *runningQuery
+}
+
+func (r receiving) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.query.Received(n)
+	return n, err
+}
+
 // fill reads the rows of a scan into a spool.
 func (s *server) fill(ctx context.Context, sp *spool.Spool, nodes []string,
 	scan *shardpb.ScanRequest, of *fetched,
@@ -366,7 +385,7 @@ func (s *server) fill(ctx context.Context, sp *spool.Spool, nodes []string,
 		return nil, err
 	}
 	defer r.Close()
-	src := &distribute.Remembering{R: r}
+	src := &distribute.Remembering{R: receiving{r, of.progress}}
 	defer func() { of.answeredBy(r, src.Bytes, time.Since(begin)) }()
 	if err := sp.Read(src); err != nil {
 		if src.Err != nil {

@@ -53,7 +53,8 @@ type runningQuery struct {
 
 	phase       atomic.Pointer[string]
 	parts, done atomic.Uint32
-	bytes       atomic.Int64
+	// sent are the bytes of the answer, received those that other nodes have sent for it.
+	sent, received atomic.Int64
 	// gatherAt and runAt are the times after begun at which these phases began, in nanoseconds; 0
 	// means that they did not.
 	gatherAt, runAt atomic.Int64
@@ -124,6 +125,9 @@ func (q *runningQuery) Asks(parts int) { q.parts.Add(uint32(parts)) }
 // Answered records that a node has answered.
 func (q *runningQuery) Answered() { q.done.Add(1) }
 
+// Received records bytes that other nodes have sent.
+func (q *runningQuery) Received(bytes int) { q.received.Add(int64(bytes)) }
+
 // ended returns the error of a query: the error of KILL if that ended it.
 func (q *runningQuery) ended(ctx context.Context, err error) error {
 	killed := (*killedError)(nil)
@@ -145,7 +149,7 @@ func (r *running) list() []*shardpb.RunningQuery {
 		}
 		out = append(out, &shardpb.RunningQuery{
 			QueryId: q.id, Share: q.share, Part: q.part, Sql: q.sql, StartedUnixNano: q.begun.UnixNano(),
-			Phase: phase, Parts: q.parts.Load(), PartsDone: q.done.Load(), Bytes: q.bytes.Load(),
+			Phase: phase, Parts: q.parts.Load(), PartsDone: q.done.Load(), Bytes: max(q.sent.Load(), q.received.Load()),
 		})
 	}
 	slices.SortFunc(out, func(a, b *shardpb.RunningQuery) int { return cmp.Compare(a.StartedUnixNano, b.StartedUnixNano) })
@@ -176,7 +180,7 @@ type watched struct {
 }
 
 func (w watched) Send(chunk *shardpb.QueryChunk) error {
-	w.query.bytes.Add(int64(len(chunk.ArrowIpc)))
+	w.query.sent.Add(int64(len(chunk.ArrowIpc)))
 	return w.ServerStreamingServer.Send(chunk)
 }
 

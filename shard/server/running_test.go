@@ -23,6 +23,21 @@ func TestPartsOfBlocks(t *testing.T) {
 	}
 }
 
+// TestBytes checks that the list shows the bytes of an answer that is computed from the answers of other nodes before any
+// of it is sent, and that rows which are passed on are not counted twice.
+func TestBytes(t *testing.T) {
+	r := newRunning()
+	_, q, leave := r.enter(t.Context(), &shardpb.QueryRequest{Sql: "SELECT 1"})
+	defer leave()
+	for _, step := range []struct{ received, sent, want int64 }{{5, 0, 5}, {3, 0, 8}, {0, 8, 8}, {0, 4, 12}} {
+		q.Received(int(step.received))
+		q.sent.Add(step.sent)
+		if got := r.list()[0].Bytes; got != step.want {
+			t.Errorf("%d bytes, want %d", got, step.want)
+		}
+	}
+}
+
 // TestKilled checks that a query knows that KILL ended it, also if it was cancelled before, as a part of a query is by
 // the node that asked for it; and that it is listed as stopping until it has ended.
 func TestKilled(t *testing.T) {

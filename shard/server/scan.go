@@ -26,7 +26,19 @@ func (s *server) Scan(req *shardpb.ScanRequest, stream grpc.ServerStreamingServe
 	if err := stream.SendHeader(metadata.MD{}); err != nil {
 		return err
 	}
-	return errs.ToGRPC(s.scan(s.forUser(stream.Context(), req.Share, nil, req.GetTable().GetDatabase()), req, stream.Send))
+	ctx := s.forUser(stream.Context(), req.Share, nil, req.GetTable().GetDatabase())
+	if req.QueryId == "" || req.Table == nil {
+		return errs.ToGRPC(s.scan(ctx, req, stream.Send))
+	}
+	ctx, q, leave := s.running.enter(ctx, &shardpb.QueryRequest{
+		Sql: scanSQL(req), QueryId: req.QueryId, Share: req.Share, Part: true,
+	})
+	defer leave()
+	q.Enter(phaseRun)
+	return errs.ToGRPC(q.ended(ctx, s.scan(ctx, req, func(m *shardpb.ScanResponse) error {
+		q.sent.Add(int64(len(m.ArrowIpc)))
+		return stream.Send(m)
+	})))
 }
 
 func (s *server) scan(ctx context.Context, req *shardpb.ScanRequest, send func(*shardpb.ScanResponse) error) error {

@@ -227,7 +227,7 @@ func (s *server) query(ctx context.Context, q *runningQuery, req *shardpb.QueryR
 	}
 	q.Enter(phaseGather)
 	gathering, span := tracing.Start(ctx, "gather rows")
-	g, err := s.open(gathering, req, inner)
+	g, err := s.open(gathering, q, req, inner)
 	if err != nil {
 		span.End(err)
 		return err

@@ -38,12 +38,20 @@ func every[T any](ctx context.Context, c *Client,
 				}
 			}
 			if err != nil {
-				failed[i] = fmt.Errorf("node %s: %w", node, errs.FromGRPC(err))
+				failed[i] = ofNode(node, errs.FromGRPC(err))
 			}
 		})
 	}
 	wg.Wait()
 	return answers, joinErrors(failed)
+}
+
+// ofNode adds the node to an error that does not begin with it.
+func ofNode(node string, err error) error {
+	if prefix := "node " + node + ": "; !strings.HasPrefix(err.Error(), prefix) {
+		return fmt.Errorf("%s%w", prefix, err)
+	}
+	return err
 }
 
 // joinErrors returns an error with the texts of all errors in one line, or nil if there is none.
@@ -103,7 +111,7 @@ func (c *Client) Queries(ctx context.Context) ([]*shardpb.RunningQuery, error) {
 	})
 	all := slices.Concat(answers...)
 	if err != nil {
-		return all, errs.Wrap(errs.ShardUnreachable, err, "list running queries")
+		return all, errs.Wrap(errs.ShardUnreachable, err, "the queries of nodes that do not answer are not listed")
 	}
 	return all, nil
 }

@@ -190,7 +190,7 @@ func (h *Handler) collect(a *answer, r *http.Request, in *input) error {
 				return err
 			}
 		}
-		setWarningHeaders(a.w, res.Warnings)
+		setWarningHeaders(a.w, h.named(r, res.Warnings))
 		if res.Rows == nil {
 			return buf.Append(append(strconv.AppendInt([]byte(`{"affectedrows":`), res.AffectedRows, 10), '}'))
 		}
@@ -229,7 +229,7 @@ func (h *Handler) stream(a *answer, r *http.Request, in *input) error {
 	defer a.deadline(time.Time{})
 	err := h.cfg.Service.Execute(r.Context(), in.query, func(ctx context.Context, res query.Result) error {
 		affected += res.AffectedRows
-		setWarningHeaders(a.w, res.Warnings)
+		setWarningHeaders(a.w, h.named(r, res.Warnings))
 		if res.Rows == nil {
 			return nil
 		}

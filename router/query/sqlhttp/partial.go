@@ -20,13 +20,13 @@ const (
 // not name.
 const maxPartialHeader = 4096
 
-// named replaces ids of nodes by their names in the list of missing parts.
-func (h *Handler) named(r *http.Request, partial []string) []string {
-	if h.cfg.Named == nil {
-		return partial
+// named replaces ids of nodes by their names in texts about missing parts, and in warnings.
+func (h *Handler) named(r *http.Request, texts []string) []string {
+	if h.cfg.Named == nil || len(texts) == 0 {
+		return texts
 	}
-	out := make([]string, len(partial))
-	for i, text := range partial {
+	out := make([]string, len(texts))
+	for i, text := range texts {
 		out[i] = h.cfg.Named(r, text)
 	}
 	return out

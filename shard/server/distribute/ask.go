@@ -212,6 +212,7 @@ func (d *Statement) take(p *part, answer []byte, of OwnAnswer) error {
 		p.sorted = append(p.sorted, d.frontier.add(stream))
 	}
 	d.nodes.metrics.bytes.Add(float64(len(answer)))
+	d.progress.Received(len(answer))
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.missing = append(d.missing, of.Missing...)

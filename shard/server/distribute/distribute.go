@@ -106,4 +106,6 @@ type Progress interface {
 	// Asks reports that more parts are requested. Answered reports that one of them has ended.
 	Asks(parts int)
 	Answered()
+	// Received reports bytes of partial results or rows that nodes have sent.
+	Received(bytes int)
 }

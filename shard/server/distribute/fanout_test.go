@@ -47,6 +47,7 @@ func (s *sink) Rows(ipc []byte) error { s.Write(ipc); return nil }
 func (*sink) Enter(string)            {}
 func (*sink) Asks(int)                {}
 func (*sink) Answered()               {}
+func (*sink) Received(int)            {}
 
 // spreadRequest returns a request for a table with the given number of shards, which the nodes lead
 // in turn.

@@ -8,7 +8,6 @@ import (
 	"io"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"cordwood/proto/errs"
 )
@@ -43,7 +42,7 @@ func (d *Statement) passPart(ctx context.Context, p *part, out *joined) error {
 		if err != nil {
 			return err
 		}
-		err = out.add(&countedReader{r, d.nodes.metrics.bytes}, d.req.Limit)
+		err = out.add(&countedReader{r, d}, d.req.Limit)
 		_ = r.Close()
 		if err == nil || try == Tries || ctx.Err() != nil || !Away(err) || !out.back(before) {
 			return err
@@ -54,12 +53,13 @@ func (d *Statement) passPart(ctx context.Context, p *part, out *joined) error {
 // countedReader counts the bytes that a node returns.
 type countedReader struct {
 	Reader
-	bytes prometheus.Counter
+	of *Statement
 }
 
 func (c *countedReader) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
-	c.bytes.Add(float64(n))
+	c.of.nodes.metrics.bytes.Add(float64(n))
+	c.of.progress.Received(n)
 	return n, err
 }
 
