@@ -185,7 +185,7 @@ func (j *job) open(ctx context.Context) (run, error) {
 		Steps:       s.cfg.PipelineSteps,
 		DatabaseTTL: DatabaseTTL(s.cfg.Catalog, b.Database),
 		Tags:        b.Tags, JSON: b.JSON, Hints: b.Hints, AutoCreate: !s.cfg.NoAutoCreate, Now: s.cfg.Now,
-		NoClientVariables: s.cfg.NoClientVariables,
+		NoClientVariables: s.cfg.NoClientVariables, AdviseTime: j.q.Protocol == Native,
 	}
 	if caller := j.q.Caller; caller.Grants != nil {
 		q.Permit = func(table string, exists bool) error { return permitTable(caller, b.Database, table, exists) }

@@ -124,6 +124,14 @@ func (r *identity) Finish() (*Output, error) {
 		return nil, err
 	}
 	out := r.output()
+	if r.req.AdviseTime && r.req.TimeIndex == nil {
+		for _, d := range r.dests {
+			if w := d.timeWarning(); w != "" {
+				out.Warnings = append(out.Warnings, w)
+				break
+			}
+		}
+	}
 	r.appendTables(out, 0)
 	return out, nil
 }

@@ -138,7 +138,9 @@ func TestIdentityTable(t *testing.T) {
 			changes{having("ts TimestampNanosecond ti")},
 			`[{"a":1}]`,
 			`!record 0: table "t" has the time index "ts", but these records have "svc_timestamp"; ` +
-				`if they have a time in "ts", send custom_time_index=ts;rfc3339 (or ;epoch;ms, ;datestr;PATTERN); ` +
+				`if they have a time in "ts", add the parameter custom_time_index=ts;rfc3339 (or ;epoch;ms, ` +
+				`;datestr;PATTERN) to the URL of the request: ` +
+				`/v1/ingest?table=t&pipeline_name=svc_identity&custom_time_index=ts;rfc3339; ` +
 				`if they have none, the table needs svc_timestamp TIMESTAMP(9) TIME INDEX in CREATE TABLE`,
 		},
 		{

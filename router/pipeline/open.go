@@ -133,7 +133,7 @@ func (d *dest) open() {
 		case c.Name != s.timeName:
 			d.err = &kindError{SkipTimeIndex, errs.New(errs.InvalidArguments,
 				"table %q has the time index %q, but these records have %q; %s", d.table, c.Name, s.timeName,
-				s.timeAdvice(c.Name))}
+				s.timeAdvice(d.table, c.Name))}
 		default:
 			index = *c
 		}
@@ -204,16 +204,17 @@ func (d *dest) addListed() {
 }
 
 // timeAdvice returns advice for a table whose time index, has, differs from that of the records.
-func (s *sink) timeAdvice(has string) string {
+func (s *sink) timeAdvice(table, has string) string {
 	again := "drop or rename the table and send all rows again"
 	switch arrival := s.req.TimestampColumn; {
 	case s.ownTime:
 		return fmt.Sprintf("make %q the time index of the pipeline, in its transform list or by date or epoch; or %s", has,
 			again)
 	case s.timeName == arrival:
-		return fmt.Sprintf("if they have a time in %q, send custom_time_index=%s;rfc3339 (or ;epoch;ms, "+
-			";datestr;PATTERN); if they have none, the table needs %s TIMESTAMP(9) TIME INDEX in CREATE TABLE", has, has,
-			arrival)
+		return fmt.Sprintf("if they have a time in %q, add the parameter custom_time_index=%s;rfc3339 (or ;epoch;ms, "+
+			";datestr;PATTERN) to the URL of the request: /v1/ingest?table=%s&pipeline_name=svc_identity&"+
+			"custom_time_index=%s;rfc3339; if they have none, the table needs %s TIMESTAMP(9) TIME INDEX in CREATE TABLE",
+			has, has, table, has, arrival)
 	case has == arrival:
 		return fmt.Sprintf("without custom_time_index, rows get the time of their arrival there; to use the time of "+
 			"%q, %s", s.timeName, again)

@@ -111,6 +111,9 @@ type Request struct {
 	ColumnQuota int
 	// DatabaseTTL is the database's ttl for tables without their own.
 	DatabaseTTL string
+	// AdviseTime means that the sender can set TimeIndex by the parameter custom_time_index. If a new table does not use a
+	// field that is probably the time, a warning says so.
+	AdviseTime bool
 	// TimestampColumn is the name of the time index if TimeIndex is nil; "" means DefaultTimestampColumn.
 	TimestampColumn string
 }
