@@ -49,7 +49,7 @@ func Explanations() []Explanation {
 				"refused](troubleshooting.md#my-batch-is-refused)", RetryNever,
 		},
 		{
-			Cancelled, "the request was cancelled, usually because the client closed the connection; with status 400, a user "+
+			Cancelled, "the request was cancelled, usually because the client closed the connection; with status 400, a user " +
 				"ended the query with `KILL`",
 			"Give the client a longer time limit", RetryKeyed,
 		},

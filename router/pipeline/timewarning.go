@@ -11,7 +11,9 @@ import (
 )
 
 // timeFields are usual names of the field with the time of a record.
-var timeFields = []string{"ts", "time", "timestamp", "@timestamp", "_time", "datetime", "date", "event_time", "eventtime"}
+var timeFields = []string{
+	"ts", "time", "timestamp", "@timestamp", "_time", "datetime", "date", "event_time", "eventtime",
+}
 
 // timeWarning returns a warning if the request creates the table with the time of arrival as its time index, although
 // the records have a field that is probably their time.

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTimeWarning checks that a client learns of a field that is probably the time of its records and is stored as a text
-// or a number, with the parameter that makes it the time index, unless the table exists already.
+// TestTimeWarning checks that a client learns of a field that is probably the time of its records and is stored as a
+// text or a number, with the parameter that makes it the time index, unless the table exists already.
 func TestTimeWarning(t *testing.T) {
 	advise := func(r *Request) { r.AdviseTime = true }
 	for _, tt := range []struct {

@@ -40,7 +40,8 @@ func queriesOf(ctx context.Context) (share string, err error) {
 var queriesTable = &systemTable{
 	id: 9, database: schema.PrivateDatabase, name: "queries", needs: access.Query,
 	columns: []schema.Column{
-		text("query_id"), text("node_id"), text("node"), text("role"), text("requested_by"), moment("started_at"), text("phase"),
+		text("query_id"), text("node_id"), text("node"), text("role"), text("requested_by"), moment("started_at"),
+		text("phase"),
 		number("parts"), number("parts_done"), number("bytes"), text("query"),
 	},
 	rows: func(f *facts, w *rowWriter) error {
@@ -70,8 +71,8 @@ var queriesTable = &systemTable{
 			if q.Parts > 0 {
 				parts, done = q.Parts, q.PartsDone
 			}
-			w.add(q.QueryId, orNull(q.NodeId), orNull(names[q.NodeId]), role, orNull(q.Share), q.StartedUnixNano, q.Phase, parts, done, q.Bytes,
-				token.Hide(q.Sql))
+			w.add(q.QueryId, orNull(q.NodeId), orNull(names[q.NodeId]), role, orNull(q.Share), q.StartedUnixNano, q.Phase,
+				parts, done, q.Bytes, token.Hide(q.Sql))
 		}
 		return nil
 	},

@@ -23,8 +23,8 @@ func TestPartsOfBlocks(t *testing.T) {
 	}
 }
 
-// TestBytes checks that the list shows the bytes of an answer that is computed from the answers of other nodes before any
-// of it is sent, and that rows which are passed on are not counted twice.
+// TestBytes checks that the list shows the bytes of an answer that is computed from the answers of other nodes before
+// any of it is sent, and that rows which are passed on are not counted twice.
 func TestBytes(t *testing.T) {
 	r := newRunning()
 	_, q, leave := r.enter(t.Context(), &shardpb.QueryRequest{Sql: "SELECT 1"})

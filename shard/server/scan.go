@@ -211,7 +211,8 @@ func howStale(age time.Duration, known bool) string {
 // maxStaleness is the maximum of the parameter max_staleness.
 const maxStaleness = 24 * time.Hour
 
-// enoughStaleness returns a max_staleness with which a replica of an age can be read for a while, or 0 if there is none.
+// enoughStaleness returns a max_staleness with which a replica of an age can be read for a while, or 0 if there is
+// none.
 func enoughStaleness(age time.Duration) time.Duration {
 	if age >= maxStaleness {
 		return 0

@@ -58,8 +58,8 @@ func (leaderless) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.C
 	return nil, errs.ToGRPC(errs.New(errs.ShardNotReady, "query: shard 7 is not ready to read: it has no leader"))
 }
 
-// TestNoMajority checks that a read waits for the election of a leader only if more than half of the nodes may take part
-// in it, and that the error lists the nodes in the same order each time, without repeating the shard.
+// TestNoMajority checks that a read waits for the election of a leader only if more than half of the nodes may take
+// part in it, and that the error lists the nodes in the same order each time, without repeating the shard.
 func TestNoMajority(t *testing.T) {
 	for down, most := range map[int]time.Duration{1: 11 * time.Second, 2: 4 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {

@@ -16,8 +16,8 @@ const (
 	headerWarnings = "x-svc-warnings"
 )
 
-// maxPartialHeader limits the length of that list, in bytes. A longer one ends with the number of the parts that it does
-// not name.
+// maxPartialHeader limits the length of that list, in bytes. A longer one ends with the number of the parts that it
+// does not name.
 const maxPartialHeader = 4096
 
 // named replaces ids of nodes by their names in texts about missing parts, and in warnings.
