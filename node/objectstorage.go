@@ -80,7 +80,7 @@ func (n *node) openObjectStorage() error {
 		return fmt.Errorf("--object-storage-cache-dir: %w", err)
 	}
 	n.onStop("cache of object storage", func(context.Context) error { return kept.Close() })
-	o.reader = object.New(object.Config{Cache: kept, Dir: o.dir, Location: b.Location()})
+	o.reader = object.New(object.Config{Cache: kept, Dir: o.dir, Bucket: o.guard, Location: b.Location()})
 	o.export(n.registry)
 	n.objects = o
 	n.trouble.objects.Store(o)

@@ -29,7 +29,7 @@ func TestObjectStorageIsCheckedFirst(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "not mounted")
 	n := startNode(t, "--object-storage-url", "file://"+dir)
 	tier := n.tier()
-	if tier == nil || tier.Validate() != nil || tier.Cluster == "" || tier.LocalFor != 0 {
+	if tier == nil || tier.Validate() != nil || tier.Cluster == "" || tier.LocalFor != 24*time.Hour {
 		t.Fatalf("the place for old rows is %+v", tier)
 	}
 	table := &schema.Table{Options: map[string]string{}}

@@ -14,6 +14,7 @@ import (
 
 	"cordwood/proto/metapb"
 	"cordwood/proto/turns"
+	"cordwood/shard/cold/bucket"
 	"cordwood/shard/cold/tier"
 	"cordwood/shard/compaction"
 	"cordwood/shard/install"
@@ -99,6 +100,14 @@ type Config struct {
 	// Registerer registers the metrics, which are labelled with the shard. If it is nil, there are
 	// no metrics.
 	Registerer prometheus.Registerer
+}
+
+// bucket returns the object storage, or nil if there is none.
+func (c *Config) bucket() bucket.Bucket {
+	if c.Tier == nil {
+		return nil
+	}
+	return c.Tier.Bucket
 }
 
 func (c Config) withDefaults() Config {

@@ -27,6 +27,8 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
+	"cordwood/shard/cold/bucket"
+	"cordwood/shard/cold/object"
 	"cordwood/shard/query/engine"
 	"cordwood/shard/query/spool"
 	"cordwood/shard/server"
@@ -55,6 +57,11 @@ type testNodes struct {
 }
 
 func newTestNodes(t *testing.T, place map[string][]uint32) *testNodes {
+	return newTieredNodes(t, place, nil)
+}
+
+// newTieredNodes is like newTestNodes. With a bucket, old rows are moved to it, but only by opened.move.
+func newTieredNodes(t *testing.T, place map[string][]uint32, b bucket.Bucket) *testNodes {
 	c := &testNodes{t: t, dir: t.TempDir(), nodes: map[string]*testNode{}, conns: map[string]*grpc.ClientConn{}}
 	config := shardclient.Config{
 		ReadWait: 300 * time.Millisecond,
@@ -76,6 +83,10 @@ func newTestNodes(t *testing.T, place map[string][]uint32) *testNodes {
 			cfg := testConfig(t)
 			cfg.ID, cfg.NodeID, cfg.Dir = shard, id, filepath.Join(c.dir, id, fmt.Sprint(shard))
 			cfg.Peers = func(id string) (grpc.ClientConnInterface, error) { return c.conns[id], nil }
+			if b != nil {
+				cfg = tiered(cfg, b)
+				cfg.Tier.LocalFor = time.Nanosecond
+			}
 			n.shards = append(n.shards, openShard(t, cfg))
 		}
 		var err error
@@ -88,6 +99,10 @@ func newTestNodes(t *testing.T, place map[string][]uint32) *testNodes {
 		}
 		t.Cleanup(func() { _ = e.Close() })
 		n.engine = &heldEngine{Engine: e}
+		var reader *object.Reader
+		if b != nil {
+			reader = testReader(t, filepath.Join(c.dir, id, "cache"), b)
+		}
 		client := shardclient.New(config)
 		n.srv = grpc.NewServer()
 		shardpb.RegisterShardServiceServer(n.srv, server.New(server.Config{
@@ -101,7 +116,7 @@ func newTestNodes(t *testing.T, place map[string][]uint32) *testNodes {
 				}
 				return nil, false
 			}),
-			All: func() []server.Shard { return nil }, Engine: n.engine, Spool: n.spool,
+			All: func() []server.Shard { return nil }, Engine: n.engine, Spool: n.spool, Cold: reader,
 			KeptAnswers: 4 << 20, ClusterVersion: func() uint32 { return metapb.MaxProtocol },
 			Registerer: n.metrics, Name: func(node string) string { return "node-" + node },
 			Ask: func(ctx context.Context, req *shardpb.QueryRequest) (server.ScanReader, error) {

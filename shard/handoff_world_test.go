@@ -14,6 +14,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
+	"cordwood/shard/cold/bucket"
 	"cordwood/shard/compaction"
 )
 
@@ -33,9 +34,14 @@ type mergeWorld struct {
 }
 
 func newMergeWorld(t *testing.T, seed uint64, mode string) *mergeWorld {
+	return newTieredWorld(t, seed, mode, nil)
+}
+
+// newTieredWorld is like newMergeWorld. With a bucket, disturb moves rows to it too.
+func newTieredWorld(t *testing.T, seed uint64, mode string, b bucket.Bucket) *mergeWorld {
 	w := &mergeWorld{
 		//nolint:gosec // not for secrets
-		t: t, testNodes: newTestNodes(t, map[string][]uint32{"a": {1, 2}, "b": {3, 4}}),
+		t: t, testNodes: newTieredNodes(t, map[string][]uint32{"a": {1, 2}, "b": {3, 4}}, b),
 		rng: rand.New(rand.NewPCG(seed, 1)), ids: 1,
 		nonNull: mode == "last_non_null", want: map[string][2]string{},
 	}
@@ -213,6 +219,12 @@ func (w *mergeWorld) check(what string) {
 // the log.
 func (w *mergeWorld) disturb(restarts bool) {
 	s := w.shard(uint32(1 + w.rng.IntN(4)))
+	if s.mover != nil && w.rng.IntN(2) == 0 {
+		s.move()
+		s.flush()
+		s.move() // it drops the segments whose rows were moved
+		return
+	}
 	switch w.rng.IntN(3) {
 	case 0:
 		s.flush()
@@ -338,7 +350,14 @@ func (w *mergeWorld) move(to []uint32) (ok bool) {
 	}
 	w.check("while it is copied")
 	for _, id := range from {
-		for !w.handOver(&shardpb.HandOverRequest{ShardId: id, WaitMillis: 20}).CaughtUp {
+		for {
+			resp := w.handOver(&shardpb.HandOverRequest{ShardId: id, WaitMillis: 20})
+			if resp.Error != "" || resp.Unknown {
+				w.t.Fatalf("shard %d: %v", id, resp)
+			}
+			if resp.CaughtUp {
+				break
+			}
 		}
 		w.write()
 	}

@@ -35,7 +35,7 @@ func TestReportOfKeysAndReaders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := s.PinState(wait(t))
+	state, err := s.PinState(wait(t), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
+	"cordwood/shard/cold/object"
 	"cordwood/shard/query"
 	"cordwood/shard/query/engine"
 	"cordwood/shard/server"
@@ -28,6 +29,12 @@ import (
 
 // serve starts the service over the shards and returns a client.
 func serve(t *testing.T, engine server.Engine, shards ...*Shard) shardpb.ShardServiceClient {
+	t.Helper()
+	return serveCold(t, engine, nil, shards...)
+}
+
+// serveCold is like serve, with a reader of object storage.
+func serveCold(t *testing.T, engine server.Engine, cold *object.Reader, shards ...*Shard) shardpb.ShardServiceClient {
 	t.Helper()
 	srv := grpc.NewServer()
 	shardpb.RegisterShardServiceServer(srv, server.New(server.Config{
@@ -39,7 +46,7 @@ func serve(t *testing.T, engine server.Engine, shards ...*Shard) shardpb.ShardSe
 			}
 			return nil, false
 		}),
-		All: server.List(func() []*Shard { return shards }), Engine: engine,
+		All: server.List(func() []*Shard { return shards }), Engine: engine, Cold: cold,
 	}))
 	lis := bufconn.Listen(1 << 20)
 	go func() { _ = srv.Serve(lis) }()

@@ -136,7 +136,8 @@ func newShard(cfg Config) *Shard {
 	}
 	s.handoffs = handoff.New(handoff.Config{
 		ShardID: c.ID, Segments: segment.Config{FS: c.FS, Dir: s.segmentDir}, Peers: c.Peers, Rate: c.Fetch,
-		Store: s.store, Operations: &s.operations, Flush: s.schedule.flush, Logger: c.Logger,
+		Bucket: c.bucket(), Dir: c.Dir, Store: s.store, Operations: &s.operations, Flush: s.schedule.flush,
+		Logger: c.Logger,
 	})
 	s.mover = s.newMover()
 	s.store.Gauges(s.metrics)
@@ -189,7 +190,7 @@ func (s *Shard) open() (err error) {
 	s.installer = install.New(install.Config{
 		ShardID: s.cfg.ID, Incarnation: s.cfg.Incarnation, NodeID: s.cfg.NodeID, Dir: s.cfg.Dir, FS: s.cfg.FS,
 		Peers: s.cfg.Peers, Rate: s.cfg.Fetch, IDs: &s.store.Files.IDs, Begin: s.operations.Begin, Logger: s.cfg.Logger,
-		Full: func() bool { return s.cfg.Space() == store.SpaceFull },
+		Full: func() bool { return s.cfg.Space() == store.SpaceFull }, Objects: s.cfg.Tier != nil,
 	})
 	s.schedule.installer = s.installer
 	s.store.Connect(s.installer, s.writes.notifyFreed)
@@ -220,7 +221,8 @@ func (s *Shard) open() (err error) {
 	s.join(member)
 	// The replica guarantees that the log continues the manifest, so files that the manifest does
 	// not list are dead. Nothing is flushed before the files are checked.
-	if err := errors.Join(s.store.Sweep(), tier.Clean(s.cfg.FS, s.cfg.Dir)); err != nil {
+	fsys, dir := s.cfg.FS, s.cfg.Dir
+	if err := errors.Join(s.store.Sweep(), tier.Clean(fsys, dir), handoff.Clean(fsys, dir)); err != nil {
 		close(s.stop) // Apply may wait
 		return errors.Join(err, s.replica.Close())
 	}
@@ -368,12 +370,12 @@ func (s *Shard) Pin(ctx context.Context) (*store.Pinned, error) {
 }
 
 // PinState flushes the shard and pins its durable state: Segments holds the segments of State, and
-// Index is the index of State.
-func (s *Shard) PinState(ctx context.Context) (*store.Pinned, error) {
+// Index is the index of State. With leaveOut it has no segments whose rows are in object storage.
+func (s *Shard) PinState(ctx context.Context, leaveOut bool) (*store.Pinned, error) {
 	if err := s.Flush(ctx); err != nil {
 		return nil, err
 	}
-	return s.store.Ledger.Pin()
+	return s.store.Ledger.Pin(leaveOut)
 }
 
 // MakeRoom frees disk space: it removes the kept files of expired rows, and makes the shard flush

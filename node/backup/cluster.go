@@ -223,7 +223,8 @@ func (c *Cluster) pinAt(ctx context.Context, node string, shard uint32) (_ Pin, 
 			cancel()
 		}
 	}()
-	stream, err := client.Pin(pctx, &shardpb.PinRequest{ShardId: shard}, grpc.MaxCallRecvMsgSize(maxStateMessage))
+	req := &shardpb.PinRequest{ShardId: shard, Objects: true}
+	stream, err := client.Pin(pctx, req, grpc.MaxCallRecvMsgSize(maxStateMessage))
 	if err != nil {
 		return nil, errs.FromGRPC(err)
 	}
@@ -307,6 +308,9 @@ func (s *segmentStream) Read(p []byte) (int, error) {
 				return 0, final{errPinLost}
 			}
 			return 0, e
+		}
+		if resp.Damaged != "" {
+			return 0, final{&damage{resp.Damaged}}
 		}
 		s.data = resp.Data
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"cordwood/proto/backuppb"
 	"cordwood/proto/column"
@@ -16,11 +17,13 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// spans returns the tables of a segment.
+// spans returns the tables of a segment whose rows are read from it.
 func spans(seg *backuppb.Segment) []segment.TableSpan {
 	m := segment.FromProto(seg.Segment)
 	if m.Shared() {
-		return m.Tables
+		return slices.DeleteFunc(m.Tables, func(t segment.TableSpan) bool {
+			return slices.Contains(seg.Segment.LeftOut, t.TableID)
+		})
 	}
 	return []segment.TableSpan{{TableID: m.TableID, Rows: m.Rows, MinTime: m.MinTime, MaxTime: m.MaxTime}}
 }

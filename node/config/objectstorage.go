@@ -25,12 +25,14 @@ type ObjectStorage struct {
 	CacheBytes ByteSize
 	// UploadAfter is the time from when rows were written to segments until they go to object storage. Default 1h.
 	UploadAfter time.Duration
-	// LocalFor is how long rows stay on local disks too, by their time index; 0 means always. Default 0, because a backup
-	// cannot read objects yet.
+	// LocalFor is how long rows stay on local disks too, by their time index; 0 means always. Default 24h.
 	LocalFor time.Duration
 	// UploadBytes is the size of the segments of a table from which its rows go earlier. Default 256MiB.
 	UploadBytes ByteSize
 }
+
+// defaultLocalFor is the default of LocalFor.
+const defaultLocalFor = 24 * time.Hour
 
 // minCache is the smallest useful size of the cache: a query needs all that it reads at once.
 const minCache = 64 << 20
@@ -48,8 +50,8 @@ func (o *ObjectStorage) flags(fs *pflag.FlagSet) {
 		"read of object storage at the same time; 0: a fifth of the disk, but at least 10GiB, and at most half of the disk")
 	fs.DurationVar(&o.UploadAfter, "object-storage-upload-after", time.Hour,
 		"how long rows are in segments before they go to object storage")
-	fs.DurationVar(&o.LocalFor, "object-storage-local-for", 0, "how long rows in object storage stay on local "+
-		"disks too, by their time index, for example 24h; a backup fails if rows are only in object storage; 0: always")
+	fs.DurationVar(&o.LocalFor, "object-storage-local-for", defaultLocalFor, "how long rows in object storage "+
+		"stay on local disks too, by their time index; 0: always")
 	o.UploadBytes = 256 << 20
 	fs.Var(&o.UploadBytes, "object-storage-upload-bytes", "size of the segments of a table in one shard from which its "+
 		"rows go to object storage before that time")
@@ -79,7 +81,7 @@ func (o *ObjectStorage) check(f *faults) {
 			{"ca-file", o.S3.CAFile != ""},
 			{"cache-dir", o.CacheDir != ""},
 			{"cache-bytes", o.CacheBytes != 0},
-			{"local-for", o.LocalFor != 0},
+			{"local-for", o.LocalFor != defaultLocalFor},
 		} {
 			if s.set {
 				f.add("--object-storage-%s has no effect without --object-storage-url: set both or neither", s.flag)

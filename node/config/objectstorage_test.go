@@ -17,7 +17,7 @@ func TestObjectStorage(t *testing.T) {
 	o := &c.Objects
 	if err := c.Validate(); err != nil || o.S3.Region != "eu-west-1" || o.S3.Endpoint != "http://127.0.0.1:9000" ||
 		o.CacheBytes != 1<<30 || o.UploadAfter != 10*time.Minute || o.UploadBytes != 256<<20 ||
-		o.LocalFor != 0 {
+		o.LocalFor != 24*time.Hour {
 		t.Errorf("%+v, %v", o, err)
 	}
 	if b, err := o.Open(); err != nil || b.Location() != "s3://logs/prod" {

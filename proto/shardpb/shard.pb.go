@@ -3016,7 +3016,11 @@ type PinRequest struct {
 	// leader answers.
 	State bool `protobuf:"varint,2,opt,name=state,proto3" json:"state,omitempty"`
 	// The incarnation of the shard's group, if state is set. Another one is refused.
-	Incarnation   uint32 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Incarnation uint32 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// The caller can read objects in object storage, by ReadSegment or by itself. Without state, the list then has the
+	// objects whose rows are in no segment; if there are any and objects is false, the call fails. With state, segments
+	// whose rows are in objects are left out.
+	Objects       bool `protobuf:"varint,4,opt,name=objects,proto3" json:"objects,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3070,6 +3074,13 @@ func (x *PinRequest) GetIncarnation() uint32 {
 		return x.Incarnation
 	}
 	return 0
+}
+
+func (x *PinRequest) GetObjects() bool {
+	if x != nil {
+		return x.Objects
+	}
+	return false
 }
 
 type PinResponse struct {
@@ -3362,7 +3373,10 @@ type PinnedSegment struct {
 	// The tables of a shared file.
 	Tables []*SegmentTable `protobuf:"bytes,12,rep,name=tables,proto3" json:"tables,omitempty"`
 	// The file is known to be damaged.
-	Damaged       bool `protobuf:"varint,13,opt,name=damaged,proto3" json:"damaged,omitempty"`
+	Damaged bool `protobuf:"varint,13,opt,name=damaged,proto3" json:"damaged,omitempty"`
+	// Tables whose rows in this file must not be read, because other files of the list have them too, or because they are
+	// dead. Only files from object storage have some.
+	LeftOut       []uint64 `protobuf:"varint,14,rep,packed,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3486,6 +3500,13 @@ func (x *PinnedSegment) GetDamaged() bool {
 		return x.Damaged
 	}
 	return false
+}
+
+func (x *PinnedSegment) GetLeftOut() []uint64 {
+	if x != nil {
+		return x.LeftOut
+	}
+	return nil
 }
 
 type SegmentColumn struct {
@@ -3713,7 +3734,9 @@ func (x *ReadSegmentRequest) GetOffset() int64 {
 type ReadSegmentResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The next bytes of the file.
-	Data          []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	Data []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	// Why the file cannot be read: object storage has lost or changed it. Nothing follows.
+	Damaged       string `protobuf:"bytes,2,opt,name=damaged,proto3" json:"damaged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3753,6 +3776,13 @@ func (x *ReadSegmentResponse) GetData() []byte {
 		return x.Data
 	}
 	return nil
+}
+
+func (x *ReadSegmentResponse) GetDamaged() string {
+	if x != nil {
+		return x.Damaged
+	}
+	return ""
 }
 
 var File_shardpb_shard_proto protoreflect.FileDescriptor
@@ -4003,12 +4033,13 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\n" +
 	"done_bytes\x18\a \x01(\x03R\tdoneBytes\x12\x1f\n" +
 	"\vtotal_bytes\x18\b \x01(\x03R\n" +
-	"totalBytes\"_\n" +
+	"totalBytes\"y\n" +
 	"\n" +
 	"PinRequest\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\bR\x05state\x12 \n" +
-	"\vincarnation\x18\x03 \x01(\rR\vincarnation\"\x96\x02\n" +
+	"\vincarnation\x18\x03 \x01(\rR\vincarnation\x12\x18\n" +
+	"\aobjects\x18\x04 \x01(\bR\aobjects\"\x96\x02\n" +
 	"\vPinResponse\x12\x15\n" +
 	"\x06pin_id\x18\x01 \x01(\x04R\x05pinId\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x129\n" +
@@ -4026,7 +4057,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\vExpiredRows\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x16\n" +
 	"\x06before\x18\x02 \x01(\x03R\x06before\x12\x14\n" +
-	"\x05order\x18\x03 \x01(\x04R\x05order\"\x9a\x03\n" +
+	"\x05order\x18\x03 \x01(\x04R\x05order\"\xb5\x03\n" +
 	"\rPinnedSegment\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x19\n" +
 	"\btable_id\x18\x02 \x01(\x04R\atableId\x12%\n" +
@@ -4042,7 +4073,8 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	" \x01(\x04R\x05order\x127\n" +
 	"\acolumns\x18\v \x03(\v2\x1d.cordwood.shard.SegmentColumnR\acolumns\x124\n" +
 	"\x06tables\x18\f \x03(\v2\x1c.cordwood.shard.SegmentTableR\x06tables\x12\x18\n" +
-	"\adamaged\x18\r \x01(\bR\adamaged\"\xca\x01\n" +
+	"\adamaged\x18\r \x01(\bR\adamaged\x12\x19\n" +
+	"\bleft_out\x18\x0e \x03(\x04R\aleftOut\"\xca\x01\n" +
 	"\rSegmentColumn\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12)\n" +
@@ -4060,9 +4092,10 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\x06pin_id\x18\x02 \x01(\x04R\x05pinId\x12\x1d\n" +
 	"\n" +
 	"segment_id\x18\x03 \x01(\x04R\tsegmentId\x12\x16\n" +
-	"\x06offset\x18\x04 \x01(\x03R\x06offset\")\n" +
+	"\x06offset\x18\x04 \x01(\x03R\x06offset\"C\n" +
 	"\x13ReadSegmentResponse\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data*^\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\x12\x18\n" +
+	"\adamaged\x18\x02 \x01(\tR\adamaged*^\n" +
 	"\tMergeRule\x12\x1a\n" +
 	"\x16MERGE_RULE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13MERGE_RULE_LAST_ROW\x10\x01\x12\x1c\n" +

@@ -36,6 +36,7 @@ type tableCopy struct {
 	// The current round, and where it continues.
 	given   *rules.Definition // the definition that the caller gave
 	through uint64            // the highest order of the segments that were read
+	cut     uint64            // the number of the last cut whose objects or segments were read
 	merge   query.Merge
 	eras    int
 	targets []*target
@@ -78,6 +79,9 @@ func (h *tableCopy) run(ctx context.Context) {
 	cfg.Store.Compactor.WakeCompactor()
 }
 
+// errOrphan is the error of a copy that no coordinator manages.
+var errOrphan = fmt.Errorf("no coordinator has asked for its progress for %s", orphanAfter)
+
 // errGivenUp is the error of a copy that was cancelled, so that it will not replace the table.
 var errGivenUp = errors.New("the handoff was cancelled")
 
@@ -110,10 +114,9 @@ func (h *tableCopy) rounds(ctx context.Context) error {
 		soon := time.Since(start) < shortRound
 		h.mu.Lock()
 		h.state.CaughtUp = h.state.CaughtUp || soon
-		orphan := time.Since(h.asked) > orphanAfter
 		h.mu.Unlock()
-		if orphan {
-			return fmt.Errorf("no coordinator has asked for its progress for %s", orphanAfter)
+		if h.orphan() {
+			return errOrphan
 		}
 		if !soon {
 			continue
@@ -150,4 +153,11 @@ func cause(ctx context.Context, err error) error {
 		return c
 	}
 	return err
+}
+
+// orphan reports whether no coordinator is managing the copy.
+func (h *tableCopy) orphan() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return time.Since(h.asked) > orphanAfter
 }

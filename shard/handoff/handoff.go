@@ -28,6 +28,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/leader"
 	"cordwood/proto/schemapb"
+	"cordwood/shard/cold/bucket"
 	"cordwood/shard/install"
 	"cordwood/shard/rules"
 	"cordwood/shard/segment"
@@ -50,6 +51,10 @@ type Config struct {
 	Peers func(nodeID string) (grpc.ClientConnInterface, error)
 	// Rate limits the rate at which rows are sent, together with all other users of it.
 	Rate *install.Rate
+	// Bucket has the rows that are in object storage. It is nil if there is none.
+	Bucket bucket.Bucket
+	// Dir is the folder of the shard.
+	Dir string
 	// Store contains the rows.
 	Store      *store.Store
 	Operations *store.Operations
@@ -64,6 +69,7 @@ type Copies struct {
 	cfg     Config
 	nodes   leader.Nodes // the health of the nodes that take the rows
 	running sync.WaitGroup
+	object  chan struct{} // holds a token while an object is in a file
 
 	mu     sync.Mutex // guards the rest; taken before tableCopy.mu
 	byID   map[uint64]*tableCopy
@@ -71,7 +77,9 @@ type Copies struct {
 }
 
 // New returns the set of copies of a shard. It is empty at first.
-func New(cfg Config) *Copies { return &Copies{cfg: cfg, byID: map[uint64]*tableCopy{}} }
+func New(cfg Config) *Copies {
+	return &Copies{cfg: cfg, byID: map[uint64]*tableCopy{}, object: make(chan struct{}, 1)}
+}
 
 // State is the progress of a copy.
 type State struct {

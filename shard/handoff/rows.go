@@ -15,16 +15,21 @@ import (
 // round sends the rows of the segments that were added since the last round, or of all segments in
 // the first round. For a table that merges rows, it sends one row of each identity.
 func (h *tableCopy) round(ctx context.Context, first bool) error {
-	job, live, err := h.job(first)
+	job, objects, live, err := h.job(first)
 	defer func() {
 		for _, l := range live {
 			l.Unref()
 		}
 	}()
-	if err != nil || len(live) == 0 {
+	if err != nil || len(live)+len(objects) == 0 {
 		return err
 	}
 	rows, size := int64(0), int64(0)
+	for i := range objects {
+		o := &objects[i]
+		rows += o.Span.Rows
+		size += int64(float64(o.Meta.Bytes) * float64(o.Span.Rows) / float64(max(o.Meta.Rows, 1)))
+	}
 	for _, l := range live {
 		rows += l.Span(h.table).Rows
 		size += l.BytesOf(h.table)
@@ -36,15 +41,23 @@ func (h *tableCopy) round(ctx context.Context, first bool) error {
 	t := job.Table(h.table)
 	split := newSplitter(h, t)
 	read := int64(0)
+	send := func(batches []*column.Batch, refs []segment.RowRef) error {
+		read += int64(len(refs))
+		h.mu.Lock()
+		h.state.Done = before + int64(float64(size)*float64(min(read, rows))/float64(max(rows, 1)))
+		h.mu.Unlock()
+		return split.add(ctx, batches, refs)
+	}
+	for i := range objects {
+		if err := h.copyObject(ctx, *job, &objects[i], send); err != nil {
+			return err
+		}
+	}
 	for _, job := range eachAlone(job, t) {
-		err = compaction.Rows(ctx, *job, func(batches []*column.Batch, refs []segment.RowRef) error {
-			read += int64(len(refs))
-			h.mu.Lock()
-			h.state.Done = before + int64(float64(size)*float64(min(read, rows))/float64(rows))
-			h.mu.Unlock()
-			return split.add(ctx, batches, refs)
-		})
-		if err != nil {
+		if len(job.Inputs) == 0 {
+			break
+		}
+		if err = compaction.Rows(ctx, *job, send); err != nil {
 			break
 		}
 	}
@@ -52,7 +65,9 @@ func (h *tableCopy) round(ctx context.Context, first bool) error {
 		err = split.finish(ctx)
 	}
 	if err == nil {
-		h.through = live[len(live)-1].Order
+		if len(live) > 0 {
+			h.through = live[len(live)-1].Order
+		}
 		h.mu.Lock()
 		h.state.Done = before + size
 		h.mu.Unlock()
@@ -62,6 +77,9 @@ func (h *tableCopy) round(ctx context.Context, first bool) error {
 	}
 	return err
 }
+
+// rowsFunc takes rows of batches.
+type rowsFunc = func(batches []*column.Batch, refs []segment.RowRef) error
 
 // eachAlone returns a job for each segment if the table keeps every row. Then no rows are compared,
 // and the memory does not grow with the number of segments.
@@ -79,11 +97,13 @@ func eachAlone(job *compaction.Job, t *compaction.Table) []*compaction.Job {
 }
 
 // job returns the segments to read in ascending order, each with a reference.
-func (h *tableCopy) job(first bool) (job *compaction.Job, live []*store.LiveSegment, err error) {
+func (h *tableCopy) job(first bool) (job *compaction.Job, objects []store.ColdObject,
+	live []*store.LiveSegment, err error,
+) {
 	t := h.source.Since(h.through, first)
 	live = t.Segments
 	if t.Dropped {
-		return nil, live, store.TableGone(h.of.cfg.ShardID, h.table)
+		return nil, nil, live, store.TableGone(h.of.cfg.ShardID, h.table)
 	}
 	// The rows here are merged by the shard's definition, and the copy must be merged in the same
 	// way. The copy learns of a newer definition when this shard does, or when it becomes the
@@ -96,20 +116,19 @@ func (h *tableCopy) job(first bool) (job *compaction.Job, live []*store.LiveSegm
 	case first:
 		h.merge, h.eras = d.Merge, len(t.Eras)
 	case h.merge != d.Merge || h.eras != len(t.Eras):
-		return nil, live,
+		return nil, nil, live,
 			fmt.Errorf("the merge mode of table %q changed: it has to be copied again from the start", d.Name)
 	}
 	if t.Raw {
-		return nil, live, fmt.Errorf("rows of table %q cannot be written to segments, and would be lost: "+
+		return nil, nil, live, fmt.Errorf("rows of table %q cannot be written to segments, and would be lost: "+
 			"start a newer version, or drop the table", d.Name)
 	}
-	if t.Cold {
-		return nil, live, fmt.Errorf("rows of table %q are only in object storage, and rows there cannot be copied to other "+
-			"shards", d.Name)
+	if objects, err = h.objectsFor(&t, first); err != nil {
+		return nil, nil, live, err
 	}
 	for _, l := range live {
 		if l.Damage.Load() != nil {
-			return nil, live, fmt.Errorf("segment %s is damaged: rows of table %q would be lost; replace the replica, "+
+			return nil, nil, live, fmt.Errorf("segment %s is damaged: rows of table %q would be lost; replace the replica, "+
 				"or abandon its rows", l.Path, d.Name)
 		}
 	}
@@ -135,7 +154,7 @@ func (h *tableCopy) job(first bool) (job *compaction.Job, live []*store.LiveSegm
 	for _, l := range live {
 		job.Inputs = append(job.Inputs, compaction.Input{Meta: &l.Meta, Path: l.Path})
 	}
-	return job, live, nil
+	return job, objects, live, nil
 }
 
 // The size of a batch that is sent, in rows and, about, in bytes.

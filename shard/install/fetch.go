@@ -121,7 +121,7 @@ func (n *Installer) pinState(ctx context.Context, client shardpb.ShardServiceCli
 	}()
 	stream, err := client.Pin(ctx, &shardpb.PinRequest{
 		ShardId: n.cfg.ShardID, State: true,
-		Incarnation: n.cfg.Incarnation,
+		Incarnation: n.cfg.Incarnation, Objects: n.cfg.Objects,
 	}, grpc.MaxCallRecvMsgSize(64<<20))
 	if err != nil {
 		return 0, nil, errs.FromGRPC(err)

@@ -54,6 +54,8 @@ type Config struct {
 	// Rate limits the rate at which files are received.
 	Rate *Rate
 	IDs  IDs
+	// Objects means that this node can read object storage. Then segments whose rows are there are not fetched.
+	Objects bool
 	// Full reports whether the disk is too full to fetch anything.
 	Full func() bool
 	// Begin records that a job has begun, and returns a function to call when it has ended.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -10,6 +11,8 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/shardpb"
+	"cordwood/shard/cold"
+	"cordwood/shard/cold/object"
 	"cordwood/shard/manifest"
 	"cordwood/shard/query"
 	"cordwood/shard/store"
@@ -132,13 +135,36 @@ func (s *server) takePin(ctx context.Context, req *shardpb.PinRequest) (*store.P
 			return nil, errs.New(errs.IllegalState, "shard %d: the request is for incarnation %d, this is incarnation %d",
 				req.ShardId, req.Incarnation, sh.Incarnation())
 		}
-		take = sh.PinState
+		take = func(ctx context.Context) (*store.Pinned, error) { return sh.PinState(ctx, req.Objects) }
 	}
 	p, err := take(ctx)
 	if err != nil {
 		return nil, errs.Wrap(errs.ShardNotReady, err, "pin shard %d", req.ShardId).WithRetryAfter(time.Second)
 	}
+	if n := len(p.Objects); n > 0 && !req.Objects {
+		p.Close()
+		return nil, errs.New(errs.IllegalState, "shard %d: pin: rows are only in object storage (%s), which the caller "+
+			"cannot read: use a program of the server's version", req.ShardId, query.CountOf(n, "object"))
+	}
 	return p, nil
+}
+
+// pinnedFiles lists the segments and objects of a pin in ascending order of Order.
+func pinnedFiles(p *store.Pinned) []*shardpb.PinnedSegment {
+	files := make([]*shardpb.PinnedSegment, 0, len(p.Segments)+len(p.Objects))
+	for i := range p.Segments {
+		seg := p.Segments[i].ToProto()
+		seg.Damaged = p.Segments[i].Damaged != ""
+		files = append(files, seg)
+	}
+	for i := range p.Objects {
+		o := &p.Objects[i]
+		seg := o.Meta.ToProto()
+		seg.Id, seg.Order, seg.LeftOut = o.ID, o.Order, o.LeftOut
+		files = append(files, seg)
+	}
+	slices.SortStableFunc(files, func(a, b *shardpb.PinnedSegment) int { return cmp.Compare(a.Order, b.Order) })
+	return files
 }
 
 // sendPinned sends the pinned segments in messages of about pinListBytes. The last message has
@@ -146,11 +172,9 @@ func (s *server) takePin(ctx context.Context, req *shardpb.PinRequest) (*store.P
 func sendPinned(p *store.Pinned, id uint64, send func(*shardpb.PinResponse) error) error {
 	next := &shardpb.PinResponse{PinId: id, Index: p.Index}
 	size := 0
-	for i := range p.Segments {
-		seg := p.Segments[i].ToProto()
-		seg.Damaged = p.Segments[i].Damaged != ""
+	for _, seg := range pinnedFiles(p) {
 		next.Segments = append(next.Segments, seg)
-		if size += 64 + 40*len(seg.Columns) + 32*len(seg.Tables); size >= pinListBytes {
+		if size += 64 + 40*len(seg.Columns) + 42*len(seg.Tables); size >= pinListBytes {
 			if err := send(next); err != nil {
 				return err
 			}
@@ -185,12 +209,39 @@ func (s *server) ReadSegment(req *shardpb.ReadSegmentRequest,
 		return errs.ToGRPC(errs.New(errs.InvalidArguments, "shard %d: read a segment: pin %d has ended; pin the shard "+
 			"again", req.ShardId, req.PinId))
 	}
+	if o := p.Object(req.SegmentId); o != nil {
+		return errs.ToGRPC(s.readObject(stream, o, req))
+	}
 	return errs.ToGRPC(p.Read(stream.Context(), req.SegmentId, req.Offset, func(b []byte) error {
 		return stream.Send(&shardpb.ReadSegmentResponse{Data: b})
 	}))
 }
 
+// readObject sends a pinned object.
+func (s *server) readObject(stream grpc.ServerStreamingServer[shardpb.ReadSegmentResponse], o *cold.Object,
+	req *shardpb.ReadSegmentRequest,
+) error {
+	if req.Offset < 0 || req.Offset > o.Meta.Bytes {
+		return errs.New(errs.InvalidArguments, "shard %d: read object %s at offset %d: it has only %d bytes", req.ShardId,
+			o.Key, req.Offset, o.Meta.Bytes)
+	}
+	err := s.cfg.Cold.Copy(stream.Context(), o, req.Offset, func(b []byte) error {
+		for piece := range slices.Chunk(b, objectPiece) {
+			if err := stream.Send(&shardpb.ReadSegmentResponse{Data: piece}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if object.Lost(err) {
+		return stream.Send(&shardpb.ReadSegmentResponse{Damaged: err.Error()})
+	}
+	return err
+}
+
 const (
+	// objectPiece is the maximum number of bytes of an object in one message.
+	objectPiece = 256 << 10
 	// pinListBytes is the approximate size of one message of a pin's list.
 	pinListBytes = 1 << 20
 	// pinBeat is the time between two heartbeats of a pin's stream.

@@ -38,7 +38,7 @@ type Shard interface {
 	ReadView(tableIDs ...uint64) *store.View
 	Tail(tableID uint64) (*store.Tail, error)
 	Pin(ctx context.Context) (*store.Pinned, error)
-	PinState(ctx context.Context) (*store.Pinned, error)
+	PinState(ctx context.Context, leaveOut bool) (*store.Pinned, error)
 	Handoffs() *handoff.Copies
 	StatsOf(req *shardpb.StatsRequest) *shardpb.ShardStats
 }

@@ -149,16 +149,3 @@ func rowsOf(list []ColdObject) (rows int64) {
 	}
 	return rows
 }
-
-// coldTables returns the number of tables with rows that are only in object storage; mu must be held.
-func (tb *Tables) coldTables() (n int) {
-	if !tb.State.HasSets() {
-		return 0
-	}
-	for id := range tb.State.Tables {
-		if len(tb.coldOf(id)) > 0 {
-			n++
-		}
-	}
-	return n
-}

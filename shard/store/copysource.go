@@ -1,8 +1,6 @@
 package store
 
 import (
-	"slices"
-
 	"cordwood/shard/manifest"
 	"cordwood/shard/query"
 	"cordwood/shard/rules"
@@ -68,10 +66,14 @@ type CopiedTable struct {
 	Def     *rules.Definition
 	Dropped bool
 	Eras    query.Eras
-	// Raw means that rows of the table cannot be written to segments. Cold means that some of the rows to read are only
-	// in object storage.
-	Raw, Cold bool
-	Expired   manifest.Expiry
+	// Raw means that rows of the table cannot be written to segments.
+	Raw     bool
+	Expired manifest.Expiry
+	// Objects have the rows that are in no segment, in the order of their cuts. Cut is the number of the last cut whose
+	// rows are all in segments or objects. During a copy no segment goes because its rows are in objects, so the rows of
+	// later cuts are in segments.
+	Objects []ColdObject
+	Cut     uint64
 	// Segments are the segments of the table with an order above the given one, in ascending order.
 	// The caller must release a reference to each.
 	Segments []*LiveSegment
@@ -86,8 +88,10 @@ func (c *CopySource) Since(through uint64, all bool) CopiedTable {
 	t := CopiedTable{
 		Def: tb.State.Tables[c.table], Dropped: gone, Eras: tb.erasOf(c.table),
 		Raw:     len(tb.segs.raw[c.table]) > 0,
-		Cold:    slices.ContainsFunc(tb.coldOf(c.table), func(o ColdObject) bool { return all || o.Order > through }),
-		Expired: tb.State.Expired[c.table],
+		Expired: tb.State.Expired[c.table], Objects: tb.coldOf(c.table),
+	}
+	if cuts := tb.segs.cutOrders[c.table]; len(cuts) > 0 {
+		t.Cut = cuts[len(cuts)-1].Number
 	}
 	for _, l := range tb.segs.byTable[c.table] {
 		if all || l.Order > through {

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"hash/fnv"
 	"io"
 	"maps"
 	"slices"
@@ -11,8 +12,9 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/shard/cold"
 	"cordwood/shard/manifest"
-	"cordwood/shard/query"
+	"cordwood/shard/segment"
 )
 
 // Pinned are the segments that a shard had at one moment. Their files stay until Close, whatever
@@ -22,6 +24,9 @@ type Pinned struct {
 	Index uint64
 	// Segments are in ascending order of Order.
 	Segments []Segment
+	// Objects have the rows that are in none of the segments, in ascending order of Order. An object is kept for the time
+	// for which dead objects stay, not until Close.
+	Objects []PinnedObject
 	// Expired lists the cutoffs of expired rows, in ascending order of table ids.
 	Expired []manifest.Expiry
 	// Merging has the merge modes of the tables that merge rows or once did, in ascending order of
@@ -37,6 +42,71 @@ type Pinned struct {
 	once    sync.Once
 }
 
+// PinnedObject is an object of a Pinned.
+type PinnedObject struct {
+	*cold.Object
+	// ID identifies the object among the segments and objects of the shard, in every replica.
+	ID uint64
+	// Order is the highest order that a segment with the rows could have in this replica.
+	Order uint64
+	// LeftOut are the tables whose rows in the object are in segments too, or dead.
+	LeftOut []uint64
+}
+
+// objectIDs is set in the ids of objects, so that no segment has the same.
+const objectIDs = 1 << 63
+
+// objectID returns the id of an object. Its key has a random part.
+func objectID(key string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(key)) // cannot fail
+	return objectIDs | h.Sum64()
+}
+
+// Object returns a pinned object, or nil.
+func (p *Pinned) Object(id uint64) *cold.Object {
+	for i := range p.Objects {
+		if p.Objects[i].ID == id {
+			return p.Objects[i].Object
+		}
+	}
+	return nil
+}
+
+// pinObjects returns the objects with rows that are in no segment; mu must be held.
+func (tb *Tables) pinObjects() (out []PinnedObject) {
+	if !tb.State.HasSets() {
+		return nil
+	}
+	at := map[string]int{}
+	needed := map[string]map[uint64]bool{}
+	for _, id := range slices.Sorted(maps.Keys(tb.State.Tables)) {
+		for _, o := range tb.coldOf(id) {
+			i, known := at[o.Key]
+			if !known {
+				i = len(out)
+				at[o.Key] = i
+				needed[o.Key] = map[uint64]bool{}
+				out = append(out, PinnedObject{Object: o.Object, ID: objectID(o.Key)})
+			}
+			needed[o.Key][id] = true
+			out[i].Order = max(out[i].Order, o.Order)
+		}
+	}
+	for i := range out {
+		o := &out[i]
+		for _, span := range o.Spans() {
+			if !needed[o.Key][span.TableID] {
+				o.LeftOut = append(o.LeftOut, span.TableID)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b PinnedObject) int {
+		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
 // Close releases the segments. It may be called twice.
 func (p *Pinned) Close() {
 	p.once.Do(func() {
@@ -49,7 +119,7 @@ func (p *Pinned) Close() {
 	})
 }
 
-// Pin pins the visible segments.
+// Pin pins the visible segments, and the objects with the rows that are in none of them.
 func (rd *Readers) Pin() (*Pinned, error) {
 	tb := rd.tables
 	p := &Pinned{tb: tb, readers: &rd.Open}
@@ -64,13 +134,8 @@ func (rd *Readers) Pin() (*Pinned, error) {
 			"segments and would be "+
 			"missing (cordwood cluster status lists them): start a newer version, or drop the tables", tb.cfg.ID, n)
 	}
-	if n := tb.coldTables(); n > 0 {
-		tb.mu.RUnlock()
-		return nil, errs.New(errs.IllegalState, "shard %d: pin the segments: rows of %s are only in object storage, from "+
-			"where a backup cannot read them yet; so that local disks keep further rows, start the nodes without "+
-			"--object-storage-local-for", tb.cfg.ID, query.CountOf(n, "table"))
-	}
 	p.Index = tb.Flushed.Load() // set with the segments, under mu
+	p.Objects = tb.pinObjects()
 	seen := map[uint64]bool{}
 	for _, list := range tb.segs.byTable {
 		for _, l := range list {
@@ -96,13 +161,24 @@ func (rd *Readers) Pin() (*Pinned, error) {
 	return p, nil
 }
 
-// Pin pins the durable state.
-func (lg *Ledger) Pin() (*Pinned, error) {
+// Pin pins the durable state. With leaveOut it has no segments whose rows are all in objects, as far as these may go
+// already.
+func (lg *Ledger) Pin(leaveOut bool) (*Pinned, error) {
 	// Publishing happens before a committing goroutine releases the lock.
 	lg.mu.Lock()
 	defer lg.mu.Unlock()
 	p := &Pinned{tb: lg.tables, State: lg.manifest.State()}
 	p.Index = p.State.AppliedIndex
+	if leaveOut {
+		if twins, _ := lg.droppable(time.Time{}); len(twins) > 0 {
+			st := *p.State
+			st.Segments = slices.DeleteFunc(slices.Clone(st.Segments), func(m segment.Meta) bool {
+				_, twin := slices.BinarySearch(twins, m.ID)
+				return twin
+			})
+			p.State = &st
+		}
+	}
 	lg.tables.mu.RLock()
 	defer lg.tables.mu.RUnlock()
 	if lg.tables.closed {

@@ -28,7 +28,10 @@ func (lg *Ledger) DropTwins(before time.Time) (segments int, bytes int64, err er
 	if err := lg.commitPending(); err != nil { // an uncommitted edit may already have dropped them
 		return 0, 0, fmt.Errorf("shard %d: drop segments whose rows are in object storage: %w", lg.cfg.ID, err)
 	}
-	ids, bytes, generation := lg.droppable(before)
+	lg.mu.Lock()
+	ids, bytes := lg.droppable(before)
+	generation := lg.generation
+	lg.mu.Unlock()
 	if len(ids) == 0 {
 		return 0, 0, nil
 	}
@@ -38,17 +41,16 @@ func (lg *Ledger) DropTwins(before time.Time) (segments int, bytes int64, err er
 	return len(ids), bytes, nil
 }
 
-// droppable returns the segments that DropTwins may remove, their bytes, and the generation that they are of.
-func (lg *Ledger) droppable(before time.Time) (ids []uint64, bytes int64, generation uint64) {
-	lg.mu.Lock()
-	defer lg.mu.Unlock()
+// droppable returns the segments that DropTwins may remove, in ascending order of ids, and their bytes. If before is
+// zero, these are segments of any age. lg.mu must be held.
+func (lg *Ledger) droppable(before time.Time) (ids []uint64, bytes int64) {
 	tb := lg.tables
 	tb.mu.RLock()
 	defer tb.mu.RUnlock()
 	// Only sets on disk count. What the log has after them would be replayed, but the manifest must be right by itself.
 	state := lg.manifest.State()
 	if len(state.Sets) == 0 || len(lg.pending) > 0 || tb.coldMismatch {
-		return nil, 0, 0
+		return nil, 0
 	}
 	groups, of := tb.twinsOf(state, before)
 	var blocked []tableSet
@@ -85,7 +87,7 @@ func (lg *Ledger) droppable(before time.Time) (ids []uint64, bytes int64, genera
 		}
 	}
 	slices.Sort(ids)
-	return ids, bytes, lg.generation
+	return ids, bytes
 }
 
 // twinsOf returns the twins of all tables and sets, and to which of them each segment belongs. Those that must stay by
@@ -125,8 +127,8 @@ func (tb *Tables) twinsOf(state *manifest.State, before time.Time) (map[tableSet
 			span := l.Span(g.table)
 			rows -= span.Rows
 			partly = partly || span.MinTime < expired.Before && l.Order < expired.Order
-			t.keep = t.keep || !instant(span.MaxTime, unit).Before(before) || tb.sources.have(l) ||
-				eras.Segment(l.Order, d.Merge) != query.Append
+			young := !before.IsZero() && !instant(span.MaxTime, unit).Before(before)
+			t.keep = t.keep || young || tb.sources.have(l) || eras.Segment(l.Order, d.Merge) != query.Append
 		}
 		// Rows that expired may be in segments and not in objects. Any other difference is a fault.
 		t.keep = t.keep || rows < 0 && !partly

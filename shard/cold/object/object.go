@@ -28,6 +28,8 @@ type Config struct {
 	Cache *cache.Cache
 	// Dir is the folder of the cache.
 	Dir string
+	// Bucket has the objects, for reading whole ones past the cache.
+	Bucket bucket.Bucket
 	// Location is the location of the bucket for display.
 	Location string
 }

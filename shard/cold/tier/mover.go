@@ -171,6 +171,9 @@ func (m *Mover) Step(ctx context.Context) error {
 	m.turn <- struct{}{}
 	defer func() { <-m.turn }()
 	hot := m.observe()
+	if err := m.writeSets(ctx); err != nil {
+		return err
+	}
 	if err := m.dropTwins(); err != nil {
 		return err
 	}
@@ -204,6 +207,23 @@ func (m *Mover) Step(ctx context.Context) error {
 	}
 	m.clean(ctx)
 	return nil
+}
+
+// writeSets flushes if the manifest lacks a set, although no rows are in memory. Every replica does, because what is on
+// disk decides which segments may go.
+func (m *Mover) writeSets(ctx context.Context) error {
+	n, last := 0, uint64(0)
+	m.cfg.Store.Status.Inspect(func(st *rules.State) {
+		if sets := st.Sets(); len(sets) > 0 {
+			n, last = len(sets), sets[len(sets)-1].Number
+		}
+	})
+	sets := m.cfg.Store.Ledger.State().Sets
+	if n == 0 || n == len(sets) && sets[n-1].Number == last {
+		return nil
+	}
+	m.at("sets")
+	return m.cfg.Flush(ctx)
 }
 
 // dropTwins removes local segments whose rows are in objects, and old. Every replica does.

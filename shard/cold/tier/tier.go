@@ -30,8 +30,7 @@ type Tier struct {
 	// UploadAfter is the time from when rows were flushed until they are old. The default value is an hour.
 	UploadAfter time.Duration
 	// LocalFor is how long rows stay on the local disk too, counted from their time index. A query of younger rows never
-	// waits for the bucket. 0 means as long as they exist. Backups and moves of tables refuse rows that are only in the
-	// bucket.
+	// waits for the bucket. 0 means as long as they exist.
 	LocalFor time.Duration
 	// Grace is how long an object is kept after all its rows have expired or were dropped. The default value is 48 hours.
 	Grace time.Duration
