@@ -45,12 +45,20 @@ func (s *Service) insert(ctx context.Context, st *statement.Insert, req *Request
 	if err := s.mayStore(ctx, st); err != nil {
 		return Result{}, err
 	}
+	if _, err := s.names.of(ctx).writable(st.Name, req.Database); err != nil {
+		return Result{}, err
+	}
+	c, err := s.compute(ctx, st, req)
+	if err != nil {
+		return Result{}, err
+	}
+	defer c.release()
 	for round := 1; ; round++ {
 		t, err := s.names.of(ctx).writable(st.Name, req.Database)
 		if err != nil {
 			return Result{}, err
 		}
-		res, err := s.insertInto(ctx, t, st, req)
+		res, err := s.insertInto(ctx, t, st, c, req)
 		if errors.Is(err, write.ErrSchemaChanged) && round < insertRounds {
 			continue
 		}
@@ -75,7 +83,7 @@ func (s *Service) mayStore(ctx context.Context, st *statement.Insert) error {
 }
 
 // insertInto stores the rows in the table as it is defined now.
-func (s *Service) insertInto(ctx context.Context, t *schema.Table, st *statement.Insert, req *Request,
+func (s *Service) insertInto(ctx context.Context, t *schema.Table, st *statement.Insert, c *computed, req *Request,
 ) (res Result, err error) {
 	now, err := s.nowIn(req.Timezone)
 	if err != nil {
@@ -85,7 +93,7 @@ func (s *Service) insertInto(ctx context.Context, t *schema.Table, st *statement
 	if mayRead != nil && (st.Returning != "" || st.Conflict != nil) { // errors name columns
 		return Result{}, mayRead
 	}
-	rows, changed, err := insertRows(t, st, now, mayRead == nil)
+	rows, changed, err := insertRows(t, st, c, now, mayRead == nil)
 	if err == nil {
 		err = checkConflict(t, st, rows)
 	}
@@ -177,8 +185,7 @@ type insertColumn struct {
 }
 
 // insertRows returns typed rows with the time index first. It counts values that are changed when stored.
-func insertRows(t *schema.Table, st *statement.Insert, now time.Time,
-	suggest bool,
+func insertRows(t *schema.Table, st *statement.Insert, results *computed, now time.Time, suggest bool,
 ) (rows *column.Builder, changed pipeline.Changes, err error) {
 	columns, err := insertColumns(t, st, suggest)
 	if err != nil {
@@ -198,7 +205,12 @@ func insertRows(t *schema.Table, st *statement.Insert, now time.Time,
 			if l.Kind == statement.Default {
 				l = defaultOf(c.Column)
 			}
-			v, err := valueOf(l, c.Type, now)
+			var v value
+			if l.Kind == statement.Computed {
+				v, err = results.value(row, c.from, c.Column, now)
+			} else {
+				v, err = valueOf(l, c.Type, now)
+			}
 			if err != nil {
 				return nil, changed, errs.Wrap(errs.InvalidArguments, err, "row %d, column %q", row+1, c.Name)
 			}

@@ -171,6 +171,8 @@ type Insert struct {
 	Alias   string
 	Columns []string
 	Values  [][]Literal
+	// Expressions are the values that are not literals, row by row.
+	Expressions []Expression
 	// Query is the text of the query whose rows are stored, or empty. QueryAt is its offset in the statement.
 	Query   string
 	QueryAt int
@@ -179,6 +181,15 @@ type Insert struct {
 	// Returning is the text of the list after RETURNING, or empty. ReturningAt is its offset in the statement.
 	Returning   string
 	ReturningAt int
+}
+
+// Expression is a value of INSERT … VALUES that the engine evaluates.
+type Expression struct {
+	// Row and Index are the place of its literal of the kind Computed in Values.
+	Row, Index int
+	// Text is the expression as written, and At its offset in the statement.
+	Text string
+	At   int
 }
 
 // Conflict is the clause ON CONFLICT of INSERT.
@@ -202,13 +213,14 @@ type LiteralKind uint8
 
 // The kinds of literal.
 const (
-	Null    LiteralKind = iota
-	Default             // the word DEFAULT
-	Bool                // Text is "true" or "false"
-	Number              // Text is the number, with its sign
-	Text                // Text is the decoded text
-	Bytes               // Text holds the bytes of x'…'
-	Now                 // now() or CURRENT_TIMESTAMP
+	Null     LiteralKind = iota
+	Default              // the word DEFAULT
+	Bool                 // Text is "true" or "false"
+	Number               // Text is the number, with its sign
+	Text                 // Text is the decoded text
+	Bytes                // Text holds the bytes of x'…'
+	Now                  // now() or CURRENT_TIMESTAMP
+	Computed             // the value of an expression
 )
 
 // Literal is a value as written in a statement.

@@ -71,6 +71,15 @@ func Moved(err error, by int) error {
 	return placed(err, func(at int) (string, bool) { return strconv.Itoa(at + by), at+by >= 0 })
 }
 
+// MovedTo converts the position in an engine error about a statement that contains parts of another one. place returns
+// false if a position is in none of the parts.
+func MovedTo(err error, place func(at int) (int, bool)) error {
+	return placed(err, func(at int) (string, bool) {
+		at, ok := place(at)
+		return strconv.Itoa(at), ok
+	})
+}
+
 // placed converts the position in an engine error by a function, unless it returns false.
 func placed(err error, convert func(at int) (string, bool)) error {
 	e := (*errs.Error)(nil)

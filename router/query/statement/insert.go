@@ -10,6 +10,9 @@ import (
 // maxInsertValues limits the number of values of one INSERT, which are parsed one by one.
 const maxInsertValues = 1_000_000
 
+// maxExpressions limits the number of values of one INSERT that the engine evaluates.
+const maxExpressions = 1_000
+
 // insert parses INTO t … VALUES … and INTO t … SELECT …. from is the offset of the statement.
 func (p *parser) insert(from int) Statement {
 	if p.tok.is("OR") || p.tok.is("OVERWRITE") || p.tok.is("IGNORE") {
@@ -36,7 +39,7 @@ func (p *parser) insert(from int) Statement {
 		s.Columns, s.Values = []string{}, [][]Literal{nil}
 	default:
 		p.expect("VALUES")
-		s.Values = p.rows(len(s.Columns))
+		s.Values, s.Expressions = p.rows(len(s.Columns), from)
 	}
 	if p.accept("ON") {
 		s.Conflict = p.conflict()
@@ -92,14 +95,22 @@ func (p *parser) atConflict() bool {
 }
 
 // rows parses (value, …), …. Each row must have as many values as there are columns; 0 means as many as the first
-// row.
-func (p *parser) rows(columns int) (rows [][]Literal) {
+// row. from is the offset of the statement.
+func (p *parser) rows(columns, from int) (rows [][]Literal, computed []Expression) {
 	total := 0
 	for p.err == nil {
 		at := p.tok
-		row := p.row()
+		row, some := p.row()
+		for _, e := range some {
+			e.Row, e.At = len(rows), e.At-from
+			computed = append(computed, e)
+		}
+		if len(computed) > maxExpressions {
+			p.stop(errs.New(errs.InvalidArguments, "INSERT has more than %d values that are not literals; use "+
+				"INSERT … SELECT, or send the values", maxExpressions))
+		}
 		if p.err != nil {
-			return nil
+			return nil, nil
 		}
 		if columns == 0 {
 			columns = len(row)
@@ -107,27 +118,32 @@ func (p *parser) rows(columns int) (rows [][]Literal) {
 		if len(row) != columns {
 			p.stop(errs.New(errs.InvalidArguments, "INSERT: row %d has %d values for %d columns (%s)",
 				len(rows)+1, len(row), columns, near(p.src, at)))
-			return nil
+			return nil, nil
 		}
 		if total += len(row); total > maxInsertValues {
 			p.stop(errs.New(errs.InvalidArguments, "INSERT has more than %d values; send rows in bulk to /v1/ingest",
 				maxInsertValues))
-			return nil
+			return nil, nil
 		}
 		rows = append(rows, row)
 		if !p.acceptSym(",") || p.tok.kind == eof {
 			break
 		}
 	}
-	return rows
+	return rows, computed
 }
 
-// row parses (literal, …).
-func (p *parser) row() []Literal {
-	var row []Literal
+// row parses (value, …).
+func (p *parser) row() (row []Literal, computed []Expression) {
 	p.expectSym("(")
 	for p.err == nil {
-		row = append(row, p.literal())
+		at := p.tok.from
+		l := p.value()
+		if l.Kind == Computed {
+			computed = append(computed, Expression{Index: len(row), Text: l.Text, At: at})
+			l.Text = ""
+		}
+		row = append(row, l)
 		if p.acceptSym(")") {
 			break
 		}
@@ -135,7 +151,40 @@ func (p *parser) row() []Literal {
 			p.expected("`,` or `)`")
 		}
 	}
-	return row
+	return row, computed
+}
+
+// value parses a literal or an expression, which ends at the next comma or closing parenthesis.
+func (p *parser) value() Literal {
+	begin := *p
+	l := p.literal()
+	if p.err == nil && (p.tok.sym(",") || p.tok.sym(")")) {
+		return l
+	}
+	failed := *p
+	if begin.tok.is("X") && begin.peek().kind == text {
+		return l
+	}
+	*p = begin
+	from, to, depth := p.tok.from, p.tok.from, 0
+	for ; p.err == nil && p.tok.kind != eof; p.advance() {
+		switch {
+		case p.tok.sym("("), p.tok.sym("["), p.tok.sym("{"):
+			depth++
+		case depth == 0 && to > from && (p.tok.sym(",") || p.tok.sym(")")):
+			return Literal{Kind: Computed, Text: p.src[from:to]}
+		case depth == 0 && p.tok.sym(","), p.tok.sym(";"):
+			*p = failed
+			return l
+		case p.tok.sym(")"), p.tok.sym("]"), p.tok.sym("}"):
+			depth--
+		}
+		if to = p.tok.to; depth < 0 {
+			break
+		}
+	}
+	*p = failed
+	return l
 }
 
 // literal parses a value. A type before or after a text, as in TIMESTAMP '…' and '…'::timestamp, is accepted and
@@ -187,7 +236,7 @@ func (p *parser) bareLiteral() Literal {
 	case p.tok.kind == word && p.peek().kind == text:
 		return p.typedLiteral()
 	}
-	p.expected("a literal value: a number, 'text', TRUE, FALSE, NULL, DEFAULT or now()")
+	p.expected("a value: a literal or an expression")
 	return Literal{}
 }
 

@@ -183,6 +183,16 @@ func TestParse(t *testing.T) {
 		{"ALTER TABLE t RENAME TO n", &AlterTable{Name: Name{"", "t"}, RenameTo: "n"}},
 		{"INSERT INTO t VALUES (1)", &Insert{Name: Name{"", "t"}, Values: [][]Literal{{{Number, "1"}}}}},
 		{
+			"INSERT INTO t VALUES (1, f(2, ')') + 3), (now() - x, 4)", &Insert{
+				Name:   Name{"", "t"},
+				Values: [][]Literal{{{Number, "1"}, {Computed, ""}}, {{Computed, ""}, {Number, "4"}}},
+				Expressions: []Expression{
+					{Row: 0, Index: 1, Text: "f(2, ')') + 3", At: 25},
+					{Row: 1, Index: 0, Text: "now() - x", At: 42},
+				},
+			},
+		},
+		{
 			"; INSERT INTO t AS x DEFAULT VALUES RETURNING x.a, b IS DISTINCT FROM c AS \"from\", extract(year FROM a) -- all",
 			&Insert{
 				Name: Name{"", "t"}, Alias: "x", Columns: []string{}, Values: [][]Literal{nil},
@@ -333,7 +343,9 @@ func TestParseErrors(t *testing.T) {
 		{"INSERT INTO t VALUES (1) RETURNING a FROM t", errs.InvalidSyntax, "the end of the list after RETURNING"},
 		{"INSERT INTO t VALUES (1) RETURNING a UNION SELECT 1", errs.InvalidSyntax, "the end of the list after RETURNING"},
 		{"INSERT INTO t VALUES (1) RETURNING DISTINCT a", errs.InvalidSyntax, "the end of the list after RETURNING"},
-		{"INSERT INTO t VALUES (a)", errs.InvalidSyntax, "literal value"},
+		{"INSERT INTO t VALUES (,)", errs.InvalidSyntax, "expected a value"},
+		{"INSERT INTO t VALUES (1 + ", errs.InvalidSyntax, "expected"},
+		{"INSERT INTO t VALUES (1; 2)", errs.InvalidSyntax, "expected"},
 		{"INSERT INTO t VALUES (x'0')", errs.InvalidSyntax, "hexadecimal"},
 		{"DELETE FROM t", errs.Unsupported, "TRUNCATE"},
 		{"COPY (SELECT 1) TO 'x'", errs.Unsupported, "format="},
