@@ -1,10 +1,13 @@
 package pgwire
 
 import (
+	"errors"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
+	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/router/pgwire/rewrite"
 	"cordwood/router/pgwire/value"
@@ -135,10 +138,30 @@ func (d *describer) describeQuery(p *prepared) error {
 		}
 	}
 	answer, err := d.describe(p, text.Text)
-	if err != nil {
+	open := err != nil && slices.Contains(p.params, nil) // the engine may lack a type
+	if err != nil && !open {
 		return d.translator.placed(err, p.cmd, text.Text) // without a position if the text is not the client's
 	}
-	open := false
+	if err == nil {
+		open = p.learn(answer, text)
+	}
+	if open || len(text.Any) > 0 {
+		d.infer(p, text)
+		// Once all parameter types are known, the column types are known, too.
+		again, failed := d.describe(p, p.cmd.text)
+		switch {
+		case failed == nil:
+			answer = again
+		case err != nil:
+			return d.translator.placed(failed, p.cmd, p.cmd.text)
+		}
+	}
+	p.columns = d.columns(p.cmd.text, answer)
+	return nil
+}
+
+// learn gives parameters the types that the engine reports. It reports whether there are parameters without types.
+func (p *prepared) learn(answer *query.Description, text rewrite.AnyText) (open bool) {
 	for i, t := range answer.Parameters {
 		if i >= len(p.params) || p.params[i] != nil {
 			continue
@@ -152,20 +175,74 @@ func (d *describer) describeQuery(p *prepared) error {
 			p.params[i] = parameterOf(t)
 		}
 	}
-	if open || len(text.Any) > 0 {
-		guesses := rewrite.Guess(p.cmd.text, p.places, len(p.params))
-		for i := range p.params {
-			if p.params[i] == nil {
-				p.params[i] = value.ByOID(guesses[i])
+	return open
+}
+
+// maxInferred is the maximum number of times that the engine is asked for the types of parameters of a statement, if
+// its text has at most maxInferredText bytes. A longer statement takes more time to describe, so it is described less
+// often.
+const (
+	maxInferred     = 32
+	maxInferredText = 2 << 10
+)
+
+// infer gives types to the parameters for which the engine reports none. It stops at the first such parameter, so it
+// is asked again after each type that was found. Like PostgreSQL, infer takes the type of the other operand of an
+// operator.
+// What remains gets a type by the tokens beside it, which is text if they do not tell.
+func (d *describer) infer(p *prepared, text rewrite.AnyText) {
+	guesses := rewrite.Guess(p.cmd.text, p.places, len(p.params))
+	asked := map[int]bool{}
+	most := max(1, maxInferred*maxInferredText/max(len(p.cmd.text), maxInferredText))
+	for range most {
+		open := map[int]bool{}
+		for i, t := range p.params {
+			if t == nil {
+				open[i+1] = true
 			}
 		}
-		// Once all parameter types are known, the column types are known, too.
-		if again, err := d.describe(p, p.cmd.text); err == nil {
-			answer = again
+		found := 0
+		for _, place := range p.places {
+			if n := place.Number; found == 0 && open[n] && !asked[n] && len(asked) < most {
+				asked[n] = true
+				if p.params[n-1] = d.operandType(p, n, open); p.params[n-1] != nil {
+					found = n
+				}
+			}
+		}
+		for _, place := range p.places {
+			if n := place.Number; found == 0 && open[n] && guesses[n-1] != value.Text.OID {
+				p.params[n-1], found = value.ByOID(guesses[n-1]), n
+				break
+			}
+		}
+		if found == 0 {
+			break
+		}
+		answer, err := d.describe(p, text.Text)
+		if err == nil && !p.learn(answer, text) {
+			break
 		}
 	}
-	p.columns = d.columns(p.cmd.text, answer)
-	return nil
+	for i := range p.params {
+		if p.params[i] == nil {
+			p.params[i] = value.ByOID(guesses[i])
+		}
+	}
+}
+
+// operandType returns the type of parameter n that follows from the other operand of an operator, or nil.
+func (d *describer) operandType(p *prepared, n int, open map[int]bool) *value.Type {
+	beside, ok := rewrite.OperandBeside(p.cmd.text, p.places, n, open)
+	if !ok {
+		return nil
+	}
+	_, err := d.describe(p, beside.Probe)
+	var refused *errs.Error
+	if !errors.As(err, &refused) {
+		return nil
+	}
+	return value.ByOID(beside.Type(rewrite.ProbedType(refused.Msg)))
 }
 
 // parameterOf returns the type of a parameter whose type in the engine is known.
@@ -218,7 +295,32 @@ func (d *describer) describeInsert(p *prepared, st *statement.Insert) error {
 			}
 		}
 	}
+	if err := d.describeExpressions(p); err != nil {
+		return err
+	}
 	return d.describeReturning(p)
+}
+
+// describeExpressions gives parameters in expressions of VALUES the types that they have in a query.
+func (d *describer) describeExpressions(p *prepared) error {
+	text := rewrite.ValueExpressions(p.cmd.text)
+	if text == "" || len(p.places) == 0 {
+		return nil // running it returns the error, if there is one
+	}
+	query := &prepared{cmd: newCommand(text), params: p.params}
+	for _, place := range p.places {
+		if text[place.From] == '$' {
+			query.places = append(query.places, place)
+			if p.computed == nil {
+				p.computed = map[int]bool{}
+			}
+			p.computed[place.Number] = true
+		}
+	}
+	if len(query.places) == 0 {
+		return nil
+	}
+	return d.describeQuery(query)
 }
 
 // describeInsertQuery gives parameters that are whole expressions of the select list the types of the columns that they

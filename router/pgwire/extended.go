@@ -178,7 +178,7 @@ func (p *prepared) bindWire(values [][]byte, codes []int16) (*command, error) {
 
 // literal returns the SQL literal for the value of a parameter.
 func (p *prepared) literal(i int, f value.Format, v []byte) (string, error) {
-	if p.cmd.verb == "INSERT" {
+	if p.cmd.verb == "INSERT" && !p.computed[i+1] {
 		stored, err := value.Store(p.params[i], f, v)
 		return stored.SQL(), err
 	}

@@ -22,6 +22,8 @@ type prepared struct {
 	params []*value.Type
 	// columns are the columns of its rows, or nil if it returns none.
 	columns []column
+	// computed has the numbers of the parameters in expressions of INSERT … VALUES.
+	computed map[int]bool
 }
 
 // filled returns the statement with values in place of its parameters, if its length is at most most bytes.

@@ -12,23 +12,53 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-var updateValues = flag.Bool("update-values", false, "ask PostgreSQL again for the answers in values.txt")
+var updateValues = flag.Bool("update-values", false,
+	"ask PostgreSQL again for the answers in values.txt and parameters.txt")
 
-const valuesFile = "testdata/postgres/values.txt"
-
-// TestValuesAsPostgreSQL compares values with those of PostgreSQL 15, which are in values.txt. A block of the file is a
-// statement, PostgreSQL's answer after "=", and the answer of this server after "!" if it differs, with the reason
-// after "#".
+// TestValuesAsPostgreSQL compares values with those of PostgreSQL 15.
 func TestValuesAsPostgreSQL(t *testing.T) {
 	t.Parallel()
-	ours := postgres(t).PgConn()
-	ask := func(c *pgconn.PgConn, sql string) string { return answerText(c.Exec(t.Context(), sql).ReadAll()) }
+	compareAnswers(t, "testdata/postgres/values.txt", "", func(c *pgconn.PgConn, sql string) string {
+		return answerText(c.Exec(t.Context(), sql).ReadAll())
+	})
+}
+
+// TestParametersAsPostgreSQL compares the types of the parameters and columns of prepared statements with those of
+// PostgreSQL 15.
+func TestParametersAsPostgreSQL(t *testing.T) {
+	t.Parallel()
+	const table = "CREATE TABLE p (ts timestamptz, n bigint, f double precision, s text, b boolean, j json)"
+	compareAnswers(t, "testdata/postgres/parameters.txt", table, func(c *pgconn.PgConn, sql string) string {
+		d, err := c.Prepare(t.Context(), "", sql, nil)
+		if err != nil {
+			return answerText(nil, err)
+		}
+		text := fmt.Sprint(d.ParamOIDs)
+		for _, f := range d.Fields {
+			text += fmt.Sprintf(" %s:%d", f.Name, f.DataTypeOID)
+		}
+		return text
+	})
+}
+
+// compareAnswers compares the answers to the statements in a file with those of PostgreSQL 15, which are in the file. A
+// block of the file is a statement, PostgreSQL's answer after "=", and the answer of this server after "!" if it
+// differs, with the reason after "#".
+func compareAnswers(t *testing.T, file, setUp string, ask func(c *pgconn.PgConn, sql string) string) {
+	t.Helper()
+	prepare := func(c *pgconn.PgConn) *pgconn.PgConn {
+		if _, err := c.Exec(t.Context(), setUp).ReadAll(); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	ours := prepare(postgres(t).PgConn())
 	theirs := func(_, recorded string) string { return recorded }
 	if *updateValues {
-		c := original(t).PgConn()
+		c := prepare(original(t).PgConn())
 		theirs = func(sql, _ string) string { return ask(c, sql) }
 	}
-	text, err := os.ReadFile(valuesFile)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +88,7 @@ func TestValuesAsPostgreSQL(t *testing.T) {
 		}
 	}
 	if *updateValues {
-		if err := os.WriteFile(valuesFile, []byte(strings.TrimSpace(out.String())+"\n"), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(strings.TrimSpace(out.String())+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -3,7 +3,6 @@ package rewrite
 import (
 	"strings"
 
-	"cordwood/proto/schema"
 	"cordwood/router/pgwire/value"
 	"cordwood/router/query/statement"
 )
@@ -53,12 +52,15 @@ func (r *rewriter) writeLiteral(text tok, t castType) bool {
 	case t.isReg():
 		r.raw(text, r.regLiteral(t.name, text.val))
 		return true
+	case r.timeLiteral(text, t):
+		return true
 	case t.isMoment():
 		moment, err := value.MomentLiteral(text.val)
-		if err == nil {
-			r.moment(text, moment)
+		if err != nil {
+			return r.checked(text, "", err)
 		}
-		return err == nil
+		r.moment(text, moment)
+		return true
 	case t.bare && t.array:
 		list, err := value.Literal(value.ArrayOf(value.Numeric), value.FormatText, []byte(text.val))
 		return r.checked(text, list, err)
@@ -86,9 +88,9 @@ func (r *rewriter) writeLiteral(text tok, t castType) bool {
 			r.raw(text, "CAST("+list+" AS "+listType(list, t.text)+")")
 		}
 		return ok
-	case t.name == "bytea" && strings.HasPrefix(text.val, `\x`):
-		r.raw(text, "from_hex("+schema.QuoteLiteral(text.val[2:])+")")
-		return true
+	case t.name == "bytea":
+		literal, err := value.Literal(value.Bytea, value.FormatText, []byte(text.val))
+		return r.checked(text, literal, err)
 	}
 	return false
 }

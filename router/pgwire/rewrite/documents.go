@@ -101,23 +101,26 @@ func (r *rewriter) path(n int, text bool) bool {
 	if typ, ok := r.typeAfter(n + size); ok && typ.array {
 		size += typ.size + 1
 	}
-	return r.onDocument(n+size, func(document string) string {
-		for _, key := range keys {
-			document = "json_extract(" + document + ", " + quote(`$."`+key+`"`) + ")"
-			if wholeKey.MatchString(key) { // of a list
-				index := key
-				if strings.HasPrefix(key, "-") {
-					index = "#" + key
-				}
-				inner := strings.TrimSuffix(document, ", "+quote(`$."`+key+`"`)+")")
-				document = "coalesce(" + document + ", " + inner + ", '$[" + index + "]'))"
+	return r.onDocument(n+size, func(document string) string { return atPath(document, keys, text) })
+}
+
+// atPath returns the part of a document at a path, as a document or as a text.
+func atPath(document string, keys []string, text bool) string {
+	for _, key := range keys {
+		document = "json_extract(" + document + ", " + quote(`$."`+key+`"`) + ")"
+		if wholeKey.MatchString(key) { // of a list
+			index := key
+			if strings.HasPrefix(key, "-") {
+				index = "#" + key
 			}
+			inner := strings.TrimSuffix(document, ", "+quote(`$."`+key+`"`)+")")
+			document = "coalesce(" + document + ", " + inner + ", '$[" + index + "]'))"
 		}
-		if text {
-			return "json_extract_string(" + document + ", '$')"
-		}
-		return "json_extract(" + document + ", '$')"
-	})
+	}
+	if text {
+		return "json_extract_string(" + document + ", '$')"
+	}
+	return "json_extract(" + document + ", '$')"
 }
 
 var wholeKey = regexp.MustCompile(`^-?[0-9]{1,9}$`)

@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -112,23 +113,20 @@ func init() { // not in the declaration: some functions refer to others
 		"date_bin":                           with("time_bucket(%1, %2, %3)", 3),
 		"json_agg":                           renamed("json_group_array"),
 		"jsonb_agg":                          renamed("json_group_array"),
-		"json_build_object":                  renamed("json_object"),
-		"jsonb_build_object":                 renamed("json_object"),
+		"json_build_object":                  buildObject,
+		"jsonb_build_object":                 buildObject,
 		"json_build_array":                   renamed("json_array"),
 		"jsonb_build_array":                  renamed("json_array"),
 		"json_object_agg":                    renamed("json_group_object"),
 		"jsonb_object_agg":                   renamed("json_group_object"),
-		"jsonb_array_length":                 renamed("json_array_length"),
 		"json_typeof":                        with(jsonTypeOf, 1),
 		"jsonb_typeof":                       with(jsonTypeOf, 1),
 		"jsonb_pretty":                       renamed("json_pretty"),
-		"jsonb_extract_path":                 renamed("json_extract_path"),
-		"jsonb_extract_path_text":            renamed("json_extract_path_text"),
 		"to_jsonb":                           renamed("to_json"),
 		"btrim":                              renamed("trim"),
 		"every":                              renamed("bool_and"),
 		"array_remove":                       with(arrayRemove, 2),
-		"width_bucket":                       with(widthBucket, 4),
+		"width_bucket":                       bucketOf,
 		"pg_size_pretty":                     sizePretty,
 		"regexp_match":                       withPattern(regexpMatch),
 		"regexp_like":                        withPattern(renamed("regexp_matches")),
@@ -161,8 +159,34 @@ func init() { // not in the declaration: some functions refer to others
 		"array_replace":                      with(arrayReplace, 3),
 		"trim_array":                         with("(%1)[1:len(%1) - %2]", 2),
 		"string_to_array":                    stringToArray,
+		"date_trunc":                         dateTrunc,
+		"date_part":                          datePart,
+		"extract":                            extract,
+		"overlay":                            overlay,
+		"repeat":                             repeated,
+		"octet_length":                       with("CAST(length(hex(%1)) // 2 AS INTEGER)", 1),
+		"length":                             lengthCall,
+		"get_byte":                           with("CAST(('0x' || hex(%1)[(%2) * 2 + 1:(%2) * 2 + 2]) AS INTEGER)", 2),
+		"convert_from":                       converted("decode"),
+		"convert_to":                         converted("encode"),
+		"string_to_table":                    stringToTable,
+		"array_positions":                    with(arrayPositions, 2),
+		"array_dims":                         with(arrayDimensions, 1),
+		"array_fill":                         arrayFill,
+		"json_array_length":                  with("CAST(json_array_length(CAST(%1 AS JSON)) AS INTEGER)", 1),
+		"jsonb_array_length":                 with("CAST(json_array_length(CAST(%1 AS JSON)) AS INTEGER)", 1),
+		"json_extract_path":                  pathCall(false),
+		"json_extract_path_text":             pathCall(true),
+		"jsonb_extract_path":                 pathCall(false),
+		"jsonb_extract_path_text":            pathCall(true),
+		"jsonb_set":                          jsonSet,
 		"num_nulls":                          countNulls("IS NULL"),
 		"num_nonnulls":                       countNulls("IS NOT NULL"),
+	}
+	for name, f := range documentRows {
+		if len(f.columns) == 1 {
+			functions[name] = unnested(f)
+		}
 	}
 	for name := range strings.FieldsSeq(`regexp_replace regexp_matches regexp_split_to_array regexp_split_to_table
 		regexp_extract regexp_extract_all regexp_full_match`) {
@@ -277,7 +301,16 @@ func (r *rewriter) inSelectList() bool {
 }
 
 // rowsOf returns generate_series as rows: the engine's function returns a list.
-func rowsOf(args []string) string { return "unnest(generate_series(" + strings.Join(args, ", ") + "))" }
+func rowsOf(args []string) string {
+	if slices.ContainsFunc(args, isOpen) {
+		list := make([]string, len(args))
+		for i, arg := range args {
+			list[i] = "CAST(" + arg + " AS BIGINT)"
+		}
+		return "unnest([" + strings.Join(list, ", ") + "])"
+	}
+	return "unnest(generate_series(" + strings.Join(plainNumbers(seriesOfTimes(args)), ", ") + "))"
+}
 
 // arguments returns the rewritten arguments between two positions.
 func (r *rewriter) arguments(from, end int) (args []string) {
@@ -355,7 +388,10 @@ func currentSetting(r *rewriter, args []string) (string, bool) {
 // elementNumbers rewrites generate_series(array_lower(list, 1), array_upper(list, 1)) in a select list, where it
 // returns a row for each element. Its arguments are rewritten already.
 func elementNumbers(r *rewriter, args []string) (string, bool) {
-	if len(args) != 2 || r.inFrom() {
+	if r.inFrom() {
+		return "generate_series(" + strings.Join(seriesOfTimes(args), ", ") + ")", true
+	}
+	if len(args) != 2 {
 		return "", false
 	}
 	if lower := strings.TrimSpace(args[0]); lower != "1" && !strings.HasPrefix(lower, "CASE WHEN len(") {

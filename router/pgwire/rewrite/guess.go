@@ -101,6 +101,9 @@ func beside(toks []statement.Token, i int) uint32 {
 	if isArithmetic(before) {
 		return numberType(at(i - 2))
 	}
+	if oid := argumentOID(toks, i); oid != 0 {
+		return oid
+	}
 	return oidText
 }
 
@@ -112,7 +115,7 @@ func isArithmetic(t statement.Token) bool {
 func numberType(t statement.Token) uint32 {
 	switch {
 	case t.Kind == statement.TokenNumber && strings.ContainsAny(t.Value, ".eE"):
-		return oidFloat8
+		return oidNumeric
 	case t.Kind == statement.TokenNumber:
 		return oidInt4
 	}

@@ -74,7 +74,20 @@ func conflictAt(toks []tok) int {
 // values rewrites an INSERT of literals: it removes casts after them, types before them, and parentheses around them.
 func (r *rewriter) values(in []tok) []tok {
 	r.in, r.i, r.out = in, 0, nil
-	for r.i < len(r.in) {
+	elements := valueElements(in)
+	for r.i < len(r.in) && r.err == nil {
+		for len(elements) > 0 && elements[0][0] < r.i {
+			elements = elements[1:]
+		}
+		if len(elements) > 0 && elements[0][0] == r.i {
+			if from, to := elements[0][0], elements[0][1]; !isLiteralValue(in[from:to]) {
+				for _, t := range r.all(in[from:to]) {
+					r.push(t)
+				}
+				r.i = to
+				continue
+			}
+		}
 		t := r.at(0)
 		switch {
 		case t.sym("::"):
@@ -94,6 +107,139 @@ func (r *rewriter) values(in []tok) []tok {
 		}
 	}
 	return r.out
+}
+
+// valueElements returns the ranges of tokens of the values in the rows after VALUES.
+func valueElements(toks []tok) (list [][2]int) {
+	i := 0
+	for i < len(toks) && !toks[i].word("VALUES") {
+		i += max(toks[i].match, 0) + 1
+	}
+	for i++; i < len(toks); i++ {
+		row := toks[i]
+		switch {
+		case row.sym(","):
+			continue
+		case !row.sym("(") || row.match <= 0:
+			return list
+		}
+		end, from := i+row.match, i+1
+		for k := from; k <= end; k++ {
+			if k == end || toks[k].sym(",") {
+				if k > from {
+					list = append(list, [2]int{from, k})
+				}
+				from = k + 1
+			} else {
+				k += max(toks[k].match, 0)
+			}
+		}
+		i = end
+	}
+	return list
+}
+
+// isLiteralValue reports whether a value of INSERT is a literal, perhaps with casts and in parentheses. Others are
+// expressions, which are rewritten like those of a query.
+func isLiteralValue(toks []tok) bool {
+	for {
+		n := len(toks)
+		switch {
+		case n > 2 && toks[0].sym("(") && toks[0].match == n-1:
+			toks = toks[1 : n-1]
+		case firstCast(toks) > 0:
+			at := firstCast(toks)
+			if !isCastChain(toks[at:]) || isSpoken(toks[at+1], toks[at-1]) {
+				return false
+			}
+			toks = toks[:at]
+		case n > 1 && (toks[0].sym("-") || toks[0].sym("+")):
+			return n == 2 && toks[1].kind == statement.TokenNumber
+		case n == 2 && toks[0].sym("$"):
+			return true
+		case n == 1:
+			t := toks[0]
+			return t.kind == statement.TokenText || t.kind == statement.TokenNumber || literalWords[strings.ToUpper(t.val)]
+		case n == 3 && literalWords[strings.ToUpper(toks[0].val)] && toks[1].sym("("):
+			return true
+		case n > 1 && toks[n-1].kind == statement.TokenText:
+			return storedTypes[strings.ToUpper(toks[0].val)] && isTypedLiteral(toks) && !isSpoken(toks[0], toks[n-1]) ||
+				n == 2 && toks[0].word("X")
+		default:
+			return false
+		}
+	}
+}
+
+// firstCast returns the index of the first :: outside of brackets, or -1 if there is none.
+func firstCast(toks []tok) int {
+	for i := 0; i < len(toks); i++ {
+		if toks[i].sym("::") {
+			return i
+		}
+		i += max(toks[i].match, 0)
+	}
+	return -1
+}
+
+// isCastChain reports whether tokens are casts, as in ::numeric(10,2)::text[].
+func isCastChain(toks []tok) bool {
+	for i := 0; i < len(toks); i++ {
+		switch t := toks[i]; {
+		case t.sym("::"):
+			if i+1 == len(toks) || !toks[i+1].isName() {
+				return false
+			}
+		case t.match > 0:
+			i += t.match
+		case !t.isName() && !t.sym(".") || isOperatorWord(t) && !typeWords[strings.ToUpper(t.val)]:
+			return false
+		}
+	}
+	return true
+}
+
+// isSpoken reports whether a text and a type are a word for a time, such as DATE 'today'.
+func isSpoken(typ, text tok) bool {
+	if text.kind != statement.TokenText {
+		return false
+	}
+	_, spoken := castType{name: strings.ToLower(typ.val)}.spoken(text.val)
+	return spoken
+}
+
+// literalWords are words that are values of INSERT, and storedTypes are types before literals.
+var (
+	literalWords = map[string]bool{
+		"NULL": true, "TRUE": true, "FALSE": true, "DEFAULT": true, "NOW": true, "CURRENT_TIMESTAMP": true,
+	}
+	storedTypes = map[string]bool{
+		"TIMESTAMP": true, "TIMESTAMPTZ": true, "DATE": true, "TIME": true, "JSON": true, "VARCHAR": true, "STRING": true,
+	}
+)
+
+// ValueExpressions returns a query with the values of an INSERT that are not literals, each at its place in the
+// statement, or "" if there are none.
+func ValueExpressions(text string) string {
+	toks := tokens(text)
+	if len(toks) == 0 || !toks[0].word("INSERT") || queryOfInsert(toks) > 0 {
+		return ""
+	}
+	var out []byte
+	for _, e := range valueElements(toks) {
+		first, last := toks[e[0]], toks[e[1]-1]
+		if isLiteralValue(toks[e[0]:e[1]]) {
+			continue
+		}
+		if out == nil {
+			out = []byte(strings.Repeat(" ", len(text)))
+			copy(out[toks[0].at:], "SELECT")
+		} else {
+			out[first.at-1] = ','
+		}
+		copy(out[first.at:], text[first.at:last.at+len(last.text)])
+	}
+	return string(out)
 }
 
 // returningAt returns the index of RETURNING in an INSERT, or the number of tokens.

@@ -15,9 +15,14 @@ func (r *rewriter) typedMoment() bool {
 		return false
 	}
 	first, text := r.at(0), r.at(t.size).val
+	if moment, ok := t.spoken(text); ok {
+		r.raw(first, moment)
+		r.i += t.size + 1
+		return true
+	}
 	literal, err := value.MomentLiteral(text)
 	if err != nil {
-		return false
+		return r.checked(r.at(t.size), "", err)
 	}
 	r.i += t.size + 1
 	if t.name != "timestamptz" && !r.compared() {

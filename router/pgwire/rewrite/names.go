@@ -102,7 +102,7 @@ func endsList(toks []tok, i int) bool {
 	}
 	switch strings.ToUpper(toks[i].val) {
 	case "FROM", "WHERE", "GROUP", "ORDER", "LIMIT", "UNION", "EXCEPT", "INTERSECT", "HAVING", "WINDOW", "OFFSET", "FETCH":
-		return i == 0 || !toks[i-1].word("DISTINCT") && !toks[i-1].word("AS")
+		return i == 0 || !toks[i-1].word("DISTINCT") && !toks[i-1].word("AS") && !toks[i-1].word("WITHIN")
 	}
 	return false
 }
@@ -130,7 +130,7 @@ func selectAt(toks []tok) int {
 // itemOf returns the item of an expression, with the name that PostgreSQL gives it.
 func itemOf(toks []tok, deep int) Item {
 	var item Item
-	if n := len(toks); n > 1 && toks[n-1].isName() {
+	if n := len(toks); n > 1 && toks[n-1].isName() && !endsExpression(toks) {
 		before := toks[n-2]
 		if before.word("AS") || !before.sym(".") && !before.sym("::") && before.kind != statement.TokenSymbol &&
 			(before.isName() && (!isOperatorWord(before) || lastCast(toks[:n-1]) >= 0) || before.kind == statement.TokenText ||
@@ -155,6 +155,17 @@ func itemOf(toks []tok, deep int) Item {
 	}
 	item.Name, item.Column, _ = nameOf(toks, deep)
 	return item
+}
+
+// endsExpression reports whether the last word belongs to the expression and is not an alias: the name of a window, or
+// the unit of an interval.
+func endsExpression(toks []tok) bool {
+	n := len(toks)
+	if toks[n-2].word("OVER") {
+		return true
+	}
+	return n > 2 && toks[n-2].kind == statement.TokenText && toks[n-3].word("INTERVAL") &&
+		engineUnits[strings.ToLower(toks[n-1].val)]
 }
 
 // is determines what kind of expression the item has.
@@ -215,7 +226,7 @@ func isOperatorWord(t tok) bool {
 	}
 	switch strings.ToUpper(t.val) {
 	case "AND", "OR", "NOT", "IS", "IN", "LIKE", "ILIKE", "BETWEEN", "NULL", "TRUE", "FALSE", "ZONE", "TIME", "AT",
-		"COLLATE", "ESCAPE", "SIMILAR", "TO", "PRECISION", "VARYING":
+		"COLLATE", "ESCAPE", "SIMILAR", "TO", "PRECISION", "VARYING", "ISNULL", "NOTNULL", "OVERLAPS":
 		return true
 	}
 	return false
@@ -256,8 +267,14 @@ func nameOf(toks []tok, deep int) (name, column string, strength int) {
 		inner, _, s := nameOf(toks[:open], deep)
 		return inner, "", s
 	}
-	if n > 1 && toks[n-1].kind == statement.TokenText && literalTypes[strings.ToLower(toks[0].val)] {
-		return castName(toks[:n-1]), "", weak
+	if n > 4 && toks[n-4].word("AT") && toks[n-3].word("TIME") && toks[n-2].word("ZONE") {
+		return "timezone", "", strong
+	}
+	if n > 3 && toks[n-1].sym(")") && toks[n-1].match < 0 && toks[max(n-2+toks[n-1].match, 0)].word("OVERLAPS") {
+		return "overlaps", "", strong
+	}
+	if isTypedLiteral(toks) {
+		return castName(toks), "", weak
 	}
 	if toks[0].isName() {
 		if name, column, strength := nameOfWord(toks, deep); strength != unnamed {
@@ -276,6 +293,24 @@ func nameOf(toks []tok, deep int) (name, column string, strength int) {
 	return unknown, "", unnamed
 }
 
+// isTypedLiteral reports whether an expression is a type before a literal, perhaps with the unit of an interval after
+// it.
+func isTypedLiteral(toks []tok) bool {
+	n := len(toks)
+	if n > 2 && toks[n-2].kind == statement.TokenText && toks[0].word("INTERVAL") {
+		n--
+	}
+	if n < 2 || toks[n-1].kind != statement.TokenText || !literalTypes[strings.ToLower(toks[0].val)] {
+		return false
+	}
+	for _, t := range toks[1 : n-1] {
+		if !t.isName() && t.kind != statement.TokenNumber && !t.sym("(") && !t.sym(")") && !t.sym(",") {
+			return false
+		}
+	}
+	return true
+}
+
 // nameOfWord does the same as nameOf for an expression that starts with a word.
 func nameOfWord(toks []tok, deep int) (name, column string, strength int) {
 	n, k := len(toks), 1
@@ -286,6 +321,9 @@ func nameOfWord(toks []tok, deep int) (name, column string, strength int) {
 	case k == n:
 		return wordName(toks, k)
 	case toks[k].sym("(") && closingIndex(toks, k) == n-1, toks[k].sym("(") && overAt(toks, closingIndex(toks, k)+1):
+		if k == 1 && toks[0].word("trim") && k+1 < n {
+			return trimName(toks[k+1]), "", strong
+		}
 		if name := callName(toks[k-1]); name != "" {
 			return name, "", strong
 		}
@@ -363,9 +401,21 @@ func callName(t tok) string {
 	return name
 }
 
-// overAt reports whether OVER or FILTER follows a call.
+// trimName returns the name of a call of TRIM, which is a call of another function in PostgreSQL. t is the first word
+// in the brackets.
+func trimName(t tok) string {
+	switch {
+	case t.word("LEADING"):
+		return "ltrim"
+	case t.word("TRAILING"):
+		return "rtrim"
+	}
+	return "btrim"
+}
+
+// overAt reports whether OVER, FILTER or WITHIN GROUP follows a call.
 func overAt(toks []tok, i int) bool {
-	return i > 0 && i < len(toks) && (toks[i].word("OVER") || toks[i].word("FILTER"))
+	return i > 0 && i < len(toks) && (toks[i].word("OVER") || toks[i].word("FILTER") || toks[i].word("WITHIN"))
 }
 
 // closingIndex returns the index of the bracket that closes the bracket at i, or -1 if there is none.
@@ -394,10 +444,15 @@ func lastCast(toks []tok) int {
 			return -1
 		case t.kind != statement.TokenSymbol && !t.isName() && t.kind != statement.TokenNumber:
 			return -1
+		case isOperatorWord(t) && !typeWords[strings.ToUpper(t.val)]:
+			return -1
 		}
 	}
 	return -1
 }
+
+// typeWords are the words of isOperatorWord that may be part of the name of a type.
+var typeWords = map[string]bool{"TIME": true, "ZONE": true, "PRECISION": true, "VARYING": true}
 
 // isOperand reports whether an expression has no operator besides casts, so that a cast after it applies to all of it.
 func isOperand(toks []tok) bool {

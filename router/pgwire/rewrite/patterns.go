@@ -84,6 +84,9 @@ func toChar(_ *rewriter, args []string) (string, bool) {
 	if len(args) != 2 {
 		return "", false
 	}
+	if isOpen(args[1]) {
+		return "CAST(" + args[1] + " AS VARCHAR)", true
+	}
 	pattern, ok := literalOf(args[1])
 	if !ok || strings.ContainsAny(pattern, "90") {
 		return "", false // a pattern for numbers

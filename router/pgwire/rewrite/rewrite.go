@@ -148,7 +148,7 @@ func Rewrite(text string, s *Session) (Result, error) {
 	if sql := replacementOf(text); sql != "" {
 		text = sql
 	}
-	toks := tokens(text)
+	toks := nameRows(tokens(text))
 	r := &rewriter{s: s}
 	r.tableoid = slices.ContainsFunc(toks, func(t tok) bool { return t.word("tableoid") })
 	var out []tok
@@ -431,6 +431,18 @@ func (r *rewriter) words() bool {
 		}
 	case "TIMESTAMPTZ", "TIMESTAMP", "TIMESTAMP_NS":
 		return r.typedMoment()
+	case "DATE", "TIME", "TIMETZ", "INTERVAL", "BOOLEAN", "BOOL":
+		if r.typedTime() {
+			return true
+		}
+	case "BYTEA":
+		if r.typedBytes() {
+			return true
+		}
+	case "OVERLAPS":
+		if r.overlaps() {
+			return true
+		}
 	case "VALUES":
 		if r.valueList() {
 			return true
@@ -531,7 +543,7 @@ func (r *rewriter) inFrom() bool {
 		}
 		return r.out[i].word("FROM") || r.out[i].word("JOIN") || r.out[i].sym(",")
 	}
-	return last.word("FROM") || last.word("JOIN") || last.word("TABLE") || last.word("ONLY")
+	return last.word("FROM") || last.word("JOIN") || last.word("TABLE") || last.word("ONLY") || last.word("LATERAL")
 }
 
 // afterTable are the words that may follow a table and are not an alias.

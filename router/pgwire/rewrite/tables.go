@@ -50,6 +50,9 @@ func (r *rewriter) rowFunction(n int, name string) bool {
 		r.i += end + 1
 		return true
 	}
+	if documentRows[name].columns != nil {
+		return r.documentTable(n, name)
+	}
 	if functions[name] == nil && name != "string_to_array" {
 		return false
 	}
@@ -122,7 +125,7 @@ func (r *rewriter) setFunction(n int, name string) bool {
 		return true
 	}
 	head := r.at(0)
-	inner := joined(r.all(r.in[r.i+n+2 : r.i+end]))
+	inner := strings.Join(seriesOfTimes(r.arguments(n+2, end)), ", ")
 	r.i += k + 1
 	r.raw(head, name+"("+inner+") AS "+alias.text+"("+alias.text+")")
 	return true

@@ -3,6 +3,7 @@ package rewrite
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"cordwood/router/query/statement"
@@ -117,11 +118,33 @@ func decodeCall(_ *rewriter, args []string) (string, bool) {
 	return "", false
 }
 
-// padded rewrites lpad and rpad without the text to fill with, which is a space.
+// padded rewrites lpad and rpad without the text to fill with, which is a space, and with a parameter for the length.
 func padded(name string) expand {
 	return func(_ *rewriter, args []string) (string, bool) {
-		return name + "(" + strings.Join(args, ", ") + ", ' ')", len(args) == 2
+		if len(args) < 2 || len(args) > 3 {
+			return "", false
+		}
+		if isOpen(args[1]) {
+			args = slices.Clone(args)
+			args[1] = "CAST(CAST(" + args[1] + " AS INTEGER) AS VARCHAR)"
+			return "concat(" + strings.Join(args, ", ") + ")", true
+		}
+		if args = plainNumbers(args); len(args) == 2 {
+			args = append(args, "' '")
+		}
+		return name + "(" + strings.Join(args, ", ") + ")", true
 	}
+}
+
+// repeated rewrites repeat with a parameter for the number.
+func repeated(_ *rewriter, args []string) (string, bool) {
+	if len(args) != 2 {
+		return "", false
+	}
+	if isOpen(args[1]) {
+		return "concat(" + args[0] + ", CAST(" + args[1] + " AS INTEGER))", true
+	}
+	return "repeat(" + strings.Join(plainNumbers(args), ", ") + ")", true
 }
 
 // stringToArray rewrites string_to_array with a text for nulls.

@@ -300,7 +300,7 @@ func readClock(text string) (nanos int64, rest string, err error) {
 			digits++
 		}
 		if digits == 0 || n > most {
-			err = invalidText("time", text)
+			err = invalidMoment("time", text)
 			return 0
 		}
 		text = text[digits:]
@@ -315,7 +315,7 @@ func readClock(text string) (nanos int64, rest string, err error) {
 	}
 	nanos = part(24) * int64(time.Hour)
 	if !colon() {
-		return 0, text, invalidText("time", text)
+		return 0, text, invalidMoment("time", text)
 	}
 	nanos += part(59) * int64(time.Minute)
 	if colon() {
@@ -331,7 +331,7 @@ func readClock(text string) (nanos int64, rest string, err error) {
 		}
 	}
 	if nanos > 24*int64(time.Hour) {
-		err = invalidText("time", text)
+		err = invalidMoment("time", text)
 	}
 	return nanos, text, err
 }

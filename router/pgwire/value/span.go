@@ -228,6 +228,11 @@ func invalidText(typ, text string) error {
 	return &Error{"22P02", "invalid input syntax for type " + typ + ": " + strconv.Quote(excerpt(text))}
 }
 
+// invalidMoment is invalidText for dates and times, which have a SQLSTATE of their own.
+func invalidMoment(typ, text string) error {
+	return &Error{"22007", "invalid input syntax for type " + typ + ": " + strconv.Quote(excerpt(text))}
+}
+
 func badBinary(typ string) error {
 	return &Error{"22P03", "incorrect binary data format for type " + typ}
 }

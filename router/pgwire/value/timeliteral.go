@@ -2,6 +2,7 @@ package value
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -19,25 +20,47 @@ func timeLiteral(t *Type, s string) (string, error) {
 		case "infinity", "-infinity":
 			return "DATE " + quote(strings.ToLower(s)), nil
 		}
+		if strings.EqualFold(s, "epoch") {
+			return dateLiteral(0), nil
+		}
 		day, rest, err := readDate(s)
-		if err != nil || rest != "" && !isClock(rest) {
-			return "", invalidText("date", s)
+		if err != nil {
+			return "", err
+		}
+		if day, rest = beforeChrist(day, rest); isClock(rest) {
+			_, rest, err = readClock(strings.TrimLeft(rest, " T"))
+			if _, wrong := readOffset(orElse(strings.TrimSpace(rest), "Z")); wrong == nil {
+				rest = ""
+			}
+		}
+		if rest != "" || err != nil {
+			return "", invalidMoment("date", s)
 		}
 		return dateLiteral(day), nil
 	case kindTime:
 		nanos, rest, err := readClock(s)
 		if err != nil || rest != "" {
-			return "", invalidText("time", s)
+			return "", invalidMoment("time", s)
 		}
 		return "TIME " + quote(string(appendClock(nil, nanos/1000))), nil
 	case kindTimeTZ:
 		return timeTZLiteral(s)
 	}
-	v, err := readSpan(s)
+	v, err := readInterval(s)
 	if err != nil {
 		return "", err
 	}
 	return spanLiteral(v), nil
+}
+
+// beforeChrist removes BC from the end of a text, and returns the day that is meant.
+func beforeChrist(day int64, text string) (int64, string) {
+	rest, ok := strings.CutSuffix(strings.ToUpper(text), " BC")
+	if !ok {
+		return day, text
+	}
+	year, month, dom := civil(day)
+	return dayOf(1-year, month, dom), rest
 }
 
 func isClock(s string) bool { return strings.HasPrefix(s, " ") || strings.HasPrefix(s, "T") }
@@ -100,24 +123,25 @@ func MomentLiteral(s string) (string, error) {
 		s = "1970-01-01"
 	}
 	day, rest, err := readDate(s)
-	if err != nil {
-		return "", invalidText("timestamp", s)
+	var failed *Error
+	switch {
+	case errors.As(err, &failed) && failed.State == "22008":
+		return "", err
+	case err != nil:
+		return "", invalidMoment("timestamp", s)
 	}
 	nanos, seconds := int64(0), int64(0)
 	if rest != "" && isClock(rest) {
 		if nanos, rest, err = readClock(strings.TrimLeft(rest, " T")); err != nil {
-			return "", invalidText("timestamp", s)
+			return "", invalidMoment("timestamp", s)
 		}
 	}
-	if bc, ok := strings.CutSuffix(strings.ToUpper(rest), " BC"); ok {
-		year, month, dom := civil(day)
-		day, rest = dayOf(1-year, month, dom), bc
-	}
+	day, rest = beforeChrist(day, rest)
 	switch rest = strings.TrimSpace(rest); strings.ToUpper(rest) {
 	case "", "UTC", "GMT":
 	default:
 		if seconds, err = readOffset(rest); err != nil {
-			return "", invalidText("timestamp", s)
+			return "", invalidMoment("timestamp", s)
 		}
 	}
 	return momentLiteral(day*86400-seconds, nanos), nil
@@ -151,14 +175,19 @@ func momentLiteral(seconds, nanos int64) string {
 	return "TIMESTAMP_NS " + quote(text)
 }
 
-// readDate parses YYYY-MM-DD. It returns days since 1970 and the rest of the text.
+// readDate parses YYYY-MM-DD, YYYY/MM/DD or YYYYMMDD. It returns days since 1970 and the rest of the text.
 func readDate(s string) (day int64, rest string, err error) {
-	bad := invalidText("date", s)
-	end := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '-' })
+	bad := invalidMoment("date", s)
+	end := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '-' && r != '/' })
 	if end < 0 {
 		end = len(s)
 	}
 	head := s[:end]
+	if len(head) == 8 && !strings.ContainsAny(head, "-/") {
+		head = head[:4] + "-" + head[4:6] + "-" + head[6:]
+	} else if strings.Count(head, "/") == 2 && !strings.Contains(head, "-") {
+		head = strings.ReplaceAll(head, "/", "-")
+	}
 	if n := strings.Count(head, "-"); n > 2 { // a date followed by an offset
 		at := strings.LastIndexByte(head, '-')
 		head, end = head[:at], at

@@ -1,0 +1,158 @@
+package rewrite
+
+import "strings"
+
+// jsonRows are PostgreSQL's functions that return a row for each part of a document. lists has an expression for each
+// column, with %1 for the document.
+type jsonRows struct {
+	columns, lists []string
+}
+
+const (
+	jsonElements = "CAST(CAST(%1 AS JSON) AS JSON[])"
+	jsonTexts    = "list_transform(%1, lambda cordwood_v: json_extract_string(cordwood_v, '$'))"
+	jsonFields   = "CAST(CAST(%1 AS JSON) AS MAP(VARCHAR, JSON))"
+)
+
+var documentRows = func() map[string]jsonRows {
+	texts := func(list string) string { return strings.ReplaceAll(jsonTexts, "%1", list) }
+	elements := jsonRows{[]string{"value"}, []string{jsonElements}}
+	elementTexts := jsonRows{[]string{"value"}, []string{texts(jsonElements)}}
+	keys, values := "map_keys("+jsonFields+")", "map_values("+jsonFields+")"
+	m := map[string]jsonRows{}
+	for _, prefix := range []string{"json", "jsonb"} {
+		m[prefix+"_array_elements"] = elements
+		m[prefix+"_array_elements_text"] = elementTexts
+		m[prefix+"_each"] = jsonRows{[]string{"key", "value"}, []string{keys, values}}
+		m[prefix+"_each_text"] = jsonRows{[]string{"key", "value"}, []string{keys, texts(values)}}
+		m[prefix+"_object_keys"] = jsonRows{[]string{prefix + "_object_keys"}, []string{keys}}
+	}
+	return m
+}()
+
+// list returns the expression for a column.
+func (f jsonRows) list(column int, document string) string {
+	return strings.ReplaceAll(f.lists[column], "%1", document)
+}
+
+// unnested rewrites a function of documentRows with one column in a select list.
+func unnested(f jsonRows) expand {
+	return func(_ *rewriter, args []string) (string, bool) {
+		if len(args) != 1 {
+			return "", false
+		}
+		return "unnest(" + f.list(0, args[0]) + ")", true
+	}
+}
+
+// documentTable rewrites a function of documentRows in FROM, whose name is n tokens ahead. Its rows may have an ordinal
+// number and an alias with names of the columns.
+func (r *rewriter) documentTable(n int, name string) bool {
+	f := documentRows[name]
+	end := r.closingBracket(n + 1)
+	if end < 0 {
+		return false
+	}
+	args := r.arguments(n+2, end)
+	if len(args) != 1 {
+		return false
+	}
+	k := end + 1
+	numbered := r.at(k).word("WITH") && r.at(k+1).word("ORDINALITY")
+	if numbered {
+		k += 2
+	}
+	names := append([]string{}, f.columns...)
+	if numbered {
+		names = append(names, "ordinality")
+	}
+	alias := name
+	if r.at(k).word("AS") {
+		k++
+	}
+	if t := r.at(k); t.isName() && !afterTable[strings.ToUpper(t.val)] {
+		alias = t.text
+		k++
+		if strings.HasSuffix(name, "_object_keys") {
+			names[0] = alias // a function without names for its results takes the alias
+		}
+		if last := r.closingBracket(k); r.at(k).sym("(") && last > 0 {
+			for i, at := 0, k+1; at < last && i < len(names); i, at = i+1, at+2 {
+				names[i] = r.at(at).text
+			}
+			k = last + 1
+		}
+	}
+	columns := make([]string, len(names))
+	for i := range f.columns {
+		columns[i] = "unnest(" + f.list(i, args[0]) + ") AS " + names[i]
+	}
+	if numbered {
+		columns[len(names)-1] = "generate_subscripts(" + f.list(0, args[0]) + ", 1) AS " + names[len(names)-1]
+	}
+	r.raw(r.at(0), "(SELECT "+strings.Join(columns, ", ")+") AS "+alias)
+	r.i += k
+	return true
+}
+
+// nameRows replaces the aliases of functions that return the parts of documents, where a query uses them as values, by
+// their columns: in PostgreSQL, e is the value in FROM json_array_elements(x) AS e.
+func nameRows(toks []tok) []tok {
+	columns := map[string]string{}
+	for i := 0; i+1 < len(toks); i++ {
+		f := documentRows[strings.ToLower(toks[i].val)]
+		if len(f.columns) != 1 || !toks[i].isName() || !toks[i+1].sym("(") || toks[i+1].match <= 0 ||
+			f.columns[0] != "value" {
+			continue
+		}
+		k := i + 2 + toks[i+1].match
+		if k < len(toks) && toks[k].word("AS") {
+			k++
+		}
+		if k >= len(toks) || !toks[k].isName() || afterTable[strings.ToUpper(toks[k].val)] || !afterFrom(toks, i) {
+			continue
+		}
+		column := "value"
+		if k+2 < len(toks) && toks[k+1].sym("(") && toks[k+2].isName() {
+			column = toks[k+2].text
+		}
+		columns[strings.ToLower(toks[k].val)] = column
+	}
+	if len(columns) == 0 {
+		return toks
+	}
+	out := make([]tok, 0, len(toks))
+	for i, t := range toks {
+		column := columns[strings.ToLower(t.val)]
+		if column != "" && t.isName() && isValueHere(toks, i) {
+			t.text += "." + column
+			t.val = column
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// afterFrom reports whether the call at i is in FROM.
+func afterFrom(toks []tok, i int) bool {
+	if i > 1 && toks[i-1].sym(".") {
+		i -= 2 // pg_catalog
+	}
+	if i == 0 {
+		return false
+	}
+	t := toks[i-1]
+	return t.word("FROM") || t.word("JOIN") || t.word("LATERAL") || t.sym(",")
+}
+
+// isValueHere reports whether the name at i is a value, and neither an alias that is defined there nor a table.
+func isValueHere(toks []tok, i int) bool {
+	if i+1 < len(toks) && (toks[i+1].sym(".") || toks[i+1].sym("(")) {
+		return false
+	}
+	if i == 0 {
+		return false
+	}
+	before := toks[i-1]
+	return !before.sym(".") && !before.word("AS") && !before.sym(")") && !before.word("FROM") && !before.word("JOIN")
+}
