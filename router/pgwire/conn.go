@@ -234,8 +234,11 @@ func (c *conn) handle(kind byte, body []byte) error {
 		return c.link.out.Flush()
 	case 'd', 'c', 'f': // of a COPY that has failed
 		return nil
-	case 'F':
-		return c.extended.fail(unsupported("function calls are not supported; call the function in a SELECT"))
+	case 'F': // answered like a simple query: clients do not send Sync after it
+		err := c.extended.fail(unsupported("function calls are not supported; call the function in a SELECT"))
+		c.extended.skip = false
+		c.ready()
+		return err
 	case 'p':
 		return fatal("08P01", "a password was not asked for")
 	}

@@ -98,7 +98,17 @@ var (
 		{regexp.MustCompile(`^a number of the statement is out of range`), "22003"},
 		{regexp.MustCompile(`^Referenced table ".*" not found`), "42P01"},
 		{regexp.MustCompile(`(?i)must appear in the GROUP BY clause`), "42803"},
-		{regexp.MustCompile(`(?i)No function matches|cannot (compare|mix|cast|combine)|type mismatch`), "42804"},
+		{regexp.MustCompile(`^Subquery returns [0-9]+ columns`), "42601"},
+		{regexp.MustCompile(`^Set operations can only apply to expressions with the same number`), "42601"},
+		{regexp.MustCompile(`^ORDER term out of range`), "42P10"},
+		{regexp.MustCompile(`^LIMIT/OFFSET cannot be negative`), "2201W"},
+		{regexp.MustCompile(`does not exist on (left|right) side of join`), "42703"},
+		{regexp.MustCompile(`^Ambiguous reference to table .*duplicate alias`), "42712"},
+		{regexp.MustCompile(`^Type with name .* does not exist`), "42704"},
+		{regexp.MustCompile(`^Unknown TimeZone`), "22023"},
+		{regexp.MustCompile(`^No function matches`), "42883"},
+		{regexp.MustCompile(`^Could not choose a best candidate function`), "42725"},
+		{regexp.MustCompile(`(?i)cannot (compare|mix|cast|combine)|type mismatch`), "42804"},
 		{regexp.MustCompile(`(?i)^the function |function .*does not exist|scalar function|aggregate function`), "42883"},
 		{regexp.MustCompile(`(?i)ambiguous`), "42702"},
 		{regexp.MustCompile(`(?i)GROUP BY|aggregate`), "42803"},
@@ -108,6 +118,14 @@ var (
 		state string
 	}{
 		{regexp.MustCompile(`no unique key matches ON CONFLICT`), "42P10"},
+		{regexp.MustCompile(`^More than one row returned by a subquery`), "21000"},
+		{regexp.MustCompile(`^the pattern of .* is not valid: `), "2201B"},
+		{regexp.MustCompile(`^(missing [\])]|unexpected \)|invalid escape sequence): `), "2201B"},
+		{regexp.MustCompile(`^(invalid character class range|(bad|no argument for) repetition operator): `), "2201B"},
+		{regexp.MustCompile(`^Could not parse string .* according to format specifier`), "22007"},
+		{regexp.MustCompile(`^Could not convert string .* to INTERVAL`), "22007"},
+		{regexp.MustCompile(`: '.*' is not a value of type Timestamp`), "22007"},
+		{regexp.MustCompile(`: '.*' is not a value of type (U?Int|Float|Bool)`), "22P02"},
 		{regexp.MustCompile(`null values cannot be formatted as an SQL identifier`), "22004"},
 		{regexp.MustCompile(`^the pattern of LIKE ends in its escape`), "22025"},
 		{regexp.MustCompile(`^the escape of LIKE must be`), "22025"},
@@ -126,6 +144,9 @@ var (
 		{regexp.MustCompile(`(?i)could not convert|convert|invalid input|malformed`), "22P02"},
 	}
 )
+
+// undefinedWindow matches the engine's error for OVER with a name that WINDOW does not define.
+var undefinedWindow = regexp.MustCompile(`window ".*" does not exist`)
 
 func stateOf(e *errs.Error) string {
 	list := given
@@ -189,6 +210,9 @@ func asError(err, cause error) *Error {
 		if out.State == "58000" && out.Hint == "" {
 			out.Hint = "try again"
 		}
+	}
+	if e.Code == errs.InvalidSyntax && undefinedWindow.MatchString(e.Msg) {
+		out.State = "42704"
 	}
 	if out.Detail == "" && e.Code != errs.Unknown {
 		out.Detail = "code " + strconv.Itoa(int(e.Code))

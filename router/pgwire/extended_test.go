@@ -3,6 +3,7 @@ package pgwire
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,14 +103,25 @@ func TestExtendedErrors(t *testing.T) {
 			[]pgproto3.FrontendMessage{parse, &pgproto3.Bind{Parameters: [][]byte{nil}, ResultFormatCodes: []int16{1, 1, 1}}},
 			"08P01",
 		},
-		"no UTF-8":   {[]pgproto3.FrontendMessage{&pgproto3.Parse{Query: "SELECT '\xff'"}}, "22021"},
-		"a function": {[]pgproto3.FrontendMessage{&pgproto3.FunctionCall{Function: 1}}, "0A000"},
+		"no UTF-8": {[]pgproto3.FrontendMessage{&pgproto3.Parse{Query: "SELECT '\xff'"}}, "22021"},
 	} {
 		r.send(t, append(tt.messages, &pgproto3.Sync{})...)
 		got := r.until(t, "ReadyForQuery")
 		if !strings.Contains(strings.Join(got, ","), "ErrorResponse ERROR "+tt.state) ||
 			got[len(got)-1] != "ReadyForQuery I" {
 			t.Errorf("%s: %v, want %s", name, got, tt.state)
+		}
+	}
+}
+
+// TestFunctionCall checks that a FunctionCall message is refused, and that the client can go on without a Sync.
+func TestFunctionCall(t *testing.T) {
+	r := start(t).raw(t)
+	for range 2 {
+		r.send(t, &pgproto3.FunctionCall{Function: 1})
+		got := r.until(t, "ReadyForQuery")
+		if want := []string{"ErrorResponse ERROR 0A000", "ReadyForQuery I"}; !slices.Equal(got, want) {
+			t.Error(got)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func TestStatesOfPlans(t *testing.T) {
 		`column "host" must appear in the GROUP BY clause or must be part of an aggregate function.`: "42803",
 		`Referenced table "a" not found!`:                              "42P01",
 		`the function nofunc does not exist`:                           "42883",
-		`No function matches the given name and argument types '+(x)'`: "42804",
+		`No function matches the given name and argument types '+(x)'`: "42883",
 		`aggregate function calls cannot be nested`:                    "42883",
 	} {
 		if e := asError(errs.New(errs.PlanQuery, "%s", text), nil); e.State != want {

@@ -73,6 +73,10 @@ func (t *translator) placed(err error, cmd *command, text string) error {
 	if rerr != nil {
 		return e
 	}
+	if text == cmd.text && strings.HasPrefix(e.Text, "syntax error at end of input") {
+		e.Position = characters(text, len(text))
+		return e
+	}
 	if at := e.placeOf(r.Text); at >= 0 && text == cmd.text {
 		e.Position = characters(cmd.text, r.Origin(at))
 	}
