@@ -190,6 +190,55 @@ func checkPatterns(t *testing.T, n *Node, field string) {
 	explore(t, n, "patterns", with(scope, "field", "n"), 400, &refused)
 }
 
+// TestExplorePatternCounts checks that the search for a pattern finds as many rows as the pattern counts, for texts of
+// which some fit several patterns, and some have blanks in their variable parts.
+func TestExplorePatternCounts(t *testing.T) {
+	t.Parallel()
+	n := New(t)
+	n.Start()
+	run(t, n, "CREATE TABLE app (ts TIMESTAMP(3) TIME INDEX, message STRING FULLTEXT INDEX)")
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // choices of a test
+	words := []string{"open", "close", "child", "scoreboard", "slot", "error", "state", "in", "of", "init"}
+	word := func() string { return words[random.IntN(len(words))] }
+	var texts []string
+	for i := range 60 {
+		texts = append(texts,
+			fmt.Sprintf("found child %d in slot %s", i, word()),
+			fmt.Sprintf("%s %s %s %s %s", word(), word(), word(), word(), word()),
+			fmt.Sprintf("job a b %s %s %s %s", word(), word(), word(), word()),
+			fmt.Sprintf("job a b %s %s %s %s done", word(), word(), word(), word()),
+			fmt.Sprintf(`user "%s" of %s`, strings.Repeat("ann b ", i%3), word()),
+			[]string{"version 1.2 of b", "version 1.2.3 of b", "version 2026-01-05 10:00:00 of b"}[i%3],
+			fmt.Sprintf("long %s %d", strings.Repeat("text ", 90+i%30), i),
+		)
+	}
+	var b strings.Builder
+	for i, text := range texts {
+		fmt.Fprintf(&b, ", ('2026-01-05 10:%02d:%02d', '%s')", i/60, i%60, text)
+	}
+	run(t, n, "INSERT INTO app VALUES "+b.String()[2:])
+	scope := map[string]any{"tables": []string{"app"}, "from": "2026-01-05T10:00:00Z", "to": "2026-01-05T11:00:00Z"}
+	var a struct {
+		Rows, Other int64
+		Patterns    []struct {
+			Pattern, Query string
+			Count          int64
+			About          bool
+		}
+	}
+	explore(t, n, "patterns", with(scope, "limit", 200, "budget_ms", 60_000), 200, &a)
+	if a.Rows != int64(len(texts)) || a.Other != 0 || len(a.Patterns) < 7 {
+		t.Errorf("%d rows, %d in none of %d patterns", a.Rows, a.Other, len(a.Patterns))
+	}
+	for _, p := range a.Patterns {
+		var hits struct{ Total int64 }
+		explore(t, n, "hits", with(scope, "query", p.Query), 200, &hits)
+		if p.About || hits.Total != p.Count {
+			t.Errorf("%s (%s) finds %d rows of %d (about: %v)", p.Pattern, p.Query, hits.Total, p.Count, p.About)
+		}
+	}
+}
+
 // TestExploreCompare compares errors with the other rows: the field that the errors have in common
 // must come first, with all rows.
 func TestExploreCompare(t *testing.T) {

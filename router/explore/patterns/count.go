@@ -30,42 +30,47 @@ func (f *finder) countTable(ctx context.Context, t *scope.Table) error {
 		if masks == nil || texts == nil || !ok || !also {
 			return errs.New(errs.Internal, "find patterns: the answer has the types %s", rec.Schema())
 		}
+		typ := t.Def.TimeIndex().Type
 		for i := range int(rec.NumRows()) {
-			n := number(rec.Column(1), i)
-			counted += n
-			node := f.tree.add(masks(i))
-			if node == nil {
-				f.other += n
-				continue
+			m := &mask{
+				count: number(rec.Column(1), i), text: strings.Clone(texts(i)), table: t.Def.Name,
+				first: scope.TimeOf(int64(begins.Value(i)), typ), last: scope.TimeOf(int64(ends.Value(i)), typ),
 			}
-			if node.of == nil {
-				node.of = &Pattern{Levels: map[string]int64{}, Spark: make([]int64, sparks), whole: true}
-			}
-			typ := t.Def.TimeIndex().Type
-			p := node.of
-			p.add(n, scope.TimeOf(int64(begins.Value(i)), typ), scope.TimeOf(int64(ends.Value(i)), typ), texts(i), t.Def.Name)
+			text, cut := masks(i), number(rec.Column(6), i) > textChars
+			m.loose = cut || number(rec.Column(5), i) > int64(strings.Count(text, " "))
 			for k := firstLevel; k < first; k++ {
-				if c := number(rec.Column(k), i); c > 0 {
-					p.Levels[levels[k-firstLevel]] += c
-				}
+				m.levels[k-firstLevel] = number(rec.Column(k), i)
 			}
 			for k := range sparks {
-				p.Spark[k] += number(rec.Column(first+k), i)
+				m.spark[k] = number(rec.Column(first+k), i)
 			}
+			counted += m.count
+			f.masks = append(f.masks, m)
+			f.merge(text, m, cut)
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil || counted == 0 {
 		return err
 	}
-	f.total += counted
-	if counted == 0 {
-		return nil
-	}
-	return f.scope.Run(ctx, "SELECT count(*) FROM "+t.From()+where, func(rec arrow.RecordBatch) error {
+	return f.scope.Run(ctx, "SELECT count(*) FROM "+f.sampled.From(t)+where, func(rec arrow.RecordBatch) error {
 		f.other += max(0, number(rec.Column(0), 0)-counted)
 		return nil
 	})
+}
+
+// merge adds a mask to a pattern, unless there are too many similar ones.
+func (f *finder) merge(text string, m *mask, cut bool) {
+	node := f.tree.add(text)
+	if node == nil {
+		return
+	}
+	if node.of == nil {
+		node.of = &merged{}
+	}
+	node.of.count += m.count
+	node.of.loose = node.of.loose || m.loose
+	node.of.cut = node.of.cut || cut || strings.Count(text, " ") >= maxWords
 }
 
 // columns returns the columns of the statement that counts the masks of a table, and the index of the first one that
@@ -73,7 +78,10 @@ func (f *finder) countTable(ctx context.Context, t *scope.Table) error {
 func (f *finder) columns(t *scope.Table) (columns []string, firstPart int) {
 	column, at := scope.Ident(f.req.Field), scope.Ident(t.Def.TimeIndex().Name)
 	columns = []string{
-		Mask(column), "count(*)", "min(" + at + ")", "max(" + at + ")", "max_by(" + column + ", " + at + ")",
+		Mask(column), "count(*)", "min(" + at + ")", "max(" + at + ")",
+		"max_by(" + begin(column, exampleChars) + ", " + at + ")",
+		"max(length(" + begin(column, textChars) + ") - length(replace(" + begin(column, textChars) + ", ' ', '')))",
+		"max(length(" + column + "))",
 	}
 	if l := t.Columns.Roles().Level; l != nil {
 		for _, name := range levels {
@@ -94,10 +102,13 @@ func (f *finder) columns(t *scope.Table) (columns []string, firstPart int) {
 }
 
 // firstLevel is the index of the first column that counts a level, if any does.
-const firstLevel = 5
+const firstLevel = 7
 
 // levels are the names of the levels, in their order.
 var levels = append(slices.Clone(roles.Names), roles.Other)
+
+// maxLevels limits the number of levels.
+const maxLevels = 8
 
 // number returns the count in a row of an answer.
 func number(a arrow.Array, row int) int64 {
@@ -105,19 +116,4 @@ func number(a arrow.Array, row int) int64 {
 		return n.Value(row)
 	}
 	return 0
-}
-
-// add adds the texts of a mask.
-func (p *Pattern) add(n int64, first, last time.Time, text, table string) {
-	p.Count += n
-	if p.first.IsZero() || first.Before(p.first) {
-		p.first = first
-	}
-	if p.last.IsZero() || last.After(p.last) {
-		p.last, p.text = last, text
-		p.Example = Example{Table: table, Text: scope.Cut(text, exampleBytes)}
-	}
-	if len([]rune(text)) >= textChars {
-		p.whole = false
-	}
 }

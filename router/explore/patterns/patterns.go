@@ -34,6 +34,8 @@ const (
 	sparks = 24
 	// exampleBytes limits the size of an example.
 	exampleBytes = 1024
+	// exampleChars limits the texts that are tested for whether a search finds them.
+	exampleChars = 1000
 )
 
 // masked matches the variable parts of texts: quoted texts, UUIDs, times, addresses, hexadecimal numbers and
@@ -64,7 +66,10 @@ type Example struct {
 // Pattern is a common pattern of some texts.
 type Pattern struct {
 	Pattern string `json:"pattern"`
-	Count   int64  `json:"count"`
+	// Count is the number of rows that the search Query finds. A row that fits several patterns counts for each.
+	Count int64 `json:"count"`
+	// About is set if Query may find a few rows more or fewer.
+	About bool `json:"about,omitempty"`
 	// Before counts the texts of the preceding range; nil if it is not requested.
 	Before *int64           `json:"before"`
 	Levels map[string]int64 `json:"levels"`
@@ -77,15 +82,16 @@ type Pattern struct {
 	Query string `json:"query"`
 
 	first, last time.Time
-	text        string
-	whole       bool
+	of          *mask // with the newest text
+	fit         *fit
 }
 
 // Answer has patterns, the most frequent ones first.
 type Answer struct {
 	Field    string     `json:"field"`
 	Patterns []*Pattern `json:"patterns"`
-	// Other counts the rows whose text has another pattern.
+	// Rows counts the rows with a text, and Other those whose text has none of the patterns.
+	Rows  int64 `json:"rows"`
 	Other int64 `json:"other"`
 
 	// SampledRows is the number of rows from which the counts were estimated, and SampledOf the number of all rows; 0
@@ -99,9 +105,17 @@ type finder struct {
 	req     *Request
 	sampled *budget.Sample
 	extents map[uint64]*query.Extent
-	tree    *tree[*Pattern]
-	total   int64
-	other   int64
+	tree    *tree[*merged]
+	masks   []*mask
+	// other counts the rows whose masks are not known, because there are too many.
+	other int64
+}
+
+// merged has the masks of a pattern.
+type merged struct {
+	count int64
+	// loose is set if one of the masks is, and cut if only the beginning of a text was compared.
+	loose, cut bool
 }
 
 // Find returns the patterns of the texts of a field among the rows of s. If s has no start, the range starts at its
@@ -181,7 +195,7 @@ func (f *finder) chooseField() error {
 
 // count counts masks with the engine, and merges them.
 func (f *finder) count(ctx context.Context) error {
-	f.tree, f.total, f.other = &tree[*Pattern]{}, 0, 0
+	f.tree, f.masks, f.other = &tree[*merged]{}, nil, 0
 	for _, t := range f.scope.Tables {
 		if t.Def.Column(f.req.Field) == nil {
 			continue
@@ -195,31 +209,44 @@ func (f *finder) count(ctx context.Context) error {
 
 // Mask returns the SQL of the mask of a text.
 func Mask(column string) string {
-	return "regexp_replace(left(" + column + ", " + fmt.Sprint(textChars) + "), " + schema.QuoteLiteral(masked) + ", " +
+	return "regexp_replace(" + begin(column, textChars) + ", " + schema.QuoteLiteral(masked) + ", " +
 		schema.QuoteLiteral(Hole) + ", 'g')"
 }
 
+// begin returns the SQL of the first characters of a text.
+func begin(column string, chars int) string { return fmt.Sprintf("left(%s, %d)", column, chars) }
+
 // answer returns the most frequent patterns, with examples.
 func (f *finder) answer(ctx context.Context) (*Answer, error) {
-	a := &Answer{Field: f.req.Field, Patterns: []*Pattern{}, Other: f.other}
-	for _, node := range f.tree.all {
-		node.of.Pattern = node.text()
-		a.Patterns = append(a.Patterns, node.of)
-	}
-	slices.SortFunc(a.Patterns, func(x, y *Pattern) int {
-		return cmp.Or(cmp.Compare(y.Count, x.Count), strings.Compare(x.Pattern, y.Pattern))
-	})
-	for len(a.Patterns) > f.req.Limit {
-		a.Other += a.Patterns[len(a.Patterns)-1].Count
-		a.Patterns = a.Patterns[:len(a.Patterns)-1]
-	}
+	a := &Answer{Field: f.req.Field, Patterns: []*Pattern{}}
 	words := true
 	for _, t := range f.scope.Tables {
 		words = words && (t.Def.Column(f.req.Field) == nil || t.Columns.Words(f.req.Field))
 	}
+	found := make([]bool, len(f.masks))
+	for _, node := range mostFrequent(f.tree.all, f.req.Limit) {
+		text := node.text()
+		fit, err := newFit(text, !node.of.cut, node.of.loose)
+		if err != nil {
+			return nil, errs.Wrap(errs.Internal, err, "make a search for the pattern %.200q", text)
+		}
+		p := &Pattern{Pattern: text, fit: fit, About: f.other > 0}
+		p.Query = queryOf(f.req.Field, text, fit.exp.String(), words)
+		if p.recount(f.masks, found); p.Count > 0 {
+			a.Patterns = append(a.Patterns, p)
+		}
+	}
+	a.Other = f.other + rest(f.masks, found)
+	a.Rows = f.other + rest(f.masks, make([]bool, len(f.masks)))
+	if err := f.verify(ctx, a.Patterns); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(a.Patterns, func(x, y *Pattern) int {
+		return cmp.Or(cmp.Compare(y.Count, x.Count), strings.Compare(x.Pattern, y.Pattern))
+	})
 	for _, p := range a.Patterns {
 		p.First, p.Last = p.first.Format(time.RFC3339Nano), p.last.Format(time.RFC3339Nano)
-		p.Query = queryOf(f.req.Field, p.Pattern, p.whole, words)
+		p.Example = Example{Table: p.of.table, Text: scope.Cut(p.of.text, exampleBytes)}
 	}
 	if f.req.Before {
 		if err := f.countBefore(ctx, a); err != nil {
@@ -236,7 +263,7 @@ func (f *finder) identify(ctx context.Context, a *Answer) error {
 		var times []string
 		for _, p := range a.Patterns {
 			if p.Example.Table == t.Def.Name {
-				byText[p.text] = p
+				byText[p.of.text] = p
 				times = append(times, t.Compare("=", p.last))
 			}
 		}
@@ -244,6 +271,7 @@ func (f *finder) identify(ctx context.Context, a *Answer) error {
 			continue
 		}
 		err := rows.Identify(ctx, f.scope, t, "("+strings.Join(times, " OR ")+")", f.req.Field, func(id, text string) bool {
+			text = cutChars(text, exampleChars)
 			if p := byText[text]; p != nil {
 				p.Example.ID = id
 				delete(byText, text)
@@ -257,7 +285,7 @@ func (f *finder) identify(ctx context.Context, a *Answer) error {
 	return nil
 }
 
-// countBefore counts the texts of the preceding range that have one of the patterns.
+// countBefore counts the texts of the preceding range that the searches for the patterns find.
 func (f *finder) countBefore(ctx context.Context, a *Answer) error {
 	now := f.scope.Range
 	defer func() { f.scope.Range = now }()
@@ -275,15 +303,18 @@ func (f *finder) countBefore(ctx context.Context, a *Answer) error {
 		if t.Def.Column(f.req.Field) == nil {
 			continue
 		}
-		sql := "SELECT " + Mask(scope.Ident(f.req.Field)) + ", count(*) FROM " + sampled.From(t) +
-			f.scope.Where(t, scope.Ident(f.req.Field)+" IS NOT NULL", sampled.Condition(t)) +
+		column := scope.Ident(f.req.Field)
+		sql := "SELECT " + Mask(column) + ", count(*), max(" + begin(column, exampleChars) + ") FROM " + sampled.From(t) +
+			f.scope.Where(t, column+" IS NOT NULL", sampled.Condition(t)) +
 			" GROUP BY 1 ORDER BY 2 DESC LIMIT " + fmt.Sprint(maxMasks)
 		err := f.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {
-			masks := format.Text(rec.Column(0))
+			texts := format.Text(rec.Column(2))
 			for i := range int(rec.NumRows()) {
-				words := strings.Split(masks(i), " ")
-				if node := f.tree.find(words[:min(len(words), maxWords)]); node != nil && node.of.Before != nil {
-					*node.of.Before += int64(math.Round(float64(number(rec.Column(1), i)) * by))
+				text := texts(i)
+				for _, p := range a.Patterns {
+					if p.fit.finds(text) {
+						*p.Before += int64(math.Round(float64(number(rec.Column(1), i)) * by))
+					}
 				}
 			}
 			return nil
@@ -297,7 +328,7 @@ func (f *finder) countBefore(ctx context.Context, a *Answer) error {
 
 func (a *Answer) scale(by float64) {
 	scale := func(n int64) int64 { return int64(math.Round(float64(n) * by)) }
-	a.Other = scale(a.Other)
+	a.Rows, a.Other = scale(a.Rows), scale(a.Other)
 	for _, p := range a.Patterns {
 		p.Count = scale(p.Count)
 		for i := range p.Spark {

@@ -66,7 +66,7 @@ func FuzzQuery(f *testing.F) {
 		if schema.CheckColumnName(field) != nil || len(pattern) > 2000 || strings.ContainsRune(pattern, 0) {
 			return
 		}
-		text := queryOf(field, pattern, true, true)
+		text := queryOf(field, pattern, expression(pattern, true, len(pattern)%2 == 0), true)
 		q, err := search.Parse(text)
 		if err != nil {
 			if strings.Contains(err.Error(), "UTF-8") {

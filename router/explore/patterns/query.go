@@ -14,29 +14,20 @@ const maxQueryPhrases = 3
 // bareName matches names that need no quotes in a search text.
 var bareName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`)
 
-// queryOf returns a search text that finds the texts of a pattern: phrases between the holes, then a regular
-// expression. whole is set if the pattern includes the end of the texts, and words if a search finds words in the
-// field.
-func queryOf(field, pattern string, whole, words bool) string {
+// queryOf returns a search text that finds the texts of a pattern: phrases between the holes, then the regular
+// expression. words is set if a search finds words in the field.
+func queryOf(field, pattern, expression string, words bool) string {
 	name := field
 	if !bareName.MatchString(field) {
 		name = quote(field, true)
 	}
-	parts := strings.Split(pattern, Hole)
 	var out []string
 	if words {
-		for _, phrase := range phrases(parts) {
+		for _, phrase := range phrases(strings.Split(pattern, Hole)) {
 			out = append(out, name+":"+quote(phrase, true))
 		}
 	}
-	for i, part := range parts {
-		parts[i] = regexp.QuoteMeta(part)
-	}
-	re := "(?s)^" + strings.Join(parts, ".*")
-	if whole {
-		re += "$"
-	}
-	return strings.Join(append(out, name+":~"+quote(re, false)), " ")
+	return strings.Join(append(out, name+":~"+quote(expression, false)), " ")
 }
 
 // phrases returns the longest texts between holes that consist of whole words.

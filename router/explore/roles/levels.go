@@ -67,11 +67,18 @@ type Levels struct {
 // levelsOf returns how the columns, by their names in lower case, express the level. chosen is the column that a user
 // chose; nil: none.
 func levelsOf(byName map[string]*schema.Column, chosen *schema.Column) *Levels {
-	if l := levelsIn(chosen, byName); l != nil {
-		return l
+	if chosen != nil {
+		if l := levelsIn(chosen, strings.ToLower(chosen.Name), byName); l != nil {
+			return l
+		}
 	}
 	for _, name := range levelNames {
-		if l := levelsIn(byName[name], byName); l != nil {
+		if l := levelsIn(byName[name], name, byName); l != nil {
+			return l
+		}
+	}
+	for _, name := range levelNames {
+		if l := levelsIn(capture(byName, name), name, byName); l != nil {
 			return l
 		}
 	}
@@ -81,12 +88,11 @@ func levelsOf(byName map[string]*schema.Column, chosen *schema.Column) *Levels {
 	return nil
 }
 
-// levelsIn returns how a column expresses the level; nil: its type does not fit.
-func levelsIn(col *schema.Column, byName map[string]*schema.Column) *Levels {
+// levelsIn returns how a column expresses the level; nil: its type does not fit. name is its usual name, in lower case.
+func levelsIn(col *schema.Column, name string, byName map[string]*schema.Column) *Levels {
 	if col == nil {
 		return nil
 	}
-	name := strings.ToLower(col.Name)
 	if col.Type.IsInteger() {
 		return &Levels{Column: col, Scheme: schemeOf(name)}
 	}

@@ -25,7 +25,8 @@ const (
 	Source  Role = "source"
 )
 
-// The names of columns for each role. The first name that a table has is used. Case is ignored.
+// The names of columns for each role. The first name that a table has is used, and then the first capture with one of
+// these names. Case is ignored.
 var (
 	levelNames = []string{
 		"level", "severity", "severity_text", "log.level", "log_level", "detected_level", "lvl", "levelname", "loglevel",
@@ -78,8 +79,10 @@ func Of(t *schema.Table, chosen Chosen) Columns {
 		c.Message = first(byName, messageNames, isText)
 	}
 	for _, name := range errorNames {
-		if col := byName[name]; col != nil && isText(col) && col != c.Message {
-			c.Errors = append(c.Errors, col)
+		for _, col := range []*schema.Column{byName[name], capture(byName, name)} {
+			if col != nil && isText(col) && col != c.Message {
+				c.Errors = append(c.Errors, col)
+			}
 		}
 	}
 	return c
@@ -111,9 +114,27 @@ func same(a, b *schema.Column) bool { return b != nil && a.Name == b.Name }
 
 func isText(c *schema.Column) bool { return c.Type == schema.String }
 
+// first returns the first column that has one of the names and fits. Without one, it returns the first capture with one
+// of the names.
 func first(byName map[string]*schema.Column, names []string, fits func(*schema.Column) bool) *schema.Column {
 	for _, name := range names {
 		if c := byName[name]; c != nil && fits(c) {
+			return c
+		}
+	}
+	for _, name := range names {
+		if c := capture(byName, name); c != nil && fits(c) {
+			return c
+		}
+	}
+	return nil
+}
+
+// capture returns the column with the group of this name in a message: the processor regex makes message_level of the
+// group level in the field message.
+func capture(byName map[string]*schema.Column, name string) *schema.Column {
+	for _, message := range messageNames {
+		if c := byName[message+"_"+name]; c != nil {
 			return c
 		}
 	}

@@ -41,6 +41,14 @@ func TestOf(t *testing.T) {
 		{"ts TimestampSecond,level Float64,priority Int8", "time=ts level=priority"},
 		{"ts TimestampSecond,a,status Int32", "time=ts level=status"},
 		{"ts TimestampSecond,error,status", "time=ts error=error"},
+		{
+			"ts TimestampSecond,message_level,message_msg,message_host,message_error,status Int32",
+			"time=ts level=message_level message=message_msg source=message_host error=message_error",
+		},
+		{
+			"ts TimestampSecond,line_msg,line_host,message,host,log_status Int32",
+			"time=ts level=log_status message=message source=host",
+		},
 	} {
 		tab := table(strings.Split(c.columns, ",")...)
 		of := Of(tab, Chosen{})
