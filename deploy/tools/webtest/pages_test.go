@@ -2,7 +2,6 @@ package webtest
 
 import (
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -143,11 +142,7 @@ const badLines = "2026-01-05T10:00:00Z good\nyesterday bad"
 // storePipeline stores a version of a pipeline.
 func (s *server) storePipeline(name, text string) {
 	s.t.Helper()
-	resp, err := http.Post(s.url+"/v1/pipelines/"+name, "application/x-yaml", strings.NewReader(text))
-	if err != nil || resp.StatusCode != http.StatusOK {
-		s.t.Fatal(resp, err)
-	}
-	resp.Body.Close()
+	s.post("/v1/pipelines/"+name, "application/x-yaml", text)
 }
 
 // reject sends badLines to the pipeline mine, which stores the failed record as rejected.
@@ -159,12 +154,7 @@ func (s *server) reject(table string) {
 // send sends lines to a pipeline. Records that fail are kept.
 func (s *server) send(pipeline, table, lines string) {
 	s.t.Helper()
-	url := s.url + "/v1/ingest?pipeline_name=" + pipeline + "&skip_error=true&on_reject=store&table=" + table
-	resp, err := http.Post(url, "text/plain", strings.NewReader(lines))
-	if err != nil || resp.StatusCode != http.StatusOK {
-		s.t.Fatal(resp, err)
-	}
-	resp.Body.Close()
+	s.post("/v1/ingest?pipeline_name="+pipeline+"&skip_error=true&on_reject=store&table="+table, "text/plain", lines)
 }
 
 // TestPipeline creates a pipeline from a template, and checks the steps of its samples, the line of an

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -131,31 +132,24 @@ func (s *server) ingest(table string, rows ...map[string]any) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	r, err := http.NewRequest(http.MethodPost,
-		s.url+"/v1/ingest?pipeline_name=svc_identity&custom_time_index=ts;epoch;ms&table="+table, bytes.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/json")
-	if s.user != "" {
-		r.SetBasicAuth(s.user, s.password)
-	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if text, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK {
-		s.t.Fatalf("%d %s", resp.StatusCode, text)
-	}
+	s.post("/v1/ingest?pipeline_name=svc_identity&custom_time_index=ts;epoch;ms&table="+table, "application/json", string(body))
 }
 
 // run runs a statement.
 func (s *server) run(sql string) {
 	s.t.Helper()
-	r, err := http.NewRequest(http.MethodPost, s.url+"/v1/sql?sql="+url.QueryEscape(sql), nil)
+	s.post("/v1/sql?sql="+url.QueryEscape(sql), "", "")
+}
+
+// post sends a request as s.user, which must be answered with 200.
+func (s *server) post(path, contentType, body string) {
+	s.t.Helper()
+	r, err := http.NewRequest(http.MethodPost, s.url+path, strings.NewReader(body))
 	if err != nil {
 		s.t.Fatal(err)
+	}
+	if contentType != "" {
+		r.Header.Set("Content-Type", contentType)
 	}
 	if s.user != "" {
 		r.SetBasicAuth(s.user, s.password)
@@ -166,7 +160,7 @@ func (s *server) run(sql string) {
 	}
 	defer resp.Body.Close()
 	if text, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK {
-		s.t.Fatalf("%s: %d %s", sql, resp.StatusCode, text)
+		s.t.Fatalf("%s: %d %s", path, resp.StatusCode, text)
 	}
 }
 

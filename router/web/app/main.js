@@ -6,28 +6,23 @@ import { SignInDialog } from './components/signin.js';
 import { Later } from './components/later.js';
 import { createApi } from './lib/api.js';
 import { nowhere, pages } from './pages/pages.js';
-import { createAccess } from './stores/access.js';
-import { createAdding } from './stores/adding.js';
-import { createAnalysis } from './stores/analysis.js';
 import { createExplore } from './stores/explore.js';
 import { createHealth } from './stores/health.js';
 import { createKeys } from './stores/keys.js';
-import { createLastRows } from './stores/lastrows.js';
 import { clock } from './stores/latest.js';
-import { createOperations } from './stores/operations.js';
-import { createPipelines } from './stores/pipelines.js';
+import { createPipelineList } from './stores/pipelinelist.js';
 import { createPlace } from './stores/place.js';
 import { createPrefs } from './stores/prefs.js';
-import { createRejects } from './stores/rejects.js';
+import { createRejectCount } from './stores/rejectcount.js';
 import { createSaved } from './stores/saved.js';
 import { createSignIn } from './stores/signin.js';
-import { createSql } from './stores/sql.js';
-import { createTable } from './stores/table.js';
-import { createTail } from './stores/tail.js';
 import { createTables } from './stores/tables.js';
 import { toast } from './stores/toast.js';
 
-/** @typedef {ReturnType<typeof createStores>} Stores */
+/**
+ * @typedef {ReturnType<typeof createStores>} FirstStores what every page needs
+ * @typedef {FirstStores & import('./stores/ofothers.js').OtherStores & import('./stores/ofeditors.js').EditorStores} Stores a page has its own ones and these
+ */
 
 function createStores() {
   const prefs = createPrefs(localStorage);
@@ -43,20 +38,11 @@ function createStores() {
     place,
     keys: createKeys(window, prefs.singleKeys),
     tables: createTables(api, clock),
-    table: createTable(api, clock),
-    lastRows: createLastRows(api, clock),
-    access: createAccess(api, clock),
-    adding: createAdding({ api, clock }),
-    pipelines: createPipelines({ api, storage: localStorage, clock }),
-    rejects: createRejects({ api, clock }),
-    operations: createOperations(api, clock),
     saved,
-    savedSql: createSaved(api, clock, 'sql'),
     health: createHealth(api, clock),
-    sql: createSql({ api, place, storage: sessionStorage, clock, history: prefs.sqlHistory }),
-    tail: createTail({ api, place, prefs, clock, session: sessionStorage }),
+    pipelineList: createPipelineList(api, clock),
+    rejectCount: createRejectCount(api, clock),
     explore,
-    analysis: createAnalysis({ api, explore, clock }),
   };
 }
 
@@ -78,7 +64,7 @@ function App({ stores }) {
   useEffect(() => {
     const isUsed = () => document.visibilityState === 'visible' && !stores.signIn.open.value;
     const reload = () => isUsed() && void stores.health.load();
-    const countRejects = () => isUsed() && void stores.rejects.count();
+    const countRejects = () => isUsed() && void stores.rejectCount.count();
     const first = setTimeout(countRejects, 2000); // after the rows are on screen
     const timers = [setInterval(reload, 10000), setInterval(countRejects, 60000)];
     return () => {
@@ -147,7 +133,7 @@ function afterFirstRows(load) {
   }
 }
 
-const stores = createStores();
+const stores = /** @type {Stores} */ (createStores()); // those of other pages are added when they are loaded
 effect(() => {
   const theme = stores.prefs.theme.value;
   if (theme === 'system') delete document.documentElement.dataset.theme;

@@ -1,1 +1,1 @@
-import"./chunk-XPHS6JSY.js";
+import"./chunk-C5HW3KOW.js";

@@ -11,7 +11,6 @@ import { copyLine, lineOf } from '../app/lib/line.js';
 import { readLines } from '../app/lib/ndjson.js';
 import { addPage, dropFar, indexOf, noPages, refill, rowAt } from '../app/lib/pages.js';
 import { emptyRing, push } from '../app/lib/ring.js';
-import { sqlWords } from '../app/lib/sqlwords.js';
 import { cellText, changesIn, statementAt } from '../app/lib/statements.js';
 import { offsetOf, parseSpan, parseTime, partsOfTime, rangeText, parseEnd } from '../app/lib/time.js';
 import { keyName, keyRows } from '../app/lib/keynames.js';
@@ -216,19 +215,6 @@ test('completion', () => {
   const values = completionAt('pool:ab', 7, fields);
   assert.deepEqual([values.field, values.prefix, values.from, values.write('a b')], ['pool', 'ab', 5, '"a b"']);
   assert.equal(completionAt('nofield:ab', 10, fields), null);
-});
-
-test('keywords of SQL are not looked for in texts', () => {
-  const own = sqlWords('CREATE TABLE "NULL" (a STRING NULL)', /\b(CREATE TABLE|NULL)\b/g).filter((p) => p.keyword);
-  assert.deepEqual(
-    own.map((p) => p.text),
-    ['CREATE TABLE', 'NULL'],
-  );
-  const keywords = sqlWords(`SELECT * FROM t WHERE a = 'x AND y' AND "OR" = 1`).filter((p) => p.keyword);
-  assert.deepEqual(
-    keywords.map((p) => p.text),
-    ['SELECT', 'FROM', 'WHERE', 'AND'],
-  );
 });
 
 test('ends of a range in an address', () => {

@@ -9,8 +9,15 @@ import { templates } from '../app/lib/templates.js';
 import { failuresOf } from '../app/components/pipelinefaults.js';
 import { notReached } from '../app/components/trace.js';
 import { colourPipeline, faultsOf, placeOfStep, stepsOf } from '../app/lib/yamltext.js';
+import { createPipelineList } from '../app/stores/pipelinelist.js';
 import { createPipelines, dataOf } from '../app/stores/pipelines.js';
 import { joinShards } from '../app/stores/tables.js';
+
+/** @param {object} with_ */
+const create = (with_) => {
+  const { api, clock } = /** @type {any} */ (with_);
+  return createPipelines(/** @type {any} */ ({ ...with_, all: createPipelineList(api, clock) }));
+};
 
 test('lines that differ are removed and added, others stay', () => {
   const lines = diffLines('a\nb\nc\nd', 'a\nx\nc\nd\ne');
@@ -160,7 +167,7 @@ test('a version whose request was cancelled does not replace the text that was o
   };
   const storage = { getItem: () => null, setItem: () => undefined, removeItem: () => undefined };
   const clock = { now: () => 0, wait: async () => undefined };
-  const pipelines = createPipelines(/** @type {any} */ ({ api, storage, clock }));
+  const pipelines = create({ api, storage, clock });
   const first = pipelines.open('p', 'old');
   const second = pipelines.open('p', '');
   end.newest();
@@ -190,7 +197,7 @@ function reloads() {
     },
   };
   const clock = { now: () => 0, wait: async () => undefined };
-  return { server, kept, load: () => createPipelines(/** @type {any} */ ({ api, storage, clock })) };
+  return { server, kept, load: () => create({ api, storage, clock }) };
 }
 
 test('a text that was not saved survives a reload, until it is saved or discarded', async () => {
@@ -268,7 +275,7 @@ test('the steps of a sample beyond the tenth are asked for, and an answer withou
     },
   };
   const storage = { getItem: () => null, setItem: () => undefined, removeItem: () => undefined };
-  const page = createPipelines(/** @type {any} */ ({ api, storage, clock: { now: () => 0 } }));
+  const page = create({ api, storage, clock: { now: () => 0 } });
   page.begin('p', 'text', Array(12).fill('line'));
   await page.test('', 3);
   await page.test('', 11);
@@ -288,7 +295,7 @@ test('versions are deleted from the oldest on', async () => {
       return {};
     },
   };
-  const page = createPipelines(/** @type {any} */ ({ api, storage: {}, clock: { now: () => 0 } }));
+  const page = create({ api, storage: {}, clock: { now: () => 0 } });
   assert.equal(await page.remove('p', ['v3', 'v2', 'v1']), false);
   assert.deepEqual(gone, ['/v1/pipelines/p?version=v1', '/v1/pipelines/p?version=v2']);
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { createRights } from '../app/stores/rights.js';
 import { createSignIn, credentialsOf } from '../app/stores/signin.js';
 
 const token = `cw_0123456789_${'a'.repeat(36)}`;
@@ -29,4 +30,14 @@ test('a refused token is explained in the words of the server, a refused passwor
   assert.equal(signIn.wrong.value, answers.error);
   await signIn.enter({ user: 'ann', password: 'x' });
   assert.equal(signIn.wrong.value, 'Wrong name or password.');
+});
+
+test('whether the user may store a pipeline is read from their grants', async () => {
+  /** @param {string[]} grants */
+  const may = (grants) => {
+    const fetch = /** @type {any} */ (async () => ({ ok: true, json: async () => ({ grants }) }));
+    return createRights({ fetch, clock: { now: () => 0 } }).mayOnAnyPipeline('WRITE');
+  };
+  assert.equal(await may(['SELECT ON public.app', 'USE, WRITE ON PIPELINE nginx*']), true);
+  assert.equal(await may(['MONITOR, OPERATE ON CLUSTER', 'READ ON PIPELINE *', 'SELECT ON "a WRITE ON PIPELINE b".c']), false);
 });

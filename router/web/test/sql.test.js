@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { guessAxes, roundTicks, seriesOf, stacked } from '../app/lib/plot.js';
-import { colourSql } from '../app/lib/sqltext.js';
+import { colourSql, sqlPieces } from '../app/lib/sqltext.js';
 
 const columns = [
   { name: 'at', type: 'TimestampMillisecond' },
@@ -57,4 +57,15 @@ test('colours of SQL lose no character, over lines too', () => {
   }
   const kinds = colourSql('SELECT count(*) FROM t').flatMap((line) => line.filter((p) => p.kind).map((p) => `${p.kind} ${p.text}`));
   assert.deepEqual(kinds, ['key SELECT', 'function count', 'key FROM']);
+});
+
+test('keywords are not looked for in texts, and those of two words stand together', () => {
+  const keys = (/** @type {string} */ text) =>
+    sqlPieces(text)
+      .filter((p) => p.kind === 'key')
+      .map((p) => p.text);
+  assert.deepEqual(keys(`SELECT * FROM t WHERE a = 'x AND y' AND "OR" = 1`), ['SELECT', 'FROM', 'WHERE', 'AND']);
+  assert.deepEqual(keys('CREATE TABLE "NULL" (\n time TIMESTAMP NOT NULL,\n TIME INDEX (time), "key" STRING SKIPPING INDEX)'), [
+    ...['CREATE', 'TABLE', 'NOT', 'NULL', 'TIME INDEX', 'SKIPPING INDEX'],
+  ]);
 });

@@ -3,19 +3,38 @@
 import { html, useEffect, useState } from '../../vendor/core.js';
 import { Empty } from './states.js';
 
+/** @typedef {import('../main.js').Stores} Stores */
 /** @typedef {import('../pages/pages.js').View} View */
 
 /** @type {Map<string, View>} */
 const loaded = new Map();
 
-/** @param {{id: string, load: () => Promise<View>, stores: import('../main.js').Stores}} props */
+/** What was loaded and has made its stores. @type {WeakSet<object>} */
+const made = new WeakSet();
+
+/**
+ * Loads pages. The first time, their stores are added to those that are there.
+ * @template {{makeStores: (first: Stores) => Partial<Stores>}} M
+ * @param {Promise<M>} loading
+ * @param {Stores} stores
+ */
+export async function withStores(loading, stores) {
+  const module = await loading;
+  if (!made.has(module)) {
+    made.add(module);
+    Object.assign(stores, { ...module.makeStores(stores), ...stores });
+  }
+  return module;
+}
+
+/** @param {{id: string, load: (stores: Stores) => Promise<View>, stores: Stores}} props */
 export function Later({ id, load, stores }) {
   const [, redraw] = useState(0);
   const [failed, setFailed] = useState(false);
   const View = loaded.get(id);
   useEffect(() => {
     if (View) return;
-    load().then(
+    load(stores).then(
       (view) => {
         loaded.set(id, view);
         redraw(1);

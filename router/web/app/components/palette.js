@@ -22,10 +22,10 @@ function PaletteDialog({ stores, pages, onClose }) {
   const [typed, setTyped] = useState('');
   const [at, setAt] = useState(0);
   useEffect(() => {
-    if (!stores.pipelines.list.value.value) void stores.pipelines.load();
+    if (!stores.pipelineList.list.value.value) void stores.pipelineList.load();
     if (!stores.saved.list.value.value) void stores.saved.load();
   }, []);
-  const entries = useMemo(() => entriesOf(stores, pages), [stores.tables.all.value, stores.pipelines.list.value.value, stores.saved.list.value.value]);
+  const entries = useMemo(() => entriesOf(stores, pages), [stores.tables.all.value, stores.pipelineList.list.value.value, stores.saved.list.value.value]);
   const shown = best(entries, typed, mostShown);
 
   /** @param {Entry | undefined} entry */
@@ -66,14 +66,14 @@ function PaletteDialog({ stores, pages, onClose }) {
  * @param {{id: string, name: string}[]} pages
  * @returns {Entry[]}
  */
-function entriesOf({ place, tables, pipelines, saved, prefs, explore }, pages) {
+function entriesOf({ place, tables, pipelineList, saved, prefs, explore }, pages) {
   const go = (/** @type {string} */ address) => () => place.go(address);
   const theme = (/** @type {string} */ name) => ({ name: `Theme: ${name}`, note: 'action', run: () => (prefs.theme.value = name) });
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   return [
     ...pages.map((p) => ({ name: p.name, note: 'page', run: go(`/dashboard/${p.id}`) })),
     ...tables.all.value.map((t) => ({ name: `${t.db}.${t.name}`, note: 'table', run: go(formatPlace('explore', { db: t.db, t: t.name }, { db: 'public' })) })),
-    ...(pipelines.list.value.value ?? []).map((p) => ({ name: p.name, note: 'pipeline', run: go(formatPlace('pipelines', { name: p.name })) })),
+    ...(pipelineList.list.value.value ?? []).map((p) => ({ name: p.name, note: 'pipeline', run: go(formatPlace('pipelines', { name: p.name })) })),
     ...(saved.list.value.value ?? []).map((s) => ({ name: s.name, note: 'saved search', run: go(s.value.address) })),
     ...prefs.history.value.slice(0, 50).map((text) => ({
       name: text,

@@ -36,7 +36,7 @@ export function Patterns({ stores }) {
   };
   if (unknown) return html`<${ChooseText} texts=${texts} onChoose=${choose} />`;
   const answer = analysis.patterns.value.value;
-  const total = answer ? answer.patterns.reduce((sum, p) => sum + p.count, answer.other) : 0;
+  const total = answer?.rows ?? 0;
   const list = [...(answer?.patterns ?? [])].sort(orders[order][1]);
   return html`<div class="subhead"><span class="quiet">${answer && `${answer.exact ? '' : '≈ '}${formatCount(total)} rows as ${formatCount(answer.patterns.length)} patterns of`}</span>
       ${
@@ -49,8 +49,8 @@ export function Patterns({ stores }) {
     <${ErrorPanel} latest=${analysis.patterns} what="Looking for patterns" />
     ${answer && answer.patterns.length === 0 && html`<${Empty} title="No row has this text."><p>Choose another field, or a longer range.</p><//>`}
     <ul data-ui="patterns" class=${`patterns ${analysis.patterns.since.value && answer ? 'dim' : ''}`}>${list.map(
-      (p) => html`<${PatternLine} key=${p.pattern} pattern=${p} total=${total} zone=${prefs.zone.value} exact=${answer?.exact !== false}
-        onOnly=${() => explore.only(p.query, { view: 'rows' })} onWithout=${() => explore.search(`${state.q} -(${p.query})`.trim())} />`,
+      (p) => html`<${PatternLine} key=${p.pattern} pattern=${p} total=${total} zone=${prefs.zone.value} exact=${answer?.exact !== false && !p.about}
+        onOnly=${() => explore.only(p.query, { view: 'rows' })} onWithout=${() => explore.without(`(${p.query})`)} />`,
     )}</ul>
     ${answer && answer.other > 0 && html`<div class="foot"><span>${formatCount(answer.other)} rows have none of these patterns</span></div>`}`;
 }

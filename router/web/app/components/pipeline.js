@@ -2,12 +2,14 @@
 
 import { html, useEffect, useMemo, useRef, useState } from '../../vendor/core.js';
 import { formatCount, formatDuration } from '../lib/format.js';
+import { pipelineTarget } from '../lib/sqlquote.js';
 import { formatPlace } from '../lib/url.js';
 import { completePipeline } from '../lib/pipelinecomplete.js';
 import { colourPipeline, stepsOf } from '../lib/yamltext.js';
 import { toast } from '../stores/toast.js';
 import { CodeEditor, goToLine } from './code.js';
 import { Dialog } from './dialog.js';
+import { useMay, useMayWrite } from './may.js';
 import { Menu } from './menu.js';
 import { failuresOf, Failures, Faults, marksOf } from './pipelinefaults.js';
 import { SaveDialog } from './savepipeline.js';
@@ -26,6 +28,7 @@ export function PipelineEditor({ stores, info, onReplay }) {
   const [wanted, setChosen] = useState(0);
   const chosen = Math.min(wanted, Math.max(0, samples.length - 1));
   const [saves, setSaves] = useState(false);
+  const mayWrite = useMayWrite(signIn, pipelines.name.value);
   const area = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   const table = stores.place.here.value.params.get('t') ?? '';
   useEffect(() => {
@@ -33,9 +36,9 @@ export function PipelineEditor({ stores, info, onReplay }) {
     return () => clearTimeout(timer);
   }, [text, samples, table, Math.max(chosen, 9)]); // the steps of the first ten samples are always known
   useEffect(() => {
-    const save = () => signIn.canManage.value && pipelines.changed.value && setSaves(true);
+    const save = () => mayWrite && pipelines.changed.value && setSaves(true);
     return keys.bind({ 'ctrl+Enter': ['test now', () => void pipelines.test(table, chosen)], 'ctrl+s': ['save', save] });
-  }, [keys, table, chosen]);
+  }, [keys, table, chosen, mayWrite]);
 
   useEffect(pipelines.loadHelps, [pipelines]);
   const helps = pipelines.helps.value.value;
@@ -54,12 +57,12 @@ export function PipelineEditor({ stores, info, onReplay }) {
   const [onlyChanges, setOnlyChanges] = useState(true);
   const record = answer?.records.find((r) => r.index === chosen);
   const toLine = (/** @type {number} */ line) => goToLine(area.current, line);
-  return html`<${Title} stores=${stores} info=${info} onSave=${() => setSaves(true)} onReplay=${onReplay} />
+  return html`<${Title} stores=${stores} info=${info} mayWrite=${mayWrite} onSave=${() => setSaves(true)} onReplay=${onReplay} />
     <div class="pipe">
       <section class="pane" aria-label="Text"><div class="head"><h2>${pipelines.name.value}.yaml</h2><${Tested} stores=${stores} /></div>
         <${CodeEditor} label="Text of the pipeline" text=${text} lines=${useMemo(() => colourPipeline(text), [text])} marks=${samples.length > 0 ? marksOf(tested ? answer : null, steps) : undefined}
           faults=${new Map(faults.map((f) => [f.line, f]))} failing=${new Set(failures.map((f) => f.line))} onText=${pipelines.write}
-          complete=${complete} readOnly=${!signIn.canManage.value} onReady=${(/** @type {HTMLTextAreaElement} */ element) => (area.current = element)} />
+          complete=${complete} readOnly=${mayWrite === false} onReady=${(/** @type {HTMLTextAreaElement} */ element) => (area.current = element)} />
         <${Faults} stores=${stores} onLine=${toLine} /><${Failures} failures=${failures} of=${samples.length} onLine=${toLine} /></section>
       <section class="pane samplepane" aria-label="Samples" onDragOver=${(/** @type {DragEvent} */ e) => e.preventDefault()} onDrop=${(
         /** @type {DragEvent} */ e,
@@ -81,13 +84,17 @@ export function PipelineEditor({ stores, info, onReplay }) {
     ${saves && html`<${SaveDialog} stores=${stores} info=${info} onClose=${() => setSaves(false)} />`}`;
 }
 
-/** @param {{stores: import('../main.js').Stores, info: PipelineInfo | undefined, onSave: () => void, onReplay: () => void}} props */
-function Title({ stores, info, onSave, onReplay }) {
+/** @param {{stores: import('../main.js').Stores, info: PipelineInfo | undefined, mayWrite: boolean | null, onSave: () => void, onReplay: () => void}} props */
+function Title({ stores, info, mayWrite, onSave, onReplay }) {
   const { pipelines, signIn } = stores;
   const name = pipelines.name.value;
   const version = pipelines.stored.value.value?.version;
   const newest = info?.version === version;
-  const rejected = pipelines.rejected.value.value ?? 0;
+  const { count: rejected, targets } = pipelines.rejected.value.value ?? { count: 0, targets: [] };
+  const mayReplay = useMay(
+    signIn,
+    targets.map((target) => ['DELETE', target]),
+  )?.some(Boolean);
   return html`<div class="title"><a class="quiet" href="/dashboard/pipelines">Pipelines</a><span class="quiet">/</span><h1>${name}</h1>
     ${version && html`<span class="tag">${version.slice(0, 19)}${info && (newest ? `, newest of ${formatCount(info.versions.length)}` : ', not the newest')}</span>`}
     ${pipelines.changed.value && html`<span class="tag new">not saved${pipelines.draftOf.value && `, written for ${pipelines.draftOf.value.slice(0, 19)}`}</span>`}
@@ -95,9 +102,10 @@ function Title({ stores, info, onSave, onReplay }) {
     ${
       info &&
       html`<a class="button" href=${formatPlace('pipelines', { name, view: 'versions' })}>Versions</a><a class="button" href=${formatPlace('pipelines', { name, view: 'diff' })}>Diff</a>
-      ${rejected > 0 && signIn.canManage.value ? html`<button class="button wide" data-ui="replay" onClick=${onReplay}>Replay ${formatCount(rejected)} ${rejected === 1 ? 'reject' : 'rejects'}…</button>` : html`<a class="button wide" href=${formatPlace('rejects', { pipeline: name })}>Rejects</a>`}`
+      ${rejected > 0 && mayReplay ? html`<button class="button wide" data-ui="replay" onClick=${onReplay}>Replay ${formatCount(rejected)} ${rejected === 1 ? 'reject' : 'rejects'}…</button>` : html`<a class="button wide" href=${formatPlace('rejects', { pipeline: name })}>Rejects</a>`}`
     }
-    ${signIn.canManage.value && html`<button class="button main" data-ui="save" disabled=${!pipelines.changed.value} onClick=${onSave}>Save as new version</button>`}</div>`;
+    ${mayWrite === false && html`<span class="quiet" data-ui="may-not-write" title=${`Saving needs the privilege WRITE on ${pipelineTarget(name)}`}>You may not change it</span>`}
+    ${mayWrite && html`<button class="button main" data-ui="save" disabled=${!pipelines.changed.value} onClick=${onSave}>Save as new version</button>`}</div>`;
 }
 
 /** @param {{stores: import('../main.js').Stores}} props */

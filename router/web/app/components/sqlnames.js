@@ -2,7 +2,7 @@
 
 import { html, useState } from '../../vendor/core.js';
 import { formatCount } from '../lib/format.js';
-import { quoteName, quoteText } from '../lib/sqlwords.js';
+import { quoteName, quoteText } from '../lib/sqlquote.js';
 import { createLatest, clock } from '../stores/latest.js';
 
 /** @param {{stores: import('../main.js').Stores, onInsert: (text: string) => void}} props */

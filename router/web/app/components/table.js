@@ -4,14 +4,12 @@ import { html, useEffect, useState } from '../../vendor/core.js';
 import { formatBytes, formatCount, formatDuration, valueText, visible } from '../lib/format.js';
 import { formatTime } from '../lib/time.js';
 import { formatPlace } from '../lib/url.js';
-import { quoteName, sqlWords } from '../lib/sqlwords.js';
+import { quoteName } from '../lib/sqlquote.js';
+import { sqlPieces } from '../lib/sqltext.js';
 import { copyText } from './copy.js';
 import { Menu } from './menu.js';
 import { ErrorPanel, Progress } from './states.js';
 import { TableAction, useTableActions } from './tableactions.js';
-
-const ofTables =
-  /\b(CREATE TABLE|IF NOT EXISTS|NOT NULL|NULL|TIME INDEX|PRIMARY KEY|(?:SKIPPING|FULLTEXT|INVERTED) INDEX|DEFAULT|PARTITION ON COLUMNS|WITH)\b/g;
 
 /** @typedef {import('../stores/tables.js').TableInfo} TableInfo */
 
@@ -66,7 +64,7 @@ export function TableDetail({ db, name, info, stores, onClose }) {
 /** @param {{ddl: string}} props */
 function Statement({ ddl }) {
   return html`<h3 class="head">Statement<span class="grow"></span><button class="text" onClick=${() => copyText(ddl)}>Copy</button></h3>
-    <pre class="ddl" data-ui="ddl">${sqlWords(ddl, ofTables).map((part) => (part.keyword ? html`<b>${part.text}</b>` : part.text))}</pre>`;
+    <pre class="ddl" data-ui="ddl">${sqlPieces(ddl).map((part) => (part.kind === 'key' ? html`<b>${part.text}</b>` : part.text))}</pre>`;
 }
 
 /** @param {{info: TableInfo, lastRow: string, zone: string}} props lastRow: a time, none, or empty if it is not known */

@@ -2,7 +2,7 @@
 
 import { html } from '../../vendor/core.js';
 import { formatBytes, formatCount } from '../lib/format.js';
-import { quoteName, quoteText, tableTarget } from '../lib/sqlwords.js';
+import { quoteName, quoteText, tableTarget } from '../lib/sqlquote.js';
 import { toast } from '../stores/toast.js';
 import { useMay } from './may.js';
 import { StatementForm } from './statementform.js';

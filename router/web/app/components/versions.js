@@ -2,12 +2,14 @@
 
 import { html, useEffect, useState } from '../../vendor/core.js';
 import { formatBytes, formatCount } from '../lib/format.js';
+import { pipelineTarget } from '../lib/sqlquote.js';
 import { templates } from '../lib/templates.js';
 import { formatPlace } from '../lib/url.js';
 import { clock, createLatest } from '../stores/latest.js';
 import { DeletePipeline } from './deletepipeline.js';
 import { DiffView } from './diffview.js';
-import { ErrorPanel, Progress } from './states.js';
+import { useMayWrite } from './may.js';
+import { Empty, ErrorPanel, Progress } from './states.js';
 
 /** @typedef {import('../stores/pipelines.js').PipelineInfo} PipelineInfo */
 
@@ -17,6 +19,7 @@ export function Versions({ stores, info, diff }) {
   const [texts] = useState(() => /** @type {import('../stores/latest.js').Latest<[string, string]>} */ (createLatest(clock)));
   const params = place.here.value.params;
   const name = params.get('name') ?? '';
+  const mayWrite = useMayWrite(signIn, name);
   const versions = info?.versions ?? [];
   const [deletes, setDeletes] = useState(/** @type {string[]} */ ([]));
   const after = params.get('version') || versions[0]?.version || '';
@@ -39,8 +42,8 @@ export function Versions({ stores, info, diff }) {
 
   const pair = texts.value.value;
   return html`<div class="title"><a class="quiet" href="/dashboard/pipelines">Pipelines</a><span class="quiet">/</span><h1><a href=${formatPlace('pipelines', { name })}>${name}</a></h1><span class="quiet">${formatCount(versions.length)} ${versions.length === 1 ? 'version' : 'versions'}</span><span class="grow"></span>
-      ${signIn.canManage.value && versions.length > 0 && html`<button class="button" data-ui="delete-pipeline" onClick=${() => setDeletes(versions.map((v) => v.version))}>Delete…</button>`}
-      ${signIn.canManage.value && after !== versions[0]?.version && html`<button class="button" data-ui="restore" onClick=${restore}>Restore ${after.slice(0, 23)}</button>`}
+      ${mayWrite && versions.length > 0 && html`<button class="button" data-ui="delete-pipeline" onClick=${() => setDeletes(versions.map((v) => v.version))}>Delete…</button>`}
+      ${mayWrite && after !== versions[0]?.version && html`<button class="button" data-ui="restore" onClick=${restore}>Restore ${after.slice(0, 23)}</button>`}
       <a class="button" href=${formatPlace('pipelines', { name })}>Back to the text</a></div>
     <${Progress} since=${texts.since.value} onCancel=${texts.cancel} />
     <div class=${`versions ${diff ? 'with-diff' : ''}`}>
@@ -51,7 +54,7 @@ export function Versions({ stores, info, diff }) {
             i,
           ) => html`<li data-ui="version" class=${v.version === after ? 'on' : ''}><h3><button class="text" onClick=${() => set({ version: v.version, with: versions[Math.min(i + 1, versions.length - 1)].version })}>${v.version.slice(0, 23)}${i === 0 ? ', newest' : ''}</button></h3>
             <p>${v.note ?? ''}${v.note ? ' · ' : ''}${v.by ? `by ${v.by} · ` : ''}${formatBytes(v.size)} · <button class="text go" aria-label=${`compare with this, ${v.version.slice(0, 23)}`} onClick=${() => set({ with: v.version })}>compare with this</button>
-              ${signIn.canManage.value && versions.length > 1 && html` · <button class="text go" data-ui="delete-version" aria-label=${`delete the version ${v.version.slice(0, 23)}`} onClick=${() => setDeletes([v.version])}>delete</button>`}</p></li>`,
+              ${mayWrite && versions.length > 1 && html` · <button class="text go" data-ui="delete-version" aria-label=${`delete the version ${v.version.slice(0, 23)}`} onClick=${() => setDeletes([v.version])}>delete</button>`}</p></li>`,
         )}</ul></section>
       <section class="pane" aria-label="Difference"><div class="head"><h2>${before.slice(0, 23)} → ${after.slice(0, 23)}</h2></div>
         <${ErrorPanel} latest=${texts} what="Reading the versions" />
@@ -61,22 +64,38 @@ export function Versions({ stores, info, diff }) {
 
 /** Asks for the name of a new pipeline and what it begins with. @param {{stores: import('../main.js').Stores}} props */
 export function NewPipeline({ stores }) {
-  const { pipelines, place } = stores;
+  const { pipelines, place, signIn } = stores;
   const [name, setName] = useState('');
+  const [refused, setRefused] = useState(''); // a name under which the user may not store a pipeline
+  const mayAny = useMayWrite(signIn, '');
   const [template, setTemplate] = useState(0);
   const taken = pipelines.list.value.value?.some((p) => p.name === name);
-  const wrong = taken ? 'A pipeline has this name.' : name.startsWith('svc_') ? 'Names that begin with svc_ belong to the server.' : '';
+  const wrong = taken
+    ? 'A pipeline has this name.'
+    : name.startsWith('svc_')
+      ? 'Names that begin with svc_ belong to the server.'
+      : name && name === refused
+        ? `You may not store a pipeline of this name. An administrator can allow it with GRANT WRITE ON ${pipelineTarget(name)}.`
+        : '';
   const begun = !wrong && pipelines.isBegun(name);
 
   /** @param {Event} event */
-  function begin(event) {
+  async function begin(event) {
     event.preventDefault();
     if (wrong || !name) return;
+    if (!(await signIn.may(['WRITE', pipelineTarget(name)]))) {
+      setRefused(name);
+      return;
+    }
     const { text, sample } = templates[template];
     pipelines.begin(name, text, [sample]);
     place.set('pipelines', { name, view: 'new' }, {}, { replace: true });
   }
 
+  if (mayAny === false) {
+    return html`<h1 class="hidden">New pipeline</h1><${Empty} title="You may not store pipelines."><p>It needs the privilege WRITE on a pipeline. An administrator can grant it.</p>
+      <p class="acts"><a class="button" href="/dashboard/pipelines">All pipelines</a></p><//>`;
+  }
   return html`<div class="scrolled"><div class="state"><h1>New pipeline</h1></div>
     <form class="asks begin" onSubmit=${begin}>
       <label>Name<input data-ui="new-name" required pattern="[A-Za-z0-9_.:\\-]{1,128}" value=${name} onInput=${(/** @type {InputEvent} */ e) => setName(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>

@@ -1,7 +1,7 @@
 // The statements by which the page manages users, roles, grants and tokens.
 
 import { shellQuoted } from './format.js';
-import { quoteName, quoteText } from './sqlwords.js';
+import { quoteName, quoteText } from './sqlquote.js';
 
 /** @typedef {Record<string, string>} Values */
 

@@ -2,7 +2,7 @@
 
 import { matching } from './choices.js';
 import { sqlFunctions } from './sqlfunctions.js';
-import { quoteName } from './sqlwords.js';
+import { quoteName } from './sqlquote.js';
 import { keywords } from './sqltext.js';
 
 /** @typedef {import('./choices.js').Choice} Choice */

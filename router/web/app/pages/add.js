@@ -11,7 +11,7 @@ import { useNow } from '../components/states.js';
 import { formatBytes, formatCount, shellQuoted, visible } from '../lib/format.js';
 import { openPort, senders, wrongName } from '../lib/senders.js';
 import { shapeOf } from '../lib/shape.js';
-import { tableTarget } from '../lib/sqlwords.js';
+import { tableTarget } from '../lib/sqlquote.js';
 import { formatPlace, unknownParts } from '../lib/url.js';
 import { createLatest, clock } from '../stores/latest.js';
 

@@ -2,3 +2,4 @@
 
 export { PipelinesPage } from './pipelines.js';
 export { SqlPage } from './sql.js';
+export { createEditors as makeStores } from '../stores/ofeditors.js';

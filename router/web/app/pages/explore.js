@@ -7,7 +7,7 @@ import { move, useExploreKeys } from '../components/explorekeys.js';
 import { Sum } from '../components/exploresum.js';
 import { FieldList } from '../components/fields.js';
 import { useIgnored } from '../components/ignored.js';
-import { Later } from '../components/later.js';
+import { Later, withStores } from '../components/later.js';
 import { ListHead } from '../components/listhead.js';
 import { NoRows, NoTable } from '../components/norows.js';
 import { RangePicker, TablePicker } from '../components/pickers.js';
@@ -23,12 +23,15 @@ import { curlOf } from '../lib/api.js';
 import { formatCount } from '../lib/format.js';
 import { indexOf, rowAt } from '../lib/pages.js';
 import { formatPlace } from '../lib/url.js';
-import { sqlWords } from '../lib/sqlwords.js';
+import { sqlPieces } from '../lib/sqltext.js';
 
-const others = () => import('./others.js');
+/** @typedef {import('../main.js').Stores} Stores */
+
+/** @param {Stores} stores */
+const others = (stores) => withStores(import('./others.js'), stores);
 const views = new Map([
-  ['patterns', async () => (await others()).Patterns],
-  ['compare', async () => (await others()).Compare],
+  ['patterns', async (/** @type {Stores} */ stores) => (await others(stores)).Patterns],
+  ['compare', async (/** @type {Stores} */ stores) => (await others(stores)).Compare],
 ]);
 
 /** @param {{stores: import('../main.js').Stores}} props */
@@ -118,7 +121,7 @@ function Said({ stores }) {
   const { explore } = stores;
   const sql = explore.compiled.value.value?.sql ?? '';
   const request = { path: '/v1/explore/rows', body: { ...explore.scope(), limit: 200 } };
-  return html`<div class="said" data-ui="sql-line"><code title=${sql}>${sqlWords(sql).map((part) => (part.keyword ? html`<b>${part.text}</b>` : part.text))}</code>
+  return html`<div class="said" data-ui="sql-line"><code title=${sql}>${sqlPieces(sql).map((part) => (part.kind === 'key' ? html`<b>${part.text}</b>` : part.text))}</code>
     ${sql && html`<a class="text" href=${formatPlace('sql', { db: explore.state.value.db, q: sql }, { db: 'public' })}>Open in SQL</a>`}
     <button class="text" onClick=${() => copyText(curlOf(/** @type {any} */ (request), location.origin))}>Copy as curl</button>
     <${SavedMenu} saved=${stores.saved} place=${stores.place} user=${stores.signIn.user.value} /><${ShareMenu} stores=${stores} frozen=${() => frozenLink(stores)} /></div>`;

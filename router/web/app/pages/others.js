@@ -9,3 +9,4 @@ export { RejectsPage } from './rejects.js';
 export { SettingsPage } from './settings.js';
 export { TablesPage } from './tables.js';
 export { TailPage } from './tail.js';
+export { createOthers as makeStores } from '../stores/ofothers.js';

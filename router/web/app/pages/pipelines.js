@@ -3,6 +3,7 @@
 import { html, useEffect, useState } from '../../vendor/core.js';
 import { useIgnored } from '../components/ignored.js';
 import { PipelineEditor } from '../components/pipeline.js';
+import { useMayWrite } from '../components/may.js';
 import { TryOut } from '../components/trypattern.js';
 import { NewPipeline, Versions } from '../components/versions.js';
 import { Empty, ErrorPanel, Progress } from '../components/states.js';
@@ -53,7 +54,7 @@ export function PipelinesPage({ stores }) {
   return html`<${Progress} since=${pipelines.stored.since.value} onCancel=${pipelines.stored.cancel} /><${PipelineEditor} stores=${stores} info=${info} onReplay=${() => setReplays(true)} />
     ${
       replays &&
-      html`<${ReplayDialog} stores=${stores} wanted=${{ pipeline: name, table: '', kind: '', from: '', to: '' }} count=${pipelines.rejected.value.value ?? 0}
+      html`<${ReplayDialog} stores=${stores} wanted=${{ pipeline: name, table: '', kind: '', from: '', to: '' }} count=${pipelines.rejected.value.value?.count ?? 0}
         note=${pipelines.changed.value ? 'Your text is not saved: the records go through the version that is stored.' : ''} onClose=${() => {
           setReplays(false);
           void pipelines.countRejected(name);
@@ -67,15 +68,16 @@ function PipelineList({ stores }) {
   const list = pipelines.list.value.value;
   const [rejects] = useState(() => /** @type {import('../stores/latest.js').Latest<Map<string, number>>} */ (createLatest(clock)));
   useEffect(() => {
-    void rejects.run((signal) => stores.rejects.countByPipeline(signal));
+    void rejects.run((signal) => stores.rejectCount.countByPipeline(signal));
   }, []);
   const counts = rejects.value.value;
+  const mayWrite = useMayWrite(signIn, '');
   return html`<div class="scrolled"><div class="state"><h1>Pipelines</h1><span class="quiet">Pipelines turn records into rows. Each change is a new version.</span><span class="grow"></span><div class="offers"><a class="button" data-ui="try" href="/dashboard/pipelines?view=try">Try a pattern</a>
-      ${signIn.canManage.value && html`<a class="button main" data-ui="new-pipeline" href="/dashboard/pipelines?view=new">New pipeline</a>`}</div></div>
+      ${mayWrite && html`<a class="button main" data-ui="new-pipeline" href="/dashboard/pipelines?view=new">New pipeline</a>`}</div></div>
     <${ErrorPanel} latest=${pipelines.list} what="Asking for the pipelines" />
     ${
       list?.length === 0 &&
-      html`<${Empty} title=${signIn.canManage.value ? 'You have no pipelines yet.' : 'There is no pipeline that you may read.'}><p>Records are stored unchanged by <b class="mono">svc_identity</b>, which needs none.</p><//>`
+      html`<${Empty} title=${mayWrite === false ? 'There is no pipeline that you may read.' : 'You have no pipelines yet.'}><p>Records are stored unchanged by <b class="mono">svc_identity</b>, which needs none.</p><//>`
     }
     ${
       list &&

@@ -8,7 +8,7 @@ import { useMay } from '../components/may.js';
 import { RejectList } from '../components/rejectlist.js';
 import { Empty, ErrorPanel, Progress } from '../components/states.js';
 import { formatCount, visible } from '../lib/format.js';
-import { tableTarget } from '../lib/sqlwords.js';
+import { tableTarget } from '../lib/sqlquote.js';
 import { formatTime } from '../lib/time.js';
 import { formatPlace, unknownParts } from '../lib/url.js';
 import { groupReasons } from '../stores/rejects.js';

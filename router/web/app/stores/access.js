@@ -1,6 +1,6 @@
 // The users, roles, tokens and grants that the metadata of the cluster has.
 
-import { quoteName, quoteText } from '../lib/sqlwords.js';
+import { quoteName, quoteText } from '../lib/sqlquote.js';
 import { createLatest } from './latest.js';
 
 /** @typedef {Record<string, string>} Entry a row of SHOW USERS, ROLES or TOKENS, by the names of its columns */

@@ -1,7 +1,7 @@
-// Pipelines: the list, the pipeline being edited, its samples and their results.
+// The pipeline that is being edited, its samples and their results.
 
 import { batch, computed, signal } from '../../vendor/core.js';
-import { quoteText } from '../lib/sqlwords.js';
+import { quoteText, tableTarget } from '../lib/sqlquote.js';
 import { faultsOf } from '../lib/yamltext.js';
 import { createLatest } from './latest.js';
 
@@ -19,6 +19,7 @@ import { createLatest } from './latest.js';
  */
 
 const mostSamples = 100;
+const mostTargets = 100; // tables on which a replay may need a privilege
 const mostTraced = 10; // whose steps the server describes: the first ones, or those that are named
 
 /**
@@ -26,13 +27,14 @@ const mostTraced = 10; // whose steps the server describes: the first ones, or t
  * @param {import('../lib/api.js').Api} with_.api
  * @param {Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>} with_.storage
  * @param {typeof import('./latest.js').clock} with_.clock
+ * @param {import('./pipelinelist.js').PipelineList} with_.all
  */
-export function createPipelines({ api, storage, clock }) {
-  const list = /** @type {import('./latest.js').Latest<PipelineInfo[]>} */ (createLatest(clock));
+export function createPipelines({ api, storage, clock, all }) {
+  const { list } = all;
   const stored = /** @type {import('./latest.js').Latest<Stored | null>} */ (createLatest(clock));
   const dry = /** @type {import('./latest.js').Latest<DryRun>} */ (createLatest(clock));
   const saving = /** @type {import('./latest.js').Latest<unknown>} */ (createLatest(clock, { once: true }));
-  const rejected = /** @type {import('./latest.js').Latest<number>} */ (createLatest(clock)); // how many rejected records of the pipeline are kept
+  const rejected = /** @type {import('./latest.js').Latest<{count: number, targets: string[]}>} */ (createLatest(clock)); // the rejected records of the pipeline that are kept, and their tables
   const deleting = /** @type {import('./latest.js').Latest<unknown>} */ (createLatest(clock, { once: true }));
   const helps =
     /** @type {import('./latest.js').Latest<{schema: import('../lib/pipelinecomplete.js').Schema, functions: import('../lib/pipelinecomplete.js').VrlFunction[]}>} */ (
@@ -52,7 +54,7 @@ export function createPipelines({ api, storage, clock }) {
   const listed = (/** @type {string} */ of) => list.value.value?.find((p) => p.name === of)?.version ?? '';
 
   async function load() {
-    await list.run(async (signal) => (await api.json({ path: '/v1/pipelines', signal })).pipelines);
+    await all.load();
     newest ||= listed(name.value);
   }
 
@@ -283,13 +285,17 @@ export function createPipelines({ api, storage, clock }) {
 
   /** Counts the rejected records of a pipeline that are kept. @param {string} of */
   function countRejected(of) {
-    if (rejected.value.value && name.value !== of) rejected.value.value = 0;
-    const statement = `SELECT count(*) FROM svc_private.rejects WHERE pipeline = ${quoteText(of)}`;
+    if (rejected.value.value && name.value !== of) rejected.value.value = null;
+    const statement = `SELECT table_schema, table_name, count(*) FROM svc_private.rejects WHERE pipeline = ${quoteText(of)} GROUP BY 1, 2 ORDER BY 3 DESC`;
     return rejected.run(async (signal) => {
       try {
-        return Number((await api.sql(statement, { signal, need: ['SELECT', 'svc_private.rejects'] })).rows[0]?.[0] ?? 0);
+        const { rows } = await api.sql(statement, { signal, need: ['SELECT', 'svc_private.rejects'] });
+        return {
+          count: rows.reduce((sum, [, , n]) => sum + Number(n), 0),
+          targets: rows.slice(0, mostTargets).map(([db, table]) => tableTarget(String(db), String(table))),
+        };
       } catch (error) {
-        if (/** @type {import('../lib/api.js').ApiError} */ (error).code === 4001) return 0; // nothing was rejected yet
+        if (/** @type {import('../lib/api.js').ApiError} */ (error).code === 4001) return { count: 0, targets: [] }; // nothing was rejected yet
         throw error;
       }
     });

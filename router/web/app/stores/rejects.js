@@ -1,11 +1,12 @@
-// Rejected records: how many there are by pipeline and reason, samples of them, and sending them again.
+// Rejected records: how many there are by reason, samples of them, and sending them again.
 
 import { signal } from '../../vendor/core.js';
 import { isAbort } from '../lib/api.js';
 import { clauseFor } from '../lib/edit.js';
 import { readLines } from '../lib/ndjson.js';
-import { quoteText } from '../lib/sqlwords.js';
+import { quoteText } from '../lib/sqlquote.js';
 import { createLatest } from './latest.js';
+import { needOfRejects } from './rejectcount.js';
 
 /**
  * @typedef {{pipeline: string, table: string, kind: string, reason: string, count: number, last: string, newest: Reject}} Reason
@@ -18,55 +19,21 @@ import { createLatest } from './latest.js';
 // What differs between errors of one reason: quoted texts, perhaps cut at their end, and numbers.
 const values = '"(?:[^"\\\\]|\\\\.)*?(?:"|…)|[0-9]+';
 const fields = ['table_schema', 'table_name', 'pipeline', 'pipeline_version', 'kind', 'error', 'format', 'record']; // as toReject reads them
-const day = '24 hours';
-const exists = "SELECT 1 FROM information_schema.tables WHERE table_schema = 'svc_private' AND table_name = 'rejects'";
-const need = /** @type {[string, string]} */ (['SELECT', 'svc_private.rejects']);
 const mostSamples = 50;
 
 /**
  * @param {object} with_
  * @param {import('../lib/api.js').Api} with_.api
  * @param {typeof import('./latest.js').clock} with_.clock
+ * @param {import('./rejectcount.js').RejectCount} with_.counted
  */
-export function createRejects({ api, clock }) {
-  const total = /** @type {import('./latest.js').Latest<number>} */ (createLatest(clock));
+export function createRejects({ api, clock, counted }) {
+  const { ask, isThere } = counted;
   const reasons = /** @type {import('./latest.js').Latest<Reasons>} */ (createLatest(clock));
   const samples = /** @type {import('./latest.js').Latest<Reject[]>} */ (createLatest(clock));
   const overTime = /** @type {import('./latest.js').Latest<import('../lib/geometry.js').Hits | null>} */ (createLatest(clock));
   const replay = signal(/** @type {Replay | null} */ (null));
   let running = new AbortController();
-  let seen = false; // the table of rejects, which comes with the first of them
-
-  /** @param {AbortSignal} signal */
-  async function isThere(signal) {
-    seen ||= (await api.sql(exists, { signal, need })).rows.length > 0;
-    return seen;
-  }
-
-  /**
-   * Asks about the table of rejects.
-   * @template T
-   * @param {string} statement
-   * @param {AbortSignal} signal
-   * @param {(rows: unknown[][]) => T} read
-   * @param {T} without
-   */
-  async function ask(statement, signal, read, without) {
-    if (!(await isThere(signal))) return without;
-    try {
-      return read((await api.sql(statement, { signal, need })).rows);
-    } catch (error) {
-      if (/** @type {import('../lib/api.js').ApiError} */ (error).code !== 4001) throw error;
-      seen = false; // it was dropped
-      return without;
-    }
-  }
-
-  /** Counts the rejects of a day by pipeline. @param {AbortSignal} signal @returns {Promise<Map<string, number>>} */
-  function countByPipeline(signal) {
-    const statement = `SELECT pipeline, count(*) FROM svc_private.rejects WHERE rejected_at > now() - INTERVAL '${day}' GROUP BY pipeline`;
-    return ask(statement, signal, (rows) => new Map(rows.map(([name, n]) => [String(name), Number(n)])), new Map());
-  }
 
   /** @param {Wanted} wanted */
   async function load(wanted) {
@@ -96,7 +63,7 @@ export function createRejects({ api, clock }) {
     const body = { db: 'svc_private', tables: ['rejects'], from: from || undefined, to: to || null, query, by: 'kind', buckets: 120 };
     if (!(await isThere(signal))) return null;
     try {
-      return await api.json({ path: '/v1/explore/hits', body, signal, need });
+      return await api.json({ path: '/v1/explore/hits', body, signal, need: needOfRejects });
     } catch (error) {
       if (/** @type {import('../lib/api.js').ApiError} */ (error).code === 4001) return null; // no such table
       throw error;
@@ -151,17 +118,13 @@ export function createRejects({ api, clock }) {
 
   return {
     newest,
-    total,
     reasons,
     overTime,
     samples,
     replay,
-    countByPipeline,
     load,
     send,
     cancel: () => running.abort(),
-    /** Counts the rejects of a day, for the top bar. */
-    count: () => total.run(async (signal) => [...(await countByPipeline(signal)).values()].reduce((a, b) => a + b, 0)),
   };
 }
 

@@ -41,6 +41,16 @@ export function createRights({ fetch, clock }) {
       known.set(key, { at: clock.now(), answer });
       return answer;
     },
+    /** Reports whether the user has a privilege on at least one pipeline, which may be one that is not stored yet. @param {string} privilege */
+    async mayOnAnyPipeline(privilege) {
+      const response = await fetch('/v1/access/whoami', { headers: { 'x-svc-page': '1' } }).catch(() => null);
+      if (!response?.ok) return true;
+      const grants = /** @type {string[]} */ ((await response.json()).grants);
+      return grants.some((grant) => {
+        const [privileges, on] = [grant.slice(0, grant.indexOf(' ON ')), grant.slice(grant.indexOf(' ON ') + 4)];
+        return on.startsWith('PIPELINE ') && privileges.split(', ').includes(privilege);
+      });
+    },
     /** Forgets what is known, when another user has signed in. */
     forget: () => known.clear(),
   };

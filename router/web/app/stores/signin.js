@@ -63,6 +63,11 @@ export function createSignIn({ fetch, clock, lastUser }) {
       if (!session.value) await loadOnce();
       return !session.value || session.value.auth === 'off' || rights.may(need);
     },
+    /** Reports whether the user has a privilege on at least one pipeline. @param {string} privilege */
+    async mayOnAnyPipeline(privilege) {
+      if (!session.value) await loadOnce();
+      return !session.value || session.value.auth === 'off' || rights.mayOnAnyPipeline(privilege);
+    },
     /** Signs in, and repeats what was refused. @param {Credentials} credentials */
     async enter(credentials) {
       const headers = { 'content-type': 'application/json', 'x-svc-page': '1' };

@@ -3,7 +3,7 @@
 import { computed, effect, signal, untracked } from '../../vendor/core.js';
 import { faultAt } from '../lib/results.js';
 import { tablesIn } from '../lib/sqlcomplete.js';
-import { quoteText } from '../lib/sqlwords.js';
+import { quoteText } from '../lib/sqlquote.js';
 import { createLatest } from './latest.js';
 
 /** @typedef {import('../lib/api.js').SqlResult} SqlResult */

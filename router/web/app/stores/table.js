@@ -1,6 +1,6 @@
 // One table: its columns, its statement, its segments, and its actions.
 
-import { quoteName, quoteText } from '../lib/sqlwords.js';
+import { quoteName, quoteText } from '../lib/sqlquote.js';
 import { createLatest } from './latest.js';
 
 /**
