@@ -13,10 +13,10 @@ import (
 )
 
 // commandVariables have the prefix of settings but are not settings. They are for commands that connect to a server,
-// and for the files for Docker Compose.
+// for the files for Docker Compose, and, with the password, for configurations of other senders that the page shows.
 var commandVariables = []string{
-	"CORDWOOD_ADMIN", "CORDWOOD_CONFIG", "CORDWOOD_HISTORY", "CORDWOOD_IMAGE", "CORDWOOD_SERVER", "CORDWOOD_TOKEN",
-	"CORDWOOD_USER",
+	"CORDWOOD_ADMIN", "CORDWOOD_CONFIG", "CORDWOOD_HISTORY", "CORDWOOD_IMAGE", "CORDWOOD_PASSWORD", "CORDWOOD_SERVER",
+	"CORDWOOD_TOKEN", "CORDWOOD_USER",
 }
 
 // testVariable matches the variables of this project's tests, which servers under test inherit. The program ignores

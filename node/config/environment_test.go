@@ -12,6 +12,7 @@ func TestCheckEnvironment(t *testing.T) {
 		{"CORDWOOD_HTTP_ADDR=:4000", ""},
 		{"CORDWOOD_SERVER=http://a", ""},
 		{"CORDWOOD_USER=a:b", ""},
+		{"CORDWOOD_PASSWORD=b", ""},
 		{"CORDWOOD_CONFIG=x", ""},
 		{"CORDWOOD_MACHINE=m", ""},
 		{"CORDWOOD_HTTP_ENABLE_CORS=true", ""}, // Load reports what to use instead

@@ -92,12 +92,15 @@ func TestAccess(t *testing.T) {
 	confirm("")
 	b.until(`document.querySelector('[data-ui=granted]').textContent.includes('GRANT SELECT ON public.app TO ann')`)
 	s.expect("SELECT count(*) FROM app", "ann", "a long password", http.StatusOK)
+	b.axe("users")
 	b.click(`[data-ui=granted] button`)
 	confirm("")
 	b.until(`!document.querySelector('[data-ui=granted]')`)
 	s.expect("SELECT count(*) FROM app", "ann", "a long password", http.StatusBadRequest)
 
 	b.click(`[data-ui=new-token]`)
+	b.until(`document.querySelector('dialog [data-ui=ask-scope]')`)
+	b.axe("new token")
 	fill("name", "reader-1")
 	eval[bool](b, `(() => { const e = document.querySelector('[data-ui=ask-scope]'); e.value = 'query';
 		e.dispatchEvent(new Event('change', {bubbles: true})); return true })()`)
@@ -105,6 +108,7 @@ func TestAccess(t *testing.T) {
 	confirm("")
 	b.until(`document.querySelector('[data-ui=secret]').textContent.startsWith('cw_')`)
 	secret := eval[string](b, `document.querySelector('[data-ui=secret]').textContent`)
+	b.axe("secret of a token")
 	b.click(`[data-ui=secret-done]`)
 	b.until(`document.querySelector('[data-ui=token][data-name="reader-1"]')`)
 	s.expect("SELECT count(*) FROM app", "", secret, http.StatusOK)

@@ -132,7 +132,8 @@ func (s *server) ingest(table string, rows ...map[string]any) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.post("/v1/ingest?pipeline_name=svc_identity&custom_time_index=ts;epoch;ms&table="+table, "application/json", string(body))
+	path := "/v1/ingest?pipeline_name=svc_identity&custom_time_index=ts;epoch;ms&table=" + table
+	s.post(path, "application/json", string(body))
 }
 
 // run runs a statement.

@@ -119,12 +119,26 @@ var states = []state{
 		name: "plan", path: "sql?tab=plan&q=SELECT+*+FROM+app", steps: []string{`[data-ui=run]`},
 		there: `[data-ui=plan] pre`,
 	},
+	{
+		name: "history of sql", path: "sql?q=SELECT+*+FROM+app", steps: []string{`[data-ui=run]`, `[data-ui=history]`},
+		there: `[data-ui=history-statement]`,
+	},
+	{
+		name: "save a search", path: "explore?t=app", steps: []string{`[data-ui=saved]`},
+		answers: answering("/v1/saved", "200", `{saved: [{kind: 'search', name: 'mine', version: '1', owner: 'ann',
+			shared: true, value: {address: '/dashboard/explore?t=app'}}]}`),
+		there: `[data-ui=saved-search]`,
+	},
 	{name: "wrong sql", path: "sql?q=SELEKT+1", steps: []string{`[data-ui=run]`}, there: anyError},
 	{name: "dangerous sql", path: "sql?q=DROP+TABLE+app", steps: []string{`[data-ui=run]`}, there: dialog},
 	{name: "pipelines", path: "pipelines", there: `[data-ui=pipeline]`},
 	{
 		name: "pipeline", path: "pipelines?name=mine", steps: []string{`.samplepane .menu > button`, `.panel .choice`},
 		there: `[data-ui=sample] small:not(:empty)`,
+	},
+	{
+		name: "replay of a pipeline", path: "pipelines?name=mine", steps: []string{`.title [data-ui=replay]`},
+		there: dialog,
 	},
 	{name: "new pipeline", path: "pipelines?view=new", there: `[data-ui=new-name]`},
 	{name: "try", path: "pipelines?view=try", there: `[data-ui=captured]`},
@@ -150,6 +164,15 @@ var states = []state{
 	{name: "cell", path: "cluster", steps: []string{`[data-ui=shard-cell] button`}, there: panel},
 	{name: "add a node", path: "cluster", steps: []string{`[data-ui=add-node]`}, there: dialog},
 	{name: "rebalance", path: "cluster", steps: []string{`[data-ui=rebalance]`}, there: dialog},
+	{name: "drain", path: "cluster", steps: []string{`[data-ui=nodes-acts]`, `[data-ui=do-drain]`}, there: dialog},
+	{
+		name: "move a replica", path: "cluster", steps: []string{`[data-ui=shards-acts]`, `[data-ui=do-shard-move]`},
+		there: dialog,
+	},
+	{
+		name: "add shards", path: "cluster", steps: []string{`[data-ui=shards-acts]`, `[data-ui=do-shard-add]`},
+		there: dialog,
+	},
 	{
 		name: "decommission", path: "cluster", steps: []string{`[data-ui=nodes-acts]`, `[data-ui=do-decommission]`},
 		there: dialog,

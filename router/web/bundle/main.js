@@ -1,1 +1,1 @@
-import"./chunk-C5HW3KOW.js";
+import"./chunk-JJIR7VZQ.js";

@@ -36,6 +36,7 @@ test('clicks', () => {
   assert.equal(toggleClause('failed -host=a', 'host=a'), 'failed host=a');
   assert.equal(toggleExclusion('host=a', 'host=a'), '-host=a');
   assert.equal(toggleExclusion('-host=a', 'host=a'), '');
+  assert.equal(toggleExclusion('a OR b', '(msg:"x y" msg:~"^x")'), '(a OR b) -(msg:"x y" msg:~"^x")');
   assert.equal(toggleClause('a OR b', 'host=a'), '(a OR b) host=a');
   assert.equal(toggleClause('(a OR b)', 'host=a'), '(a OR b) host=a');
   assert.equal(toggleClause('x AND host=a', 'host=a'), 'x');

@@ -70,7 +70,7 @@ function Users({ access, onAct, onGrants, grantsOf }) {
   return html`<${ListHead} title="Users" latest=${access.users}><button class="text" data-ui="new-user" onClick=${() => onAct('createUser')}>New user…</button><//>
     ${
       all.length > 0 &&
-      html`<div class="wide-table" tabindex="0" role="region" aria-label="Users"><table><thead><tr><th>name</th><th>roles</th><th>state</th><th>valid until, UTC</th><th></th></tr></thead>
+      html`<div class="wide-table" tabindex="0" role="region" aria-label="Users"><table><thead><tr><th>name</th><th>roles</th><th>state</th><th>valid until, UTC</th><td></td></tr></thead>
       <tbody>${all.map((u) => {
         const enabled = !u.State.startsWith('disabled');
         return html`<tr key=${u.User} data-ui="user" data-name=${u.User}><td><b>${u.User}</b></td><td>${u.Roles}</td><td>${u.State}</td><td>${minuteOf(u['Valid until'])}</td>
@@ -88,7 +88,7 @@ function Roles({ access, onAct, onGrants, grantsOf }) {
   return html`<${ListHead} title="Roles" latest=${access.roles}><button class="text" data-ui="new-role" onClick=${() => onAct('createRole')}>New role…</button><//>
     ${
       all.length > 0 &&
-      html`<div class="wide-table" tabindex="0" role="region" aria-label="Roles"><table><thead><tr><th>name</th><th>roles</th><th>state</th><th></th></tr></thead>
+      html`<div class="wide-table" tabindex="0" role="region" aria-label="Roles"><table><thead><tr><th>name</th><th>roles</th><th>state</th><td></td></tr></thead>
       <tbody>${all.map((r) => {
         const fixed = r.State === 'built in';
         return html`<tr key=${r.Role} data-ui="role" data-name=${r.Role}><td><b>${r.Role}</b></td><td>${r.Roles}</td><td>${r.State}</td>
@@ -119,7 +119,7 @@ function Tokens({ access, onAct }) {
   return html`<${ListHead} title="Tokens" latest=${access.tokens}><button class="text" data-ui="new-token" onClick=${() => onAct('createToken')}>New token…</button><//>
     ${
       all.length > 0 &&
-      html`<div class="wide-table" tabindex="0" role="region" aria-label="Tokens"><table><thead><tr><th>name</th><th>scope</th><th>state</th><th>expires, UTC</th><th>last used, UTC</th><th>note</th><th></th></tr></thead>
+      html`<div class="wide-table" tabindex="0" role="region" aria-label="Tokens"><table><thead><tr><th>name</th><th>scope</th><th>state</th><th>expires, UTC</th><th>last used, UTC</th><th>note</th><td></td></tr></thead>
       <tbody>${all.map(
         (t) =>
           html`<tr key=${t.Id} data-ui="token" data-name=${t.Token}><td><b>${t.Token}</b><small>cw_${t.Id}</small></td><td class="mono">${t.Scope}</td><td>${t.State}</td>
