@@ -13,6 +13,9 @@ import (
 // Levels are the values of the label detected_level.
 var Levels = []string{"critical", "fatal", "error", "warn", "info", "debug", "trace", "unknown"}
 
+// plainLevels are the values of detected_level that are words for themselves.
+var plainLevels = Levels[:len(Levels)-1]
+
 // criticalWords are the words for the level critical. criticalNumbers are the syslog severities for it.
 var criticalWords = []string{"crit", "critical", "emerg", "emergency", "alert"}
 
@@ -66,6 +69,9 @@ func (t *Table) levelCases() string {
 	name := schema.QuoteIdent(t.Level.Column.Name)
 	switch t.Level.Scheme {
 	case roles.Text:
+		// Most values are written like the level itself. Comparing them as they are saves the CPU time of lower.
+		b.WriteString("WHEN " + name + " IN (" + quoteAll(plainLevels) + ") THEN " + name + " ")
+		b.WriteString("WHEN " + name + " IN (" + strings.ToUpper(quoteAll(plainLevels)) + ") THEN lower(" + name + ") ")
 		b.WriteString("WHEN lower(" + name + ") IN (" + quoteAll(criticalWords) + ") THEN 'critical' ")
 	case roles.Syslog:
 		b.WriteString("WHEN " + name + " BETWEEN 0 AND 2 THEN 'critical' ")

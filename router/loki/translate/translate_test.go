@@ -260,3 +260,15 @@ func FuzzCompile(f *testing.F) {
 		}
 	})
 }
+
+// TestPlainLevels checks that the values that the SQL of detected_level takes as they are mean themselves.
+func TestPlainLevels(t *testing.T) {
+	for _, level := range plainLevels {
+		if got := LevelOfWord(level); got != level {
+			t.Errorf("%s is the level %q", level, got)
+		}
+		if got := LevelOfWord(strings.ToUpper(level)); got != level {
+			t.Errorf("%s is the level %q", strings.ToUpper(level), got)
+		}
+	}
+}
