@@ -347,8 +347,12 @@ func (s *server) fetchOne(ctx context.Context, req *shardpb.QueryRequest, t *sha
 		AllowPartial: req.AllowPartial, AnyReplica: req.AnyReplica, MaxStalenessNanos: req.MaxStalenessNanos,
 		Unchecked: req.Unchecked, Share: req.Share, QueryId: of.progress.id,
 	}
+	at := int64(0) // the time of rows that are fetched without it: they have not expired
+	if t.ExpiredBefore != nil {
+		at = max(at, *t.ExpiredBefore)
+	}
 	for try := 1; ; try++ {
-		if sp, err = s.cfg.Spool.New(table, need.IDs); err != nil {
+		if sp, err = s.cfg.Spool.New(table, need.IDs, at); err != nil {
 			return nil, nil, err
 		}
 		missing, err = s.fill(ctx, sp, nodes, scan, of)

@@ -106,6 +106,9 @@ func (h *halved) askBoth(sql string, o order) (grown string) {
 	before := h.counters()
 	several := strings.NewReplacer("{", "", "}", "").Replace(sql)
 	got, err := h.ask(several)
+	if err != nil && strings.Contains(err.Error(), "Could not convert string") {
+		return "" // whether a condition converts a text depends on the rows for which it is computed
+	}
 	if err != nil {
 		h.t.Errorf("%s: %v; but one shard has an answer", several, err)
 		return ""
@@ -392,7 +395,7 @@ func (h *halved) several(sql string, other int) string {
 		"SELECT "+c+", rank() OVER (ORDER BY "+c+") AS r FROM ("+sql+")",
 		"SELECT i8, host FROM {a} WHERE id % 3 = 0 UNION ALL SELECT i8, host FROM {m} EXCEPT "+
 			"SELECT i8, host FROM {a} WHERE ok",
-		h.union(),
+		h.union(), h.join(), h.join(), "SELECT count(*) AS n, min(ts) AS a, max(id) AS b FROM ("+h.union()+")",
 		"SELECT count(*) AS n FROM {a} HAVING n > (SELECT count(*) FROM ("+more+"))")
 }
 
@@ -411,6 +414,19 @@ func (h *halved) union() string {
 	}
 	return sql + " ORDER BY ts" + one(h.grammar, " DESC", "", " DESC NULLS LAST") + ", " + one(h.grammar, "id", "2 DESC") +
 		", name" + h.limit()
+}
+
+// join returns a join of rows of two tables, which are fetched.
+func (h *halved) join() string {
+	i, k := h.IntN(len(h.tables)), h.IntN(len(h.tables))
+	x, y := scope{table: h.tables[i], alias: "x"}, scope{table: h.tables[k], alias: "y"}
+	items := one(h.grammar, "count(*), sum(x.id), max("+h.column(y, "req")+")", "y.*, x.host AS id", "x.*, y.id",
+		h.column(x, "svc")+", y.host AS svc, (SELECT count(*) FROM {m} AS z WHERE z.id = y.id) AS n",
+		"*", "count(x.ts), min(y.ts)", "DISTINCT y.svc AS host, "+h.column(x, "i8")+" AS ts")
+	on := one(h.grammar, " JOIN "+h.names[k]+" AS y ON x.id = y.id", " LEFT JOIN "+h.names[k]+" AS y USING (id)",
+		" JOIN (SELECT id, host, svc, req, ts FROM "+h.names[k]+" WHERE i8 > 2) AS y ON x.id = y.id AND x.ts >= y.ts",
+		" JOIN LATERAL (SELECT * FROM "+h.names[k]+" AS z WHERE z.id = x.id) AS y ON true")
+	return "SELECT " + items + " FROM " + h.names[i] + " AS x" + on + " WHERE " + h.condition(x, 1)
 }
 
 // inSubquery returns a condition with a subquery over either table. The subquery may return nulls or nothing.

@@ -182,7 +182,7 @@ func (d *describer) infer() error {
 		}
 		return fmt.Sprintf("$%d", n)
 	})
-	if d.rewrite(d.st.Whole) != nil {
+	if d.rewrite(false) != nil {
 		return nil // DuckDB requires a literal there; if the statement has a fault, the request for the columns reports it
 	}
 	found, err := d.session.ParameterTypes(d.text.SQL, len(d.types))

@@ -115,6 +115,8 @@ type Engine struct {
 	parts *partial.Cache
 	// direct counts the statements that were answered without DuckDB.
 	direct atomic.Int64
+	// whole counts the statements that needed columns which they did not seem to read.
+	whole atomic.Int64
 
 	mu     sync.Mutex
 	closed bool

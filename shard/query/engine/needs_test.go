@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"cordwood/shard/query"
@@ -37,5 +39,62 @@ func TestNeededRows(t *testing.T) {
 				t.Errorf("%s: the rows of the other table meet %q", sql, n.Where)
 			}
 		}
+	}
+}
+
+// TestNeededColumns checks which columns are fetched of each table: those that a reference to it may read, whatever the
+// other tables of the statement need.
+func TestNeededColumns(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	columns := cols("ts:TimestampNanosecond", "n:Int64", "f:Float64", "s:String", "j:Json")
+	a, b := table("a", columns), table("b", columns)
+	c := table("c", cols("ts:TimestampNanosecond", "n:Int64", "own:String"))
+	elsewhere := table("a", columns)
+	elsewhere.Database = "logs"
+	for sql, want := range map[string]string{
+		"SELECT count(*) FROM a JOIN b ON a.s = b.s WHERE a.n > 5":                              "a: n s, b: s",
+		"SELECT count(*) FROM a AS x JOIN b AS y USING (s) WHERE x.ts > now()":                  "a: ts s, b: s",
+		"SELECT count(*) FROM a JOIN b ON a.s = b.s WHERE public.a.f > 5":                       "a: f s, b: s",
+		"SELECT a.n AS f, b.f AS n FROM a JOIN b ON a.s = b.s ORDER BY a.ts":                    "a: ts n s, b: f s",
+		"SELECT x.n, y.f FROM a AS x JOIN a AS y ON x.s = y.s":                                  "a: n f s",
+		"SELECT a.s, own FROM a JOIN c ON a.n = c.n":                                            "a: n s, c: n own",
+		"SELECT a.*, c.own FROM a JOIN c ON a.n = c.n":                                          "a: ts n f s j, c: n own",
+		"SELECT * FROM a JOIN c ON a.n = c.n":                                                   "a: ts n f s j, c: ts n own",
+		"SELECT * FROM (SELECT a.s, c.own FROM a JOIN c ON a.n = c.n)":                          "a: n s, c: n own",
+		"SELECT s FROM a WHERE EXISTS (SELECT * FROM c WHERE c.n = a.n)":                        "a: n s, c: ts n own",
+		"SELECT s FROM a WHERE f > (SELECT max(n) FROM b WHERE b.s = a.s)":                      "a: n f s, b: n s",
+		"SELECT f FROM a WHERE n IN (SELECT n FROM c WHERE own > s)":                            "a: n f s, c: n own",
+		"SELECT s FROM a UNION ALL SELECT own FROM c ORDER BY s":                                "a: s, c: own",
+		"WITH x AS (SELECT n FROM a), y AS (SELECT f, s FROM b) SELECT x.n, y.f FROM x, y":      "a: n, b: f s",
+		"WITH x AS (SELECT n FROM a) SELECT count(*) FROM x, b WHERE x.n = b.n":                 "a: n, b: n",
+		"SELECT count(*) FROM a, b":                                                             "a: ts, b: ts",
+		"SELECT a.s FROM a NATURAL JOIN c":                                                      "a: ts n f s j, c: ts n own",
+		"SELECT a FROM a JOIN c ON a.n = c.n":                                                   "a: ts n f s j, c: ts n own",
+		"SELECT x.j->>'s' FROM a AS x JOIN b AS y ON x.n = y.n":                                 "a: n s j, b: n s",
+		"SELECT b.n FROM a JOIN logs.a AS b ON a.s = b.s":                                       "a: s, logs.a: n s",
+		"SELECT logs.a.n, public.a.f FROM a JOIN logs.a ON public.a.s = logs.a.s":               "a: n f s, logs.a: n f s",
+		"SELECT l.v FROM a, LATERAL (SELECT a.n + c.n AS v FROM c WHERE own = s) AS l":          "a: n s, c: n own",
+		"SELECT x.n, y.own FROM a AS x ASOF JOIN c AS y ON x.n = y.n AND x.ts >= y.ts":          "a: ts n, c: ts n own",
+		"SELECT max(COLUMNS(x.*)) FROM (SELECT n, s FROM a) AS x, c":                            "a: n s, c: n",
+		"SELECT sum(b.n) OVER (PARTITION BY a.s ORDER BY a.ts) AS f FROM a JOIN b ON a.s = b.s": "a: ts s, b: n s",
+		"SELECT t.a1 FROM a AS t(a1, a2) JOIN c ON t.a2 = c.n":                                  "a: ts n f s j, c: ts n own",
+	} {
+		tables := []query.Table{a, b, c, elsewhere}
+		needs, err := e.Needs(t.Context(), &query.Request{SQL: sql, Database: "public", Tables: tables})
+		if err != nil {
+			t.Errorf("%s: %v", sql, err)
+			continue
+		}
+		var got []string
+		for _, n := range needs {
+			got = append(got, strings.TrimPrefix(n.Name.String(), "public.")+": "+strings.Join(n.Columns, " "))
+		}
+		slices.Sort(got)
+		if strings.Join(got, ", ") != want {
+			t.Errorf("%s: reads %s, want %s", sql, strings.Join(got, ", "), want)
+		}
+	}
+	if n := e.whole.Load(); n > 0 {
+		t.Errorf("%d statements needed more columns than they seemed to read", n)
 	}
 }

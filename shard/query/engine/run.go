@@ -87,6 +87,8 @@ type run struct {
 	shadowed map[string]string
 	// answer are the columns of the statement's answer, once it is being split.
 	answer []duck.Column
+	// tables identifies the tables of a last step, once it is needed.
+	tables string
 	// times are the edits that convert integers to times.
 	times []sql.Edit
 	// rows counts the rows that were sent.
@@ -94,6 +96,8 @@ type run struct {
 	// ran means that the statement was prepared and began to run. sent means that a part of the
 	// answer was sent.
 	ran, sent bool
+	// whole means that the statement needs columns that it does not seem to read.
+	whole bool
 	// emitErr is the error that emit returned.
 	emitErr error
 }
@@ -185,7 +189,7 @@ func (r *run) answerFromAll() (done bool, err error) {
 // bind rewrites the statement and calls f. If DuckDB requires times in place of integers, or does
 // not know a column, it calls f again: with the integers converted, or with all columns.
 func (r *run) bind(f func() error) error {
-	if err := r.rewrite(r.st.Whole); err != nil {
+	if err := r.rewrite(false); err != nil {
 		return err
 	}
 	err := f()
@@ -195,19 +199,23 @@ func (r *run) bind(f func() error) error {
 			break
 		}
 		r.times, r.ran, r.rows = append(r.times, edits...), false, 0
-		if err := r.rewrite(r.st.Whole); err != nil {
+		if err := r.rewrite(false); err != nil {
 			return err
 		}
 		err = f()
 	}
-	if (!r.st.Whole || len(r.Truncs) > 0) && !r.ran && sql.IsBinding(err) {
+	if !r.ran && sql.IsBinding(err) {
 		// A name is not a column: run again with all columns, so that DuckDB's message can contain
 		// them.
+		withTruncs := len(r.Truncs) > 0
 		r.Truncs = nil
 		if err := r.rewrite(true); err != nil {
 			return err
 		}
-		err = f()
+		if err = f(); !withTruncs && (!sql.IsBinding(err) || r.ran) {
+			r.whole = true
+			r.engine.whole.Add(1)
+		}
 	}
 	return err
 }
@@ -246,7 +254,7 @@ func (r *run) answerNewest() (done bool, err error) {
 	for _, at := range attempts {
 		p.Try(at)
 		r.rows, kept, size = 0, kept[:0], 0
-		if err := r.rewrite(r.st.Whole); err != nil {
+		if err := r.rewrite(false); err != nil {
 			return false, err
 		}
 		if err := r.execute(); err != nil {

@@ -46,15 +46,7 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 	if err != nil {
 		return nil, err
 	}
-	bare := *st.Statement
-	bare.Explain = "" // split the statement that EXPLAIN explains
-	r := &run{
-		ctx:     ctx,
-		engine:  e,
-		in:      in,
-		st:      &studied{Statement: &bare, shape: st.shape, direct: st.direct, tree: st.tree, asked: st.asked},
-		request: withoutRows(req),
-	}
+	r := &run{ctx: ctx, engine: e, in: in, st: st.bare(), request: withoutRows(req)}
 	out, err := r.split(split.Split)
 	if unsplit(err, "") != nil && hasBlocks(st) {
 		out, err = r.splitUnion(err)
@@ -213,11 +205,11 @@ func (r *run) verify(p *split.Plan, want []duck.Column) ([]duck.Column, error) {
 		return nil, refused("the statement for nodes", err)
 	}
 	if slices.ContainsFunc(have, func(c duck.Column) bool { return strings.Contains(c.Type, "STRUCT") }) {
-		return nil, split.Types("a struct would have to be sent")
+		return nil, split.Types("a struct would have to be sent; select its fields")
 	}
 	if p.Final == "" {
 		if !slices.Equal(have, want) {
-			return nil, split.Types("the columns of the answer would differ")
+			return nil, split.Types("the names or types of the columns of the answer would differ")
 		}
 		return have, nil
 	}
@@ -232,14 +224,14 @@ func (r *run) verifyLast(p *split.Plan, final string, have, want []duck.Column) 
 			return c.Name == column && c.Type != "HUGEINT" && c.Type != "DOUBLE"
 		})
 	}) {
-		return split.Types("an average of decimal numbers")
+		return split.Types("it has an average of decimal numbers; cast them to DOUBLE")
 	}
 	columns, err := r.session.Describe(final)
 	if err != nil {
 		return refused("the last step", err)
 	}
 	if !slices.Equal(columns, want) {
-		return split.Types("the columns of the answer would differ")
+		return split.Types("the names or types of the columns of the answer would differ")
 	}
 	return nil
 }
@@ -350,7 +342,10 @@ func (r *run) partialTable(worker, name string) ([]duck.Column, error) {
 // shapeOf returns the columns of the partial results of a statement for nodes. moment is the time
 // at which the statement was split.
 func (r *run) shapeOf(worker, moment string) (*partialShape, error) {
-	key := shapeKey(r.request, worker, moment)
+	if r.tables == "" {
+		r.tables = tablesKey(r.request)
+	}
+	key := shapeKey(r.request, r.tables, worker, moment)
 	if kept := r.engine.shapes.get(key); kept != nil {
 		return kept, nil
 	}

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"strings"
 	"sync"
@@ -60,18 +62,19 @@ func valuesKey(list []query.Values) string {
 	return b.String()
 }
 
-// shapeKey returns a key of everything on which the partial results of a statement for nodes
-// depend.
-func shapeKey(req *query.Request, worker, moment string) string {
+// shapeKey returns a key of everything on which the partial results of a statement for nodes depend. tables identifies
+// the tables of the request.
+func shapeKey(req *query.Request, tables, worker, moment string) string {
 	if moment != "" {
 		worker = strings.ReplaceAll(worker, moment, "now()")
 	}
-	return fmt.Sprint(req.Database, "\x00", tablesKey(req), worker)
+	return fmt.Sprint(req.Database, "\x00", tables, worker)
 }
 
-// tablesKey identifies the columns of the request's tables.
+// tablesKey identifies the columns of the request's tables. It is a hash, because the names of all columns of many
+// tables are longer than a key may be.
 func tablesKey(req *query.Request) string {
-	var b strings.Builder
+	var b bytes.Buffer
 	for i := range req.Tables {
 		t := &req.Tables[i]
 		fmt.Fprintf(&b, "%q.%q(", t.Database, t.Name)
@@ -81,7 +84,8 @@ func tablesKey(req *query.Request) string {
 		}
 		b.WriteByte(')')
 	}
-	return b.String()
+	sum := sha256.Sum256(b.Bytes())
+	return string(sum[:])
 }
 
 // partialShape describes the partial results of a statement: the columns of their table, and the

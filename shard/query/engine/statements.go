@@ -85,6 +85,13 @@ func newStudied(st *sql.Statement, root sql.Node) *studied {
 	}
 }
 
+// bare returns the statement that EXPLAIN explains.
+func (st *studied) bare() *studied {
+	bare := *st.Statement
+	bare.Explain = ""
+	return &studied{Statement: &bare, shape: st.shape, direct: st.direct, tree: st.tree, asked: st.asked}
+}
+
 // parse returns the checked statement, from the cache if it was used recently.
 func (e *Engine) parse(ctx context.Context, text, database string) (*studied, error) {
 	key := database + "\x00" + text
@@ -153,5 +160,34 @@ func (e *Engine) Needs(ctx context.Context, req *query.Request) ([]query.Need, e
 	if err != nil {
 		return nil, err
 	}
-	return plan.NeedsOf(first, later, now), nil
+	in, err := e.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{ctx: ctx, engine: e, in: in, st: st.bare(), request: withoutRows(req), now: now}
+	whole, err := r.needsAll()
+	e.release(in, sql.IsBroken(err))
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, contextError(ctx)
+		}
+		return nil, sql.ToClient(err, r.text)
+	}
+	return plan.NeedsOf(first, later, now, whole), nil
+}
+
+// needsAll reports whether the statement has to read all columns: it binds it over tables with those that it seems to
+// read. A column that is not fetched would be null in the answer.
+func (r *run) needsAll() (bool, error) {
+	defer r.close()
+	if err := r.plan(); err != nil {
+		return false, err
+	}
+	r.Truncs = nil
+	if err := r.connect(); err != nil {
+		return false, err
+	}
+	defer r.session.Watch(r.ctx)()
+	_, err := r.columns()
+	return r.whole, err
 }

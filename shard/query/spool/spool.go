@@ -60,9 +60,13 @@ func (d *Dir) Used() int64 { return d.used.Load() }
 
 // Spool holds the rows of one table that one query has fetched.
 type Spool struct {
-	dir      *Dir
-	table    *schema.Table
-	columns  []schema.Column
+	dir     *Dir
+	table   *schema.Table
+	columns []schema.Column
+	// untimed means that the last column is the time index and is not among the rows that are read: its value is at in
+	// all of them.
+	untimed  bool
+	at       int64
 	kept     int64 // counted in Dir.kept
 	builder  *column.Builder
 	cols     []*column.Col
@@ -72,10 +76,10 @@ type Spool struct {
 	size     int64 // of the segments
 }
 
-// New returns an empty Spool for the columns of a table with the given ids, which must include the
-// time index. The caller must call Close.
-func (d *Dir) New(table *schema.Table, ids []uint32) (*Spool, error) {
-	s := &Spool{dir: d, table: table, builder: &column.Builder{}}
+// New returns an empty Spool for the columns of a table with the given ids. If the time index is not among them, all
+// rows get the time at, because batches and segments need one. The caller must call Close.
+func (d *Dir) New(table *schema.Table, ids []uint32, at int64) (*Spool, error) {
+	s := &Spool{dir: d, table: table, builder: &column.Builder{}, at: at}
 	timed := false
 	for _, id := range ids {
 		c := columnOf(table, id)
@@ -86,8 +90,11 @@ func (d *Dir) New(table *schema.Table, ids []uint32) (*Spool, error) {
 		s.columns = append(s.columns, *c)
 	}
 	if !timed {
-		return nil, errs.New(errs.Internal, "spool: the columns of table %s.%s do not include its time "+
-			"index", table.Database, table.Name)
+		index := table.TimeIndex()
+		if index == nil {
+			return nil, errs.New(errs.Internal, "spool: table %s.%s has no time index", table.Database, table.Name)
+		}
+		s.columns, s.untimed = append(s.columns, *index), true
 	}
 	if d.kept.Add(keepBytes) <= d.memory {
 		s.kept = keepBytes
@@ -123,8 +130,12 @@ func (s *Spool) Read(r io.Reader) error {
 		return err
 	}
 	defer stream.Release()
-	if n := stream.Schema().NumFields(); n != len(s.columns) {
-		return errs.New(errs.Internal, "spool: a stream has %d columns instead of %d", n, len(s.columns))
+	sent := len(s.columns)
+	if s.untimed {
+		sent--
+	}
+	if n := stream.Schema().NumFields(); n != sent {
+		return errs.New(errs.Internal, "spool: a stream has %d columns instead of %d", n, sent)
 	}
 	if s.widen(stream.Schema()) {
 		s.begin()
@@ -134,12 +145,15 @@ func (s *Spool) Read(r io.Reader) error {
 		for from, rows := 0, int(rec.NumRows()); from < rows; {
 			at := s.builder.Rows()
 			n := min(rows-from, batchRows-at)
-			for i, col := range s.cols {
+			for i, col := range s.cols[:sent] {
 				if err := fill(col, at, rec.Column(i), from, n); err != nil {
 					return err
 				}
 			}
-			for range n {
+			for i := range n {
+				if s.untimed {
+					s.cols[sent].SetInt(at+i, s.at)
+				}
 				s.builder.EndRow()
 			}
 			from += n
@@ -157,7 +171,7 @@ func (s *Spool) Read(r io.Reader) error {
 // sends them knows a newer definition of the table. It reports whether a column changed. It must be
 // called before rows are read.
 func (s *Spool) widen(from *arrow.Schema) (changed bool) {
-	for i := range s.columns {
+	for i := range from.NumFields() {
 		c := &s.columns[i]
 		t, ok := arrowTypes[from.Field(i).Type.ID()]
 		if !ok || t == c.Type || c.Type.Widens(t) == schema.WidensNever {

@@ -67,7 +67,7 @@ func TestSpool(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := d.New(table, []uint32{1, 3})
+		s, err := d.New(table, []uint32{1, 3}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,18 +108,62 @@ func TestSpool(t *testing.T) {
 	}
 }
 
+// TestSpoolWithoutTimes reads rows without the time index: all of them get the time of the spool.
+func TestSpoolWithoutTimes(t *testing.T) {
+	d, err := Open(t.TempDir()+"/fetched", 1<<30, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := array.NewStringBuilder(memory.DefaultAllocator)
+	for i := range 100_000 {
+		m.Append(fmt.Sprint(i, strings.Repeat("x", 100)))
+	}
+	of := arrow.NewSchema([]arrow.Field{{Name: "m", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
+	var buf bytes.Buffer
+	w := ipc.NewWriter(&buf, ipc.WithSchema(of))
+	if err := w.Write(array.NewRecordBatch(of, []arrow.Array{m.NewArray()}, 100_000)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := d.New(table, []uint32{3}, 77)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Read(&buf); err != nil {
+		t.Fatal(err)
+	}
+	segments, batches, err := s.Rows()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := int64(0)
+	for _, seg := range segments {
+		if rows += seg.Rows; seg.MinTime != 77 || seg.MaxTime != 77 {
+			t.Errorf("a segment with times from %d to %d", seg.MinTime, seg.MaxTime)
+		}
+	}
+	for _, b := range batches {
+		if rows += int64(b.Rows); b.MinTime != 77 || b.MaxTime != 77 {
+			t.Errorf("a batch with times from %d to %d", b.MinTime, b.MaxTime)
+		}
+	}
+	if rows != 100_000 || len(segments) == 0 || len(batches) == 0 {
+		t.Errorf("%d rows in %d segments and %d batches", rows, len(segments), len(batches))
+	}
+}
+
 func TestSpoolRefuses(t *testing.T) {
 	d, err := Open(t.TempDir()+"/fetched", 100<<10, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.New(table, []uint32{3}); err == nil {
-		t.Error("rows without a time")
-	}
-	if _, err := d.New(table, []uint32{1, 9}); err == nil {
+	if _, err := d.New(table, []uint32{1, 9}, 0); err == nil {
 		t.Error("a column that the table lacks")
 	}
-	s, err := d.New(table, []uint32{1, 3})
+	s, err := d.New(table, []uint32{1, 3}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +171,7 @@ func TestSpoolRefuses(t *testing.T) {
 	if err := s.Read(stream(t, 100_000, strings.Repeat("x", 100))); errs.CodeOf(err) != errs.RuntimeResourcesExhausted {
 		t.Errorf("more than the folder may hold: %v", err)
 	}
-	other, err := d.New(table, []uint32{1, 2, 3})
+	other, err := d.New(table, []uint32{1, 2, 3}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +231,7 @@ func TestWidened(t *testing.T) {
 			ID:      7,
 			Columns: []schema.Column{table.Columns[0], {ID: 3, Name: "n", Type: c.have, Semantic: schema.Field}},
 		}).Index()
-		s, err := d.New(of, []uint32{1, 3})
+		s, err := d.New(of, []uint32{1, 3}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

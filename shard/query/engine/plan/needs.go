@@ -2,6 +2,7 @@ package plan
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,8 +16,9 @@ import (
 // present moment let through by then are needed too.
 const NeedsAhead = time.Hour
 
-// NeedsOf returns what the references of a statement read, from its plans at two moments.
-func NeedsOf(first, later *Planned, now time.Time) []query.Need {
+// NeedsOf returns what the references of a statement read, from its plans at two moments. If whole is set, they read
+// all columns.
+func NeedsOf(first, later *Planned, now time.Time, whole bool) []query.Need {
 	var out []query.Need
 	for _, v := range first.Views {
 		need := query.Need{Name: query.TableName{Database: v.Database, Name: v.Name}}
@@ -29,13 +31,16 @@ func NeedsOf(first, later *Planned, now time.Time) []query.Need {
 			}
 			refs++
 			filter = p.literals(now)
-			for _, c := range p.Need(p.St.Whole) {
+			for _, c := range p.Need(whole) {
 				columns[c] = true
 			}
 			for _, p := range []*Plan{p, later.Plans[k]} {
 				t := p.times()
 				times = Span{min(times.Lo, t.Lo), max(times.Hi, t.Hi)}
 			}
+		}
+		if len(columns) > 1 && !whole && !v.Merges() && !first.readsTime(v) {
+			delete(columns, slices.IndexFunc(v.Columns, func(c schema.Column) bool { return c.Semantic == schema.Timestamp }))
 		}
 		for c := range v.Columns {
 			if columns[c] {
@@ -50,6 +55,21 @@ func NeedsOf(first, later *Planned, now time.Time) []query.Need {
 		out = append(out, need)
 	}
 	return out
+}
+
+// readsTime reports whether a reference to the table may read its time index.
+func (p *Planned) readsTime(v *View) bool {
+	for _, of := range p.Plans {
+		for i, c := range v.Columns {
+			if of.View != v || c.Semantic != schema.Timestamp {
+				continue
+			}
+			if of.St.Reads(of.Ref, c.Name) || of.St.Reads(of.Ref, v.Names[i]) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // times returns the bounds, in nanoseconds, of the time index of rows that may meet the conditions.

@@ -130,8 +130,8 @@ func (p *Plan) probe(pt *Part, identity bool) *probe {
 	}
 }
 
-// Need returns the indexes of the columns whose names the statement may contain, and at least one
-// index.
+// Need returns the indexes of the columns that the reference may read, and at least one index. If whole is set, these
+// are all columns.
 func (p *Plan) Need(whole bool) []int {
 	v := p.View
 	var need []int
@@ -139,7 +139,7 @@ func (p *Plan) Need(whole bool) []int {
 		switch {
 		case whole, c.Semantic == schema.Timestamp,
 			v.Merges() && c.Semantic == schema.Tag,
-			p.St.Words[sql.LowerASCII(c.Name)] > 0, p.St.Words[sql.LowerASCII(v.Names[i])] > 0:
+			p.St.Reads(p.Ref, c.Name), p.St.Reads(p.Ref, v.Names[i]):
 			need = append(need, i)
 		}
 	}

@@ -46,10 +46,14 @@ type Statement struct {
 	// alias.
 	moments []momentUse
 	aliased []Node
-	// Words counts the texts of the syntax tree in lower case, including all names. whole means
-	// that the statement may read columns whose names it does not contain.
+	// Words counts the texts of the syntax tree in lower case, including all names. Whole means that
+	// the statement may read columns whose names it does not contain.
 	Words map[string]int
 	Whole bool
+	// elsewhere are the texts that are neither parts of names of columns nor aliases. allColumns means
+	// that every reference may read all columns. See reads.go.
+	elsewhere  map[string]bool
+	allColumns bool
 }
 
 // TableRef is the position of a table's name in the text.
@@ -65,6 +69,8 @@ type TableRef struct {
 	Given string
 	// Conds are conditions that its rows in the answer meet; see where.go.
 	Conds []condition
+	// named has what the query with the reference names; see reads.go. It is nil if that is not known.
+	named *named
 }
 
 // columnRef is the position of a column's name, perhaps with its database and table.

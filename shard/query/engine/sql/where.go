@@ -12,8 +12,8 @@ import (
 
 // study runs after the walker on the same tree, and adds what the walker does not record.
 func (st *Statement) study(tree any) {
-	s := studier{st: st}
-	st.Words = make(map[string]int)
+	s := studier{st: st, loose: true}
+	st.Words, st.elsewhere = make(map[string]int), make(map[string]bool)
 	s.visit(tree)
 	names := make(map[string]bool)
 	for _, ref := range st.Tables {
@@ -22,7 +22,7 @@ func (st *Statement) study(tree any) {
 	for _, c := range st.Columns {
 		// A table's name used as a value means the whole row.
 		if len(c.Path) == 1 && (names[LowerASCII(c.Path[0])] || s.aliases[LowerASCII(c.Path[0])]) {
-			st.Whole = true
+			st.Whole, st.allColumns = true, true
 		}
 	}
 }
@@ -30,6 +30,10 @@ func (st *Statement) study(tree any) {
 type studier struct {
 	st      *Statement
 	aliases map[string]bool
+	// around are the SELECTs around the current node, the outermost first. loose means that the innermost query around it
+	// is not a SELECT but a UNION or the like, whose ORDER BY names the columns of others.
+	around []*named
+	loose  bool
 }
 
 // visit collects words and visits every query in v.
@@ -37,6 +41,7 @@ func (s *studier) visit(v any) {
 	switch v := v.(type) {
 	case string:
 		s.st.Words[LowerASCII(v)]++
+		s.st.elsewhere[LowerASCII(v)] = true
 	case []any:
 		for _, child := range v {
 			s.visit(child)
@@ -47,33 +52,54 @@ func (s *studier) visit(v any) {
 }
 
 func (s *studier) visitNode(n Node) {
+	around, loose := s.around, s.loose
+	defer func() { s.around, s.loose = around, loose }()
 	switch Text(n, "type") {
 	case "SELECT_NODE":
+		from, _ := n["from_table"].(Node)
+		s.around, s.loose = append(around[:len(around):len(around)], newNamed(leaves(from, nil))), false
 		s.query(n)
+	case "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE":
+		s.loose = true
 	case "SHOW_REF", "PIVOT":
-		s.st.Whole = true
+		s.everything()
 	case "JOIN":
 		if Text(n, "ref_type") == "NATURAL" {
-			s.st.Whole = true
+			s.everything()
 		}
 	}
-	switch Text(n, "class") {
-	case "STAR", "POSITIONAL_REFERENCE":
-		s.st.Whole = true
+	class := Text(n, "class")
+	switch class {
+	case "COLUMN_REF":
+		s.columnName(n)
+	case "STAR":
+		s.star(n)
+	case "POSITIONAL_REFERENCE":
+		s.everything()
 	}
 	if n["column_name_alias"] != nil {
-		s.st.Whole = true
+		s.everything()
 	}
-	if alias := Text(n, "alias"); alias != "" && Text(n, "class") == "" { // the alias of a table, not of an expression
+	alias := LowerASCII(Text(n, "alias"))
+	if alias != "" && class == "" { // the alias of a table, not of an expression
 		if s.aliases == nil {
 			s.aliases = make(map[string]bool)
 		}
-		s.aliases[LowerASCII(alias)] = true
+		s.aliases[alias] = true
 	}
-	for _, child := range n {
-		s.visit(child)
+	for key, child := range n {
+		switch {
+		case key == "column_names" && class == "COLUMN_REF":
+		case key == "alias" && class != "": // it reads nothing
+			s.st.Words[alias]++
+		default:
+			s.visit(child)
+		}
 	}
 }
+
+// everything records that the statement may read columns that it does not name.
+func (s *studier) everything() { s.st.Whole, s.st.allColumns = true, true }
 
 // query assigns the conditions of a SELECT to the tables that it reads.
 func (s *studier) query(n Node) {
@@ -82,6 +108,11 @@ func (s *studier) query(n Node) {
 		return
 	}
 	leaves := leaves(from, nil)
+	for _, leaf := range leaves {
+		if i, ok := s.st.Reference(leaf); ok {
+			s.st.Tables[i].named = s.around[len(s.around)-1]
+		}
+	}
 	s.markAmbiguous(leaves)
 	var conds []Node
 	if where, ok := n["where_clause"].(Node); ok && n["sample"] == nil {
