@@ -155,6 +155,45 @@ func TestExplainFetchedRows(t *testing.T) {
 	}
 }
 
+// TestExplainFirst checks that EXPLAIN ANALYZE shows what nodes sent for subqueries that are run first, and why such a
+// subquery prevents a split; and that EXPLAIN remembers that it did.
+func TestExplainFirst(t *testing.T) {
+	t.Parallel()
+	c := newSpreadNodes(t, 4000)
+	const many = "SELECT count(*) FROM logs WHERE n IN (SELECT n FROM logs)"
+	for _, test := range []struct{ sql, want string }{
+		{
+			"SELECT count(*) FROM logs WHERE host IN (SELECT host FROM state)",
+			`first: SELECT DISTINCT host FROM state\n  EXPLAIN does not run it\. .* more than 900 values, rows are fetched\.`,
+		},
+		{
+			"ANALYZE SELECT count(*) FROM logs WHERE host IN (SELECT host FROM state)",
+			`first: SELECT DISTINCT host FROM state\n  [1-9]\d* values in \S+, [1-9]\d+ bytes from nodes\n` +
+				`  node \S+: shards [\d ]+, [1-9]\d* rows, [1-9]\d+ bytes, `,
+		},
+		{
+			"ANALYZE SELECT count(*) FROM logs WHERE host IN (SELECT l.host FROM logs l JOIN state s USING (ts, host))",
+			`first: SELECT DISTINCT l\.host .*\n  \d+ values? in \S+\n  rows of other nodes are fetched: it reads several tables.*\n` +
+				`(?s:.*)\n  node \S+: public.logs, shard \d, [1-9]\d* rows, (?s:.*)\n  fetched: \d+ rows`,
+		},
+		{
+			"ANALYZE SELECT count(*) FROM logs WHERE EXISTS (SELECT 1 FROM state WHERE n > 5)",
+			`first: SELECT 1 FROM state WHERE n > 5\n  0 values in \S+, [1-9]\d+ bytes from nodes\n  node \S+: shards `,
+		},
+		{many, `more than 900 values, rows are fetched`},
+		{
+			"ANALYZE " + many,
+			`rows of other nodes are fetched: a subquery has more than 900 values.*\n` +
+				`first: SELECT DISTINCT n FROM logs\n  failed after \S+: .* more than 900 values.*from nodes\n  node \S+: shards `,
+		},
+		{many, `rows of other nodes are fetched: in the last 10 minutes, a subquery of this statement returned more than 900`},
+	} {
+		if said := c.explained(test.sql); !regexp.MustCompile(test.want).MatchString(said) {
+			t.Errorf("EXPLAIN %s: %s, want %s", test.sql, said, test.want)
+		}
+	}
+}
+
 // TestLargestGroups checks that the groups with the largest counts are found from a few groups of
 // each node if these suffice, and otherwise from all groups.
 func TestLargestGroups(t *testing.T) {
@@ -185,11 +224,13 @@ func TestLargestGroups(t *testing.T) {
 				t.Errorf("%s (-one shard +several):\n%s", test.sql, diff)
 			}
 		}
-		if said := c.explained(test.sql); !strings.Contains(said, "first: each node's 1000 groups") {
+		will := map[bool]string{true: "each node first sends only its 1000 groups", false: "each node sends all groups"}
+		if said := c.explained(test.sql); !strings.Contains(said, "\nlargest groups: "+will[test.few]) {
 			t.Errorf("EXPLAIN %s: %s", test.sql, said)
 		}
 		said := c.explained("ANALYZE " + test.sql)
-		if strings.Contains(said, "the 1000 largest groups are enough") != test.few {
+		did := map[bool]string{true: "the 1000 groups of each node with the largest counts were", false: "each node sent all"}
+		if !strings.Contains(said, "\nlargest groups: "+did[test.few]) {
 			t.Errorf("EXPLAIN ANALYZE %s: %s", test.sql, said)
 		}
 	}
@@ -225,12 +266,12 @@ func TestExplainSubqueries(t *testing.T) {
 	c := newSpreadNodes(t, 200)
 	const sql = "SELECT count(*) FROM logs WHERE host IN (SELECT host FROM state WHERE host IS NOT NULL)"
 	said := c.explained(sql)
-	if !strings.Contains(said, "\nfirst, for the null above: SELECT DISTINCT host FROM state") ||
+	if !strings.Contains(said, "\nfirst: SELECT DISTINCT host FROM state") ||
 		!strings.Contains(said, "IN (CAST(NULL AS VARCHAR))") {
 		t.Errorf("EXPLAIN: %s", said)
 	}
 	said = c.explained("ANALYZE " + sql)
-	if !strings.Contains(said, " values: SELECT DISTINCT host FROM state") || strings.Contains(said, "NULL AS") {
+	if !strings.Contains(said, "\n  7 values in ") || strings.Contains(said, "NULL AS") {
 		t.Errorf("EXPLAIN ANALYZE: %s", said)
 	}
 }

@@ -18,6 +18,9 @@ type collected struct {
 	grpc.ServerStreamingServer[shardpb.QueryChunk]
 	ipc     []byte
 	missing []string
+	// ran says which nodes sent what, if noted is set.
+	noted bool
+	ran   string
 }
 
 // Send keeps a piece of the answer.
@@ -61,12 +64,20 @@ func (s *server) ownPart(ctx context.Context, req *shardpb.QueryRequest, emit fu
 
 // rowsFor runs a query whose rows another query of this node needs.
 func (s *server) rowsFor(ctx context.Context, req *shardpb.QueryRequest, progress distribute.Progress,
-) (ipc []byte, missing []string, err error) {
+) (distribute.InnerAnswer, error) {
 	q, ok := progress.(*runningQuery)
 	if !ok {
-		return nil, nil, errs.New(errs.Unexpected, "run a subquery: its query is not in the list of running queries")
+		return distribute.InnerAnswer{}, errs.New(errs.Unexpected,
+			"run a subquery: its query is not in the list of running queries")
 	}
-	var out collected
-	err = s.query(ctx, q, req, true, &out)
-	return out.ipc, out.missing, err
+	out := collected{noted: req.Stages}
+	err := s.query(ctx, q, req, true, &out)
+	return distribute.InnerAnswer{IPC: out.ipc, Missing: out.missing, Ran: out.ran}, err
+}
+
+// note records which nodes sent what for a query whose rows another query needs, if that is asked for.
+func note(stream grpc.ServerStreamingServer[shardpb.QueryChunk], ran func() string) {
+	if c, ok := stream.(*collected); ok && c.noted {
+		c.ran = ran()
+	}
 }

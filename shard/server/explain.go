@@ -87,6 +87,16 @@ func (s *server) noteFetched(req *shardpb.QueryRequest, list []fetched) string {
 	return b.String()
 }
 
+// ranFetched describes the rows that nodes have sent for a query within another one, in lines of EXPLAIN ANALYZE about
+// that one. why is the reason why they were fetched.
+func (s *server) ranFetched(req *shardpb.QueryRequest, why string, list []fetched) string {
+	if len(list) == 0 {
+		return ""
+	}
+	lines := cmp.Or(why, "rows of other nodes are fetched") + s.noteFetched(req, list)
+	return "\n  " + strings.ReplaceAll(lines, "\n", "\n  ")
+}
+
 // columnsOf names the columns that are fetched.
 func columnsOf(need *query.Need) string {
 	names := need.Columns

@@ -215,15 +215,16 @@ func (s *server) query(ctx context.Context, q *runningQuery, req *shardpb.QueryR
 ) error {
 	out := &answer{stream: stream}
 	defer out.end()
-	note := ""
+	why := ""
 	if d, err := s.nodes.TakeApart(ctx, req, q.id, q, inner); err != nil {
 		return err
 	} else if d != nil {
 		if done, err := d.Run(ctx, out); done || err != nil {
+			note(stream, d.Ran)
 			return err
 		}
 		d.Fetched()
-		note = d.Note()
+		why = d.Note()
 	}
 	q.Enter(phaseGather)
 	gathering, span := tracing.Start(ctx, "gather rows")
@@ -240,6 +241,7 @@ func (s *server) query(ctx context.Context, q *runningQuery, req *shardpb.QueryR
 			err = s.gather(gathering, req, g)
 		}
 	}
+	note(stream, func() string { return s.ranFetched(req, why, g.fetched) })
 	span.Number("tables", int64(len(req.Tables)))
 	span.End(err)
 	if err != nil {
@@ -252,7 +254,7 @@ func (s *server) query(ctx context.Context, q *runningQuery, req *shardpb.QueryR
 	if each != nil {
 		err = s.queryEach(ctx, q, each, g.views, out)
 	} else {
-		err = s.queryGathered(ctx, q, req, g, note, out)
+		err = s.queryGathered(ctx, q, req, g, why, out)
 	}
 	if err == nil {
 		s.kept.put(part, out.kept)

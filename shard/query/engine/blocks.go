@@ -27,24 +27,41 @@ type blockSpan struct {
 	sql.Span
 	// operand means that it is an operand of a UNION at the top of the statement, so its rows are rows of the answer.
 	operand bool
+	// inner is the UNION ALL with LIMIT inside of the statement of which it is an operand, or nil.
+	inner *innerUnion
 }
 
 // hasBlocks reports whether the statement may have blocks or subqueries.
 func hasBlocks(st *studied) bool { return len(sql.Queries(st.SQL)) > 0 || sql.Operands(st.SQL) != nil }
 
 // blockSpans returns the parts of the text that may be blocks, the outer ones before those inside of them.
-func blockSpans(text string) []blockSpan {
+func (r *run) blockSpans() ([]blockSpan, error) {
+	text := r.st.SQL
 	var out []blockSpan
 	for _, s := range sql.Operands(text) {
-		out = append(out, blockSpan{s, true})
+		out = append(out, blockSpan{Span: s, operand: true})
 	}
+	length := 0
 	for _, s := range sql.Queries(text) {
-		out = append(out, blockSpan{s, false})
+		out = append(out, blockSpan{Span: s})
+		if length += s.To - s.From; length > maxParsed {
+			continue
+		}
+		union, err := r.innerUnion(text[s.From:s.To])
+		if err != nil {
+			return nil, err
+		}
+		if union == nil {
+			continue
+		}
+		for _, operand := range sql.Operands(text[s.From:s.To]) {
+			out = append(out, blockSpan{Span: sql.Span{From: s.From + operand.From, To: s.From + operand.To}, inner: union})
+		}
 	}
 	slices.SortStableFunc(out, func(a, b blockSpan) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To))
 	})
-	return out
+	return out, nil
 }
 
 // splitBlocks splits the run's statement by its blocks. whole is the reason why it was not split as a whole, which is
@@ -74,7 +91,11 @@ func (r *run) splitBlocks(whole error) (out *query.Split, err error) {
 	var edits []sql.Edit
 	var operands []bool
 	read, end, tried := 0, 0, 0
-	for _, s := range blockSpans(r.st.SQL) {
+	spans, err := r.blockSpans()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range spans {
 		if s.From < end {
 			continue // it is inside of a block
 		}
@@ -93,7 +114,7 @@ func (r *run) splitBlocks(whole error) (out *query.Split, err error) {
 		}
 		read, end = read+1, s.To
 		edits = append(edits, sql.Edit{From: s.From, To: s.To, Text: b.Final})
-		operands = append(operands, s.operand)
+		operands = append(operands, s.operand || s.inner != nil)
 		out.Lasting, out.Moment = out.Lasting && b.Lasting, cmp.Or(out.Moment, b.Moment)
 		out.Blocks = append(out.Blocks, query.Block{Table: b.Table, Worker: b.Worker, Kind: b.Kind, Counts: b.Counts})
 		if len(out.Blocks) > maxBlocks {
@@ -138,11 +159,15 @@ func (r *run) block(s blockSpan, first *split.Union, answer []duck.Column) (out 
 	out, err = b.split(split.Split)
 	switch {
 	case err != nil && unsplit(err, "") == nil && !sql.IsBroken(err) && r.ctx.Err() == nil:
-		return nil, split.Subquery("a subquery uses columns of the query around it")
+		return nil, split.Subquery("a subquery uses columns of the query around it; x IN (SELECT …) without such " +
+			"columns runs first, and its values become literals")
 	case err != nil:
 		return nil, err
-	case len(out.First) > 0 || out.Kind == "rows" && !s.operand:
+	case len(out.First) > 0 || out.Kind == "rows" && !s.operand && s.inner == nil:
 		return nil, split.SeveralTables() // the partial results would be the rows themselves
+	}
+	if s.inner != nil {
+		return r.ofInnerUnion(s.inner, text, out, b.answer)
 	}
 	if s.operand && out.Kind == "rows" && split.DropsDuplicates(r.st.tree) {
 		less, err := r.distinctRows(text, b, answer)
@@ -186,7 +211,7 @@ func (r *run) verifyBlocks(out *query.Split, edits []sql.Edit, want []duck.Colum
 		return refused("the last step", err)
 	}
 	if !slices.Equal(final, want) {
-		return split.Types("the columns of the answer would differ")
+		return split.Types("the names or types of the columns of the answer would differ")
 	}
 	return nil
 }

@@ -44,6 +44,17 @@ func TestFromUnion(t *testing.T) {
 				" GROUP BY GROUPING SETS ((host), (status)) ORDER BY ALL",
 			[]string{"GROUP BY 1, 2", "GROUP BY 1, 2"},
 		},
+		{ // with LIMIT, the operands get it
+			"SELECT host, count(*) FROM (SELECT host, ts, path FROM logs UNION ALL SELECT path, ts, host FROM logs " +
+				"ORDER BY ts, host, path LIMIT 300) AS u GROUP BY host ORDER BY ALL",
+			[]string{`ORDER BY "ts", "host", "path" LIMIT 300`, `ORDER BY "ts", "path", "host" LIMIT 300`},
+		},
+		{
+			"WITH u AS (SELECT n AS a, path FROM logs UNION ALL SELECT count(*), host FROM logs GROUP BY host UNION ALL " +
+				"SELECT DISTINCT bytes, host FROM logs ORDER BY 1 DESC, 2 LIMIT 40 OFFSET 2) " +
+				"SELECT count(*), sum(a), max(path) FROM u WHERE a > 3",
+			[]string{`ORDER BY "n" DESC, "path" LIMIT 42`, "GROUP BY 1", `ORDER BY "bytes" DESC, "host" LIMIT 42`},
+		},
 		{
 			"SELECT host, bytes FROM " + union + " ORDER BY took DESC NULLS LAST, bytes, host LIMIT 9 OFFSET 2",
 			[]string{"LIMIT 11", "LIMIT 11"},
@@ -107,7 +118,7 @@ func TestNotFromUnion(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	p := place(t, rand.New(rand.NewPCG(3, 2)), 10, 2)
 	for sql, reason := range map[string]string{
-		"SELECT count(*) FROM (SELECT host FROM logs UNION ALL SELECT path FROM logs LIMIT 5)": "several tables",
+		"SELECT count(*) FROM (SELECT host FROM logs UNION SELECT path FROM logs LIMIT 5)": "several tables",
 		"SELECT count(*) FROM (SELECT random() AS r FROM logs UNION ALL SELECT n FROM logs) WHERE r > 1": "" +
 			"random()",
 		"SELECT max(a.n) FROM logs AS a JOIN (SELECT n FROM logs UNION ALL SELECT n FROM logs) AS b USING (n)": "" +

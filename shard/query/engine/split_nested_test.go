@@ -68,7 +68,7 @@ func TestLongSubqueries(t *testing.T) {
 func TestManyBlocks(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	p := place(t, rand.New(rand.NewPCG(1, 2)), 10, 2)
-	tooMany := fmt.Sprintf("more than %d of its queries read tables", maxBlocks)
+	tooMany := fmt.Sprintf("more than %d of its queries read tables; read fewer tables in one statement", maxBlocks)
 	for n, reason := range map[int]string{3: "", maxBlocks: "", maxBlocks + 1: tooMany} {
 		list := make([]string, n)
 		for i := range list {

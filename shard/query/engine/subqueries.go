@@ -68,7 +68,8 @@ func (r *run) subqueries() ([]subquery, error) {
 			continue
 		}
 		if use == split.UseNone || len(out) == maxFirst {
-			return nil, split.Subquery("it has too many subqueries in expressions, or an unusual comparison with one")
+			return nil, split.Subquery("it has too many subqueries in expressions, or compares with one in an " +
+				"unusual way; use IN, EXISTS, or a subquery in place of a value")
 		}
 		s, err := r.subquery(n, use, queries)
 		if err != nil {
@@ -116,7 +117,7 @@ func (r *run) subquery(n sql.Node, use split.Use, queries []parsed) (out subquer
 			continue
 		}
 		if r.references(q.span) != q.references {
-			return out, split.Subquery("a subquery in an expression reads a query of WITH")
+			return out, split.Subquery("a subquery in an expression reads a query of WITH; write that query into the subquery")
 		}
 		text := r.st.SQL[q.span.From:q.span.To]
 		out.spans = append(out.spans, q.span)
@@ -158,7 +159,8 @@ func (r *run) valueType(f *query.First) (string, error) {
 	case sql.IsBroken(err):
 		return "", err
 	case err != nil:
-		return "", split.Subquery("a subquery in an expression uses columns of the query around it")
+		return "", split.Subquery("a subquery in an expression uses columns of the query around it; x IN (SELECT …) " +
+			"without such columns runs first, and its values become literals")
 	case f.Exists:
 		return "", nil
 	case len(columns) != 1 || !valueTypes[columns[0].Type]:

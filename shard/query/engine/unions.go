@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -21,6 +22,56 @@ func (r *run) firstOfUnion(answer []duck.Column) *split.Union {
 		names[i] = c.Name
 	}
 	return split.FirstOfUnion(r.st.tree, names)
+}
+
+// innerUnion is a UNION ALL with LIMIT inside of a statement: the rows of each operand that it needs, and its columns.
+type innerUnion struct {
+	first   *split.Union
+	columns []duck.Column
+}
+
+// innerUnion returns the UNION ALL with LIMIT that a query in parentheses is, or nil if it is none.
+func (r *run) innerUnion(text string) (*innerUnion, error) {
+	if sql.Operands(text) == nil {
+		return nil, nil
+	}
+	_, root, err := sql.Parse(text, r.request.Database, r.in.SyntaxTree)
+	if sql.IsBroken(err) {
+		return nil, err
+	}
+	if err != nil || !split.LimitsUnion(root) {
+		return nil, nil //nolint:nilerr // it is no query
+	}
+	columns, err := r.columnsOf(text)
+	if err != nil {
+		if sql.IsBroken(err) || r.ctx.Err() != nil {
+			return nil, err
+		}
+		return nil, nil // it uses columns of the query around it
+	}
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.Name
+	}
+	first := split.FirstOfUnion(root, names)
+	if first == nil {
+		return nil, nil
+	}
+	return &innerUnion{first, columns}, nil
+}
+
+// ofInnerUnion returns how an operand of an inner UNION ALL is split with the LIMIT of the union. whole is how it is
+// split without it, which is used if its partial results are not the rows themselves.
+func (r *run) ofInnerUnion(u *innerUnion, text string, whole *query.Split, operand []duck.Column,
+) (*query.Split, error) {
+	if whole.Kind != "rows" && whole.Kind != "distinct" {
+		return whole, nil
+	}
+	less, err := r.firstRows(u.first, text, operand, u.columns)
+	if less != nil || err != nil || whole.Kind == "distinct" {
+		return cmp.Or(less, whole), err
+	}
+	return nil, split.SeveralTables()
 }
 
 // firstRows splits an operand of a UNION ALL with the ORDER BY and LIMIT of the whole. It returns nil if that is not

@@ -48,7 +48,7 @@ func (d *Statement) request(p *part) *shardpb.QueryRequest {
 	}
 	req := &shardpb.QueryRequest{
 		Sql: cmp.Or(p.sql, d.split.Worker), Database: d.req.Database, Part: true, Share: d.req.Share,
-		QueryId: d.id, CountAs: countAs, Stages: d.split.Explain != "",
+		QueryId: d.id, CountAs: countAs, Stages: d.split.Explain != "" || d.req.Stages,
 		AllowPartial: d.req.AllowPartial, AnyReplica: d.req.AnyReplica, MaxStalenessNanos: d.req.MaxStalenessNanos,
 		Unchecked: d.req.Unchecked,
 		Tables: []*shardpb.QueryTable{{

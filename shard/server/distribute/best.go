@@ -23,7 +23,7 @@ import (
 // askBest asks the nodes for their best groups, and for all if these do not prove the answer.
 func (d *Statement) askBest(ctx context.Context) error {
 	b := d.split.Best
-	if b == nil || d.nodes.unproven.has(d.req.Sql) {
+	if b == nil || d.nodes.unproven.has(d.statement()) {
 		return d.ask(ctx)
 	}
 	missing := slices.Clone(d.missing)
@@ -36,7 +36,7 @@ func (d *Statement) askBest(ctx context.Context) error {
 	if provesBest(d.streams(), b) {
 		return nil
 	}
-	d.nodes.unproven.add(d.req.Sql)
+	d.nodes.unproven.add(d.statement())
 	d.forget(missing)
 	return d.ask(ctx)
 }

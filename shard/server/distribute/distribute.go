@@ -34,9 +34,8 @@ type Config struct {
 	// Own runs a part of a query over shards of this node that it leads, without a call, and passes its rows to emit,
 	// which must not keep them. If it is nil, or this node no longer leads a shard, Ask runs the part.
 	Own func(ctx context.Context, req *shardpb.QueryRequest, emit func(ipc []byte) error) (OwnAnswer, error)
-	// Rows runs a query that is a part of another one, and returns its rows as an Arrow IPC stream, and texts about what
-	// is missing. If it is nil, no statement with a subquery is split.
-	Rows func(ctx context.Context, req *shardpb.QueryRequest, progress Progress) (ipc []byte, missing []string, err error)
+	// Rows runs a query that is a part of another one. If it is nil, no statement with a subquery is split.
+	Rows func(ctx context.Context, req *shardpb.QueryRequest, progress Progress) (InnerAnswer, error)
 	// Shows reports whether this node can read the rows of a shard.
 	Shows func(shard uint32, anyReplica bool) bool
 	// Leader returns the node that leads a shard, as far as this node knows, or "". If it is nil, or returns "", the
@@ -59,6 +58,16 @@ type OwnAnswer struct {
 	Missing []string
 	// Stages are the durations of its stages.
 	Stages *shardpb.PartStages
+}
+
+// InnerAnswer is the answer to a query that is a part of another one.
+type InnerAnswer struct {
+	// IPC are its rows as an Arrow IPC stream.
+	IPC []byte
+	// Missing are texts about what is missing in the answer.
+	Missing []string
+	// Ran says which nodes sent what, if the request asks for stages. It is empty if no other node was asked.
+	Ran string
 }
 
 // Nodes answers queries by asking the nodes that have the rows.

@@ -3,6 +3,7 @@ package distribute
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,15 +12,22 @@ import (
 	"cordwood/shard/query/partial"
 )
 
+// fetched begins the text of EXPLAIN about a statement that is not split.
+const fetched = "rows of other nodes are fetched"
+
 // Note returns the text of EXPLAIN: how the statement was split, or why rows are fetched.
 func (d *Statement) Note() string {
+	var b strings.Builder
 	if d.split.Reason != "" {
-		return "rows of other nodes are fetched: " + d.split.Reason
+		b.WriteString(fetched + ": " + d.split.Reason)
+		d.noteFirst(&b)
+		return b.String()
 	}
 	if d.failed != nil {
-		return "rows of other nodes are fetched: " + errs.From(d.failed).Msg
+		b.WriteString(fetched + ": the statement was split, but " + errs.From(d.failed).Msg)
+		d.noteFirst(&b)
+		return b.String()
 	}
-	var b strings.Builder
 	if d.blocks != nil {
 		d.noteBlocks(&b)
 		return b.String()
@@ -28,7 +36,7 @@ func (d *Statement) Note() string {
 	fmt.Fprintf(&b, "\nlast: %s", cmp.Or(d.split.Final, "the rows of one part after the other"))
 	d.noteFirst(&b)
 	if best := d.split.Best; best != nil {
-		fmt.Fprintf(&b, "\nfirst: each node's %d groups with the largest counts, all if these prove nothing", best.Rows)
+		d.noteBest(&b, best)
 	}
 	if d.split.Hashed != nil {
 		b.WriteString("\nif the values are too large: a hash of each, and the values whose hashes come several times")
@@ -39,6 +47,41 @@ func (d *Statement) Note() string {
 	d.noteTimes(&b)
 	d.noteNodes(&b)
 	return b.String()
+}
+
+// noteBest writes how the groups with the largest counts are found.
+func (d *Statement) noteBest(b *strings.Builder, best *query.Best) {
+	enough := slices.ContainsFunc(d.parts, func(p *part) bool { return p.sql != "" && p.streams != nil })
+	switch {
+	case d.asked == 0 && d.nodes.unproven.has(d.statement()):
+		fmt.Fprintf(b, "\nlargest groups: each node sends all groups, because its %d groups with the largest counts were "+
+			"not enough in the last %d minutes", best.Rows, keptFor/time.Minute)
+	case d.asked == 0:
+		fmt.Fprintf(b, "\nlargest groups: each node first sends only its %d groups with the largest counts; if another "+
+			"group may be in the answer, it is asked for all", best.Rows)
+	case enough:
+		fmt.Fprintf(b, "\nlargest groups: the %d groups of each node with the largest counts were enough", best.Rows)
+	default:
+		fmt.Fprintf(b, "\nlargest groups: each node sent all groups, because its %d groups with the largest counts were not "+
+			"enough, now or in the last %d minutes", best.Rows, keptFor/time.Minute)
+	}
+}
+
+// Ran describes what nodes sent, in lines of EXPLAIN about the statement around this one.
+func (d *Statement) Ran() string {
+	var b strings.Builder
+	parts := []*Statement{d}
+	if d.blocks != nil {
+		parts = d.different()
+	}
+	bytes := 0
+	for _, of := range parts {
+		of.noteNodes(&b)
+		for _, p := range of.parts {
+			bytes += p.bytes
+		}
+	}
+	return fmt.Sprintf(", %s from nodes", query.CountOf(bytes, "byte")) + strings.ReplaceAll(b.String(), "\n", "\n  ")
 }
 
 // noteEach writes how the statement was split, and what each node runs.
@@ -64,14 +107,17 @@ func (d *Statement) noteTimes(b *strings.Builder) {
 func (d *Statement) noteNodes(b *strings.Builder) {
 	for _, p := range d.parts {
 		fmt.Fprintf(b, "\nnode %s: shards %s", d.nodes.name(p.node), strings.Trim(fmt.Sprint(p.shards), "[]"))
+		rows := ""
 		if p.streams != nil {
-			fmt.Fprintf(b, ", %s, %s, %s", rowsOf(p.streams), query.CountOf(p.bytes, "byte"),
-				p.took.Round(100*time.Microsecond))
+			rows = rowsOf(p.streams)
+		} else if p.passed {
+			rows = query.CountOf(p.rows, "row")
+		}
+		if rows != "" {
+			fmt.Fprintf(b, ", %s, %s, %s", rows, query.CountOf(p.bytes, "byte"), p.took.Round(100*time.Microsecond))
 		}
 		switch {
-		case p.sql != "" && d.split.Best != nil:
-			fmt.Fprintf(b, ", the %d largest groups are enough", d.split.Best.Rows)
-		case p.sql != "" && !d.counted:
+		case p.sql != "" && d.split.Best == nil && !d.counted:
 			b.WriteString(", asked again with a bound for the time")
 		}
 		if st := p.stages; st != nil {

@@ -2,9 +2,11 @@ package distribute
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -27,22 +29,31 @@ var errNoLiterals = errs.New(errs.Internal, "query: the values of a subquery can
 // runFirst runs the subqueries, and splits the statement with their values. If that is not possible, it records why.
 func (d *Statement) runFirst(ctx context.Context) error {
 	list := d.split.First
-	if len(list) == 0 || d.split.Reason != "" || d.split.Explain != "" && !query.Analyzes(d.split.Explain) {
+	if len(list) == 0 || d.split.Reason != "" {
 		return nil
 	}
-	if d.nodes.cfg.Rows == nil || d.nodes.large.has(d.req.Sql) {
+	if d.nodes.cfg.Rows == nil || d.nodes.large.has(d.statement()) {
 		d.split = &query.Split{
-			Reason: "the values of its subquery were too many lately", Cause: causeLarge, Explain: d.split.Explain,
+			Reason: fmt.Sprintf("in the last %d minutes, a subquery of this statement returned more than %d values, which are "+
+				"too many for literals; a narrower condition in the subquery helps", keptFor/time.Minute, query.MaxValues),
+			Cause: causeLarge, Explain: d.split.Explain,
 		}
+		return nil
+	}
+	if d.split.Explain != "" && !query.Analyzes(d.split.Explain) {
 		return nil
 	}
 	values := make([]query.Values, len(list))
 	for i := range list {
+		ran := ranFirst{sql: list[i].SQL}
+		begin := time.Now()
 		var err error
-		if values[i], err = d.valuesOf(ctx, &list[i]); err != nil {
+		values[i], err = d.valuesOf(ctx, &list[i], &ran)
+		ran.took, ran.values, ran.err = time.Since(begin), len(values[i].Texts), err
+		d.first = append(d.first, ran)
+		if err != nil {
 			return d.withoutValues(ctx, err)
 		}
-		d.first = append(d.first, len(values[i].Texts))
 	}
 	if err := d.takeApart(ctx, values); err != nil {
 		return err
@@ -51,39 +62,57 @@ func (d *Statement) runFirst(ctx context.Context) error {
 	return nil
 }
 
+// ranFirst describes the run of a subquery.
+type ranFirst struct {
+	sql    string
+	values int
+	took   time.Duration
+	ran    string // what nodes sent; see InnerAnswer
+	err    error
+}
+
 // withoutValues records that the statement is not split because of its subqueries. If err does not allow that the rows
 // are fetched, it returns err.
 func (d *Statement) withoutValues(ctx context.Context, err error) error {
 	if err == errManyValues { //nolint:errorlint // it is not wrapped
-		d.nodes.large.add(d.req.Sql)
+		d.nodes.large.add(d.statement())
 	}
 	if !fetchesInstead(ctx, err) {
 		return err
 	}
 	d.missing = nil
-	d.split = &query.Split{Reason: errs.From(err).Msg, Cause: causeLarge, Explain: d.split.Explain}
+	reason := "a subquery that runs first failed: " + errs.From(err).Msg
+	switch {
+	case errors.Is(err, errManyValues):
+		reason = fmt.Sprintf("a subquery has more than %d values, or several rows for one value: too many for literals; "+
+			"a narrower condition in the subquery helps", query.MaxValues)
+	case errors.Is(err, errNoLiterals):
+		reason = "a subquery has values that cannot be written as literals, such as infinity or a text with a zero byte"
+	}
+	d.split = &query.Split{Reason: reason, Cause: causeLarge, Explain: d.split.Explain}
 	return nil
 }
 
 // valuesOf runs a subquery.
-func (d *Statement) valuesOf(ctx context.Context, f *query.First) (out query.Values, err error) {
+func (d *Statement) valuesOf(ctx context.Context, f *query.First, ran *ranFirst) (out query.Values, err error) {
 	req := &shardpb.QueryRequest{
 		Sql: f.SQL, Database: d.req.Database, Timezone: d.req.Timezone, Limit: f.Rows + 1, Share: d.req.Share,
 		QueryId: d.id, Nodes: d.req.Nodes, AllowPartial: d.req.AllowPartial, AnyReplica: d.req.AnyReplica,
-		MaxStalenessNanos: d.req.MaxStalenessNanos, Unchecked: d.req.Unchecked,
+		MaxStalenessNanos: d.req.MaxStalenessNanos, Unchecked: d.req.Unchecked, Stages: d.split.Explain != "",
 	}
 	for _, t := range d.req.Tables {
 		if t.Name != nil && slices.Contains(f.Tables, query.TableName{Database: t.Name.Database, Name: t.Name.Name}) {
 			req.Tables = append(req.Tables, t)
 		}
 	}
-	ipc, missing, err := d.nodes.cfg.Rows(ctx, req, d.progress)
+	answer, err := d.nodes.cfg.Rows(ctx, req, d.progress)
+	ran.ran = answer.Ran
 	if err != nil {
 		return out, err
 	}
-	d.missing = append(d.missing, missing...)
+	d.missing = append(d.missing, answer.Missing...)
 	seen, rows := map[string]bool{}, uint64(0)
-	err = eachBatch(ipc, func(rec arrow.RecordBatch) error {
+	err = eachBatch(answer.IPC, func(rec arrow.RecordBatch) error {
 		rows += uint64(rec.NumRows())
 		if f.Exists {
 			return nil
@@ -148,11 +177,24 @@ func literal(column arrow.Array, row int) (string, bool) {
 
 // noteFirst writes the part of EXPLAIN about the subqueries.
 func (d *Statement) noteFirst(b *strings.Builder) {
-	for i, f := range d.split.First {
-		if i < len(d.first) {
-			fmt.Fprintf(b, "\nfirst, with %d values: %s", d.first[i], f.SQL)
+	for _, f := range d.first {
+		fmt.Fprintf(b, "\nfirst: %s\n  ", f.sql)
+		took := f.took.Round(100 * time.Microsecond)
+		if f.err != nil {
+			fmt.Fprintf(b, "failed after %s: %s", took, errs.From(f.err).Msg)
 		} else {
-			fmt.Fprintf(b, "\nfirst, for the null above: %s", f.SQL)
+			fmt.Fprintf(b, "%s in %s", query.CountOf(f.values, "value"), took)
+		}
+		b.WriteString(f.ran)
+	}
+	if len(d.first) > 0 {
+		return
+	}
+	for _, f := range d.split.First {
+		fmt.Fprintf(b, "\nfirst: %s\n  EXPLAIN does not run it. The statement above has a null in place of its values.",
+			f.SQL)
+		if f.Rows > 1 {
+			fmt.Fprintf(b, " If it has more than %d values, rows are fetched.", f.Rows)
 		}
 	}
 }

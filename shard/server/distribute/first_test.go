@@ -87,9 +87,9 @@ func TestFirst(t *testing.T) {
 		n := New(Config{
 			Engine: e, Shows: func(uint32, bool) bool { return false },
 			Ask: func(context.Context, *shardpb.QueryRequest) (Reader, error) { return nil, nil },
-			Rows: func(_ context.Context, req *shardpb.QueryRequest, _ Progress) ([]byte, []string, error) {
+			Rows: func(_ context.Context, req *shardpb.QueryRequest, _ Progress) (InnerAnswer, error) {
 				asked = req
-				return c.ipc, nil, c.err
+				return InnerAnswer{IPC: c.ipc}, c.err
 			},
 		})
 		table := func(name string) *shardpb.QueryTable {

@@ -35,15 +35,15 @@ var errHashes = errs.New(errs.Internal, "query: the nodes hash values in differe
 
 // askAll requests the partial results of all nodes, or hashes of values if the partial results are too large.
 func (d *Statement) askAll(ctx context.Context) error {
-	if d.split.Hashed != nil && d.nodes.large.has(d.req.Sql) {
+	if d.split.Hashed != nil && d.nodes.large.has(d.statement()) {
 		return d.askHashes(ctx)
 	}
 	missing := slices.Clone(d.missing)
 	err := d.askBest(ctx)
-	if d.split.Hashed == nil || !errors.Is(err, errTooLarge) || d.nodes.shared.has(d.req.Sql) {
+	if d.split.Hashed == nil || !errors.Is(err, errTooLarge) || d.nodes.shared.has(d.statement()) {
 		return err
 	}
-	d.nodes.large.add(d.req.Sql)
+	d.nodes.large.add(d.statement())
 	d.forget(missing)
 	return d.askHashes(ctx)
 }
@@ -79,7 +79,7 @@ func (d *Statement) askHashes(ctx context.Context) error {
 	number, repeated := splitByCount(hashes)
 	d.sentHashes = len(hashes)
 	if len(repeated) > maxRepeated {
-		d.nodes.shared.add(d.req.Sql)
+		d.nodes.shared.add(d.statement())
 		return errShared
 	}
 	if len(repeated) > 0 {

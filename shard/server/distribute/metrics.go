@@ -27,7 +27,8 @@ func newQueryMetrics(reg prometheus.Registerer) *queryMetrics {
 			Name: "cordwood_query_hauled_total",
 			Help: "Statements over several nodes whose rows were fetched from the other nodes, by reason: join, form (of the " +
 				"statement, such as UNION), subquery, window, volatile (functions such as random), function, " +
-				"aggregate, sort, names, type, refused, large (partial results), failed. EXPLAIN gives details.",
+				"aggregate, sort, names, type, refused, large (partial results, values of a subquery), failed. EXPLAIN gives " +
+				"details.",
 		}, []string{"reason"}),
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "cordwood_query_partial_bytes_total",

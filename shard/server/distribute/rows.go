@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
@@ -38,12 +39,17 @@ func (d *Statement) passOn(ctx context.Context) (done bool, err error) {
 func (d *Statement) passPart(ctx context.Context, p *part, out *joined) error {
 	for try := 1; ; try++ {
 		before := out.position()
+		begin := time.Now()
 		r, err := d.open(ctx, p)
 		if err != nil {
 			return err
 		}
-		err = out.add(&countedReader{r, d}, d.req.Limit)
+		from := &countedReader{Reader: r, of: d}
+		err = out.add(from, d.req.Limit)
 		_ = r.Close()
+		p.answeredBy(r)
+		p.passed, p.bytes, p.took = true, from.n, time.Since(begin)
+		p.rows = int64(out.rows - before.rows) //nolint:gosec // a node has fewer rows
 		if err == nil || try == Tries || ctx.Err() != nil || !Away(err) || !out.back(before) {
 			return err
 		}
@@ -54,12 +60,14 @@ func (d *Statement) passPart(ctx context.Context, p *part, out *joined) error {
 type countedReader struct {
 	Reader
 	of *Statement
+	n  int
 }
 
 func (c *countedReader) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	c.of.nodes.metrics.bytes.Add(float64(n))
 	c.of.progress.Received(n)
+	c.n += n
 	return n, err
 }
 

@@ -48,7 +48,7 @@ func (d *Statement) Run(ctx context.Context, out Answer) (done bool, err error) 
 // error, so that the error refers to the client's own text.
 func (d *Statement) fetchInstead(ctx context.Context, err error) (done bool, _ error) {
 	if ctx.Err() == nil && errors.Is(err, errTooLarge) {
-		d.nodes.large.add(d.req.Sql)
+		d.nodes.large.add(d.statement())
 	}
 	if !fetchesInstead(ctx, err) {
 		return true, err

@@ -3,6 +3,8 @@ package distribute
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"regexp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -43,8 +45,8 @@ type Statement struct {
 	counted    bool
 	number     int64
 	sentHashes int
-	// first are the numbers of values of the subqueries that were run first.
-	first []int
+	// first are the subqueries that were run first.
+	first []ranFirst
 	// failed is the reason why rows are fetched although the statement was split.
 	failed error
 
@@ -71,6 +73,9 @@ type part struct {
 	sorted  []*sorted
 	bytes   int
 	took    time.Duration
+	// passed means that rows of the node were sent on as they came, and rows is their number.
+	passed bool
+	rows   int64
 	// reads says what the node reads, and stages how long its stages took, for EXPLAIN.
 	reads  string
 	stages *shardpb.PartStages
@@ -100,8 +105,9 @@ func (n *Nodes) TakeApart(ctx context.Context, req *shardpb.QueryRequest, id str
 	}
 	d.table = d.tableOf(d.split.Table)
 	switch {
-	case d.split.Reason == "" && n.large.has(req.Sql) && (d.split.Hashed == nil || n.shared.has(req.Sql)):
-		d.split.Reason, d.split.Cause = "its partial results were too large lately", causeLarge
+	case d.split.Reason == "" && n.large.has(d.statement()) && (d.split.Hashed == nil || n.shared.has(d.statement())):
+		d.split.Reason, d.split.Cause = fmt.Sprintf("in the last %d minutes, its partial results were too large; "+
+			"a condition or a LIMIT that leaves fewer groups helps", keptFor/time.Minute), causeLarge
 	case d.split.Blocks != nil:
 		d.divideBlocks()
 	case d.table == nil:
@@ -113,6 +119,18 @@ func (n *Nodes) TakeApart(ctx context.Context, req *shardpb.QueryRequest, id str
 		d.divide()
 	}
 	return d, nil
+}
+
+// explains matches the beginning of an EXPLAIN.
+var explains = regexp.MustCompile(`(?i)^\s*EXPLAIN(\s+ANALYZE\b)?(\s*\([^)]*\))?\s*`)
+
+// statement returns the text by which the statement is remembered, which is the same for an EXPLAIN of it.
+func (d *Statement) statement() string {
+	sql := d.req.Sql
+	if d.split != nil && d.split.Explain != "" {
+		sql = explains.ReplaceAllString(sql, "")
+	}
+	return d.req.Database + "\x00" + sql
 }
 
 // takeApart asks the engine how to split the statement. values are the values of its subqueries, if these are known.

@@ -102,7 +102,7 @@ func (m *merging) part(aggregate string) string {
 
 func (b *block) splitAggregates() (*Plan, error) {
 	if b.distinct {
-		return nil, notSplit(causeForm, "DISTINCT of groups")
+		return nil, notSplit(causeForm, "it has DISTINCT together with groups; if all groups are selected, leave it out")
 	}
 	if b.star() {
 		return nil, notSplit(causeForm, "a star next to aggregates")
@@ -377,7 +377,8 @@ func (m *merging) finalNode(n sql.Node) (sql.Node, error) {
 		return nil, notSplit(causeForm, "the column %s is used outside of GROUP BY and aggregates", name)
 	case "FUNCTION":
 		if name := sql.LowerASCII(sql.Text(n, "function_name")); !finalFunctions[name] {
-			return nil, notSplit(causeFunction, "the function %s is applied to a group or aggregate", name)
+			return nil, notSplit(causeFunction,
+				"the function %s is applied to a group or aggregate; in GROUP BY, each node computes it for its rows", name)
 		}
 	case "CONSTANT":
 		if s, ok := sql.TextLiteral(n); ok && strings.Contains(s, ".[") {

@@ -22,7 +22,7 @@ func (b *block) readGroups(n sql.Node) error {
 		}
 		return nil
 	default:
-		return notSplit(causeForm, "its way of grouping")
+		return notSplit(causeForm, "it groups in a way that is not known here")
 	}
 	list, _ := n["group_expressions"].([]any)
 	for _, v := range list {
@@ -30,13 +30,13 @@ func (b *block) readGroups(n sql.Node) error {
 		if sql.Text(g, "class") == "CONSTANT" {
 			i, ok := sql.Integer(g)
 			if !ok || i < 1 || i > int64(len(b.items)) {
-				return notSplit(causeForm, "GROUP BY a literal")
+				return notSplit(causeForm, "it groups by a literal; leave it out of GROUP BY")
 			}
 			b.groups = append(b.groups, b.items[i-1])
 			continue
 		}
 		if name, bare := bareColumn(g); bare && b.clashes(name) {
-			return notSplit(causeNames, "the name %s is a column and an alias", name)
+			return notSplit(causeNames, "the name %s is a column and an alias; give the alias another name", name)
 		}
 		g, err := b.clause(g)
 		if err != nil {
@@ -72,7 +72,7 @@ func (b *block) modifier(m sql.Node) error {
 	switch kind := sql.Text(m, "type"); kind {
 	case "DISTINCT_MODIFIER":
 		if !sql.OnlyKeys(m) {
-			return notSplit(causeForm, "DISTINCT ON")
+			return notSplit(causeForm, "it has DISTINCT ON; arg_max(x, ts) with GROUP BY is split")
 		}
 		b.distinct = true
 	case "ORDER_MODIFIER":
@@ -87,7 +87,7 @@ func (b *block) modifier(m sql.Node) error {
 		limit, ok := sql.RowCount(m["limit"])
 		offset, ok2 := sql.RowCount(m["offset"])
 		if !ok || !ok2 || limit > maxRows || offset > maxRows {
-			return notSplit(causeForm, "a LIMIT or OFFSET that is not a literal number")
+			return notSplit(causeForm, "its LIMIT or OFFSET is not a literal number; write the number")
 		}
 		b.limit, b.offset, b.limited = limit, offset, m["limit"] != nil
 		if !b.limited && m["offset"] == nil {
@@ -112,7 +112,7 @@ func direction(o sql.Node) (string, error) {
 	case "DESCENDING":
 		how = " DESC"
 	default:
-		return "", notSplit(causeSort, "its ORDER BY")
+		return "", notSplit(causeSort, "the order of its ORDER BY is not known here")
 	}
 	switch sql.Text(o, "null_order") {
 	case "", "ORDER_DEFAULT":
@@ -121,7 +121,7 @@ func direction(o sql.Node) (string, error) {
 	case "NULLS LAST":
 		how += " NULLS LAST"
 	default:
-		return "", notSplit(causeSort, "its ORDER BY")
+		return "", notSplit(causeSort, "the order of its ORDER BY is not known here")
 	}
 	return how, nil
 }
@@ -142,14 +142,14 @@ func (b *block) order(o sql.Node) error {
 	if sql.Text(by, "class") == "CONSTANT" {
 		i, ok := sql.Integer(by)
 		if !ok || i < 1 || i > int64(len(b.items)) || b.star() {
-			return notSplit(causeForm, "ORDER BY a literal")
+			return notSplit(causeForm, "it sorts by a literal; leave it out of ORDER BY")
 		}
 		b.orders = append(b.orders, order{by: b.items[i-1], item: int(i), how: how})
 		return nil
 	}
 	if name, bare := bareColumn(by); bare {
 		if b.clashes(name) {
-			return notSplit(causeNames, "the name %s is a column and an alias", name)
+			return notSplit(causeNames, "the name %s is a column and an alias; give the alias another name", name)
 		}
 	}
 	if by, err = b.clause(by); err != nil {

@@ -17,7 +17,9 @@ var drawn = map[string]bool{"random": true, "uuid": true, "gen_random_uuid": tru
 
 // drawnHere returns the error for a statement that calls a function of drawn where it cannot be split.
 func drawnHere() error {
-	return notSplit(causeVolatile, "a function such as random() is called for more rows than those of a LIMIT")
+	return notSplit(causeVolatile,
+		"a function such as random() is called for more rows than those of a LIMIT; "+
+			"call it in the SELECT list of a query with LIMIT")
 }
 
 // draws reports whether an expression calls a function of drawn.

@@ -48,12 +48,14 @@ func (b *block) ownNode(n sql.Node) (sql.Node, error) {
 		}
 	case "LAMBDA":
 		if right, _ := n["expr"].(sql.Node); sql.Text(right, "class") != "CONSTANT" { // otherwise it is a JSON path
-			return nil, notSplit(causeFunction, "it has a lambda function")
+			return nil, notSplit(causeFunction, "it has a lambda function, which statements for nodes cannot contain")
 		}
 	case "SUBQUERY":
 		return b.subquery(n)
 	case "WINDOW":
-		return nil, notSplit(causeWindow, "it has window functions")
+		return nil, notSplit(causeWindow,
+			"it has window functions over rows of the table; if a subquery groups or limits the rows first, only its "+
+				"result is sent")
 	}
 	return nil, nil
 }
@@ -115,7 +117,7 @@ func (b *block) ownFunction(n sql.Node) (sql.Node, error) {
 	if drawn[name] {
 		b.draws = true // splitting decides
 	} else if volatile[name] {
-		return nil, notSplit(causeVolatile, "the function %s", name)
+		return nil, notSplit(causeVolatile, "the function %s may have another value on each node", name)
 	}
 	if len(sql.Args(n)) == 0 {
 		if moment := b.moment(name); moment != nil {
@@ -144,7 +146,8 @@ func (b *block) search(n sql.Node, flags string) (sql.Node, error) {
 	pattern, _ := args[1].(sql.Node)
 	given, isText := sql.TextLiteral(pattern)
 	if !isText {
-		return nil, notSplit(causeFunction, "a search by a regular expression that is no literal")
+		return nil, notSplit(causeFunction,
+			"it searches by a regular expression that is no literal; write the pattern as a literal")
 	}
 	first, _ := args[0].(sql.Node)
 	subject, err := expression(first, b.ownNode)

@@ -55,7 +55,7 @@ func (w *withQuery) with(n sql.Node) (*withQuery, error) {
 		of, _ := value["query"].(sql.Node)
 		node, ok := of["node"].(sql.Node)
 		if !ok || !sql.OnlyKeys(value, "query", "materialized", "aliases") {
-			return nil, notSplit(causeForm, "it has a WITH that is not a plain query")
+			return nil, notSplit(causeForm, "it has a WITH that is not a plain query, such as a recursive one")
 		}
 		columns, _ := value["aliases"].([]any)
 		w = &withQuery{sql.LowerASCII(sql.Text(cte, "key")), node, columns, w}
@@ -136,7 +136,7 @@ func (b *block) outputs() ([]derived, error) {
 	for _, d := range out {
 		low := sql.LowerASCII(d.name)
 		if low != "" && seen[low] {
-			return nil, notSplit(causeNames, "two columns of an inner query have one name")
+			return nil, notSplit(causeNames, "two columns of an inner query have one name; give one of them an alias")
 		}
 		seen[low] = true
 	}
@@ -153,7 +153,9 @@ func (b *block) derive(in *block, alias string) error {
 		return drawnHere()
 	}
 	if in.repeats && in.simple() { // without the item, there would be one row for each row of the table
-		return notSplit(causeFunction, "a function such as unnest() in an inner query")
+		return notSplit(causeFunction,
+			"an inner query calls a function such as unnest(), which makes several rows of one; "+
+				"call it in the outermost query")
 	}
 	b.alias, b.usesNow, b.usesDay, b.from = alias, in.usesNow, in.usesDay, in.from
 	for _, d := range columns {
@@ -163,7 +165,7 @@ func (b *block) derive(in *block, alias string) error {
 	}
 	if b.over = in; !in.simple() {
 		if slices.ContainsFunc(columns, func(d derived) bool { return d.name == "" }) {
-			return notSplit(causeNames, "a column of an inner query has no name")
+			return notSplit(causeNames, "a column of an inner query has no name; give it an alias")
 		}
 	}
 	return nil

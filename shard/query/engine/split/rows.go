@@ -40,7 +40,7 @@ func (b *block) splitRows() (*Plan, error) {
 		p.Kind, word = "distinct", "SELECT DISTINCT "
 	}
 	if len(b.orders) > 0 && !b.limited && !b.distinct {
-		return nil, notSplit(causeSort, "all rows are sorted")
+		return nil, notSplit(causeSort, "it sorts all rows; with a LIMIT, each node sends its first rows only")
 	}
 	worker, final, hidden, err := b.sorted(items)
 	if err != nil {
@@ -132,12 +132,12 @@ func (b *block) sorted(items []string) (worker, final string, hidden []string, e
 		case o.item > 0:
 			after = sql.QuoteName(b.Names[o.item-1])
 			if b.twice(b.Names[o.item-1]) {
-				return "", "", nil, notSplit(causeNames, "two columns have one name")
+				return "", "", nil, notSplit(causeNames, "two columns of its SELECT list have one name; give one of them an alias")
 			}
 		case bare && len(items) == 1 && items[0] == "*":
 			after = sql.QuoteName(name)
 		case b.distinct:
-			return "", "", nil, notSplit(causeSort, "DISTINCT sorted by an expression that is not selected")
+			return "", "", nil, notSplit(causeSort, "it sorts DISTINCT rows by an expression that is not selected; select it")
 		default:
 			hidden = append(hidden, by+" AS "+after)
 		}

@@ -28,7 +28,7 @@ func (m *merging) aggregate(n sql.Node) (string, error) {
 	name := sql.LowerASCII(sql.Text(n, "function_name"))
 	args := sql.Args(n)
 	if hasAggregate(args) {
-		return "", notSplit(causeAggregate, "an aggregate in an aggregate")
+		return "", notSplit(causeAggregate, "it has an aggregate in an aggregate; compute the inner one in a subquery")
 	}
 	if m.project {
 		return m.projected(n)

@@ -132,18 +132,20 @@ func notSplit(cause Cause, format string, args ...any) error {
 
 // SeveralTables returns the error for a statement that does not read one table once.
 func SeveralTables() error {
-	return notSplit(causeJoin, "it reads several tables, or one of them several times")
+	return notSplit(causeJoin, "it reads several tables, or one of them several times, and joins their rows; "+
+		"a condition on the columns of one table leaves fewer of its rows, and a subquery with GROUP BY in place of a table "+
+		"sends groups only")
 }
 
 // TooManyQueries returns the error for a statement in which more than most queries read tables.
 func TooManyQueries(most int) error {
-	return notSplit(causeJoin, "more than %d of its queries read tables", most)
+	return notSplit(causeJoin, "more than %d of its queries read tables; read fewer tables in one statement", most)
 }
 
 // SimilarNames returns the error for a table with two columns whose names differ only in case, because
 // DuckDB considers such names equal.
 func SimilarNames() error {
-	return notSplit(causeNames, "the table has columns whose names differ only in case")
+	return notSplit(causeNames, "the table has columns whose names differ only in case; rename one of them")
 }
 
 // Types returns the error for values that nodes cannot send, or whose types would change.
@@ -243,7 +245,7 @@ func nestedBlock(st *Statement, n sql.Node, with *withQuery) (*block, error) {
 		return newBlock(&of)
 	}
 	if sql.Text(n, "type") != "SELECT_NODE" || !sql.OnlyKeys(n, append([]string{"cte_map"}, known...)...) {
-		return nil, notSplit(causeForm, "it is not a plain SELECT over its subquery")
+		return nil, notSplit(causeForm, "the query around its subquery is not a plain SELECT")
 	}
 	if st.Union != "" && sql.Text(inner.node, "type") == "SET_OPERATION_NODE" {
 		return overUnion(st, n, inner)
@@ -278,7 +280,8 @@ func newBlock(st *Statement) (*block, error) {
 		return nil, notSplit(causeForm, "it is not a plain SELECT")
 	}
 	if !sql.OnlyKeys(n, known...) {
-		return nil, notSplit(causeForm, "it has a WITH, QUALIFY, or SAMPLE")
+		return nil, notSplit(causeForm, "it has QUALIFY, SAMPLE, or a WITH that is not a plain query; "+
+			"group or limit the rows in a subquery, and use these clauses around it")
 	}
 	from, _ := n["from_table"].(sql.Node)
 	if sql.Text(from, "type") != "BASE_TABLE" ||
@@ -326,7 +329,7 @@ func (b *block) read(n sql.Node) (err error) {
 		b.items = append(b.items, item)
 		if alias := sql.LowerASCII(sql.Text(item, "alias")); alias != "" {
 			if _, twice := b.aliases[alias]; twice {
-				return notSplit(causeNames, "two items have one alias")
+				return notSplit(causeNames, "two columns of its SELECT list have one alias; give them different names")
 			}
 			b.aliases[alias] = item
 		}

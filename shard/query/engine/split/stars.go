@@ -40,7 +40,7 @@ func (b *block) starColumns() (out []any, err error) {
 		names = nil
 		for _, d := range columns {
 			if d.name == "" {
-				return nil, notSplit(causeNames, "a column of an inner query has no name")
+				return nil, notSplit(causeNames, "a column of an inner query has no name; give it an alias")
 			}
 			names = append(names, d.name)
 		}

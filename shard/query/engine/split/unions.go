@@ -41,6 +41,12 @@ func FirstOfUnion(root sql.Node, names []string) *Union {
 	return u
 }
 
+// LimitsUnion reports whether a query may have first rows; see FirstOfUnion.
+func LimitsUnion(root sql.Node) bool {
+	return sql.Text(root, "type") == "SET_OPERATION_NODE" && root["modifiers"] != nil &&
+		unionAll(root, sql.Text(root, "setop_type"))
+}
+
 // unionAll reports whether a query and its operands are combined by UNION ALL of the given type, and only the query
 // itself has ORDER BY and LIMIT.
 func unionAll(n sql.Node, kind string) bool {
