@@ -95,6 +95,8 @@ func (s *principals) apply(c *metapb.AccessChange, actor string) error {
 		return s.create(c.Create)
 	case *metapb.AccessChange_Alter:
 		return s.alter(c.Alter)
+	case *metapb.AccessChange_AlterRole:
+		return s.alterRole(c.AlterRole)
 	case *metapb.AccessChange_Drop:
 		return s.drop(c.Drop)
 	case *metapb.AccessChange_ResetAdmin:
@@ -200,6 +202,23 @@ func (s *principals) alter(c *metapb.AlterUser) error {
 	if c.ValidUntilUnixNano != nil {
 		p.ValidUntilUnixNano = *c.ValidUntilUnixNano
 	}
+	if c.Certificate != nil {
+		p.Certificate = *c.Certificate
+	}
+	s.changes++
+	return nil
+}
+
+// alterRole replaces the groups of a role. Grants and tokens that people made as members of a group stay.
+func (s *principals) alterRole(c *metapb.AlterRole) error {
+	p, err := s.edit(c.Name)
+	if err != nil {
+		return err
+	}
+	if !p.Role {
+		return errs.New(errs.InvalidArguments, "%q is a user, and not a role", c.Name)
+	}
+	p.Groups = slices.Clone(c.Groups)
 	s.changes++
 	return nil
 }
@@ -291,7 +310,11 @@ func (s *principals) checkDelegated(p *metapb.AccessPrincipal, actor string) err
 	isDelegate := func(name string) bool {
 		is, known := delegates[name]
 		if !known {
-			if maker := s.byName[name]; maker != nil {
+			maker := s.byName[name]
+			switch {
+			case rights.IsPerson(name):
+				is = true // the metadata group does not know the groups of people
+			case maker != nil:
 				x := rights.IndexOf(maker, func(name string) *metapb.AccessPrincipal { return s.byName[name] })
 				is = !x.Admin() && x.OnCluster()&rights.Access == 0
 			}
@@ -490,6 +513,9 @@ func (s *principals) heights() map[string]int {
 // check checks the state after all changes.
 func (s *principals) check() error {
 	users, roles, grants, size := 0, 0, 0, 0
+	if err := s.checkCertificates(); err != nil {
+		return err
+	}
 	heights := s.heights()
 	for _, name := range slices.Sorted(maps.Keys(s.byName)) {
 		p := s.byName[name]
@@ -520,6 +546,27 @@ func (s *principals) check() error {
 			"to another user who is enabled, has a password, and does not expire", rights.AdminRole)
 	}
 	return s.checkDelegate()
+}
+
+// checkCertificates returns an error if the name in a certificate could stand for two users.
+func (s *principals) checkCertificates() error {
+	owner := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(s.byName)) {
+		c := s.byName[name].Certificate
+		if c == "" {
+			continue
+		}
+		if other := owner[c]; other != "" {
+			return errs.New(errs.InvalidArguments, "The users %s and %s would have the same name in their certificates, %q",
+				other, name, c)
+		}
+		if other := s.byName[c]; c != name && other != nil && !other.Role {
+			return errs.New(errs.InvalidArguments, "The name in the certificate of %s would be %q, which is another user", name,
+				c)
+		}
+		owner[c] = name
+	}
+	return nil
 }
 
 // checkDelegate returns an error if a maker of new grants without the privilege ACCESS has made too many grants in all.

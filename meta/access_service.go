@@ -45,12 +45,14 @@ func checkAccessChange(c *metapb.AccessChange) error {
 		if len(p.GetGrants())+len(p.GetRoles()) > 0 {
 			return errs.New(errs.InvalidArguments, "Create %s: grants are separate changes", p.GetName())
 		}
-		return rights.CheckName(p.GetName())
+		return checkCreate(p)
 	case *metapb.AccessChange_Alter:
 		if len(c.Alter.GetVerifier()) > maxVerifier {
 			return errs.New(errs.InvalidArguments, "Alter user %s: the password is not valid", c.Alter.GetName())
 		}
-		return nil
+		return checkSignIn(c.Alter.GetName(), c.Alter.GetVerifier(), c.Alter.GetCertificate())
+	case *metapb.AccessChange_AlterRole:
+		return rights.CheckGroups(c.AlterRole.GetGroups())
 	case *metapb.AccessChange_ResetAdmin:
 		if v := c.ResetAdmin.GetVerifier(); v == "" || len(v) > maxVerifier {
 			return errs.New(errs.InvalidArguments, "Reset the administrator %s: the password is missing or not valid",
@@ -69,6 +71,36 @@ func checkAccessChange(c *metapb.AccessChange) error {
 		return checkChangeRole(c.RevokeRole)
 	}
 	return checkTokenChange(c)
+}
+
+// checkCreate checks the name of a new user or role, and how the user signs in.
+func checkCreate(p *metapb.AccessPrincipal) error {
+	if p.GetRole() {
+		if p.GetCertificate() != "" {
+			return errs.New(errs.InvalidArguments, "Create %s: a role has no certificate", p.GetName())
+		}
+		return rights.CheckName(p.GetName())
+	}
+	if len(p.GetGroups()) > 0 {
+		return errs.New(errs.InvalidArguments, "Create %s: only roles have groups", p.GetName())
+	}
+	if err := checkSignIn(p.GetName(), p.GetVerifier(), p.GetCertificate()); err != nil {
+		return err
+	}
+	return rights.CheckUserName(p.GetName())
+}
+
+// checkSignIn checks the password and the name in the certificate that a user gets. A person whom an OIDC provider
+// authenticates has neither.
+func checkSignIn(name, verifier, certificate string) error {
+	switch {
+	case rights.IsPerson(name) && verifier+certificate != "":
+		return errs.New(errs.InvalidArguments, "%s signs in with the OIDC provider, and can have no password and no "+
+			"certificate", name)
+	case certificate == "":
+		return nil
+	}
+	return rights.CheckCertificate(certificate)
 }
 
 func checkChangeGrant(c *metapb.ChangeGrant) error {

@@ -86,6 +86,18 @@ func disable(name string) *metapb.AccessChange {
 	}}
 }
 
+func groupsOf(role string, groups ...string) *metapb.AccessChange {
+	return &metapb.AccessChange{Change: &metapb.AccessChange_AlterRole{
+		AlterRole: &metapb.AlterRole{Name: role, Groups: groups},
+	}}
+}
+
+func certificateOf(name, certificate string) *metapb.AccessChange {
+	return &metapb.AccessChange{Change: &metapb.AccessChange_Alter{
+		Alter: &metapb.AlterUser{Name: name, Certificate: &certificate},
+	}}
+}
+
 func bootstrap(name string) *metapb.AccessChange {
 	c := createOne(name, false)
 	c.GetCreate().Bootstrap = true
@@ -162,6 +174,41 @@ func TestChangeAccess(t *testing.T) {
 			}},
 		})}, "password"},
 		{"nothing", []*metapb.Command{accessCommand("r")}, "0 changes"},
+		{"groups of a role", []*metapb.Command{
+			accessCommand("r", createOne("a", true), groupsOf("a", "devs", "ops")), accessCommand("r", groupsOf("a")),
+		}, ""},
+		{
+			"groups of a user",
+			[]*metapb.Command{accessCommand("r", createOne("a", false), groupsOf("a", "devs"))},
+			`"a" is a user`,
+		},
+		{"groups of a built-in role", []*metapb.Command{accessCommand("r", groupsOf("admin", "devs"))}, "built in"},
+		{"a group twice", []*metapb.Command{accessCommand("r", createOne("a", true), groupsOf("a", "g", "g"))}, "twice"},
+		{"an empty group", []*metapb.Command{accessCommand("r", createOne("a", true), groupsOf("a", ""))}, "1 to 255"},
+		{"many groups", []*metapb.Command{
+			accessCommand("r", createOne("a", true), groupsOf("a", strings.Split(strings.Repeat("g", 101), "")...)),
+		}, "at most 100 groups"},
+		{"a person", []*metapb.Command{accessCommand("r", createWithoutPassword("oidc:auth0|ann Ö"))}, ""},
+		{"a person with a password", []*metapb.Command{accessCommand("r", createOne("oidc:ann", false))}, "no password"},
+		{"a person with a certificate", []*metapb.Command{
+			accessCommand("r", createWithoutPassword("oidc:ann"), certificateOf("oidc:ann", "x")),
+		}, "no certificate"},
+		{"a role with the name of a person", []*metapb.Command{accessCommand("r", createOne("oidc:a", true))}, "reserved"},
+		{"a person with a newline", []*metapb.Command{accessCommand("r", createWithoutPassword("oidc:a\n"))}, "printed"},
+		{"names in certificates", []*metapb.Command{
+			accessCommand("r", createOne("a", false), createOne("b", false), certificateOf("a", "x"), certificateOf("b", "b")),
+			accessCommand("r", certificateOf("a", ""), certificateOf("b", "x")),
+		}, ""},
+		{"one name in two certificates", []*metapb.Command{
+			accessCommand("r", createOne("a", false), createOne("b", false), certificateOf("a", "x")),
+			accessCommand("r", certificateOf("b", "x")),
+		}, "a and b would have the same name"},
+		{"the name of another user in a certificate", []*metapb.Command{
+			accessCommand("r", createOne("a", false), createOne("b", false), certificateOf("b", "a")),
+		}, `would be "a", which is another user`},
+		{"a user with the name in another certificate", []*metapb.Command{
+			accessCommand("r", createOne("b", false), certificateOf("b", "a")), accessCommand("r", createOne("a", false)),
+		}, `would be "a", which is another user`},
 	} {
 		r := newRunner(t)
 		r.do("bootstrap c1 shards=1")

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"cordwood/proto/metapb"
+	"cordwood/proto/rights"
 )
 
 // This file determines which version of the cluster a command needs if its kind alone does not
@@ -15,6 +16,9 @@ func always(version uint32) func(*metapb.Command) uint32 {
 }
 
 func needsOfAccess(cmd *metapb.Command) uint32 {
+	if slices.ContainsFunc(cmd.GetChangeAccess().GetChanges(), needsGroups) {
+		return metapb.ProtocolGroups
+	}
 	resets := func(c *metapb.AccessChange) bool { return c.GetResetAdmin() != nil }
 	if len(cmd.GetChangeAccess().GetConditions()) > 0 || slices.ContainsFunc(cmd.GetChangeAccess().GetChanges(), resets) {
 		return metapb.ProtocolConsequences
@@ -23,6 +27,13 @@ func needsOfAccess(cmd *metapb.Command) uint32 {
 		return metapb.ProtocolTokens
 	}
 	return metapb.ProtocolAccess
+}
+
+// needsGroups reports whether a change concerns groups, names in certificates, or people.
+func needsGroups(c *metapb.AccessChange) bool {
+	p := c.GetCreate().GetPrincipal()
+	return c.GetAlterRole() != nil || p.GetCertificate() != "" || len(p.GetGroups()) > 0 || rights.IsPerson(p.GetName()) ||
+		c.GetAlter() != nil && c.GetAlter().Certificate != nil
 }
 
 func needsOfNode(cmd *metapb.Command) uint32 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"cordwood/router/access/oidc"
 	"cordwood/router/httpapi/auth"
 	"cordwood/router/httpapi/browser"
 	"cordwood/router/httpapi/exchange"
@@ -23,6 +24,8 @@ type front struct {
 	sockets []*socket
 	// userList authenticates on the ports for users; nil if every client is admitted.
 	userList *auth.Provider
+	// oidc is the OpenID Connect provider; nil if there is none.
+	oidc *oidc.Provider
 	// adminVerifier is the verifier of the password of the administrator to create; empty without --bootstrap-admin.
 	adminVerifier string
 	// bootstrapFile is the file with the token for the first administrator; empty if there is none. ownKey is the key of

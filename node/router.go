@@ -154,7 +154,10 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 		if config.Sessions, err = session.New(sessions); err != nil {
 			return err
 		}
-		config.SignIn = users
+		config.SignIn, config.People, config.OIDCRedirect = users, users, n.cfg.Users.OIDC.RedirectURL
+		if n.oidc != nil {
+			config.OIDC = n.oidc
+		}
 		config.Bootstrap = n.bootstrap
 	}
 	front, err := httpapi.New(config)

@@ -227,11 +227,20 @@ func (n *front) authenticator() (*auth.Provider, error) {
 			return nil, err
 		}
 	}
-	p, err := auth.Open(auth.Config{
+	people, err := n.cfg.Users.OIDC.Open()
+	if err != nil {
+		return nil, err
+	}
+	n.oidc = people
+	config := auth.Config{
 		Option: n.cfg.Users.Provider, UserFile: n.cfg.Users.File, Scram: n.cfg.PG.Addr != "",
 		Iterations: n.cfg.PG.ScramIterations, Logger: n.log, Stored: true, Refused: n.refusedSignIn,
 		MaxAge: n.cfg.Users.AccessMaxAge, CertificateName: n.cfg.Users.Certified,
-	})
+	}
+	if people != nil { // a nil *Provider in the interface would not be nil
+		config.OIDC = people
+	}
+	p, err := auth.Open(config)
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,12 @@ var certificateNames = map[string]*certificateName{
 	"san-email": {
 		[2]string{"e-mail address", "e-mail addresses"}, func(c *x509.Certificate) []string { return c.EmailAddresses },
 	},
+	"san-uri": {[2]string{"URI", "URIs"}, func(c *x509.Certificate) (out []string) {
+		for _, u := range c.URIs {
+			out = append(out, u.String())
+		}
+		return out
+	}},
 }
 
 // certificates reports whether client certificates stand for users.

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"net/url"
 	"strings"
 	"testing"
 )
@@ -12,6 +13,7 @@ import (
 func TestCertified(t *testing.T) {
 	full := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "ann"}, DNSNames: []string{"web1.test"}, EmailAddresses: []string{"ann@test"},
+		URIs: []*url.URL{{Scheme: "spiffe", Host: "test", Path: "/web1"}},
 	}
 	two := &x509.Certificate{DNSNames: []string{"a.test", "b.test"}}
 	for _, c := range []struct {
@@ -22,6 +24,7 @@ func TestCertified(t *testing.T) {
 		{"cn", full, "ann", ""},
 		{"san-dns", full, "web1.test", ""},
 		{"san-email", full, "ann@test", ""},
+		{"san-uri", full, "spiffe://test/web1", ""},
 		{"off", full, "", ""},
 		{"", full, "", ""},
 		{"cn", two, "", ""},

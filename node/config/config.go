@@ -85,9 +85,11 @@ type Users struct {
 	// AccessMaxAge is how long users and tokens of the metadata are trusted while the metadata group cannot be reached.
 	// Default an hour.
 	AccessMaxAge time.Duration
-	// Certificate says which part of a client's certificate is the name of its user: off, cn, san-dns or san-email.
-	// Default off.
+	// Certificate says which part of a client's certificate is the name of its user: off, cn, san-dns, san-email or
+	// san-uri. Default off.
 	Certificate string
+	// OIDC is the OpenID Connect provider.
+	OIDC OIDC
 	// Provider is another source of users, such as static_user_provider:file:PATH.
 	Provider string
 	// MetricsOpen serves /metrics on the ports for users without authentication. If users must authenticate, the
@@ -98,7 +100,7 @@ type Users struct {
 
 // Known reports whether requests must authenticate.
 func (u *Users) Known() bool {
-	sources := u.File != "" || u.Provider != "" || u.BootstrapAdmin != "" || u.certificates()
+	sources := u.File != "" || u.Provider != "" || u.BootstrapAdmin != "" || u.OIDC.Issuer != "" || u.certificates()
 	return u.Auth == AuthOn || u.Auth == "" && sources
 }
 

@@ -46,7 +46,8 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 		"`FILE` with users, in lines user[:rw|ro|wo]=password, read again on SIGHUP; "+
 			"they are known on this node only")
 	fs.StringVar(&c.Users.Auth, "auth", "", "whether users authenticate: on or off; by default they do if "+
-		"--user-file, --user-provider, --bootstrap-admin or --tls-client-user is set")
+		"--user-file, --user-provider, --bootstrap-admin, --oidc-issuer or --tls-client-user is set")
+	c.Users.OIDC.flags(fs)
 	fs.StringVar(&c.Users.Audit, "audit", "on", "whether this node stores who changed what in svc_private.audit: on or "+
 		"off; off is a warning in the state of the node")
 	fs.StringVar(&c.Users.BootstrapAdmin, "bootstrap-admin", "", "`NAME` of a user to create with the role admin, "+
@@ -119,8 +120,8 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.TLS.Key, "tls-key", "", "key file of the user port (PEM)")
 	fs.StringVar(&c.TLS.ClientCA, "tls-client-ca", "", "require client certificates signed by this authority (PEM)")
 	fs.StringVar(&c.Users.Certificate, "tls-client-user", certificatesOff, "part of a client's certificate that is the "+
-		"name of its user: off, cn (the common name), san-dns or san-email; requests without a password or a token are "+
-		"then of this user; needs --tls-client-ca")
+		"name of its user: off, cn (the common name), san-dns, san-email or san-uri; requests without a password or a token "+
+		"are then of this user; needs --tls-client-ca")
 	fs.DurationVar(&c.Query.Timeout, "query-timeout", 30*time.Second, "time limit of a query whose request sets "+
 		"none")
 	fs.DurationVar(&c.Query.MaxTimeout, "query-max-timeout", time.Hour, "longest time limit that a request may "+

@@ -18,7 +18,7 @@ var Groups = []Group{
 		"Ports for protocols of other systems",
 		"elasticsearch-addr loki-addr splunk-addr otlp- datadog-addr journald-addr syslog-addr gelf-addr forward-addr",
 	},
-	{"Users and TLS", "auth audit access- user-file user-provider bootstrap- scram-iterations tls-"},
+	{"Users and TLS", "auth audit access- user-file user-provider bootstrap- scram-iterations oidc- tls-"},
 	{"Cluster", "roles seeds meta-bootstrap-expect cluster-id shards replication zone machine partition-"},
 	{"Port for nodes", "rpc- advertise-addr cluster-secret-file"},
 	{

@@ -19,7 +19,7 @@ import (
 // key http.addr.
 var groups = map[string]bool{
 	"http": true, "rpc": true, "tls": true, "query": true, "shard": true, "log": true, "trace": true,
-	"object-storage": true,
+	"object-storage": true, "oidc": true,
 }
 
 // EnvPrefix is the prefix of the environment variable of every setting.

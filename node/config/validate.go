@@ -289,6 +289,7 @@ func (c *Config) checkUsers(f *faults) {
 		f.add("--access-max-age %s: it must be at least %s, because an election of the metadata group takes some seconds",
 			c.Users.AccessMaxAge, minAccessAge)
 	}
+	c.Users.OIDC.check(f)
 	if c.Users.Audit != AuthOn && c.Users.Audit != AuthOff {
 		f.add("--audit is %q: it must be on or off", c.Users.Audit)
 	}
@@ -341,7 +342,7 @@ func (c *Config) checkTLS(f *faults) {
 	switch {
 	case !c.Users.certificates():
 	case certificateNames[c.Users.Certificate] == nil:
-		f.add("--tls-client-user is %q: it must be off, cn, san-dns or san-email", c.Users.Certificate)
+		f.add("--tls-client-user is %q: it must be off, cn, san-dns, san-email or san-uri", c.Users.Certificate)
 	case c.TLS.ClientCA == "":
 		f.add("--tls-client-user needs --tls-client-ca: other certificates prove nothing")
 	}

@@ -252,7 +252,7 @@ func (x ModifyColumn_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ModifyColumn_Step.Descriptor instead.
 func (ModifyColumn_Step) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{52, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{53, 0}
 }
 
 type PlaceTable_Step int32
@@ -312,7 +312,7 @@ func (x PlaceTable_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PlaceTable_Step.Descriptor instead.
 func (PlaceTable_Step) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{88, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{89, 0}
 }
 
 type ChangeMembersRequest_Change int32
@@ -368,7 +368,7 @@ func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
 func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{115, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{116, 0}
 }
 
 type ListSessionsRequest struct {
@@ -2522,8 +2522,12 @@ type AccessPrincipal struct {
 	// The user cannot sign in from this time on. 0: there is no such time.
 	ValidUntilUnixNano int64 `protobuf:"varint,8,opt,name=valid_until_unix_nano,json=validUntilUnixNano,proto3" json:"valid_until_unix_nano,omitempty"`
 	CreatedUnixNano    int64 `protobuf:"varint,9,opt,name=created_unix_nano,json=createdUnixNano,proto3" json:"created_unix_nano,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// A role is also the role of people whose OIDC provider names one of these groups.
+	Groups []string `protobuf:"bytes,10,rep,name=groups,proto3" json:"groups,omitempty"`
+	// The name in the client certificates of a user. Empty: the user's own name.
+	Certificate   string `protobuf:"bytes,11,opt,name=certificate,proto3" json:"certificate,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AccessPrincipal) Reset() {
@@ -2617,6 +2621,20 @@ func (x *AccessPrincipal) GetCreatedUnixNano() int64 {
 		return x.CreatedUnixNano
 	}
 	return 0
+}
+
+func (x *AccessPrincipal) GetGroups() []string {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *AccessPrincipal) GetCertificate() string {
+	if x != nil {
+		return x.Certificate
+	}
+	return ""
 }
 
 // AccessActor is the user who changed users, roles or grants.
@@ -2829,6 +2847,7 @@ type AccessChange struct {
 	//	*AccessChange_AlterToken
 	//	*AccessChange_DropToken
 	//	*AccessChange_ResetAdmin
+	//	*AccessChange_AlterRole
 	Change        isAccessChange_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2970,6 +2989,15 @@ func (x *AccessChange) GetResetAdmin() *ResetAdmin {
 	return nil
 }
 
+func (x *AccessChange) GetAlterRole() *AlterRole {
+	if x != nil {
+		if x, ok := x.Change.(*AccessChange_AlterRole); ok {
+			return x.AlterRole
+		}
+	}
+	return nil
+}
+
 type isAccessChange_Change interface {
 	isAccessChange_Change()
 }
@@ -3018,6 +3046,10 @@ type AccessChange_ResetAdmin struct {
 	ResetAdmin *ResetAdmin `protobuf:"bytes,11,opt,name=reset_admin,json=resetAdmin,proto3,oneof"`
 }
 
+type AccessChange_AlterRole struct {
+	AlterRole *AlterRole `protobuf:"bytes,12,opt,name=alter_role,json=alterRole,proto3,oneof"`
+}
+
 func (*AccessChange_Create) isAccessChange_Change() {}
 
 func (*AccessChange_Alter) isAccessChange_Change() {}
@@ -3039,6 +3071,8 @@ func (*AccessChange_AlterToken) isAccessChange_Change() {}
 func (*AccessChange_DropToken) isAccessChange_Change() {}
 
 func (*AccessChange_ResetAdmin) isAccessChange_Change() {}
+
+func (*AccessChange_AlterRole) isAccessChange_Change() {}
 
 // ResetAdmin makes a user an administrator who can sign in, and creates the user if it does not exist.
 type ResetAdmin struct {
@@ -3162,8 +3196,10 @@ type AlterUser struct {
 	Disabled *bool                  `protobuf:"varint,3,opt,name=disabled,proto3,oneof" json:"disabled,omitempty"`
 	// 0: forever.
 	ValidUntilUnixNano *int64 `protobuf:"varint,4,opt,name=valid_until_unix_nano,json=validUntilUnixNano,proto3,oneof" json:"valid_until_unix_nano,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Empty: the user's own name.
+	Certificate   *string `protobuf:"bytes,5,opt,name=certificate,proto3,oneof" json:"certificate,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AlterUser) Reset() {
@@ -3224,6 +3260,66 @@ func (x *AlterUser) GetValidUntilUnixNano() int64 {
 	return 0
 }
 
+func (x *AlterUser) GetCertificate() string {
+	if x != nil && x.Certificate != nil {
+		return *x.Certificate
+	}
+	return ""
+}
+
+// AlterRole replaces the groups of a role.
+type AlterRole struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Groups        []string               `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AlterRole) Reset() {
+	*x = AlterRole{}
+	mi := &file_metapb_meta_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AlterRole) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AlterRole) ProtoMessage() {}
+
+func (x *AlterRole) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AlterRole.ProtoReflect.Descriptor instead.
+func (*AlterRole) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *AlterRole) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AlterRole) GetGroups() []string {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
 type DropPrincipal struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -3235,7 +3331,7 @@ type DropPrincipal struct {
 
 func (x *DropPrincipal) Reset() {
 	*x = DropPrincipal{}
-	mi := &file_metapb_meta_proto_msgTypes[29]
+	mi := &file_metapb_meta_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3247,7 +3343,7 @@ func (x *DropPrincipal) String() string {
 func (*DropPrincipal) ProtoMessage() {}
 
 func (x *DropPrincipal) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[29]
+	mi := &file_metapb_meta_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3260,7 +3356,7 @@ func (x *DropPrincipal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropPrincipal.ProtoReflect.Descriptor instead.
 func (*DropPrincipal) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *DropPrincipal) GetName() string {
@@ -3299,7 +3395,7 @@ type ChangeGrant struct {
 
 func (x *ChangeGrant) Reset() {
 	*x = ChangeGrant{}
-	mi := &file_metapb_meta_proto_msgTypes[30]
+	mi := &file_metapb_meta_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3311,7 +3407,7 @@ func (x *ChangeGrant) String() string {
 func (*ChangeGrant) ProtoMessage() {}
 
 func (x *ChangeGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[30]
+	mi := &file_metapb_meta_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3324,7 +3420,7 @@ func (x *ChangeGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeGrant.ProtoReflect.Descriptor instead.
 func (*ChangeGrant) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ChangeGrant) GetPrincipals() []string {
@@ -3365,7 +3461,7 @@ type ChangeRole struct {
 
 func (x *ChangeRole) Reset() {
 	*x = ChangeRole{}
-	mi := &file_metapb_meta_proto_msgTypes[31]
+	mi := &file_metapb_meta_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3377,7 +3473,7 @@ func (x *ChangeRole) String() string {
 func (*ChangeRole) ProtoMessage() {}
 
 func (x *ChangeRole) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[31]
+	mi := &file_metapb_meta_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3390,7 +3486,7 @@ func (x *ChangeRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRole.ProtoReflect.Descriptor instead.
 func (*ChangeRole) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ChangeRole) GetRoles() []string {
@@ -3440,7 +3536,7 @@ type AccessToken struct {
 
 func (x *AccessToken) Reset() {
 	*x = AccessToken{}
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3452,7 +3548,7 @@ func (x *AccessToken) String() string {
 func (*AccessToken) ProtoMessage() {}
 
 func (x *AccessToken) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3465,7 +3561,7 @@ func (x *AccessToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessToken.ProtoReflect.Descriptor instead.
 func (*AccessToken) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *AccessToken) GetName() string {
@@ -3584,7 +3680,7 @@ type CreateToken struct {
 
 func (x *CreateToken) Reset() {
 	*x = CreateToken{}
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3596,7 +3692,7 @@ func (x *CreateToken) String() string {
 func (*CreateToken) ProtoMessage() {}
 
 func (x *CreateToken) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3609,7 +3705,7 @@ func (x *CreateToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateToken.ProtoReflect.Descriptor instead.
 func (*CreateToken) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CreateToken) GetToken() *AccessToken {
@@ -3646,7 +3742,7 @@ type AlterToken struct {
 
 func (x *AlterToken) Reset() {
 	*x = AlterToken{}
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3658,7 +3754,7 @@ func (x *AlterToken) String() string {
 func (*AlterToken) ProtoMessage() {}
 
 func (x *AlterToken) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3671,7 +3767,7 @@ func (x *AlterToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterToken.ProtoReflect.Descriptor instead.
 func (*AlterToken) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AlterToken) GetName() string {
@@ -3742,7 +3838,7 @@ type DropToken struct {
 
 func (x *DropToken) Reset() {
 	*x = DropToken{}
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3754,7 +3850,7 @@ func (x *DropToken) String() string {
 func (*DropToken) ProtoMessage() {}
 
 func (x *DropToken) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3767,7 +3863,7 @@ func (x *DropToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropToken.ProtoReflect.Descriptor instead.
 func (*DropToken) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *DropToken) GetName() string {
@@ -3801,7 +3897,7 @@ type TouchTokens struct {
 
 func (x *TouchTokens) Reset() {
 	*x = TouchTokens{}
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3813,7 +3909,7 @@ func (x *TouchTokens) String() string {
 func (*TouchTokens) ProtoMessage() {}
 
 func (x *TouchTokens) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3826,7 +3922,7 @@ func (x *TouchTokens) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TouchTokens.ProtoReflect.Descriptor instead.
 func (*TouchTokens) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *TouchTokens) GetUses() []*TokenUse {
@@ -3848,7 +3944,7 @@ type TokenUse struct {
 
 func (x *TokenUse) Reset() {
 	*x = TokenUse{}
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3860,7 +3956,7 @@ func (x *TokenUse) String() string {
 func (*TokenUse) ProtoMessage() {}
 
 func (x *TokenUse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3873,7 +3969,7 @@ func (x *TokenUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenUse.ProtoReflect.Descriptor instead.
 func (*TokenUse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *TokenUse) GetName() string {
@@ -3922,7 +4018,7 @@ type Bootstrap struct {
 
 func (x *Bootstrap) Reset() {
 	*x = Bootstrap{}
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3934,7 +4030,7 @@ func (x *Bootstrap) String() string {
 func (*Bootstrap) ProtoMessage() {}
 
 func (x *Bootstrap) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3947,7 +4043,7 @@ func (x *Bootstrap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bootstrap.ProtoReflect.Descriptor instead.
 func (*Bootstrap) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Bootstrap) GetClusterId() string {
@@ -3999,7 +4095,7 @@ type RegisterNode struct {
 
 func (x *RegisterNode) Reset() {
 	*x = RegisterNode{}
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4011,7 +4107,7 @@ func (x *RegisterNode) String() string {
 func (*RegisterNode) ProtoMessage() {}
 
 func (x *RegisterNode) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4024,7 +4120,7 @@ func (x *RegisterNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterNode.ProtoReflect.Descriptor instead.
 func (*RegisterNode) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *RegisterNode) GetNode() *Node {
@@ -4063,7 +4159,7 @@ type FolderMark struct {
 
 func (x *FolderMark) Reset() {
 	*x = FolderMark{}
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4075,7 +4171,7 @@ func (x *FolderMark) String() string {
 func (*FolderMark) ProtoMessage() {}
 
 func (x *FolderMark) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4088,7 +4184,7 @@ func (x *FolderMark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FolderMark.ProtoReflect.Descriptor instead.
 func (*FolderMark) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *FolderMark) GetNumber() uint64 {
@@ -4116,7 +4212,7 @@ type RegisterSession struct {
 
 func (x *RegisterSession) Reset() {
 	*x = RegisterSession{}
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4128,7 +4224,7 @@ func (x *RegisterSession) String() string {
 func (*RegisterSession) ProtoMessage() {}
 
 func (x *RegisterSession) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4141,7 +4237,7 @@ func (x *RegisterSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterSession.ProtoReflect.Descriptor instead.
 func (*RegisterSession) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *RegisterSession) GetNodeId() string {
@@ -4162,7 +4258,7 @@ type CreateDatabase struct {
 
 func (x *CreateDatabase) Reset() {
 	*x = CreateDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4174,7 +4270,7 @@ func (x *CreateDatabase) String() string {
 func (*CreateDatabase) ProtoMessage() {}
 
 func (x *CreateDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4187,7 +4283,7 @@ func (x *CreateDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateDatabase.ProtoReflect.Descriptor instead.
 func (*CreateDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CreateDatabase) GetName() string {
@@ -4222,7 +4318,7 @@ type DropDatabase struct {
 
 func (x *DropDatabase) Reset() {
 	*x = DropDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4234,7 +4330,7 @@ func (x *DropDatabase) String() string {
 func (*DropDatabase) ProtoMessage() {}
 
 func (x *DropDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4247,7 +4343,7 @@ func (x *DropDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropDatabase.ProtoReflect.Descriptor instead.
 func (*DropDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *DropDatabase) GetName() string {
@@ -4283,7 +4379,7 @@ type AlterDatabase struct {
 
 func (x *AlterDatabase) Reset() {
 	*x = AlterDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4295,7 +4391,7 @@ func (x *AlterDatabase) String() string {
 func (*AlterDatabase) ProtoMessage() {}
 
 func (x *AlterDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4308,7 +4404,7 @@ func (x *AlterDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterDatabase.ProtoReflect.Descriptor instead.
 func (*AlterDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *AlterDatabase) GetName() string {
@@ -4345,7 +4441,7 @@ type EnsureSchema struct {
 
 func (x *EnsureSchema) Reset() {
 	*x = EnsureSchema{}
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4357,7 +4453,7 @@ func (x *EnsureSchema) String() string {
 func (*EnsureSchema) ProtoMessage() {}
 
 func (x *EnsureSchema) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4370,7 +4466,7 @@ func (x *EnsureSchema) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnsureSchema.ProtoReflect.Descriptor instead.
 func (*EnsureSchema) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *EnsureSchema) GetTables() []*TableDemand {
@@ -4399,7 +4495,7 @@ type ProposalPart struct {
 
 func (x *ProposalPart) Reset() {
 	*x = ProposalPart{}
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4411,7 +4507,7 @@ func (x *ProposalPart) String() string {
 func (*ProposalPart) ProtoMessage() {}
 
 func (x *ProposalPart) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4424,7 +4520,7 @@ func (x *ProposalPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProposalPart.ProtoReflect.Descriptor instead.
 func (*ProposalPart) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ProposalPart) GetId() []byte {
@@ -4460,7 +4556,7 @@ type TableDemand struct {
 
 func (x *TableDemand) Reset() {
 	*x = TableDemand{}
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4472,7 +4568,7 @@ func (x *TableDemand) String() string {
 func (*TableDemand) ProtoMessage() {}
 
 func (x *TableDemand) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4485,7 +4581,7 @@ func (x *TableDemand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableDemand.ProtoReflect.Descriptor instead.
 func (*TableDemand) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *TableDemand) GetDatabase() string {
@@ -4544,7 +4640,7 @@ type Conflict struct {
 
 func (x *Conflict) Reset() {
 	*x = Conflict{}
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4556,7 +4652,7 @@ func (x *Conflict) String() string {
 func (*Conflict) ProtoMessage() {}
 
 func (x *Conflict) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4569,7 +4665,7 @@ func (x *Conflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Conflict.ProtoReflect.Descriptor instead.
 func (*Conflict) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Conflict) GetDatabase() string {
@@ -4618,7 +4714,7 @@ type CreateTable struct {
 
 func (x *CreateTable) Reset() {
 	*x = CreateTable{}
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4630,7 +4726,7 @@ func (x *CreateTable) String() string {
 func (*CreateTable) ProtoMessage() {}
 
 func (x *CreateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4643,7 +4739,7 @@ func (x *CreateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTable.ProtoReflect.Descriptor instead.
 func (*CreateTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CreateTable) GetTable() *schemapb.Table {
@@ -4682,7 +4778,7 @@ type AlterTable struct {
 
 func (x *AlterTable) Reset() {
 	*x = AlterTable{}
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4694,7 +4790,7 @@ func (x *AlterTable) String() string {
 func (*AlterTable) ProtoMessage() {}
 
 func (x *AlterTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4707,7 +4803,7 @@ func (x *AlterTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterTable.ProtoReflect.Descriptor instead.
 func (*AlterTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *AlterTable) GetDatabase() string {
@@ -4882,7 +4978,7 @@ type RenameColumn struct {
 
 func (x *RenameColumn) Reset() {
 	*x = RenameColumn{}
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4894,7 +4990,7 @@ func (x *RenameColumn) String() string {
 func (*RenameColumn) ProtoMessage() {}
 
 func (x *RenameColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4907,7 +5003,7 @@ func (x *RenameColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameColumn.ProtoReflect.Descriptor instead.
 func (*RenameColumn) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *RenameColumn) GetFrom() string {
@@ -4939,7 +5035,7 @@ type ModifyColumn struct {
 
 func (x *ModifyColumn) Reset() {
 	*x = ModifyColumn{}
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4951,7 +5047,7 @@ func (x *ModifyColumn) String() string {
 func (*ModifyColumn) ProtoMessage() {}
 
 func (x *ModifyColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4964,7 +5060,7 @@ func (x *ModifyColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyColumn.ProtoReflect.Descriptor instead.
 func (*ModifyColumn) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ModifyColumn) GetName() string {
@@ -5007,7 +5103,7 @@ type ModifyIndex struct {
 
 func (x *ModifyIndex) Reset() {
 	*x = ModifyIndex{}
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5019,7 +5115,7 @@ func (x *ModifyIndex) String() string {
 func (*ModifyIndex) ProtoMessage() {}
 
 func (x *ModifyIndex) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5032,7 +5128,7 @@ func (x *ModifyIndex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyIndex.ProtoReflect.Descriptor instead.
 func (*ModifyIndex) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ModifyIndex) GetName() string {
@@ -5058,7 +5154,7 @@ type SetOptions struct {
 
 func (x *SetOptions) Reset() {
 	*x = SetOptions{}
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5070,7 +5166,7 @@ func (x *SetOptions) String() string {
 func (*SetOptions) ProtoMessage() {}
 
 func (x *SetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5083,7 +5179,7 @@ func (x *SetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetOptions.ProtoReflect.Descriptor instead.
 func (*SetOptions) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *SetOptions) GetOptions() map[string]string {
@@ -5102,7 +5198,7 @@ type UnsetOptions struct {
 
 func (x *UnsetOptions) Reset() {
 	*x = UnsetOptions{}
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5114,7 +5210,7 @@ func (x *UnsetOptions) String() string {
 func (*UnsetOptions) ProtoMessage() {}
 
 func (x *UnsetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5127,7 +5223,7 @@ func (x *UnsetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnsetOptions.ProtoReflect.Descriptor instead.
 func (*UnsetOptions) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *UnsetOptions) GetKeys() []string {
@@ -5148,7 +5244,7 @@ type DropTable struct {
 
 func (x *DropTable) Reset() {
 	*x = DropTable{}
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5160,7 +5256,7 @@ func (x *DropTable) String() string {
 func (*DropTable) ProtoMessage() {}
 
 func (x *DropTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5173,7 +5269,7 @@ func (x *DropTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTable.ProtoReflect.Descriptor instead.
 func (*DropTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *DropTable) GetDatabase() string {
@@ -5208,7 +5304,7 @@ type TruncateTable struct {
 
 func (x *TruncateTable) Reset() {
 	*x = TruncateTable{}
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5220,7 +5316,7 @@ func (x *TruncateTable) String() string {
 func (*TruncateTable) ProtoMessage() {}
 
 func (x *TruncateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5233,7 +5329,7 @@ func (x *TruncateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TruncateTable.ProtoReflect.Descriptor instead.
 func (*TruncateTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *TruncateTable) GetDatabase() string {
@@ -5265,7 +5361,7 @@ type ReplaceTables struct {
 
 func (x *ReplaceTables) Reset() {
 	*x = ReplaceTables{}
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5277,7 +5373,7 @@ func (x *ReplaceTables) String() string {
 func (*ReplaceTables) ProtoMessage() {}
 
 func (x *ReplaceTables) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5290,7 +5386,7 @@ func (x *ReplaceTables) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceTables.ProtoReflect.Descriptor instead.
 func (*ReplaceTables) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ReplaceTables) GetBackupId() string {
@@ -5330,7 +5426,7 @@ type TableReplacement struct {
 
 func (x *TableReplacement) Reset() {
 	*x = TableReplacement{}
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5342,7 +5438,7 @@ func (x *TableReplacement) String() string {
 func (*TableReplacement) ProtoMessage() {}
 
 func (x *TableReplacement) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5355,7 +5451,7 @@ func (x *TableReplacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableReplacement.ProtoReflect.Descriptor instead.
 func (*TableReplacement) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *TableReplacement) GetDatabase() string {
@@ -5413,7 +5509,7 @@ type PutPipeline struct {
 
 func (x *PutPipeline) Reset() {
 	*x = PutPipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5425,7 +5521,7 @@ func (x *PutPipeline) String() string {
 func (*PutPipeline) ProtoMessage() {}
 
 func (x *PutPipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5438,7 +5534,7 @@ func (x *PutPipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutPipeline.ProtoReflect.Descriptor instead.
 func (*PutPipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *PutPipeline) GetName() string {
@@ -5494,7 +5590,7 @@ type DeletePipeline struct {
 
 func (x *DeletePipeline) Reset() {
 	*x = DeletePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5506,7 +5602,7 @@ func (x *DeletePipeline) String() string {
 func (*DeletePipeline) ProtoMessage() {}
 
 func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5519,7 +5615,7 @@ func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletePipeline.ProtoReflect.Descriptor instead.
 func (*DeletePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *DeletePipeline) GetName() string {
@@ -5548,7 +5644,7 @@ type RestorePipeline struct {
 
 func (x *RestorePipeline) Reset() {
 	*x = RestorePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5560,7 +5656,7 @@ func (x *RestorePipeline) String() string {
 func (*RestorePipeline) ProtoMessage() {}
 
 func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5573,7 +5669,7 @@ func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestorePipeline.ProtoReflect.Descriptor instead.
 func (*RestorePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *RestorePipeline) GetPipeline() *PipelineVersion {
@@ -5609,7 +5705,7 @@ type PipelineVersion struct {
 
 func (x *PipelineVersion) Reset() {
 	*x = PipelineVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5621,7 +5717,7 @@ func (x *PipelineVersion) String() string {
 func (*PipelineVersion) ProtoMessage() {}
 
 func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5634,7 +5730,7 @@ func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PipelineVersion.ProtoReflect.Descriptor instead.
 func (*PipelineVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *PipelineVersion) GetName() string {
@@ -5691,7 +5787,7 @@ type ReadPipelinesRequest struct {
 
 func (x *ReadPipelinesRequest) Reset() {
 	*x = ReadPipelinesRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5703,7 +5799,7 @@ func (x *ReadPipelinesRequest) String() string {
 func (*ReadPipelinesRequest) ProtoMessage() {}
 
 func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5716,7 +5812,7 @@ func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesRequest.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ReadPipelinesRequest) GetName() string {
@@ -5743,7 +5839,7 @@ type ReadPipelinesResponse struct {
 
 func (x *ReadPipelinesResponse) Reset() {
 	*x = ReadPipelinesResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5755,7 +5851,7 @@ func (x *ReadPipelinesResponse) String() string {
 func (*ReadPipelinesResponse) ProtoMessage() {}
 
 func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5768,7 +5864,7 @@ func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesResponse.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ReadPipelinesResponse) GetPipeline() *PipelineVersion {
@@ -5808,7 +5904,7 @@ type Saved struct {
 
 func (x *Saved) Reset() {
 	*x = Saved{}
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5820,7 +5916,7 @@ func (x *Saved) String() string {
 func (*Saved) ProtoMessage() {}
 
 func (x *Saved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5833,7 +5929,7 @@ func (x *Saved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Saved.ProtoReflect.Descriptor instead.
 func (*Saved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Saved) GetKind() string {
@@ -5910,7 +6006,7 @@ type PutSaved struct {
 
 func (x *PutSaved) Reset() {
 	*x = PutSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5922,7 +6018,7 @@ func (x *PutSaved) String() string {
 func (*PutSaved) ProtoMessage() {}
 
 func (x *PutSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5935,7 +6031,7 @@ func (x *PutSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutSaved.ProtoReflect.Descriptor instead.
 func (*PutSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *PutSaved) GetSaved() *Saved {
@@ -5980,7 +6076,7 @@ type DropSaved struct {
 
 func (x *DropSaved) Reset() {
 	*x = DropSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5992,7 +6088,7 @@ func (x *DropSaved) String() string {
 func (*DropSaved) ProtoMessage() {}
 
 func (x *DropSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6005,7 +6101,7 @@ func (x *DropSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropSaved.ProtoReflect.Descriptor instead.
 func (*DropSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *DropSaved) GetKind() string {
@@ -6054,7 +6150,7 @@ type TouchSaved struct {
 
 func (x *TouchSaved) Reset() {
 	*x = TouchSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6066,7 +6162,7 @@ func (x *TouchSaved) String() string {
 func (*TouchSaved) ProtoMessage() {}
 
 func (x *TouchSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6079,7 +6175,7 @@ func (x *TouchSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TouchSaved.ProtoReflect.Descriptor instead.
 func (*TouchSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *TouchSaved) GetKind() string {
@@ -6107,7 +6203,7 @@ type RestoreSaved struct {
 
 func (x *RestoreSaved) Reset() {
 	*x = RestoreSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6119,7 +6215,7 @@ func (x *RestoreSaved) String() string {
 func (*RestoreSaved) ProtoMessage() {}
 
 func (x *RestoreSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6132,7 +6228,7 @@ func (x *RestoreSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreSaved.ProtoReflect.Descriptor instead.
 func (*RestoreSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *RestoreSaved) GetSaved() *Saved {
@@ -6163,7 +6259,7 @@ type ReadSavedRequest struct {
 
 func (x *ReadSavedRequest) Reset() {
 	*x = ReadSavedRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6175,7 +6271,7 @@ func (x *ReadSavedRequest) String() string {
 func (*ReadSavedRequest) ProtoMessage() {}
 
 func (x *ReadSavedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6188,7 +6284,7 @@ func (x *ReadSavedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSavedRequest.ProtoReflect.Descriptor instead.
 func (*ReadSavedRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ReadSavedRequest) GetKind() string {
@@ -6222,7 +6318,7 @@ type ReadSavedResponse struct {
 
 func (x *ReadSavedResponse) Reset() {
 	*x = ReadSavedResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6234,7 +6330,7 @@ func (x *ReadSavedResponse) String() string {
 func (*ReadSavedResponse) ProtoMessage() {}
 
 func (x *ReadSavedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6247,7 +6343,7 @@ func (x *ReadSavedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSavedResponse.ProtoReflect.Descriptor instead.
 func (*ReadSavedResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ReadSavedResponse) GetSaved() *Saved {
@@ -6287,7 +6383,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6299,7 +6395,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6312,7 +6408,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Node) GetId() string {
@@ -6429,7 +6525,7 @@ type Shard struct {
 
 func (x *Shard) Reset() {
 	*x = Shard{}
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6441,7 +6537,7 @@ func (x *Shard) String() string {
 func (*Shard) ProtoMessage() {}
 
 func (x *Shard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6454,7 +6550,7 @@ func (x *Shard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shard.ProtoReflect.Descriptor instead.
 func (*Shard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Shard) GetId() uint32 {
@@ -6545,7 +6641,7 @@ type SetNodeState struct {
 
 func (x *SetNodeState) Reset() {
 	*x = SetNodeState{}
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6557,7 +6653,7 @@ func (x *SetNodeState) String() string {
 func (*SetNodeState) ProtoMessage() {}
 
 func (x *SetNodeState) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6570,7 +6666,7 @@ func (x *SetNodeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNodeState.ProtoReflect.Descriptor instead.
 func (*SetNodeState) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *SetNodeState) GetNodeId() string {
@@ -6597,7 +6693,7 @@ type RemoveNode struct {
 
 func (x *RemoveNode) Reset() {
 	*x = RemoveNode{}
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6609,7 +6705,7 @@ func (x *RemoveNode) String() string {
 func (*RemoveNode) ProtoMessage() {}
 
 func (x *RemoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6622,7 +6718,7 @@ func (x *RemoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNode.ProtoReflect.Descriptor instead.
 func (*RemoveNode) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *RemoveNode) GetNodeId() string {
@@ -6643,7 +6739,7 @@ type SetClusterVersion struct {
 
 func (x *SetClusterVersion) Reset() {
 	*x = SetClusterVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[77]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6655,7 +6751,7 @@ func (x *SetClusterVersion) String() string {
 func (*SetClusterVersion) ProtoMessage() {}
 
 func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[77]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6668,7 +6764,7 @@ func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetClusterVersion.ProtoReflect.Descriptor instead.
 func (*SetClusterVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *SetClusterVersion) GetVersion() uint32 {
@@ -6688,7 +6784,7 @@ type SetSettings struct {
 
 func (x *SetSettings) Reset() {
 	*x = SetSettings{}
-	mi := &file_metapb_meta_proto_msgTypes[78]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6700,7 +6796,7 @@ func (x *SetSettings) String() string {
 func (*SetSettings) ProtoMessage() {}
 
 func (x *SetSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[78]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6713,7 +6809,7 @@ func (x *SetSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettings.ProtoReflect.Descriptor instead.
 func (*SetSettings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *SetSettings) GetSettings() *Settings {
@@ -6738,7 +6834,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_metapb_meta_proto_msgTypes[79]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6750,7 +6846,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[79]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6763,7 +6859,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *Settings) GetReplication() uint32 {
@@ -6801,7 +6897,7 @@ type CreateShard struct {
 
 func (x *CreateShard) Reset() {
 	*x = CreateShard{}
-	mi := &file_metapb_meta_proto_msgTypes[80]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6813,7 +6909,7 @@ func (x *CreateShard) String() string {
 func (*CreateShard) ProtoMessage() {}
 
 func (x *CreateShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[80]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6826,7 +6922,7 @@ func (x *CreateShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateShard.ProtoReflect.Descriptor instead.
 func (*CreateShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *CreateShard) GetReplicas() []string {
@@ -6872,7 +6968,7 @@ type ChangeShard struct {
 
 func (x *ChangeShard) Reset() {
 	*x = ChangeShard{}
-	mi := &file_metapb_meta_proto_msgTypes[81]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6884,7 +6980,7 @@ func (x *ChangeShard) String() string {
 func (*ChangeShard) ProtoMessage() {}
 
 func (x *ChangeShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[81]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6897,7 +6993,7 @@ func (x *ChangeShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeShard.ProtoReflect.Descriptor instead.
 func (*ChangeShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ChangeShard) GetShardId() uint32 {
@@ -7069,7 +7165,7 @@ type RetireShard struct {
 
 func (x *RetireShard) Reset() {
 	*x = RetireShard{}
-	mi := &file_metapb_meta_proto_msgTypes[82]
+	mi := &file_metapb_meta_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7081,7 +7177,7 @@ func (x *RetireShard) String() string {
 func (*RetireShard) ProtoMessage() {}
 
 func (x *RetireShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[82]
+	mi := &file_metapb_meta_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7094,7 +7190,7 @@ func (x *RetireShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetireShard.ProtoReflect.Descriptor instead.
 func (*RetireShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *RetireShard) GetShardId() uint32 {
@@ -7123,7 +7219,7 @@ type FoundShards struct {
 
 func (x *FoundShards) Reset() {
 	*x = FoundShards{}
-	mi := &file_metapb_meta_proto_msgTypes[83]
+	mi := &file_metapb_meta_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7135,7 +7231,7 @@ func (x *FoundShards) String() string {
 func (*FoundShards) ProtoMessage() {}
 
 func (x *FoundShards) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[83]
+	mi := &file_metapb_meta_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7148,7 +7244,7 @@ func (x *FoundShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundShards.ProtoReflect.Descriptor instead.
 func (*FoundShards) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{83}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *FoundShards) GetNodeId() string {
@@ -7175,7 +7271,7 @@ type FoundedShard struct {
 
 func (x *FoundedShard) Reset() {
 	*x = FoundedShard{}
-	mi := &file_metapb_meta_proto_msgTypes[84]
+	mi := &file_metapb_meta_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7187,7 +7283,7 @@ func (x *FoundedShard) String() string {
 func (*FoundedShard) ProtoMessage() {}
 
 func (x *FoundedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[84]
+	mi := &file_metapb_meta_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7200,7 +7296,7 @@ func (x *FoundedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundedShard.ProtoReflect.Descriptor instead.
 func (*FoundedShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{84}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *FoundedShard) GetId() uint32 {
@@ -7231,7 +7327,7 @@ type RaiseCounters struct {
 
 func (x *RaiseCounters) Reset() {
 	*x = RaiseCounters{}
-	mi := &file_metapb_meta_proto_msgTypes[85]
+	mi := &file_metapb_meta_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7243,7 +7339,7 @@ func (x *RaiseCounters) String() string {
 func (*RaiseCounters) ProtoMessage() {}
 
 func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[85]
+	mi := &file_metapb_meta_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7256,7 +7352,7 @@ func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseCounters.ProtoReflect.Descriptor instead.
 func (*RaiseCounters) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{85}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *RaiseCounters) GetRecovered() bool {
@@ -7284,7 +7380,7 @@ type MadeAnew struct {
 
 func (x *MadeAnew) Reset() {
 	*x = MadeAnew{}
-	mi := &file_metapb_meta_proto_msgTypes[86]
+	mi := &file_metapb_meta_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7296,7 +7392,7 @@ func (x *MadeAnew) String() string {
 func (*MadeAnew) ProtoMessage() {}
 
 func (x *MadeAnew) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[86]
+	mi := &file_metapb_meta_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7309,7 +7405,7 @@ func (x *MadeAnew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MadeAnew.ProtoReflect.Descriptor instead.
 func (*MadeAnew) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{86}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *MadeAnew) GetNodeIds() []string {
@@ -7331,7 +7427,7 @@ type Recovered struct {
 
 func (x *Recovered) Reset() {
 	*x = Recovered{}
-	mi := &file_metapb_meta_proto_msgTypes[87]
+	mi := &file_metapb_meta_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7343,7 +7439,7 @@ func (x *Recovered) String() string {
 func (*Recovered) ProtoMessage() {}
 
 func (x *Recovered) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[87]
+	mi := &file_metapb_meta_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7356,7 +7452,7 @@ func (x *Recovered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Recovered.ProtoReflect.Descriptor instead.
 func (*Recovered) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{87}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *Recovered) GetNodeId() string {
@@ -7393,7 +7489,7 @@ type PlaceTable struct {
 
 func (x *PlaceTable) Reset() {
 	*x = PlaceTable{}
-	mi := &file_metapb_meta_proto_msgTypes[88]
+	mi := &file_metapb_meta_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7405,7 +7501,7 @@ func (x *PlaceTable) String() string {
 func (*PlaceTable) ProtoMessage() {}
 
 func (x *PlaceTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[88]
+	mi := &file_metapb_meta_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7418,7 +7514,7 @@ func (x *PlaceTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceTable.ProtoReflect.Descriptor instead.
 func (*PlaceTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{88}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *PlaceTable) GetTableId() uint64 {
@@ -7514,7 +7610,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_metapb_meta_proto_msgTypes[89]
+	mi := &file_metapb_meta_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7526,7 +7622,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[89]
+	mi := &file_metapb_meta_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7539,7 +7635,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{89}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *Operation) GetId() uint64 {
@@ -7835,7 +7931,7 @@ type ShardAddProgress struct {
 
 func (x *ShardAddProgress) Reset() {
 	*x = ShardAddProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[90]
+	mi := &file_metapb_meta_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7847,7 +7943,7 @@ func (x *ShardAddProgress) String() string {
 func (*ShardAddProgress) ProtoMessage() {}
 
 func (x *ShardAddProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[90]
+	mi := &file_metapb_meta_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7860,7 +7956,7 @@ func (x *ShardAddProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardAddProgress.ProtoReflect.Descriptor instead.
 func (*ShardAddProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{90}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *ShardAddProgress) GetCount() uint32 {
@@ -7916,7 +8012,7 @@ type ReplicasProgress struct {
 
 func (x *ReplicasProgress) Reset() {
 	*x = ReplicasProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[91]
+	mi := &file_metapb_meta_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7928,7 +8024,7 @@ func (x *ReplicasProgress) String() string {
 func (*ReplicasProgress) ProtoMessage() {}
 
 func (x *ReplicasProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[91]
+	mi := &file_metapb_meta_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7941,7 +8037,7 @@ func (x *ReplicasProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicasProgress.ProtoReflect.Descriptor instead.
 func (*ReplicasProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{91}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *ReplicasProgress) GetUndo() string {
@@ -8023,7 +8119,7 @@ type ShardDropProgress struct {
 
 func (x *ShardDropProgress) Reset() {
 	*x = ShardDropProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[92]
+	mi := &file_metapb_meta_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8035,7 +8131,7 @@ func (x *ShardDropProgress) String() string {
 func (*ShardDropProgress) ProtoMessage() {}
 
 func (x *ShardDropProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[92]
+	mi := &file_metapb_meta_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8048,7 +8144,7 @@ func (x *ShardDropProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardDropProgress.ProtoReflect.Descriptor instead.
 func (*ShardDropProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{92}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *ShardDropProgress) GetShardId() uint32 {
@@ -8089,7 +8185,7 @@ type ShardRemoveProgress struct {
 
 func (x *ShardRemoveProgress) Reset() {
 	*x = ShardRemoveProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[93]
+	mi := &file_metapb_meta_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8101,7 +8197,7 @@ func (x *ShardRemoveProgress) String() string {
 func (*ShardRemoveProgress) ProtoMessage() {}
 
 func (x *ShardRemoveProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[93]
+	mi := &file_metapb_meta_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8114,7 +8210,7 @@ func (x *ShardRemoveProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardRemoveProgress.ProtoReflect.Descriptor instead.
 func (*ShardRemoveProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{93}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *ShardRemoveProgress) GetShardId() uint32 {
@@ -8168,7 +8264,7 @@ type TableProgress struct {
 
 func (x *TableProgress) Reset() {
 	*x = TableProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[94]
+	mi := &file_metapb_meta_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8180,7 +8276,7 @@ func (x *TableProgress) String() string {
 func (*TableProgress) ProtoMessage() {}
 
 func (x *TableProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[94]
+	mi := &file_metapb_meta_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8193,7 +8289,7 @@ func (x *TableProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableProgress.ProtoReflect.Descriptor instead.
 func (*TableProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{94}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *TableProgress) GetName() string {
@@ -8293,7 +8389,7 @@ type NodeProgress struct {
 
 func (x *NodeProgress) Reset() {
 	*x = NodeProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[95]
+	mi := &file_metapb_meta_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8305,7 +8401,7 @@ func (x *NodeProgress) String() string {
 func (*NodeProgress) ProtoMessage() {}
 
 func (x *NodeProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[95]
+	mi := &file_metapb_meta_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8318,7 +8414,7 @@ func (x *NodeProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeProgress.ProtoReflect.Descriptor instead.
 func (*NodeProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{95}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *NodeProgress) GetName() string {
@@ -8346,7 +8442,7 @@ type RebalanceProgress struct {
 
 func (x *RebalanceProgress) Reset() {
 	*x = RebalanceProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[96]
+	mi := &file_metapb_meta_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8358,7 +8454,7 @@ func (x *RebalanceProgress) String() string {
 func (*RebalanceProgress) ProtoMessage() {}
 
 func (x *RebalanceProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[96]
+	mi := &file_metapb_meta_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8371,7 +8467,7 @@ func (x *RebalanceProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RebalanceProgress.ProtoReflect.Descriptor instead.
 func (*RebalanceProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{96}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *RebalanceProgress) GetParts() uint32 {
@@ -8393,7 +8489,7 @@ type PutOperation struct {
 
 func (x *PutOperation) Reset() {
 	*x = PutOperation{}
-	mi := &file_metapb_meta_proto_msgTypes[97]
+	mi := &file_metapb_meta_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8405,7 +8501,7 @@ func (x *PutOperation) String() string {
 func (*PutOperation) ProtoMessage() {}
 
 func (x *PutOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[97]
+	mi := &file_metapb_meta_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8418,7 +8514,7 @@ func (x *PutOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOperation.ProtoReflect.Descriptor instead.
 func (*PutOperation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{97}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *PutOperation) GetOperation() *Operation {
@@ -8438,7 +8534,7 @@ type DropOperations struct {
 
 func (x *DropOperations) Reset() {
 	*x = DropOperations{}
-	mi := &file_metapb_meta_proto_msgTypes[98]
+	mi := &file_metapb_meta_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8450,7 +8546,7 @@ func (x *DropOperations) String() string {
 func (*DropOperations) ProtoMessage() {}
 
 func (x *DropOperations) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[98]
+	mi := &file_metapb_meta_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8463,7 +8559,7 @@ func (x *DropOperations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOperations.ProtoReflect.Descriptor instead.
 func (*DropOperations) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{98}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *DropOperations) GetKeep() uint32 {
@@ -8486,7 +8582,7 @@ type ReadIndexRequest struct {
 
 func (x *ReadIndexRequest) Reset() {
 	*x = ReadIndexRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[99]
+	mi := &file_metapb_meta_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8498,7 +8594,7 @@ func (x *ReadIndexRequest) String() string {
 func (*ReadIndexRequest) ProtoMessage() {}
 
 func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[99]
+	mi := &file_metapb_meta_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8511,7 +8607,7 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{99}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *ReadIndexRequest) GetHolder() string {
@@ -8540,7 +8636,7 @@ type ReadIndexResponse struct {
 
 func (x *ReadIndexResponse) Reset() {
 	*x = ReadIndexResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[100]
+	mi := &file_metapb_meta_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8552,7 +8648,7 @@ func (x *ReadIndexResponse) String() string {
 func (*ReadIndexResponse) ProtoMessage() {}
 
 func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[100]
+	mi := &file_metapb_meta_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8565,7 +8661,7 @@ func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
 func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{100}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *ReadIndexResponse) GetIndex() uint64 {
@@ -8599,7 +8695,7 @@ type ReachedRequest struct {
 
 func (x *ReachedRequest) Reset() {
 	*x = ReachedRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[101]
+	mi := &file_metapb_meta_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8611,7 +8707,7 @@ func (x *ReachedRequest) String() string {
 func (*ReachedRequest) ProtoMessage() {}
 
 func (x *ReachedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[101]
+	mi := &file_metapb_meta_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8624,7 +8720,7 @@ func (x *ReachedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachedRequest.ProtoReflect.Descriptor instead.
 func (*ReachedRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{101}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *ReachedRequest) GetHolder() string {
@@ -8649,7 +8745,7 @@ type ReachedResponse struct {
 
 func (x *ReachedResponse) Reset() {
 	*x = ReachedResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[102]
+	mi := &file_metapb_meta_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8661,7 +8757,7 @@ func (x *ReachedResponse) String() string {
 func (*ReachedResponse) ProtoMessage() {}
 
 func (x *ReachedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[102]
+	mi := &file_metapb_meta_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8674,7 +8770,7 @@ func (x *ReachedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachedResponse.ProtoReflect.Descriptor instead.
 func (*ReachedResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{102}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{103}
 }
 
 // ReplicaReport is a node's report about one of its replicas.
@@ -8734,7 +8830,7 @@ type ReplicaReport struct {
 
 func (x *ReplicaReport) Reset() {
 	*x = ReplicaReport{}
-	mi := &file_metapb_meta_proto_msgTypes[103]
+	mi := &file_metapb_meta_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8746,7 +8842,7 @@ func (x *ReplicaReport) String() string {
 func (*ReplicaReport) ProtoMessage() {}
 
 func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[103]
+	mi := &file_metapb_meta_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8759,7 +8855,7 @@ func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaReport.ProtoReflect.Descriptor instead.
 func (*ReplicaReport) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{103}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *ReplicaReport) GetShardId() uint32 {
@@ -8983,7 +9079,7 @@ type AsideRows struct {
 
 func (x *AsideRows) Reset() {
 	*x = AsideRows{}
-	mi := &file_metapb_meta_proto_msgTypes[104]
+	mi := &file_metapb_meta_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8995,7 +9091,7 @@ func (x *AsideRows) String() string {
 func (*AsideRows) ProtoMessage() {}
 
 func (x *AsideRows) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[104]
+	mi := &file_metapb_meta_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9008,7 +9104,7 @@ func (x *AsideRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsideRows.ProtoReflect.Descriptor instead.
 func (*AsideRows) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{104}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *AsideRows) GetTableId() uint64 {
@@ -9060,7 +9156,7 @@ type DamagedSegment struct {
 
 func (x *DamagedSegment) Reset() {
 	*x = DamagedSegment{}
-	mi := &file_metapb_meta_proto_msgTypes[105]
+	mi := &file_metapb_meta_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9072,7 +9168,7 @@ func (x *DamagedSegment) String() string {
 func (*DamagedSegment) ProtoMessage() {}
 
 func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[105]
+	mi := &file_metapb_meta_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9085,7 +9181,7 @@ func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DamagedSegment.ProtoReflect.Descriptor instead.
 func (*DamagedSegment) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{105}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *DamagedSegment) GetFile() string {
@@ -9121,7 +9217,7 @@ type TableIngest struct {
 
 func (x *TableIngest) Reset() {
 	*x = TableIngest{}
-	mi := &file_metapb_meta_proto_msgTypes[106]
+	mi := &file_metapb_meta_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9133,7 +9229,7 @@ func (x *TableIngest) String() string {
 func (*TableIngest) ProtoMessage() {}
 
 func (x *TableIngest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[106]
+	mi := &file_metapb_meta_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9146,7 +9242,7 @@ func (x *TableIngest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableIngest.ProtoReflect.Descriptor instead.
 func (*TableIngest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{106}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *TableIngest) GetTableId() uint64 {
@@ -9198,7 +9294,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[107]
+	mi := &file_metapb_meta_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9210,7 +9306,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[107]
+	mi := &file_metapb_meta_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9223,7 +9319,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{107}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *ReportRequest) GetNodeId() string {
@@ -9367,7 +9463,7 @@ type Unreached struct {
 
 func (x *Unreached) Reset() {
 	*x = Unreached{}
-	mi := &file_metapb_meta_proto_msgTypes[108]
+	mi := &file_metapb_meta_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9379,7 +9475,7 @@ func (x *Unreached) String() string {
 func (*Unreached) ProtoMessage() {}
 
 func (x *Unreached) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[108]
+	mi := &file_metapb_meta_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9392,7 +9488,7 @@ func (x *Unreached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unreached.ProtoReflect.Descriptor instead.
 func (*Unreached) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{108}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *Unreached) GetNodeId() string {
@@ -9427,7 +9523,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[109]
+	mi := &file_metapb_meta_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9439,7 +9535,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[109]
+	mi := &file_metapb_meta_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9452,7 +9548,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{109}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *ReportResponse) GetSilent() []string {
@@ -9477,7 +9573,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[110]
+	mi := &file_metapb_meta_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9489,7 +9585,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[110]
+	mi := &file_metapb_meta_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9502,7 +9598,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{110}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{111}
 }
 
 type NodeStatus struct {
@@ -9523,7 +9619,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[111]
+	mi := &file_metapb_meta_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9535,7 +9631,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[111]
+	mi := &file_metapb_meta_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9548,7 +9644,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{111}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *NodeStatus) GetNode() *Node {
@@ -9614,7 +9710,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[112]
+	mi := &file_metapb_meta_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9626,7 +9722,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[112]
+	mi := &file_metapb_meta_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9639,7 +9735,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{112}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *StatusResponse) GetClusterId() string {
@@ -9756,7 +9852,7 @@ type ShardLed struct {
 
 func (x *ShardLed) Reset() {
 	*x = ShardLed{}
-	mi := &file_metapb_meta_proto_msgTypes[113]
+	mi := &file_metapb_meta_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9768,7 +9864,7 @@ func (x *ShardLed) String() string {
 func (*ShardLed) ProtoMessage() {}
 
 func (x *ShardLed) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[113]
+	mi := &file_metapb_meta_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9781,7 +9877,7 @@ func (x *ShardLed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLed.ProtoReflect.Descriptor instead.
 func (*ShardLed) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{113}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *ShardLed) GetShardId() uint32 {
@@ -9820,7 +9916,7 @@ type MemberStatus struct {
 
 func (x *MemberStatus) Reset() {
 	*x = MemberStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[114]
+	mi := &file_metapb_meta_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9832,7 +9928,7 @@ func (x *MemberStatus) String() string {
 func (*MemberStatus) ProtoMessage() {}
 
 func (x *MemberStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[114]
+	mi := &file_metapb_meta_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9845,7 +9941,7 @@ func (x *MemberStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
 func (*MemberStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{114}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *MemberStatus) GetNodeId() string {
@@ -9886,7 +9982,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[115]
+	mi := &file_metapb_meta_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9898,7 +9994,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[115]
+	mi := &file_metapb_meta_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9911,7 +10007,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{115}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *ChangeMembersRequest) GetNodeId() string {
@@ -9938,7 +10034,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[116]
+	mi := &file_metapb_meta_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9950,7 +10046,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[116]
+	mi := &file_metapb_meta_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9963,7 +10059,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{116}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *ChangeMembersResponse) GetAdvice() string {
@@ -9988,7 +10084,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[117]
+	mi := &file_metapb_meta_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10000,7 +10096,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[117]
+	mi := &file_metapb_meta_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10013,7 +10109,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{117}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *HelloRequest) GetClusterId() string {
@@ -10084,7 +10180,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[118]
+	mi := &file_metapb_meta_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10096,7 +10192,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[118]
+	mi := &file_metapb_meta_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10109,7 +10205,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{118}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *HelloResponse) GetClusterId() string {
@@ -10207,7 +10303,7 @@ type FoundRequest struct {
 
 func (x *FoundRequest) Reset() {
 	*x = FoundRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[119]
+	mi := &file_metapb_meta_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10219,7 +10315,7 @@ func (x *FoundRequest) String() string {
 func (*FoundRequest) ProtoMessage() {}
 
 func (x *FoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[119]
+	mi := &file_metapb_meta_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10232,7 +10328,7 @@ func (x *FoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
 func (*FoundRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{119}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *FoundRequest) GetClusterId() string {
@@ -10264,7 +10360,7 @@ type FoundResponse struct {
 
 func (x *FoundResponse) Reset() {
 	*x = FoundResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[120]
+	mi := &file_metapb_meta_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10276,7 +10372,7 @@ func (x *FoundResponse) String() string {
 func (*FoundResponse) ProtoMessage() {}
 
 func (x *FoundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[120]
+	mi := &file_metapb_meta_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10289,7 +10385,7 @@ func (x *FoundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
 func (*FoundResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{120}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{121}
 }
 
 type ReachRequest struct {
@@ -10302,7 +10398,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[121]
+	mi := &file_metapb_meta_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10314,7 +10410,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[121]
+	mi := &file_metapb_meta_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10327,7 +10423,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{121}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *ReachRequest) GetNodeId() string {
@@ -10353,7 +10449,7 @@ type ReachResponse struct {
 
 func (x *ReachResponse) Reset() {
 	*x = ReachResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[122]
+	mi := &file_metapb_meta_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10365,7 +10461,7 @@ func (x *ReachResponse) String() string {
 func (*ReachResponse) ProtoMessage() {}
 
 func (x *ReachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[122]
+	mi := &file_metapb_meta_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10378,7 +10474,7 @@ func (x *ReachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachResponse.ProtoReflect.Descriptor instead.
 func (*ReachResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{122}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *ReachResponse) GetReached() bool {
@@ -10419,7 +10515,7 @@ type EchoRequest struct {
 
 func (x *EchoRequest) Reset() {
 	*x = EchoRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[123]
+	mi := &file_metapb_meta_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10431,7 +10527,7 @@ func (x *EchoRequest) String() string {
 func (*EchoRequest) ProtoMessage() {}
 
 func (x *EchoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[123]
+	mi := &file_metapb_meta_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10444,7 +10540,7 @@ func (x *EchoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoRequest.ProtoReflect.Descriptor instead.
 func (*EchoRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{123}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *EchoRequest) GetNodeId() string {
@@ -10462,7 +10558,7 @@ type EchoResponse struct {
 
 func (x *EchoResponse) Reset() {
 	*x = EchoResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[124]
+	mi := &file_metapb_meta_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10474,7 +10570,7 @@ func (x *EchoResponse) String() string {
 func (*EchoResponse) ProtoMessage() {}
 
 func (x *EchoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[124]
+	mi := &file_metapb_meta_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10487,7 +10583,7 @@ func (x *EchoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoResponse.ProtoReflect.Descriptor instead.
 func (*EchoResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{124}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{125}
 }
 
 type WatchRequest struct {
@@ -10500,7 +10596,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[125]
+	mi := &file_metapb_meta_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10512,7 +10608,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[125]
+	mi := &file_metapb_meta_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10525,7 +10621,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{125}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *WatchRequest) GetAccess() bool {
@@ -10573,7 +10669,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[126]
+	mi := &file_metapb_meta_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10585,7 +10681,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[126]
+	mi := &file_metapb_meta_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10598,7 +10694,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{126}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -10932,7 +11028,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"privileges\x12\x1c\n" +
 	"\tgrantable\x18\x05 \x01(\rR\tgrantable\x12\x1d\n" +
 	"\n" +
-	"granted_by\x18\x06 \x01(\tR\tgrantedBy\"\xc5\x02\n" +
+	"granted_by\x18\x06 \x01(\tR\tgrantedBy\"\xff\x02\n" +
 	"\x0fAccessPrincipal\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\bR\x04role\x122\n" +
@@ -10942,7 +11038,10 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x10password_version\x18\x06 \x01(\x04R\x0fpasswordVersion\x12\x1a\n" +
 	"\bdisabled\x18\a \x01(\bR\bdisabled\x121\n" +
 	"\x15valid_until_unix_nano\x18\b \x01(\x03R\x12validUntilUnixNano\x12*\n" +
-	"\x11created_unix_nano\x18\t \x01(\x03R\x0fcreatedUnixNano\"\x82\x01\n" +
+	"\x11created_unix_nano\x18\t \x01(\x03R\x0fcreatedUnixNano\x12\x16\n" +
+	"\x06groups\x18\n" +
+	" \x03(\tR\x06groups\x12 \n" +
+	"\vcertificate\x18\v \x01(\tR\vcertificate\"\x82\x01\n" +
 	"\vAccessActor\x12\x1c\n" +
 	"\tprincipal\x18\x01 \x01(\tR\tprincipal\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1d\n" +
@@ -10958,7 +11057,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x0fAccessCondition\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\bR\x05token\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
-	"\aversion\x18\x03 \x01(\fR\aversion\"\x94\x05\n" +
+	"\aversion\x18\x03 \x01(\fR\aversion\"\xcf\x05\n" +
 	"\fAccessChange\x128\n" +
 	"\x06create\x18\x01 \x01(\v2\x1e.cordwood.meta.CreatePrincipalH\x00R\x06create\x120\n" +
 	"\x05alter\x18\x02 \x01(\v2\x18.cordwood.meta.AlterUserH\x00R\x05alter\x122\n" +
@@ -10976,7 +11075,9 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"drop_token\x18\n" +
 	" \x01(\v2\x18.cordwood.meta.DropTokenH\x00R\tdropToken\x12<\n" +
 	"\vreset_admin\x18\v \x01(\v2\x19.cordwood.meta.ResetAdminH\x00R\n" +
-	"resetAdminB\b\n" +
+	"resetAdmin\x129\n" +
+	"\n" +
+	"alter_role\x18\f \x01(\v2\x18.cordwood.meta.AlterRoleH\x00R\talterRoleB\b\n" +
 	"\x06change\"<\n" +
 	"\n" +
 	"ResetAdmin\x12\x12\n" +
@@ -10985,15 +11086,20 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x0fCreatePrincipal\x12<\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1e.cordwood.meta.AccessPrincipalR\tprincipal\x12\"\n" +
 	"\rif_not_exists\x18\x02 \x01(\bR\vifNotExists\x12\x1c\n" +
-	"\tbootstrap\x18\x03 \x01(\bR\tbootstrap\"\xcd\x01\n" +
+	"\tbootstrap\x18\x03 \x01(\bR\tbootstrap\"\x84\x02\n" +
 	"\tAlterUser\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1f\n" +
 	"\bverifier\x18\x02 \x01(\tH\x00R\bverifier\x88\x01\x01\x12\x1f\n" +
 	"\bdisabled\x18\x03 \x01(\bH\x01R\bdisabled\x88\x01\x01\x126\n" +
-	"\x15valid_until_unix_nano\x18\x04 \x01(\x03H\x02R\x12validUntilUnixNano\x88\x01\x01B\v\n" +
+	"\x15valid_until_unix_nano\x18\x04 \x01(\x03H\x02R\x12validUntilUnixNano\x88\x01\x01\x12%\n" +
+	"\vcertificate\x18\x05 \x01(\tH\x03R\vcertificate\x88\x01\x01B\v\n" +
 	"\t_verifierB\v\n" +
 	"\t_disabledB\x18\n" +
-	"\x16_valid_until_unix_nano\"T\n" +
+	"\x16_valid_until_unix_nanoB\x0e\n" +
+	"\f_certificate\"7\n" +
+	"\tAlterRole\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06groups\x18\x02 \x03(\tR\x06groups\"T\n" +
 	"\rDropPrincipal\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\bR\x04role\x12\x1b\n" +
@@ -11689,7 +11795,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 }
 
 var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 133)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 134)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
@@ -11726,161 +11832,162 @@ var file_metapb_meta_proto_goTypes = []any{
 	(*ResetAdmin)(nil),               // 32: cordwood.meta.ResetAdmin
 	(*CreatePrincipal)(nil),          // 33: cordwood.meta.CreatePrincipal
 	(*AlterUser)(nil),                // 34: cordwood.meta.AlterUser
-	(*DropPrincipal)(nil),            // 35: cordwood.meta.DropPrincipal
-	(*ChangeGrant)(nil),              // 36: cordwood.meta.ChangeGrant
-	(*ChangeRole)(nil),               // 37: cordwood.meta.ChangeRole
-	(*AccessToken)(nil),              // 38: cordwood.meta.AccessToken
-	(*CreateToken)(nil),              // 39: cordwood.meta.CreateToken
-	(*AlterToken)(nil),               // 40: cordwood.meta.AlterToken
-	(*DropToken)(nil),                // 41: cordwood.meta.DropToken
-	(*TouchTokens)(nil),              // 42: cordwood.meta.TouchTokens
-	(*TokenUse)(nil),                 // 43: cordwood.meta.TokenUse
-	(*Bootstrap)(nil),                // 44: cordwood.meta.Bootstrap
-	(*RegisterNode)(nil),             // 45: cordwood.meta.RegisterNode
-	(*FolderMark)(nil),               // 46: cordwood.meta.FolderMark
-	(*RegisterSession)(nil),          // 47: cordwood.meta.RegisterSession
-	(*CreateDatabase)(nil),           // 48: cordwood.meta.CreateDatabase
-	(*DropDatabase)(nil),             // 49: cordwood.meta.DropDatabase
-	(*AlterDatabase)(nil),            // 50: cordwood.meta.AlterDatabase
-	(*EnsureSchema)(nil),             // 51: cordwood.meta.EnsureSchema
-	(*ProposalPart)(nil),             // 52: cordwood.meta.ProposalPart
-	(*TableDemand)(nil),              // 53: cordwood.meta.TableDemand
-	(*Conflict)(nil),                 // 54: cordwood.meta.Conflict
-	(*CreateTable)(nil),              // 55: cordwood.meta.CreateTable
-	(*AlterTable)(nil),               // 56: cordwood.meta.AlterTable
-	(*RenameColumn)(nil),             // 57: cordwood.meta.RenameColumn
-	(*ModifyColumn)(nil),             // 58: cordwood.meta.ModifyColumn
-	(*ModifyIndex)(nil),              // 59: cordwood.meta.ModifyIndex
-	(*SetOptions)(nil),               // 60: cordwood.meta.SetOptions
-	(*UnsetOptions)(nil),             // 61: cordwood.meta.UnsetOptions
-	(*DropTable)(nil),                // 62: cordwood.meta.DropTable
-	(*TruncateTable)(nil),            // 63: cordwood.meta.TruncateTable
-	(*ReplaceTables)(nil),            // 64: cordwood.meta.ReplaceTables
-	(*TableReplacement)(nil),         // 65: cordwood.meta.TableReplacement
-	(*PutPipeline)(nil),              // 66: cordwood.meta.PutPipeline
-	(*DeletePipeline)(nil),           // 67: cordwood.meta.DeletePipeline
-	(*RestorePipeline)(nil),          // 68: cordwood.meta.RestorePipeline
-	(*PipelineVersion)(nil),          // 69: cordwood.meta.PipelineVersion
-	(*ReadPipelinesRequest)(nil),     // 70: cordwood.meta.ReadPipelinesRequest
-	(*ReadPipelinesResponse)(nil),    // 71: cordwood.meta.ReadPipelinesResponse
-	(*Saved)(nil),                    // 72: cordwood.meta.Saved
-	(*PutSaved)(nil),                 // 73: cordwood.meta.PutSaved
-	(*DropSaved)(nil),                // 74: cordwood.meta.DropSaved
-	(*TouchSaved)(nil),               // 75: cordwood.meta.TouchSaved
-	(*RestoreSaved)(nil),             // 76: cordwood.meta.RestoreSaved
-	(*ReadSavedRequest)(nil),         // 77: cordwood.meta.ReadSavedRequest
-	(*ReadSavedResponse)(nil),        // 78: cordwood.meta.ReadSavedResponse
-	(*Node)(nil),                     // 79: cordwood.meta.Node
-	(*Shard)(nil),                    // 80: cordwood.meta.Shard
-	(*SetNodeState)(nil),             // 81: cordwood.meta.SetNodeState
-	(*RemoveNode)(nil),               // 82: cordwood.meta.RemoveNode
-	(*SetClusterVersion)(nil),        // 83: cordwood.meta.SetClusterVersion
-	(*SetSettings)(nil),              // 84: cordwood.meta.SetSettings
-	(*Settings)(nil),                 // 85: cordwood.meta.Settings
-	(*CreateShard)(nil),              // 86: cordwood.meta.CreateShard
-	(*ChangeShard)(nil),              // 87: cordwood.meta.ChangeShard
-	(*RetireShard)(nil),              // 88: cordwood.meta.RetireShard
-	(*FoundShards)(nil),              // 89: cordwood.meta.FoundShards
-	(*FoundedShard)(nil),             // 90: cordwood.meta.FoundedShard
-	(*RaiseCounters)(nil),            // 91: cordwood.meta.RaiseCounters
-	(*MadeAnew)(nil),                 // 92: cordwood.meta.MadeAnew
-	(*Recovered)(nil),                // 93: cordwood.meta.Recovered
-	(*PlaceTable)(nil),               // 94: cordwood.meta.PlaceTable
-	(*Operation)(nil),                // 95: cordwood.meta.Operation
-	(*ShardAddProgress)(nil),         // 96: cordwood.meta.ShardAddProgress
-	(*ReplicasProgress)(nil),         // 97: cordwood.meta.ReplicasProgress
-	(*ShardDropProgress)(nil),        // 98: cordwood.meta.ShardDropProgress
-	(*ShardRemoveProgress)(nil),      // 99: cordwood.meta.ShardRemoveProgress
-	(*TableProgress)(nil),            // 100: cordwood.meta.TableProgress
-	(*NodeProgress)(nil),             // 101: cordwood.meta.NodeProgress
-	(*RebalanceProgress)(nil),        // 102: cordwood.meta.RebalanceProgress
-	(*PutOperation)(nil),             // 103: cordwood.meta.PutOperation
-	(*DropOperations)(nil),           // 104: cordwood.meta.DropOperations
-	(*ReadIndexRequest)(nil),         // 105: cordwood.meta.ReadIndexRequest
-	(*ReadIndexResponse)(nil),        // 106: cordwood.meta.ReadIndexResponse
-	(*ReachedRequest)(nil),           // 107: cordwood.meta.ReachedRequest
-	(*ReachedResponse)(nil),          // 108: cordwood.meta.ReachedResponse
-	(*ReplicaReport)(nil),            // 109: cordwood.meta.ReplicaReport
-	(*AsideRows)(nil),                // 110: cordwood.meta.AsideRows
-	(*DamagedSegment)(nil),           // 111: cordwood.meta.DamagedSegment
-	(*TableIngest)(nil),              // 112: cordwood.meta.TableIngest
-	(*ReportRequest)(nil),            // 113: cordwood.meta.ReportRequest
-	(*Unreached)(nil),                // 114: cordwood.meta.Unreached
-	(*ReportResponse)(nil),           // 115: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 116: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 117: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 118: cordwood.meta.StatusResponse
-	(*ShardLed)(nil),                 // 119: cordwood.meta.ShardLed
-	(*MemberStatus)(nil),             // 120: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 121: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 122: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 123: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 124: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 125: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 126: cordwood.meta.FoundResponse
-	(*ReachRequest)(nil),             // 127: cordwood.meta.ReachRequest
-	(*ReachResponse)(nil),            // 128: cordwood.meta.ReachResponse
-	(*EchoRequest)(nil),              // 129: cordwood.meta.EchoRequest
-	(*EchoResponse)(nil),             // 130: cordwood.meta.EchoResponse
-	(*WatchRequest)(nil),             // 131: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 132: cordwood.meta.WatchResponse
-	nil,                              // 133: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 134: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 135: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 136: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 137: cordwood.meta.Operation.NotesEntry
-	nil,                              // 138: cordwood.meta.TableProgress.CopiersEntry
-	(*schemapb.Table)(nil),           // 139: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 140: cordwood.schema.Column
-	(schemapb.Type)(0),               // 141: cordwood.schema.Type
-	(*schemapb.Index)(nil),           // 142: cordwood.schema.Index
-	(*schemapb.Database)(nil),        // 143: cordwood.schema.Database
+	(*AlterRole)(nil),                // 35: cordwood.meta.AlterRole
+	(*DropPrincipal)(nil),            // 36: cordwood.meta.DropPrincipal
+	(*ChangeGrant)(nil),              // 37: cordwood.meta.ChangeGrant
+	(*ChangeRole)(nil),               // 38: cordwood.meta.ChangeRole
+	(*AccessToken)(nil),              // 39: cordwood.meta.AccessToken
+	(*CreateToken)(nil),              // 40: cordwood.meta.CreateToken
+	(*AlterToken)(nil),               // 41: cordwood.meta.AlterToken
+	(*DropToken)(nil),                // 42: cordwood.meta.DropToken
+	(*TouchTokens)(nil),              // 43: cordwood.meta.TouchTokens
+	(*TokenUse)(nil),                 // 44: cordwood.meta.TokenUse
+	(*Bootstrap)(nil),                // 45: cordwood.meta.Bootstrap
+	(*RegisterNode)(nil),             // 46: cordwood.meta.RegisterNode
+	(*FolderMark)(nil),               // 47: cordwood.meta.FolderMark
+	(*RegisterSession)(nil),          // 48: cordwood.meta.RegisterSession
+	(*CreateDatabase)(nil),           // 49: cordwood.meta.CreateDatabase
+	(*DropDatabase)(nil),             // 50: cordwood.meta.DropDatabase
+	(*AlterDatabase)(nil),            // 51: cordwood.meta.AlterDatabase
+	(*EnsureSchema)(nil),             // 52: cordwood.meta.EnsureSchema
+	(*ProposalPart)(nil),             // 53: cordwood.meta.ProposalPart
+	(*TableDemand)(nil),              // 54: cordwood.meta.TableDemand
+	(*Conflict)(nil),                 // 55: cordwood.meta.Conflict
+	(*CreateTable)(nil),              // 56: cordwood.meta.CreateTable
+	(*AlterTable)(nil),               // 57: cordwood.meta.AlterTable
+	(*RenameColumn)(nil),             // 58: cordwood.meta.RenameColumn
+	(*ModifyColumn)(nil),             // 59: cordwood.meta.ModifyColumn
+	(*ModifyIndex)(nil),              // 60: cordwood.meta.ModifyIndex
+	(*SetOptions)(nil),               // 61: cordwood.meta.SetOptions
+	(*UnsetOptions)(nil),             // 62: cordwood.meta.UnsetOptions
+	(*DropTable)(nil),                // 63: cordwood.meta.DropTable
+	(*TruncateTable)(nil),            // 64: cordwood.meta.TruncateTable
+	(*ReplaceTables)(nil),            // 65: cordwood.meta.ReplaceTables
+	(*TableReplacement)(nil),         // 66: cordwood.meta.TableReplacement
+	(*PutPipeline)(nil),              // 67: cordwood.meta.PutPipeline
+	(*DeletePipeline)(nil),           // 68: cordwood.meta.DeletePipeline
+	(*RestorePipeline)(nil),          // 69: cordwood.meta.RestorePipeline
+	(*PipelineVersion)(nil),          // 70: cordwood.meta.PipelineVersion
+	(*ReadPipelinesRequest)(nil),     // 71: cordwood.meta.ReadPipelinesRequest
+	(*ReadPipelinesResponse)(nil),    // 72: cordwood.meta.ReadPipelinesResponse
+	(*Saved)(nil),                    // 73: cordwood.meta.Saved
+	(*PutSaved)(nil),                 // 74: cordwood.meta.PutSaved
+	(*DropSaved)(nil),                // 75: cordwood.meta.DropSaved
+	(*TouchSaved)(nil),               // 76: cordwood.meta.TouchSaved
+	(*RestoreSaved)(nil),             // 77: cordwood.meta.RestoreSaved
+	(*ReadSavedRequest)(nil),         // 78: cordwood.meta.ReadSavedRequest
+	(*ReadSavedResponse)(nil),        // 79: cordwood.meta.ReadSavedResponse
+	(*Node)(nil),                     // 80: cordwood.meta.Node
+	(*Shard)(nil),                    // 81: cordwood.meta.Shard
+	(*SetNodeState)(nil),             // 82: cordwood.meta.SetNodeState
+	(*RemoveNode)(nil),               // 83: cordwood.meta.RemoveNode
+	(*SetClusterVersion)(nil),        // 84: cordwood.meta.SetClusterVersion
+	(*SetSettings)(nil),              // 85: cordwood.meta.SetSettings
+	(*Settings)(nil),                 // 86: cordwood.meta.Settings
+	(*CreateShard)(nil),              // 87: cordwood.meta.CreateShard
+	(*ChangeShard)(nil),              // 88: cordwood.meta.ChangeShard
+	(*RetireShard)(nil),              // 89: cordwood.meta.RetireShard
+	(*FoundShards)(nil),              // 90: cordwood.meta.FoundShards
+	(*FoundedShard)(nil),             // 91: cordwood.meta.FoundedShard
+	(*RaiseCounters)(nil),            // 92: cordwood.meta.RaiseCounters
+	(*MadeAnew)(nil),                 // 93: cordwood.meta.MadeAnew
+	(*Recovered)(nil),                // 94: cordwood.meta.Recovered
+	(*PlaceTable)(nil),               // 95: cordwood.meta.PlaceTable
+	(*Operation)(nil),                // 96: cordwood.meta.Operation
+	(*ShardAddProgress)(nil),         // 97: cordwood.meta.ShardAddProgress
+	(*ReplicasProgress)(nil),         // 98: cordwood.meta.ReplicasProgress
+	(*ShardDropProgress)(nil),        // 99: cordwood.meta.ShardDropProgress
+	(*ShardRemoveProgress)(nil),      // 100: cordwood.meta.ShardRemoveProgress
+	(*TableProgress)(nil),            // 101: cordwood.meta.TableProgress
+	(*NodeProgress)(nil),             // 102: cordwood.meta.NodeProgress
+	(*RebalanceProgress)(nil),        // 103: cordwood.meta.RebalanceProgress
+	(*PutOperation)(nil),             // 104: cordwood.meta.PutOperation
+	(*DropOperations)(nil),           // 105: cordwood.meta.DropOperations
+	(*ReadIndexRequest)(nil),         // 106: cordwood.meta.ReadIndexRequest
+	(*ReadIndexResponse)(nil),        // 107: cordwood.meta.ReadIndexResponse
+	(*ReachedRequest)(nil),           // 108: cordwood.meta.ReachedRequest
+	(*ReachedResponse)(nil),          // 109: cordwood.meta.ReachedResponse
+	(*ReplicaReport)(nil),            // 110: cordwood.meta.ReplicaReport
+	(*AsideRows)(nil),                // 111: cordwood.meta.AsideRows
+	(*DamagedSegment)(nil),           // 112: cordwood.meta.DamagedSegment
+	(*TableIngest)(nil),              // 113: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 114: cordwood.meta.ReportRequest
+	(*Unreached)(nil),                // 115: cordwood.meta.Unreached
+	(*ReportResponse)(nil),           // 116: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 117: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 118: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 119: cordwood.meta.StatusResponse
+	(*ShardLed)(nil),                 // 120: cordwood.meta.ShardLed
+	(*MemberStatus)(nil),             // 121: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 122: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 123: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 124: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 125: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 126: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 127: cordwood.meta.FoundResponse
+	(*ReachRequest)(nil),             // 128: cordwood.meta.ReachRequest
+	(*ReachResponse)(nil),            // 129: cordwood.meta.ReachResponse
+	(*EchoRequest)(nil),              // 130: cordwood.meta.EchoRequest
+	(*EchoResponse)(nil),             // 131: cordwood.meta.EchoResponse
+	(*WatchRequest)(nil),             // 132: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 133: cordwood.meta.WatchResponse
+	nil,                              // 134: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 135: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 136: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 137: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 138: cordwood.meta.Operation.NotesEntry
+	nil,                              // 139: cordwood.meta.TableProgress.CopiersEntry
+	(*schemapb.Table)(nil),           // 140: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 141: cordwood.schema.Column
+	(schemapb.Type)(0),               // 142: cordwood.schema.Type
+	(*schemapb.Index)(nil),           // 143: cordwood.schema.Index
+	(*schemapb.Database)(nil),        // 144: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	8,   // 0: cordwood.meta.ListSessionsResponse.sessions:type_name -> cordwood.meta.ClientSession
 	13,  // 1: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
 	14,  // 2: cordwood.meta.ProposeResponse.result:type_name -> cordwood.meta.Result
 	22,  // 3: cordwood.meta.Command.audit:type_name -> cordwood.meta.AuditRecord
-	44,  // 4: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
-	45,  // 5: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
-	47,  // 6: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
-	81,  // 7: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
-	82,  // 8: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
-	83,  // 9: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
-	84,  // 10: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
-	48,  // 11: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
-	49,  // 12: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
-	50,  // 13: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
-	51,  // 14: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
-	55,  // 15: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
-	56,  // 16: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
-	62,  // 17: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
-	63,  // 18: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
-	64,  // 19: cordwood.meta.Command.replace_tables:type_name -> cordwood.meta.ReplaceTables
-	66,  // 20: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
-	67,  // 21: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
-	68,  // 22: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
-	73,  // 23: cordwood.meta.Command.put_saved:type_name -> cordwood.meta.PutSaved
-	74,  // 24: cordwood.meta.Command.drop_saved:type_name -> cordwood.meta.DropSaved
-	75,  // 25: cordwood.meta.Command.touch_saved:type_name -> cordwood.meta.TouchSaved
-	76,  // 26: cordwood.meta.Command.restore_saved:type_name -> cordwood.meta.RestoreSaved
-	86,  // 27: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
-	87,  // 28: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
-	94,  // 29: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
-	89,  // 30: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
-	91,  // 31: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
-	88,  // 32: cordwood.meta.Command.retire_shard:type_name -> cordwood.meta.RetireShard
-	103, // 33: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
-	104, // 34: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
+	45,  // 4: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
+	46,  // 5: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
+	48,  // 6: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
+	82,  // 7: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
+	83,  // 8: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
+	84,  // 9: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
+	85,  // 10: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
+	49,  // 11: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
+	50,  // 12: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
+	51,  // 13: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
+	52,  // 14: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
+	56,  // 15: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
+	57,  // 16: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
+	63,  // 17: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
+	64,  // 18: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
+	65,  // 19: cordwood.meta.Command.replace_tables:type_name -> cordwood.meta.ReplaceTables
+	67,  // 20: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
+	68,  // 21: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
+	69,  // 22: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
+	74,  // 23: cordwood.meta.Command.put_saved:type_name -> cordwood.meta.PutSaved
+	75,  // 24: cordwood.meta.Command.drop_saved:type_name -> cordwood.meta.DropSaved
+	76,  // 25: cordwood.meta.Command.touch_saved:type_name -> cordwood.meta.TouchSaved
+	77,  // 26: cordwood.meta.Command.restore_saved:type_name -> cordwood.meta.RestoreSaved
+	87,  // 27: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
+	88,  // 28: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
+	95,  // 29: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
+	90,  // 30: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
+	92,  // 31: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
+	89,  // 32: cordwood.meta.Command.retire_shard:type_name -> cordwood.meta.RetireShard
+	104, // 33: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
+	105, // 34: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
 	29,  // 35: cordwood.meta.Command.change_access:type_name -> cordwood.meta.ChangeAccess
-	42,  // 36: cordwood.meta.Command.touch_tokens:type_name -> cordwood.meta.TouchTokens
+	43,  // 36: cordwood.meta.Command.touch_tokens:type_name -> cordwood.meta.TouchTokens
 	24,  // 37: cordwood.meta.Command.mark_audit:type_name -> cordwood.meta.MarkAudit
-	54,  // 38: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	139, // 39: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
-	69,  // 40: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
-	80,  // 41: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
-	95,  // 42: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
-	72,  // 43: cordwood.meta.Result.saved:type_name -> cordwood.meta.Saved
+	55,  // 38: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
+	140, // 39: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	70,  // 40: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
+	81,  // 41: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
+	96,  // 42: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
+	73,  // 43: cordwood.meta.Result.saved:type_name -> cordwood.meta.Saved
 	15,  // 44: cordwood.meta.Result.quota:type_name -> cordwood.meta.QuotaRefusal
 	17,  // 45: cordwood.meta.ShareQuotasRequest.uses:type_name -> cordwood.meta.QuotaUse
 	19,  // 46: cordwood.meta.ShareQuotasResponse.shares:type_name -> cordwood.meta.QuotaShare
@@ -11893,133 +12000,134 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	30,  // 53: cordwood.meta.ChangeAccess.conditions:type_name -> cordwood.meta.AccessCondition
 	33,  // 54: cordwood.meta.AccessChange.create:type_name -> cordwood.meta.CreatePrincipal
 	34,  // 55: cordwood.meta.AccessChange.alter:type_name -> cordwood.meta.AlterUser
-	35,  // 56: cordwood.meta.AccessChange.drop:type_name -> cordwood.meta.DropPrincipal
-	36,  // 57: cordwood.meta.AccessChange.grant:type_name -> cordwood.meta.ChangeGrant
-	36,  // 58: cordwood.meta.AccessChange.revoke:type_name -> cordwood.meta.ChangeGrant
-	37,  // 59: cordwood.meta.AccessChange.grant_role:type_name -> cordwood.meta.ChangeRole
-	37,  // 60: cordwood.meta.AccessChange.revoke_role:type_name -> cordwood.meta.ChangeRole
-	39,  // 61: cordwood.meta.AccessChange.create_token:type_name -> cordwood.meta.CreateToken
-	40,  // 62: cordwood.meta.AccessChange.alter_token:type_name -> cordwood.meta.AlterToken
-	41,  // 63: cordwood.meta.AccessChange.drop_token:type_name -> cordwood.meta.DropToken
+	36,  // 56: cordwood.meta.AccessChange.drop:type_name -> cordwood.meta.DropPrincipal
+	37,  // 57: cordwood.meta.AccessChange.grant:type_name -> cordwood.meta.ChangeGrant
+	37,  // 58: cordwood.meta.AccessChange.revoke:type_name -> cordwood.meta.ChangeGrant
+	38,  // 59: cordwood.meta.AccessChange.grant_role:type_name -> cordwood.meta.ChangeRole
+	38,  // 60: cordwood.meta.AccessChange.revoke_role:type_name -> cordwood.meta.ChangeRole
+	40,  // 61: cordwood.meta.AccessChange.create_token:type_name -> cordwood.meta.CreateToken
+	41,  // 62: cordwood.meta.AccessChange.alter_token:type_name -> cordwood.meta.AlterToken
+	42,  // 63: cordwood.meta.AccessChange.drop_token:type_name -> cordwood.meta.DropToken
 	32,  // 64: cordwood.meta.AccessChange.reset_admin:type_name -> cordwood.meta.ResetAdmin
-	27,  // 65: cordwood.meta.CreatePrincipal.principal:type_name -> cordwood.meta.AccessPrincipal
-	26,  // 66: cordwood.meta.ChangeGrant.grant:type_name -> cordwood.meta.AccessGrant
-	26,  // 67: cordwood.meta.AccessToken.grants:type_name -> cordwood.meta.AccessGrant
-	38,  // 68: cordwood.meta.CreateToken.token:type_name -> cordwood.meta.AccessToken
-	43,  // 69: cordwood.meta.TouchTokens.uses:type_name -> cordwood.meta.TokenUse
-	79,  // 70: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	46,  // 71: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
-	133, // 72: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	134, // 73: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
-	53,  // 74: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
-	52,  // 75: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	140, // 76: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	135, // 77: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	140, // 78: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	140, // 79: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	139, // 80: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	140, // 81: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
-	60,  // 82: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
-	61,  // 83: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	57,  // 84: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
-	58,  // 85: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
-	59,  // 86: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
-	141, // 87: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
-	3,   // 88: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
-	142, // 89: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
-	136, // 90: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
-	65,  // 91: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
-	69,  // 92: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
-	69,  // 93: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
-	72,  // 94: cordwood.meta.PutSaved.saved:type_name -> cordwood.meta.Saved
-	72,  // 95: cordwood.meta.RestoreSaved.saved:type_name -> cordwood.meta.Saved
-	72,  // 96: cordwood.meta.ReadSavedResponse.saved:type_name -> cordwood.meta.Saved
-	0,   // 97: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
-	46,  // 98: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
-	0,   // 99: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
-	85,  // 100: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
-	93,  // 101: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
-	92,  // 102: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
-	90,  // 103: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
-	4,   // 104: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
-	1,   // 105: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	137, // 106: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
-	96,  // 107: cordwood.meta.Operation.shard_add:type_name -> cordwood.meta.ShardAddProgress
-	97,  // 108: cordwood.meta.Operation.replicas:type_name -> cordwood.meta.ReplicasProgress
-	98,  // 109: cordwood.meta.Operation.shard_drop:type_name -> cordwood.meta.ShardDropProgress
-	100, // 110: cordwood.meta.Operation.table:type_name -> cordwood.meta.TableProgress
-	101, // 111: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
-	102, // 112: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
-	99,  // 113: cordwood.meta.Operation.shard_remove:type_name -> cordwood.meta.ShardRemoveProgress
-	138, // 114: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
-	95,  // 115: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
-	112, // 116: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
-	111, // 117: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
-	110, // 118: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
-	109, // 119: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	114, // 120: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
-	2,   // 121: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
-	20,  // 122: cordwood.meta.ReportRequest.stored:type_name -> cordwood.meta.DatabaseBytes
-	21,  // 123: cordwood.meta.ReportRequest.query_cpu:type_name -> cordwood.meta.DatabaseCPU
-	79,  // 124: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	113, // 125: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
-	85,  // 126: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	120, // 127: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	117, // 128: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
-	80,  // 129: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
-	95,  // 130: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	119, // 131: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
-	80,  // 132: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
-	5,   // 133: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	79,  // 134: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	143, // 135: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	139, // 136: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	79,  // 137: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	80,  // 138: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	69,  // 139: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	69,  // 140: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	95,  // 141: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	85,  // 142: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	80,  // 143: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
-	27,  // 144: cordwood.meta.WatchResponse.principals:type_name -> cordwood.meta.AccessPrincipal
-	38,  // 145: cordwood.meta.WatchResponse.tokens:type_name -> cordwood.meta.AccessToken
-	11,  // 146: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	131, // 147: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	70,  // 148: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	77,  // 149: cordwood.meta.Meta.ReadSaved:input_type -> cordwood.meta.ReadSavedRequest
-	105, // 150: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	107, // 151: cordwood.meta.Meta.Reached:input_type -> cordwood.meta.ReachedRequest
-	113, // 152: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	16,  // 153: cordwood.meta.Meta.ShareQuotas:input_type -> cordwood.meta.ShareQuotasRequest
-	116, // 154: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	121, // 155: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	123, // 156: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	125, // 157: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	127, // 158: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
-	129, // 159: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
-	6,   // 160: cordwood.meta.Sessions.ListSessions:input_type -> cordwood.meta.ListSessionsRequest
-	9,   // 161: cordwood.meta.Sessions.CancelStatement:input_type -> cordwood.meta.CancelStatementRequest
-	12,  // 162: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	132, // 163: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	71,  // 164: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	78,  // 165: cordwood.meta.Meta.ReadSaved:output_type -> cordwood.meta.ReadSavedResponse
-	106, // 166: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	108, // 167: cordwood.meta.Meta.Reached:output_type -> cordwood.meta.ReachedResponse
-	115, // 168: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	18,  // 169: cordwood.meta.Meta.ShareQuotas:output_type -> cordwood.meta.ShareQuotasResponse
-	118, // 170: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	122, // 171: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	124, // 172: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	126, // 173: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	128, // 174: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
-	130, // 175: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
-	7,   // 176: cordwood.meta.Sessions.ListSessions:output_type -> cordwood.meta.ListSessionsResponse
-	10,  // 177: cordwood.meta.Sessions.CancelStatement:output_type -> cordwood.meta.CancelStatementResponse
-	162, // [162:178] is the sub-list for method output_type
-	146, // [146:162] is the sub-list for method input_type
-	146, // [146:146] is the sub-list for extension type_name
-	146, // [146:146] is the sub-list for extension extendee
-	0,   // [0:146] is the sub-list for field type_name
+	35,  // 65: cordwood.meta.AccessChange.alter_role:type_name -> cordwood.meta.AlterRole
+	27,  // 66: cordwood.meta.CreatePrincipal.principal:type_name -> cordwood.meta.AccessPrincipal
+	26,  // 67: cordwood.meta.ChangeGrant.grant:type_name -> cordwood.meta.AccessGrant
+	26,  // 68: cordwood.meta.AccessToken.grants:type_name -> cordwood.meta.AccessGrant
+	39,  // 69: cordwood.meta.CreateToken.token:type_name -> cordwood.meta.AccessToken
+	44,  // 70: cordwood.meta.TouchTokens.uses:type_name -> cordwood.meta.TokenUse
+	80,  // 71: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
+	47,  // 72: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
+	134, // 73: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	135, // 74: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	54,  // 75: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
+	53,  // 76: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
+	141, // 77: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	136, // 78: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	141, // 79: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	141, // 80: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	140, // 81: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	141, // 82: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	61,  // 83: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
+	62,  // 84: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
+	58,  // 85: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
+	59,  // 86: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
+	60,  // 87: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
+	142, // 88: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
+	3,   // 89: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
+	143, // 90: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
+	137, // 91: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	66,  // 92: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
+	70,  // 93: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
+	70,  // 94: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
+	73,  // 95: cordwood.meta.PutSaved.saved:type_name -> cordwood.meta.Saved
+	73,  // 96: cordwood.meta.RestoreSaved.saved:type_name -> cordwood.meta.Saved
+	73,  // 97: cordwood.meta.ReadSavedResponse.saved:type_name -> cordwood.meta.Saved
+	0,   // 98: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
+	47,  // 99: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
+	0,   // 100: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
+	86,  // 101: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
+	94,  // 102: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
+	93,  // 103: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
+	91,  // 104: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
+	4,   // 105: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
+	1,   // 106: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
+	138, // 107: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	97,  // 108: cordwood.meta.Operation.shard_add:type_name -> cordwood.meta.ShardAddProgress
+	98,  // 109: cordwood.meta.Operation.replicas:type_name -> cordwood.meta.ReplicasProgress
+	99,  // 110: cordwood.meta.Operation.shard_drop:type_name -> cordwood.meta.ShardDropProgress
+	101, // 111: cordwood.meta.Operation.table:type_name -> cordwood.meta.TableProgress
+	102, // 112: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
+	103, // 113: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
+	100, // 114: cordwood.meta.Operation.shard_remove:type_name -> cordwood.meta.ShardRemoveProgress
+	139, // 115: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
+	96,  // 116: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
+	113, // 117: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	112, // 118: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
+	111, // 119: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
+	110, // 120: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	115, // 121: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
+	2,   // 122: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
+	20,  // 123: cordwood.meta.ReportRequest.stored:type_name -> cordwood.meta.DatabaseBytes
+	21,  // 124: cordwood.meta.ReportRequest.query_cpu:type_name -> cordwood.meta.DatabaseCPU
+	80,  // 125: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	114, // 126: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	86,  // 127: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	121, // 128: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	118, // 129: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	81,  // 130: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	96,  // 131: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	120, // 132: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
+	81,  // 133: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
+	5,   // 134: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	80,  // 135: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	144, // 136: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	140, // 137: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	80,  // 138: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	81,  // 139: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	70,  // 140: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	70,  // 141: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	96,  // 142: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	86,  // 143: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	81,  // 144: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
+	27,  // 145: cordwood.meta.WatchResponse.principals:type_name -> cordwood.meta.AccessPrincipal
+	39,  // 146: cordwood.meta.WatchResponse.tokens:type_name -> cordwood.meta.AccessToken
+	11,  // 147: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	132, // 148: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	71,  // 149: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	78,  // 150: cordwood.meta.Meta.ReadSaved:input_type -> cordwood.meta.ReadSavedRequest
+	106, // 151: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	108, // 152: cordwood.meta.Meta.Reached:input_type -> cordwood.meta.ReachedRequest
+	114, // 153: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	16,  // 154: cordwood.meta.Meta.ShareQuotas:input_type -> cordwood.meta.ShareQuotasRequest
+	117, // 155: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	122, // 156: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	124, // 157: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	126, // 158: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	128, // 159: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
+	130, // 160: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
+	6,   // 161: cordwood.meta.Sessions.ListSessions:input_type -> cordwood.meta.ListSessionsRequest
+	9,   // 162: cordwood.meta.Sessions.CancelStatement:input_type -> cordwood.meta.CancelStatementRequest
+	12,  // 163: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	133, // 164: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	72,  // 165: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	79,  // 166: cordwood.meta.Meta.ReadSaved:output_type -> cordwood.meta.ReadSavedResponse
+	107, // 167: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	109, // 168: cordwood.meta.Meta.Reached:output_type -> cordwood.meta.ReachedResponse
+	116, // 169: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	18,  // 170: cordwood.meta.Meta.ShareQuotas:output_type -> cordwood.meta.ShareQuotasResponse
+	119, // 171: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	123, // 172: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	125, // 173: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	127, // 174: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	129, // 175: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
+	131, // 176: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
+	7,   // 177: cordwood.meta.Sessions.ListSessions:output_type -> cordwood.meta.ListSessionsResponse
+	10,  // 178: cordwood.meta.Sessions.CancelStatement:output_type -> cordwood.meta.CancelStatementResponse
+	163, // [163:179] is the sub-list for method output_type
+	147, // [147:163] is the sub-list for method input_type
+	147, // [147:147] is the sub-list for extension type_name
+	147, // [147:147] is the sub-list for extension extendee
+	0,   // [0:147] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -12075,10 +12183,11 @@ func file_metapb_meta_proto_init() {
 		(*AccessChange_AlterToken)(nil),
 		(*AccessChange_DropToken)(nil),
 		(*AccessChange_ResetAdmin)(nil),
+		(*AccessChange_AlterRole)(nil),
 	}
 	file_metapb_meta_proto_msgTypes[28].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[34].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[50].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[35].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[51].OneofWrappers = []any{
 		(*AlterTable_AddColumn)(nil),
 		(*AlterTable_DropColumn)(nil),
 		(*AlterTable_SetOptions)(nil),
@@ -12089,9 +12198,9 @@ func file_metapb_meta_proto_init() {
 		(*AlterTable_ModifyIndex)(nil),
 		(*AlterTable_RestoreComplete)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[60].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[71].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[81].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[61].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[72].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[82].OneofWrappers = []any{
 		(*ChangeShard_AddLearner)(nil),
 		(*ChangeShard_Promote)(nil),
 		(*ChangeShard_Remove)(nil),
@@ -12101,7 +12210,7 @@ func file_metapb_meta_proto_init() {
 		(*ChangeShard_MadeAnew)(nil),
 		(*ChangeShard_Retiring)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[89].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[90].OneofWrappers = []any{
 		(*Operation_ShardAdd)(nil),
 		(*Operation_Replicas)(nil),
 		(*Operation_ShardDrop)(nil),
@@ -12116,7 +12225,7 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   133,
+			NumMessages:   134,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

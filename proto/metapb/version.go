@@ -30,11 +30,12 @@ package metapb
 //	   quotas of the CPU time and the duration of queries
 //	17 entries of a shard's log about rows in object storage
 //	18 quotas of tails
+//	19 groups of roles, names in certificates, and users that an OIDC provider authenticates
 const (
 	// MinProtocol is the oldest version that this program supports.
 	MinProtocol = 1
 	// MaxProtocol is the newest version that this program supports.
-	MaxProtocol = 18
+	MaxProtocol = 19
 	// ProtocolCluster is the version that added clusters of several nodes.
 	ProtocolCluster = 2
 	// ProtocolRecreate is the first version in which shards may be created again when their rows are
@@ -103,4 +104,6 @@ const (
 	ProtocolCold = 17
 	// ProtocolTailQuotas is the version that added quotas of tails.
 	ProtocolTailQuotas = 18
+	// ProtocolGroups is the version that added groups of roles, names in certificates, and users with names of OIDC.
+	ProtocolGroups = 19
 )

@@ -1,6 +1,7 @@
 package rights
 
 import (
+	"iter"
 	"slices"
 
 	"cordwood/proto/metapb"
@@ -53,6 +54,24 @@ func Flatten(p *metapb.AccessPrincipal, find func(name string) *metapb.AccessPri
 func IndexOf(p *metapb.AccessPrincipal, find func(name string) *metapb.AccessPrincipal) *Index {
 	roles, grants := Flatten(p, find)
 	return NewIndex(grants, roles)
+}
+
+// RolesOfGroups returns the names of the roles that have one of the groups, in order.
+func RolesOfGroups(all iter.Seq[*metapb.AccessPrincipal], groups []string) (roles []string) {
+	for p := range all {
+		if p.Role && slices.ContainsFunc(p.Groups, func(g string) bool { return slices.Contains(groups, g) }) {
+			roles = append(roles, p.Name)
+		}
+	}
+	slices.Sort(roles)
+	return roles
+}
+
+// OfPerson returns the user for a person with roles. stored is the user with the name of the person, or nil.
+func OfPerson(stored *metapb.AccessPrincipal, name string, roles []string) *metapb.AccessPrincipal {
+	all := slices.Concat(stored.GetRoles(), roles)
+	slices.Sort(all)
+	return &metapb.AccessPrincipal{Name: name, Roles: slices.Compact(all), Grants: stored.GetGrants()}
 }
 
 // Administrators counts the users with the role admin who can sign in, now and later: they are enabled, have a password

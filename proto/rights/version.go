@@ -71,6 +71,10 @@ func VersionOf(p *metapb.AccessPrincipal) []byte {
 	}
 	d.texts(slices.Sorted(slices.Values(p.Roles)))
 	d.grants(p.Grants)
+	if len(p.Groups) > 0 || p.Certificate != "" { // programs that do not know them compute the same version without them
+		d.texts(slices.Sorted(slices.Values(p.Groups)))
+		d.text(p.Certificate)
+	}
 	return d.Sum(nil)[:versionLen]
 }
 

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"time"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/rights"
@@ -161,7 +162,8 @@ type Sender struct {
 	Right Right
 	// Grants are the grants of a user in the metadata. They are replaced when they change.
 	Grants *rights.Index
-	// Proof is how the sender proved their identity: password, session, token, or none if authentication is off.
+	// Proof is how the sender proved their identity: password, session, token, certificate, oidc, or none if
+	// authentication is off.
 	Proof string
 	// Token is the id of the token that the sender has, or "". User is then the user whose rights the token has, or
 	// the name of the token (token.Name) if it has a scope.
@@ -170,11 +172,22 @@ type Sender struct {
 	TokenFrom netip.Addr
 	// IngestOnly allows only ingestion and INSERT, whatever Grants contain.
 	IngestOnly bool
+	// Certificate is the name in the certificate by which the sender signed in, or "".
+	Certificate string
+	// Person is set if an OIDC provider authenticates the sender.
+	Person *Person
 	// Fixed are the names that requests with the token need not give.
 	Fixed Fixed
 	// Version distinguishes the user's credentials from earlier ones. Only the source of the list of users compares
 	// it.
 	Version uint64
+}
+
+// Person is what an OIDC provider says about a sender. It does not change.
+type Person struct {
+	Groups []string
+	// Until is when it may no longer be true.
+	Until time.Time
 }
 
 // Fixed are the database, the table and the pipeline of a token's scope, if there is only one. They are the defaults of

@@ -67,6 +67,7 @@ func (a *accessAPI) routes() []route {
 		changes(user, use(users, put, "users/{name}", "alter user", change(a, principalVersion, alterUserSQL))),
 		changes(user, use(users, del, "users/{name}", "drop user", a.drop(principalVersion, "DROP USER "))),
 		changes(role, use(users, post, "roles", "create role", change(a, noVersion, createRoleSQL))),
+		changes(role, use(users, put, "roles/{name}", "alter role", change(a, principalVersion, alterRoleSQL))),
 		changes(role, use(users, del, "roles/{name}", "drop role", a.drop(principalVersion, "DROP ROLE "))),
 		changes(token, use(tokens, post, "tokens", "create token", change(a, noVersion, createTokenSQL))),
 		changes(token, use(tokens, put, "tokens/{name}", "alter token", change(a, tokenVersion, alterTokenSQL))),

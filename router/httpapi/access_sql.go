@@ -20,11 +20,18 @@ type AccessUser struct {
 	// ValidUntil is a time; an empty text means forever.
 	ValidUntil *string `json:"valid_until,omitempty"`
 	Disabled   *bool   `json:"disabled,omitempty"`
+	// Certificate is the name in the user's certificates; an empty text means the name of the user.
+	Certificate *string `json:"certificate,omitempty"`
 }
 
 // AccessRole is a role to create.
 type AccessRole struct {
 	Name string `json:"name"`
+}
+
+// AccessGroups are the groups of a role, which replace those that it has.
+type AccessGroups struct {
+	Groups []string `json:"groups"`
 }
 
 // AccessToken is a token to create, or the changes of a token.
@@ -126,6 +133,13 @@ func (u *AccessUser) options() string {
 		out += " VALID UNTIL " + rights.QuoteText(*u.ValidUntil)
 	}
 	switch {
+	case u.Certificate == nil:
+	case *u.Certificate == "":
+		out += " NO CERTIFICATE"
+	default:
+		out += " CERTIFICATE " + rights.QuoteText(*u.Certificate)
+	}
+	switch {
 	case u.Disabled == nil:
 	case *u.Disabled:
 		out += " DISABLED"
@@ -216,6 +230,21 @@ func alterUserSQL(u *AccessUser, name string) (string, error) {
 
 func createRoleSQL(r *AccessRole, _ string) (string, error) {
 	return "CREATE ROLE " + rights.QuoteName(r.Name), nil
+}
+
+func alterRoleSQL(g *AccessGroups, name string) (string, error) {
+	sql := "ALTER ROLE " + rights.QuoteName(name)
+	if g.Groups == nil {
+		return "", errs.New(errs.InvalidArguments, `give "groups"; an empty list takes all groups from the role`)
+	}
+	if len(g.Groups) == 0 {
+		return sql + " UNSET GROUPS", nil
+	}
+	quoted := make([]string, len(g.Groups))
+	for i, one := range g.Groups {
+		quoted[i] = rights.QuoteText(one)
+	}
+	return sql + " SET GROUPS (" + strings.Join(quoted, ", ") + ")", nil
 }
 
 func createTokenSQL(t *AccessToken, _ string) (string, error) {

@@ -34,6 +34,9 @@ func (g *gate) unauthorized(x *exchange.Exchange, r *http.Request, err error) er
 		e.Code == errs.ShardNotReady { // this router does not know the rights, so the credentials may be right
 		return e
 	}
+	if g.oidc && r.Header.Get("X-Svc-Page") == "1" {
+		x.Header().Set("X-Svc-OIDC", "1") // the page offers this way to sign in
+	}
 	if asksForPassword(r) {
 		x.Header().Set("WWW-Authenticate", `Basic realm="cordwood"`)
 	}

@@ -30,6 +30,7 @@ import (
 type gate struct {
 	auth      Authenticator // nil if authentication is off
 	sessions  *session.Manager
+	oidc      bool // whether browsers may sign in with an OIDC provider
 	proxies   peer.Proxies
 	timeout   time.Duration
 	tracer    oteltrace.Tracer // nil if tracing is off

@@ -38,6 +38,8 @@ func newHandlers(cfg *Config, ingestion *ingest.Service, compiled *ingest.Pipeli
 		sessions: &sessions{
 			manager: cfg.Sessions, signIns: cfg.SignIn, proxies: cfg.Proxies, changes: cfg.Changes,
 			server: SessionServer{Name: cfg.Status.Hostname, Version: cfg.Status.Version},
+			oidc:   cfg.OIDC, people: cfg.People, oidcRedirect: cfg.OIDCRedirect,
+			exchanges: make(chan struct{}, maxExchanges),
 		},
 		receivers: &receivers{ingestion: ingestion, bodies: cfg.Bodies, log: cfg.Logger, loki: cfg.Loki},
 		saved:     &saved.Handlers{Store: cfg.Saved, Now: cfg.Now},

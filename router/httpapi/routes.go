@@ -92,6 +92,14 @@ func (h *handlers) routes(cfg *Config) []route {
 		{methods: post, path: "/v1/session", needs: access.Open, handler: h.sessions.signIn},
 		{methods: del, path: "/v1/session", needs: access.Open, handler: h.sessions.signOut},
 		{
+			methods: get, path: "/v1/session/oidc/login", needs: access.Open, params: []string{"to"},
+			handler: h.sessions.oidcLogin,
+		},
+		{
+			methods: get, path: oidcCallback, needs: access.Open, handler: h.sessions.oidcCallback,
+			params: []string{"state", "code", "error", "error_description", "iss", "session_state"},
+		},
+		{
 			methods: get, path: "/v1/session", needs: access.SignedIn, action: "ask who is signed in",
 			handler: h.sessions.describe,
 		},

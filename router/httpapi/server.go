@@ -114,6 +114,11 @@ type Config struct {
 	// no sessions.
 	Sessions *session.Manager
 	SignIn   SignIn
+	// OIDC signs users of browsers in with an OpenID Connect provider, and People admits them. By default there is none.
+	// OIDCRedirect is the URL to which the provider sends browsers back. By default it has the host of the request.
+	OIDC         OIDC
+	People       People
+	OIDCRedirect string
 	// MetricsClosed requires a user for /metrics. By default anybody may read metrics, but if the server has users,
 	// the names of databases and tables are left out.
 	MetricsClosed bool
@@ -279,7 +284,8 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{ingestion: ingestion}
 	s.handlers = newHandlers(&cfg, ingestion, compiled, s)
 	s.gate = &gate{
-		auth: cfg.Auth, sessions: cfg.Sessions, proxies: cfg.Proxies, timeout: cfg.Timeout, tracer: cfg.Tracer,
+		auth: cfg.Auth, sessions: cfg.Sessions, oidc: cfg.OIDC != nil, proxies: cfg.Proxies,
+		timeout: cfg.Timeout, tracer: cfg.Tracer,
 		metrics: m, changes: cfg.Changes, receivers: s.handlers.receivers,
 	}
 	s.middleware = &middleware{

@@ -32,6 +32,11 @@ type sessions struct {
 	proxies peer.Proxies
 	changes *audit.Log
 	server  SessionServer
+	// oidc is nil if there is no OIDC provider. oidcRedirect is the URL of its callback; empty: the host of the request.
+	oidc         OIDC
+	people       People
+	oidcRedirect string
+	exchanges    chan struct{} // has a value for each sign-in that asks the provider
 }
 
 // signIn starts a session of a user with the right password, or of a valid token.
@@ -151,7 +156,7 @@ type SessionServer struct {
 // authOf returns how a sender was authenticated, in the words of the API.
 func authOf(proof string) string {
 	switch proof {
-	case "session", "token", "certificate":
+	case "session", "token", "certificate", "oidc":
 		return proof
 	case "none":
 		return "off"

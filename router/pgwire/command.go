@@ -174,7 +174,7 @@ func tagOf(st statement.Statement, verb string) string {
 		return "KILL %d"
 	case *statement.CreateUser, *statement.CreateRole:
 		return "CREATE ROLE"
-	case *statement.AlterUser:
+	case *statement.AlterUser, *statement.AlterRole:
 		return "ALTER ROLE"
 	case *statement.DropPrincipal:
 		return "DROP ROLE"

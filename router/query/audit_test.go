@@ -60,6 +60,7 @@ func TestChangesAreAudited(t *testing.T) {
 		"CreateTable": {"public", "n"},
 		"AlterTable":  {"public", "logs"}, "DropTable": {"public", "logs"}, "TruncateTable": {"public", "logs"},
 		"Delete": {"public", "logs"}, "CreateUser": {"", "bob"}, "AlterUser": {"", "bob"}, "CreateRole": {"", "team"},
+		"AlterRole":     {"", "web"},
 		"DropPrincipal": {"", "bob"}, "Grant": {"", "bob"}, "GrantRole": {"", "bob"},
 		"CreateToken": {"", "tk"}, "AlterToken": {"", "ship"}, "DropToken": {"", "ship"},
 		"Kill": {"", ""},

@@ -79,6 +79,7 @@ func TestStatementsWithGrants(t *testing.T) {
 		"CreateUser":     {cluster(rights.Access), cluster(rights.OfCluster &^ rights.Access), errs.PermissionDenied},
 		"AlterUser":      {cluster(rights.Access), cluster(rights.OfCluster &^ rights.Access), errs.PermissionDenied},
 		"CreateRole":     {cluster(rights.Access), cluster(rights.OfCluster &^ rights.Access), errs.PermissionDenied},
+		"AlterRole":      {cluster(rights.Access), cluster(rights.OfCluster &^ rights.Access), errs.PermissionDenied},
 		"DropPrincipal":  {cluster(rights.Access), cluster(rights.OfCluster &^ rights.Access), errs.PermissionDenied},
 		"GrantRole":      {cluster(rights.Access), cluster(rights.OfCluster &^ rights.Access), errs.PermissionDenied},
 		"Grant":          {cluster(rights.Access), on(rights.OfTables, "*", "*"), errs.PermissionDenied},

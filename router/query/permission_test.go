@@ -29,6 +29,7 @@ var everyKind = map[string]string{
 	"Delete":        "DELETE FROM logs WHERE host = 'a'",
 	"DescribeQuery": "DESCRIBE SELECT 1", "Kill": "KILL QUERY 'abc'",
 	"CreateUser": "CREATE USER bob PASSWORD 'a long password'", "AlterUser": "ALTER USER bob DISABLED",
+	"AlterRole":  "ALTER ROLE web SET GROUPS ('devs')",
 	"CreateRole": "CREATE ROLE team", "DropPrincipal": "DROP USER bob", "Grant": "GRANT SELECT ON logs TO bob",
 	"GrantRole": "GRANT team TO bob", "ShowPrincipals": "SHOW USERS", "ShowGrants": "SHOW GRANTS",
 	"CreateToken": "CREATE TOKEN tk FOR USER bob NOTE 'cw_0123456789_secret'", "AlterToken": "ALTER TOKEN ship ROTATE",

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -156,6 +157,9 @@ func (s *Service) createUser(ctx context.Context, st *statement.CreateUser, req 
 		}
 	}
 	p.Disabled = st.Disabled != nil && *st.Disabled
+	if st.Certificate != nil {
+		p.Certificate = *st.Certificate
+	}
 	return m.propose(ctx, req, &metapb.AccessChange{Change: &metapb.AccessChange_Create{
 		Create: &metapb.CreatePrincipal{Principal: p, IfNotExists: st.IfNotExists},
 	}})
@@ -166,7 +170,7 @@ func (s *Service) alterUser(ctx context.Context, st *statement.AlterUser, req *R
 	if err != nil {
 		return Result{}, err
 	}
-	a := &metapb.AlterUser{Name: st.Name, Disabled: st.Disabled}
+	a := &metapb.AlterUser{Name: st.Name, Disabled: st.Disabled, Certificate: st.Certificate}
 	if st.Own {
 		a.Name = m.caller.User
 		if _, err := s.cfg.Accounts.Check(ctx, a.Name, st.Old, m.caller.Address); err != nil {
@@ -215,6 +219,20 @@ func (s *Service) createRole(ctx context.Context, st *statement.CreateRole, req 
 		Create: &metapb.CreatePrincipal{
 			Principal: &metapb.AccessPrincipal{Name: st.Name, Role: true}, IfNotExists: st.IfNotExists,
 		},
+	}})
+}
+
+// alterRole replaces the groups of a role. This grants the role to people, so it needs the same authority as GRANT.
+func (s *Service) alterRole(ctx context.Context, st *statement.AlterRole, req *Request) (Result, error) {
+	m, err := s.manage(ctx)
+	if err == nil {
+		err = m.mayChange(st.Name)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	return m.propose(ctx, req, &metapb.AccessChange{Change: &metapb.AccessChange_AlterRole{
+		AlterRole: &metapb.AlterRole{Name: st.Name, Groups: st.Groups},
 	}})
 }
 
@@ -318,13 +336,13 @@ func showPrincipals(ctx context.Context, s *Service, st statement.Statement, req
 	if err != nil {
 		return err
 	}
-	head := []string{"User", "Roles", "State", "Valid until", "Created"}
+	head := []string{"User", "Roles", "State", "Valid until", "Created", "Certificate"}
 	var rows [][]string
 	if show.Role {
-		head = []string{"Role", "Roles", "State"}
+		head = []string{"Role", "Roles", "State", "Groups"}
 		for _, name := range rights.BuiltInRoles() {
 			if like(show.Like, name) {
-				rows = append(rows, []string{name, "", "built in"})
+				rows = append(rows, []string{name, "", "built in", ""})
 			}
 		}
 	}
@@ -333,8 +351,10 @@ func showPrincipals(ctx context.Context, s *Service, st statement.Statement, req
 			continue
 		}
 		row := []string{p.Name, strings.Join(p.Roles, ", "), m.state(p)}
-		if !p.Role {
-			row = append(row, dateOf(p.ValidUntilUnixNano), dateOf(p.CreatedUnixNano))
+		if p.Role {
+			row = append(row, quotedTexts(p.Groups))
+		} else {
+			row = append(row, dateOf(p.ValidUntilUnixNano), dateOf(p.CreatedUnixNano), p.Certificate)
 		}
 		rows = append(rows, row)
 	}
@@ -344,6 +364,15 @@ func showPrincipals(ctx context.Context, s *Service, st statement.Statement, req
 		return each(ctx, Result{Rows: &limited{Rows: out, left: req.Limit}})
 	}
 	return each(ctx, Result{Rows: out})
+}
+
+// quotedTexts returns texts as a list in SQL.
+func quotedTexts(list []string) string {
+	quoted := make([]string, len(list))
+	for i, s := range list {
+		quoted[i] = rights.QuoteText(s)
+	}
+	return strings.Join(quoted, ", ")
 }
 
 // state describes whether a user may sign in.
@@ -357,7 +386,7 @@ func (m *manager) state(p *metapb.AccessPrincipal) string {
 		return "disabled"
 	case p.ValidUntilUnixNano != 0 && p.ValidUntilUnixNano <= m.s.cfg.Now().UnixNano():
 		return "expired"
-	case p.Verifier == "":
+	case p.Verifier == "" && !rights.IsPerson(p.Name):
 		return "no password"
 	}
 	return "enabled"
@@ -406,6 +435,9 @@ var listedRoles = map[access.Right]string{
 func (m *manager) grantsOf(name string) (rows [][]string, err error) {
 	to := " TO " + rights.QuoteName(name)
 	p := m.all[name]
+	if person := m.caller.Person; person != nil && name == m.caller.User {
+		p = rights.OfPerson(p, name, rights.RolesOfGroups(maps.Values(m.all), person.Groups))
+	}
 	if name == m.caller.User && m.caller.Grants == nil {
 		return [][]string{{"GRANT " + listedRoles[m.caller.Right] + to}}, nil
 	}

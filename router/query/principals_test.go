@@ -12,7 +12,8 @@ import (
 	"cordwood/router/access"
 )
 
-// fakeUsers has the listed user file and the users of the metadata ann, boss and the role team.
+// fakeUsers has the listed user file and the users of the metadata ann, boss and bob, and the
+// roles team and chiefs.
 type fakeUsers struct{ principals []*metapb.AccessPrincipal }
 
 func (*fakeUsers) Listed(name string) bool { return name == "file" }
@@ -22,7 +23,11 @@ func (u *fakeUsers) Principals() []*metapb.AccessPrincipal {
 		return u.principals
 	}
 	return []*metapb.AccessPrincipal{
-		{Name: "ann"}, {Name: "boss", Roles: []string{rights.AdminRole}}, {Name: "bob"}, {Name: "team", Role: true},
+		{Name: "ann"},
+		{Name: "boss", Roles: []string{rights.AdminRole}},
+		{Name: "bob"},
+		{Name: "team", Role: true},
+		{Name: "chiefs", Role: true, Roles: []string{rights.AdminRole}},
 	}
 }
 
@@ -79,6 +84,12 @@ func TestWhoMayManage(t *testing.T) {
 		{keeper, "REVOKE SELECT ON logs FROM bob, boss", errs.PermissionDenied},
 		{keeper, "ALTER USER bob DISABLED", 0},
 		{keeper, "REVOKE admin FROM boss", errs.PermissionDenied},
+		{keeper, "ALTER ROLE team SET GROUPS ('devs')", 0},
+		{keeper, "ALTER ROLE chiefs SET GROUPS ('devs')", errs.PermissionDenied},
+		{keeper, "ALTER ROLE chiefs UNSET GROUPS", errs.PermissionDenied},
+		{keeper, "ALTER USER boss CERTIFICATE 'x'", errs.PermissionDenied},
+		{team, "ALTER ROLE team SET GROUPS ('devs')", errs.PermissionDenied},
+		{team, "ALTER USER bob CERTIFICATE 'x'", errs.PermissionDenied},
 		{by("root", access.ReadWrite), "GRANT admin TO bob", 0},
 		{by("root", access.ReadWrite), "DROP USER boss", 0},
 		{by("root", access.ReadWrite), "DROP USER file", errs.InvalidArguments},
@@ -109,6 +120,31 @@ func TestCommandOfUser(t *testing.T) {
 	if !strings.HasPrefix(p.Verifier, "SCRAM-SHA-256$15000:") || p.ValidUntilUnixNano == 0 ||
 		strings.Contains(cmd.String(), "correct horse") || cmd.Actor.Principal != "root" {
 		t.Error(cmd)
+	}
+}
+
+// TestGrantsOfPerson checks that a person sees the roles of the groups, and own grants.
+func TestGrantsOfPerson(t *testing.T) {
+	users := &fakeUsers{principals: []*metapb.AccessPrincipal{
+		{Name: "web", Role: true, Groups: []string{"devs", "it's"}},
+		{Name: "app", Role: true, Groups: []string{"ops"}},
+		{Name: "oidc:ann", Grants: []*metapb.AccessGrant{
+			{Kind: uint32(rights.Tables), Database: "app", Name: "t", Privileges: 1},
+		}},
+	}}
+	w := newWorld(t, func(c *Config) { c.Accounts = users })
+	ann := &access.Caller{Sender: access.Sender{
+		User: "oidc:ann", Proof: "oidc", Grants: rights.NewIndex(nil, []string{rights.AdminRole}),
+		Person: &access.Person{Groups: []string{"devs"}},
+	}}
+	got, err := w.run(access.With(t.Context(), ann), "SHOW GRANTS")
+	if err != nil || !strings.Contains(got, `GRANT web TO ""oidc:ann""`) || strings.Contains(got, "GRANT app") ||
+		!strings.Contains(got, `GRANT SELECT ON app.t TO ""oidc:ann""`) {
+		t.Errorf("%s, %v", got, err)
+	}
+	got, err = w.run(access.With(t.Context(), ann), "SHOW ROLES")
+	if err != nil || !strings.Contains(got, "'devs', 'it''s'") {
+		t.Errorf("%s, %v", got, err)
 	}
 }
 

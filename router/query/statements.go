@@ -89,6 +89,9 @@ var kinds = map[reflect.Type]kind{
 	of[*statement.CreateRole](): {
 		logged(access.ManageAccess, "create role", access.Role), freshAtLast, false, change((*Service).createRole),
 	},
+	of[*statement.AlterRole](): {
+		logged(access.ManageAccess, "alter role", access.Role), freshAtLast, false, change((*Service).alterRole),
+	},
 	of[*statement.DropPrincipal](): {
 		logged(access.ManageAccess, "drop user", access.Principal), freshAtLast, false, change((*Service).dropPrincipal),
 	},
@@ -235,6 +238,8 @@ func objectOf(st statement.Statement, database string) access.Object {
 	case *statement.AlterUser:
 		return access.Object{Name: st.Name}
 	case *statement.CreateRole:
+		return access.Object{Name: st.Name}
+	case *statement.AlterRole:
 		return access.Object{Name: st.Name}
 	case *statement.DropPrincipal:
 		return access.Object{Name: st.Name}

@@ -13,7 +13,7 @@ func TestRunTexts(t *testing.T) {
 	root := by("root", access.ReadWrite)
 	w := newWorld(t)
 	columns, rows, _, err := w.RunTexts(root, "SHOW ROLES LIKE 'read%'")
-	if got := fmt.Sprint(columns, rows); err != nil || got != "[Role Roles State] [[reader  built in]]" {
+	if got := fmt.Sprint(columns, rows); err != nil || got != "[Role Roles State Groups] [[reader  built in ]]" {
 		t.Errorf("%s %v", got, err)
 	}
 	if _, rows, _, err := w.RunTexts(root, "CREATE USER new"); err != nil || rows != nil ||

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3filter"
 
+	"cordwood/router/access/oidc/oidctest"
 	"cordwood/test/cluster"
 )
 
@@ -254,6 +256,8 @@ func everything() []sent {
 	post("/v1/session", asJSON, `{"user":"query"}`, 400, true)
 	post("/v1/session", asJSON, `{"user":"query","password":"`+strings.Repeat("x", 10_000)+`"}`, 413, false)
 	out = append(out, sent{request{method: "DELETE", path: "/v1/session"}, 204, false})
+	get("/v1/session/oidc/login?to=/dashboard/", 400, false) // the server has no OIDC provider
+	get("/v1/session/oidc/callback?code=a&state=b", 400, false)
 
 	get("/v1/tail?table=logs&since=1h&where="+url.QueryEscape("a >= 1"), 200, false, "x-svc-timeout", "1s")
 	get("/v1/tail?table=logs", 200, false, "x-svc-timeout", "1s", "Accept", "text/event-stream")
@@ -312,6 +316,9 @@ func aboutUsers() []sent {
 	add("PUT", "users/ann", `{}`, 400, false)
 	add("POST", "roles", `{"name":"team"}`, 200, false)
 	add("POST", "roles", `{}`, 400, true)
+	add("PUT", "roles/team", `{"groups":["devs","ops"]}`, 200, false)
+	add("PUT", "roles/team", `{"groups":["devs","devs"]}`, 400, false)
+	add("PUT", "roles/team", `{}`, 400, true)
 	add("POST", "grants", `{"privileges":["SELECT"],"on":["logs"],"principals":["ann","team"]}`, 200, false)
 	add("POST", "grants", `{"roles":["team"],"principals":["ann"]}`, 200, false)
 	add("POST", "grants", `{"roles":["team"],"principals":["nobody"]}`, 400, false)
@@ -391,6 +398,7 @@ func TestOpenAPI(t *testing.T) {
 	s.checkOperation(t, check, good)
 	s.checkRow(t, check)
 	s.checkBootstrap(t, good, bad)
+	s.checkOIDC(t, good, bad)
 	for path, item := range s.doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			key := method + " " + path
@@ -435,7 +443,7 @@ func (s *server) checker(t *testing.T, good, bad map[string]bool) func(sent) ans
 			t.Errorf("%s: %d: %v", name, a.status, err)
 		}
 		key := c.method + " " + in.Route.Path
-		good[key] = good[key] || a.status < 300
+		good[key] = good[key] || a.status < 400
 		bad[key] = bad[key] || a.status >= 400
 		return a
 	}
@@ -459,6 +467,47 @@ func (s *server) checkBootstrap(t *testing.T, good, bad map[string]bool) {
 	check := other.checker(t, good, bad)
 	check(sent{r, 200, false})
 	check(sent{r, 409, false})
+}
+
+// checkOIDC signs in with the OIDC provider of a server.
+func (s *server) checkOIDC(t *testing.T, good, bad map[string]bool) {
+	t.Helper()
+	provider := oidctest.New(t, oidctest.EC(t, "k1"))
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte(oidctest.Secret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := &server{doc: s.doc, router: s.router, Node: cluster.New(t, "--user-provider", users, "--oidc-issuer",
+		provider.URL, "--oidc-client-id", oidctest.ClientID, "--oidc-client-secret-file", secret)}
+	other.Start()
+	check := other.checker(t, good, bad)
+	asAdmin := func(method, path, body string) {
+		check(sent{request{
+			method: method, path: "/v1/access/" + path, body: body, header: []string{"Content-Type", asJSON},
+		}, 200, false})
+	}
+	asAdmin("POST", "roles", `{"name":"team"}`)
+	asAdmin("POST", "grants", `{"privileges":["SELECT"],"on":["logs"],"principals":["team"]}`)
+	asAdmin("PUT", "roles/team", `{"groups":["devs"]}`)
+	for _, method := range []string{"GET", "HEAD"} {
+		a := check(sent{request{method: method, path: "/v1/session/oidc/login", user: "-"}, 303, false})
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.header.Get("Location"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.DefaultTransport.RoundTrip(r) // without following the redirect
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		back, err := url.Parse(resp.Header.Get("Location"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cookie, _, _ := strings.Cut(a.header.Get("Set-Cookie"), ";")
+		returns := request{method: method, path: back.RequestURI(), user: "-", header: []string{"Cookie", cookie}}
+		check(sent{returns, 303, false})
+	}
 }
 
 // checkRow requests an existing row, and the rows around it.

@@ -187,11 +187,27 @@ func NewRoleCommand() *cobra.Command {
 	create.RunE = func(cmd *cobra.Command, args []string) error {
 		return change(cmd, "CREATE ROLE "+rights.QuoteName(args[0]))
 	}
+	groups := newCommand("groups NAME [GROUP]...", "Set the groups of the OIDC provider whose members have the role",
+		"  cordwood role groups team logs-team", cobra.MinimumNArgs(1))
+	groups.Long = "Set the groups of the OIDC provider whose members have the role. They replace those that the role\n" +
+		"has; without a group, nobody has the role by a group."
+	groups.RunE = func(cmd *cobra.Command, args []string) error {
+		sql := "ALTER ROLE " + rights.QuoteName(args[0])
+		if len(args) == 1 {
+			return change(cmd, sql+" UNSET GROUPS")
+		}
+		quoted := make([]string, len(args)-1)
+		for i, g := range args[1:] {
+			quoted[i] = rights.QuoteText(g)
+		}
+		return change(cmd, sql+" SET GROUPS ("+strings.Join(quoted, ", ")+")")
+	}
 	drop := newCommand("drop NAME", "Drop a role", "  cordwood role drop team", cobra.ExactArgs(1))
 	drop.RunE = func(cmd *cobra.Command, args []string) error {
 		return change(cmd, "DROP ROLE "+rights.QuoteName(args[0]))
 	}
-	cmd.AddCommand(list("list", "List the roles", "  cordwood role list", "SHOW ROLES", cobra.NoArgs), create, drop)
+	cmd.AddCommand(list("list", "List the roles", "  cordwood role list", "SHOW ROLES", cobra.NoArgs), create, groups,
+		drop)
 	return cmd
 }
 

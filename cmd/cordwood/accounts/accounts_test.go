@@ -54,6 +54,8 @@ func TestStatements(t *testing.T) {
 		"token|list|--like|w%":                   "SHOW TOKENS LIKE 'w%'",
 		"role|create|team":                       "CREATE ROLE team",
 		"role|drop|team":                         "DROP ROLE team",
+		"role|groups|team|a b|it's":              "ALTER ROLE team SET GROUPS ('a b', 'it''s')",
+		"role|groups|team":                       "ALTER ROLE team UNSET GROUPS",
 		"role|list":                              "SHOW ROLES",
 		"grant|SELECT ON app.*|TO|ann":           "GRANT SELECT ON app.* TO ann",
 		"revoke|reader|FROM|ann":                 "REVOKE reader FROM ann",

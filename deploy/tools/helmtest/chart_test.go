@@ -218,8 +218,8 @@ func TestConfigSchema(t *testing.T) {
 	chartSets := []string{
 		"admin-addr", "advertise-addr", "cluster-id", "cluster-secret-file", "data-dir", "datadog-addr",
 		"forward-addr", "gelf-addr", "http.addr", "http.v1-addr", "elasticsearch-addr", "journald-addr",
-		"loki-addr", "machine", "meta-bootstrap-expect", "node-name", "otlp-grpc-addr", "otlp-http-addr",
-		"pg-addr",
+		"loki-addr", "machine", "meta-bootstrap-expect", "node-name", "oidc.client-secret-file", "otlp-grpc-addr",
+		"otlp-http-addr", "pg-addr",
 		"replication", "roles", "rpc.addr", "rpc.insecure", "rpc.tls-ca", "rpc.tls-cert", "rpc.tls-key",
 		"rpc.tls-server-name", "seeds", "shards", "shutdown-grace", "splunk-addr", "syslog-addr",
 		"tls.cert", "tls.client-ca", "tls.client-user", "tls.key", "ui-dir", "user-file", "user-provider", "zone",

@@ -55,6 +55,8 @@ type Config struct {
 	// CertificateName returns the name of the user for whom the certificate of a client stands. It returns "" if the
 	// client has no certificate, or certificates stand for nobody, as by default.
 	CertificateName func(state *tls.ConnectionState) (string, error)
+	// OIDC verifies tokens of an OIDC provider. By default there are none.
+	OIDC Verifier
 	// Refused, if not nil, is called for each failed sign-in with a password, a token or a certificate. s has the name
 	// or the token's id that the client sent.
 	Refused func(s access.Sender, from netip.Addr, err error)
@@ -69,6 +71,7 @@ type Provider struct {
 	reread bool   // whether Reload reads the file again
 
 	refused func(s access.Sender, from netip.Addr, err error)
+	oidc    Verifier // nil if there is no OIDC provider
 	// certificateName is Config.CertificateName.
 	certificateName func(state *tls.ConnectionState) (string, error)
 
@@ -105,15 +108,16 @@ func Open(cfg Config) (*Provider, error) {
 	p := &Provider{
 		log: cfg.Logger, now: time.Now, refused: cfg.Refused, slow: newSlowChecks(), scram: cfg.Scram,
 		iterations: cmp.Or(cfg.Iterations, scram.Iterations), firstStored: make(chan struct{}, 1), maxAge: cfg.MaxAge,
-		certificateName: cfg.CertificateName,
+		certificateName: cfg.CertificateName, oidc: cfg.OIDC,
 	}
+	p.lists.people = newPeople(nil)
 	_, _ = rand.Read(p.unknown[:]) // never fails
 	p.work.all = map[*Work]struct{}{}
 	p.remembered, p.guesses = newRemembered(p.now), newGuesses(p.now)
 	if p.log == nil {
 		p.log = slog.Default()
 	}
-	p.users.Store(&userList{tokens: &p.tokens, clock: p.time, tooOld: p.tooOld})
+	p.users.Store(&userList{tokens: &p.tokens, clock: p.time, tooOld: p.tooOld, people: p.lists.people})
 	p.Heard(p.now())
 	switch {
 	case cfg.Option != "" && cfg.UserFile != "", cfg.Option == "" && cfg.UserFile == "" && !cfg.Stored:
@@ -254,11 +258,11 @@ func (p *Provider) Close() error {
 }
 
 // Authenticate returns the sender of r from the header x-svc-auth or, if it is missing, Authorization: a user with
-// a password, or a token. Without these headers, it is the user of the client's certificate; with them, they must be of
-// this user. from is the client's address. Errors with status 401 are AuthHeaderNotFound,
-// InvalidAuthHeader, UserNotFound, UserPasswordMismatch, and InvalidArguments for an empty name or password. A token
-// that is used from a wrong address is PermissionDenied. After too many failures the error is RateLimited, with status
-// 429.
+// a password, a token, or a token of the OIDC provider. Without these headers, it is the user of the client's
+// certificate; with them, they must be of this user. from is the client's address. Errors with status 401 are
+// AuthHeaderNotFound, InvalidAuthHeader, UserNotFound, UserPasswordMismatch, and InvalidArguments for an empty name or
+// password. A token that is used from a wrong address, and a person without rights, are PermissionDenied. After too
+// many failures the error is RateLimited, with status 429.
 func (p *Provider) Authenticate(r *http.Request, from netip.Addr) (access.Sender, error) {
 	if p == nil {
 		return access.Everybody(), nil
@@ -288,9 +292,12 @@ func (p *Provider) Authenticate(r *http.Request, from netip.Addr) (access.Sender
 		return access.Sender{}, err
 	}
 	var s access.Sender
-	if c.token != "" {
+	switch {
+	case c.token != "":
 		s, err = p.Token(c.token, from)
-	} else {
+	case c.web != "":
+		s, err = p.jsonWebToken(r.Context(), c.web, from)
+	default:
 		s, err = p.Check(r.Context(), c.user, c.password, from)
 	}
 	if err == nil {

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/rights"
 	"cordwood/router/access"
 )
 
@@ -47,22 +48,38 @@ func (p *Provider) ofCertificate(
 		return access.Sender{}, err
 	}
 	s := u.sender
-	s.Proof = proofCertificate
+	s.Proof, s.Certificate = proofCertificate, name
 	return s, p.tooOld(&s)
 }
 
-// certified returns the user of a certificate, who may have no password, or nil.
+// certified returns the user for the name in a certificate, who may have no password, or nil. A user with another name
+// in the certificates has none with the name of the user. The OIDC provider authenticates people, and not certificates.
 func (l *userList) certified(name string) *user {
-	if u := l.byName[name]; u != nil {
+	if u := l.certificates[name]; u != nil {
 		return u
 	}
-	return l.owners[name]
+	u := l.byName[name]
+	if u == nil {
+		u = l.owners[name]
+	}
+	if u == nil || u.certificate != "" || rights.IsPerson(name) {
+		return nil
+	}
+	return u
+}
+
+// certifiedUser returns the name of the user for the name in a certificate. For an unknown name, it is this name.
+func (l *userList) certifiedUser(name string) string {
+	if u := l.certificates[name]; u != nil {
+		return u.sender.User
+	}
+	return name
 }
 
 // sameCertificate returns an error if the client's certificate stands for another user than the credentials of s.
 func (p *Provider) sameCertificate(state *tls.ConnectionState, s *access.Sender, from netip.Addr) error {
 	name, err := p.certified(state)
-	if err != nil || name == "" || name == s.User {
+	if err != nil || name == "" || p.users.Load().certifiedUser(name) == s.User {
 		return nil // a certificate without a name stands for nobody
 	}
 	err = refuse(errs.UserPasswordMismatch, "the client's certificate is of the user "+shorten(name)+", and the "+

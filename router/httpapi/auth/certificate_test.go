@@ -132,3 +132,47 @@ func TestCertificateEnds(t *testing.T) {
 		work.End()
 	}
 }
+
+// TestNameInCertificate checks that a user can have another name in the certificates, and then has none with the name
+// of the user.
+func TestNameInCertificate(t *testing.T) {
+	p, _ := openCertified(t)
+	apply(p, false, []*metapb.AccessPrincipal{
+		{Name: "ship", Certificate: "spiffe://example.com/ship", Grants: []*metapb.AccessGrant{selectOn("a")}},
+		{Name: "thief", Certificate: "look"}, // a user of the file
+	}, nil)
+	s, err := p.Certificate(ofName("spiffe://example.com/ship"), here)
+	if err != nil || s.User != "ship" || !s.May(reading("a")) {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	if _, err := p.Certificate(ofName("ship"), here); errs.CodeOf(err) != errs.UserNotFound {
+		t.Errorf("by the name of the user: %v", err)
+	}
+	if s, err := p.Certificate(ofName("look"), here); err != nil || s.User != "look" {
+		t.Errorf("the user of the file: %+v, %v", s, err)
+	}
+	ended := make(chan error, 1)
+	w := p.Begin(s, func(err error) { ended <- err })
+	defer w.End()
+	apply(p, false, []*metapb.AccessPrincipal{{Name: "ship", Grants: []*metapb.AccessGrant{selectOn("a")}}}, nil)
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("work ended without an error")
+		}
+	default:
+		t.Error("work goes on after the name in the certificate was taken away")
+	}
+	r := httptest.NewRequest("GET", "/", nil)
+	r.TLS = ofName("spiffe://example.com/ann")
+	r.SetBasicAuth("ann", "password of ann")
+	if _, err := p.Authenticate(r, here); errs.CodeOf(err) != errs.UserPasswordMismatch {
+		t.Errorf("credentials of another user: %v", err)
+	}
+	ann := principal(t, "ann", "password of ann", 7)
+	ann.Certificate = "spiffe://example.com/ann"
+	apply(p, false, []*metapb.AccessPrincipal{ann}, nil)
+	if s, err := p.Authenticate(r, here); err != nil || s.User != "ann" {
+		t.Errorf("credentials of the same user: %+v, %v", s, err)
+	}
+}

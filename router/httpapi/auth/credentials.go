@@ -9,8 +9,8 @@ import (
 	"cordwood/router/access/token"
 )
 
-// credentials are a user with a password, or a token.
-type credentials struct{ user, password, token string }
+// credentials are a user with a password, a token, or a JSON Web Token of an OIDC provider.
+type credentials struct{ user, password, token, web string }
 
 // parseCredentials parses the value of the header Authorization: Basic with a user and a password, or with a token as
 // password and any user, or Bearer with a token.
@@ -20,11 +20,13 @@ func parseCredentials(header string) (c credentials, err error) {
 	switch strings.ToLower(scheme) {
 	case "basic":
 	case "bearer":
-		if !token.Like(rest) {
-			return c, refuse(errs.UserPasswordMismatch, "The Bearer token is not one of this server: tokens begin with "+
-				token.Name("")+"; users authenticate with Basic")
+		switch {
+		case token.Like(rest):
+			return credentials{token: rest}, nil
+		case isWebToken(rest):
+			return credentials{web: rest}, nil
 		}
-		return credentials{token: rest}, nil
+		return c, notOurToken()
 	default:
 		return c, refuse(errs.InvalidAuthHeader, "Invalid authorization header: unknown scheme, use Basic, or Bearer with a "+
 			"token")
@@ -43,6 +45,25 @@ func parseCredentials(header string) (c credentials, err error) {
 		return credentials{token: password}, nil
 	}
 	return credentials{user: user, password: password}, nil
+}
+
+func notOurToken() error {
+	return refuse(errs.UserPasswordMismatch, "The Bearer token is not one of this server: tokens begin with "+
+		token.Name("")+"; users authenticate with Basic")
+}
+
+// isWebToken reports whether a text has the form of a signed JSON Web Token: three parts in base64url.
+func isWebToken(text string) bool {
+	parts := strings.Split(text, ".")
+	if len(parts) != 3 {
+		return false
+	}
+	for _, p := range parts {
+		if _, err := base64.RawURLEncoding.DecodeString(p); err != nil || p == "" {
+			return false
+		}
+	}
+	return true
 }
 
 // isToken reports whether a password is a token. Other passwords may begin like one.

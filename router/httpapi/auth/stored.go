@@ -24,6 +24,7 @@ type lists struct {
 	// principals are all users and roles of the metadata, and stored the users among them who may sign in.
 	principals map[string]*metapb.AccessPrincipal
 	stored     map[string]*storedUser
+	people     *people
 	// expiry publishes the list again when the next user expires; nil: no user expires.
 	expiry *time.Timer
 }
@@ -44,15 +45,18 @@ func (p *Provider) Apply(c metaclient.AccessChanges) {
 	if whole || l.principals == nil {
 		l.principals, l.stored = map[string]*metapb.AccessPrincipal{}, map[string]*storedUser{}
 	}
-	roles := whole
+	roles, person := whole, false
 	for _, name := range c.Dropped {
-		roles = roles || l.principals[name].GetRole()
+		roles, person = roles || l.principals[name].GetRole(), person || rights.IsPerson(name)
 		delete(l.principals, name)
 		delete(l.stored, name)
 	}
 	for _, one := range principals {
-		roles = roles || one.Role
+		roles, person = roles || one.Role, person || rights.IsPerson(one.Name)
 		l.principals[one.Name] = one
+	}
+	if roles || person {
+		l.people = newPeople(l.principals)
 	}
 	if roles { // any user may have them
 		principals = slices.Collect(maps.Values(l.principals))
@@ -63,7 +67,7 @@ func (p *Provider) Apply(c metaclient.AccessChanges) {
 		}
 	}
 	p.tokens.apply(c)
-	if (len(l.stored) > 0 || p.tokens.any()) && !p.hadStored.Swap(true) {
+	if (len(l.stored)+len(l.people.byGroup) > 0 || p.tokens.any()) && !p.hadStored.Swap(true) {
 		p.Heard(p.now())            // before, nothing was known and nobody asked
 		p.firstStored <- struct{}{} // it has room for the only one
 	}
@@ -84,7 +88,7 @@ func (l *lists) storedUser(one *metapb.AccessPrincipal) *storedUser {
 	if one.ValidUntilUnixNano != 0 {
 		u.until = time.Unix(0, one.ValidUntilUnixNano)
 	}
-	u.disabled = one.Disabled
+	u.disabled, u.certificate = one.Disabled, one.Certificate
 	if keys, err := scram.Parse(one.Verifier); err == nil && !one.Disabled {
 		u.password, u.keys = scrammed(keys), &keys
 	}
@@ -96,7 +100,7 @@ func (p *Provider) merge() {
 	l := &p.lists
 	out := &userList{
 		byName: map[string]*user{}, stored: len(l.stored) > 0, owners: map[string]*user{}, tokens: &p.tokens, clock: p.time,
-		tooOld: p.tooOld,
+		tooOld: p.tooOld, certificates: map[string]*user{}, people: l.people,
 	}
 	now, next := p.now(), time.Time{}
 	for name, u := range l.stored {
@@ -105,6 +109,9 @@ func (p *Provider) merge() {
 		}
 		if l.listed == nil || l.listed.byName[name] == nil { // the user of the list is another one
 			out.owners[name] = u.user
+			if c := u.certificate; c != "" && (l.listed == nil || l.listed.byName[c] == nil) {
+				out.certificates[c] = u.user
+			}
 		}
 		if u.password != nil {
 			out.byName[name] = u.user

@@ -23,6 +23,8 @@ type user struct {
 	goodAt *atomic.Int64
 	// keys are the SCRAM keys; nil if there are none.
 	keys *scram.Keys
+	// certificate is the name in the user's certificates, if it is not the name of the user.
+	certificate string
 	// text is a password in plain text. publish derives keys from it and clears it.
 	text string
 }
@@ -34,6 +36,9 @@ type userList struct {
 	stored bool
 	// owners are the users of the metadata whose tokens are valid: also users without a password.
 	owners map[string]*user
+	// certificates are the users whose certificates have another name than the user, by the name in the certificate.
+	certificates map[string]*user
+	people       *people
 	// tokens has the tokens of the metadata, which change independently of users. clock returns the time.
 	tokens *tokens
 	clock  func() time.Time

@@ -83,9 +83,9 @@ func (w *Work) End() {
 	delete(w.p.work.all, w)
 }
 
-// EndExpired ends the work of tokens that have expired, and of users and tokens whose rights may be too old.
+// EndExpired ends the work of tokens and of people whose time has passed, and of all whose rights may be too old.
 func (p *Provider) EndExpired() {
-	p.recheckWork(func(s *access.Sender) bool { return s.Token != "" || p.tooOld(s) != nil })
+	p.recheckWork(func(s *access.Sender) bool { return s.Token != "" || s.Person != nil || p.tooOld(s) != nil })
 }
 
 // recheck ends the work that the current list of users does not allow.
@@ -136,6 +136,10 @@ func (l *userList) now(s access.Sender) access.Sender {
 		}
 		return s
 	}
+	if s.Person != nil {
+		s.Grants = l.people.index(s.User, s.Person)
+		return s
+	}
 	if u := l.signedIn(&s); u != nil && u.sender.Version == s.Version {
 		s.Right, s.Grants = u.sender.Right, u.sender.Grants
 	}
@@ -145,7 +149,10 @@ func (l *userList) now(s access.Sender) access.Sender {
 // signedIn returns the user as whom s has signed in, or nil.
 func (l *userList) signedIn(s *access.Sender) *user {
 	if s.Proof == proofCertificate {
-		return l.certified(s.User)
+		if u := l.certified(s.Certificate); u != nil && u.sender.User == s.User {
+			return u
+		}
+		return nil
 	}
 	return l.byName[s.User]
 }
@@ -159,8 +166,11 @@ func (l *userList) checkCurrent(s access.Sender, n access.Need) error {
 	if err := l.tooOld(&s); err != nil {
 		return err
 	}
-	if s.Token != "" {
+	switch {
+	case s.Token != "":
 		return l.checkToken(s, n)
+	case s.Person != nil:
+		return l.checkPerson(s, n)
 	}
 	u := l.signedIn(&s)
 	switch {

@@ -6,6 +6,9 @@
 // user, and an access token that was dropped, was rotated or has expired end it. It expires after 12 hours without use,
 // and after 7 days at the latest.
 //
+// The session of a person whom an OIDC provider has authenticated contains the name and the groups, and expires when
+// what the provider said does not count any more.
+//
 // The cookie is HttpOnly and SameSite=Strict. It is ignored in requests from pages of other origins, even if these
 // may use the server with other credentials.
 //
@@ -41,6 +44,8 @@ type Users interface {
 	// TokenSession returns the sender for the access token with an id at an address, if check returns true for the hash
 	// of one of its valid secrets. It may call check several times, and not after it returned true.
 	TokenSession(id string, from netip.Addr, check func(stored [sha256.Size]byte) bool) (access.Sender, error)
+	// Person returns the sender for a person whom an OIDC provider has authenticated.
+	Person(name string, who *access.Person) (access.Sender, error)
 }
 
 // Config has the settings of a Manager.
@@ -84,21 +89,22 @@ func New(cfg Config) (*Manager, error) {
 // token is the content of a cookie.
 type token struct {
 	version byte
-	// subject is the name of a user, or the id of an access token.
+	// subject is the name of a user, the id of an access token, or the JSON of a person.
 	subject         string
 	issued, renewed time.Time
 	print           []byte
 }
 
-// The versions of cookies: the subject is a user, or an access token.
+// The versions of cookies: the subject is a user, an access token, or a person whom an OIDC provider has authenticated.
 const (
 	ofUser        = 1
 	ofAccessToken = 2
+	ofPerson      = 3
 )
 
 const (
 	printBytes = 16
-	maxToken   = 1024
+	maxToken   = 3072
 )
 
 // sign returns t as the text of a cookie.
@@ -136,7 +142,7 @@ func (m *Manager) read(text string) (*token, []byte, error) {
 		return nil, nil, errToken
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(b) < 1+printBytes+2+sha256.Size || b[0] != ofUser && b[0] != ofAccessToken {
+	if err != nil || len(b) < 1+printBytes+2+sha256.Size || b[0] < ofUser || b[0] > ofPerson {
 		return nil, nil, errToken
 	}
 	body, sum := b[:len(b)-sha256.Size], b[len(b)-sha256.Size:]
@@ -256,13 +262,22 @@ func (m *Manager) Authenticate(r *http.Request, from netip.Addr, secure bool) (
 		digest = stored
 		return hmac.Equal(t.print, fingerprint(key, stored))
 	}
-	if t.version == ofAccessToken {
+	switch t.version {
+	case ofAccessToken:
 		s, err = m.cfg.Users.TokenSession(t.subject, from, check)
-	} else {
+	case ofPerson:
+		s, err = m.ofPerson(t)
+		if errs.CodeOf(err) == errs.PermissionDenied { // a person who has lost all roles
+			return s, nil, err
+		}
+	default:
 		s, err = m.cfg.Users.Session(t.subject, check)
 	}
 	if err != nil {
 		return s, nil, ended
+	}
+	if t.version == ofPerson {
+		return s, nil, nil // it ends at a fixed time
 	}
 	if signs := m.cfg.Keys()[0]; now.Sub(t.renewed) >= renewAfter || !hmac.Equal(signs, key) {
 		t.renewed, t.print = now, fingerprint(signs, digest)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"cordwood/proto/errs"
 	"cordwood/router/access"
 )
 
@@ -33,6 +34,17 @@ func (f fakeUsers) TokenSession(id string, from netip.Addr, check func([sha256.S
 		}
 	}
 	return access.Sender{}, errors.New("no")
+}
+
+// Person knows people whose names begin with oidc:.
+func (f fakeUsers) Person(name string, who *access.Person) (access.Sender, error) {
+	switch {
+	case f["out "+name] != "":
+		return access.Sender{}, errs.New(errs.PermissionDenied, "no role")
+	case !strings.HasPrefix(name, "oidc:"):
+		return access.Sender{}, errors.New("no")
+	}
+	return access.Sender{User: name, Proof: "oidc", Person: who}, nil
 }
 
 var home = netip.MustParseAddr("192.0.2.1")
@@ -232,6 +244,83 @@ func TestForeignCookie(t *testing.T) {
 	r.AddCookie(&http.Cookie{Name: c.Name, Value: c.Value})
 	if s, _, err := p.Authenticate(r, p.from, false); err != nil || s.User != "ann" {
 		t.Errorf("behind another cookie the user is %q, %v", s.User, err)
+	}
+}
+
+// TestPerson checks sessions of people: they have the groups of the sign-in, and end at a fixed time.
+func TestPerson(t *testing.T) {
+	p := newPlace(t)
+	who := &access.Person{Groups: []string{"a", "b c"}, Until: p.now.Add(time.Hour)}
+	c, err := p.BeginPerson("oidc:ann", who, true)
+	if err != nil || c.MaxAge != 3600 || !c.HttpOnly || !c.Secure || c.SameSite != http.SameSiteStrictMode {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	get := func() (access.Sender, *http.Cookie, error) {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.AddCookie(&http.Cookie{Name: c.Name, Value: c.Value})
+		return p.Authenticate(r, p.from, true)
+	}
+	p.now = p.now.Add(30 * time.Minute)
+	s, renewed, err := get()
+	if err != nil || renewed != nil || s.User != "oidc:ann" || strings.Join(s.Person.Groups, "|") != "a|b c" ||
+		s.Person.Until.Unix() != who.Until.Unix() {
+		t.Errorf("%+v, %v, %v", s, renewed, err)
+	}
+	p.users["out oidc:ann"] = "x"
+	if _, _, err := get(); errs.CodeOf(err) != errs.PermissionDenied {
+		t.Errorf("without a role: %v", err)
+	}
+	long := &access.Person{Until: p.now.Add(100 * time.Hour)}
+	if c, err := p.BeginPerson("oidc:ann", long, true); err != nil || c.MaxAge != 12*3600 {
+		t.Errorf("a long session: %+v, %v", c, err)
+	}
+	for range 200 {
+		who.Groups = append(who.Groups, strings.Repeat("g", 40))
+	}
+	if _, err := p.BeginPerson("oidc:ann", who, true); errs.CodeOf(err) != errs.PermissionDenied {
+		t.Errorf("too many groups: %v", err)
+	}
+}
+
+// TestSealedSignIn checks that what a sign-in needs is encrypted, cannot be changed, and expires.
+func TestSealedSignIn(t *testing.T) {
+	p := newPlace(t)
+	c, err := p.SealSignIn([]byte("the secret text"), true)
+	if err != nil || strings.Contains(c.Value, "secret") || c.SameSite != http.SameSiteLaxMode || !c.HttpOnly ||
+		!c.Secure {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	open := func(value string) string {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.AddCookie(&http.Cookie{Name: c.Name, Value: value})
+		text, remove, err := p.OpenSignIn(r, true)
+		if remove.MaxAge >= 0 || remove.Name != c.Name || remove.Path != c.Path || (err == nil) != (text != nil) {
+			t.Errorf("%+v, %q, %v", remove, text, err)
+		}
+		return string(text)
+	}
+	if got := open(c.Value); got != "the secret text" {
+		t.Errorf("%q", got)
+	}
+	for i := range len(c.Value) {
+		if wrong := c.Value[:i] + string('A'+(c.Value[i]+1)%26) + c.Value[i+1:]; wrong != c.Value && open(wrong) != "" {
+			t.Fatalf("byte %d was changed, and the text is still accepted", i)
+		}
+	}
+	session := p.begin(t, "ann")
+	if open(session.Value) != "" || open("") != "" || open(strings.Repeat("A", 10_000)) != "" {
+		t.Error("another cookie is accepted")
+	}
+	p.keys = [][]byte{[]byte("second"), []byte("first")}
+	if open(c.Value) == "" {
+		t.Error("a key before the present one is not accepted")
+	}
+	p.now = p.now.Add(signInTime + time.Second)
+	if open(c.Value) != "" {
+		t.Error("an old sign-in is accepted")
+	}
+	if _, err := p.SealSignIn(make([]byte, 5000), true); err == nil {
+		t.Error("a text that does not fit into a cookie")
 	}
 }
 

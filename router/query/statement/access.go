@@ -7,7 +7,7 @@ import (
 	"cordwood/proto/rights"
 )
 
-// CreateUser is the statement CREATE USER u [PASSWORD 'p'] [VALID UNTIL 't'] [DISABLED].
+// CreateUser is the statement CREATE USER u [PASSWORD 'p'] [CERTIFICATE 'c'] [VALID UNTIL 't'] [DISABLED].
 type CreateUser struct {
 	Name        string
 	IfNotExists bool
@@ -29,12 +29,21 @@ type UserOptions struct {
 	// ValidUntil is a time as written; empty: forever.
 	ValidUntil *string
 	Disabled   *bool
+	// Certificate is the name in the user's certificates; empty: the name of the user.
+	Certificate *string
 }
 
 // CreateRole is the statement CREATE ROLE r.
 type CreateRole struct {
 	Name        string
 	IfNotExists bool
+}
+
+// AlterRole is the statement ALTER ROLE r SET GROUPS ('g', …) or ALTER ROLE r UNSET GROUPS.
+type AlterRole struct {
+	Name string
+	// Groups replace the groups of the role.
+	Groups []string
 }
 
 // DropPrincipal is the statement DROP USER or DROP ROLE.
@@ -81,6 +90,9 @@ func (*AlterUser) Rows() bool { return false }
 func (*CreateRole) Rows() bool { return false }
 
 // Rows implements Statement.
+func (*AlterRole) Rows() bool { return false }
+
+// Rows implements Statement.
 func (*DropPrincipal) Rows() bool { return false }
 
 // Rows implements Statement.
@@ -111,6 +123,27 @@ func (p *parser) createRole() Statement {
 	return s
 }
 
+func (p *parser) alterRole() Statement {
+	s := &AlterRole{Name: p.name("the name of a role")}
+	if p.accept("UNSET", "GROUPS") {
+		p.done()
+		return s
+	}
+	if !p.accept("SET", "GROUPS") {
+		p.expected("SET GROUPS or UNSET GROUPS")
+	}
+	p.expectSym("(")
+	for p.err == nil {
+		s.Groups = append(s.Groups, p.textLiteral("the name of a group in quotes"))
+		if !p.acceptSym(",") {
+			break
+		}
+	}
+	p.expectSym(")")
+	p.done()
+	return s
+}
+
 func (p *parser) dropPrincipal(role bool) Statement {
 	s := &DropPrincipal{Role: role, IfExists: p.ifExists()}
 	s.Name = p.name("a name")
@@ -131,7 +164,7 @@ func (p *parser) alterUser() Statement {
 	s := &AlterUser{Name: p.name("the name of a user")}
 	p.accept("WITH")
 	if p.tok.kind == eof {
-		p.expected("PASSWORD, VALID UNTIL, ENABLED or DISABLED")
+		p.expected("PASSWORD, CERTIFICATE, NO CERTIFICATE, VALID UNTIL, ENABLED or DISABLED")
 	}
 	p.userOptions(&s.UserOptions)
 	p.done()
@@ -168,12 +201,20 @@ func (p *parser) userOptions(o *UserOptions) {
 				text = p.textLiteral("a time in quotes")
 			}
 			o.ValidUntil = &text
+		case p.tok.is("CERTIFICATE"), p.tok.is("NO") && p.peek().is("CERTIFICATE"):
+			once(o.Certificate != nil)
+			name := ""
+			if !p.accept("NO", "CERTIFICATE") {
+				p.expect("CERTIFICATE")
+				name = p.textLiteral("the name in the certificate in quotes")
+			}
+			o.Certificate = &name
 		case p.tok.is("DISABLED"), p.tok.is("ENABLED"):
 			once(o.Disabled != nil)
 			disabled := p.accept("DISABLED") || !p.accept("ENABLED")
 			o.Disabled = &disabled
 		default:
-			p.expected("PASSWORD, VALID UNTIL, ENABLED, DISABLED or the end of the statement")
+			p.expected("PASSWORD, CERTIFICATE, NO CERTIFICATE, VALID UNTIL, ENABLED, DISABLED or the end of the statement")
 		}
 	}
 }

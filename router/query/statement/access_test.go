@@ -31,11 +31,19 @@ func TestParseAccess(t *testing.T) {
 		"ALTER USER CURRENT_USER PASSWORD 'it''s' OLD 'x'": &AlterUser{
 			Own: true, Old: "x", UserOptions: UserOptions{Password: &p},
 		},
-		"CREATE ROLE team":           &CreateRole{Name: "team"},
-		"DROP ROLE IF EXISTS team":   &DropPrincipal{Name: "team", Role: true, IfExists: true},
-		"DROP USER ann":              &DropPrincipal{Name: "ann"},
-		"GRANT reader, team TO a, b": &GrantRole{Roles: []string{"reader", "team"}, Names: []string{"a", "b"}},
-		"REVOKE team FROM a":         &GrantRole{Revoke: true, Roles: []string{"team"}, Names: []string{"a"}},
+		"CREATE USER ann CERTIFICATE 'it''s' DISABLED": &CreateUser{
+			Name: "ann", UserOptions: UserOptions{Certificate: &p, Disabled: &yes},
+		},
+		"ALTER USER ann NO CERTIFICATE": &AlterUser{
+			Name: "ann", UserOptions: UserOptions{Certificate: &forever},
+		},
+		"ALTER ROLE team SET GROUPS ('a b', 'it''s')": &AlterRole{Name: "team", Groups: []string{"a b", "it's"}},
+		`ALTER ROLE "a.b" UNSET GROUPS`:               &AlterRole{Name: "a.b"},
+		"CREATE ROLE team":                            &CreateRole{Name: "team"},
+		"DROP ROLE IF EXISTS team":                    &DropPrincipal{Name: "team", Role: true, IfExists: true},
+		"DROP USER ann":                               &DropPrincipal{Name: "ann"},
+		"GRANT reader, team TO a, b":                  &GrantRole{Roles: []string{"reader", "team"}, Names: []string{"a", "b"}},
+		"REVOKE team FROM a":                          &GrantRole{Revoke: true, Roles: []string{"team"}, Names: []string{"a"}},
 		"GRANT SELECT, insert ON logs, app.logs_*, *.*, TABLE app.t, DATABASE team_* TO ann WITH GRANT OPTION": &Grant{
 			Privileges: rights.Select | rights.Insert, Option: true, Names: []string{"ann"},
 			Targets: []rights.Target{
@@ -106,6 +114,8 @@ func TestParseAccess(t *testing.T) {
 		}
 	}
 	for _, sql := range []string{
+		"ALTER ROLE team", "ALTER ROLE team SET GROUPS", "ALTER ROLE team SET GROUPS ()", "ALTER ROLE team SET GROUPS 'a'",
+		"ALTER ROLE team SET GROUPS (a)", "ALTER USER a NO", "CREATE USER a CERTIFICATE", "CREATE USER a CERTIFICATE b",
 		"CREATE USER", "CREATE USER a PASSWORD", "CREATE USER a PASSWORD 'x' PASSWORD 'y'", "CREATE USER a PASSWORD e'x'",
 		"CREATE USER a PASSWORD $$x$$", "ALTER USER a", "ALTER USER CURRENT_USER PASSWORD 'x'", "GRANT SELECT ON t",
 		"GRANT SELECT TO ann", "GRANT FLY ON t TO ann", "GRANT SELECT (c) ON t TO ann", "GRANT SELECT ON t * TO ann",

@@ -98,11 +98,14 @@ func (p *parser) alter() Statement {
 	if p.accept("USER") {
 		return p.alterUser()
 	}
+	if p.accept("ROLE") {
+		return p.alterRole()
+	}
 	if p.accept("TOKEN") {
 		return p.alterToken()
 	}
 	if !p.accept("TABLE") {
-		p.refuseObject("ALTER", "TABLE, DATABASE, USER or TOKEN")
+		p.refuseObject("ALTER", "TABLE, DATABASE, USER, ROLE or TOKEN")
 		return nil
 	}
 	s := &AlterTable{Name: p.tableName()}

@@ -124,6 +124,11 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{ .Values.auth.admin.existingSecret | default (printf "%s-admin" (include "cordwood.fullname" .)) }}
 {{- end -}}
 
+{{/* The name of the secret of the server at the OIDC provider, or nothing. */}}
+{{- define "cordwood.oidcSecret" -}}
+{{ (.Values.auth.oidc | default dict).existingSecret }}
+{{- end -}}
+
 {{/* The name of the secret with the user of hooks, jobs and the test, or nothing. */}}
 {{- define "cordwood.clientSecret" -}}
 {{ if .Values.auth.clientSecret }}{{ .Values.auth.clientSecret }}{{ else if include "cordwood.admin" . }}{{ include "cordwood.adminSecret" . }}{{ end }}
@@ -245,6 +250,13 @@ capabilities: {drop: [ALL]}
 {{- end -}}
 {{- if and (not (include "cordwood.users" .)) (eq (toString (index $v.config "metrics-open")) "false") -}}
 {{- fail "config.metrics-open=false needs auth.existingSecret or auth.admin: without users, clients cannot be distinguished" -}}
+{{- end -}}
+{{- $issuer := ($v.config.oidc | default dict).issuer -}}
+{{- if and $issuer (not (include "cordwood.users" .)) -}}
+{{- fail "config.oidc.issuer needs auth.admin or auth.existingSecret: the hooks and the test have to sign in" -}}
+{{- end -}}
+{{- if and (include "cordwood.oidcSecret" .) (not $issuer) -}}
+{{- fail "auth.oidc.existingSecret needs config.oidc.issuer" -}}
 {{- end -}}
 {{- range include "cordwood.listeners" . | fromJsonArray -}}
 {{- if and .scheme (include "cordwood.users" $) (not (contains "token-file=" .address)) -}}

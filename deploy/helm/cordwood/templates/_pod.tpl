@@ -99,6 +99,9 @@ spec:
         - --bootstrap-admin={{ $v.auth.admin.name }}
         - --bootstrap-admin-password-file=/etc/cordwood/admin/password
         {{- end }}
+        {{- if include "cordwood.oidcSecret" .root }}
+        - --oidc-client-secret-file=/etc/cordwood/oidc/client-secret
+        {{- end }}
         {{- if $v.tls.users.enabled }}
         - --tls-cert=/etc/cordwood/users-tls/tls.crt
         - --tls-key=/etc/cordwood/users-tls/tls.key
@@ -191,6 +194,9 @@ spec:
         {{- if include "cordwood.admin" .root }}
         - {name: admin, mountPath: /etc/cordwood/admin, readOnly: true}
         {{- end }}
+        {{- if include "cordwood.oidcSecret" .root }}
+        - {name: oidc, mountPath: /etc/cordwood/oidc, readOnly: true}
+        {{- end }}
         {{- if and $listeners $v.listeners.tokenSecret }}
         - {name: listeners, mountPath: /etc/cordwood/listeners, readOnly: true}
         {{- end }}
@@ -226,6 +232,13 @@ spec:
         secretName: {{ include "cordwood.adminSecret" .root }}
         defaultMode: 0440
         items: [{key: password, path: password}]
+    {{- end }}
+    {{- if include "cordwood.oidcSecret" .root }}
+    - name: oidc
+      secret:
+        secretName: {{ $v.auth.oidc.existingSecret }}
+        defaultMode: 0440
+        items: [{key: client-secret, path: client-secret}]
     {{- end }}
     {{- if and $listeners $v.listeners.tokenSecret }}
     - name: listeners
