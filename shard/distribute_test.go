@@ -173,8 +173,9 @@ func TestExplainFirst(t *testing.T) {
 		},
 		{
 			"ANALYZE SELECT count(*) FROM logs WHERE host IN (SELECT l.host FROM logs l JOIN state s USING (ts, host))",
-			`first: SELECT DISTINCT l\.host .*\n  \d+ values? in \S+\n  rows of other nodes are fetched: it reads several tables.*\n` +
-				`(?s:.*)\n  node \S+: public.logs, shard \d, [1-9]\d* rows, (?s:.*)\n  fetched: \d+ rows`,
+			`first: SELECT DISTINCT l\.host .*\n  \d+ values? in \S+\n` +
+				`  rows of other nodes are fetched: it reads several tables.*\n(?s:.*)` +
+				`\n  node \S+: public.logs, shard \d, [1-9]\d* rows, (?s:.*)\n  fetched: \d+ rows`,
 		},
 		{
 			"ANALYZE SELECT count(*) FROM logs WHERE EXISTS (SELECT 1 FROM state WHERE n > 5)",
@@ -186,7 +187,10 @@ func TestExplainFirst(t *testing.T) {
 			`rows of other nodes are fetched: a subquery has more than 900 values.*\n` +
 				`first: SELECT DISTINCT n FROM logs\n  failed after \S+: .* more than 900 values.*from nodes\n  node \S+: shards `,
 		},
-		{many, `rows of other nodes are fetched: in the last 10 minutes, a subquery of this statement returned more than 900`},
+		{
+			many, `rows of other nodes are fetched: in the last 10 minutes, a subquery of this statement returned more ` +
+				`than 900`,
+		},
 	} {
 		if said := c.explained(test.sql); !regexp.MustCompile(test.want).MatchString(said) {
 			t.Errorf("EXPLAIN %s: %s, want %s", test.sql, said, test.want)

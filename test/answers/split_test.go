@@ -106,9 +106,6 @@ func (h *halved) askBoth(sql string, o order) (grown string) {
 	before := h.counters()
 	several := strings.NewReplacer("{", "", "}", "").Replace(sql)
 	got, err := h.ask(several)
-	if err != nil && strings.Contains(err.Error(), "Could not convert string") {
-		return "" // whether a condition converts a text depends on the rows for which it is computed
-	}
 	if err != nil {
 		h.t.Errorf("%s: %v; but one shard has an answer", several, err)
 		return ""

@@ -99,3 +99,29 @@ func TestOffsets(t *testing.T) {
 		}
 	}
 }
+
+// TestBlanksAroundTimes checks that blanks at the ends of a text do not matter next to times, whether a row reaches the
+// comparison or not. DuckDB refuses a date with blanks behind it.
+func TestBlanksAroundTimes(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	for _, unit := range []string{"Second", "Millisecond", "Microsecond", "Nanosecond"} {
+		columns := cols("ts:Timestamp"+unit, "n:Int64")
+		tab := table("logs", columns, batch(t, columns, []any{0, 1}))
+		for _, zone := range []string{"", "UTC", "America/New_York"} {
+			for _, sql := range []string{
+				"SELECT n FROM logs WHERE ts < '2026-11-14  '",
+				"SELECT count(*) FROM logs WHERE ts < '\t2026-11-14 '",
+				"SELECT x.n FROM logs x JOIN logs y USING (n) WHERE x.ts < '2026-11-14 ' AND y.ts > '1969-11-14\n'",
+				"SELECT n FROM logs WHERE ts BETWEEN ' 1969-11-14' AND '2026-11-14 10:00:00  '",
+				"SELECT n FROM logs WHERE ts < '2026-11-14 '::TIMESTAMP",
+			} {
+				a, err := request(t.Context(), e, &query.Request{
+					SQL: sql, Database: "public", Tables: []query.Table{tab}, Timezone: zone,
+				})
+				if err != nil || strings.Join(a.rows, " ") != "1" {
+					t.Errorf("%s, zone %q: %s: %v, %v", unit, zone, sql, a, err)
+				}
+			}
+		}
+	}
+}

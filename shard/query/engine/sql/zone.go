@@ -14,7 +14,8 @@ import (
 // DuckDB's sessions are in UTC. The time zone of a request applies to texts of times that contain
 // no zone. If such a text is compared with times, it is converted to UTC in the statement before
 // anything else reads it. Texts with an offset are converted too: DuckDB respects the offset only
-// for nanoseconds and ignores it for other times.
+// for nanoseconds and ignores it for other times. So are texts with blanks at their ends: DuckDB
+// refuses a date with blanks behind it, unless no row reaches the comparison.
 
 var timeText = regexp.MustCompile(
 	`^\s*(\d{4}-\d{1,2}-\d{1,2}(?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)?)\s*([+-]\d{2}(?::?\d{2})?)?\s*$`)
@@ -69,8 +70,9 @@ func (st *Statement) InZone(req *query.Request) (_ *query.Request, edits []Edit,
 		}
 		for _, l := range use.texts {
 			utc, offset, ok := inUTC(l.text, loc)
+			asItIs := loc == time.UTC && !offset && l.text == strings.TrimSpace(l.text)
 			switch {
-			case is == notTime || !ok || loc == time.UTC && !offset:
+			case is == notTime || !ok || asItIs:
 			case is == maybeTime && (offset || loc == time.UTC):
 			case is == maybeTime:
 				return nil, nil, errs.New(errs.InvalidArguments,
