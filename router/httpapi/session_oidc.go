@@ -64,7 +64,7 @@ func (s *sessions) beginOIDC(w http.ResponseWriter, r *http.Request) error {
 	if s.oidc == nil || s.manager == nil {
 		return noOIDC()
 	}
-	a := oidcSignIn{oidc.NewAttempt(s.redirectURL(r)), localAddress(cmp.Or(r.URL.Query().Get("to"), s.pageOf(r)))}
+	a := oidcSignIn{oidc.NewAttempt(s.redirectURL(r)), localAddress(r.URL.Query().Get("to"))}
 	at, err := s.oidc.LoginURL(r.Context(), a.Attempt)
 	if err != nil {
 		return err
@@ -92,15 +92,6 @@ func (s *sessions) redirectURL(r *http.Request) string {
 		u.Scheme = "https"
 	}
 	return u.String()
-}
-
-// pageOf returns the address of the page of this server that has the link to the sign-in, or "".
-func (s *sessions) pageOf(r *http.Request) string {
-	u, err := url.Parse(r.Referer())
-	if err != nil || u.Host != r.Host || u.User != nil {
-		return ""
-	}
-	return u.RequestURI()
 }
 
 // redirect sends a browser to an address. The answer is of this sign-in alone.

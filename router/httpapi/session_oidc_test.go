@@ -85,9 +85,9 @@ func TestOIDCBearer(t *testing.T) {
 }
 
 // signIn goes to the provider and back, and returns the cookie of the sign-in and the callback's path with its query.
-func signIn(t *testing.T, f *fixture, to string, headers ...string) (cookie, callback string) {
+func signIn(t *testing.T, f *fixture, to string) (cookie, callback string) {
 	t.Helper()
-	w := f.call(http.MethodGet, "/v1/session/oidc/login?to="+url.QueryEscape(to), "", headers...)
+	w := f.call(http.MethodGet, "/v1/session/oidc/login?to="+url.QueryEscape(to), "")
 	if w.Code != http.StatusSeeOther || w.Header().Get("Cache-Control") != "no-store" {
 		t.Fatalf("login: %d %s", w.Code, w.Body)
 	}
@@ -118,16 +118,6 @@ func TestOIDCSignIn(t *testing.T) {
 			"navigate")
 		if w.Code != http.StatusSeeOther || w.Header().Get("Location") != want {
 			t.Errorf("%q: %d %q %s", to, w.Code, w.Header().Get("Location"), w.Body)
-		}
-	}
-	for from, want := range map[string]string{
-		"http://example.com/dashboard/sql?q=a#b": "/dashboard/sql?q=a", "http://evil.test/x": "/dashboard/",
-		":": "/dashboard/", "http://example.com//evil.test/": "/dashboard/", "http://example.com": "/",
-	} {
-		cookie, callback := signIn(t, f, "", "Referer", from)
-		w := f.call(http.MethodGet, callback, "", "Cookie", cookie)
-		if w.Code != http.StatusSeeOther || w.Header().Get("Location") != want {
-			t.Errorf("from %q: %d %q %s", from, w.Code, w.Header().Get("Location"), w.Body)
 		}
 	}
 	cookie, callback := signIn(t, f, "")

@@ -123,3 +123,15 @@ func TestAccess(t *testing.T) {
 	b.do(chromedp.EmulateViewport(390, 844))
 	b.until(`document.documentElement.scrollWidth <= innerWidth`)
 }
+
+// TestSignInByProvider checks that the form leads to the OpenID Connect provider, and names the page to come back to.
+func TestSignInByProvider(t *testing.T) {
+	s := start(t, "--oidc-issuer", "http://"+freeAddress(t), "--oidc-client-id", "cordwood")
+	b := openAlone(t, s.url+"/dashboard/sql?q=SELECT+1")
+	b.until(`document.querySelector('dialog.signin [data-ui=login-oidc]')`)
+	want := s.url + "/v1/session/oidc/login?to=%2Fdashboard%2Fsql%3Fq%3DSELECT%2B1"
+	if got := eval[string](b, `document.querySelector('[data-ui=login-oidc]').href`); got != want {
+		t.Errorf("the link is %s, want %s", got, want)
+	}
+	b.axe("sign-in by a provider")
+}

@@ -1,1 +1,1 @@
-import"./chunk-JJIR7VZQ.js";
+import"./chunk-23VMVYBR.js";

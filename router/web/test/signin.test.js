@@ -32,6 +32,15 @@ test('a refused token is explained in the words of the server, a refused passwor
   assert.equal(signIn.wrong.value, 'Wrong name or password.');
 });
 
+test('a server with an OpenID Connect provider says so to whom it refuses', async () => {
+  for (const says of [true, false]) {
+    const refuse = /** @type {typeof fetch} */ (async () => new Response('{}', { status: 401, headers: says ? { 'x-svc-oidc': '1' } : {} }));
+    const signIn = createSignIn({ fetch: refuse, clock: { now: () => 0 }, lastUser: { value: '' } });
+    await signIn.load();
+    assert.equal(signIn.oidc.value, says);
+  }
+});
+
 test('whether the user may store a pipeline is read from their grants', async () => {
   /** @param {string[]} grants */
   const may = (grants) => {

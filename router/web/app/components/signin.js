@@ -75,6 +75,15 @@ export function SignInDialog({ signIn }) {
         >
           ${byToken ? 'Use a name and a password' : 'Use a token'}
         </button>
+        ${
+          signIn.oidc.value &&
+          html`<a
+            class="text go"
+            data-ui="login-oidc"
+            href=${'/v1/session/oidc/login?to=' + encodeURIComponent(location.pathname + location.search)}
+            >Use OIDC</a
+          >`
+        }
       </p>
     </form>
   </dialog>`;

@@ -20,6 +20,7 @@ export function createSignIn({ fetch, clock, lastUser }) {
   let loading = null;
   const user = signal('');
   const wrong = signal('');
+  const oidc = signal(false); // whether an OpenID Connect provider signs users in
   const session = signal(/** @type {Session | null} */ (null));
   let version = ''; // of the server from which the page came
   const otherVersion = signal(false);
@@ -28,6 +29,7 @@ export function createSignIn({ fetch, clock, lastUser }) {
   /** Finds out who is signed in. */
   async function load() {
     const response = await fetch('/v1/session', { headers: { 'x-svc-page': '1' } }).catch(() => null);
+    oidc.value = !!response?.headers.get('x-svc-oidc');
     const before = session.value?.user;
     session.value = response?.ok ? await response.json() : null;
     if (before !== session.value?.user) rights.forget();
@@ -51,6 +53,7 @@ export function createSignIn({ fetch, clock, lastUser }) {
     /** Whether the page offers what changes something; the server decides. */
     canManage: computed(() => session.value?.can_manage !== false),
     wrong,
+    oidc,
     open: computed(() => waiting.value.length > 0),
     /** Asks somebody to sign in; what was refused goes on when they did. */
     ask: () => /** @type {Promise<void>} */ (new Promise((resolve) => (waiting.value = [...waiting.value, resolve]))),
