@@ -39,8 +39,8 @@ func (m *Manager) BeginPerson(name string, who *access.Person, secure bool) (*ht
 	}
 	c := m.begin(ofPerson, string(subject), [sha256.Size]byte{}, secure)
 	if len(c.Value) > maxToken {
-		return nil, errs.New(errs.PermissionDenied, "%.100s is in %d groups that roles have, which do not fit into a cookie: "+
-			"an administrator can give the roles fewer groups", name, len(who.Groups))
+		return nil, errs.New(errs.PermissionDenied, "%.100s is in %d groups that roles have, which do not fit into a "+
+			"cookie: an administrator can give the roles fewer groups", name, len(who.Groups))
 	}
 	c.MaxAge = max(int(until.Sub(m.cfg.Now())/time.Second), 1)
 	return c, nil

@@ -42,8 +42,12 @@ func TestParseAccess(t *testing.T) {
 		"CREATE ROLE team":                            &CreateRole{Name: "team"},
 		"DROP ROLE IF EXISTS team":                    &DropPrincipal{Name: "team", Role: true, IfExists: true},
 		"DROP USER ann":                               &DropPrincipal{Name: "ann"},
-		"GRANT reader, team TO a, b":                  &GrantRole{Roles: []string{"reader", "team"}, Names: []string{"a", "b"}},
-		"REVOKE team FROM a":                          &GrantRole{Revoke: true, Roles: []string{"team"}, Names: []string{"a"}},
+		"GRANT reader, team TO a, b": &GrantRole{
+			Roles: []string{"reader", "team"}, Names: []string{"a", "b"},
+		},
+		"REVOKE team FROM a": &GrantRole{
+			Revoke: true, Roles: []string{"team"}, Names: []string{"a"},
+		},
 		"GRANT SELECT, insert ON logs, app.logs_*, *.*, TABLE app.t, DATABASE team_* TO ann WITH GRANT OPTION": &Grant{
 			Privileges: rights.Select | rights.Insert, Option: true, Names: []string{"ann"},
 			Targets: []rights.Target{
