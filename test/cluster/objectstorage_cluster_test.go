@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -116,7 +117,8 @@ func compareCold(t *testing.T, n *Node, want map[string]string, what string) {
 	}
 }
 
-// TestObjectStorageCluster has three nodes whose rows are only in object storage. A backup has all rows.
+// TestObjectStorageCluster has three nodes whose rows are only in object storage. A backup has all rows, and a node
+// whose disk was lost gets its replicas again without them.
 func TestObjectStorageCluster(t *testing.T) {
 	bucket := t.TempDir()
 	c, want := coldCluster(t, bucket)
@@ -132,4 +134,19 @@ func TestObjectStorageCluster(t *testing.T) {
 	mustCommand(t, "restore", repository, "--server", other.HTTP)
 	compareCold(t, other, want, "restored")
 	other.Stop()
+
+	// A node is lost with its disk, and another one replaces it.
+	lost := c.Nodes[2]
+	former, err := lost.Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost.Kill()
+	if err = os.RemoveAll(lost.Dir); err != nil {
+		t.Fatal(err)
+	}
+	lost.Start()
+	mustCommand(t, "node", "decommission", "--yes", former.NodeID, "--server", c.Nodes[0].HTTP)
+	Eventually(t, 3*time.Minute, func() error { return lost.onlyObjects("app", "small") })
+	compareCold(t, lost, want, "the node that was lost")
 }
