@@ -32,6 +32,7 @@ import (
 	"cordwood/shard/rules"
 	"cordwood/shard/segment"
 	"cordwood/shard/store"
+	"cordwood/shard/vfs"
 )
 
 // Shard is an open shard: the member of the raft group, and the components that do its work.
@@ -221,8 +222,11 @@ func (s *Shard) open() (err error) {
 	s.join(member)
 	// The replica guarantees that the log continues the manifest, so files that the manifest does
 	// not list are dead. Nothing is flushed before the files are checked.
-	fsys, dir := s.cfg.FS, s.cfg.Dir
-	if err := errors.Join(s.store.Sweep(), tier.Clean(fsys, dir), handoff.Clean(fsys, dir)); err != nil {
+	err = s.store.Sweep()
+	for _, name := range []string{tier.DirName, handoff.DirName} {
+		err = errors.Join(err, vfs.RemoveFiles(s.cfg.FS, filepath.Join(s.cfg.Dir, name)))
+	}
+	if err != nil {
 		close(s.stop) // Apply may wait
 		return errors.Join(err, s.replica.Close())
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"time"
 
@@ -19,29 +18,11 @@ import (
 // This file reads rows that are only in object storage. An object is fetched as a whole, past the cache, to a file that
 // is removed when its rows were sent. A shard has one such file at a time.
 
-// DirName is the folder of fetched objects, below the folder of the shard.
+// DirName is the folder of fetched objects, below the folder of the shard. A start of the shard empties it.
 const DirName = "copying"
 
 // objectPause is the first pause after object storage did not answer. The pauses grow up to maxObjectPause.
 const objectPause, maxObjectPause = time.Second, 30 * time.Second
-
-// Clean removes objects that were being copied when a process ended. The folder need not exist.
-func Clean(fsys vfs.FS, shardDir string) error {
-	dir := filepath.Join(shardDir, DirName)
-	names, err := fsys.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("remove fetched objects: %w", err)
-	}
-	for _, name := range names {
-		if err := fsys.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove a fetched object: %w", err)
-		}
-	}
-	return nil
-}
 
 // objectsFor returns the objects to read in a round. The first round reads all. Later rounds read none: since the copy
 // began, segments stay although their rows are in objects.

@@ -107,6 +107,27 @@ func TestFS(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
+// TestRemoveFiles empties a folder, and one that does not exist.
+func TestRemoveFiles(t *testing.T) {
+	each(t, func(t *testing.T, fsys vfs.FS, dir string) {
+		folder := filepath.Join(dir, "x")
+		if err := vfs.RemoveFiles(fsys, folder); err != nil {
+			t.Errorf("without a folder: %v", err)
+		}
+		if err := fsys.MkdirAll(folder); err != nil {
+			t.Fatal(err)
+		}
+		write(t, fsys, filepath.Join(folder, "a"), "1", false)
+		write(t, fsys, filepath.Join(folder, "b"), "2", true)
+		if err := vfs.RemoveFiles(fsys, folder); err != nil {
+			t.Error(err)
+		}
+		if names, err := fsys.ReadDir(folder); err != nil || len(names) > 0 {
+			t.Errorf("left: %q, %v", names, err)
+		}
+	})
+}
+
 // TestMemCrash lists what survives a power loss at each step of publishing a file.
 func TestMemCrash(t *testing.T) {
 	const tmp, name = "/d/x.tmp", "/d/x"

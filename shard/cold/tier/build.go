@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"io/fs"
 	"path/filepath"
 	"time"
 
@@ -19,26 +18,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// DirName is the folder of files that are being built, below the folder of the shard.
+// DirName is the folder of files that are being built, below the folder of the shard. A start of the shard empties it.
 const DirName = "cold"
-
-// Clean removes files that were being built when a process ended. The folder need not exist.
-func Clean(fsys vfs.FS, shardDir string) error {
-	dir := filepath.Join(shardDir, DirName)
-	names, err := fsys.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("remove unfinished objects: %w", err)
-	}
-	for _, name := range names {
-		if err := fsys.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove an unfinished object: %w", err)
-		}
-	}
-	return nil
-}
 
 // builder writes the rows of jobs to striped files.
 type builder struct {

@@ -12,6 +12,7 @@ import (
 	"cordwood/shard/manifest"
 	"cordwood/shard/rules"
 	"cordwood/shard/store"
+	"cordwood/shard/vfs"
 )
 
 const (
@@ -104,7 +105,7 @@ func (m *Mover) begin(ctx context.Context, term uint64, open *manifest.Cut) erro
 				"another replica leads or the segment was repaired", m.cfg.ShardID, open.Number, s.FileName(), s.Damaged)
 		}
 	}
-	if err := errors.Join(m.cfg.FS.MkdirAll(m.build.dir), Clean(m.cfg.FS, m.cfg.Dir)); err != nil {
+	if err := errors.Join(m.cfg.FS.MkdirAll(m.build.dir), vfs.RemoveFiles(m.cfg.FS, m.build.dir)); err != nil {
 		rows.Close()
 		return err
 	}
