@@ -185,7 +185,7 @@ func TestAnyReplica(t *testing.T) {
 	}
 	g.stop(o.cfg.NodeID)
 	g.open(o.cfg.NodeID, nil)
-	if err := read(time.Hour); err == nil || !strings.Contains(err.Error(), "not known how far behind") {
+	if err := read(time.Hour); err == nil || !strings.Contains(err.Error(), "not known how far it is behind") {
 		t.Errorf("a replica that has heard from no leader: %v", err)
 	}
 }
