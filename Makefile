@@ -77,9 +77,9 @@ test: build ## Run all tests; the linters, including vet, are separate
 	$(GO) test $(TESTFLAGS) -timeout 20m -run '$(PLAIN)$$' $(PLAIN_PKGS)
 	@# By default, a program under the race detector sleeps for a second before it exits.
 	GORACE=atexit_sleep_ms=10 $(RERUN) --packages='$(RACE_PKGS)' -- $(TESTFLAGS) -race $(BESIDE) -timeout 20m -skip '$(PLAIN)$$'
-	@# Real processes; the longest come first. ./test/answers runs random statements beside them for a
-	@# minute. It is not repeated: a wrong answer never depends on the load, and the next seed differs.
-	$(GO) test $(TESTFLAGS) -timeout 20m ./test/answers & answers=$$!; \
+	@# Real processes; the longest come first. ./test/answers runs random statements beside them for some
+	@# minutes. It is not repeated: a wrong answer never depends on the load, and the next seed differs.
+	$(GO) test $(TESTFLAGS) -timeout 30m ./test/answers & answers=$$!; \
 	CORDWOOD_BIN=$(CURDIR)/$(BIN) $(RERUN) --packages="./test/chaos ./test/cluster ./test/simulation $$($(GO) list ./test/... | grep -vx 'cordwood/test/\(answers\|chaos\|cluster\|simulation\)' | tr '\n' ' ')" -- $(TESTFLAGS) $(BESIDE) -timeout 20m; \
 	processes=$$?; wait $$answers && exit $$processes
 	$(GO) run ./deploy/demo -bin $(BIN) --exit
