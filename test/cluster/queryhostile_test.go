@@ -69,8 +69,15 @@ func TestHostileSizesOverNodes(t *testing.T) {
 		{"one text", "SELECT string_agg(m, ',' ORDER BY id) FROM spread", ""},
 	} {
 		begin := time.Now()
-		a, err := user.Do("POST", "/v1/sql", strings.NewReader(q.sql), "Content-Type", "application/sql",
-			"x-svc-timeout", "2m")
+		ask := func() (*Answer, error) {
+			return user.Do("POST", "/v1/sql", strings.NewReader(q.sql), "Content-Type", "application/sql",
+				"x-svc-timeout", "2m")
+		}
+		a, err := ask()
+		// On a busy machine no node may find the reason in time: a client repeats the statement then.
+		for err == nil && q.refusal != "" && a.Status == 503 && time.Since(begin) < Generous(time.Minute) {
+			a, err = ask()
+		}
 		if err != nil {
 			t.Fatalf("%s: %v", q.name, err)
 		}
