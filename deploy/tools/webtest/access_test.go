@@ -4,8 +4,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -54,16 +52,10 @@ func (s *server) signedInByToken(secret string) *tab {
 // TestAccess signs in as the administrator, and manages a user, a grant and a token in Settings. The user and the token
 // must then be able to do what they were given, and nothing after they are dropped.
 func TestAccess(t *testing.T) {
-	const password = "correct horse battery"
-	file := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(file, []byte(password), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := start(t, "--bootstrap-admin", "boss", "--bootstrap-admin-password-file", file)
-	s.user, s.password = "boss", password
+	s, password := startWithAdmin(t)
 	s.ingest("app", logs(20)...)
 	b := open(t, s.url+"/dashboard/settings")
-	b.signIn("boss", password)
+	b.signIn("root", password)
 	fill := func(name, value string) {
 		t.Helper()
 		b.until(`document.querySelector('[data-ui=ask-` + name + `]')`)

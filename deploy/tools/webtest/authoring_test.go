@@ -145,12 +145,7 @@ func TestNodeDown(t *testing.T) {
 // TestSecretIsNotLost clicks twice on the button that makes a token: it must be made once, and its secret shown.
 // The buttons of an error must not send the form around it.
 func TestSecretIsNotLost(t *testing.T) {
-	const password = "correct horse battery"
-	file := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(file, []byte(password), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := start(t, "--bootstrap-admin", "root", "--bootstrap-admin-password-file", file)
+	s, password := startWithAdmin(t)
 	b := openAlone(t, s.url+"/dashboard/settings")
 	b.signIn("root", password)
 	b.click(`[data-ui=new-token]`)

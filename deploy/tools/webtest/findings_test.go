@@ -3,8 +3,6 @@ package webtest
 import (
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -24,13 +22,7 @@ const requests = watch + `window.sent = []; window.refused = [];
 // wrt, who may add rows to it.
 func startWithUsers(t *testing.T) (s *server, password string) {
 	t.Helper()
-	password = "correct horse battery"
-	file := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(file, []byte(password), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s = start(t, "--bootstrap-admin", "root", "--bootstrap-admin-password-file", file)
-	s.user, s.password = "root", password
+	s, password = startWithAdmin(t)
 	s.ingest("app", logs(20)...)
 	s.run(`CREATE USER ann PASSWORD '` + password + `'`)
 	s.run(`GRANT SELECT ON public.* TO ann`)

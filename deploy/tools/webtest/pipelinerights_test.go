@@ -2,8 +2,6 @@ package webtest
 
 import (
 	"net/http"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -12,13 +10,7 @@ import (
 // TestPipelineRights checks that saving and deleting pipelines, and new ones, are offered to users with the privilege
 // WRITE on them, and to nobody else: the operator of a cluster may read pipelines and not store them.
 func TestPipelineRights(t *testing.T) {
-	const password = "correct horse battery"
-	file := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(file, []byte(password), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := start(t, "--bootstrap-admin", "boss", "--bootstrap-admin-password-file", file)
-	s.user, s.password = "boss", password
+	s, _ := startWithAdmin(t)
 	s.storePipeline("web_logs", pipelineText)
 	for _, sql := range []string{
 		"CREATE USER author PASSWORD 'a long password'", "CREATE USER ops PASSWORD 'a long password'",

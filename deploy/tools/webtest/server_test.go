@@ -62,6 +62,19 @@ func start(t *testing.T, args ...string) *server {
 	return p.server
 }
 
+// startWithAdmin starts a server with the administrator root, as whom it is used, and returns the password.
+func startWithAdmin(t *testing.T) (s *server, password string) {
+	t.Helper()
+	password = "correct horse battery"
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte(password), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = start(t, "--bootstrap-admin", "root", "--bootstrap-admin-password-file", file)
+	s.user, s.password = "root", password
+	return s, password
+}
+
 // process is a server that this test started.
 type process struct {
 	*server
