@@ -21,11 +21,13 @@ import (
 )
 
 // snippet is a configuration that the page shows, and how it is run. In texts, DIR stands for a temporary folder. Those
-// of other shippers are blocks of docs/ingestion.md, which test/clients runs.
+// of other shippers are blocks of docs/ingestion.md, which test/clients runs, or are read by TestSenders.
 type snippet struct {
 	sender string
 	// needs are programs. Without one of them, the configuration is not run.
 	needs []string
+	// module is one of the modules that needs[0] lists with its version. Without it, the configuration is not run.
+	module string
 	// config is the text around the configuration in its file, in place of BLOCK; empty: the configuration is a command.
 	config string
 	// args run the program needs[0] with the file DIR/config.
@@ -48,7 +50,7 @@ BLOCK`,
 		args: []string{"-n", "-f", "DIR/config", "-i", "DIR/pid"},
 	},
 	{
-		sender: "syslog-ng", needs: []string{"syslog-ng"}, mark: `"MESSAGE" = 'from syslog-ng'`,
+		sender: "syslog-ng", needs: []string{"syslog-ng"}, module: "http", mark: `"MESSAGE" = 'from syslog-ng'`,
 		config: "@version: 3.38\n@include \"scl.conf\"\nBLOCK\nsource s_in { file(\"DIR/in.log\" flags(no-parse)); };\n" +
 			"log { source(s_in); destination(d_cordwood); };\n",
 		args: []string{"-F", "-f", "DIR/config", "-R", "DIR/persist", "-c", "DIR/ctl", "-p", "DIR/pid", "--no-caps"},
@@ -81,6 +83,12 @@ func TestSnippets(t *testing.T) {
 					t.Skip(err)
 				}
 			}
+			if one.module != "" {
+				if said, err := exec.Command(one.needs[0], "--version").Output(); err != nil ||
+					!regexp.MustCompile(`\b`+one.module+`\b`).Match(said) {
+					t.Skipf("%s has no module %s: %v", one.needs[0], one.module, err)
+				}
+			}
 			table := strings.ReplaceAll(one.sender, "-", "_") + "_1"
 			b.do(chromedp.Navigate(s.url + "/dashboard/add?db=shop&t=" + table + "&sender=" + one.sender))
 			b.until(`document.querySelector('[data-ui=sender-` + one.sender + `]').ariaPressed === 'true' &&
@@ -105,7 +113,7 @@ func (b *tab) startWithPort(t *testing.T, text string) (string, *server) {
 		t.Fatalf("the page says to start the server by %q", command)
 	}
 	_, port, _ := net.SplitHostPort(freeAddress(t))
-	const shown = "5514"
+	shown := regexp.MustCompile(`0\.0\.0\.0:(\d+)`).FindStringSubmatch(parts[2])[1]
 	s := start(t, parts[1], strings.ReplaceAll(parts[2], shown, port))
 	s.run("CREATE DATABASE shop")
 	return strings.ReplaceAll(text, shown, port), s

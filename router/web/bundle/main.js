@@ -1,1 +1,1 @@
-import"./chunk-23VMVYBR.js";
+import"./chunk-VWIH3LYQ.js";

@@ -11,7 +11,7 @@ const blocks = readFileSync(new URL('../../../docs/ingestion.md', import.meta.ur
   .map((part) => part.slice(part.indexOf('\n') + 1));
 
 /** The tables of the page's configurations, where they are not app. */
-const tables = { cordwood: 'app2', journald: 'journal', 'syslog-ng': 'syslog', rsyslog: 'syslog', docker: 'web' };
+const tables = { cordwood: 'app2', journald: 'journal', 'syslog-ng': 'syslog', rsyslog: 'syslog' };
 
 /** Commands. What docs/ingestion.md says of users it says once, and not in each of them. */
 const commands = ['curl', 'cordwood', 'journald'];
@@ -78,7 +78,7 @@ const allOf = (sender, to) => `${sender.text(to)} ${sender.port?.text(to) ?? ''}
 test('ports of their own: what opens them, and whether they are open', () => {
   const to = { origin: 'http://h', db: 'shop', table: 'app', pipeline: 'p', user: '' };
   const syslog = senders.find((s) => s.id === 'syslog');
-  assert.equal(syslog.port.text(to), 'udp://0.0.0.0:5514?db=shop&table=app&pipeline=p,tcp://0.0.0.0:5514?db=shop&table=app&pipeline=p');
+  assert.equal(syslog.port.text(to), 'udp://0.0.0.0:5514?table=app&db=shop&pipeline=p,tcp://0.0.0.0:5514?table=app&db=shop&pipeline=p');
   const flags = readFileSync(new URL('../../../docs/ingestion.md', import.meta.url), 'utf8');
   for (const { port } of senders) assert.ok(!port || flags.includes(`--${port.flag}`), port?.flag);
   assert.equal(openPort('data-dir = "/x"\nsyslog-addr = "tcp://0.0.0.0:5514"\n', 'syslog-addr'), 'tcp://0.0.0.0:5514');
@@ -90,7 +90,7 @@ test('configurations send to the database of the page', () => {
   const to = { origin: 'https://logs.example:4443', db: 'shop', table: 'app', pipeline: 'p', user: '' };
   for (const sender of senders) {
     if (sender.lacks?.(to)) continue;
-    assert.match(allOf(sender, to), /[?]db=shop&|--db shop |x-svc-db-name: shop|"x-svc-db-name" = "shop"/, sender.id);
+    assert.match(allOf(sender, to), /[?&]db=shop\b|--db shop |x-svc-db-name: shop|"x-svc-db-name" = "shop"/, sender.id);
   }
 });
 
@@ -98,17 +98,42 @@ test('configurations send through the pipeline of the page', () => {
   const to = { origin: 'https://logs.example:4443', db: 'public', table: 'app', pipeline: 'p1', user: '' };
   for (const sender of senders) {
     if (sender.lacks?.(to)) continue;
-    assert.match(allOf(sender, to), /&pipeline_name=p1|&pipeline=p1|--pipeline p1|x-svc-pipeline-name: p1|"x-svc-pipeline-name" = "p1"/, sender.id);
+    assert.match(allOf(sender, to), /&pipeline_name=p1|[?&]pipeline=p1|--pipeline p1|x-svc-pipeline-name: p1|"x-svc-pipeline-name" = "p1"/, sender.id);
     assert.ok(!sender.text(to).includes('custom_time_index'), sender.id);
   }
 });
 
-test('Docker has no configuration for names that its driver cannot say', () => {
+test('Docker has only options of the log driver splunk', () => {
   const docker = senders.find((s) => s.id === 'docker');
-  const names = { db: 'public', table: 'app', pipeline: 'svc_identity' };
-  assert.equal(docker.lacks(names), '');
-  assert.match(docker.lacks({ ...names, db: 'shop' }), /cannot set a database/);
-  assert.match(docker.lacks({ ...names, pipeline: 'p' }), /cannot set a database or a pipeline/);
+  const to = { origin: 'https://logs.example:4443', db: 'shop', table: 'app', pipeline: 'p', user: 'ann' };
+  const text = docker.text(to);
+  assert.deepEqual(
+    [...text.matchAll(/^ +(splunk-[a-z-]+):/gm)].map((m) => m[1]),
+    ['splunk-url', 'splunk-token', 'splunk-index', 'splunk-format'],
+  );
+  assert.match(text, /splunk-url: https:[/][/]logs.example:8088$/m); // the driver refuses an address with a path
+  assert.equal(docker.port.text(to), '0.0.0.0:8088?db=shop&pipeline=p');
+  assert.equal(docker.port.text({ ...to, db: 'public', pipeline: 'svc_identity' }), '0.0.0.0:8088');
+});
+
+test('Vector gets no % in an address', () => {
+  const vector = senders.find((s) => s.id === 'vector');
+  const names = { db: 'public', table: 'a:b.c@d', pipeline: 'x:y' };
+  assert.equal(vector.lacks(names), '');
+  assert.ok(!vector.text({ ...names, origin: 'http://h', user: '' }).includes('%'));
+  assert.match(vector.lacks({ ...names, table: 'a#b' }), /cannot send to a table with #/);
+});
+
+test('the name of a user is a text for Fluentd', () => {
+  const fluentd = senders.find((s) => s.id === 'fluentd');
+  const to = { origin: 'http://h', db: 'public', table: 'app', pipeline: 'p' };
+  for (const [user, want] of [
+    ['ship@example.org', 'username ship@example.org'],
+    ["a #{`id`}'b", "username 'a #{`id`}\\'b'"],
+    ['1', "username '1'"],
+  ]) {
+    assert.ok(fluentd.text({ ...to, user }).includes(`${want}\n`), fluentd.text({ ...to, user }));
+  }
 });
 
 test('names that YAML takes for something else stand in quotes', () => {

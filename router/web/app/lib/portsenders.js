@@ -1,6 +1,6 @@
 // Senders for protocols with separate ports, which a flag of the server opens.
 
-import { hostOf, identity, yamlHeaders } from './senderparts.js';
+import { hostOf, identity, yamlHeaders, yamlText } from './senderparts.js';
 
 /** @typedef {import('./senderparts.js').Sender} Sender */
 /** @typedef {import('./senderparts.js').Target} Target */
@@ -10,10 +10,17 @@ import { hostOf, identity, yamlHeaders } from './senderparts.js';
  * @param {string[]} ports
  */
 function opens(...ports) {
-  return (/** @type {Target} */ to) => {
-    const names = [to.db !== 'public' && `db=${to.db}`, `table=${to.table}`, to.pipeline !== identity && `pipeline=${to.pipeline}`];
-    return ports.map((port) => `${port}?${names.filter(Boolean).join('&')}`).join(',');
-  };
+  return (/** @type {Target} */ to) => ports.map((port) => port + withQuery([`table=${to.table}`, ...placeOf(to)])).join(',');
+}
+
+/** The parameters of a port that its senders cannot set: the database and the pipeline. @param {Target} to */
+function placeOf(to) {
+  return [...(to.db === 'public' ? [] : [`db=${to.db}`]), ...(to.pipeline === identity ? [] : [`pipeline=${to.pipeline}`])];
+}
+
+/** @param {string[]} parameters */
+function withQuery(parameters) {
+  return parameters.length === 0 ? '' : `?${parameters.join('&')}`;
 }
 
 /** @type {Sender[]} */
@@ -25,6 +32,23 @@ export const portSenders = [
     note: 'Set the same host and port in routers, switches and other devices.',
     port: { flag: 'syslog-addr', text: opens('udp://0.0.0.0:5514', 'tcp://0.0.0.0:5514') },
     text: (to) => `logger --server ${hostOf(to).host} --port 5514 --tcp --octet-count --tag shop 'GET /cart 200'`,
+  },
+  {
+    id: 'docker',
+    name: 'Docker',
+    file: 'compose.yaml',
+    note: 'A container starts only if the port answers.',
+    port: { flag: 'splunk-addr', text: (to) => `0.0.0.0:8088${withQuery(placeOf(to))}` },
+    text: (to) => `services:
+  shop:
+    image: shop
+    logging:
+      driver: splunk
+      options:
+        splunk-url: ${new URL(to.origin).protocol}//${hostOf(to).host}:8088
+        splunk-token: ${to.user ? JSON.stringify(`${to.user}:\${CORDWOOD_PASSWORD}`) : 'none'}
+        splunk-index: ${yamlText(to.table)}
+        splunk-format: json`,
   },
   {
     id: 'gelf',

@@ -15,8 +15,17 @@ import { shellWord } from './format.js';
 
 /** @param {Target} to */
 export function address(to) {
-  const db = to.db === 'public' ? '' : `db=${encodeURIComponent(to.db)}&`;
-  return `${to.origin}/v1/ingest?${db}table=${encodeURIComponent(to.table)}&pipeline_name=${encodeURIComponent(to.pipeline)}`;
+  const db = to.db === 'public' ? '' : `db=${inQuery(to.db)}&`;
+  return `${to.origin}/v1/ingest?${db}table=${inQuery(to.table)}&pipeline_name=${inQuery(to.pipeline)}`;
+}
+
+/**
+ * Writes a name into the query of an address. Some senders read % in an address as the beginning of a time, so that
+ * characters that may stand in a query stay.
+ * @param {string} name
+ */
+function inQuery(name) {
+  return encodeURIComponent(name).replace(/%3A/g, ':').replace(/%40/g, '@');
 }
 
 /** The address, with the field that has the time. A pipeline of one's own says that itself. @param {Target} to @param {string} field */
@@ -63,6 +72,11 @@ export function tomlHeaders(to) {
 /** Writes a text for YAML, in quotes if it could be taken for something else. @param {string} text */
 export function yamlText(text) {
   return /^[a-z][\w.-]*$/i.test(text) && !/^(null|true|false|yes|no|on|off|y|n)$/i.test(text) ? text : JSON.stringify(text);
+}
+
+/** Writes a text for Fluentd, in quotes if it could be taken for something else. @param {string} text */
+export function fluentdText(text) {
+  return /^[a-z][\w.@-]*$/i.test(text) ? text : `'${text.replace(/[\\']/g, '\\$&')}'`;
 }
 
 /** The names that the server takes. None of them has a meaning to a shell or in a file of settings. */
@@ -119,7 +133,7 @@ ${sources}
       match: '*'
       host: ${host}
       port: ${port}${secure ? '\n      tls: on' : ''}
-      uri: ${timedAddress(to, 'date;datestr;%Y-%m-%dT%H:%M:%S%.fZ').slice(to.origin.length)}
+      uri: ${timedAddress(to, 'date;rfc3339').slice(to.origin.length)}
       format: json_lines
       json_date_format: ${to.pipeline === identity ? 'iso8601' : dates}
       compress: gzip
