@@ -31,11 +31,12 @@ package metapb
 //	17 entries of a shard's log about rows in object storage
 //	18 quotas of tails
 //	19 groups of roles, names in certificates, and users that an OIDC provider authenticates
+//	20 several statements in one part of a query
 const (
 	// MinProtocol is the oldest version that this program supports.
 	MinProtocol = 1
 	// MaxProtocol is the newest version that this program supports.
-	MaxProtocol = 19
+	MaxProtocol = 20
 	// ProtocolCluster is the version that added clusters of several nodes.
 	ProtocolCluster = 2
 	// ProtocolRecreate is the first version in which shards may be created again when their rows are
@@ -106,4 +107,6 @@ const (
 	ProtocolTailQuotas = 18
 	// ProtocolGroups is the version that added groups of roles, names in certificates, and users with names of OIDC.
 	ProtocolGroups = 19
+	// ProtocolBlocks is the version that added several statements in one part of a query.
+	ProtocolBlocks = 20
 )

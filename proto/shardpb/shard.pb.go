@@ -1901,7 +1901,10 @@ type QueryRequest struct {
 	// column of its answer. A node that knows the number does not run the statement.
 	CountAs string `protobuf:"bytes,23,opt,name=count_as,json=countAs,proto3" json:"count_as,omitempty"`
 	// The answer to a part ends with a message that contains the time of its stages.
-	Stages        bool `protobuf:"varint,24,opt,name=stages,proto3" json:"stages,omitempty"`
+	Stages bool `protobuf:"varint,24,opt,name=stages,proto3" json:"stages,omitempty"`
+	// Several statements in one part, instead of sql and count_as. The answer consists of their answers in this order.
+	// Since protocol version 20.
+	Blocks        []*QueryBlock `protobuf:"bytes,25,rep,name=blocks,proto3" json:"blocks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2041,6 +2044,76 @@ func (x *QueryRequest) GetStages() bool {
 	return false
 }
 
+func (x *QueryRequest) GetBlocks() []*QueryBlock {
+	if x != nil {
+		return x.Blocks
+	}
+	return nil
+}
+
+// QueryBlock is one of several statements of a part. It reads one table.
+type QueryBlock struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Sql   string                 `protobuf:"bytes,1,opt,name=sql,proto3" json:"sql,omitempty"`
+	// The index of the table in QueryRequest.tables.
+	Table uint32 `protobuf:"varint,2,opt,name=table,proto3" json:"table,omitempty"`
+	// As in QueryRequest.
+	CountAs       string `protobuf:"bytes,3,opt,name=count_as,json=countAs,proto3" json:"count_as,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueryBlock) Reset() {
+	*x = QueryBlock{}
+	mi := &file_shardpb_shard_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueryBlock) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueryBlock) ProtoMessage() {}
+
+func (x *QueryBlock) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueryBlock.ProtoReflect.Descriptor instead.
+func (*QueryBlock) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *QueryBlock) GetSql() string {
+	if x != nil {
+		return x.Sql
+	}
+	return ""
+}
+
+func (x *QueryBlock) GetTable() uint32 {
+	if x != nil {
+		return x.Table
+	}
+	return 0
+}
+
+func (x *QueryBlock) GetCountAs() string {
+	if x != nil {
+		return x.CountAs
+	}
+	return ""
+}
+
 type ShardNodes struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ShardId       uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
@@ -2051,7 +2124,7 @@ type ShardNodes struct {
 
 func (x *ShardNodes) Reset() {
 	*x = ShardNodes{}
-	mi := &file_shardpb_shard_proto_msgTypes[28]
+	mi := &file_shardpb_shard_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2063,7 +2136,7 @@ func (x *ShardNodes) String() string {
 func (*ShardNodes) ProtoMessage() {}
 
 func (x *ShardNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[28]
+	mi := &file_shardpb_shard_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2076,7 +2149,7 @@ func (x *ShardNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardNodes.ProtoReflect.Descriptor instead.
 func (*ShardNodes) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{28}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ShardNodes) GetShardId() uint32 {
@@ -2097,20 +2170,23 @@ type QueryChunk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The next bytes of the Arrow IPC stream.
 	ArrowIpc []byte `protobuf:"bytes,1,opt,name=arrow_ipc,json=arrowIpc,proto3" json:"arrow_ipc,omitempty"`
-	// What the answer lacks because of allow_partial. Only in the first message.
+	// What the answer lacks because of allow_partial. Only in the first message, or in the last one if the request has
+	// blocks.
 	Partial []string `protobuf:"bytes,2,rep,name=partial,proto3" json:"partial,omitempty"`
 	// In the last message, if requested.
 	Stages *PartStages `protobuf:"bytes,3,opt,name=stages,proto3" json:"stages,omitempty"`
 	// In the last message: the leaders of shards that the sender of the request presumed to have another leader. For a
 	// part, the presumed leader is the receiving node.
-	Leaders       []*ShardLeader `protobuf:"bytes,4,rep,name=leaders,proto3" json:"leaders,omitempty"`
+	Leaders []*ShardLeader `protobuf:"bytes,4,rep,name=leaders,proto3" json:"leaders,omitempty"`
+	// In the last message of the answer to a request with blocks: one for each block.
+	Blocks        []*BlockAnswer `protobuf:"bytes,5,rep,name=blocks,proto3" json:"blocks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *QueryChunk) Reset() {
 	*x = QueryChunk{}
-	mi := &file_shardpb_shard_proto_msgTypes[29]
+	mi := &file_shardpb_shard_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2122,7 +2198,7 @@ func (x *QueryChunk) String() string {
 func (*QueryChunk) ProtoMessage() {}
 
 func (x *QueryChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[29]
+	mi := &file_shardpb_shard_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2135,7 +2211,7 @@ func (x *QueryChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryChunk.ProtoReflect.Descriptor instead.
 func (*QueryChunk) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{29}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *QueryChunk) GetArrowIpc() []byte {
@@ -2166,6 +2242,68 @@ func (x *QueryChunk) GetLeaders() []*ShardLeader {
 	return nil
 }
 
+func (x *QueryChunk) GetBlocks() []*BlockAnswer {
+	if x != nil {
+		return x.Blocks
+	}
+	return nil
+}
+
+// BlockAnswer describes the answer to a block within the answer to all blocks.
+type BlockAnswer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number of bytes of its Arrow IPC streams.
+	Bytes uint64 `protobuf:"varint,1,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// If requested.
+	Stages        *PartStages `protobuf:"bytes,2,opt,name=stages,proto3" json:"stages,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlockAnswer) Reset() {
+	*x = BlockAnswer{}
+	mi := &file_shardpb_shard_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlockAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlockAnswer) ProtoMessage() {}
+
+func (x *BlockAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlockAnswer.ProtoReflect.Descriptor instead.
+func (*BlockAnswer) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *BlockAnswer) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *BlockAnswer) GetStages() *PartStages {
+	if x != nil {
+		return x.Stages
+	}
+	return nil
+}
+
 // ShardLeader is the leader of a shard.
 type ShardLeader struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2177,7 +2315,7 @@ type ShardLeader struct {
 
 func (x *ShardLeader) Reset() {
 	*x = ShardLeader{}
-	mi := &file_shardpb_shard_proto_msgTypes[30]
+	mi := &file_shardpb_shard_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2189,7 +2327,7 @@ func (x *ShardLeader) String() string {
 func (*ShardLeader) ProtoMessage() {}
 
 func (x *ShardLeader) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[30]
+	mi := &file_shardpb_shard_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2202,7 +2340,7 @@ func (x *ShardLeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLeader.ProtoReflect.Descriptor instead.
 func (*ShardLeader) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{30}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ShardLeader) GetShardId() uint32 {
@@ -2232,7 +2370,7 @@ type PartStages struct {
 
 func (x *PartStages) Reset() {
 	*x = PartStages{}
-	mi := &file_shardpb_shard_proto_msgTypes[31]
+	mi := &file_shardpb_shard_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2244,7 +2382,7 @@ func (x *PartStages) String() string {
 func (*PartStages) ProtoMessage() {}
 
 func (x *PartStages) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[31]
+	mi := &file_shardpb_shard_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2257,7 +2395,7 @@ func (x *PartStages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartStages.ProtoReflect.Descriptor instead.
 func (*PartStages) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{31}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PartStages) GetGatherNanos() int64 {
@@ -2294,7 +2432,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[32]
+	mi := &file_shardpb_shard_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2306,7 +2444,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[32]
+	mi := &file_shardpb_shard_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2319,7 +2457,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{32}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TailRequest) GetShardId() uint32 {
@@ -2384,7 +2522,7 @@ type TailChunk struct {
 
 func (x *TailChunk) Reset() {
 	*x = TailChunk{}
-	mi := &file_shardpb_shard_proto_msgTypes[33]
+	mi := &file_shardpb_shard_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2396,7 +2534,7 @@ func (x *TailChunk) String() string {
 func (*TailChunk) ProtoMessage() {}
 
 func (x *TailChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[33]
+	mi := &file_shardpb_shard_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2409,7 +2547,7 @@ func (x *TailChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailChunk.ProtoReflect.Descriptor instead.
 func (*TailChunk) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{33}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TailChunk) GetArrowIpc() []byte {
@@ -2441,7 +2579,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[34]
+	mi := &file_shardpb_shard_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2453,7 +2591,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[34]
+	mi := &file_shardpb_shard_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2466,7 +2604,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{34}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *StatsRequest) GetSegments() bool {
@@ -2499,7 +2637,7 @@ type StatsResponse struct {
 
 func (x *StatsResponse) Reset() {
 	*x = StatsResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[35]
+	mi := &file_shardpb_shard_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2511,7 +2649,7 @@ func (x *StatsResponse) String() string {
 func (*StatsResponse) ProtoMessage() {}
 
 func (x *StatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[35]
+	mi := &file_shardpb_shard_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2524,7 +2662,7 @@ func (x *StatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsResponse.ProtoReflect.Descriptor instead.
 func (*StatsResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{35}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *StatsResponse) GetShards() []*ShardStats {
@@ -2566,7 +2704,7 @@ type ShardStats struct {
 
 func (x *ShardStats) Reset() {
 	*x = ShardStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[36]
+	mi := &file_shardpb_shard_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2578,7 +2716,7 @@ func (x *ShardStats) String() string {
 func (*ShardStats) ProtoMessage() {}
 
 func (x *ShardStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[36]
+	mi := &file_shardpb_shard_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2591,7 +2729,7 @@ func (x *ShardStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStats.ProtoReflect.Descriptor instead.
 func (*ShardStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{36}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ShardStats) GetShardId() uint32 {
@@ -2754,7 +2892,7 @@ type TableStats struct {
 
 func (x *TableStats) Reset() {
 	*x = TableStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[37]
+	mi := &file_shardpb_shard_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2766,7 +2904,7 @@ func (x *TableStats) String() string {
 func (*TableStats) ProtoMessage() {}
 
 func (x *TableStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[37]
+	mi := &file_shardpb_shard_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2779,7 +2917,7 @@ func (x *TableStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableStats.ProtoReflect.Descriptor instead.
 func (*TableStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{37}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *TableStats) GetTableId() uint64 {
@@ -2827,7 +2965,7 @@ type SegmentStats struct {
 
 func (x *SegmentStats) Reset() {
 	*x = SegmentStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[38]
+	mi := &file_shardpb_shard_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2839,7 +2977,7 @@ func (x *SegmentStats) String() string {
 func (*SegmentStats) ProtoMessage() {}
 
 func (x *SegmentStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[38]
+	mi := &file_shardpb_shard_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2852,7 +2990,7 @@ func (x *SegmentStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentStats.ProtoReflect.Descriptor instead.
 func (*SegmentStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{38}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SegmentStats) GetTableId() uint64 {
@@ -2925,7 +3063,7 @@ type OperationStats struct {
 
 func (x *OperationStats) Reset() {
 	*x = OperationStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[39]
+	mi := &file_shardpb_shard_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2937,7 +3075,7 @@ func (x *OperationStats) String() string {
 func (*OperationStats) ProtoMessage() {}
 
 func (x *OperationStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[39]
+	mi := &file_shardpb_shard_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2950,7 +3088,7 @@ func (x *OperationStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationStats.ProtoReflect.Descriptor instead.
 func (*OperationStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{39}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *OperationStats) GetId() uint64 {
@@ -3027,7 +3165,7 @@ type PinRequest struct {
 
 func (x *PinRequest) Reset() {
 	*x = PinRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[40]
+	mi := &file_shardpb_shard_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3039,7 +3177,7 @@ func (x *PinRequest) String() string {
 func (*PinRequest) ProtoMessage() {}
 
 func (x *PinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[40]
+	mi := &file_shardpb_shard_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3052,7 +3190,7 @@ func (x *PinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinRequest.ProtoReflect.Descriptor instead.
 func (*PinRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{40}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *PinRequest) GetShardId() uint32 {
@@ -3105,7 +3243,7 @@ type PinResponse struct {
 
 func (x *PinResponse) Reset() {
 	*x = PinResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[41]
+	mi := &file_shardpb_shard_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3117,7 +3255,7 @@ func (x *PinResponse) String() string {
 func (*PinResponse) ProtoMessage() {}
 
 func (x *PinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[41]
+	mi := &file_shardpb_shard_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3130,7 +3268,7 @@ func (x *PinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinResponse.ProtoReflect.Descriptor instead.
 func (*PinResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{41}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PinResponse) GetPinId() uint64 {
@@ -3194,7 +3332,7 @@ type TableMerging struct {
 
 func (x *TableMerging) Reset() {
 	*x = TableMerging{}
-	mi := &file_shardpb_shard_proto_msgTypes[42]
+	mi := &file_shardpb_shard_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3206,7 +3344,7 @@ func (x *TableMerging) String() string {
 func (*TableMerging) ProtoMessage() {}
 
 func (x *TableMerging) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[42]
+	mi := &file_shardpb_shard_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3219,7 +3357,7 @@ func (x *TableMerging) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableMerging.ProtoReflect.Descriptor instead.
 func (*TableMerging) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{42}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *TableMerging) GetTableId() uint64 {
@@ -3247,7 +3385,7 @@ type MergeEra struct {
 
 func (x *MergeEra) Reset() {
 	*x = MergeEra{}
-	mi := &file_shardpb_shard_proto_msgTypes[43]
+	mi := &file_shardpb_shard_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3259,7 +3397,7 @@ func (x *MergeEra) String() string {
 func (*MergeEra) ProtoMessage() {}
 
 func (x *MergeEra) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[43]
+	mi := &file_shardpb_shard_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3272,7 +3410,7 @@ func (x *MergeEra) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeEra.ProtoReflect.Descriptor instead.
 func (*MergeEra) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{43}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *MergeEra) GetBefore() uint64 {
@@ -3302,7 +3440,7 @@ type ExpiredRows struct {
 
 func (x *ExpiredRows) Reset() {
 	*x = ExpiredRows{}
-	mi := &file_shardpb_shard_proto_msgTypes[44]
+	mi := &file_shardpb_shard_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3314,7 +3452,7 @@ func (x *ExpiredRows) String() string {
 func (*ExpiredRows) ProtoMessage() {}
 
 func (x *ExpiredRows) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[44]
+	mi := &file_shardpb_shard_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3327,7 +3465,7 @@ func (x *ExpiredRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpiredRows.ProtoReflect.Descriptor instead.
 func (*ExpiredRows) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{44}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ExpiredRows) GetTableId() uint64 {
@@ -3383,7 +3521,7 @@ type PinnedSegment struct {
 
 func (x *PinnedSegment) Reset() {
 	*x = PinnedSegment{}
-	mi := &file_shardpb_shard_proto_msgTypes[45]
+	mi := &file_shardpb_shard_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3395,7 +3533,7 @@ func (x *PinnedSegment) String() string {
 func (*PinnedSegment) ProtoMessage() {}
 
 func (x *PinnedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[45]
+	mi := &file_shardpb_shard_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3408,7 +3546,7 @@ func (x *PinnedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinnedSegment.ProtoReflect.Descriptor instead.
 func (*PinnedSegment) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{45}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PinnedSegment) GetId() uint64 {
@@ -3525,7 +3663,7 @@ type SegmentColumn struct {
 
 func (x *SegmentColumn) Reset() {
 	*x = SegmentColumn{}
-	mi := &file_shardpb_shard_proto_msgTypes[46]
+	mi := &file_shardpb_shard_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3537,7 +3675,7 @@ func (x *SegmentColumn) String() string {
 func (*SegmentColumn) ProtoMessage() {}
 
 func (x *SegmentColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[46]
+	mi := &file_shardpb_shard_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3550,7 +3688,7 @@ func (x *SegmentColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentColumn.ProtoReflect.Descriptor instead.
 func (*SegmentColumn) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{46}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *SegmentColumn) GetId() uint32 {
@@ -3607,7 +3745,7 @@ type SegmentTable struct {
 
 func (x *SegmentTable) Reset() {
 	*x = SegmentTable{}
-	mi := &file_shardpb_shard_proto_msgTypes[47]
+	mi := &file_shardpb_shard_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3619,7 +3757,7 @@ func (x *SegmentTable) String() string {
 func (*SegmentTable) ProtoMessage() {}
 
 func (x *SegmentTable) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[47]
+	mi := &file_shardpb_shard_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3632,7 +3770,7 @@ func (x *SegmentTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentTable.ProtoReflect.Descriptor instead.
 func (*SegmentTable) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{47}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *SegmentTable) GetTableId() uint64 {
@@ -3675,7 +3813,7 @@ type ReadSegmentRequest struct {
 
 func (x *ReadSegmentRequest) Reset() {
 	*x = ReadSegmentRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[48]
+	mi := &file_shardpb_shard_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3687,7 +3825,7 @@ func (x *ReadSegmentRequest) String() string {
 func (*ReadSegmentRequest) ProtoMessage() {}
 
 func (x *ReadSegmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[48]
+	mi := &file_shardpb_shard_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3700,7 +3838,7 @@ func (x *ReadSegmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSegmentRequest.ProtoReflect.Descriptor instead.
 func (*ReadSegmentRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{48}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ReadSegmentRequest) GetShardId() uint32 {
@@ -3743,7 +3881,7 @@ type ReadSegmentResponse struct {
 
 func (x *ReadSegmentResponse) Reset() {
 	*x = ReadSegmentResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[49]
+	mi := &file_shardpb_shard_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3755,7 +3893,7 @@ func (x *ReadSegmentResponse) String() string {
 func (*ReadSegmentResponse) ProtoMessage() {}
 
 func (x *ReadSegmentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[49]
+	mi := &file_shardpb_shard_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3768,7 +3906,7 @@ func (x *ReadSegmentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSegmentResponse.ProtoReflect.Descriptor instead.
 func (*ReadSegmentResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{49}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ReadSegmentResponse) GetData() []byte {
@@ -3928,7 +4066,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\n" +
 	"definition\x18\t \x01(\fR\n" +
 	"definitionB\x11\n" +
-	"\x0f_expired_before\"\xe0\x03\n" +
+	"\x0f_expired_before\"\x94\x04\n" +
 	"\fQueryRequest\x12\x10\n" +
 	"\x03sql\x18\x01 \x01(\tR\x03sql\x12\x1a\n" +
 	"\bdatabase\x18\x02 \x01(\tR\bdatabase\x122\n" +
@@ -3945,17 +4083,27 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\x04part\x18\x15 \x01(\bR\x04part\x12\x19\n" +
 	"\bquery_id\x18\x16 \x01(\tR\aqueryId\x12\x19\n" +
 	"\bcount_as\x18\x17 \x01(\tR\acountAs\x12\x16\n" +
-	"\x06stages\x18\x18 \x01(\bR\x06stages\"B\n" +
+	"\x06stages\x18\x18 \x01(\bR\x06stages\x122\n" +
+	"\x06blocks\x18\x19 \x03(\v2\x1a.cordwood.shard.QueryBlockR\x06blocks\"O\n" +
+	"\n" +
+	"QueryBlock\x12\x10\n" +
+	"\x03sql\x18\x01 \x01(\tR\x03sql\x12\x14\n" +
+	"\x05table\x18\x02 \x01(\rR\x05table\x12\x19\n" +
+	"\bcount_as\x18\x03 \x01(\tR\acountAs\"B\n" +
 	"\n" +
 	"ShardNodes\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x19\n" +
-	"\bnode_ids\x18\x02 \x03(\tR\anodeIds\"\xae\x01\n" +
+	"\bnode_ids\x18\x02 \x03(\tR\anodeIds\"\xe3\x01\n" +
 	"\n" +
 	"QueryChunk\x12\x1b\n" +
 	"\tarrow_ipc\x18\x01 \x01(\fR\barrowIpc\x12\x18\n" +
 	"\apartial\x18\x02 \x03(\tR\apartial\x122\n" +
 	"\x06stages\x18\x03 \x01(\v2\x1a.cordwood.shard.PartStagesR\x06stages\x125\n" +
-	"\aleaders\x18\x04 \x03(\v2\x1b.cordwood.shard.ShardLeaderR\aleaders\"A\n" +
+	"\aleaders\x18\x04 \x03(\v2\x1b.cordwood.shard.ShardLeaderR\aleaders\x123\n" +
+	"\x06blocks\x18\x05 \x03(\v2\x1b.cordwood.shard.BlockAnswerR\x06blocks\"W\n" +
+	"\vBlockAnswer\x12\x14\n" +
+	"\x05bytes\x18\x01 \x01(\x04R\x05bytes\x122\n" +
+	"\x06stages\x18\x02 \x01(\v2\x1a.cordwood.shard.PartStagesR\x06stages\"A\n" +
 	"\vShardLeader\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x17\n" +
 	"\anode_id\x18\x02 \x01(\tR\x06nodeId\"L\n" +
@@ -4131,7 +4279,7 @@ func file_shardpb_shard_proto_rawDescGZIP() []byte {
 }
 
 var file_shardpb_shard_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
 var file_shardpb_shard_proto_goTypes = []any{
 	(MergeRule)(0),                    // 0: cordwood.shard.MergeRule
 	(ChangeReplicasRequest_Change)(0), // 1: cordwood.shard.ChangeReplicasRequest.Change
@@ -4163,102 +4311,107 @@ var file_shardpb_shard_proto_goTypes = []any{
 	(*AnalyzeResponse)(nil),           // 27: cordwood.shard.AnalyzeResponse
 	(*QueryTable)(nil),                // 28: cordwood.shard.QueryTable
 	(*QueryRequest)(nil),              // 29: cordwood.shard.QueryRequest
-	(*ShardNodes)(nil),                // 30: cordwood.shard.ShardNodes
-	(*QueryChunk)(nil),                // 31: cordwood.shard.QueryChunk
-	(*ShardLeader)(nil),               // 32: cordwood.shard.ShardLeader
-	(*PartStages)(nil),                // 33: cordwood.shard.PartStages
-	(*TailRequest)(nil),               // 34: cordwood.shard.TailRequest
-	(*TailChunk)(nil),                 // 35: cordwood.shard.TailChunk
-	(*StatsRequest)(nil),              // 36: cordwood.shard.StatsRequest
-	(*StatsResponse)(nil),             // 37: cordwood.shard.StatsResponse
-	(*ShardStats)(nil),                // 38: cordwood.shard.ShardStats
-	(*TableStats)(nil),                // 39: cordwood.shard.TableStats
-	(*SegmentStats)(nil),              // 40: cordwood.shard.SegmentStats
-	(*OperationStats)(nil),            // 41: cordwood.shard.OperationStats
-	(*PinRequest)(nil),                // 42: cordwood.shard.PinRequest
-	(*PinResponse)(nil),               // 43: cordwood.shard.PinResponse
-	(*TableMerging)(nil),              // 44: cordwood.shard.TableMerging
-	(*MergeEra)(nil),                  // 45: cordwood.shard.MergeEra
-	(*ExpiredRows)(nil),               // 46: cordwood.shard.ExpiredRows
-	(*PinnedSegment)(nil),             // 47: cordwood.shard.PinnedSegment
-	(*SegmentColumn)(nil),             // 48: cordwood.shard.SegmentColumn
-	(*SegmentTable)(nil),              // 49: cordwood.shard.SegmentTable
-	(*ReadSegmentRequest)(nil),        // 50: cordwood.shard.ReadSegmentRequest
-	(*ReadSegmentResponse)(nil),       // 51: cordwood.shard.ReadSegmentResponse
-	(*schemapb.Table)(nil),            // 52: cordwood.schema.Table
-	(schemapb.Type)(0),                // 53: cordwood.schema.Type
-	(schemapb.Semantic)(0),            // 54: cordwood.schema.Semantic
+	(*QueryBlock)(nil),                // 30: cordwood.shard.QueryBlock
+	(*ShardNodes)(nil),                // 31: cordwood.shard.ShardNodes
+	(*QueryChunk)(nil),                // 32: cordwood.shard.QueryChunk
+	(*BlockAnswer)(nil),               // 33: cordwood.shard.BlockAnswer
+	(*ShardLeader)(nil),               // 34: cordwood.shard.ShardLeader
+	(*PartStages)(nil),                // 35: cordwood.shard.PartStages
+	(*TailRequest)(nil),               // 36: cordwood.shard.TailRequest
+	(*TailChunk)(nil),                 // 37: cordwood.shard.TailChunk
+	(*StatsRequest)(nil),              // 38: cordwood.shard.StatsRequest
+	(*StatsResponse)(nil),             // 39: cordwood.shard.StatsResponse
+	(*ShardStats)(nil),                // 40: cordwood.shard.ShardStats
+	(*TableStats)(nil),                // 41: cordwood.shard.TableStats
+	(*SegmentStats)(nil),              // 42: cordwood.shard.SegmentStats
+	(*OperationStats)(nil),            // 43: cordwood.shard.OperationStats
+	(*PinRequest)(nil),                // 44: cordwood.shard.PinRequest
+	(*PinResponse)(nil),               // 45: cordwood.shard.PinResponse
+	(*TableMerging)(nil),              // 46: cordwood.shard.TableMerging
+	(*MergeEra)(nil),                  // 47: cordwood.shard.MergeEra
+	(*ExpiredRows)(nil),               // 48: cordwood.shard.ExpiredRows
+	(*PinnedSegment)(nil),             // 49: cordwood.shard.PinnedSegment
+	(*SegmentColumn)(nil),             // 50: cordwood.shard.SegmentColumn
+	(*SegmentTable)(nil),              // 51: cordwood.shard.SegmentTable
+	(*ReadSegmentRequest)(nil),        // 52: cordwood.shard.ReadSegmentRequest
+	(*ReadSegmentResponse)(nil),       // 53: cordwood.shard.ReadSegmentResponse
+	(*schemapb.Table)(nil),            // 54: cordwood.schema.Table
+	(schemapb.Type)(0),                // 55: cordwood.schema.Type
+	(schemapb.Semantic)(0),            // 56: cordwood.schema.Semantic
 }
 var file_shardpb_shard_proto_depIdxs = []int32{
 	4,  // 0: cordwood.shard.QueriesResponse.queries:type_name -> cordwood.shard.RunningQuery
 	28, // 1: cordwood.shard.DescribeRequest.tables:type_name -> cordwood.shard.QueryTable
 	9,  // 2: cordwood.shard.DescribeResponse.columns:type_name -> cordwood.shard.AnswerColumn
-	52, // 3: cordwood.shard.HandOverRequest.table:type_name -> cordwood.schema.Table
-	30, // 4: cordwood.shard.HandOverRequest.nodes:type_name -> cordwood.shard.ShardNodes
+	54, // 3: cordwood.shard.HandOverRequest.table:type_name -> cordwood.schema.Table
+	31, // 4: cordwood.shard.HandOverRequest.nodes:type_name -> cordwood.shard.ShardNodes
 	1,  // 5: cordwood.shard.ChangeReplicasRequest.change:type_name -> cordwood.shard.ChangeReplicasRequest.Change
-	52, // 6: cordwood.shard.DefineTablesRequest.tables:type_name -> cordwood.schema.Table
+	54, // 6: cordwood.shard.DefineTablesRequest.tables:type_name -> cordwood.schema.Table
 	18, // 7: cordwood.shard.CheckKeysRequest.keys:type_name -> cordwood.shard.BatchKey
-	52, // 8: cordwood.shard.ScanRequest.table:type_name -> cordwood.schema.Table
-	52, // 9: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
+	54, // 8: cordwood.shard.ScanRequest.table:type_name -> cordwood.schema.Table
+	54, // 9: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
 	25, // 10: cordwood.shard.AnalyzeResponse.tables:type_name -> cordwood.shard.TableName
 	25, // 11: cordwood.shard.QueryTable.name:type_name -> cordwood.shard.TableName
-	52, // 12: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
+	54, // 12: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
 	28, // 13: cordwood.shard.QueryRequest.tables:type_name -> cordwood.shard.QueryTable
-	30, // 14: cordwood.shard.QueryRequest.nodes:type_name -> cordwood.shard.ShardNodes
-	33, // 15: cordwood.shard.QueryChunk.stages:type_name -> cordwood.shard.PartStages
-	32, // 16: cordwood.shard.QueryChunk.leaders:type_name -> cordwood.shard.ShardLeader
-	25, // 17: cordwood.shard.TailRequest.name:type_name -> cordwood.shard.TableName
-	52, // 18: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
-	38, // 19: cordwood.shard.StatsResponse.shards:type_name -> cordwood.shard.ShardStats
-	39, // 20: cordwood.shard.ShardStats.tables:type_name -> cordwood.shard.TableStats
-	40, // 21: cordwood.shard.ShardStats.segments:type_name -> cordwood.shard.SegmentStats
-	41, // 22: cordwood.shard.ShardStats.operations:type_name -> cordwood.shard.OperationStats
-	47, // 23: cordwood.shard.PinResponse.segments:type_name -> cordwood.shard.PinnedSegment
-	46, // 24: cordwood.shard.PinResponse.expired:type_name -> cordwood.shard.ExpiredRows
-	44, // 25: cordwood.shard.PinResponse.merging:type_name -> cordwood.shard.TableMerging
-	45, // 26: cordwood.shard.TableMerging.eras:type_name -> cordwood.shard.MergeEra
-	0,  // 27: cordwood.shard.MergeEra.rule:type_name -> cordwood.shard.MergeRule
-	48, // 28: cordwood.shard.PinnedSegment.columns:type_name -> cordwood.shard.SegmentColumn
-	49, // 29: cordwood.shard.PinnedSegment.tables:type_name -> cordwood.shard.SegmentTable
-	53, // 30: cordwood.shard.SegmentColumn.type:type_name -> cordwood.schema.Type
-	54, // 31: cordwood.shard.SegmentColumn.semantic:type_name -> cordwood.schema.Semantic
-	23, // 32: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
-	26, // 33: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
-	29, // 34: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
-	34, // 35: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
-	36, // 36: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
-	42, // 37: cordwood.shard.ShardService.Pin:input_type -> cordwood.shard.PinRequest
-	50, // 38: cordwood.shard.ShardService.ReadSegment:input_type -> cordwood.shard.ReadSegmentRequest
-	12, // 39: cordwood.shard.ShardService.ChangeReplicas:input_type -> cordwood.shard.ChangeReplicasRequest
-	14, // 40: cordwood.shard.ShardService.ReadBarrier:input_type -> cordwood.shard.ReadBarrierRequest
-	16, // 41: cordwood.shard.ShardService.DefineTables:input_type -> cordwood.shard.DefineTablesRequest
-	19, // 42: cordwood.shard.ShardService.CheckKeys:input_type -> cordwood.shard.CheckKeysRequest
-	21, // 43: cordwood.shard.ShardService.Scan:input_type -> cordwood.shard.ScanRequest
-	10, // 44: cordwood.shard.ShardService.HandOver:input_type -> cordwood.shard.HandOverRequest
-	2,  // 45: cordwood.shard.ShardService.Queries:input_type -> cordwood.shard.QueriesRequest
-	5,  // 46: cordwood.shard.ShardService.KillQuery:input_type -> cordwood.shard.KillQueryRequest
-	7,  // 47: cordwood.shard.ShardService.Describe:input_type -> cordwood.shard.DescribeRequest
-	24, // 48: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
-	27, // 49: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
-	31, // 50: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
-	35, // 51: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
-	37, // 52: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
-	43, // 53: cordwood.shard.ShardService.Pin:output_type -> cordwood.shard.PinResponse
-	51, // 54: cordwood.shard.ShardService.ReadSegment:output_type -> cordwood.shard.ReadSegmentResponse
-	13, // 55: cordwood.shard.ShardService.ChangeReplicas:output_type -> cordwood.shard.ChangeReplicasResponse
-	15, // 56: cordwood.shard.ShardService.ReadBarrier:output_type -> cordwood.shard.ReadBarrierResponse
-	17, // 57: cordwood.shard.ShardService.DefineTables:output_type -> cordwood.shard.DefineTablesResponse
-	20, // 58: cordwood.shard.ShardService.CheckKeys:output_type -> cordwood.shard.CheckKeysResponse
-	22, // 59: cordwood.shard.ShardService.Scan:output_type -> cordwood.shard.ScanResponse
-	11, // 60: cordwood.shard.ShardService.HandOver:output_type -> cordwood.shard.HandOverResponse
-	3,  // 61: cordwood.shard.ShardService.Queries:output_type -> cordwood.shard.QueriesResponse
-	6,  // 62: cordwood.shard.ShardService.KillQuery:output_type -> cordwood.shard.KillQueryResponse
-	8,  // 63: cordwood.shard.ShardService.Describe:output_type -> cordwood.shard.DescribeResponse
-	48, // [48:64] is the sub-list for method output_type
-	32, // [32:48] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	31, // 14: cordwood.shard.QueryRequest.nodes:type_name -> cordwood.shard.ShardNodes
+	30, // 15: cordwood.shard.QueryRequest.blocks:type_name -> cordwood.shard.QueryBlock
+	35, // 16: cordwood.shard.QueryChunk.stages:type_name -> cordwood.shard.PartStages
+	34, // 17: cordwood.shard.QueryChunk.leaders:type_name -> cordwood.shard.ShardLeader
+	33, // 18: cordwood.shard.QueryChunk.blocks:type_name -> cordwood.shard.BlockAnswer
+	35, // 19: cordwood.shard.BlockAnswer.stages:type_name -> cordwood.shard.PartStages
+	25, // 20: cordwood.shard.TailRequest.name:type_name -> cordwood.shard.TableName
+	54, // 21: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
+	40, // 22: cordwood.shard.StatsResponse.shards:type_name -> cordwood.shard.ShardStats
+	41, // 23: cordwood.shard.ShardStats.tables:type_name -> cordwood.shard.TableStats
+	42, // 24: cordwood.shard.ShardStats.segments:type_name -> cordwood.shard.SegmentStats
+	43, // 25: cordwood.shard.ShardStats.operations:type_name -> cordwood.shard.OperationStats
+	49, // 26: cordwood.shard.PinResponse.segments:type_name -> cordwood.shard.PinnedSegment
+	48, // 27: cordwood.shard.PinResponse.expired:type_name -> cordwood.shard.ExpiredRows
+	46, // 28: cordwood.shard.PinResponse.merging:type_name -> cordwood.shard.TableMerging
+	47, // 29: cordwood.shard.TableMerging.eras:type_name -> cordwood.shard.MergeEra
+	0,  // 30: cordwood.shard.MergeEra.rule:type_name -> cordwood.shard.MergeRule
+	50, // 31: cordwood.shard.PinnedSegment.columns:type_name -> cordwood.shard.SegmentColumn
+	51, // 32: cordwood.shard.PinnedSegment.tables:type_name -> cordwood.shard.SegmentTable
+	55, // 33: cordwood.shard.SegmentColumn.type:type_name -> cordwood.schema.Type
+	56, // 34: cordwood.shard.SegmentColumn.semantic:type_name -> cordwood.schema.Semantic
+	23, // 35: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
+	26, // 36: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
+	29, // 37: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
+	36, // 38: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
+	38, // 39: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
+	44, // 40: cordwood.shard.ShardService.Pin:input_type -> cordwood.shard.PinRequest
+	52, // 41: cordwood.shard.ShardService.ReadSegment:input_type -> cordwood.shard.ReadSegmentRequest
+	12, // 42: cordwood.shard.ShardService.ChangeReplicas:input_type -> cordwood.shard.ChangeReplicasRequest
+	14, // 43: cordwood.shard.ShardService.ReadBarrier:input_type -> cordwood.shard.ReadBarrierRequest
+	16, // 44: cordwood.shard.ShardService.DefineTables:input_type -> cordwood.shard.DefineTablesRequest
+	19, // 45: cordwood.shard.ShardService.CheckKeys:input_type -> cordwood.shard.CheckKeysRequest
+	21, // 46: cordwood.shard.ShardService.Scan:input_type -> cordwood.shard.ScanRequest
+	10, // 47: cordwood.shard.ShardService.HandOver:input_type -> cordwood.shard.HandOverRequest
+	2,  // 48: cordwood.shard.ShardService.Queries:input_type -> cordwood.shard.QueriesRequest
+	5,  // 49: cordwood.shard.ShardService.KillQuery:input_type -> cordwood.shard.KillQueryRequest
+	7,  // 50: cordwood.shard.ShardService.Describe:input_type -> cordwood.shard.DescribeRequest
+	24, // 51: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
+	27, // 52: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
+	32, // 53: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
+	37, // 54: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
+	39, // 55: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
+	45, // 56: cordwood.shard.ShardService.Pin:output_type -> cordwood.shard.PinResponse
+	53, // 57: cordwood.shard.ShardService.ReadSegment:output_type -> cordwood.shard.ReadSegmentResponse
+	13, // 58: cordwood.shard.ShardService.ChangeReplicas:output_type -> cordwood.shard.ChangeReplicasResponse
+	15, // 59: cordwood.shard.ShardService.ReadBarrier:output_type -> cordwood.shard.ReadBarrierResponse
+	17, // 60: cordwood.shard.ShardService.DefineTables:output_type -> cordwood.shard.DefineTablesResponse
+	20, // 61: cordwood.shard.ShardService.CheckKeys:output_type -> cordwood.shard.CheckKeysResponse
+	22, // 62: cordwood.shard.ShardService.Scan:output_type -> cordwood.shard.ScanResponse
+	11, // 63: cordwood.shard.ShardService.HandOver:output_type -> cordwood.shard.HandOverResponse
+	3,  // 64: cordwood.shard.ShardService.Queries:output_type -> cordwood.shard.QueriesResponse
+	6,  // 65: cordwood.shard.ShardService.KillQuery:output_type -> cordwood.shard.KillQueryResponse
+	8,  // 66: cordwood.shard.ShardService.Describe:output_type -> cordwood.shard.DescribeResponse
+	51, // [51:67] is the sub-list for method output_type
+	35, // [35:51] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_shardpb_shard_proto_init() }
@@ -4268,14 +4421,14 @@ func file_shardpb_shard_proto_init() {
 	}
 	file_shardpb_shard_proto_msgTypes[19].OneofWrappers = []any{}
 	file_shardpb_shard_proto_msgTypes[26].OneofWrappers = []any{}
-	file_shardpb_shard_proto_msgTypes[32].OneofWrappers = []any{}
+	file_shardpb_shard_proto_msgTypes[34].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_shardpb_shard_proto_rawDesc), len(file_shardpb_shard_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   50,
+			NumMessages:   52,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

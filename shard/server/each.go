@@ -1,14 +1,10 @@
 package server
 
 import (
-	"context"
-
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
-	"cordwood/proto/tracing"
 	"cordwood/shard/query"
 	"cordwood/shard/server/distribute"
-	"cordwood/shard/store"
 )
 
 // shardByShard divides a part of a query into one request for each shard if its table merges rows and has several
@@ -39,41 +35,4 @@ func shardByShard(req *shardpb.QueryRequest) []*shardpb.QueryRequest {
 		}
 	}
 	return out
-}
-
-// queryEach answers several parts of a query with one Arrow IPC stream for each, one after the other. The shards of all
-// of them are in views.
-func (s *server) queryEach(ctx context.Context, q *runningQuery, list []*shardpb.QueryRequest,
-	views map[uint32]*store.View, out *answer,
-) error {
-	var missing []string
-	rows := make([]*gathered, len(list))
-	for i, req := range list {
-		gathering, span := tracing.Start(ctx, "gather rows")
-		g := &gathered{views: views, cold: s.newColdRows(), progress: q}
-		err := s.gather(gathering, req, g)
-		defer g.release()
-		span.End(err)
-		if err != nil {
-			return err
-		}
-		rows[i], missing = g, append(missing, g.missing...)
-	}
-	if len(missing) > 0 {
-		if err := out.Missing(missing); err != nil {
-			return err
-		}
-	}
-	q.Enter(phaseRun)
-	for i, req := range list {
-		running, span := tracing.Start(ctx, "run query")
-		err := s.runQuery(running, req, &query.Request{
-			SQL: req.Sql, Database: req.Database, Tables: rows[i].tables, Limit: req.Limit, Timezone: req.Timezone, Part: true,
-		}, rows[i].cold, out)
-		span.End(err)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

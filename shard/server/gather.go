@@ -42,27 +42,25 @@ type gathered struct {
 	// progress is told about the rows that are fetched.
 	progress *runningQuery
 
+	// views belong to the caller.
 	views  map[uint32]*store.View
 	spools []*spool.Spool
 	// cold reads the objects among the rows.
 	cold *coldRows
 }
 
-// release releases everything. The engine must not use it afterwards.
+// release releases everything but the views. The engine must not use it afterwards.
 func (g *gathered) release() {
 	g.cold.release()
-	for _, v := range g.views {
-		v.Close()
-	}
 	for _, s := range g.spools {
 		_ = s.Close() // the next start removes the files otherwise
 	}
 }
 
 // open opens views of the shards of the request that are read here, each at one index of the shard's log. The caller
-// releases them. inner is that of query.
-func (s *server) open(ctx context.Context, q *runningQuery, req *shardpb.QueryRequest, inner bool) (*gathered, error) {
-	g := &gathered{views: map[uint32]*store.View{}, cold: s.newColdRows(), progress: q}
+// closes them. inner is that of query.
+func (s *server) open(ctx context.Context, req *shardpb.QueryRequest, inner bool) (map[uint32]*store.View, error) {
+	views := map[uint32]*store.View{}
 	byShard := map[uint32][]*schemapb.Table{}
 	for _, t := range req.Tables {
 		if t.Name == nil || t.Table == nil {
@@ -75,11 +73,18 @@ func (s *server) open(ctx context.Context, q *runningQuery, req *shardpb.QueryRe
 			byShard[id] = append(byShard[id], t.Table)
 		}
 	}
-	if err := s.views(ctx, req, inner, byShard, g.views); err != nil {
-		g.release()
+	if err := s.views(ctx, req, inner, byShard, views); err != nil {
+		closeViews(views)
 		return nil, err
 	}
-	return g, nil
+	return views, nil
+}
+
+// closeViews closes views of shards.
+func closeViews(views map[uint32]*store.View) {
+	for _, v := range views {
+		v.Close()
+	}
 }
 
 // gather collects the rows that the query may read. Rows of shards that this node leads are in the views of g; others

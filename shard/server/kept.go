@@ -82,14 +82,14 @@ func newKeptAnswers(limit int64, reg prometheus.Registerer) *keptAnswers {
 
 // find returns the answer to a part of a query if it is known. Otherwise it returns the part for a later put, or nil if
 // its answer cannot be kept.
-func (k *keptAnswers) find(req *shardpb.QueryRequest, g *gathered) (answer []byte, p *keptPart) {
+func (k *keptAnswers) find(req *shardpb.QueryRequest, views map[uint32]*store.View) (answer []byte, p *keptPart) {
 	if k == nil || !keeps(req) {
 		return nil, nil
 	}
 	t := req.Tables[0]
 	p = &keptPart{key: keptKey(req), asked: time.Now()}
 	for _, id := range distribute.ShardsOf(t) {
-		v := g.views[id]
+		v := views[id]
 		if v == nil {
 			return nil, nil // another node has the rows
 		}

@@ -76,7 +76,7 @@ func newQueryID() string {
 func (r *running) enter(ctx context.Context, req *shardpb.QueryRequest) (_ context.Context, q *runningQuery,
 	leave func(),
 ) {
-	sql := req.Sql
+	sql := statementOf(req)
 	if len(sql) > listedSQL {
 		sql = strings.ToValidUTF8(sql[:listedSQL], "")
 	}

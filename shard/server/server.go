@@ -213,6 +213,9 @@ func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingSer
 func (s *server) query(ctx context.Context, q *runningQuery, req *shardpb.QueryRequest, inner bool,
 	stream grpc.ServerStreamingServer[shardpb.QueryChunk],
 ) error {
+	if len(req.Blocks) > 0 {
+		return s.queryBlocks(ctx, q, req, stream)
+	}
 	out := &answer{stream: stream}
 	defer out.end()
 	why := ""
@@ -228,61 +231,27 @@ func (s *server) query(ctx context.Context, q *runningQuery, req *shardpb.QueryR
 	}
 	q.Enter(phaseGather)
 	gathering, span := tracing.Start(ctx, "gather rows")
-	g, err := s.open(gathering, q, req, inner)
+	views, err := s.open(gathering, req, inner)
 	if err != nil {
 		span.End(err)
 		return err
 	}
-	defer g.release()
-	known, part := s.kept.find(req, g)
-	var each []*shardpb.QueryRequest
-	if known == nil {
-		if each = shardByShard(req); each == nil {
-			err = s.gather(gathering, req, g)
-		}
-	}
-	note(stream, func() string { return s.ranFetched(req, why, g.fetched) })
+	defer closeViews(views)
+	p, err := s.prepare(gathering, q, req, views)
+	defer p.release()
+	note(stream, func() string { return s.ranFetched(req, why, p.fetched()) })
 	span.Number("tables", int64(len(req.Tables)))
 	span.End(err)
 	if err != nil {
 		return err
 	}
-	if known != nil {
-		return out.Rows(known)
-	}
-	out.keep(part)
-	if each != nil {
-		err = s.queryEach(ctx, q, each, g.views, out)
-	} else {
-		err = s.queryGathered(ctx, q, req, g, why, out)
-	}
-	if err == nil {
-		s.kept.put(part, out.kept)
-	}
-	return err
-}
-
-// queryGathered answers a query over gathered rows.
-func (s *server) queryGathered(ctx context.Context, q *runningQuery, req *shardpb.QueryRequest, g *gathered,
-	note string, out *answer,
-) error {
 	q.Enter(phaseRun)
-	if len(g.missing) > 0 {
-		if err := out.Missing(g.missing); err != nil {
+	if len(p.missing) > 0 {
+		if err := out.Missing(p.missing); err != nil {
 			return err
 		}
 	}
-	if done, err := countRows(req, g, out); done || err != nil {
-		return err
-	}
-	running, span := tracing.Start(ctx, "run query")
-	err := s.runQuery(running, req, &query.Request{
-		SQL: req.Sql, Database: req.Database, Tables: g.tables, Limit: req.Limit, Timezone: req.Timezone,
-		Note: withFetches(note, g.note),
-		Part: req.Part,
-	}, g.cold, out)
-	span.End(err)
-	return err
+	return s.answer(ctx, p, why, out)
 }
 
 // show adds the rows of a view to a table of a query. Objects become readable by cold.

@@ -157,12 +157,12 @@ func stream[T any, P rows[T]](ctx context.Context, c *Client, a readRequest,
 			next: func() ([]byte, error) {
 				m, err := receive(p, messages)
 				c.learn(m)
-				if of, ok := any(m).(staged); ok && of.GetStages() != nil {
-					r.stages = of.GetStages()
-				}
+				r.describe(m)
+				r.partial = append(r.partial, P(m).GetPartial()...)
 				return P(m).GetArrowIpc(), err
 			},
 		}
+		r.describe(first)
 		return nil
 	})
 	if err != nil {
@@ -296,10 +296,25 @@ type streamReader struct {
 	// partial lists what is missing in the answer, for a request that allows a partial answer.
 	partial []string
 	stages  *shardpb.PartStages
+	blocks  []*shardpb.BlockAnswer
 }
 
-// staged is a message that may contain the durations of a part's stages.
-type staged interface{ GetStages() *shardpb.PartStages }
+// describe remembers what a message says about the answer.
+func (r *streamReader) describe(message any) {
+	m, ok := message.(*shardpb.QueryChunk)
+	if !ok {
+		return
+	}
+	if m.GetStages() != nil {
+		r.stages = m.GetStages()
+	}
+	if m.GetBlocks() != nil {
+		r.blocks = m.GetBlocks()
+	}
+}
+
+// Blocks describes the answers to the blocks of the request. The answer must have been read.
+func (r *streamReader) Blocks() []*shardpb.BlockAnswer { return r.blocks }
 
 // Stages returns the durations of a part's stages if the request asked for them, and otherwise nil.
 // The answer must have been read.
@@ -308,7 +323,8 @@ func (r *streamReader) Stages() *shardpb.PartStages { return r.stages }
 // Node returns the id of the node that answers.
 func (r *streamReader) Node() string { return r.node }
 
-// Partial lists what is missing in the answer, for a request that allows a partial answer.
+// Partial lists what is missing in the answer, for a request that allows a partial answer. If the request has blocks,
+// the answer must have been read.
 func (r *streamReader) Partial() []string { return r.partial }
 
 // Piece returns the next bytes, which belong to the caller and are at least one, or io.EOF at the end.

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -52,6 +53,8 @@ type cluster struct {
 	conns  map[string]*grpc.ClientConn
 	// metrics holds the metrics of the nodes' shard servers.
 	metrics []*prometheus.Registry
+	// askedNodes is the number of calls of a node for parts of queries of another one.
+	askedNodes atomic.Int64
 }
 
 // newCluster starts a cluster. Tables with less than share bytes of rows in memory share their segments with others.
@@ -197,6 +200,7 @@ func (c *cluster) openNode(node, dir string, ids []uint32, share int64, client *
 			return r, nil
 		},
 		Ask: func(ctx context.Context, req *shardpb.QueryRequest) (server.ScanReader, error) {
+			c.askedNodes.Add(1)
 			r, err := client.Ask(ctx, req)
 			if err != nil {
 				return nil, err

@@ -476,3 +476,38 @@ func (g *grammar) aggregate(s scope) string {
 	}
 	return one(g, a, a, a, a, "coalesce("+a+", "+a+")")
 }
+
+// TestBlocksInOneCall checks that a node needs one call of the other one for a statement of several queries, whether
+// rows are merged or not, and that EXPLAIN ANALYZE shows what each of them read there.
+func TestBlocksInOneCall(t *testing.T) {
+	h := newHalved(t, 7, 400)
+	var queries []string
+	for i := range 12 {
+		queries = append(queries, fmt.Sprintf("SELECT %d AS i, count(*) AS n, min(ts) FROM {%s} WHERE ts > '2026-01-%02d'",
+			i, []string{"a", "m"}[i%2], 1+i/2))
+	}
+	sql := strings.Join(queries, " UNION ALL ")
+	several := strings.NewReplacer("{", "", "}", "").Replace(sql)
+	for range 4 { // later, nodes know their answers
+		if ran := h.askBoth(sql, unordered); !strings.Contains(ran, "split_total several") {
+			t.Errorf("ran as %s", ran)
+		}
+		before := h.askedNodes.Load()
+		if _, err := h.ask(several); err != nil {
+			t.Fatal(err)
+		}
+		if calls := h.askedNodes.Load() - before; calls != 1 {
+			t.Errorf("%d calls, want 1", calls)
+		}
+		h.flush()
+	}
+	got, err := h.ask("EXPLAIN ANALYZE " + several)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprint(got.rows)
+	parts, times := strings.Count(text, "node n"), strings.Count(text, "statement run in")
+	if parts != 24 || times != parts {
+		t.Errorf("%d parts, %d with times:\n%s", parts, times, text)
+	}
+}

@@ -10,13 +10,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/proto/shardpb"
-	"cordwood/proto/words"
 	"cordwood/shard/query"
 	"cordwood/shard/query/partial"
 )
@@ -76,45 +74,10 @@ func (d *Statement) encode() error {
 	return nil
 }
 
-// ask sends the requests to all nodes and stores their answers. Parts for this node run in this goroutine.
+// ask sends the requests to all nodes and stores their answers.
 func (d *Statement) ask(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	group, gctx := errgroup.WithContext(ctx)
-	group.SetLimit(partsAtATime)
 	d.frontier = newFrontier(d.split)
-	d.progress.Enter(PhaseAsk)
-	d.progress.Asks(len(d.parts))
-	var own []*part
-	for _, p := range d.parts {
-		if p.own = d.isOwn(p); p.own {
-			own = append(own, p)
-		}
-	}
-	if len(own) < len(d.parts) {
-		if err := d.encode(); err != nil {
-			return err
-		}
-	}
-	for _, p := range d.parts {
-		if p.own {
-			continue
-		}
-		group.Go(func() error { return d.askPart(gctx, p) })
-	}
-	for _, p := range own {
-		err := d.askPart(gctx, p)
-		if err == nil {
-			continue
-		}
-		later := gctx.Err() != nil // another part failed before, or the query has ended
-		cancel()
-		if first := group.Wait(); later && first != nil {
-			return first
-		}
-		return err
-	}
-	return group.Wait()
+	return d.nodes.askNodes(ctx, d.progress, d)
 }
 
 // askPart sends the request for a part until the answer is complete.
@@ -124,15 +87,13 @@ func (d *Statement) askPart(ctx context.Context, p *part) error {
 		p.took = time.Since(begin)
 		d.progress.Answered()
 	}()
-	if d.asks != nil {
-		leave, err := d.asks.enter(ctx, p.node)
-		if err != nil {
-			return err
-		}
-		defer leave()
-	}
+	return tryAgain(ctx, func() error { return d.askWithin(ctx, p) })
+}
+
+// tryAgain calls ask until the answer of a node is complete, at most Tries times.
+func tryAgain(ctx context.Context, ask func() error) error {
 	for try := 1; ; try++ {
-		err := d.askWithin(ctx, p)
+		err := ask()
 		if err == nil || try == Tries || ctx.Err() != nil || !Again(err) {
 			return err
 		}
@@ -256,11 +217,7 @@ func (d *Statement) giveBack(bytes int) {
 
 // ofPart adds the shards of the part to an error about a node that cannot be reached.
 func (d *Statement) ofPart(ctx context.Context, p *part, err error) error {
-	if ctx.Err() != nil || !Away(err) || errs.ReasonOf(err) == errs.ShardAway {
-		return err // the node that answered has named the shard
-	}
-	return errs.Wrap(errs.ShardUnreachable, err, "query: rows of %s in %s", d.split.Table, words.Shards(p.shards)).
-		WithReason(errs.ShardAway)
+	return ofParts(ctx, []blockPart{{d, p}}, err)
 }
 
 // open sends a request to one node.

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-
-	"golang.org/x/sync/errgroup"
 
 	"cordwood/proto/shardpb"
 	"cordwood/shard/query"
@@ -16,43 +13,15 @@ import (
 // A statement of kind several has several blocks. Each block has its own statement for nodes, over one table. One last
 // step combines the partial results of all blocks.
 
-// blocksAtATime is the maximum number of blocks of a query whose nodes are asked at a time.
-const blocksAtATime = 4
-
-// onePart lets a statement ask each node for one part at a time, whatever the number of its blocks. So it never takes
-// more than one slot for queries of a node.
-type onePart struct {
-	mu     sync.Mutex // guards byNode
-	byNode map[string]chan struct{}
-}
-
-// enter waits until no other block asks the node. The caller must call leave.
-func (o *onePart) enter(ctx context.Context, node string) (leave func(), err error) {
-	o.mu.Lock()
-	free := o.byNode[node]
-	if free == nil {
-		free = make(chan struct{}, 1)
-		o.byNode[node] = free
-	}
-	o.mu.Unlock()
-	select {
-	case free <- struct{}{}:
-		return func() { <-free }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
 // divideBlocks makes a statement of each block. If a block reads tables that are not in shards, rows are fetched.
 func (d *Statement) divideBlocks() {
-	asks := &onePart{byNode: map[string]chan struct{}{}}
 	for i, b := range d.split.Blocks {
 		if same := slices.Index(d.split.Blocks[:i], b); same >= 0 {
 			d.blocks = append(d.blocks, d.blocks[same]) // equal blocks ask their nodes once
 			continue
 		}
 		of := &Statement{
-			nodes: d.nodes, req: d.req, id: d.id, progress: d.progress, bytes: d.bytes, asks: asks,
+			nodes: d.nodes, req: d.req, id: d.id, progress: d.progress, bytes: d.bytes,
 			table: d.tableOf(b.Table),
 			split: &query.Split{
 				Table: b.Table, Worker: b.Worker, Kind: b.Kind, Counts: b.Counts, Moment: d.split.Moment,
@@ -88,12 +57,7 @@ func (d *Statement) askBlocks(ctx context.Context) error {
 	if d.blocks == nil {
 		return d.askAll(ctx)
 	}
-	group, gctx := errgroup.WithContext(ctx)
-	group.SetLimit(blocksAtATime)
-	for _, b := range d.different() {
-		group.Go(func() error { return b.ask(gctx) })
-	}
-	err := group.Wait()
+	err := d.nodes.askNodes(ctx, d.progress, d.different()...)
 	for _, b := range d.different() {
 		d.missing = append(d.missing, b.missing...)
 	}

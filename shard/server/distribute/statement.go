@@ -34,8 +34,6 @@ type Statement struct {
 	bytes *atomic.Int64
 	// blocks are the parts of a statement of kind several.
 	blocks []*Statement
-	// asks is common to the blocks of a statement, and nil for other statements.
-	asks *onePart
 	// frontier is set for statements for the first rows by time, and nil for others.
 	frontier *frontier
 	// planned is the time that it took to split the statement, asked the time until all nodes had answered.
