@@ -1,1 +1,1 @@
-import"./chunk-VWIH3LYQ.js";
+import"./chunk-UU6IHCFS.js";

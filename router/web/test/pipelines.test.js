@@ -284,6 +284,43 @@ test('the steps of a sample beyond the tenth are asked for, and an answer withou
   assert.deepEqual(page.knownFields.value, []);
 });
 
+test('a result belongs to the text of a sample, not to its place, until the new ones are there', async () => {
+  /** @type {((answer: object) => void)[]} */
+  const answers = [];
+  const api = { json: () => new Promise((resolve) => answers.push(resolve)) };
+  const storage = { getItem: () => null, setItem: () => undefined, removeItem: () => undefined };
+  const page = create({ api, storage, clock: { now: () => 0 } });
+  page.begin('p', 'version: 2', ['bad', 'good']);
+  const record = (/** @type {number} */ index, /** @type {string} */ outcome) => ({ index, outcome, rows: [] });
+  const tested = page.test('');
+  answers[0]({ tables: [], records: [record(0, 'failed'), record(1, 'stored')] });
+  await tested;
+  const outcomes = () => page.results.value.map((r) => r?.outcome);
+  assert.deepEqual(outcomes(), ['failed', 'stored']);
+  page.setSamples(['new', 'bad']);
+  assert.deepEqual(outcomes(), [undefined, 'failed']);
+});
+
+test('samples that are there after another pipeline was opened are not taken', async () => {
+  /** @type {Record<string, (answer: any) => void>} */
+  const answers = {};
+  const api = {
+    json: (/** @type {{path: string}} */ { path }) => new Promise((resolve) => (answers[path] = resolve)),
+    sql: () => new Promise((resolve) => (answers.sql = resolve)),
+  };
+  const storage = { getItem: () => null, setItem: () => undefined, removeItem: () => undefined };
+  const page = create({ api, storage, clock: { now: () => 0 } });
+  page.begin('a', 'version: 2', ['mine']);
+  const taken = page.samplesFromRejects();
+  const opened = page.open('b', '');
+  answers['/v1/pipelines/b']({ pipelines: [{ name: 'b', version: '1', pipeline: 'version: 2' }] });
+  assert.equal(await opened, true);
+  page.setSamples(['of b']);
+  answers.sql({ rows: [['of a']] });
+  assert.equal(await taken, '');
+  assert.deepEqual(page.samples.value, ['of b']);
+});
+
 test('versions are deleted from the oldest on', async () => {
   /** @type {string[]} */
   const gone = [];

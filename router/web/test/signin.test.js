@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { createApi } from '../app/lib/api.js';
 import { createRights } from '../app/stores/rights.js';
 import { createSignIn, credentialsOf } from '../app/stores/signin.js';
 
+const settle = () => new Promise((resolve) => setImmediate(resolve));
 const token = `cw_0123456789_${'a'.repeat(36)}`;
 
 test('a form has a name and a password, or a token in either field', () => {
@@ -30,6 +32,29 @@ test('a refused token is explained in the words of the server, a refused passwor
   assert.equal(signIn.wrong.value, answers.error);
   await signIn.enter({ user: 'ann', password: 'x' });
   assert.equal(signIn.wrong.value, 'Wrong name or password.');
+});
+
+test('a request that was refused before somebody signed in does not ask again when its refusal arrives', async () => {
+  const session = { user: 'ann', auth: 'session' };
+  const fetchSession = /** @type {any} */ (async () => new Response(JSON.stringify(session)));
+  const signIn = createSignIn({ fetch: fetchSession, clock: { now: () => 0 }, lastUser: { value: '' } });
+  /** @type {((answer: Response) => void)[]} */
+  const answers = [];
+  const fetch = /** @type {any} */ (() => new Promise((resolve) => answers.push(resolve)));
+  const api = createApi({ fetch, signIn });
+  const refused = () => new Response('{}', { status: 401 });
+  const [early, late] = [api.json({ path: '/early' }), api.json({ path: '/late' })];
+  answers[0](refused());
+  await settle();
+  assert.ok(signIn.open.value);
+  await signIn.enter({ user: 'ann', password: 'x' });
+  assert.ok(!signIn.open.value);
+  answers[1](refused());
+  await settle();
+  assert.ok(!signIn.open.value);
+  assert.equal(answers.length, 4); // both are sent again
+  answers.slice(2).forEach((answer) => answer(new Response('{"is":"there"}')));
+  assert.deepEqual([await early, await late], [{ is: 'there' }, { is: 'there' }]);
 });
 
 test('a server with an OpenID Connect provider says so to whom it refuses', async () => {

@@ -9,7 +9,7 @@ import { createLatest } from '../app/stores/latest.js';
 import { createPlace } from '../app/stores/place.js';
 import { createPrefs } from '../app/stores/prefs.js';
 import { createReload } from '../app/stores/reload.js';
-import { groupReasons } from '../app/stores/rejects.js';
+import { createRejects, groupReasons } from '../app/stores/rejects.js';
 import { createSql } from '../app/stores/sql.js';
 
 const clock = { now: () => 1000, wait: () => Promise.resolve() };
@@ -21,7 +21,7 @@ test('a late answer is dropped', async () => {
   const first = latest.run(() => new Promise((resolve) => (answerFirst = resolve)));
   await latest.run(async () => 'second');
   answerFirst('first');
-  await first;
+  assert.equal(await first, undefined); // who waits for it goes no further
   assert.equal(latest.value.value, 'second');
   assert.equal(latest.since.value, 0);
 });
@@ -45,6 +45,45 @@ test('an error stays beside the old value, and busy servers are asked again, at 
   assert.equal(calls, 1);
   await latest.run(async () => 'new');
   assert.equal(latest.error.value, null);
+});
+
+test('an answer about something else does not stay while the new one is loading', async () => {
+  const latest = createLatest(clock);
+  assert.equal(await latest.run(async () => 'of a', 'a'), 'of a');
+  /** @type {(answer: string) => void} */
+  let answer;
+  const asked = () => latest.run(() => new Promise((resolve) => (answer = resolve)), 'b');
+  const first = asked();
+  assert.equal(latest.value.value, null);
+  answer('of b');
+  assert.equal(await first, 'of b');
+  const again = asked();
+  assert.equal(latest.value.value, 'of b');
+  answer('of b again');
+  await again;
+  await latest.run(async () => {
+    throw new ApiError('wrong', { status: 400 });
+  }, 'c');
+  assert.deepEqual([latest.value.value, latest.error.value.status], [null, 400]);
+});
+
+test('a replay that another one replaced says nothing more', async () => {
+  /** @type {((reason: unknown) => void)[]} */
+  const refuse = [];
+  const send = (/** @type {{signal: AbortSignal}} */ { signal }) =>
+    new Promise((_, reject) => {
+      refuse.push(reject);
+      signal.addEventListener('abort', () => reject(signal.reason));
+    });
+  const rejects = createRejects(/** @type {any} */ ({ api: { send }, clock, counted: {} }));
+  const of = { pipeline: 'p', table: '', kind: '', from: '', to: '', toPipeline: '', toTable: '' };
+  const tried = rejects.send(of, true);
+  const sent = rejects.send(of, false);
+  await tried;
+  assert.deepEqual([rejects.replay.value.dry, rejects.replay.value.error], [false, '']);
+  refuse[1](new ApiError('busy', { status: 503 }));
+  await sent;
+  assert.equal(rejects.replay.value.error, 'busy');
 });
 
 test('errors of the API keep their parts', async () => {

@@ -29,7 +29,6 @@ export function Access({ stores }) {
   /** @param {string} of */
   function showGrants(of) {
     setGrantsOf(of);
-    access.grants.value.value = null;
     void access.loadGrants(of);
   }
 

@@ -55,7 +55,8 @@ export function PipelineEditor({ stores, info, onReplay }) {
   const tested = samples.length > 0 && !pipelines.dry.error.value; // else the answer is of a text before
   const failures = useMemo(() => (tested ? failuresOf(answer?.records ?? [], steps) : []), [answer, steps, tested]);
   const [onlyChanges, setOnlyChanges] = useState(true);
-  const record = answer?.records.find((r) => r.index === chosen);
+  const results = pipelines.results.value;
+  const record = results[chosen];
   const toLine = (/** @type {number} */ line) => goToLine(area.current, line);
   return html`<${Title} stores=${stores} info=${info} mayWrite=${mayWrite} onSave=${() => setSaves(true)} onReplay=${onReplay} />
     <div class="pipe">
@@ -73,7 +74,7 @@ export function PipelineEditor({ stores, info, onReplay }) {
         ${
           samples.length === 0
             ? html`<p class="quiet none">Paste some lines or records, or drop a file: each step is shown for each sample. They stay in this browser.</p>`
-            : html`<${Samples} samples=${samples} records=${answer?.records ?? []} chosen=${chosen} onChoose=${setChosen}
+            : html`<${Samples} samples=${samples} results=${results} chosen=${chosen} onChoose=${setChosen}
               onRemove=${(/** @type {number} */ at) => pipelines.setSamples(samples.filter((_, i) => i !== at))} />`
         }</section>
       <section class="pane" aria-label="Trace"><div class="head"><h2>Trace${record ? ` of sample ${chosen + 1}` : ''}</h2><span class="grow"></span>
@@ -138,7 +139,7 @@ function SampleMenu({ stores }) {
   const { pipelines, tables } = stores;
   const [pastes, setPastes] = useState(false);
   const [lines, setLines] = useState('');
-  const take = (/** @type {Promise<number>} */ asked) => asked.then((n) => n === 0 && toast('There are none.')).catch((error) => toast(error.message));
+  const take = (/** @type {Promise<string>} */ asked) => asked.then((says) => says && toast(says));
   return html`<${Menu} button=${html`<span>From…</span>`} label="Take samples from" class="text change">${(/** @type {() => void} */ close) => html`
       <button class="choice" onClick=${() => (close(), take(pipelines.samplesFromRejects()))}>Rejected records of this pipeline</button>
       ${tables.all.value

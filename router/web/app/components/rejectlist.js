@@ -21,7 +21,7 @@ export function RejectList({ stores, rejects }) {
  * @param {Reject} reject
  */
 async function fix({ pipelines, place }, reject) {
-  await pipelines.open(reject.pipeline, '');
+  if (!(await pipelines.open(reject.pipeline, ''))) return;
   pipelines.setSamples([reject.record, ...pipelines.samples.value.filter((s) => s !== reject.record)]);
   place.set('pipelines', { name: reject.pipeline, t: reject.table });
 }

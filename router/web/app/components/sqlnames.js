@@ -19,9 +19,8 @@ export function SqlNames({ stores, onInsert }) {
     const key = `${t.db}.${t.name}`;
     setOpen(open === key ? '' : key);
     if (open === key) return;
-    columns.value.value = null;
     const statement = `SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = ${quoteText(t.db)} AND table_name = ${quoteText(t.name)} ORDER BY ordinal_position`;
-    void columns.run(async (signal) => (await stores.api.sql(statement, { signal })).rows.map(([name, type]) => [String(name), String(type)]));
+    void columns.run(async (signal) => (await stores.api.sql(statement, { signal })).rows.map(([name, type]) => [String(name), String(type)]), key);
   }
 
   return html`<section class="pane sqlnames" aria-label="Tables"><h2 class="hidden">Tables</h2><div class="head"><input class="find" type="search" placeholder="Find a table" aria-label="Find a table" value=${find}

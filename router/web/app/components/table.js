@@ -17,10 +17,7 @@ import { TableAction, useTableActions } from './tableactions.js';
 export function TableDetail({ db, name, info, stores, onClose }) {
   const { table, prefs, signIn } = stores;
   const [doing, setDoing] = useState('');
-  useEffect(() => {
-    table.latest.value.value = null;
-    void table.load(db, name);
-  }, [db, name]);
+  useEffect(() => void table.load(db, name), [db, name]);
   const details = table.latest.value.value;
   const zone = prefs.zone.value;
   const system = db === 'svc_private' || db === 'information_schema';

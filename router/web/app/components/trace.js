@@ -12,14 +12,14 @@ const looks = /** @type {Record<string, string>} */ ({ stored: 'good', dropped: 
 /**
  * @param {object} props
  * @param {string[]} props.samples
- * @param {TracedRecord[]} props.records
+ * @param {(TracedRecord | undefined)[]} props.results of each sample, if there is one yet
  * @param {number} props.chosen
  * @param {(index: number) => void} props.onChoose
  * @param {(index: number) => void} props.onRemove
  */
-export function Samples({ samples, records, chosen, onChoose, onRemove }) {
+export function Samples({ samples, results, chosen, onChoose, onRemove }) {
   return html`<ul class="samples">${samples.map((text, i) => {
-    const record = records.find((r) => r.index === i);
+    const record = results[i];
     return html`<li class=${`${looks[record?.outcome ?? ''] ?? ''} ${i === chosen ? 'on' : ''}`} data-ui="sample" data-outcome=${record?.outcome ?? ''}>
       <button onClick=${() => onChoose(i)} aria-pressed=${i === chosen}><span>${visible(text.slice(0, 400))}</span><small>${outcomeOf(record)}</small></button>
       <button class="text cut" aria-label=${`Remove sample ${i + 1}`} onClick=${() => onRemove(i)}>✕</button></li>`;

@@ -26,8 +26,12 @@ export function Versions({ stores, info, diff }) {
   const before = params.get('with') || versions[Math.min(versions.findIndex((v) => v.version === after) + 1, versions.length - 1)]?.version || '';
   useEffect(() => {
     if (!after || !before) return;
-    void texts.run((signal) =>
-      Promise.all([pipelines.readVersion(name, before, signal), pipelines.readVersion(name, after, signal)]).then(([a, b]) => [a.pipeline, b.pipeline]),
+    void texts.run(
+      async (signal) => {
+        const [a, b] = await Promise.all([before, after].map((version) => pipelines.readVersion(name, version, signal)));
+        return [a.pipeline, b.pipeline];
+      },
+      JSON.stringify([name, before, after]),
     );
   }, [name, before, after]);
 

@@ -48,7 +48,7 @@ export class ApiError extends Error {
 /**
  * @param {object} from
  * @param {typeof globalThis.fetch} from.fetch
- * @param {{ask(): Promise<void>, may(need: [string, string]): Promise<boolean>}} [from.signIn] the user; without it, nobody is asked to sign in
+ * @param {{entries(): number, ask(before: number): Promise<void>, may(need: [string, string]): Promise<boolean>}} [from.signIn] the user; without it, nobody is asked to sign in
  */
 export function createApi({ fetch, signIn }) {
   /** @param {Request} request */
@@ -67,6 +67,7 @@ export function createApi({ fetch, signIn }) {
       body = JSON.stringify(request.body);
     }
     const method = request.method ?? (body ? 'POST' : 'GET');
+    const entries = signIn?.entries() ?? 0;
     let response;
     try {
       response = await fetch(request.path, { method, headers, body, signal: request.signal, cache: 'no-store' });
@@ -76,7 +77,7 @@ export function createApi({ fetch, signIn }) {
     }
     if (response.ok) return response;
     if (response.status === 401 && signIn) {
-      await signIn.ask(); // until somebody signed in; then the same request goes on
+      await signIn.ask(entries); // until somebody signed in; then the same request goes on
       return send(request);
     }
     throw await errorOf(response, request);

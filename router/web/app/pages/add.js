@@ -146,7 +146,7 @@ function FirstRows({ stores, db, table }) {
   const rows = adding.rows.value;
   const some = rows.length > 0;
   useEffect(() => {
-    if (some) void fields.run((signal) => api.json({ path: '/v1/explore/fields', body: { db, tables: [table] }, signal }));
+    if (some) void fields.run((signal) => api.json({ path: '/v1/explore/fields', body: { db, tables: [table] }, signal }), `${db}.${table}`);
   }, [some, db, table]);
   if (!some) return html`<section class="first" aria-live="polite" data-ui="first-row"><${Waiting} table=${table} /></section>`;
   const answer = fields.value.value;
@@ -167,7 +167,8 @@ function NewRejects({ stores, db, table }) {
   const [latest] = useState(() => /** @type {import('../stores/latest.js').Latest<import('../stores/rejects.js').Reject[]>} */ (createLatest(clock)));
   useEffect(() => {
     const since = Date.now() - minute;
-    const ask = () => document.visibilityState === 'visible' && void latest.run((signal) => stores.rejects.newest({ db, table, since }, signal));
+    const ask = () =>
+      document.visibilityState === 'visible' && void latest.run((signal) => stores.rejects.newest({ db, table, since }, signal), `${db}.${table}`);
     ask();
     const timer = setInterval(ask, rejectsEvery);
     return () => {

@@ -48,7 +48,7 @@ export function createAccess(api, clock) {
     /** @param {string} find a part of the names */
     loadTokens: (find) => tokens.run((signal) => entries(`SHOW TOKENS${likeOf(find)} LIMIT ${mostListed}`, signal)),
     /** @param {string} of a user or role */
-    loadGrants: (of) => grants.run(async (signal) => (await api.sql(`SHOW GRANTS FOR ${quoteName(of)}`, { signal })).rows.map((row) => String(row[0]))),
+    loadGrants: (of) => grants.run(async (signal) => (await api.sql(`SHOW GRANTS FOR ${quoteName(of)}`, { signal })).rows.map((row) => String(row[0])), of),
     /**
      * Runs a statement. The result has its rows, or is null if the statement failed.
      * @param {string} statement

@@ -1,6 +1,8 @@
 // One request of a kind at a time: a new request cancels the previous one, whose answer is then ignored.
+//
+// Who goes on after an answer goes on with what run returns, so that a late answer never changes what is newer.
 
-import { signal } from '../../vendor/core.js';
+import { batch, signal } from '../../vendor/core.js';
 import { ApiError, isAbort } from '../lib/api.js';
 
 /**
@@ -12,7 +14,9 @@ import { ApiError, isAbort } from '../lib/api.js';
  * @property {import('../../vendor/core.js').Signal<number>} retryAt when it is sent again by itself; 0: not
  * @property {import('../../vendor/core.js').Signal<boolean>} cancelled the last request was cancelled before its answer came
  * @property {boolean} once the request changes something, and is never sent twice by itself
- * @property {(ask: (signal: AbortSignal) => Promise<T>) => Promise<void>} run
+ * @property {(ask: (signal: AbortSignal) => Promise<T>, of?: string) => Promise<T | undefined>} run returns the answer;
+ *   undefined if it failed, was cancelled, or a newer request was sent meanwhile. of says what is asked about: an answer
+ *   about something else does not stay while the new one is loading.
  * @property {() => void} cancel
  * @property {() => void} again
  */
@@ -35,25 +39,36 @@ export function createLatest(clock, { once = false } = {}) {
   let current = null;
   /** @type {((signal: AbortSignal) => Promise<T>) | null} */
   let last = null;
+  let about = '';
 
-  /** @param {(signal: AbortSignal) => Promise<T>} ask */
-  async function run(ask) {
+  /**
+   * @param {(signal: AbortSignal) => Promise<T>} ask
+   * @param {string} [of]
+   */
+  async function run(ask, of = about) {
     current?.abort();
     const own = new AbortController();
     current = own;
     last = ask;
-    since.value = clock.now();
-    retryAt.value = 0;
-    cancelled.value = false;
+    batch(() => {
+      if (of !== about) value.value = error.value = null;
+      since.value = clock.now();
+      retryAt.value = 0;
+      cancelled.value = false;
+    });
+    about = of;
+    /** @type {T | undefined} */
+    let answered;
     for (let tries = 0; ; tries++) {
       try {
         const answer = await ask(own.signal);
-        if (current !== own) return;
+        if (current !== own) return undefined;
         value.value = answer;
         error.value = null;
+        answered = answer;
         break;
       } catch (failure) {
-        if (current !== own) return;
+        if (current !== own) return undefined;
         if (isAbort(failure)) break;
         const failed = failure instanceof ApiError ? failure : new ApiError(String(failure), {});
         error.value = failed;
@@ -64,12 +79,13 @@ export function createLatest(clock, { once = false } = {}) {
           () => false,
           () => true,
         );
-        if (current !== own || stopped) return;
+        if (current !== own || stopped) return undefined;
         retryAt.value = 0;
       }
     }
     since.value = 0;
     current = null;
+    return answered;
   }
 
   function cancel() {

@@ -16,6 +16,7 @@ import { createLatest } from './latest.js';
  * @typedef {{table_name: string, schema: {name: string, data_type: string, column_type: string, index?: string, fulltext: boolean}[], rows: Cell[][], options?: Record<string, string>, exists?: boolean, refused?: string, new_columns?: string[], different_options?: {option: string, wanted: string, table: string}[], rows_cut?: number}} StoredTable
  * @typedef {{table: string, column: string, type?: string, outcome: string, records: number, example: string}} Conflict
  * @typedef {{tables: StoredTable[], records: TracedRecord[], conflicts?: Conflict[], skipped?: number, cut?: boolean, execution_time_ms: number}} DryRun
+ * @typedef {DryRun & {lines: string[]}} Tested lines are the samples that were run
  */
 
 const mostSamples = 100;
@@ -32,7 +33,8 @@ const mostTraced = 10; // whose steps the server describes: the first ones, or t
 export function createPipelines({ api, storage, clock, all }) {
   const { list } = all;
   const stored = /** @type {import('./latest.js').Latest<Stored | null>} */ (createLatest(clock));
-  const dry = /** @type {import('./latest.js').Latest<DryRun>} */ (createLatest(clock));
+  const dry = /** @type {import('./latest.js').Latest<Tested>} */ (createLatest(clock));
+  const taking = /** @type {import('./latest.js').Latest<string[]>} */ (createLatest(clock, { once: true }));
   const saving = /** @type {import('./latest.js').Latest<unknown>} */ (createLatest(clock, { once: true }));
   const rejected = /** @type {import('./latest.js').Latest<{count: number, targets: string[]}>} */ (createLatest(clock)); // the rejected records of the pipeline that are kept, and their tables
   const deleting = /** @type {import('./latest.js').Latest<unknown>} */ (createLatest(clock, { once: true }));
@@ -43,7 +45,6 @@ export function createPipelines({ api, storage, clock, all }) {
   const name = signal('');
   const draft = signal('');
   const draftOf = signal(''); // the version for which a text that was not saved was written, if another one is open
-  let opened = {}; // the last call of open
   let newest = ''; // the newest version that the reader knew when the text was opened; empty: the list will tell
   const samples = signal(/** @type {string[]} */ ([]));
   const tested = signal(0); // when the last dry run was answered
@@ -69,7 +70,8 @@ export function createPipelines({ api, storage, clock, all }) {
   }
 
   /**
-   * Opens a pipeline, the newest version of it unless one is named; a name that is not stored begins a new one.
+   * Opens a pipeline, the newest version of it unless one is named; a name that is not stored begins a new one. Answers
+   * whether its text is the one that is open now.
    * @param {string} wanted
    * @param {string} version
    */
@@ -81,12 +83,9 @@ export function createPipelines({ api, storage, clock, all }) {
       dry.value.value = null;
       dry.error.value = null;
     });
-    const request = {};
-    opened = request;
-    await stored.run((signal) => readVersion(wanted, version, signal));
-    if (opened !== request) return; // another text was opened meanwhile
-    const now = stored.value.value;
-    if (!now) return;
+    taking.cancel();
+    const now = await stored.run((signal) => readVersion(wanted, version, signal));
+    if (!now) return false; // it cannot be read, or another text was opened meanwhile
     newest = version ? listed(wanted) : now.version;
     const kept = readDraft(wanted);
     const mine = kept && (!version || kept.of === version) ? kept : null;
@@ -94,6 +93,7 @@ export function createPipelines({ api, storage, clock, all }) {
       draft.value = mine?.text ?? now.pipeline;
       draftOf.value = mine && mine.of !== now.version ? mine.of : '';
     });
+    return true;
   }
 
   /**
@@ -103,6 +103,7 @@ export function createPipelines({ api, storage, clock, all }) {
    * @param {string[]} lines
    */
   function begin(wanted, text, lines) {
+    taking.cancel();
     batch(() => {
       name.value = wanted;
       stored.value.value = null;
@@ -117,6 +118,7 @@ export function createPipelines({ api, storage, clock, all }) {
   /** Goes on with a pipeline that is not stored yet, after a reload. @param {string} wanted */
   function resume(wanted) {
     if (name.value === wanted) return;
+    taking.cancel();
     batch(() => {
       name.value = wanted;
       stored.value.value = null;
@@ -141,9 +143,9 @@ export function createPipelines({ api, storage, clock, all }) {
 
   /** Goes on with the text as a change of the newest version, which somebody else stored meanwhile. */
   async function rebase() {
-    await stored.run((signal) => readVersion(name.value, '', signal));
-    if (stored.error.value || !stored.value.value) return;
-    newest = stored.value.value.version;
+    const now = await stored.run((signal) => readVersion(name.value, '', signal));
+    if (!now) return;
+    newest = now.version;
     draftOf.value = '';
     saving.error.value = null;
     write(draft.value);
@@ -194,12 +196,20 @@ export function createPipelines({ api, storage, clock, all }) {
       dry.error.value = null; // of a text that is not there any more
       return;
     }
-    await dry.run(async (signal) => {
-      const answer = await dryRun({ pipeline: draft.value, lines: samples.value, table, chosen }, signal);
-      tested.value = clock.now();
-      return answer;
-    });
+    const lines = samples.value;
+    const of = { pipeline: draft.value, lines, table, chosen };
+    if (await dry.run(async (signal) => ({ ...(await dryRun(of, signal)), lines }))) tested.value = clock.now();
   }
+
+  /**
+   * The result of each sample, if there is one yet: a result belongs to the text of a sample, whatever its place.
+   * @type {import('../../vendor/core.js').ReadonlySignal<(TracedRecord | undefined)[]>}
+   */
+  const results = computed(() => {
+    const { records = [], lines = [] } = dry.value.value ?? {};
+    const of = new Map(records.map((record) => [lines[record.index], record]));
+    return samples.value.map((text) => of.get(text));
+  });
 
   /**
    * Runs lines, or objects of JSON, through a pipeline, with each of its steps.
@@ -227,16 +237,18 @@ export function createPipelines({ api, storage, clock, all }) {
    */
   async function save(note) {
     const base = stored.value.value;
+    const [of, text] = [name.value, draft.value];
     if (base && !newest) await load();
+    if (name.value !== of) return false; // another pipeline was opened meanwhile
     await saving.run((signal) => {
       const query = note ? `?${new URLSearchParams({ note })}` : '';
       /** @type {Record<string, string>} */
       const headers = { 'content-type': 'application/x-yaml' };
       if (base) headers['If-Match'] = `"${newest}"`;
-      return api.json({ path: `/v1/pipelines/${encodeURIComponent(name.value)}${query}`, method: 'POST', text: draft.value, headers, signal });
+      return api.json({ path: `/v1/pipelines/${encodeURIComponent(of)}${query}`, method: 'POST', text, headers, signal });
     });
     if (saving.error.value) return false;
-    storage.removeItem(`cordwood.draft.${name.value}`);
+    storage.removeItem(`cordwood.draft.${of}`);
     await load();
     return true;
   }
@@ -285,7 +297,6 @@ export function createPipelines({ api, storage, clock, all }) {
 
   /** Counts the rejected records of a pipeline that are kept. @param {string} of */
   function countRejected(of) {
-    if (rejected.value.value && name.value !== of) rejected.value.value = null;
     const statement = `SELECT table_schema, table_name, count(*) FROM svc_private.rejects WHERE pipeline = ${quoteText(of)} GROUP BY 1, 2 ORDER BY 3 DESC`;
     return rejected.run(async (signal) => {
       try {
@@ -298,16 +309,24 @@ export function createPipelines({ api, storage, clock, all }) {
         if (/** @type {import('../lib/api.js').ApiError} */ (error).code === 4001) return { count: 0, targets: [] }; // nothing was rejected yet
         throw error;
       }
-    });
+    }, of);
+  }
+
+  /**
+   * Takes lines as samples when they are there, unless another pipeline is opened or others are taken meanwhile. Answers
+   * what to say if there are none.
+   * @param {(signal: AbortSignal) => Promise<string[]>} ask
+   */
+  async function take(ask) {
+    const lines = await taking.run(ask);
+    if (lines && lines.length > 0) setSamples(lines);
+    return taking.error.value?.message ?? (lines?.length === 0 ? 'There are none.' : '');
   }
 
   /** Takes the newest rejected records of this pipeline as samples. */
-  async function samplesFromRejects() {
-    const { rows } = await api.sql(
-      `SELECT record FROM svc_private.rejects WHERE pipeline = ${quoteText(name.value)} ORDER BY rejected_at DESC LIMIT ${mostSamples}`,
-    );
-    setSamples(rows.map(([record]) => String(record)));
-    return rows.length;
+  function samplesFromRejects() {
+    const statement = `SELECT record FROM svc_private.rejects WHERE pipeline = ${quoteText(name.value)} ORDER BY rejected_at DESC LIMIT ${mostSamples}`;
+    return take(async (signal) => (await api.sql(statement, { signal })).rows.map(([record]) => String(record)));
   }
 
   /**
@@ -315,13 +334,13 @@ export function createPipelines({ api, storage, clock, all }) {
    * @param {string} db
    * @param {string} table
    */
-  async function samplesFromTable(db, table) {
-    const fields = await api.json({ path: '/v1/explore/fields', body: { db, tables: [table] } });
-    const message = fields.fields.find((/** @type {any} */ f) => f.role === 'message')?.name;
-    const answer = await api.json({ path: '/v1/explore/rows', body: { db, tables: [table], limit: 20 } });
-    const lines = answer.rows.map((/** @type {any} */ row) => (message ? String(row.v[message] ?? '') : JSON.stringify(row.v)));
-    setSamples(lines);
-    return lines.length;
+  function samplesFromTable(db, table) {
+    return take(async (signal) => {
+      const fields = await api.json({ path: '/v1/explore/fields', body: { db, tables: [table] }, signal });
+      const message = fields.fields.find((/** @type {any} */ f) => f.role === 'message')?.name;
+      const answer = await api.json({ path: '/v1/explore/rows', body: { db, tables: [table], limit: 20 }, signal });
+      return answer.rows.map((/** @type {any} */ row) => (message ? String(row.v[message] ?? '') : JSON.stringify(row.v)));
+    });
   }
 
   return {
@@ -337,6 +356,7 @@ export function createPipelines({ api, storage, clock, all }) {
     draftOf,
     samples,
     tested,
+    results,
     faults,
     changed,
     load,

@@ -77,7 +77,11 @@ export function createRejects({ api, clock, counted }) {
    */
   async function send({ pipeline, table, kind, from, to, toPipeline, toTable }, dry) {
     running.abort();
-    running = new AbortController();
+    const own = (running = new AbortController());
+    /** @param {Partial<Replay>} change */
+    const tell = (change) => {
+      if (running === own) replay.value = { .../** @type {Replay} */ (replay.value), ...change }; // else another replay began
+    };
     const body = {
       pipeline: pipeline || undefined,
       table: table || undefined,
@@ -90,15 +94,15 @@ export function createRejects({ api, clock, counted }) {
     };
     replay.value = { done: 0, of: 0, stored: 0, failed: 0, before: 0, reasons: [], end: false, error: '', dry };
     try {
-      const response = await api.send({ path: '/v1/rejects/replay', body, signal: running.signal });
+      const response = await api.send({ path: '/v1/rejects/replay', body, signal: own.signal });
       if (!response.body) return;
       for await (const { values } of readLines(response.body)) {
-        for (const line of values) replay.value = { .../** @type {Replay} */ (replay.value), ...line };
+        for (const line of values) tell(line);
       }
-      replay.value = { .../** @type {Replay} */ (replay.value), end: true };
+      tell({ end: true });
     } catch (error) {
       const text = isAbort(error) ? 'Cancelled: what was stored stays.' : error instanceof Error ? error.message : String(error);
-      replay.value = { .../** @type {Replay} */ (replay.value), error: text, end: true };
+      tell({ error: text, end: true });
     }
   }
 

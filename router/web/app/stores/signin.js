@@ -25,6 +25,7 @@ export function createSignIn({ fetch, clock, lastUser }) {
   let version = ''; // of the server from which the page came
   const otherVersion = signal(false);
   const waiting = signal(/** @type {(() => void)[]} */ ([]));
+  let entries = 0; // how often somebody signed in
 
   /** Finds out who is signed in. */
   async function load() {
@@ -55,8 +56,16 @@ export function createSignIn({ fetch, clock, lastUser }) {
     wrong,
     oidc,
     open: computed(() => waiting.value.length > 0),
-    /** Asks somebody to sign in; what was refused goes on when they did. */
-    ask: () => /** @type {Promise<void>} */ (new Promise((resolve) => (waiting.value = [...waiting.value, resolve]))),
+    entries: () => entries,
+    /**
+     * Asks somebody to sign in; what was refused goes on when they did. If they did so after the request was sent, it goes
+     * on at once: its refusal is only late.
+     * @param {number} [before] entries when the request was sent
+     */
+    ask(before = entries) {
+      if (before !== entries) return Promise.resolve();
+      return /** @type {Promise<void>} */ (new Promise((resolve) => (waiting.value = [...waiting.value, resolve])));
+    },
     load: loadOnce,
     /**
      * Reports whether the user may do something. Until somebody is signed in, the server decides.
@@ -86,6 +95,7 @@ export function createSignIn({ fetch, clock, lastUser }) {
         return;
       }
       wrong.value = '';
+      entries++;
       await load();
       if ('user' in credentials) lastUser.value = credentials.user;
       const go = waiting.value;

@@ -28,38 +28,41 @@ export function createTable(api, clock) {
      * @param {string} name
      */
     load: (db, name) =>
-      latest.run(async (signal) => {
-        const scope = { db, tables: [name] };
-        const refused = /** @type {Details['refused']} */ ([]);
-        /**
-         * The rights differ for each part: who may not see one of them sees the others.
-         * @template T
-         * @param {string} what
-         * @param {Promise<T>} asked
-         * @returns {Promise<T | null>}
-         */
-        const allowed = (what, asked) =>
-          asked.catch((error) => {
-            if (error.status !== 403) throw error;
-            if (!refused.some((r) => r.error.message === error.message)) refused.push({ what, error });
-            return null;
-          });
-        const [fields, newest, ddl, segments] = await Promise.all([
-          allowed('The columns are', api.json({ path: '/v1/explore/fields', body: scope, signal })),
-          allowed('The newest values are', api.json({ path: '/v1/explore/rows', body: { ...scope, limit: 3, max_value_bytes: 200 }, signal })),
-          allowed('The statement is', api.sql(`SHOW CREATE TABLE ${quoteName(name)}`, { signal, db })),
-          allowed('The segments are', api.sql(segmentsOf(db, name), { signal, need: ['MONITOR', 'CLUSTER'] })),
-        ]);
-        if (!fields && !ddl && !segments) throw refused[0].error;
-        return {
-          ddl: ddl && String(ddl.rows[0]?.[1] ?? ''),
-          fields: fields && fields.fields,
-          lastRow: fields && fields.last_row,
-          rows: newest?.rows ?? [],
-          segments: segments && segments.rows.map(toSegment),
-          refused,
-        };
-      }),
+      latest.run(
+        async (signal) => {
+          const scope = { db, tables: [name] };
+          const refused = /** @type {Details['refused']} */ ([]);
+          /**
+           * The rights differ for each part: who may not see one of them sees the others.
+           * @template T
+           * @param {string} what
+           * @param {Promise<T>} asked
+           * @returns {Promise<T | null>}
+           */
+          const allowed = (what, asked) =>
+            asked.catch((error) => {
+              if (error.status !== 403) throw error;
+              if (!refused.some((r) => r.error.message === error.message)) refused.push({ what, error });
+              return null;
+            });
+          const [fields, newest, ddl, segments] = await Promise.all([
+            allowed('The columns are', api.json({ path: '/v1/explore/fields', body: scope, signal })),
+            allowed('The newest values are', api.json({ path: '/v1/explore/rows', body: { ...scope, limit: 3, max_value_bytes: 200 }, signal })),
+            allowed('The statement is', api.sql(`SHOW CREATE TABLE ${quoteName(name)}`, { signal, db })),
+            allowed('The segments are', api.sql(segmentsOf(db, name), { signal, need: ['MONITOR', 'CLUSTER'] })),
+          ]);
+          if (!fields && !ddl && !segments) throw refused[0].error;
+          return {
+            ddl: ddl && String(ddl.rows[0]?.[1] ?? ''),
+            fields: fields && fields.fields,
+            lastRow: fields && fields.last_row,
+            rows: newest?.rows ?? [],
+            segments: segments && segments.rows.map(toSegment),
+            refused,
+          };
+        },
+        JSON.stringify([db, name]),
+      ),
     /**
      * Runs a statement that changes the table. Answers whether it did.
      * @param {string} db
