@@ -106,7 +106,7 @@ var (
 		{regexp.MustCompile(`^Ambiguous reference to table .*duplicate alias`), "42712"},
 		{regexp.MustCompile(`^Type with name .* does not exist`), "42704"},
 		{regexp.MustCompile(`^Unknown TimeZone`), "22023"},
-		{regexp.MustCompile(`^No function matches`), "42883"},
+		{regexp.MustCompile(`^No function matches|^Cannot concatenate types`), "42883"},
 		{regexp.MustCompile(`^Could not choose a best candidate function`), "42725"},
 		{regexp.MustCompile(`(?i)cannot (compare|mix|cast|combine)|type mismatch`), "42804"},
 		{regexp.MustCompile(`(?i)^the function |function .*does not exist|scalar function|aggregate function`), "42883"},
@@ -144,6 +144,28 @@ var (
 		{regexp.MustCompile(`(?i)could not convert|convert|invalid input|malformed`), "22P02"},
 	}
 )
+
+// advice has what to write instead of an operation that the engine lacks.
+var advice = []struct {
+	words *regexp.Regexp
+	hint  string
+}{
+	{regexp.MustCompile(`^Cannot concatenate types .*\[\]`), "write array_append(list, x), array_prepend(x, list) or " +
+		"array_cat(list, list)"},
+	{regexp.MustCompile(`'(sum|avg)\(INTERVAL\)'`), "write sum(extract(epoch FROM x)) * INTERVAL '1 second'"},
+	{regexp.MustCompile(`'strftime\(INTERVAL`), "write CAST(x AS text)"},
+	{regexp.MustCompile(`'[@<]@?>?\(JSON, JSON\)'`), "write a literal document, as in x @> '{\"a\": 1}'"},
+}
+
+// adviceFor returns what to write instead, or an empty text.
+func adviceFor(text string) string {
+	for _, one := range advice {
+		if one.words.MatchString(text) {
+			return one.hint
+		}
+	}
+	return ""
+}
 
 // undefinedWindow matches the engine's error for OVER with a name that WINDOW does not define.
 var undefinedWindow = regexp.MustCompile(`window ".*" does not exist`)
@@ -207,6 +229,9 @@ func asError(err, cause error) *Error {
 		out.Text = cause.Error()
 	case !e.Code.Masked():
 		out.Text, out.Hint, _ = strings.Cut(e.Msg, "; ")
+		if out.Hint == "" {
+			out.Hint = adviceFor(e.Msg)
+		}
 		if out.State == "58000" && out.Hint == "" {
 			out.Hint = "try again"
 		}

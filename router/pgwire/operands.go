@@ -8,8 +8,12 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// maxOperands is the maximum number of operands of a statement whose types are found out.
-const maxOperands = 64
+// maxOperands is the maximum number of operands of a statement whose types are found out, and maxProbed the number of
+// bytes that are rewritten for them: long statements have fewer.
+const (
+	maxOperands = 64
+	maxProbed   = 1 << 20
+)
 
 // operands are the engine's types of the operands that a statement casts to numeric, by the places of the casts.
 type operands struct {
@@ -25,7 +29,7 @@ func (t *translator) findOperands(text string, casts []int, s *rewrite.Session) 
 		return
 	}
 	s.Operands = map[int]string{}
-	for _, at := range casts[:min(len(casts), maxOperands)] {
+	for _, at := range casts[:min(len(casts), maxOperands, 1+maxProbed/(len(text)+1))] {
 		s.Probe = at
 		probe, err := rewrite.Rewrite(text, s)
 		if err != nil {

@@ -36,6 +36,7 @@ func (t *translator) rewritten(text string) (rewrite.Result, error) {
 	var own *rewrite.Error
 	if errors.As(err, &own) {
 		e := failure(own.State, "%s", own.Text)
+		e.Text, e.Hint, _ = strings.Cut(own.Text, "; ")
 		if own.At >= 0 && own.At <= len(text) {
 			e.Position = characters(text, own.At)
 		}

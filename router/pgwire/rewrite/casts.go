@@ -28,12 +28,17 @@ var engineTypes = map[string]string{
 	"yes_or_no": "VARCHAR", "information_schema.sql_identifier": "VARCHAR",
 }
 
+// nestedTypes are types of the engine that are written with other types in brackets. Their casts stay as they are.
+var nestedTypes = map[string]bool{"map": true, "struct": true, "row": true, "union": true, "enum": true}
+
 // castType is the target type of a cast, which follows :: or AS.
 type castType struct {
 	name  string // PostgreSQL's name of the type
 	text  string // the engine's name of the type
 	size  int    // number of tokens
 	array bool
+	// length is the number of characters at which the type cuts texts off, or 0.
+	length int
 	// number is true for numeric, and bare if its numbers of digits are missing.
 	number, bare bool
 }
@@ -46,7 +51,7 @@ func (r *rewriter) readType(n int) (t castType, ok bool) {
 		n += 2
 	}
 	head := r.at(n)
-	if !head.isName() {
+	if !head.isName() || r.at(n+1).sym("(") && nestedTypes[strings.ToLower(head.val)] {
 		return t, false
 	}
 	t.name = strings.ToLower(head.val)
@@ -64,12 +69,17 @@ func (r *rewriter) readType(n int) (t castType, ok bool) {
 		if end < 0 {
 			return t, false
 		}
-		if t.number {
+		switch {
+		case t.number:
 			t.text = r.numericType(n, end)
+		case cutTypes[t.name]:
+			t.length = r.lengthOf(n, end)
 		}
 		n = end + 1
 	} else if t.number {
 		t.bare, t.text = true, bareNumber
+	} else if head.kind == statement.TokenWord && (t.name == "char" || t.name == "character") {
+		t.length = 1
 	}
 	if (r.at(n).word("with") || r.at(n).word("without")) && r.at(n+1).word("time") && r.at(n+2).word("zone") {
 		if t.name == "timestamp" && r.at(n).word("with") {
@@ -113,7 +123,7 @@ func (r *rewriter) cast() bool {
 	r.dropBrackets()
 	last = r.last()
 	switch {
-	case t.isReg():
+	case t.isReg(), t.length > 0:
 		operand = r.operand()
 	case last.kind == statement.TokenText, isMoment(last):
 		operand = r.out[len(r.out)-1:]
@@ -397,6 +407,9 @@ func (r *rewriter) quantified() bool {
 	end := r.closingBracket(1)
 	if end < 0 || r.at(2).word("SELECT") || r.at(2).word("WITH") || r.at(2).word("VALUES") || r.at(2).sym("$") {
 		return false
+	}
+	if r.last().word("LIKE") || r.last().word("ILIKE") {
+		return r.quantifiedPattern(end)
 	}
 	all := r.at(0).word("ALL")
 	saved := len(r.out)

@@ -10,6 +10,9 @@ import (
 // write writes a cast of an operand.
 func (r *rewriter) write(operand []tok, t castType, at tok) {
 	first := operand[0]
+	if r.cutText(operand, t) {
+		return
+	}
 	if isText(operand) {
 		if r.writeLiteral(first, t) {
 			return

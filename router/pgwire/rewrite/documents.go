@@ -8,7 +8,7 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// document rewrites the operators #>, #>>, ? and @> of JSON, whose left operand is at the end of the output.
+// document rewrites the operators of JSON, whose left operand is at the end of the output.
 func (r *rewriter) document() bool {
 	switch t := r.at(0); {
 	case !r.last().endsOperand():
@@ -19,20 +19,22 @@ func (r *rewriter) document() bool {
 			n++
 		}
 		return r.path(n, n == 3)
-	case t.sym("?") && r.at(1).kind == statement.TokenText:
-		key := r.at(1).val
-		return r.onDocument(2, func(document string) string {
-			return "json_exists(" + document + ", " + quote(`$."`+key+`"`) + ")"
-		})
-	case t.sym("@") && r.at(1).sym(">") && r.at(2).kind == statement.TokenText && isDocument(r.at(2).val):
-		part := quote(r.at(2).val)
-		n := 3
-		if typ, ok := r.typeAfter(n); ok {
-			n += typ.size + 1
-		}
-		return r.onDocument(n, func(document string) string { return "json_contains(" + document + ", " + part + ")" })
+	case t.sym("#") && r.at(1).sym("-"):
+		return r.pathDeletion()
+	case t.sym("#"):
+		return r.refuse("the operator # is not supported; write xor(a, b)", 0)
+	case t.sym("?"):
+		return r.existence()
+	case t.sym("@") && r.at(1).sym(">"):
+		return r.containment()
+	case t.sym("|"):
+		return r.concatenation()
+	case t.sym("-"):
+		return r.deletion()
+	case t.sym("<") && r.at(1).sym("@"):
+		return r.contained()
 	}
-	return false
+	return r.equality()
 }
 
 // isDocument reports whether a text is a JSON object or list, and not an array such as {1,2}.

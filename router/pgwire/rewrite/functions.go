@@ -80,7 +80,8 @@ func init() { // not in the declaration: some functions refer to others
 		"array_upper":      with("nullif(len(%1), 0)", 1),
 		"array_lower":      with("CASE WHEN len(%1) > 0 THEN 1 END", 1),
 		"array_ndims":      with(dimensions, 1),
-		"cardinality":      with("CAST(len(%1) AS INTEGER)", 1),
+		"cardinality":      with(cardinality, 1),
+		"array_length":     arrayLength,
 		"array_to_string":  arrayToString,
 		"pg_get_expr":      with("CAST(%1 AS VARCHAR)", 1),
 		"pg_get_indexdef":  indexDefinition,
@@ -111,8 +112,8 @@ func init() { // not in the declaration: some functions refer to others
 		"statement_timestamp":                text("now()"),
 		"transaction_timestamp":              text("now()"),
 		"date_bin":                           with("time_bucket(%1, %2, %3)", 3),
-		"json_agg":                           renamed("json_group_array"),
-		"jsonb_agg":                          renamed("json_group_array"),
+		"json_agg":                           renamed("list"),
+		"jsonb_agg":                          renamed("list"),
 		"json_build_object":                  buildObject,
 		"jsonb_build_object":                 buildObject,
 		"json_build_array":                   renamed("json_array"),
@@ -140,6 +141,7 @@ func init() { // not in the declaration: some functions refer to others
 		"pg_index_column_has_property":       indexProperty,
 		"time_bucket":                        timeBucket,
 		"to_char":                            toChar,
+		"to_number":                          toNumber,
 		"to_timestamp":                       toTimestamp,
 		"round":                              round,
 		"to_date":                            toDate,
@@ -188,7 +190,10 @@ func init() { // not in the declaration: some functions refer to others
 			functions[name] = unnested(f)
 		}
 	}
-	for name := range strings.FieldsSeq(`regexp_replace regexp_matches regexp_split_to_array regexp_split_to_table
+	functions["regexp_matches"], functions["regexp_replace"] = regexpMatches, replacedPattern
+	functions["sha256"] = digest("sha256")
+	functions["substr"] = func(_ *rewriter, args []string) (string, bool) { return shortSubstring(args) }
+	for name := range strings.FieldsSeq(`regexp_split_to_array regexp_split_to_table
 		regexp_extract regexp_extract_all regexp_full_match`) {
 		functions[name] = withPattern(renamed(name))
 	}
@@ -282,7 +287,16 @@ func (r *rewriter) call(n int) bool {
 			args[0] = r.regLiteral("regclass", text)
 		}
 	}
+	if jsonLists[name] {
+		out, size := r.jsonList(args, end)
+		r.raw(r.at(0), out)
+		r.i += size
+		return true
+	}
 	out, ok := f(r, args)
+	if r.err != nil {
+		return true
+	}
 	if !ok && name == "generate_series" && inList {
 		out, ok = rowsOf(args), true
 	}

@@ -173,6 +173,9 @@ func matched(_ *rewriter, args []string) (string, bool) {
 
 // substringCall rewrites substring(x from 'pattern') and substring(x, 'pattern'). With numbers, the call stays.
 func substringCall(r *rewriter, args []string) (string, bool) {
+	if text, ok := shortSubstring(args); ok {
+		return text, true
+	}
 	if len(args) == 1 {
 		toks := statement.Tokens(args[0])
 		n := len(toks)

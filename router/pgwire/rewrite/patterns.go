@@ -79,21 +79,6 @@ next:
 	return b.String()
 }
 
-// toChar rewrites to_char with a literal pattern for times.
-func toChar(_ *rewriter, args []string) (string, bool) {
-	if len(args) != 2 {
-		return "", false
-	}
-	if isOpen(args[1]) {
-		return "CAST(" + args[1] + " AS VARCHAR)", true
-	}
-	pattern, ok := literalOf(args[1])
-	if !ok || strings.ContainsAny(pattern, "90") {
-		return "", false // a pattern for numbers
-	}
-	return "strftime(" + args[0] + ", " + quote(strftimePattern(pattern)) + ")", true
-}
-
 // toTimestamp rewrites to_timestamp with a literal pattern. If the text is a literal, too, the result is a literal, so
 // that it can exclude segments.
 func toTimestamp(_ *rewriter, args []string) (string, bool) {

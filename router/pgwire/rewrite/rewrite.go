@@ -97,6 +97,8 @@ type rewriter struct {
 	// the objects for which OIDs were written.
 	regs     map[string]regCast
 	regNames map[string]string
+	// documents are the texts that rules have written for JSON documents.
+	documents map[string]bool
 	// converting is true at the beginning of the argument of a function that converts it to JSON.
 	converting bool
 	// tableoid is true if the statement contains the name tableoid.
@@ -324,12 +326,12 @@ func (r *rewriter) rule() bool {
 	case t.sym("::"):
 		return r.cast()
 	case t.kind == statement.TokenText:
-		return r.pattern() || r.literal()
+		return r.pattern() || r.literal() || r.comparedBytes()
 	case t.sym("("):
 		return r.bareRow()
 	case t.sym("$") && r.afterMatch():
 		return r.patternParameter()
-	case t.sym("#"), t.sym("?"), t.sym("@"):
+	case t.sym("#"), t.sym("?"), t.sym("@"), t.sym("|"), t.sym("-"), t.sym("<"), t.sym("="), t.sym("!"):
 		return r.document()
 	case t.kind == statement.TokenNumber:
 		return r.number()
@@ -417,6 +419,12 @@ func (r *rewriter) words() bool {
 		return r.collate()
 	case "OPERATOR":
 		return r.operator()
+	case "DESC":
+		return r.descending()
+	case "TIES":
+		if r.ties() {
+			return true
+		}
 	case "ANY", "ALL", "SOME":
 		return r.quantified()
 	case "CAST":

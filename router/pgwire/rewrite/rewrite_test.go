@@ -66,7 +66,7 @@ func TestRules(t *testing.T) {
 		"SELECT * FROM current_schema()": "SELECT * FROM (SELECT 'public' AS " +
 			"current_schema) AS current_schema",
 		"SELECT * FROM t, string_to_array(x, ',') s": "SELECT * FROM t, (SELECT " +
-			"string_to_array(x, ',') AS s) AS s",
+			"CASE WHEN (x) = '' THEN CAST([] AS VARCHAR[]) ELSE string_to_array(x, ',') END AS s) AS s",
 		"SELECT trim(both '\"' from pg_get_expr(a, b))": "SELECT trim(both '\"' from CAST((a) AS " +
 			"VARCHAR))",
 		"SELECT oid FROM pg_am":                  "SELECT oid FROM pg_catalog.pg_am",
@@ -89,8 +89,7 @@ func TestRules(t *testing.T) {
 			"CAST(1. AS DECIMAL(9,2))",
 		"SELECT x ~ '\\mfoo\\M'::text, x ~ $1::varchar, x LIKE 'a\\_b'": "SELECT x ~ '\\bfoo\\b', x ~ $1, x LIKE 'a\\_b' " +
 			"ESCAPE '\\'",
-		"SELECT d -> 'a' #>> '{b}', d ? 'k', d @> '{\"a\":1}'::jsonb": `SELECT json_extract_string(json_extract(d -> 'a', ` +
-			`'$."b"'), '$'), json_exists(d, '$."k"'), json_contains(d, '{"a":1}')`,
+		"SELECT d -> 'a' #>> '{b}'":                 `SELECT json_extract_string(json_extract(d -> 'a', '$."b"'), '$')`,
 		"SELECT (d#>ARRAY[$1]::text[])::jsonb = $2": "SELECT (json_extract(d, '$'))::JSON = $2",
 		"SELECT '{{1,2},{3,4}}'::int[], CAST([[1]] AS INTEGER[][])::int[]": "SELECT CAST([['1','2'],['3','4']] AS int[][])" +
 			", ([[1]])::INTEGER[][]::int[][]",

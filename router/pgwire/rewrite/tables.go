@@ -25,6 +25,8 @@ func (r *rewriter) rowFunction(n int, name string) bool {
 		return r.setFunction(n, name)
 	case "generate_subscripts":
 		return r.subscripts(n)
+	case "regexp_matches":
+		return r.matchTable(n)
 	case "pg_options_to_table", "pg_partition_tree":
 		return r.catalogFunction(n, name)
 	case "pg_get_keywords":

@@ -147,13 +147,24 @@ func repeated(_ *rewriter, args []string) (string, bool) {
 	return "repeat(" + strings.Join(plainNumbers(args), ", ") + ")", true
 }
 
-// stringToArray rewrites string_to_array with a text for nulls.
+// stringToArray rewrites string_to_array with a text for nulls. In PostgreSQL, an empty text has no elements, and NULL
+// separates all characters.
 func stringToArray(_ *rewriter, args []string) (string, bool) {
-	if len(args) != 3 {
+	if len(args) < 2 || len(args) > 3 {
 		return "", false
 	}
-	return "list_transform(string_to_array(" + args[0] + ", " + args[1] + "), lambda cordwood_x: nullif(cordwood_x, " +
-		args[2] + "))", true
+	separator := args[1]
+	if strings.EqualFold(strings.TrimSpace(separator), "NULL") {
+		separator = "''"
+	}
+	list := "string_to_array(" + args[0] + ", " + separator + ")"
+	if text, ok := literalOf(args[0]); !ok || text == "" {
+		list = "CASE WHEN (" + args[0] + ") = '' THEN CAST([] AS VARCHAR[]) ELSE " + list + " END"
+	}
+	if len(args) == 2 {
+		return list, true
+	}
+	return "list_transform(" + list + ", lambda cordwood_x: nullif(cordwood_x, " + args[2] + "))", true
 }
 
 // countNulls rewrites num_nulls and num_nonnulls.
