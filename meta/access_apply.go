@@ -205,6 +205,9 @@ func (s *principals) alter(c *metapb.AlterUser) error {
 	if c.Certificate != nil {
 		p.Certificate = *c.Certificate
 	}
+	if c.DefaultDatabase != nil {
+		p.DefaultDatabase = *c.DefaultDatabase
+	}
 	s.changes++
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/proto/rights"
+	"cordwood/proto/schema"
 )
 
 // This file prepares commands about users, roles and grants. Routers check whether a sender may make the changes.
@@ -50,6 +51,9 @@ func checkAccessChange(c *metapb.AccessChange) error {
 		if len(c.Alter.GetVerifier()) > maxVerifier {
 			return errs.New(errs.InvalidArguments, "Alter user %s: the password is not valid", c.Alter.GetName())
 		}
+		if err := checkUserDatabase(c.Alter.GetDefaultDatabase()); err != nil {
+			return err
+		}
 		return checkSignIn(c.Alter.GetName(), c.Alter.GetVerifier(), c.Alter.GetCertificate())
 	case *metapb.AccessChange_AlterRole:
 		return rights.CheckGroups(c.AlterRole.GetGroups())
@@ -76,18 +80,29 @@ func checkAccessChange(c *metapb.AccessChange) error {
 // checkCreate checks the name of a new user or role, and how the user signs in.
 func checkCreate(p *metapb.AccessPrincipal) error {
 	if p.GetRole() {
-		if p.GetCertificate() != "" {
-			return errs.New(errs.InvalidArguments, "Create %s: a role has no certificate", p.GetName())
+		if p.GetCertificate()+p.GetDefaultDatabase() != "" {
+			return errs.New(errs.InvalidArguments, "Create %s: a role has no certificate and no database", p.GetName())
 		}
 		return rights.CheckName(p.GetName())
 	}
 	if len(p.GetGroups()) > 0 {
 		return errs.New(errs.InvalidArguments, "Create %s: only roles have groups", p.GetName())
 	}
+	if err := checkUserDatabase(p.GetDefaultDatabase()); err != nil {
+		return err
+	}
 	if err := checkSignIn(p.GetName(), p.GetVerifier(), p.GetCertificate()); err != nil {
 		return err
 	}
 	return rights.CheckUserName(p.GetName())
+}
+
+// checkUserDatabase checks the database of a user for requests that name none. It need not exist.
+func checkUserDatabase(name string) error {
+	if name == "" {
+		return nil
+	}
+	return schema.CheckDatabaseName(name)
 }
 
 // checkSignIn checks the password and the name in the certificate that a user gets. A person whom an OIDC provider

@@ -92,6 +92,12 @@ func groupsOf(role string, groups ...string) *metapb.AccessChange {
 	}}
 }
 
+func databaseOf(name, database string) *metapb.AccessChange {
+	return &metapb.AccessChange{Change: &metapb.AccessChange_Alter{
+		Alter: &metapb.AlterUser{Name: name, DefaultDatabase: &database},
+	}}
+}
+
 func certificateOf(name, certificate string) *metapb.AccessChange {
 	return &metapb.AccessChange{Change: &metapb.AccessChange_Alter{
 		Alter: &metapb.AlterUser{Name: name, Certificate: &certificate},
@@ -195,6 +201,15 @@ func TestChangeAccess(t *testing.T) {
 		}, "no certificate"},
 		{"a role with the name of a person", []*metapb.Command{accessCommand("r", createOne("oidc:a", true))}, "reserved"},
 		{"a person with a newline", []*metapb.Command{accessCommand("r", createWithoutPassword("oidc:a\n"))}, "printed"},
+		{"a database", []*metapb.Command{
+			accessCommand("r", createOne("a", false), databaseOf("a", "none")), accessCommand("r", databaseOf("a", "")),
+		}, ""},
+		{"a database that cannot exist", []*metapb.Command{
+			accessCommand("r", createOne("a", false), databaseOf("a", strings.Repeat("d", 300))),
+		}, "dddd"},
+		{"the database of a role", []*metapb.Command{
+			accessCommand("r", createOne("a", true), databaseOf("a", "app")),
+		}, "is a role"},
 		{"names in certificates", []*metapb.Command{
 			accessCommand("r", createOne("a", false), createOne("b", false), certificateOf("a", "x"), certificateOf("b", "b")),
 			accessCommand("r", certificateOf("a", ""), certificateOf("b", "x")),

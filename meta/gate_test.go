@@ -88,6 +88,9 @@ var gated = []struct {
 	{10, &metapb.Command{Op: &metapb.Command_TouchSaved{TouchSaved: &metapb.TouchSaved{}}}},
 	{10, &metapb.Command{Op: &metapb.Command_RestoreSaved{RestoreSaved: &metapb.RestoreSaved{}}}},
 	{13, &metapb.Command{Op: &metapb.Command_ChangeAccess{ChangeAccess: &metapb.ChangeAccess{}}}},
+	{20, &metapb.Command{Op: &metapb.Command_ChangeAccess{ChangeAccess: &metapb.ChangeAccess{
+		Changes: []*metapb.AccessChange{createOne("ann", false), databaseOf("ann", "")},
+	}}}},
 	{16, &metapb.Command{Op: &metapb.Command_ChangeAccess{ChangeAccess: &metapb.ChangeAccess{
 		Conditions: []*metapb.AccessCondition{{}},
 	}}}},

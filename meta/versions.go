@@ -16,6 +16,9 @@ func always(version uint32) func(*metapb.Command) uint32 {
 }
 
 func needsOfAccess(cmd *metapb.Command) uint32 {
+	if slices.ContainsFunc(cmd.GetChangeAccess().GetChanges(), setsUserDatabase) {
+		return metapb.ProtocolUserDatabase
+	}
 	if slices.ContainsFunc(cmd.GetChangeAccess().GetChanges(), needsGroups) {
 		return metapb.ProtocolGroups
 	}
@@ -27,6 +30,12 @@ func needsOfAccess(cmd *metapb.Command) uint32 {
 		return metapb.ProtocolTokens
 	}
 	return metapb.ProtocolAccess
+}
+
+// setsUserDatabase reports whether a change sets the database of a user for requests that name none.
+func setsUserDatabase(c *metapb.AccessChange) bool {
+	return c.GetCreate().GetPrincipal().GetDefaultDatabase() != "" ||
+		c.GetAlter() != nil && c.GetAlter().DefaultDatabase != nil
 }
 
 // needsGroups reports whether a change concerns groups, names in certificates, or people.

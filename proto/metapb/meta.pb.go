@@ -2525,9 +2525,11 @@ type AccessPrincipal struct {
 	// A role is also the role of people whose OIDC provider names one of these groups.
 	Groups []string `protobuf:"bytes,10,rep,name=groups,proto3" json:"groups,omitempty"`
 	// The name in the client certificates of a user. Empty: the user's own name.
-	Certificate   string `protobuf:"bytes,11,opt,name=certificate,proto3" json:"certificate,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Certificate string `protobuf:"bytes,11,opt,name=certificate,proto3" json:"certificate,omitempty"`
+	// The database of a user's requests that name none. Empty: public.
+	DefaultDatabase string `protobuf:"bytes,12,opt,name=default_database,json=defaultDatabase,proto3" json:"default_database,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *AccessPrincipal) Reset() {
@@ -2633,6 +2635,13 @@ func (x *AccessPrincipal) GetGroups() []string {
 func (x *AccessPrincipal) GetCertificate() string {
 	if x != nil {
 		return x.Certificate
+	}
+	return ""
+}
+
+func (x *AccessPrincipal) GetDefaultDatabase() string {
+	if x != nil {
+		return x.DefaultDatabase
 	}
 	return ""
 }
@@ -3197,9 +3206,11 @@ type AlterUser struct {
 	// 0: forever.
 	ValidUntilUnixNano *int64 `protobuf:"varint,4,opt,name=valid_until_unix_nano,json=validUntilUnixNano,proto3,oneof" json:"valid_until_unix_nano,omitempty"`
 	// Empty: the user's own name.
-	Certificate   *string `protobuf:"bytes,5,opt,name=certificate,proto3,oneof" json:"certificate,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Certificate *string `protobuf:"bytes,5,opt,name=certificate,proto3,oneof" json:"certificate,omitempty"`
+	// Empty: public.
+	DefaultDatabase *string `protobuf:"bytes,6,opt,name=default_database,json=defaultDatabase,proto3,oneof" json:"default_database,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *AlterUser) Reset() {
@@ -3263,6 +3274,13 @@ func (x *AlterUser) GetValidUntilUnixNano() int64 {
 func (x *AlterUser) GetCertificate() string {
 	if x != nil && x.Certificate != nil {
 		return *x.Certificate
+	}
+	return ""
+}
+
+func (x *AlterUser) GetDefaultDatabase() string {
+	if x != nil && x.DefaultDatabase != nil {
+		return *x.DefaultDatabase
 	}
 	return ""
 }
@@ -11028,7 +11046,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"privileges\x12\x1c\n" +
 	"\tgrantable\x18\x05 \x01(\rR\tgrantable\x12\x1d\n" +
 	"\n" +
-	"granted_by\x18\x06 \x01(\tR\tgrantedBy\"\xff\x02\n" +
+	"granted_by\x18\x06 \x01(\tR\tgrantedBy\"\xaa\x03\n" +
 	"\x0fAccessPrincipal\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\bR\x04role\x122\n" +
@@ -11041,7 +11059,8 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x11created_unix_nano\x18\t \x01(\x03R\x0fcreatedUnixNano\x12\x16\n" +
 	"\x06groups\x18\n" +
 	" \x03(\tR\x06groups\x12 \n" +
-	"\vcertificate\x18\v \x01(\tR\vcertificate\"\x82\x01\n" +
+	"\vcertificate\x18\v \x01(\tR\vcertificate\x12)\n" +
+	"\x10default_database\x18\f \x01(\tR\x0fdefaultDatabase\"\x82\x01\n" +
 	"\vAccessActor\x12\x1c\n" +
 	"\tprincipal\x18\x01 \x01(\tR\tprincipal\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1d\n" +
@@ -11086,17 +11105,19 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x0fCreatePrincipal\x12<\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1e.cordwood.meta.AccessPrincipalR\tprincipal\x12\"\n" +
 	"\rif_not_exists\x18\x02 \x01(\bR\vifNotExists\x12\x1c\n" +
-	"\tbootstrap\x18\x03 \x01(\bR\tbootstrap\"\x84\x02\n" +
+	"\tbootstrap\x18\x03 \x01(\bR\tbootstrap\"\xc9\x02\n" +
 	"\tAlterUser\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1f\n" +
 	"\bverifier\x18\x02 \x01(\tH\x00R\bverifier\x88\x01\x01\x12\x1f\n" +
 	"\bdisabled\x18\x03 \x01(\bH\x01R\bdisabled\x88\x01\x01\x126\n" +
 	"\x15valid_until_unix_nano\x18\x04 \x01(\x03H\x02R\x12validUntilUnixNano\x88\x01\x01\x12%\n" +
-	"\vcertificate\x18\x05 \x01(\tH\x03R\vcertificate\x88\x01\x01B\v\n" +
+	"\vcertificate\x18\x05 \x01(\tH\x03R\vcertificate\x88\x01\x01\x12.\n" +
+	"\x10default_database\x18\x06 \x01(\tH\x04R\x0fdefaultDatabase\x88\x01\x01B\v\n" +
 	"\t_verifierB\v\n" +
 	"\t_disabledB\x18\n" +
 	"\x16_valid_until_unix_nanoB\x0e\n" +
-	"\f_certificate\"7\n" +
+	"\f_certificateB\x13\n" +
+	"\x11_default_database\"7\n" +
 	"\tAlterRole\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06groups\x18\x02 \x03(\tR\x06groups\"T\n" +

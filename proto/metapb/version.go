@@ -31,7 +31,7 @@ package metapb
 //	17 entries of a shard's log about rows in object storage
 //	18 quotas of tails
 //	19 groups of roles, names in certificates, and users that an OIDC provider authenticates
-//	20 several statements in one part of a query
+//	20 several statements in one part of a query; databases of users for requests that name none
 const (
 	// MinProtocol is the oldest version that this program supports.
 	MinProtocol = 1
@@ -109,4 +109,6 @@ const (
 	ProtocolGroups = 19
 	// ProtocolBlocks is the version that added several statements in one part of a query.
 	ProtocolBlocks = 20
+	// ProtocolUserDatabase is the version that added databases of users for requests that name none.
+	ProtocolUserDatabase = 20
 )

@@ -75,6 +75,10 @@ func VersionOf(p *metapb.AccessPrincipal) []byte {
 		d.texts(slices.Sorted(slices.Values(p.Groups)))
 		d.text(p.Certificate)
 	}
+	if p.DefaultDatabase != "" { // likewise
+		d.text("database")
+		d.text(p.DefaultDatabase)
+	}
 	return d.Sum(nil)[:versionLen]
 }
 

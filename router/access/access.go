@@ -178,6 +178,8 @@ type Sender struct {
 	Person *Person
 	// Fixed are the names that requests with the token need not give.
 	Fixed Fixed
+	// Database is the database of requests that name none, if the user has one besides public.
+	Database string
 	// Version distinguishes the user's credentials from earlier ones. Only the source of the list of users compares
 	// it.
 	Version uint64
@@ -195,7 +197,9 @@ type Person struct {
 type Fixed struct{ Database, Table, Pipeline string }
 
 // DefaultDatabase returns the database of requests that name none.
-func (s Sender) DefaultDatabase() string { return cmp.Or(s.Fixed.Database, schema.DefaultDatabase) }
+func (s Sender) DefaultDatabase() string {
+	return cmp.Or(s.Fixed.Database, s.Database, schema.DefaultDatabase)
+}
 
 // DefaultUser is the user of every request if authentication is off.
 const DefaultUser = "svc"

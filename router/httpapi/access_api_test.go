@@ -88,6 +88,8 @@ func TestAccessAPI(t *testing.T) {
 		{"PUT", "users/a%40b", `{"valid_until":"","disabled":false}`, `ALTER USER "a@b" VALID FOREVER ENABLED`, changes},
 		{"PUT", "users/ann", `{"certificate":"a'b"}`, "ALTER USER ann CERTIFICATE 'a''b'", changes},
 		{"PUT", "users/ann", `{"certificate":""}`, "ALTER USER ann NO CERTIFICATE", changes},
+		{"PUT", "users/ann", `{"database":"a\"b"}`, `ALTER USER ann DEFAULT DATABASE "a""b"`, changes},
+		{"PUT", "users/ann", `{"database":""}`, "ALTER USER ann NO DEFAULT DATABASE", changes},
 		{"PUT", "roles/team", `{"groups":["a b","it's"]}`, "ALTER ROLE team SET GROUPS ('a b', 'it''s')", changes},
 		{"PUT", "roles/team", `{"groups":[]}`, "ALTER ROLE team UNSET GROUPS", changes},
 		{"PUT", "roles/team", `{}`, "", "groups"},

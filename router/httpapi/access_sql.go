@@ -22,6 +22,8 @@ type AccessUser struct {
 	Disabled   *bool   `json:"disabled,omitempty"`
 	// Certificate is the name in the user's certificates; an empty text means the name of the user.
 	Certificate *string `json:"certificate,omitempty"`
+	// Database is the database of the user's requests that name none; an empty text means public.
+	Database *string `json:"database,omitempty"`
 }
 
 // AccessRole is a role to create.
@@ -138,6 +140,13 @@ func (u *AccessUser) options() string {
 		out += " NO CERTIFICATE"
 	default:
 		out += " CERTIFICATE " + rights.QuoteText(*u.Certificate)
+	}
+	switch {
+	case u.Database == nil:
+	case *u.Database == "":
+		out += " NO DEFAULT DATABASE"
+	default:
+		out += " DEFAULT DATABASE " + rights.QuoteName(*u.Database)
 	}
 	switch {
 	case u.Disabled == nil:

@@ -160,6 +160,9 @@ func (s *Service) createUser(ctx context.Context, st *statement.CreateUser, req 
 	if st.Certificate != nil {
 		p.Certificate = *st.Certificate
 	}
+	if st.Database != nil {
+		p.DefaultDatabase = *st.Database
+	}
 	return m.propose(ctx, req, &metapb.AccessChange{Change: &metapb.AccessChange_Create{
 		Create: &metapb.CreatePrincipal{Principal: p, IfNotExists: st.IfNotExists},
 	}})
@@ -170,7 +173,7 @@ func (s *Service) alterUser(ctx context.Context, st *statement.AlterUser, req *R
 	if err != nil {
 		return Result{}, err
 	}
-	a := &metapb.AlterUser{Name: st.Name, Disabled: st.Disabled, Certificate: st.Certificate}
+	a := &metapb.AlterUser{Name: st.Name, Disabled: st.Disabled, Certificate: st.Certificate, DefaultDatabase: st.Database}
 	if st.Own {
 		a.Name = m.caller.User
 		if _, err := s.cfg.Accounts.Check(ctx, a.Name, st.Old, m.caller.Address); err != nil {
@@ -336,7 +339,7 @@ func showPrincipals(ctx context.Context, s *Service, st statement.Statement, req
 	if err != nil {
 		return err
 	}
-	head := []string{"User", "Roles", "State", "Valid until", "Created", "Certificate"}
+	head := []string{"User", "Roles", "State", "Valid until", "Created", "Certificate", "Database"}
 	var rows [][]string
 	if show.Role {
 		head = []string{"Role", "Roles", "State", "Groups"}
@@ -354,7 +357,7 @@ func showPrincipals(ctx context.Context, s *Service, st statement.Statement, req
 		if p.Role {
 			row = append(row, quotedTexts(p.Groups))
 		} else {
-			row = append(row, dateOf(p.ValidUntilUnixNano), dateOf(p.CreatedUnixNano), p.Certificate)
+			row = append(row, dateOf(p.ValidUntilUnixNano), dateOf(p.CreatedUnixNano), p.Certificate, p.DefaultDatabase)
 		}
 		rows = append(rows, row)
 	}

@@ -111,13 +111,13 @@ func TestWhoMayManage(t *testing.T) {
 // statement.
 func TestCommandOfUser(t *testing.T) {
 	w := newWorld(t)
-	const sql = "CREATE USER IF NOT EXISTS x PASSWORD 'correct horse' VALID UNTIL '2030-01-01'"
+	const sql = "CREATE USER IF NOT EXISTS x PASSWORD 'correct horse' VALID UNTIL '2030-01-01' DEFAULT DATABASE app"
 	if _, err := w.run(by("root", access.ReadWrite), sql, func(r *Request) { r.Texts = []string{sql} }); err != nil {
 		t.Fatal(err)
 	}
 	cmd := w.meta.proposed[0].GetChangeAccess()
 	p := cmd.Changes[0].GetCreate().GetPrincipal()
-	if !strings.HasPrefix(p.Verifier, "SCRAM-SHA-256$15000:") || p.ValidUntilUnixNano == 0 ||
+	if !strings.HasPrefix(p.Verifier, "SCRAM-SHA-256$15000:") || p.ValidUntilUnixNano == 0 || p.DefaultDatabase != "app" ||
 		strings.Contains(cmd.String(), "correct horse") || cmd.Actor.Principal != "root" {
 		t.Error(cmd)
 	}

@@ -97,6 +97,38 @@ func TestStoredUsers(t *testing.T) {
 	}
 }
 
+// TestDefaultDatabase checks that requests of a user, of a token of the user, and of a person that name no database use
+// the one of the user, also after a change, and that a token's own database has precedence.
+func TestDefaultDatabase(t *testing.T) {
+	p := openStored(t)
+	ann := principal(t, "ann", "password of ann", 7, selectOn("a"))
+	ann.DefaultDatabase = "app"
+	person := &metapb.AccessPrincipal{Name: "oidc:bob", DefaultDatabase: "shop", Grants: ann.Grants}
+	apply(p, true, []*metapb.AccessPrincipal{ann, person}, nil)
+	s, err := p.Check(t.Context(), "ann", "password of ann", here)
+	if err != nil || s.DefaultDatabase() != "app" {
+		t.Fatalf("%v, %v", s, err)
+	}
+	bob, err := p.Person("oidc:bob", &access.Person{Until: time.Now().Add(time.Hour)})
+	if err != nil || bob.DefaultDatabase() != "shop" {
+		t.Errorf("%v, %v", bob, err)
+	}
+	token := access.Sender{User: "ann", Token: "AbCdEfGhIj"}
+	if now := p.Current(token); now.DefaultDatabase() != "app" {
+		t.Errorf("a token of the user: %v", now)
+	}
+	token.Fixed.Database = "web"
+	if now := p.Current(token); now.DefaultDatabase() != "web" {
+		t.Errorf("a token with a database: %v", now)
+	}
+	changed := principal(t, "ann", "password of ann", 7, selectOn("a"))
+	changed.Verifier = ann.Verifier
+	apply(p, false, []*metapb.AccessPrincipal{changed}, nil)
+	if now := p.Current(s); now.DefaultDatabase() != "public" {
+		t.Errorf("after NO DEFAULT DATABASE: %v", now)
+	}
+}
+
 // TestWorkEndsWithGrant checks that work ends when its user loses a right that it needs, and continues after other
 // changes. Work of a user who is disabled, dropped, or has another password ends.
 func TestWorkEndsWithGrant(t *testing.T) {

@@ -132,16 +132,16 @@ func (l *userList) now(s access.Sender) access.Sender {
 				s.Grants = t.index()
 			}
 		} else if u, found := l.owners[s.User]; found {
-			s.Grants = u.sender.Grants
+			s.Grants, s.Database = u.sender.Grants, u.sender.Database
 		}
 		return s
 	}
 	if s.Person != nil {
-		s.Grants = l.people.index(s.User, s.Person)
+		s.Grants, s.Database = l.people.index(s.User, s.Person), l.people.principals[s.User].GetDefaultDatabase()
 		return s
 	}
 	if u := l.signedIn(&s); u != nil && u.sender.Version == s.Version {
-		s.Right, s.Grants = u.sender.Right, u.sender.Grants
+		s.Right, s.Grants, s.Database = u.sender.Right, u.sender.Grants, u.sender.Database
 	}
 	return s
 }

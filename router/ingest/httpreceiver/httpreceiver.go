@@ -153,7 +153,7 @@ func (c *Call) Target(named Target) Target {
 	fixed := c.X.Caller.Fixed
 	t := c.Explicit.Or(named).Or(Target{Database: fixed.Database, Table: fixed.Table, Pipeline: fixed.Pipeline})
 	if t = t.Or(c.receiver.Defaults); t.Database == "" {
-		t.Database = schema.DefaultDatabase
+		t.Database = c.X.Caller.DefaultDatabase()
 	}
 	return t
 }

@@ -7,7 +7,8 @@ import (
 	"cordwood/proto/rights"
 )
 
-// CreateUser is the statement CREATE USER u [PASSWORD 'p'] [CERTIFICATE 'c'] [VALID UNTIL 't'] [DISABLED].
+// CreateUser is the statement CREATE USER u [PASSWORD 'p'] [CERTIFICATE 'c'] [VALID UNTIL 't'] [DISABLED]
+// [DEFAULT DATABASE d].
 type CreateUser struct {
 	Name        string
 	IfNotExists bool
@@ -31,6 +32,8 @@ type UserOptions struct {
 	Disabled   *bool
 	// Certificate is the name in the user's certificates; empty: the name of the user.
 	Certificate *string
+	// Database is the database of requests that name none; empty: public.
+	Database *string
 }
 
 // CreateRole is the statement CREATE ROLE r.
@@ -164,7 +167,7 @@ func (p *parser) alterUser() Statement {
 	s := &AlterUser{Name: p.name("the name of a user")}
 	p.accept("WITH")
 	if p.tok.kind == eof {
-		p.expected("PASSWORD, CERTIFICATE, NO CERTIFICATE, VALID UNTIL, ENABLED or DISABLED")
+		p.expected("PASSWORD, CERTIFICATE, NO CERTIFICATE, VALID UNTIL, ENABLED, DISABLED or DEFAULT DATABASE")
 	}
 	p.userOptions(&s.UserOptions)
 	p.done()
@@ -213,8 +216,18 @@ func (p *parser) userOptions(o *UserOptions) {
 			once(o.Disabled != nil)
 			disabled := p.accept("DISABLED") || !p.accept("ENABLED")
 			o.Disabled = &disabled
+		case p.tok.is("DEFAULT"), p.tok.is("NO") && p.peek().is("DEFAULT"):
+			once(o.Database != nil)
+			name := ""
+			if !p.accept("NO", "DEFAULT", "DATABASE") {
+				p.advance()
+				p.expect("DATABASE")
+				name = p.name("a database name")
+			}
+			o.Database = &name
 		default:
-			p.expected("PASSWORD, CERTIFICATE, NO CERTIFICATE, VALID UNTIL, ENABLED, DISABLED or the end of the statement")
+			p.expected("PASSWORD, CERTIFICATE, NO CERTIFICATE, VALID UNTIL, ENABLED, DISABLED, DEFAULT DATABASE, NO DEFAULT " +
+				"DATABASE or the end of the statement")
 		}
 	}
 }

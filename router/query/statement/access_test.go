@@ -19,7 +19,7 @@ func target(database, name string) *rights.Target {
 }
 
 func TestParseAccess(t *testing.T) {
-	yes, no, p, until, forever := true, false, "it's", "2030-01-01", ""
+	yes, no, p, until, forever, dotted := true, false, "it's", "2030-01-01", "", "a.b"
 	for sql, want := range map[string]Statement{
 		"CREATE USER IF NOT EXISTS ann PASSWORD 'it''s' VALID UNTIL '2030-01-01' DISABLED": &CreateUser{
 			Name: "ann", IfNotExists: true, UserOptions: UserOptions{Password: &p, ValidUntil: &until, Disabled: &yes},
@@ -37,6 +37,10 @@ func TestParseAccess(t *testing.T) {
 		"ALTER USER ann NO CERTIFICATE": &AlterUser{
 			Name: "ann", UserOptions: UserOptions{Certificate: &forever},
 		},
+		`ALTER USER ann DEFAULT DATABASE "a.b" ENABLED`: &AlterUser{
+			Name: "ann", UserOptions: UserOptions{Database: &dotted, Disabled: &no},
+		},
+		"CREATE USER ann NO DEFAULT DATABASE":         &CreateUser{Name: "ann", UserOptions: UserOptions{Database: &forever}},
 		"ALTER ROLE team SET GROUPS ('a b', 'it''s')": &AlterRole{Name: "team", Groups: []string{"a b", "it's"}},
 		`ALTER ROLE "a.b" UNSET GROUPS`:               &AlterRole{Name: "a.b"},
 		"CREATE ROLE team":                            &CreateRole{Name: "team"},
@@ -119,7 +123,10 @@ func TestParseAccess(t *testing.T) {
 	}
 	for _, sql := range []string{
 		"ALTER ROLE team", "ALTER ROLE team SET GROUPS", "ALTER ROLE team SET GROUPS ()", "ALTER ROLE team SET GROUPS 'a'",
-		"ALTER ROLE team SET GROUPS (a)", "ALTER USER a NO", "CREATE USER a CERTIFICATE", "CREATE USER a CERTIFICATE b",
+		"ALTER ROLE team SET GROUPS (a)", "ALTER USER a NO", "CREATE USER a CERTIFICATE",
+		"ALTER USER a DEFAULT", "ALTER USER a DEFAULT DATABASE", "ALTER USER a DEFAULT DATABASE 'x'",
+		"ALTER USER a NO DATABASE",
+		"ALTER USER a DEFAULT DATABASE x NO DEFAULT DATABASE", "CREATE USER a CERTIFICATE b",
 		"CREATE USER", "CREATE USER a PASSWORD", "CREATE USER a PASSWORD 'x' PASSWORD 'y'", "CREATE USER a PASSWORD e'x'",
 		"CREATE USER a PASSWORD $$x$$", "ALTER USER a", "ALTER USER CURRENT_USER PASSWORD 'x'", "GRANT SELECT ON t",
 		"GRANT SELECT TO ann", "GRANT FLY ON t TO ann", "GRANT SELECT (c) ON t TO ann", "GRANT SELECT ON t * TO ann",
