@@ -16,6 +16,7 @@ import (
 	"cordwood/router/access"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
+	"cordwood/router/query/declared"
 )
 
 // Statements runs statements about users, roles, grants and tokens.
@@ -26,6 +27,10 @@ type Statements interface {
 		columns []string, rows [][]string, affected int64, err error)
 	// AccessVersion returns the version of a user or role, or of a token; nil if there is none. Conditions compare it.
 	AccessVersion(token bool, name string) []byte
+	// AccessState describes all users and roles, and the quotas if the caller may see them. PlanAccess returns the
+	// statements that turn them into what a file says.
+	AccessState(ctx context.Context) (*declared.State, error)
+	PlanAccess(ctx context.Context, file []byte) ([]string, error)
 }
 
 const (
@@ -75,6 +80,7 @@ func (a *accessAPI) routes() []route {
 		changes(token, use(tokens, post, "tokens/{name}/rotate", "rotate token", change(a, tokenVersion, rotateTokenSQL))),
 		changes(user, use(signedIn, post, "grants", "grant", change(a, principalVersion, grantSQL))),
 	}
+	routes = append(routes, a.stateRoutes()...)
 	return append(routes,
 		list(users, "users/{name}", "show users", a.one(principalVersion, "user", "SHOW USERS"), nil),
 		list(users, "roles/{name}", "show roles", a.one(principalVersion, "role", "SHOW ROLES"), nil),

@@ -14,6 +14,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/router/access"
+	"cordwood/router/query/declared"
 )
 
 // fakeStatements records statements, and answers SHOW and statements that make a secret.
@@ -32,6 +33,14 @@ func (f *fakeStatements) AccessVersion(token bool, name string) []byte {
 		return nil
 	}
 	return []byte{1, 2}
+}
+
+func (f *fakeStatements) AccessState(context.Context) (*declared.State, error) {
+	return &declared.State{Users: map[string]*declared.Principal{"ann": {Grants: []string{"SELECT ON app.*"}}}}, nil
+}
+
+func (f *fakeStatements) PlanAccess(_ context.Context, file []byte) ([]string, error) {
+	return strings.Fields(string(file)), nil
 }
 
 func (f *fakeStatements) RunTexts(

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -79,6 +80,43 @@ func TestAccessCheck(t *testing.T) {
 	} {
 		if got := ask("root", bad); strings.Contains(got, `"allowed"`) || !strings.Contains(got, want) {
 			t.Errorf("%.60s: %s", bad, got)
+		}
+	}
+}
+
+// TestAccessState checks that a file is planned and applied, statement by statement, and that a failure says what was
+// done.
+func TestAccessState(t *testing.T) {
+	users, headers := senders(t)
+	fake := &fakeStatements{}
+	f := newWhole(t, func(c *Config) { c.Auth, c.Access = users, fake })
+	for _, tt := range []struct {
+		method, path, body, user, answer string
+		status                           int
+		ran                              []string
+	}{
+		{"GET", "state", "", "root", `{"state":{"users":{"ann":{"grants":["SELECT ON app.*"]}}},"execution`, 200, nil},
+		{"PUT", "state?dry_run=true", "one two", "root", `{"statements":["one","two"],"changes":0,`, 200, nil},
+		{
+			"PUT", "state", "one two", "root", `{"statements":["one","two"],"changes":4,`, 200,
+			[]string{"root: one", "root: two"},
+		},
+		{
+			"PUT", "state", "one refused two", "root", "statement 2 of 3, refused, failed", 403,
+			[]string{"root: one", "root: refused"},
+		},
+		{"PUT", "state", "", "root", `{"statements":[],"changes":0,`, 200, nil},
+		{"PUT", "state", strings.Repeat("x ", 1001), "root", "1001 statements; at most 1000", 400, nil},
+		{"PUT", "state?dry_run=maybe", "one", "root", "dry_run", 400, nil},
+		{"PUT", "state?dry=true", "one", "root", "dry", 400, nil},
+		{"PUT", "state", strings.Repeat("x", 1<<20+1), "root", "", 413, nil},
+		{"GET", "state", "", "reader", "", 403, nil},
+		{"PUT", "state", "one", "reader", "", 403, nil},
+	} {
+		fake.ran = nil
+		a := f.call(tt.method, "/v1/access/"+tt.path, tt.body, "Authorization", headers[tt.user])
+		if a.Code != tt.status || !strings.Contains(a.Body.String(), tt.answer) || !slices.Equal(fake.ran, tt.ran) {
+			t.Errorf("%s %s as %s: %d %.200s; ran %q", tt.method, tt.path, tt.user, a.Code, a.Body, fake.ran)
 		}
 	}
 }

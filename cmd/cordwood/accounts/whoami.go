@@ -95,7 +95,8 @@ func NewWhoamiCommand() *cobra.Command {
 // NewAccessCommand returns the command access.
 func NewAccessCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "access", Short: "Check rights", Example: "  cordwood access check SELECT app.web", Args: cobra.NoArgs,
+		Use: "access", Short: "Check rights, and keep users, roles, grants and quotas in a file",
+		Example: "  cordwood access check SELECT app.web\n  cordwood access diff access.yaml", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	check := newCommand("check PRIVILEGE OBJECT",
@@ -128,6 +129,6 @@ func NewAccessCommand() *cobra.Command {
 		}
 		return nil
 	}
-	cmd.AddCommand(check)
+	cmd.AddCommand(check, newAccessExport(), newAccessDiff(), newAccessApply())
 	return cmd
 }
