@@ -355,3 +355,16 @@ func (s Set) id() uint64 { return s.Number }
 func (o CutOrder) compare(to CutOrder) int {
 	return cmp.Or(cmp.Compare(o.TableID, to.TableID), cmp.Compare(o.Number, to.Number))
 }
+
+// WithoutLocal returns the state of a replica that lost its local files, and with them all rows that are in no set. It
+// forgets the batches of the writers, because the rows of some of them are lost: they may be sent again.
+func (s *State) WithoutLocal() *State {
+	n := *s
+	n.Segments, n.Reserved, n.Garbage, n.Sessions, n.Keys = nil, nil, nil, nil, nil
+	n.Cold.Open, n.Cold.Counted = nil, slices.Clone(s.Cold.Counted)
+	for i, c := range n.Cold.Counted {
+		n.Cold.Counted[i] = Counted{TableID: c.TableID, Unknown: c.Unknown}
+	}
+	n.CutOrders = without(s.CutOrders, func(o CutOrder) bool { return !n.hasCut(o.Number) })
+	return &n
+}

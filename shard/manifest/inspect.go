@@ -45,6 +45,13 @@ func Inspect(w io.Writer, fsys vfs.FS, path string) error {
 	return p.err
 }
 
+// Print prints a state as text.
+func (s *State) Print(w io.Writer) error {
+	p := &printer{w: w}
+	p.edit(s.asEdit())
+	return p.err
+}
+
 type printer struct {
 	w   io.Writer
 	err error

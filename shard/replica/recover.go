@@ -12,7 +12,6 @@ import (
 	"cordwood/shard/replica/raftlog"
 	"cordwood/shard/replica/raftlog/snapshot"
 	"cordwood/shard/replica/raftlogger"
-	"cordwood/shard/replica/wire"
 )
 
 // Copy describes the files of a member that is not running.
@@ -159,23 +158,7 @@ const recoverDeadline = 10 * time.Second
 // recoverAhead takes a snapshot of a state that is ahead of the log, and clears the log. Later
 // entries must be appended after the state's last entry.
 func recoverAhead(cfg RecoverConfig, alone raft.Configuration, log *raftlog.Log, snaps *snapshot.Store) error {
-	below := wire.Loopback(raft.ServerAddress(cfg.NodeID))
-	sink, err := snaps.Create(raft.SnapshotVersionMax, cfg.StateIndex, cfg.StateTerm, alone, cfg.StateIndex, below)
-	if err != nil {
-		return err
-	}
-	head := snapshot.Header{Index: cfg.StateIndex, Term: cfg.StateTerm}
-	if summed, ok := sink.(*snapshot.Sink); ok {
-		head.Sum = summed.Sum
-	}
-	_, err = sink.Write(head.Encode())
-	if err == nil {
-		err = cfg.State(sink)
-	}
-	if err != nil {
-		return errors.Join(err, sink.Cancel())
-	}
-	if err := sink.Close(); err != nil {
+	if err := storeState(snaps, alone, cfg.NodeID, cfg.StateIndex, cfg.StateTerm, cfg.State); err != nil {
 		return err
 	}
 	return raftlog.FinishInstall(log, snaps)
