@@ -34,7 +34,7 @@ type watched struct {
 }
 
 func (w watched) Put(ctx context.Context, key string, c bucket.Content) error {
-	if err := w.Bucket.Put(ctx, key, c); err != nil {
+	if err := w.Bucket.Put(ctx, key, c); err != nil || strings.Contains(key, "/state/") {
 		return err
 	}
 	return w.stored()

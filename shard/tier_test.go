@@ -103,8 +103,14 @@ func (o *opened) rowsInSets(b bucket.Bucket, table uint64) (rows []string, objec
 	return rows, objects
 }
 
-// keysIn returns the keys of all objects in a bucket.
+// keysIn returns the keys of all objects in a bucket, without states.
 func keysIn(t testing.TB, b bucket.Bucket) (keys []string) {
+	t.Helper()
+	return slices.DeleteFunc(allKeysIn(t, b), func(key string) bool { return strings.Contains(key, "/state/") })
+}
+
+// allKeysIn returns all keys in a bucket.
+func allKeysIn(t testing.TB, b bucket.Bucket) (keys []string) {
 	t.Helper()
 	if err := b.List(wait(t), "", func(i bucket.Info) error { keys = append(keys, i.Key); return nil }); err != nil {
 		t.Fatal(err)

@@ -63,7 +63,7 @@ func (m *Mover) deleteDead(ctx context.Context) (err error) {
 	if len(m.dead(before)) == 0 {
 		return nil
 	}
-	if err := m.cfg.Barrier(ctx); err != nil {
+	if err := m.mayDelete(ctx); err != nil {
 		return err
 	}
 	gone, err := m.deleteAll(ctx, m.dead(before))
@@ -77,8 +77,20 @@ func (m *Mover) deleteDead(ctx context.Context) (err error) {
 	return err
 }
 
-// dead returns objects that died before a time of the replicated clock and that no set has.
+// mayDelete returns nil if this replica leads, and no other cluster has the objects.
+func (m *Mover) mayDelete(ctx context.Context) error {
+	if err := m.cfg.Barrier(ctx); err != nil {
+		return err
+	}
+	return m.place.CheckOwner(ctx)
+}
+
+// dead returns objects that died before a time of the replicated clock, and that neither a set nor the last stored
+// state has. Before the leader has stored a state, it returns none.
 func (m *Mover) dead(before int64) (keys []string) {
+	if m.stored.term == 0 {
+		return nil
+	}
 	m.cfg.Store.Status.Inspect(func(st *rules.State) {
 		dead := st.DeadObjects()
 		if len(dead) == 0 || dead[0].At > before { // they are in the order of their deaths
@@ -86,7 +98,7 @@ func (m *Mover) dead(before int64) (keys []string) {
 		}
 		named := namedBy(st)
 		for _, d := range dead {
-			if d.At <= before && !named[d.Key] && len(keys) < maxDeletes {
+			if d.At <= before && !named[d.Key] && !m.stored.names[d.Key] && len(keys) < maxDeletes {
 				keys = append(keys, d.Key)
 			}
 		}
@@ -139,7 +151,7 @@ func (m *Mover) deleteOrphans(ctx context.Context) error {
 		return err
 	}
 	// Cuts that are closed after this point may name objects in the listing; those that are closed by now may not.
-	if err := m.cfg.Barrier(ctx); err != nil {
+	if err := m.mayDelete(ctx); err != nil {
 		return err
 	}
 	gone, err := m.deleteAll(ctx, m.orphans(found))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cordwood/proto/words"
+	"cordwood/shard/cold/states"
 	"cordwood/shard/compaction"
 	"cordwood/shard/manifest"
 	"cordwood/shard/rules"
@@ -70,6 +71,7 @@ const (
 type Mover struct {
 	cfg   Config
 	build builder
+	place states.Place
 	files atomic.Uint64 // number of the last file
 
 	turn chan struct{} // holds a token during a Step; guards the rest
@@ -77,6 +79,7 @@ type Mover struct {
 	ages    map[uint64]age
 	attempt *attempt
 	deletes deletes
+	stored  storedState
 
 	end   context.CancelFunc // ends the loop
 	loops sync.WaitGroup
@@ -91,6 +94,7 @@ type age struct {
 // New returns a Mover. Start begins its work.
 func New(cfg Config) *Mover {
 	m := &Mover{cfg: cfg, turn: make(chan struct{}, 1), ages: map[uint64]age{}, end: func() {}}
+	m.place = states.Place{Bucket: cfg.Tier.Bucket, Cluster: cfg.Tier.Cluster}
 	m.build = builder{
 		fs: cfg.FS, dir: filepath.Join(cfg.Dir, DirName), limiter: cfg.Compaction, split: cfg.SplitBytes,
 		nextID: func() uint64 { return m.files.Add(1) },
@@ -194,6 +198,7 @@ func (m *Mover) Step(ctx context.Context) error {
 	if err := m.cfg.Barrier(ctx); err != nil {
 		return err
 	}
+	m.storeState(ctx, term)
 	open, err := m.openCut(ctx, hot)
 	switch {
 	case err != nil:
@@ -209,8 +214,8 @@ func (m *Mover) Step(ctx context.Context) error {
 	return nil
 }
 
-// writeSets flushes if the manifest lacks a set, although no rows are in memory. Every replica does, because what is on
-// disk decides which segments may go.
+// writeSets flushes if the manifest lacks a set, or has one that is gone, although no rows are in memory. Every replica
+// does, because what is on disk decides which segments may go, and is what storeState stores.
 func (m *Mover) writeSets(ctx context.Context) error {
 	n, last := 0, uint64(0)
 	m.cfg.Store.Status.Inspect(func(st *rules.State) {
@@ -219,7 +224,7 @@ func (m *Mover) writeSets(ctx context.Context) error {
 		}
 	})
 	sets := m.cfg.Store.Ledger.State().Sets
-	if n == 0 || n == len(sets) && sets[n-1].Number == last {
+	if n == len(sets) && (n == 0 || sets[n-1].Number == last) {
 		return nil
 	}
 	m.at("sets")

@@ -39,6 +39,9 @@ type Tier struct {
 	OrphanAge time.Duration
 	// Every is how often a shard looks for old rows. The default value is a minute.
 	Every time.Duration
+	// StateEvery is the minimum pause between two states of a shard in the bucket, except that one is stored as soon as
+	// its objects have changed. The default value is 10 minutes.
+	StateEvery time.Duration
 }
 
 // WithDefaults returns a copy in which fields that are 0 have their default values. It returns nil for nil.
@@ -52,6 +55,7 @@ func (t *Tier) WithDefaults() *Tier {
 	d.Grace = cmp.Or(d.Grace, 48*time.Hour)
 	d.OrphanAge = cmp.Or(d.OrphanAge, 7*24*time.Hour)
 	d.Every = cmp.Or(d.Every, time.Minute)
+	d.StateEvery = cmp.Or(d.StateEvery, 10*time.Minute)
 	return &d
 }
 
@@ -78,5 +82,6 @@ func (t *Tier) Validate() error {
 	positive("Grace", t.Grace >= 0, t.Grace)
 	positive("OrphanAge", t.OrphanAge >= 0, t.OrphanAge)
 	positive("Every", t.Every >= 0, t.Every)
+	positive("StateEvery", t.StateEvery >= 0, t.StateEvery)
 	return errors.Join(faults...)
 }

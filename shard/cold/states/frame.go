@@ -1,0 +1,137 @@
+package states
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"cordwood/shard/cold/bucket"
+)
+
+// These constants are part of the format of a state.
+const (
+	magic   = "CWRS"
+	version = 1
+	headLen = 12
+
+	kindShard    = 1
+	kindMetadata = 2
+)
+
+const (
+	// maxHeader is the maximum length of an encoded header, and maxBody of a state.
+	maxHeader = 64 << 10
+	maxBody   = 1 << 30
+)
+
+// Header describes a state.
+type Header struct {
+	Cluster string `json:"cluster"`
+	// Shard is the id of the shard, or 0 for the metadata. Incarnation is that of the shard.
+	Shard       uint32 `json:"shard,omitempty"`
+	Incarnation uint32 `json:"incarnation,omitempty"`
+	// Index and Term are those of the last entry in the state.
+	Index uint64 `json:"index"`
+	Term  uint64 `json:"term"`
+	// Written is the clock of the node that stored the state.
+	Written time.Time `json:"written"`
+	// Bytes is the length of the state before it was compressed.
+	Bytes int64 `json:"bytes"`
+}
+
+// group names the group for messages.
+func (h *Header) group() string {
+	if h.Shard == 0 {
+		return "the metadata"
+	}
+	return fmt.Sprintf("shard %d", h.Shard)
+}
+
+// Encode returns the file of a state.
+func Encode(h *Header, body []byte) ([]byte, error) {
+	head := *h
+	head.Bytes = int64(len(body))
+	text, err := json.Marshal(&head)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxHeader || len(body) > maxBody {
+		return nil, fmt.Errorf("the state of %s has a header of %d bytes and %d bytes, at most %d and %d are stored",
+			h.group(), len(text), len(body), maxHeader, maxBody)
+	}
+	b := append(make([]byte, 0, headLen+len(text)+len(body)/4), magic...)
+	b = binary.LittleEndian.AppendUint16(b, version)
+	kind := byte(kindShard)
+	if h.Shard == 0 {
+		kind = kindMetadata
+	}
+	b = append(b, kind, 0)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(text)))
+	b = append(b, text...)
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
+	b = z.EncodeAll(body, b)
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(b)
+	return append(b, sum[:]...), nil
+}
+
+// Decode checks the file of a state. name is its source, for errors.
+func Decode(name string, b []byte) (h Header, body []byte, err error) {
+	damaged := func(format string, args ...any) (Header, []byte, error) {
+		return Header{}, nil, fmt.Errorf("%s is damaged: "+format, append([]any{name}, args...)...)
+	}
+	if len(b) < headLen+sha256.Size || string(b[:4]) != magic {
+		return damaged("it does not begin with the header of a state")
+	}
+	if v := binary.LittleEndian.Uint16(b[4:]); v != version {
+		return h, nil, fmt.Errorf("%s was written by a newer version of this program: its format version is %d, this one "+
+			"knows %d; run the version that wrote it or a newer one", name, v, version)
+	}
+	content, sum := b[:len(b)-sha256.Size], b[len(b)-sha256.Size:]
+	if got := sha256.Sum256(content); !bytes.Equal(got[:], sum) {
+		return damaged("its SHA-256 is %x, want %x", got[:8], sum[:8])
+	}
+	n := binary.LittleEndian.Uint32(b[8:])
+	if n > maxHeader || int(n) > len(content)-headLen {
+		return damaged("its header has %d bytes", n)
+	}
+	if err := json.Unmarshal(content[headLen:headLen+int(n)], &h); err != nil {
+		return damaged("its header: %w", err)
+	}
+	if kind := b[6]; (kind == kindMetadata) != (h.Shard == 0) || kind != kindShard && kind != kindMetadata {
+		return damaged("it is of kind %d and has the state of %s", kind, h.group())
+	}
+	if h.Bytes < 0 || h.Bytes > maxBody {
+		return damaged("the state has %d bytes", h.Bytes)
+	}
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(h.Bytes)+1<<20))
+	if err != nil {
+		return h, nil, err
+	}
+	defer z.Close()
+	if body, err = z.DecodeAll(content[headLen+int(n):], nil); err != nil {
+		return damaged("%w", err)
+	}
+	if int64(len(body)) != h.Bytes {
+		return damaged("the state has %d bytes, want %d", len(body), h.Bytes)
+	}
+	return h, body, nil
+}
+
+// content is what is put for some bytes.
+func content(b []byte) bucket.Content {
+	return bucket.Content{
+		Body: bytes.NewReader(b), Size: int64(len(b)), CRC: crc32.Checksum(b, bucket.Castagnoli), Checked: true,
+	}
+}
