@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"cordwood/node/config"
 	"cordwood/proto/schema"
 	"cordwood/shard/cold/bucket"
 	"cordwood/shard/cold/cache"
@@ -44,10 +45,11 @@ type objectStorage struct {
 // pass allows rows to be stored.
 func (o *objectStorage) pass() { o.passed.Do(func() { close(o.checked) }) }
 
-// openObjectStorage opens the object storage and its cache, if there is one in the settings. It does not connect.
+// openObjectStorage opens the object storage, if there is one in the settings. It does not connect. Nodes with the role
+// meta store the state of the metadata there, nodes with the role shard rows.
 func (n *node) openObjectStorage() error {
 	cfg := &n.cfg.Objects
-	if cfg.URL == "" {
+	if cfg.URL == "" || n.objects != nil {
 		return nil
 	}
 	b, err := cfg.Open()
@@ -55,6 +57,21 @@ func (n *node) openObjectStorage() error {
 		return fmt.Errorf("--object-storage-url: %w", err)
 	}
 	o := &objectStorage{once: b, guard: bucket.NewGuard(b, bucket.GuardConfig{}), checked: make(chan struct{})}
+	if n.cfg.Has(config.RoleShard) {
+		if err := n.openCache(o); err != nil {
+			return err
+		}
+	}
+	o.export(n.registry)
+	n.objects = o
+	n.trouble.objects.Store(o)
+	n.run("checking object storage", func(ctx context.Context) error { return n.checkObjectStorage(ctx, o) })
+	return nil
+}
+
+// openCache opens the cache of object storage.
+func (n *node) openCache(o *objectStorage) (err error) {
+	cfg := &n.cfg.Objects
 	dir := n.cfg.Path("cache")
 	if cfg.CacheDir != "" {
 		// The cache removes files that it does not know, and other nodes may use the same folder.
@@ -80,11 +97,7 @@ func (n *node) openObjectStorage() error {
 		return fmt.Errorf("--object-storage-cache-dir: %w", err)
 	}
 	n.onStop("cache of object storage", func(context.Context) error { return kept.Close() })
-	o.reader = object.New(object.Config{Cache: kept, Dir: o.dir, Bucket: o.guard, Location: b.Location()})
-	o.export(n.registry)
-	n.objects = o
-	n.trouble.objects.Store(o)
-	n.run("checking object storage", func(ctx context.Context) error { return n.checkObjectStorage(ctx, o) })
+	o.reader = object.New(object.Config{Cache: kept, Dir: o.dir, Bucket: o.guard, Location: o.once.Location()})
 	return nil
 }
 
@@ -102,6 +115,7 @@ func (n *node) tier() *tier.Tier {
 		Tables:   func(t *schema.Table) bool { return t.Options[schema.OptionCold] != "false" },
 		CutBytes: int64(n.cfg.Objects.UploadBytes), UploadAfter: n.cfg.Objects.UploadAfter,
 		LocalFor: n.cfg.Objects.LocalFor, Every: min(time.Minute, n.cfg.Objects.UploadAfter),
+		StateEvery: n.cfg.Objects.StateEvery(),
 	}
 }
 

@@ -8,9 +8,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/oklog/ulid/v2"
 )
 
 // Offline is a data folder that no server uses and that a tool has opened.
@@ -87,4 +90,36 @@ func (o *Offline) RetireMeta(now time.Time) (aside string, err error) {
 	id.Meta, id.Founders = false, nil
 	d := &dataDir{path: o.Path}
 	return aside, d.save(id)
+}
+
+// CreateOffline makes the data folder of a new node that belongs to a cluster, and locks it. The folder must be empty
+// or not exist, except for a file with the secret of the cluster. Finish completes it.
+func CreateOffline(path, cluster string) (*Offline, error) {
+	if err := os.MkdirAll(path, 0o750); err != nil {
+		return nil, fmt.Errorf("create data folder: %w", err)
+	}
+	if err := refuseForeign(path); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(path, "IDENTITY")); err == nil {
+		return nil, fmt.Errorf("data folder %s is in use by a node: choose an empty folder", path)
+	}
+	lock, err := os.OpenFile(filepath.Join(path, "LOCK"), os.O_CREATE|os.O_RDWR, 0o640)
+	if err != nil {
+		return nil, fmt.Errorf("lock data folder: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("data folder %s: %w", path, ErrInUse), lock.Close())
+	}
+	return &Offline{Path: path, NodeID: ulid.Make().String(), ClusterID: cluster, lock: lock}, nil
+}
+
+// Finish writes the identity of a folder that CreateOffline made: from then on it is the folder of a node, which has
+// the metadata and the given shards.
+func (o *Offline) Finish(shards []uint32) error {
+	o.Shards, o.Meta = slices.Sorted(slices.Values(shards)), true
+	d := &dataDir{path: o.Path}
+	return d.save(identity{
+		NodeID: o.NodeID, ClusterID: o.ClusterID, Founders: []string{o.NodeID}, Shards: o.Shards, Meta: true,
+	})
 }

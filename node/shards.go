@@ -58,7 +58,7 @@ func (n *node) openMeta() error {
 		return err
 	}
 	metapb.RegisterMetaServer(n.rpc.server, m)
-	return nil
+	return n.openObjectStorage()
 }
 
 // openMetaClient opens the client of the metadata group. This node may be a member itself. If users is not nil, it gets

@@ -138,6 +138,7 @@ func (n *node) openRoles(ctx context.Context, users *auth.Provider, shares confi
 	}
 	n.run("following the marks of the data folder", n.followMarks)
 	n.coordinate()
+	n.storeMetadata()
 	if n.host != nil {
 		if err := n.startShards(); err != nil {
 			return err

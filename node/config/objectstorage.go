@@ -40,8 +40,8 @@ const minCache = 64 << 20
 // flags declares the settings on fs.
 func (o *ObjectStorage) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.URL, "object-storage-url", "", "`LOCATION` for old rows of tables with append_mode, "+
-		"s3://BUCKET/PREFIX or file:///DIRECTORY, the same on all nodes with the role shard; by default, all rows are "+
-		"only on local disks. Credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, the "+
+		"s3://BUCKET/PREFIX or file:///DIRECTORY, the same on all nodes with the roles shard and meta; by default, all rows "+
+		"are only on local disks. Credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, the "+
 		"files of ~/.aws, a web identity, or the role of the machine")
 	S3Flags(fs, &o.S3, "object-storage-")
 	fs.StringVar(&o.CacheDir, "object-storage-cache-dir", "", "existing `FOLDER` in which the node makes a folder "+
@@ -105,6 +105,9 @@ func (o *ObjectStorage) check(f *faults) {
 		f.add("--object-storage-upload-after %s: want at least 1s", o.UploadAfter)
 	}
 }
+
+// StateEvery is how often the states of the metadata and of shards are stored, if they have changed.
+func (o *ObjectStorage) StateEvery() time.Duration { return min(10*time.Minute, o.UploadAfter) }
 
 // Open returns the bucket at URL. It does not connect.
 func (o *ObjectStorage) Open() (bucket.Bucket, error) {

@@ -266,8 +266,12 @@ func signed(leaf *x509.Certificate, authorities []*authority) bool {
 func (s *Source) Keys(purpose string) [][]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out [][]byte
-	for _, a := range s.secret.authorities {
+	return s.secret.Keys(purpose)
+}
+
+// Keys returns the keys for a purpose, as Source.Keys does.
+func (s *Secret) Keys(purpose string) (out [][]byte) {
+	for _, a := range s.authorities {
 		out = append(out, a.derive(purpose))
 	}
 	return out

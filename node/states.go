@@ -1,0 +1,100 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"cordwood/shard/cold/states"
+)
+
+// StatesKey is the purpose of the key by which users, roles and tokens are encrypted in object storage. It is part of
+// the format.
+const StatesKey = "cordwood metadata in object storage"
+
+const (
+	// stateTimeout limits storing one state of the metadata.
+	stateTimeout = 5 * time.Minute
+	// statePause is the pause after a failure.
+	statePause = time.Minute
+)
+
+// AccessName is what the encrypted users, roles and tokens of a state are authenticated with.
+func AccessName(cluster string, index uint64) string { return fmt.Sprintf("%s/%d", cluster, index) }
+
+// metadataStore stores the state of the metadata in object storage while this node leads their group.
+type metadataStore struct {
+	n       *node
+	place   states.Place
+	every   time.Duration
+	term    uint64 // of the state that was stored last
+	index   uint64
+	failing string
+}
+
+// storeMetadata begins to store the states of the metadata, if this node is a member of their group and there is object
+// storage.
+func (n *node) storeMetadata() {
+	if n.member == nil || n.objects == nil {
+		return
+	}
+	cluster, _ := n.data.Cluster()
+	s := &metadataStore{
+		n: n, place: states.Place{Bucket: checkedBucket{n.objects.guard, n.objects.checked}, Cluster: cluster},
+		every: n.cfg.Objects.StateEvery(),
+	}
+	n.run("storing the state of the metadata", s.run)
+}
+
+func (s *metadataStore) run(ctx context.Context) error {
+	for {
+		changed := s.n.member.LeadsChanged()
+		pause := s.every
+		if s.n.member.Leads() {
+			if err := s.step(ctx); err != nil && ctx.Err() == nil {
+				pause = min(statePause, s.every)
+				if text := err.Error(); text != s.failing {
+					s.failing = text
+					s.n.log.Warn("could not store the state of the metadata in object storage; it is tried again", "error", err,
+						"retry_in", pause)
+				}
+			} else if err == nil {
+				s.failing = ""
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		case <-time.After(pause):
+		}
+	}
+}
+
+// step notes that the cluster runs, and stores the state if it has changed.
+func (s *metadataStore) step(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
+	defer cancel()
+	if err := s.place.CheckOwner(ctx); err != nil {
+		return err
+	}
+	if err := s.place.SetAlive(ctx, states.Alive{Written: time.Now().UTC(), Every: s.every.Seconds()}); err != nil {
+		return err
+	}
+	e, err := s.n.member.Export()
+	if err != nil || e.Index == s.index && e.Term == s.term {
+		return err
+	}
+	m := states.Metadata{Plain: e.Plain}
+	if source := s.n.protection.secret; source != nil {
+		if m.Access, err = states.Seal(source.Keys(StatesKey)[0], AccessName(s.place.Cluster, e.Index), e.Access); err != nil {
+			return err
+		}
+	}
+	err = s.place.Put(ctx, states.Header{Index: e.Index, Term: e.Term, Written: time.Now().UTC()}, m.Encode())
+	if err != nil {
+		return err
+	}
+	s.index, s.term = e.Index, e.Term
+	return nil
+}
