@@ -20,6 +20,7 @@ import (
 	"cordwood/node/secret"
 	"cordwood/proto/column"
 	"cordwood/shard/cold/cache"
+	"cordwood/shard/cold/states"
 	"cordwood/shard/manifest"
 	"cordwood/shard/replica/raftlog"
 	"cordwood/shard/replica/raftlog/snapshot"
@@ -48,6 +49,7 @@ determines its kind:
   shards/1/segments/*.damaged   why a segment is quarantined
   cache/*.parquet               a part of an object in object storage, as the engine sees it
   cache/*.map                   which parts of an object are in the cache
+  *.state                       a state of a shard or of the metadata, from object storage
   *.batch                       a single column batch
   cordwood-backups.json         the file that marks a folder as a repository of backups
   backups/*.manifest            a backup, in its repository
@@ -119,6 +121,8 @@ func inspectByHead(w io.Writer, path string, info os.FileInfo) error {
 		return inspectBytes(w, path, backup.Inspect)
 	case bytes.HasPrefix(head, []byte("CWCM")):
 		return inspectBytes(w, path, cache.Inspect)
+	case states.Is(head):
+		return inspectBytes(w, path, states.Inspect)
 	case bytes.HasPrefix(head, []byte("CWCB")):
 		return inspectBytes(w, path, column.Inspect)
 	}

@@ -147,7 +147,8 @@ func TestWrongUsage(t *testing.T) {
 		},
 		{
 			"recover",
-			`cordwood recover: say what to recover: --group all, --group meta, --group shard/7, or --group node (see ` +
+			`cordwood recover: say what to recover: --group all, --group meta, --group shard/7, --group node, ` +
+				`or --from-bucket URL (see ` +
 				`'cordwood recover --help')`,
 		},
 		{
