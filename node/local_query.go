@@ -14,6 +14,7 @@ import (
 
 	"cordwood/proto/shardpb"
 	"cordwood/proto/tracing"
+	"cordwood/proto/workers"
 )
 
 func (c *localConn) NewStream(
@@ -31,8 +32,8 @@ func (c *localConn) NewStream(
 	}, nil
 }
 
-// localQuery is a running query: the caller's end of the stream. CloseSend starts the service on a goroutine of its
-// own. The service waits after each chunk until the caller takes it.
+// localQuery is a running query: the caller's end of the stream. CloseSend starts the service on another goroutine.
+// The service waits after each chunk until the caller takes it.
 type localQuery struct {
 	conn   *localConn
 	ctx    context.Context
@@ -62,13 +63,13 @@ func (q *localQuery) CloseSend() error {
 	if !q.conn.enter() {
 		return status.Error(codes.Unavailable, "this node is stopping")
 	}
-	go func() {
+	workers.Start(func() {
 		defer q.conn.calls.Done()
 		ctx, span := tracing.Start(detach(q.ctx), methodName(shardpb.ShardService_Query_FullMethodName))
 		q.err = q.conn.shards.Query(q.req, &localAnswer{query: q, ctx: ctx})
 		span.End(q.err)
 		close(q.done)
-	}()
+	})
 	return nil
 }
 

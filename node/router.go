@@ -62,7 +62,8 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 		return err
 	}
 	queries := query.Config{
-		Meta: client, Shards: shards, Writer: writer, Timeout: n.cfg.Query.Timeout, MaxTimeout: n.cfg.Query.MaxTimeout,
+		Meta: client, Shards: shards, Writer: writer, ClusterVersion: client.ClusterVersion,
+		Timeout: n.cfg.Query.Timeout, MaxTimeout: n.cfg.Query.MaxTimeout,
 		Running: n.cfg.Query.MaxConcurrent, RunningPerUser: n.cfg.Query.MaxConcurrentPerUser,
 		Waiting: n.cfg.Query.MaxWaiting, WaitingPerUser: n.cfg.Query.MaxWaitingPerUser, MaxWait: n.cfg.Query.MaxWait,
 		MaxColumns: n.cfg.Limits.MaxColumns, Writable: n.disk.writable, Logger: n.log, Registerer: n.registry,

@@ -102,6 +102,8 @@ type Config struct {
 	Meta   Meta
 	Shards Shards
 	Writer Writer
+	// ClusterVersion returns the protocol version that the cluster uses. Without it, the version is 1.
+	ClusterVersion func() uint32
 	// Quotas limits what INSERT stores. By default nothing is limited.
 	Quotas Quotas
 	// Accounts has the users and roles; nil: users are not authenticated.

@@ -49,7 +49,7 @@ func New(cfg Config) (*Service, error) {
 		cfg: cfg, changes: cfg.Changes, names: n, definer: definer{n, cfg.MaxColumns},
 		reader: &reader{
 			names: n, shards: cfg.Shards, gate: newGate(cfg), quotas: cfg.Quotas, clients: clients{cfg.Users, cfg.Sessions},
-			changes: cfg.Changes,
+			changes: cfg.Changes, definitions: newDefinitions(cfg.ClusterVersion),
 		},
 	}
 	var err error

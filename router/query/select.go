@@ -23,7 +23,8 @@ type reader struct {
 	gate   *turns.Gate
 	quotas Quotas // nil if nothing is limited
 	clients
-	changes *audit.Log
+	changes     *audit.Log
+	definitions *definitions
 }
 
 // of returns a reader for the caller in ctx.
@@ -207,7 +208,11 @@ func (r *reader) queryTables(ctx context.Context, sql string, req *Request,
 		if len(t.Placement) == 0 {
 			return nil, nil, errs.New(errs.TableUnavailable, "table %s.%s has no shard yet; try again", t.Database, t.Name)
 		}
-		out = append(out, r.queryTable(name, t, t.ToProto()))
+		qt := r.queryTable(name, t, nil)
+		if err := r.definitions.put(qt, t); err != nil {
+			return nil, nil, err
+		}
+		out = append(out, qt)
 	}
 	return out, facts, nil
 }

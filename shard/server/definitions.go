@@ -29,11 +29,11 @@ func newDefinitions() *definitions {
 	return &definitions{tables: lru.New[string, *schemapb.Table](maxDefinitions)}
 }
 
-// decode sets the table of each encoded definition of a request. The tables must not be changed, because other requests
-// use them too.
+// decode sets the table of each encoded definition of a request, which is kept for requests to other nodes. The tables
+// must not be changed, because other requests use them too.
 func (d *definitions) decode(req *shardpb.QueryRequest) error {
 	for _, t := range req.Tables {
-		if t.Definition == nil {
+		if t.Definition == nil || t.Table != nil {
 			continue
 		}
 		var err error
@@ -41,7 +41,6 @@ func (d *definitions) decode(req *shardpb.QueryRequest) error {
 			return errs.Wrap(errs.InvalidArguments, err, "query: decode the definition of table %s.%s",
 				t.GetName().GetDatabase(), t.GetName().GetName())
 		}
-		t.Definition = nil
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -35,8 +36,8 @@ func TestDefinitions(t *testing.T) {
 		if err := d.decode(req); err != nil {
 			t.Fatal(err)
 		}
-		if req.Tables[0].Table.Id != 7 || req.Tables[1].Definition != nil {
-			t.Errorf("the request became %v", req)
+		if req.Tables[0].Table.Id != 7 || !bytes.Equal(req.Tables[1].Definition, encoded) {
+			t.Errorf("the request became %.300v", req)
 		}
 		return req.Tables[1].Table
 	}

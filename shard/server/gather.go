@@ -15,6 +15,7 @@ import (
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
 	"cordwood/proto/words"
+	"cordwood/proto/workers"
 	"cordwood/shard/query"
 	"cordwood/shard/query/spool"
 	"cordwood/shard/server/distribute"
@@ -142,26 +143,28 @@ func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest, g *gathe
 func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, inner bool,
 	byShard map[uint32][]*schemapb.Table, views map[uint32]*store.View,
 ) error {
-	// A shard without a leader is waited for, so shards are opened at the same time.
 	var mu sync.Mutex // guards views
-	var group errgroup.Group
-	for id, of := range byShard {
+	open := func(ctx context.Context, id uint32, of []*schemapb.Table) error {
 		if _, ok := s.cfg.Shards(id); !ok && s.cfg.Scan != nil {
-			continue
+			return nil
 		}
-		open := func() error {
-			v, err := s.view(ctx, req, inner || len(byShard) > 1, id, of)
-			if v != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				views[id] = v
-			}
-			return err
+		v, err := s.view(ctx, req, inner || len(byShard) > 1, id, of)
+		if v != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			views[id] = v
 		}
-		if len(byShard) == 1 {
-			return open()
+		return err
+	}
+	if len(byShard) == 1 {
+		for id, of := range byShard {
+			return open(ctx, id, of)
 		}
-		group.Go(open)
+	}
+	// A shard without a leader is waited for, so shards are opened at the same time.
+	group, gctx := workers.NewGroup(ctx, max(1, len(byShard)))
+	for id, of := range byShard {
+		group.Go(func() error { return open(gctx, id, of) })
 	}
 	return group.Wait()
 }

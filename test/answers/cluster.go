@@ -90,7 +90,9 @@ func newCluster(t testing.TB, nodes int, share int64) *cluster {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if c.sql, err = query.New(query.Config{Meta: c.meta, Shards: client, Writer: c.writer}); err != nil {
+	if c.sql, err = query.New(query.Config{
+		Meta: c.meta, Shards: client, Writer: c.writer, ClusterVersion: c.meta.ClusterVersion,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return c

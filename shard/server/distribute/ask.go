@@ -59,9 +59,12 @@ func (d *Statement) request(p *part) *shardpb.QueryRequest {
 	return req
 }
 
-// encode encodes the definition of the table for the requests to other nodes, if all nodes understand it. The same
-// definition always has the same encoding.
+// encode encodes the definition of the table for the requests to other nodes, if all nodes understand it and the
+// request has not brought it. The same definition always has the same encoding.
 func (d *Statement) encode() error {
+	if d.definition == nil {
+		d.definition = d.table.Definition
+	}
 	version := d.nodes.cfg.ClusterVersion
 	if d.definition != nil || version == nil || version() < metapb.ProtocolDefinitions {
 		return nil

@@ -25,6 +25,7 @@ import (
 // ownNodes are ten nodes with ten shards each. This node leads those of the first node, for which own answers; the
 // others answer with ask.
 type ownNodes struct {
+	definition []byte // of the table, encoded, in the requests
 	*Nodes
 	engine *fakeEngine
 	// last counts the last steps that the engine ran.
@@ -60,7 +61,7 @@ func (n *ownNodes) run(ctx context.Context, t *testing.T, limit uint64) (string,
 	t.Helper()
 	out := &sink{}
 	req := spreadRequest(100, 10, false)
-	req.Limit = limit
+	req.Limit, req.Tables[0].Definition = limit, n.definition
 	d, err := n.TakeApart(ctx, req, "id", out, false)
 	if err != nil {
 		t.Fatal(err)
@@ -256,6 +257,22 @@ func TestEncodedDefinition(t *testing.T) {
 		if len(encoded) != 18 {
 			t.Errorf("version %d: %d requests", version, len(encoded))
 		}
+	}
+}
+
+// TestBroughtDefinition checks that the requests to other nodes contain the definition as the request brought it.
+func TestBroughtDefinition(t *testing.T) {
+	brought := []byte("definition")
+	n := newOwnNodes(nil, func(_ context.Context, req *shardpb.QueryRequest) (Reader, error) {
+		if of := req.Tables[0]; !bytes.Equal(of.Definition, brought) || of.Table != nil {
+			t.Errorf("the part of another node has %v", of)
+		}
+		return answerOf{bytes.NewReader(hashStream(t, 1))}, nil
+	})
+	n.cfg.Own = nil
+	n.definition = brought
+	if _, err := n.run(t.Context(), t, 0); err != nil {
+		t.Fatal(err)
 	}
 }
 
