@@ -40,7 +40,11 @@ func (f *fakeStatements) AccessState(context.Context) (*declared.State, error) {
 }
 
 func (f *fakeStatements) PlanAccess(_ context.Context, file []byte) ([]string, error) {
-	return strings.Fields(string(file)), nil
+	var plan []string
+	for _, name := range strings.Fields(string(file)) {
+		plan = append(plan, strings.ReplaceAll(name, "DROP", "DROP USER ann"))
+	}
+	return plan, nil
 }
 
 func (f *fakeStatements) RunTexts(

@@ -3,7 +3,9 @@ package httpapi
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"cordwood/proto/errs"
 	"cordwood/router/access"
@@ -46,17 +48,20 @@ func (a *accessAPI) state(_ *exchange.Exchange, r *http.Request) ([]byte, error)
 }
 
 // applyState runs the statements that make users, roles and quotas what the body says, or only answers with them. Each
-// statement is a change with its own record. If one fails, those before it remain, and the file can be sent again.
+// statement is a change with its own record. Users and roles are dropped only if the request allows it. If one fails, those before it remain, and the file can be sent again.
 func (a *accessAPI) applyState(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	x.Unchanged = true // so that the request is not logged in addition to its statements
 	query, err := params.ParseOnce(r.URL.RawQuery, params.AccessState...)
 	if err != nil {
 		return nil, err
 	}
-	only, err := strconv.ParseBool(query.Get("dry_run"))
-	if err != nil && query.Get("dry_run") != "" {
-		return nil, errs.New(errs.InvalidArguments, "the parameter dry_run is %.40q: give true or false",
-			query.Get("dry_run"))
+	only, err := query.Bool("dry_run", false)
+	if err != nil {
+		return nil, err
+	}
+	drop, err := query.Bool("drop", false)
+	if err != nil {
+		return nil, err
 	}
 	body, err := exchange.ReadBody(x, r, maxStateBody, "file")
 	if err != nil {
@@ -69,6 +74,10 @@ func (a *accessAPI) applyState(x *exchange.Exchange, r *http.Request) ([]byte, e
 	if len(plan) > maxStateStatements {
 		return nil, errs.New(errs.InvalidArguments, "the file needs %d statements; at most %d are possible in one request: "+
 			"apply a file with fewer changes first", len(plan), maxStateStatements)
+	}
+	if i := slices.IndexFunc(plan, isDrop); i >= 0 && !only && !drop {
+		return nil, errs.New(errs.InvalidArguments, "the file does not have a user or role that exists, so this would run "+
+			"%s: add it to the file, or allow that with drop=true (cordwood access apply --drop); nothing was changed", plan[i])
 	}
 	text, err := json.Marshal(append([]string{}, plan...))
 	if err != nil {
@@ -89,3 +98,6 @@ func (a *accessAPI) applyState(x *exchange.Exchange, r *http.Request) ([]byte, e
 	}
 	return strconv.AppendInt(append(out, `,"changes":`...), changes, 10), nil
 }
+
+// isDrop reports whether a statement of a plan drops a user or a role.
+func isDrop(sql string) bool { return strings.HasPrefix(sql, "DROP ") }

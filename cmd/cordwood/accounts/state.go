@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"strings"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"gopkg.in/yaml.v3"
@@ -52,7 +52,7 @@ FILE may be - for standard input. The exit status is 1 if there are differences,
 		if err != nil {
 			return err
 		}
-		plan, err := sendState(cmd, file, true)
+		plan, err := sendState(cmd, file, "dry_run", "true")
 		if err != nil {
 			return err
 		}
@@ -82,19 +82,7 @@ change, and new users have none: set it by 'cordwood user password'.`
 		if err != nil {
 			return err
 		}
-		if !drop {
-			plan, err := sendState(cmd, file, true)
-			if err != nil {
-				return err
-			}
-			for _, sql := range plan {
-				if strings.HasPrefix(sql, "DROP ") {
-					return fmt.Errorf("the file does not have a user or role that exists, so this would run %s: add it to "+
-						"the file, or use --drop; nothing was changed", sql)
-				}
-			}
-		}
-		plan, err := sendState(cmd, file, false)
+		plan, err := sendState(cmd, file, "drop", strconv.FormatBool(drop))
 		if err != nil {
 			return err
 		}
@@ -128,17 +116,14 @@ func readState(cmd *cobra.Command, file string) ([]byte, error) {
 	return text, nil
 }
 
-// sendState sends a file, and returns the statements that it needs.
-func sendState(cmd *cobra.Command, file []byte, dry bool) ([]string, error) {
+// sendState sends a file with a parameter, and returns the statements that it needs.
+func sendState(cmd *cobra.Command, file []byte, name, value string) ([]string, error) {
 	var answer struct {
 		Statements []string `json:"statements"`
 	}
 	r := client.Request{
-		Method: http.MethodPut, Path: statePath, Reads: dry, Body: file,
-		Header: http.Header{"Content-Type": {"application/yaml"}},
-	}
-	if dry {
-		r.Query = url.Values{"dry_run": {"true"}}
+		Method: http.MethodPut, Path: statePath, Reads: name == "dry_run", Body: file,
+		Header: http.Header{"Content-Type": {"application/yaml"}}, Query: url.Values{name: {value}},
 	}
 	err := send(cmd, r, nil, &answer)
 	return answer.Statements, err

@@ -37,7 +37,7 @@ var (
 	PipelineVersion = []string{"db", "version"}
 	ListSaved       = []string{"kind"}
 	ListAccess      = []string{"like", "limit", "offset"}
-	AccessState     = []string{"dry_run"}
+	AccessState     = []string{"dry_run", "drop"}
 	ListGrants      = []string{"for"}
 	ListAudit       = []string{
 		"principal", "action", "outcome", "address", "database", "object", "since", "until", "limit", "after",
