@@ -29,6 +29,8 @@ type principals struct {
 	delegate string
 	// also is what the command takes away besides what it names.
 	also *consequences
+	// forgotten are the users who are dropped.
+	forgotten []string
 
 	tx     *catalog.Tx
 	tokens *tokens
@@ -67,6 +69,9 @@ func applyChangeAccess(tx *catalog.Tx, cmd *metapb.ChangeAccess, now int64, c *c
 		return nil, err
 	}
 	if err := s.write(tx, c); err != nil {
+		return nil, err
+	}
+	if err := forgetSaved(tx, s.forgotten); err != nil {
 		return nil, err
 	}
 	return &metapb.Result{AccessChanges: s.changes, Consequences: s.also.String()}, s.tokens.write(c)
@@ -277,7 +282,10 @@ func (s *principals) drop(c *metapb.DropPrincipal) error {
 	if p.Role {
 		return s.dependents(true)
 	}
-	return s.tokens.dropUser(c.Name, s.also)
+	if err := s.tokens.dropUser(c.Name, s.also); err != nil {
+		return err
+	}
+	return s.forget(c.Name)
 }
 
 // grant adds privileges to the grant of the same target that the same user made, or makes one.
@@ -413,47 +421,6 @@ func (s *principals) dependents(cascade bool) error {
 		s.changes += uint32(n - len(p.Grants))
 	}
 	return s.dependentTokens(cascade, before, now)
-}
-
-// grantKey identifies a grant: a holder has one grant of a target by each maker.
-type grantKey struct {
-	holder, maker string
-	target        rights.Target
-}
-
-func keyOfGrant(holder string, g *metapb.AccessGrant) grantKey {
-	return grantKey{holder, g.GrantedBy, rights.FromProto(g).Target}
-}
-
-// supported returns the grants whose makers still have the authority to make them. The authority must come from other
-// supported grants, and not from the grant itself or from a circle of grants. A maker that is not stored, such as a
-// user of a user file, always has the authority.
-func supported(all map[string]*metapb.AccessPrincipal) map[grantKey]bool {
-	out := map[grantKey]bool{}
-	for more := true; more; {
-		more = false
-		makers := map[string]*rights.Index{}
-		for name, p := range all {
-			for _, g := range p.Grants {
-				k := keyOfGrant(name, g)
-				if out[k] {
-					continue
-				}
-				if all[g.GrantedBy] != nil {
-					x := makers[g.GrantedBy]
-					if x == nil {
-						x = indexBy(all, g.GrantedBy, out)
-						makers[g.GrantedBy] = x
-					}
-					if made := rights.FromProto(g); !x.MayGrant(made.Privileges, made.Target) {
-						continue
-					}
-				}
-				out[k], more = true, true
-			}
-		}
-	}
-	return out
 }
 
 // indexBy returns the index of a user or role by its roles and by the grants that are supported.

@@ -31,7 +31,8 @@ package metapb
 //	17 entries of a shard's log about rows in object storage
 //	18 quotas of tails
 //	19 groups of roles, names in certificates, and users that an OIDC provider authenticates
-//	20 several statements in one part of a query; databases of users for requests that name none
+//	20 several statements in one part of a query; databases of users for requests that name
+//	   none; users who are dropped leave nothing to users of the same name
 const (
 	// MinProtocol is the oldest version that this program supports.
 	MinProtocol = 1
@@ -111,4 +112,7 @@ const (
 	ProtocolBlocks = 20
 	// ProtocolUserDatabase is the version that added databases of users for requests that name none.
 	ProtocolUserDatabase = 20
+	// ProtocolForget is the version in which a new user gets nothing that a dropped user of the same name has saved or
+	// created.
+	ProtocolForget = 20
 )
