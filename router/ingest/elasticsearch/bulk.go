@@ -352,7 +352,7 @@ func (o *operation) readID(w *jsonwalk.Walker) error {
 func (d *Receiver) Bulk(w http.ResponseWriter, r *http.Request) {
 	d.serve(w, r, func(c *httpreceiver.Call) ([]operation, bool, error) {
 		b := reader{
-			byDefault: cmp.Or(mux.Vars(r)["index"], c.Explicit.Table, d.Defaults.Table),
+			byDefault: cmp.Or(mux.Vars(r)["index"], c.Explicit.Table, c.X.Caller.Fixed.Table, d.Defaults.Table),
 			room:      func(n int) error { return c.Inflate(int64(n) * perOperation) },
 		}
 		operations, err := b.read(c.Body)
