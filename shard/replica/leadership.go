@@ -118,10 +118,11 @@ func (r *Replica) watchLeadership() {
 
 // beginToLead waits until everything that was committed before has been applied.
 func (r *Replica) beginToLead() {
-	term := r.raft.CurrentTerm()
+	term, begun := r.raft.CurrentTerm(), time.Now()
 	if !r.barrier() || r.raft.CurrentTerm() != term {
 		return
 	}
+	r.wire.Led(term, begun, r.raft.AppliedIndex())
 	r.leading.set(term)
 	if r.first.CompareAndSwap(true, false) {
 		// The next entry shows the other members the commit index. Otherwise they would learn it

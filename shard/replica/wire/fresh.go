@@ -30,6 +30,9 @@ import (
 // matter: every time is read from this member's own monotonic clock, at the arrival of an append.
 // So the staleness does not include the time that an append took to arrive.
 //
+// A member that begins to lead adds a mark for the time at which it proposed an entry that a majority has stored: its
+// own appends may not contain the commit index before it loses the others.
+//
 // A member that lags by more marks than are kept does not know its staleness.
 const (
 	// marksEvery is the minimum distance of two marks, and maxMarks their maximum number: a minute
@@ -69,11 +72,33 @@ func (f *freshness) note(req *raft.AppendEntriesRequest, now time.Time) {
 	if f.first == 0 || req.LeaderCommitIndex < f.first {
 		return
 	}
-	m := commitMark{now, req.LeaderCommitIndex}
-	if n := len(f.marks); n > 0 && f.marks[n-1].commit >= m.commit {
-		f.marks[n-1].at = now // nothing was committed since the last mark
+	f.mark(commitMark{now, req.LeaderCommitIndex})
+}
+
+// led records that a majority has stored an entry of this member's own term, which this member proposed after a time:
+// everything acknowledged before that time has an index of at most applied.
+func (f *freshness) led(term uint64, since time.Time, applied uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if term < f.term {
 		return
-	} else if n > 1 && now.Sub(f.marks[n-2].at) < marksEvery {
+	}
+	if term > f.term {
+		f.term, f.first = term, 0
+	}
+	f.mark(commitMark{since, applied})
+}
+
+// mark adds a mark. f.mu is held.
+func (f *freshness) mark(m commitMark) {
+	n := len(f.marks)
+	if n > 0 && m.at.Before(f.marks[n-1].at) {
+		m.at = f.marks[n-1].at // a later mark with a smaller index implies this one
+	}
+	if n > 0 && f.marks[n-1].commit >= m.commit {
+		f.marks[n-1].at = m.at // nothing was committed since the last mark
+		return
+	} else if n > 1 && m.at.Sub(f.marks[n-2].at) < marksEvery {
 		f.marks[n-1] = m
 		return
 	}

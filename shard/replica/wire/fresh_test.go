@@ -25,6 +25,15 @@ func TestFreshness(t *testing.T) {
 		want    float64 // negative: not known
 	}{
 		{"nothing was heard", func(*freshness) {}, 10, -1},
+		{"it led", func(f *freshness) { f.led(2, at(3), 10) }, 10, 3},
+		{"it led, and sent its commit index since", func(f *freshness) {
+			f.note(tell(2, 10, 2, 10), at(4))
+			f.led(2, at(3), 11)
+		}, 11, 4},
+		{"it led before another leader", func(f *freshness) {
+			f.note(tell(3, 10, 3, 10), at(4))
+			f.led(2, at(5), 10)
+		}, 10, 4},
 		{"all is applied", func(f *freshness) { f.note(tell(1, 10, 1, 10), at(1)) }, 10, 1},
 		{"nothing new", func(f *freshness) { f.note(tell(1, 10, 1, 10), at(1)); f.note(tell(1, 10, 1, 10), at(7)) }, 10, 7},
 		{

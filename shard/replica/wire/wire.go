@@ -303,6 +303,10 @@ func (w *Wire) AppliedSince(applied func(index uint64) bool) (at time.Time, know
 	return w.fresh.since(applied)
 }
 
+// Led records that this member has applied everything up to an index, including an entry that it proposed after a time
+// in a term in which it led.
+func (w *Wire) Led(term uint64, since time.Time, applied uint64) { w.fresh.led(term, since, applied) }
+
 // AppendEntries sends entries, or a heartbeat.
 func (w *Wire) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *raft.AppendEntriesRequest,
 	resp *raft.AppendEntriesResponse,
