@@ -168,7 +168,7 @@ func Open(cfg Config) (*Engine, error) {
 	cfg = cfg.withDefaults()
 	pages := segment.NewPageCache(int(cfg.PageCache))
 	e := &Engine{
-		cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), cache: newCache(256), pages: pages,
+		cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), cache: newCache(), pages: pages,
 		parts: partial.New(cfg.PartialCache), splits: newKept[query.Split](), shapes: newKept[partialShape](),
 		settings: &plan.Settings{
 			Filters: plan.NewFilterCache(plan.MaxFilterBytes, pages), Threads: cfg.Threads,

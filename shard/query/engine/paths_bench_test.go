@@ -47,7 +47,7 @@ var pathStatements = []struct{ name, SQL string }{
 
 // webServerLogs returns a table of rows like those of test/bench's nginx-json, as a shard has them
 // after compaction: two segments, and 20,000 rows in memory. It also returns the id of one row.
-func webServerLogs(b *testing.B, dir string, rows int) (tab query.Table, id string) {
+func webServerLogs(b testing.TB, dir string, rows int) (tab query.Table, id string) {
 	columns := cols("ts:TimestampNanosecond", "host:String", "remote_addr:String", "method:String", "path:String",
 		"protocol:String",
 		"status:Int64", "bytes:Int64", "request_time:Float64", "referer:String", "user_agent:String", "request_id:String",

@@ -383,14 +383,20 @@ func (r *run) shapeOf(worker, moment string) (*partialShape, error) {
 	return shape, nil
 }
 
-// parseWorker returns the checked statement for nodes. It does not wait for a slot, since the
-// caller has one.
+// parseWorker returns the checked statement for nodes, and keeps it, because this node may run it next. It does not
+// wait for a slot, since the caller has one.
 func (r *run) parseWorker(worker string) (*studied, error) {
+	key := cacheKey(worker, r.request.Database)
+	if st := r.engine.cache.get(key); st != nil {
+		return st, nil
+	}
 	st, root, err := sql.Parse(worker, r.request.Database, r.in.SyntaxTree)
 	if err != nil {
 		return nil, err
 	}
-	return newStudied(st, root), nil
+	out := newStudied(st, root)
+	r.engine.cache.put(key, out)
+	return out, nil
 }
 
 // finish computes the answer of a split statement from the partial results. The request contains

@@ -17,16 +17,14 @@ import (
 
 // This file caches split statements, for when a statement is repeated.
 
-// keptSplits is the maximum number of cached statements, and of cached shapes of partial results.
-const keptSplits = 256
-
-// kept is a cache that keeps the most recently used entries. It is safe for concurrent use.
+// kept is a cache of split statements, or of shapes of partial results, that keeps the most recently used entries. It
+// is safe for concurrent use.
 type kept[V any] struct {
 	mu  sync.Mutex // guards lru
 	lru *lru.Cache[string, *V]
 }
 
-func newKept[V any]() *kept[V] { return &kept[V]{lru: lru.New[string, *V](keptSplits)} }
+func newKept[V any]() *kept[V] { return &kept[V]{lru: lru.New[string, *V](cachedUnits)} }
 
 func (k *kept[V]) get(key string) *V {
 	k.mu.Lock()
@@ -41,7 +39,7 @@ func (k *kept[V]) put(key string, v *V) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.lru.Put(key, v, 1)
+	k.lru.Put(key, v, unitsOf(key))
 }
 
 // splitKey returns a key of everything on which the result of Split depends, except the time.

@@ -92,9 +92,12 @@ func (st *studied) bare() *studied {
 	return &studied{Statement: &bare, shape: st.shape, direct: st.direct, tree: st.tree, asked: st.asked}
 }
 
+// cacheKey returns the key of a statement in the cache.
+func cacheKey(text, database string) string { return database + "\x00" + text }
+
 // parse returns the checked statement, from the cache if it was used recently.
 func (e *Engine) parse(ctx context.Context, text, database string) (*studied, error) {
-	key := database + "\x00" + text
+	key := cacheKey(text, database)
 	if st := e.cache.get(key); st != nil {
 		return st, nil
 	}
@@ -120,12 +123,19 @@ type cache struct {
 	kept *lru.Cache[string, *studied]
 }
 
-// maxCachedSQL is the maximum length of a cached statement.
-const maxCachedSQL = 8 << 10
+const (
+	// cachedUnits is the capacity of a cache of statements. A statement takes one unit, and one more for each cachedUnit
+	// bytes of its text.
+	cachedUnits = 512
+	cachedUnit  = 1 << 10
+	// maxCachedSQL is the maximum length of a cached statement.
+	maxCachedSQL = 128 << 10
+)
 
-func newCache(size int) *cache {
-	return &cache{kept: lru.New[string, *studied](int64(size))}
-}
+// unitsOf returns the number of units that a statement takes in a cache.
+func unitsOf(key string) int64 { return 1 + int64(len(key))/cachedUnit }
+
+func newCache() *cache { return &cache{kept: lru.New[string, *studied](cachedUnits)} }
 
 func (c *cache) get(key string) *studied {
 	c.mu.Lock()
@@ -140,7 +150,7 @@ func (c *cache) put(key string, st *studied) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.kept.Put(key, st, 1)
+	c.kept.Put(key, st, unitsOf(key))
 }
 
 // Needs returns what a statement reads of the request's tables, for a caller that fetches rows from

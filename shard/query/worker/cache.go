@@ -10,10 +10,12 @@ import (
 )
 
 const (
-	// cachedStatements is the maximum number of cached statements.
-	cachedStatements = 256
+	// cachedStatements is the maximum number of cached statements. A statement counts once more for each cachedUnit bytes
+	// of its key.
+	cachedStatements = 512
+	cachedUnit       = 1 << 10
 	// cachedBytes is the maximum length of the key of a cached statement.
-	cachedBytes = 16 << 10
+	cachedBytes = 128 << 10
 )
 
 // cache keeps results of the child about recently used statements, so that the child need not compute them again.
@@ -42,7 +44,7 @@ func (c *cache[V]) put(key string, v *V) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.kept.Put(key, v, 1)
+	c.kept.Put(key, v, 1+int64(len(key))/cachedUnit)
 }
 
 // statementKey returns the key of a statement. Its texts are preceded by their lengths, so that different lists of
