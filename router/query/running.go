@@ -56,10 +56,7 @@ var queriesTable = &systemTable{
 			}
 			f.warnings = append(f.warnings, errs.From(err).Msg)
 		}
-		names := map[string]string{}
-		for _, n := range f.meta().Nodes() {
-			names[n.Id] = n.Name
-		}
+		names := f.nodeNames()
 		for _, q := range all {
 			if share != "" && q.Share != share {
 				continue
@@ -76,6 +73,15 @@ var queriesTable = &systemTable{
 		}
 		return nil
 	},
+}
+
+// nodeNames returns the names of nodes by their ids. In tables, node_id is the id of a node, and node its name.
+func (f *facts) nodeNames() map[string]string {
+	names := map[string]string{}
+	for _, n := range f.meta().Nodes() {
+		names[n.Id] = n.Name
+	}
+	return names
 }
 
 // kill ends a query on all nodes.

@@ -123,7 +123,8 @@ func TestClientSessions(t *testing.T) {
 			return append(list, other), errors.New("node n3 is down")
 		}
 	})
-	const ann, bob = "n1 7 ann 192.0.2.1 psql public 5 active a1\n", "n2 8 bob \"\" \"\" \"\" 0 idle NULL\n"
+	w.meta.nodes = []*metapb.Node{{Id: "n1", Name: "alpha"}}
+	const ann, bob = "n1 alpha 7 ann 192.0.2.1 psql public 5 active a1\n", "n2 NULL 8 bob \"\" \"\" \"\" 0 idle NULL\n"
 	const activity = "2200 public 7 NULL 1965673496 ann psql 192.0.2.1 NULL NULL 5 NULL 6 NULL NULL NULL active NULL " +
 		"NULL NULL SELECT 1 client backend\n"
 	for _, test := range []struct {

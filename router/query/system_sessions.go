@@ -20,17 +20,18 @@ type clients struct {
 var sessionsTable = &systemTable{
 	id: 10, database: schema.PrivateDatabase, name: "pg_sessions", needs: access.Query,
 	columns: []schema.Column{
-		text("node"), number("pid"), text("principal"), text("address"), text("application_name"), text("database"),
-		moment("since"), text("state"), text("query_id"),
+		text("node_id"), text("node"), number("pid"), text("principal"), text("address"), text("application_name"),
+		text("database"), moment("since"), text("state"), text("query_id"),
 	},
 	rows: func(f *facts, w *rowWriter) error {
 		list, err := f.clientSessions(true)
 		if err != nil {
 			return err
 		}
+		names := f.nodeNames()
 		for _, s := range list {
-			w.add(s.NodeId, s.Pid, s.Principal, s.Address, s.ApplicationName, s.Database, s.SinceUnixNano, s.State,
-				orNull(s.QueryId))
+			w.add(s.NodeId, orNull(names[s.NodeId]), s.Pid, s.Principal, s.Address, s.ApplicationName, s.Database,
+				s.SinceUnixNano, s.State, orNull(s.QueryId))
 		}
 		return nil
 	},
