@@ -54,8 +54,11 @@ func (s *server) signedInByToken(secret string) *tab {
 func TestAccess(t *testing.T) {
 	s, password := startWithAdmin(t)
 	s.ingest("app", logs(20)...)
-	b := open(t, s.url+"/dashboard/settings")
+	b := open(t, s.url+"/dashboard/pipelines")
 	b.signIn("root", password)
+	b.until(`document.querySelector('[data-ui=new-pipeline]')`) // by ALL, which includes WRITE
+	b.do(chromedp.Navigate(s.url + "/dashboard/settings"))
+	b.until(`document.querySelector('[data-ui=own-grants]').textContent.includes('ALL ON PIPELINE *')`)
 	fill := func(name, value string) {
 		t.Helper()
 		b.until(`document.querySelector('[data-ui=ask-` + name + `]')`)

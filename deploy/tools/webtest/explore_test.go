@@ -89,7 +89,7 @@ func TestPartial(t *testing.T) {
 	s.ingest("app", logs(50)...)
 	// The request fails because a shard is down, unless a partial answer is allowed.
 	away := `{ const ask = fetch; window.fetch = async (path, how) => {
-		if (!/explore.(rows|hits|facets)$/.test(path)) return ask(path, how);
+		if (!/explore.(fields|rows|row|context|hits|facets|patterns)$/.test(path)) return ask(path, how);
 		if (!JSON.parse(how.body).allow_partial) return new Response(
 			JSON.stringify({code: 5003, error: 'shard 2 on node b does not answer'}),
 			{status: 503, headers: {'retry-after': '60'}});
@@ -101,6 +101,14 @@ func TestPartial(t *testing.T) {
 	b.until(`document.querySelector('.banner[data-ui=partial]').textContent.includes('shard 2 on node b')`)
 	b.until(`location.search.includes('partial=1')`)
 	b.shoot("partial")
+	b.click(`[data-ui=row]`)
+	b.until(`document.querySelectorAll('[data-ui=detail-field]').length > 2`)
+	b.click(`[data-ui=context]`)
+	b.until(`document.querySelectorAll('[data-ui=context-row]').length > 1`)
+	b.do(chromedp.Navigate(s.url + "/dashboard/explore?t=app&partial=1&view=patterns"))
+	b.until(`document.querySelector('[data-ui=pattern]') && !document.querySelector('[data-ui=error]')`)
+	b.click(`[data-ui=view-rows]`)
+	b.until(loaded)
 	b.click(`.banner[data-ui=partial] button`)
 	b.until(`!location.search.includes('partial') && document.querySelector('[data-ui=error]')`)
 }

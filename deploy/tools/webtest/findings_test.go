@@ -84,6 +84,27 @@ func TestNoPage(t *testing.T) {
 	}
 }
 
+// TestSessionEndsDuringEdit checks that a statement whose session ended runs after the reader signed in again, who then
+// goes on typing where they were.
+func TestSessionEndsDuringEdit(t *testing.T) {
+	s, password := startWithUsers(t)
+	b := openAlone(t, s.url+"/dashboard/sql?q=SELECT+41%2B1")
+	b.until(`document.querySelector('[data-ui=editor]').value === 'SELECT 41+1'`)
+	b.click(`[data-ui=run]`)
+	b.signIn("ann", password)
+	b.until(`document.querySelector('[data-ui=result]').textContent.includes('42')`)
+	b.fill(`[data-ui=editor]`, "SELECT 43-1")
+	eval[bool](b, `(document.querySelector('[data-ui=editor]').focus(),
+		fetch('/v1/session', {method: 'DELETE', headers: {'x-svc-page': '1'}}).then(() => (window.out = true)), true)`)
+	b.until(`window.out`)
+	b.do(chromedp.KeyEvent("\r", chromedp.KeyModifiers(chromedp.ModifierCtrl)))
+	b.until(`document.activeElement === document.querySelector('[data-ui=login-password]')`)
+	b.signIn("ann", password)
+	b.until(`document.activeElement === document.querySelector('[data-ui=editor]') &&
+		document.querySelector('[data-ui=editor]').value === 'SELECT 43-1'`)
+	b.until(`document.querySelector('[data-ui=result]').textContent.includes('1 row')`)
+}
+
 // TestSignInAgain ends a session: the dialog must have the name, until the user signs out.
 func TestSignInAgain(t *testing.T) {
 	s, password := startWithUsers(t)

@@ -386,3 +386,18 @@ func TestSlowSearch(t *testing.T) {
 	b.until(loaded)
 	b.until(`!document.querySelector('[data-ui=why-slow]')`)
 }
+
+// TestJSONMessage opens a row whose message is JSON, which is indented, and shown as it is stored on request.
+func TestJSONMessage(t *testing.T) {
+	s := start(t)
+	s.ingest("app", map[string]any{
+		"ts":  time.Now().UnixMilli(),
+		"msg": `{"event": "checkout", "user": {"name": "<b>Ann</b>", "id": 12345678901234567890}}`,
+	})
+	b := open(t, s.url+"/dashboard/explore?t=app")
+	b.click(`[data-ui=row]`)
+	b.until(`document.querySelector('[data-name=msg] pre').textContent.includes(
+		'"user": {\n    "name": "<b>Ann</b>",\n    "id": 12345678901234567890\n  }')`)
+	b.click(`[data-ui=as-stored]`)
+	b.until(`document.querySelector('[data-name=msg] pre').textContent.startsWith('{"event": "checkout", "user"')`)
+}

@@ -1,1 +1,1 @@
-import"./chunk-UU6IHCFS.js";
+import"./chunk-5MAO3MQX.js";

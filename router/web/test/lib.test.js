@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { completionAt } from '../app/lib/complete.js';
-import { formatBytes, formatDuration, leafName, splitMatches, visible } from '../app/lib/format.js';
+import { formatBytes, formatDuration, indentedJson, leafName, splitMatches, visible } from '../app/lib/format.js';
 import { axisTicks, stackBars } from '../app/lib/geometry.js';
 import { replaceBytes } from '../app/lib/edit.js';
 import { createHeights, rowsInSight } from '../app/lib/heights.js';
@@ -68,7 +68,7 @@ test('levels', () => {
 });
 
 test('hidden characters are made visible, and nothing else is changed', () => {
-  assert.equal(visible('a\u202eb\0c\x1b[31m\td'), 'a\\u202eb␀c␛[31m␉d');
+  assert.equal(visible('a\u202eb\0c\x1b[31m\td'), 'a\\u202eb␀c␛[31m→d');
   assert.equal(visible('a\r\nb'), 'a␍↵b');
   assert.equal(visible('<b>&amp; ü 漢'), '<b>&amp; ü 漢');
 });
@@ -318,4 +318,12 @@ test('keys that follow one another are undone together, what was set at once by 
 
 test('a part of a text is replaced by its place in bytes', () => {
   assert.equal(replaceBytes('ä lvel:x', { offset: 3, length: 4 }, 'level'), 'ä level:x');
+});
+
+test('JSON is indented as it is written, and nothing else is', () => {
+  const text = '{"id": 12345678901234567890, "a":[1,{ }],"b":"x, {y}: \\"z","b":[]}';
+  assert.equal(indentedJson(text), '{\n  "id": 12345678901234567890,\n  "a": [\n    1,\n    {}\n  ],\n  "b": "x, {y}: \\"z",\n  "b": []\n}');
+  for (const other of ['', '12', '"{}"', '{broken', '[ERROR] failed', `["${'x'.repeat(70000)}"]`]) assert.equal(indentedJson(other), '');
+  const deep = indentedJson('['.repeat(3000) + '1' + ']'.repeat(3000));
+  assert.ok(deep.length < 6000 * 50);
 });

@@ -72,6 +72,8 @@ test('whether the user may store a pipeline is read from their grants', async ()
     const fetch = /** @type {any} */ (async () => ({ ok: true, json: async () => ({ grants }) }));
     return createRights({ fetch, clock: { now: () => 0 } }).mayOnAnyPipeline('WRITE');
   };
+  assert.equal(await may(['ALL ON *.*', 'ALL ON PIPELINE *', 'ALL ON CLUSTER']), true);
+  assert.equal(await may(['ALL ON *.*']), false);
   assert.equal(await may(['SELECT ON public.app', 'USE, WRITE ON PIPELINE nginx*']), true);
   assert.equal(await may(['MONITOR, OPERATE ON CLUSTER', 'READ ON PIPELINE *', 'SELECT ON "a WRITE ON PIPELINE b".c']), false);
 });

@@ -2,7 +2,7 @@
 
 import { html, useState } from '../../vendor/core.js';
 import { clauseFor } from '../lib/edit.js';
-import { formatBytes, formatCount, leafName, valueText, visible } from '../lib/format.js';
+import { formatBytes, formatCount, indentedJson, leafName, valueText, visible } from '../lib/format.js';
 import { levelOf } from '../lib/levels.js';
 import { describeTime, partsOfTime } from '../lib/time.js';
 import { copyText } from './copy.js';
@@ -57,7 +57,8 @@ function DetailField({ name, row, marks, columns, trace, onOnly, onWithout, onCo
   const share = shareOf?.(name, value);
   const text = valueText(value);
   const object = typeof value === 'object';
-  const long = object || text.includes('\n') || text.length > 160;
+  const indented = object ? '' : indentedJson(text);
+  const long = object || indented !== '' || text.includes('\n') || text.length > 160;
   const cut = row.cut?.[name];
   const clause = clauseFor(name, text);
   return html`<div class=${long ? 'block' : ''} data-ui="detail-field" data-name=${name}>
@@ -65,7 +66,7 @@ function DetailField({ name, row, marks, columns, trace, onOnly, onWithout, onCo
     <dd class=${typeof value === 'number' ? 'n' : ''}>
       ${
         long
-          ? html`<${LongValue} text=${object ? JSON.stringify(value, null, 2) : text} marks=${marks} cut=${cut} />`
+          ? html`<${LongValue} text=${object ? JSON.stringify(value, null, 2) : text} indented=${indented} marks=${marks} cut=${cut} />`
           : html`<span class="value" data-ui="detail-value">${text === '' ? '“”' : html`<${Marked} text=${text} marks=${marks} />`}${share && html`<small class="share">${share}</small>`}</span>`
       }
       <span class="value-acts">
@@ -90,13 +91,17 @@ const foldedCharacters = 2000;
 
 /**
  * A text of several lines, of which the first ones are shown at first.
- * @param {{text: string, marks: RegExp | null, cut?: number}} props cut: its length in bytes, if it is longer than what is here
+ * @param {{text: string, indented: string, marks: RegExp | null, cut?: number}} props indented: the text with indents, if it
+ *   is JSON; cut: its length in bytes, if it is longer than what is here
  */
-function LongValue({ text, marks, cut }) {
+function LongValue({ text: stored, indented, marks, cut }) {
   const [whole, setWhole] = useState(false);
+  const [asStored, setAsStored] = useState(false);
+  const text = indented && !asStored ? indented : stored;
   const lines = text.split('\n');
   const folds = lines.length > foldedLines + 2 || text.length > foldedCharacters;
   const shown = folds && !whole ? lines.slice(0, foldedLines).join('\n').slice(0, foldedCharacters) : text;
   return html`<pre data-ui="detail-value"><${Marked} text=${shown} marks=${marks} lines />${cut && (whole || !folds) && html`<i>… of ${formatBytes(cut)}</i>`}</pre>
-    ${folds && html`<button class="text go fold" aria-expanded=${whole} onClick=${() => setWhole(!whole)}>${whole ? 'Fold' : lines.length > foldedLines ? `All ${formatCount(lines.length)} lines` : `All ${formatBytes(cut ?? text.length)}`}</button>`}`;
+    ${folds && html`<button class="text go fold" aria-expanded=${whole} onClick=${() => setWhole(!whole)}>${whole ? 'Fold' : lines.length > foldedLines ? `All ${formatCount(lines.length)} lines` : `All ${formatBytes(cut ?? text.length)}`}</button>`}
+    ${indented && html`<button class="text go fold" data-ui="as-stored" aria-pressed=${asStored} onClick=${() => setAsStored(!asStored)}>As stored</button>`}`;
 }

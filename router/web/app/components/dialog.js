@@ -2,6 +2,17 @@
 
 import { html, useEffect, useRef, useState } from '../../vendor/core.js';
 
+/** Shows a dialog while it is drawn. What had the focus has it again afterwards. @param {{current: HTMLDialogElement | null}} box */
+export function useModal(box) {
+  useEffect(() => {
+    const opener = document.activeElement;
+    box.current?.showModal();
+    return () => {
+      if (opener instanceof HTMLElement) opener.focus();
+    };
+  }, []);
+}
+
 /**
  * @param {object} props
  * @param {string} props.title
@@ -11,13 +22,7 @@ import { html, useEffect, useRef, useState } from '../../vendor/core.js';
  */
 export function Dialog({ title, onClose, class: look = '', children }) {
   const box = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  useEffect(() => {
-    const opener = document.activeElement;
-    box.current?.showModal();
-    return () => {
-      if (opener instanceof HTMLElement) opener.focus();
-    };
-  }, []);
+  useModal(box);
   return html`<dialog class=${`sheet ${look}`} ref=${box} aria-label=${title}
     onKeyDown=${(/** @type {KeyboardEvent} */ e) => e.key === 'Escape' && e.stopPropagation() /* what is below stays open */}
     onCancel=${(/** @type {Event} */ e) => {

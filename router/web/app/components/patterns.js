@@ -30,7 +30,7 @@ export function Patterns({ stores }) {
   const unknown = fields.length > 0 && field === '' && !fields.some((f) => f.role === 'message');
   useEffect(() => {
     if (range && !unknown) void analysis.loadPatterns(field);
-  }, [range?.from, range?.to, state.q, field, unknown]);
+  }, [range?.from, range?.to, state.q, state.partial, field, unknown]);
   const choose = (/** @type {string} */ name) => {
     prefs.patternFields.value = [of + name, ...prefs.patternFields.value.filter((text) => !text.startsWith(of))];
   };

@@ -55,6 +55,8 @@ export function RowLine({ row, index, shape, columns, shown, widths, marks, zone
     onClick=${click}>${cells}</div>`;
 }
 
+const shortWords = /** @type {Record<string, string>} */ ({ warning: 'WARN', notice: 'NOTE', severe: 'SEV', critical: 'CRIT', information: 'INFO' });
+
 /**
  * The word of a level. A status that asks for no attention has none: it is among the fields.
  * @param {string} level
@@ -63,5 +65,6 @@ export function RowLine({ row, index, shape, columns, shown, widths, marks, zone
  */
 export function levelWord(level, word, scheme) {
   if (scheme === 'status' && level === 'other') return '';
-  return (scheme === 'text' ? word : level || word).slice(0, 5).toUpperCase();
+  const shown = scheme === 'text' ? word : level || word;
+  return shortWords[shown.toLowerCase()] ?? shown.slice(0, 5).toUpperCase();
 }

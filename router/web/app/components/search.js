@@ -104,7 +104,7 @@ export function SearchBox({ text, onText, onRun, fault, fields, valuesOf, histor
   return html`<div class="field search">
     <div class="coloured" aria-hidden="true">${coloured(text, parsed.tokens, wrong)}${'\u200b'}</div>
     <textarea ref=${area} data-ui="search" id="search" rows="1" spellcheck=${false} autocapitalize="off" autocomplete="off"
-      aria-label="Search" aria-invalid=${wrong ? 'true' : 'false'} placeholder=${narrow ? 'a word, field:value, -not this' : 'a word, field:value, level:>=warn, -not this'}
+      aria-label="Search" aria-invalid=${wrong ? 'true' : 'false'} placeholder=${narrow ? 'a word, field:value' : 'a word, field:value, level:>=warn, -not this'}
       value=${text} aria-autocomplete="list" aria-controls=${choices ? 'choices' : undefined}
       aria-activedescendant=${choices && choices.at >= 0 ? `choice-${choices.at}` : undefined}
       onInput=${(/** @type {InputEvent} */ e) => {

@@ -1,13 +1,20 @@
 // The dialog in which a reader signs in, over the page.
 
-import { html, useState } from '../../vendor/core.js';
+import { html, useRef, useState } from '../../vendor/core.js';
 import { credentialsOf } from '../stores/signin.js';
+import { useModal } from './dialog.js';
 
 /** @param {{signIn: import('../stores/signin.js').SignIn}} props */
 export function SignInDialog({ signIn }) {
+  return signIn.open.value && html`<${Form} signIn=${signIn} />`;
+}
+
+/** @param {{signIn: import('../stores/signin.js').SignIn}} props */
+function Form({ signIn }) {
+  const box = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  useModal(box);
   const [byToken, setByToken] = useState(false);
   const known = signIn.user.value || signIn.lastUser.value; // whose session ended, or who signed in last
-  if (!signIn.open.value) return null;
   const plain = location.protocol === 'http:' && !/^(localhost|127\.|\[::1\])/.test(location.host);
 
   /** @param {SubmitEvent} event */
@@ -24,7 +31,7 @@ export function SignInDialog({ signIn }) {
   return html`<dialog
     class="sheet signin"
     aria-label="Sign in"
-    ref=${(/** @type {HTMLDialogElement | null} */ d) => d && !d.open && d.showModal()}
+    ref=${box}
     onCancel=${(/** @type {Event} */ e) => e.preventDefault()}
   >
     <h2>Sign in to ${location.host}</h2>

@@ -65,6 +65,7 @@ export function visible(text) {
     const code = c.charCodeAt(0);
     if (code === 0x200d && joins(text, at)) return c;
     if (code === 0x0a) return '↵'; // more fonts have it than ␊
+    if (code === 0x09) return '→';
     if (code < 0x20) return String.fromCharCode(0x2400 + code);
     return code === 0x7f ? '␡' : `\\u${code.toString(16).padStart(4, '0')}`;
   });
@@ -96,6 +97,38 @@ export function visibleLines(text) {
 export function valueText(value) {
   if (value === null || value === undefined) return '';
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+const mostIndented = 1 << 16; // characters
+const deepest = 20; // levels: what is deeper is not moved further to the right
+
+/**
+ * Indents a text that is an object or an array of JSON; '' if it is something else. Numbers, repeated keys and escapes
+ * stay as they are written.
+ * @param {string} text
+ */
+export function indentedJson(text) {
+  if (!/^\s*[[{]/.test(text) || text.length > mostIndented) return '';
+  try {
+    JSON.parse(text);
+  } catch {
+    return '';
+  }
+  let depth = 0;
+  const line = () => `\n${'  '.repeat(Math.min(depth, deepest))}`;
+  return text.trim().replace(/"(?:[^"\\]|\\.)*"|\s+|[[{]\s*[\]}]|[[\]{},:]/g, (part) => {
+    if (part[0] === '"') return part;
+    if (part.trim() === '') return '';
+    if (part === ',') return `,${line()}`;
+    if (part === ':') return ': ';
+    if (part.length > 1) return part[0] + part[part.length - 1]; // an empty object or array
+    if (part === '{' || part === '[') {
+      depth++;
+      return part + line();
+    }
+    depth--;
+    return line() + part;
+  });
 }
 
 /**

@@ -35,7 +35,7 @@ export function SettingsPage({ stores }) {
           ? 'This server has no users: everybody may do everything.'
           : html`<b>${session?.user ?? ''}</b>${session?.auth === 'token' && ', by a token'}`
       }</span></div>
-      ${session && session.auth !== 'off' && html`<div class="setting"><span>May</span><span>${rights(session).join(', ') || 'nothing'}</span></div>`}
+      ${session && session.auth !== 'off' && html`<${OwnGrants} api=${stores.api} user=${session.user} />`}
       ${signIn.user.value && html`<div class="setting"><span></span><button class="button" data-ui="sign-out" onClick=${() => signIn.leave().then(() => location.reload())}>Sign out, or in as somebody else</button></div>`}
     </section>
     ${session && session.auth !== 'off' && html`<${Access} stores=${stores} />`}
@@ -65,9 +65,20 @@ function TableRoles({ stores }) {
     ${known && latest.value.value && html`<${RoleChooser} fields=${latest.value.value.fields} roles=${roles} onRole=${(/** @type {'message' | 'level'} */ role, /** @type {string} */ name) => prefs.roles.set(keyOf('public', [table]), { ...roles, [role]: name })} />`}`;
 }
 
-/** @param {import('../stores/signin.js').Session} session */
-function rights(session) {
-  return [session.can_read && 'read', session.can_write && 'send rows', session.can_manage && 'change tables, pipelines and the cluster'].filter(Boolean);
+/** What the user may do, as GRANT has it. @param {{api: import('../lib/api.js').Api, user: string}} props */
+function OwnGrants({ api, user }) {
+  const [latest] = useState(() => /** @type {import('../stores/latest.js').Latest<{grants: string[], ingest_only: boolean}>} */ (createLatest(clock)));
+  useEffect(() => void latest.run((signal) => api.json({ path: '/v1/access/whoami', signal }), user), [user]);
+  const own = latest.value.value;
+  return html`<${ErrorPanel} latest=${latest} what="Asking for your rights" />
+    ${
+      own &&
+      html`<div class="setting" data-ui="own-grants"><span>May</span><span>${
+        own.grants.length === 0
+          ? 'nothing yet: an administrator can grant rights.'
+          : html`<ul class="mono">${own.grants.map((grant) => html`<li>${grant}</li>`)}</ul>`
+      }${own.ingest_only && html`<p class="quiet">This token only sends rows.</p>`}</span></div>`
+    }`;
 }
 
 function zones() {

@@ -150,8 +150,8 @@ export function createExplore({ api, place, prefs, clock, session }) {
 
   /** Asks for the fields of the tables, if they are not those of the run before. Answers whether they are known. */
   async function learnFields() {
-    const { db, tables } = state.value;
-    const key = JSON.stringify([db, tables, columns.roles.value]);
+    const { db, tables, partial } = state.value;
+    const key = JSON.stringify([db, tables, columns.roles.value, partial]);
     if (ran === key) return true;
     ran = key;
     batch(() => {
@@ -160,7 +160,7 @@ export function createExplore({ api, place, prefs, clock, session }) {
       facets.value.value = null;
       first.value.value = null;
     });
-    await fields.run(ask('fields', { db, tables, ...columns.asked() }));
+    await fields.run(ask('fields', { db, tables, allow_partial: partial || undefined, ...columns.asked() }));
     if (ran !== key) return false;
     if (fields.error.value) {
       ran = '';
@@ -280,7 +280,7 @@ export function createExplore({ api, place, prefs, clock, session }) {
       return;
     }
     const table = known?.table ?? state.value.tables[0];
-    await opened.run(ask('row', { db: state.value.db, table, id })); // the answer is the row
+    await opened.run(ask('row', { db: state.value.db, table, id, allow_partial: state.value.partial || undefined })); // the answer is the row
   }
 
   /** @param {{query: string, field: string, prefix: string, limit: number}} wanted */
@@ -383,6 +383,6 @@ export function createExplore({ api, place, prefs, clock, session }) {
       if (openFields.value.includes(name)) void countFields();
     },
     /** What is missing from the answers on screen; null: nothing. */
-    missing: computed(() => first.value.value?.partial ?? hits.value.value?.partial ?? facets.value.value?.partial ?? null),
+    missing: computed(() => fields.value.value?.partial ?? first.value.value?.partial ?? hits.value.value?.partial ?? facets.value.value?.partial ?? null),
   };
 }

@@ -12,7 +12,7 @@ const mostContext = 200;
 /**
  * @param {object} with_
  * @param {(path: string, body: Record<string, unknown>) => (signal: AbortSignal) => Promise<any>} with_.ask
- * @param {{value: {db: string, tables: string[], view: string}}} with_.state
+ * @param {{value: {db: string, tables: string[], view: string, partial: boolean}}} with_.state
  * @param {import('./latest.js').Latest<any>} with_.fields
  * @param {import('./latest.js').Latest<any>} with_.opened
  * @param {typeof import('./latest.js').clock} with_.clock
@@ -47,7 +47,7 @@ export function createNeighbours({ ask, state, fields, opened, clock }) {
     if (key === aroundOf && contextRows().some((r) => r.id === row.id)) return; // it is there: nothing moves
     aroundOf = key;
     const table = row.table ?? state.value.tables[0];
-    const body = { db: state.value.db, table, id: row.id, before: reach.value, after: reach.value, same };
+    const body = { db: state.value.db, table, id: row.id, before: reach.value, after: reach.value, same, allow_partial: state.value.partial || undefined };
     await around.run(ask('context', body));
   }
 

@@ -48,7 +48,7 @@ export function createRights({ fetch, clock }) {
       const grants = /** @type {string[]} */ ((await response.json()).grants);
       return grants.some((grant) => {
         const [privileges, on] = [grant.slice(0, grant.indexOf(' ON ')), grant.slice(grant.indexOf(' ON ') + 4)];
-        return on.startsWith('PIPELINE ') && privileges.split(', ').includes(privilege);
+        return on.startsWith('PIPELINE ') && privileges.split(', ').some((held) => held === privilege || held === 'ALL');
       });
     },
     /** Forgets what is known, when another user has signed in. */
