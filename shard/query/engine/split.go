@@ -205,7 +205,8 @@ func (r *run) verify(p *split.Plan, want []duck.Column) ([]duck.Column, error) {
 		return nil, refused("the statement for nodes", err)
 	}
 	if slices.ContainsFunc(have, func(c duck.Column) bool { return strings.Contains(c.Type, "STRUCT") }) {
-		return nil, split.Types("a struct would have to be sent; select its fields")
+		return nil, split.Types("a struct would have to be sent; select its fields, or count the rows of SELECT DISTINCT " +
+			"with these fields in place of distinct structs")
 	}
 	if p.Final == "" {
 		if !slices.Equal(have, want) {

@@ -164,7 +164,8 @@ func (r *run) valueType(f *query.First) (string, error) {
 	case f.Exists:
 		return "", nil
 	case len(columns) != 1 || !valueTypes[columns[0].Type]:
-		return "", split.Subquery("the values of a subquery in an expression cannot become literals")
+		return "", split.Subquery("the values of a subquery in an expression cannot become literals; " +
+			"select one column of numbers, texts or times in it")
 	}
 	return columns[0].Type, nil
 }

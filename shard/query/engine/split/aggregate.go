@@ -105,13 +105,11 @@ func (b *block) splitAggregates() (*Plan, error) {
 		return nil, notSplit(causeForm, "it has DISTINCT together with groups; if all groups are selected, leave it out")
 	}
 	if b.star() {
-		return nil, notSplit(causeForm, "a star next to aggregates")
+		return nil, notSplit(causeForm, "a star next to aggregates; write the columns, and an aggregate for each of them")
 	}
 	p, err := b.splitGroups(false)
 	if h := (*NotSplit)(nil); errors.As(err, &h) && h.Cause == causeAggregate {
-		if p, err := b.splitGroups(true); err == nil {
-			return p, nil
-		}
+		return b.splitGroups(true) // its reason is what remains in the way
 	}
 	return p, err
 }
@@ -378,11 +376,13 @@ func (m *merging) finalNode(n sql.Node) (sql.Node, error) {
 	case "FUNCTION":
 		if name := sql.LowerASCII(sql.Text(n, "function_name")); !finalFunctions[name] {
 			return nil, notSplit(causeFunction,
-				"the function %s is applied to a group or aggregate; in GROUP BY, each node computes it for its rows", name)
+				"the function %s is applied to a group or aggregate; add the call to GROUP BY, or apply it to the "+
+					"values of rows, so that each node computes it", name)
 		}
 	case "CONSTANT":
 		if s, ok := sql.TextLiteral(n); ok && strings.Contains(s, ".[") {
-			return nil, notSplit(causeFunction, "a JSON path is applied to a group")
+			return nil, notSplit(causeFunction, "a JSON path with .[ is applied to a group or aggregate; apply it to the "+
+				"values of rows, or write [ without the dot")
 		}
 	}
 	return nil, nil

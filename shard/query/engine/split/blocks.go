@@ -45,18 +45,20 @@ func checkOuterNode(n sql.Node) error {
 	case "FUNCTION", "WINDOW":
 		name := sql.LowerASCII(sql.Text(n, "function_name"))
 		if !finalFunctions[name] && !aggregateNames[name] && !outerFunctions[name] {
-			return notSplit(causeFunction, "the function %s is applied to parts of the statement", name)
+			return notSplit(causeFunction, "the function %s is applied to the result of a query that could be split; "+
+				"call it within that query, for the values of its rows", name)
 		}
 	case "COLUMN_REF":
 		if name, bare := bareColumn(n); bare && isMoment(name) {
-			return notSplit(causeNames, "%s is used outside of the queries that can be split", name)
+			return notSplit(causeNames, "%s is used outside of the queries that can be split; use it within them", name)
 		}
 	case "LAMBDA", "COLLATE", "POSITIONAL_REFERENCE":
-		return notSplit(causeFunction, "an expression of class %s", class)
+		return notSplit(causeFunction, "%s", unknownClass(class))
 	case "":
 		known := kind == "" || outerNodes[kind] || strings.HasSuffix(kind, "_TYPE_INFO")
 		if !known || n["sample"] != nil || sql.Text(n, "ref_type") == "POSITIONAL" {
-			return notSplit(causeForm, "a form of its FROM or of its clauses")
+			return notSplit(causeForm, "its FROM or a clause has a form that is not known here, such as a sample; "+
+				"use plain queries, joins and conditions")
 		}
 	}
 	return nil

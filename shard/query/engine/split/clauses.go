@@ -86,13 +86,19 @@ func (b *block) modifier(m sql.Node) error {
 	case "LIMIT_MODIFIER":
 		limit, ok := sql.RowCount(m["limit"])
 		offset, ok2 := sql.RowCount(m["offset"])
-		if !ok || !ok2 || limit > maxRows || offset > maxRows {
+		if !ok || !ok2 {
 			return notSplit(causeForm, "its LIMIT or OFFSET is not a literal number; write the number")
+		}
+		if limit > maxRows || offset > maxRows {
+			return notSplit(causeForm,
+				"its LIMIT or OFFSET is more than %d; write a smaller one, or leave out LIMIT and ORDER BY", maxRows)
 		}
 		b.limit, b.offset, b.limited = limit, offset, m["limit"] != nil
 		if !b.limited && m["offset"] == nil {
 			return notSplit(causeForm, "LIMIT 0")
 		}
+	case "LIMIT_PERCENT_MODIFIER":
+		return notSplit(causeForm, "its LIMIT is a percentage; write the number of rows")
 	default:
 		return notSplit(causeForm, "%s", strings.ToLower(strings.ReplaceAll(strings.TrimSuffix(kind, "_MODIFIER"), "_", " ")))
 	}

@@ -48,7 +48,7 @@ func (b *block) ownNode(n sql.Node) (sql.Node, error) {
 		}
 	case "LAMBDA":
 		if right, _ := n["expr"].(sql.Node); sql.Text(right, "class") != "CONSTANT" { // otherwise it is a JSON path
-			return nil, notSplit(causeFunction, "it has a lambda function, which statements for nodes cannot contain")
+			return nil, notSplit(causeFunction, "%s", unknownClass("LAMBDA"))
 		}
 	case "SUBQUERY":
 		return b.subquery(n)

@@ -33,6 +33,19 @@ func (p *printer) fail(what string) {
 	}
 }
 
+// unknownClass describes an expression that statements for nodes cannot contain.
+func unknownClass(class string) string {
+	switch class {
+	case "COLLATE":
+		return "it has COLLATE; compare, group or sort by lower(x) in place of x COLLATE NOCASE"
+	case "LAMBDA":
+		return "it has a lambda function; compute the expression for each row, before the aggregate"
+	case "STAR":
+		return "it has a star within an expression; write the columns"
+	}
+	return "an expression of class " + class
+}
+
 func (p *printer) put(parts ...string) {
 	for _, s := range parts {
 		p.b.WriteString(s)
@@ -109,7 +122,7 @@ func (p *printer) expression(n sql.Node) {
 	case rawClass:
 		p.put(sql.Text(n, "text"))
 	default:
-		p.fail("an expression of class " + class)
+		p.fail(unknownClass(class))
 	}
 }
 

@@ -153,7 +153,12 @@ func Types(reason string) error { return notSplit(causeType, "%s", reason) }
 
 // Refused returns the error for a generated statement that DuckDB does not accept.
 func Refused(what string, err error) error {
-	return notSplit(causeRefused, "%s is refused: %s", what, err)
+	reason, _, _ := strings.Cut(err.Error(), "\n") // DuckDB lists the functions of the same name below
+	reason = strings.TrimSuffix(reason, " You might need to add explicit type casts.")
+	if strings.Contains(reason, "'sum(T") || strings.Contains(reason, "'sum(D") {
+		reason += "; average epoch_ns(x) in place of times x"
+	}
+	return notSplit(causeRefused, "%s is refused: %s", what, reason)
 }
 
 // Split splits a statement. Its error is a *NotSplit.
@@ -286,7 +291,8 @@ func newBlock(st *Statement) (*block, error) {
 	from, _ := n["from_table"].(sql.Node)
 	if sql.Text(from, "type") != "BASE_TABLE" ||
 		!sql.OnlyKeys(from, "schema_name", "table_name", "catalog_name", "alias") {
-		return nil, notSplit(causeForm, "it does not read one table alone")
+		return nil, notSplit(causeForm, "it reads a sample, VALUES or a table function beside its table; to compare "+
+			"with a list of values, write x IN (…)")
 	}
 	b := &block{
 		Statement: st,

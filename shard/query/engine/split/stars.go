@@ -55,7 +55,7 @@ func (b *block) starColumns() (out []any, err error) {
 func (b *block) expandStar(star sql.Node, columns []any) (out []any, err error) {
 	if of := sql.Text(star, "relation_name"); of != "" && !strings.EqualFold(of, b.alias) ||
 		!sql.OnlyKeys(star, "relation_name", "exclude_list", "replace_list", "rename_list") {
-		return nil, notSplit(causeForm, "a star of another form than *, EXCLUDE, REPLACE and RENAME")
+		return nil, notSplit(causeForm, "a star of another form than *, EXCLUDE, REPLACE and RENAME; write the columns")
 	}
 	excluded := map[string]bool{}
 	list, _ := star["exclude_list"].([]any)
