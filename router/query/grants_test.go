@@ -84,6 +84,7 @@ func TestStatementsWithGrants(t *testing.T) {
 		"GrantRole":      {cluster(rights.Access), cluster(rights.OfCluster &^ rights.Access), errs.PermissionDenied},
 		"Grant":          {cluster(rights.Access), on(rights.OfTables, "*", "*"), errs.PermissionDenied},
 		"ShowPrincipals": {cluster(rights.Access), cluster(rights.OfCluster &^ rights.Access), errs.PermissionDenied},
+		"ShowAccess":     {cluster(rights.Access), cluster(rights.OfCluster &^ rights.Access), errs.PermissionDenied},
 		"ShowGrants":     {},
 		"ShowTokens":     {},
 		"ShowQuotas":     {cluster(rights.Monitor), cluster(rights.Access | rights.Backup), errs.PermissionDenied},

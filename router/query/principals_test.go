@@ -168,3 +168,56 @@ func TestShowGrants(t *testing.T) {
 		}
 	}
 }
+
+// TestShowAccess checks who has a privilege on a target, and by which grants.
+func TestShowAccess(t *testing.T) {
+	grant := func(privileges rights.Set, database, name string) *metapb.AccessGrant {
+		return &metapb.AccessGrant{
+			Kind: uint32(rights.Tables), Database: database, Name: name, Privileges: uint32(privileges),
+		}
+	}
+	users := &fakeUsers{principals: []*metapb.AccessPrincipal{
+		{Name: "ann", Roles: []string{"team"}, Grants: []*metapb.AccessGrant{grant(rights.Insert, "public", "l*")}},
+		{Name: "boss", Roles: []string{rights.AdminRole}},
+		{Name: "eve", Grants: []*metapb.AccessGrant{
+			grant(rights.Select, "shop", "*"), {Kind: uint32(rights.Cluster), Privileges: uint32(rights.Audit)},
+		}},
+		{Name: "team", Role: true, Grants: []*metapb.AccessGrant{grant(rights.Select, "*", "*")}},
+	}}
+	w := newWorld(t, func(c *Config) { c.Accounts = users })
+	keeper := with(rights.Grant{Target: rights.Target{Kind: rights.Cluster}, Privileges: rights.Access})
+	for target, want := range map[string][]string{
+		"logs": {
+			"user ann SELECT, INSERT INSERT ON public.l*; role team", "user boss ALL role admin",
+			"role team SELECT SELECT ON *.*", "role admin ALL built in", "role reader SELECT built in",
+			"role writer INSERT, CREATE built in", "token ship SELECT SELECT ON public.logs",
+		},
+		"shop.*": {
+			"user ann SELECT role team", "user boss ALL role admin", "user eve SELECT SELECT ON shop.*",
+			"role team SELECT SELECT ON *.*", "role admin ALL built in", "role reader SELECT built in",
+			"role writer INSERT, CREATE built in",
+		},
+		"svc_private.audit": {
+			"user boss AUDIT role admin", "user eve AUDIT ", "role admin AUDIT built in",
+		},
+	} {
+		_, rows, _, err := w.RunTexts(keeper, "SHOW ACCESS TO "+target)
+		var got []string
+		for _, row := range rows {
+			got = append(got, strings.Join(row, " "))
+		}
+		if err != nil || strings.Join(got, "|") != strings.Join(want, "|") {
+			t.Errorf("%s: %v\n%s", target, err, strings.Join(got, "\n"))
+		}
+	}
+	for sql, code := range map[string]errs.Code{
+		"SHOW ACCESS TO svc_private.*": errs.InvalidArguments, "SHOW ACCESS TO logs": 0,
+	} {
+		if _, _, _, err := w.RunTexts(keeper, sql); errs.CodeOf(err) != code {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+	if _, _, _, err := w.RunTexts(with(), "SHOW ACCESS TO logs"); errs.CodeOf(err) != errs.PermissionDenied {
+		t.Errorf("without ACCESS: %v", err)
+	}
+}

@@ -104,6 +104,9 @@ var kinds = map[reflect.Type]kind{
 	of[*statement.ShowPrincipals](): {
 		access.Row{Privilege: access.ManageAccess, Action: "show users"}, freshSoon, false, showPrincipals,
 	},
+	of[*statement.ShowAccess](): {
+		access.Row{Privilege: access.ManageAccess, Action: "show who has access"}, freshSoon, false, showAccess,
+	},
 	of[*statement.CreateToken](): {
 		logged(access.SignedIn, "create token", access.TokenObject), freshAtLast, false, createToken,
 	},

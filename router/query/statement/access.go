@@ -83,6 +83,16 @@ type ShowPrincipals struct {
 // ShowGrants is the statement SHOW GRANTS [FOR p]. If there is no name, the sender is meant.
 type ShowGrants struct{ Name string }
 
+// ShowAccess is the statement SHOW ACCESS TO target.
+type ShowAccess struct {
+	// Target has no database if the statement names none.
+	Target rights.Target
+	Page   Page
+}
+
+// Rows implements Statement.
+func (*ShowAccess) Rows() bool { return true }
+
 // Rows implements Statement.
 func (*CreateUser) Rows() bool { return false }
 
@@ -367,6 +377,13 @@ func (p *parser) pattern(what string) string {
 // showPrincipals parses SHOW USERS and SHOW ROLES.
 func (p *parser) showPrincipals(role bool) Statement {
 	s := &ShowPrincipals{Role: role, Like: p.like(), Page: p.page()}
+	p.done()
+	return s
+}
+
+func (p *parser) showAccess() Statement {
+	s := &ShowAccess{Target: p.target()}
+	s.Page = p.page()
 	p.done()
 	return s
 }

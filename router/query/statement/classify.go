@@ -167,6 +167,8 @@ func (p *parser) show() Statement {
 		return p.showPrincipals(true)
 	case !full && p.accept("GRANTS"):
 		return p.showGrants()
+	case !full && p.accept("ACCESS", "TO"):
+		return p.showAccess()
 	case !full && p.accept("TOKENS"):
 		return p.showTokens()
 	case !full && p.accept("QUOTAS"):
@@ -174,7 +176,8 @@ func (p *parser) show() Statement {
 		p.done()
 		return s
 	}
-	p.expected("DATABASES, TABLES, COLUMNS, USERS, ROLES, GRANTS, TOKENS, QUOTAS, CREATE TABLE or CREATE DATABASE")
+	p.expected("DATABASES, TABLES, COLUMNS, USERS, ROLES, GRANTS, ACCESS TO, TOKENS, QUOTAS, CREATE TABLE or "+
+		"CREATE DATABASE")
 	return nil
 }
 
