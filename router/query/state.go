@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/rights"
 	"cordwood/proto/schema"
 	"cordwood/router/access"
 	"cordwood/router/query/declared"
@@ -62,5 +64,44 @@ func (s *Service) PlanAccess(ctx context.Context, file []byte) ([]string, error)
 			return nil, err
 		}
 	}
+	if err := keepsAdministrator(s.cfg.Accounts.Principals(), want); err != nil {
+		return nil, err
+	}
 	return declared.Plan(have, want)
+}
+
+// keepsAdministrator returns an error if a file leaves no administrator. The metadata group refuses the statement that
+// would do it, but those before it would have dropped other users.
+func keepsAdministrator(stored []*metapb.AccessPrincipal, want *declared.State) error {
+	before, after := map[string]*metapb.AccessPrincipal{}, map[string]*metapb.AccessPrincipal{}
+	for _, p := range stored {
+		before[p.Name] = p
+		in := want.Users
+		if p.Role {
+			in = want.Roles
+		}
+		now := in[p.Name]
+		switch {
+		case in == nil:
+			after[p.Name] = p
+		case now != nil:
+			one := &metapb.AccessPrincipal{
+				Name: p.Name, Role: p.Role, Roles: now.Roles, Verifier: p.Verifier, Disabled: now.Disabled,
+			}
+			if now.ValidUntil != "" {
+				one.ValidUntilUnixNano = 1 // any time ends it
+			}
+			after[p.Name] = one
+		}
+	}
+	for name, r := range want.Roles {
+		if before[name] == nil {
+			after[name] = &metapb.AccessPrincipal{Name: name, Role: true, Roles: r.Roles}
+		}
+	}
+	if rights.Administrators(before) > 0 && rights.Administrators(after) == 0 {
+		return errs.New(errs.InvalidArguments, "the file leaves no administrator who can sign in, so nothing was changed: "+
+			"give the role %s to a user who exists, is enabled, has a password, and does not expire", rights.AdminRole)
+	}
+	return nil
 }
