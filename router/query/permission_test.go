@@ -48,7 +48,8 @@ func TestEveryKindOfStatement(t *testing.T) {
 			t.Errorf("%s is a %s", text, got)
 		}
 		for _, right := range []access.Right{access.NoRight, access.ReadOnly, access.WriteOnly, access.ReadWrite} {
-			may := right == access.ReadWrite || right == access.ReadOnly && parsed[0].Rows() && kind != "ShowPrincipals" && kind != "ShowAccess" &&
+			may := right == access.ReadWrite || right == access.ReadOnly && parsed[0].Rows() && kind != "ShowPrincipals" &&
+				kind != "ShowAccess" &&
 				kind != "CreateToken" || right == access.ReadOnly && (kind == "DropToken" || kind == "Kill") ||
 				right == access.WriteOnly && kind == "Insert" ||
 				right != access.NoRight && (kind == "SetTimeZone" || kind == "ShowGrants")

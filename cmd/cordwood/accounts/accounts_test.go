@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"encoding/base64"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -122,23 +123,28 @@ func TestSecret(t *testing.T) {
 
 // TestCredentials checks which of a user and a token is sent.
 func TestCredentials(t *testing.T) {
+	text, _ := token.New()
+	encoded := base64.StdEncoding.EncodeToString([]byte("token:" + text))
 	for _, tt := range []struct {
 		user, token, args string
 		want              string // the base64 of user:password; "": an error
 	}{
-		{"", "", "--token t", "dG9rZW46dA=="},
-		{"u:p", "", "--token t", "dG9rZW46dA=="},
-		{"", "t", "", "dG9rZW46dA=="},
-		{"", "t", "--user u:p", "dTpw"},
-		{"u:p", "t", "", ""},
-		{"", "", "--user u:p --token t", ""},
+		{"", "", "--token " + text, encoded},
+		{"u:p", "", "--token " + text, encoded},
+		{"", text, "", encoded},
+		{"", text, "--user u:p", "dTpw"},
+		{"u:p", text, "", ""},
+		{"", "", "--user u:p --token " + text, ""},
+		{"", "", "--token t", ""},
+		{"", text[:49], "", ""}, // it was not copied completely
 	} {
 		t.Setenv("CORDWOOD_USER", tt.user)
 		t.Setenv("CORDWOOD_TOKEN", tt.token)
 		a := newAsked(t)
 		args := append([]string{"grants", "--server", a.URL}, strings.Fields(tt.args)...)
 		_, _, err := clitest.Execute(t, root(), "", args...)
-		if (err == nil) != (tt.want != "") || strings.TrimPrefix(a.authorization, "Basic ") != tt.want {
+		if (err == nil) != (tt.want != "") || strings.TrimPrefix(a.authorization, "Basic ") != tt.want ||
+			err != nil && strings.Contains(err.Error(), text[14:40]) {
 			t.Errorf("%+v: %q, %v", tt, a.authorization, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"cordwood/cmd/cordwood/client"
 	"cordwood/node/config"
+	tokens "cordwood/router/access/token"
 )
 
 const defaultServer = "http://127.0.0.1:4000"
@@ -105,6 +106,10 @@ func UserOf(cmd *cobra.Command) (string, error) {
 	case user != "" && byUser == byToken:
 		return "", WrongUsage(errors.New("give a user or a token, not both: --user and CORDWOOD_USER, or --token and " +
 			"CORDWOOD_TOKEN"))
+	}
+	if _, ok := tokens.Parse(token); !ok {
+		return "", WrongUsage(errors.New("the value of --token or CORDWOOD_TOKEN is not a token: it has the form " +
+			"cw_ID_SECRET; copy all of what CREATE TOKEN showed"))
 	}
 	return "token:" + token, nil
 }

@@ -45,7 +45,9 @@ func TestParseAccess(t *testing.T) {
 		`ALTER ROLE "a.b" UNSET GROUPS`:               &AlterRole{Name: "a.b"},
 		"CREATE ROLE team":                            &CreateRole{Name: "team"},
 		"DROP ROLE IF EXISTS team":                    &DropPrincipal{Name: "team", Role: true, IfExists: true},
-		"SHOW ACCESS TO app.l_* LIMIT 5 OFFSET 1":     &ShowAccess{Target: tables("app", "l_*"), Page: Page{Limit: 5, Limited: true, Offset: 1}},
+		"SHOW ACCESS TO app.l_* LIMIT 5 OFFSET 1": &ShowAccess{
+			Target: tables("app", "l_*"), Page: Page{Limit: 5, Limited: true, Offset: 1},
+		},
 		"show access to PIPELINE nginx": &ShowAccess{
 			Target: rights.Target{Kind: rights.Pipelines, Name: "nginx"},
 		},
@@ -128,7 +130,8 @@ func TestParseAccess(t *testing.T) {
 	for _, sql := range []string{
 		"ALTER ROLE team", "ALTER ROLE team SET GROUPS", "ALTER ROLE team SET GROUPS ()", "ALTER ROLE team SET GROUPS 'a'",
 		"ALTER ROLE team SET GROUPS (a)", "ALTER USER a NO", "CREATE USER a CERTIFICATE",
-		"SHOW ACCESS", "SHOW ACCESS TO", "SHOW ACCESS TO app.x y", "SHOW FULL ACCESS TO x", "ALTER USER a DEFAULT", "ALTER USER a DEFAULT DATABASE", "ALTER USER a DEFAULT DATABASE 'x'",
+		"SHOW ACCESS", "SHOW ACCESS TO", "SHOW ACCESS TO app.x y", "SHOW FULL ACCESS TO x",
+		"ALTER USER a DEFAULT", "ALTER USER a DEFAULT DATABASE", "ALTER USER a DEFAULT DATABASE 'x'",
 		"ALTER USER a NO DATABASE",
 		"ALTER USER a DEFAULT DATABASE x NO DEFAULT DATABASE", "CREATE USER a CERTIFICATE b",
 		"CREATE USER", "CREATE USER a PASSWORD", "CREATE USER a PASSWORD 'x' PASSWORD 'y'", "CREATE USER a PASSWORD e'x'",

@@ -176,7 +176,7 @@ func (p *parser) show() Statement {
 		p.done()
 		return s
 	}
-	p.expected("DATABASES, TABLES, COLUMNS, USERS, ROLES, GRANTS, ACCESS TO, TOKENS, QUOTAS, CREATE TABLE or "+
+	p.expected("DATABASES, TABLES, COLUMNS, USERS, ROLES, GRANTS, ACCESS TO, TOKENS, QUOTAS, CREATE TABLE or " +
 		"CREATE DATABASE")
 	return nil
 }
