@@ -381,3 +381,13 @@ func TestFailedPortal(t *testing.T) {
 		t.Errorf("it answers %s", got)
 	}
 }
+
+// TestLongStatement checks that a statement that is too long is refused before it is described.
+func TestLongStatement(t *testing.T) {
+	f := start(t)
+	c := f.connect(t, "")
+	text := "SELECT nope" + strings.Repeat("+1", maxStatement/2)
+	if _, err := c.Prepare(t.Context(), "", text, nil); state(err) != "54000" {
+		t.Errorf("%v", err)
+	}
+}

@@ -37,6 +37,9 @@ func (d *describer) prepare(text string, oids []uint32) (*prepared, error) {
 		text = text[:pieces[0].At] + pieces[0].Text
 	}
 	p := &prepared{cmd: newCommand(text)}
+	if err := p.cmd.checkLength(); err != nil {
+		return nil, err
+	}
 	places, most, err := rewrite.Places(text)
 	if err != nil {
 		return nil, failure("42P02", "%s", err)
@@ -87,6 +90,9 @@ func (d *describer) describePrepared(p *prepared) error {
 	marked, err := p.filled(marks, maxInsert)
 	if err != nil {
 		return err
+	}
+	if len(marked) > maxStatement && cmd.verb == "SELECT" { // the texts that replace parameters are longer than values
+		return d.describeQuery(p)
 	}
 	st, err := d.translator.parse(marked)
 	if err != nil {

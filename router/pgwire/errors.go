@@ -167,6 +167,9 @@ func adviceFor(text string) string {
 	return ""
 }
 
+// tooDeep matches the engine's errors for statements that are nested too deeply.
+var tooDeep = regexp.MustCompile(`^the statement is nested too deeply|^memory exhausted at or near`)
+
 // undefinedWindow matches the engine's error for OVER with a name that WINDOW does not define.
 var undefinedWindow = regexp.MustCompile(`window ".*" does not exist`)
 
@@ -235,6 +238,9 @@ func asError(err, cause error) *Error {
 		if out.State == "58000" && out.Hint == "" {
 			out.Hint = "try again"
 		}
+	}
+	if tooDeep.MatchString(e.Msg) {
+		out.State = "54001"
 	}
 	if e.Code == errs.InvalidSyntax && undefinedWindow.MatchString(e.Msg) {
 		out.State = "42704"

@@ -167,7 +167,7 @@ func TestPreparedAreBounded(t *testing.T) {
 	r.send(t, &pgproto3.Query{String: "ROLLBACK"})
 	r.until(t, "ReadyForQuery")
 	for i := range 20 {
-		r.send(t, &pgproto3.Parse{Name: fmt.Sprintf("l%d", i), Query: "SELECT 1 --" + strings.Repeat("x", 400_000)})
+		r.send(t, &pgproto3.Parse{Name: fmt.Sprintf("l%d", i), Query: "SELECT 1 --" + strings.Repeat("x", 250_000)})
 	}
 	r.send(t, &pgproto3.Sync{})
 	if got := strings.Join(r.until(t, "ReadyForQuery"), ","); !strings.Contains(got, "ErrorResponse ERROR 53400") {

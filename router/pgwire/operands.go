@@ -12,7 +12,7 @@ import (
 // bytes that are rewritten for them: long statements have fewer.
 const (
 	maxOperands = 64
-	maxProbed   = 1 << 20
+	maxProbed   = 256 << 10
 )
 
 // operands are the engine's types of the operands that a statement casts to numeric, by the places of the casts.

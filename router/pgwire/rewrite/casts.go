@@ -208,10 +208,13 @@ func (r *rewriter) castCall() bool {
 
 // operand returns the tokens at the end of the output that a cast applies to.
 func (r *rewriter) operand() []tok {
-	i := len(r.out)
+	i, casts := len(r.out), 0
 	for i > 0 {
 		switch t := r.out[i-1]; {
 		case t.kind == written && i > 1 && r.out[i-2].sym("::"):
+			if casts++; casts > maxCasts { // each cast may copy the operand with the casts before it
+				r.err = tooComplex()
+			}
 			i -= 2
 			continue
 		case t.closes():

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -64,7 +65,44 @@ func hostile() map[string]string {
 		"row functions":       "SELECT * FROM " + again("unnest(x) a,"),
 		"nested row function": "SELECT * FROM " + again("unnest("),
 		"expanded":            nested("(information_schema._pg_expandarray(", "x", ")).n"),
+		"casts to numeric":    "SELECT x" + again("::numeric"),
+		"joined":              "SELECT x" + again("||x"),
+		"joined documents":    "SELECT x::jsonb" + again("||'{}'::jsonb"),
+		"without keys":        "SELECT x" + again(" - 'a'"),
+		"existing keys":       "SELECT x" + again(" ?| ARRAY['a']"),
+		"parts of documents":  "SELECT x" + again(" @> '{\"a\":1}'"),
+		"equal documents":     "SELECT x::jsonb" + again(" = '1'::jsonb"),
+		"compared bytes":      "SELECT x" + again(" = '\\x00'"),
+		"descending":          "SELECT 1 ORDER BY 1" + again(",1 DESC"),
+		"one of patterns":     "SELECT x" + again(" LIKE ANY (ARRAY['a'])"),
+		"one of many":         "SELECT x LIKE ANY (ARRAY['a'" + again(",'a'") + "])",
+		"nested formats":      nested("to_char(", "x", ",'Day')"),
+		"nested numbers":      nested("to_char(", "x", ",'999.00')"),
+		"nested digests":      nested("regexp_matches(", "x", ",'(a)')"),
+		"cut texts":           "SELECT x" + again("::varchar(5)"),
+		"nested aggregates":   nested("json_agg(", "x", ")"),
 		"information":         "SELECT * FROM a" + again(",information_schema.columns"),
+	}
+}
+
+// TestNesting checks that brackets and casts are refused beyond their limits, where they are too deep.
+func TestNesting(t *testing.T) {
+	deep := func(n int) string { return "SELECT " + strings.Repeat("(", n) + "1" + strings.Repeat(")", n) }
+	if _, err := Rewrite(deep(maxNesting), session()); err != nil {
+		t.Error(err)
+	}
+	for _, text := range []string{
+		deep(maxNesting + 1), deep(100_000), "SELECT x" + strings.Repeat("::numeric", maxCasts+2),
+	} {
+		_, err := Rewrite(text, session())
+		var e *Error
+		if !errors.As(err, &e) || e.State != "54001" {
+			t.Errorf("%.20s… of %d bytes: %v", text, len(text), err)
+		}
+	}
+	_, err := Rewrite(deep(maxNesting+1), session())
+	if e := (*Error)(nil); errors.As(err, &e) && e.At != len("SELECT ")+maxNesting {
+		t.Errorf("the place is %d", e.At)
 	}
 }
 

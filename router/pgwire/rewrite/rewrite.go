@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sort"
 	"strings"
@@ -120,6 +121,12 @@ const (
 	maxResult  = 1 << 20
 )
 
+// maxNesting is the maximum depth of brackets in a statement, and maxCasts the maximum number of casts of one operand.
+const (
+	maxNesting = 1000
+	maxCasts   = 200
+)
+
 // tooComplex returns the error for a statement beyond these limits.
 func tooComplex() *Error {
 	return &Error{State: "54001", Text: "the statement is too complex: the engine's form of it is too long", At: -1}
@@ -151,6 +158,11 @@ func Rewrite(text string, s *Session) (Result, error) {
 		text = sql
 	}
 	toks := nameRows(tokens(text))
+	if at := tooDeep(toks); at >= 0 {
+		return Result{Text: text}, &Error{
+			State: "54001", Text: fmt.Sprintf("stack depth limit exceeded: brackets may be nested %d deep", maxNesting), At: at,
+		}
+	}
 	r := &rewriter{s: s}
 	r.tableoid = slices.ContainsFunc(toks, func(t tok) bool { return t.word("tableoid") })
 	var out []tok
@@ -210,6 +222,22 @@ func matchBrackets(toks []tok) {
 			toks[from].match, t.match = i-from, from-i
 		}
 	}
+}
+
+// tooDeep returns the place of the first bracket that is nested too deep, or -1.
+func tooDeep(toks []tok) int {
+	depth := 0
+	for _, t := range toks {
+		switch {
+		case t.opens():
+			if depth++; depth > maxNesting {
+				return t.at
+			}
+		case t.closes():
+			depth = max(depth-1, 0)
+		}
+	}
+	return -1
 }
 
 // withoutLocks removes FOR UPDATE and FOR SHARE, with what belongs to them, outside of brackets. LIMIT may follow them.

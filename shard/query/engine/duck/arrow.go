@@ -22,7 +22,7 @@ import (
 import "C"
 
 // flushBytes is how many bytes of the stream are collected before emit is called.
-const flushBytes = 1 << 20
+const flushBytes = 256 << 10
 
 // isJSON reports whether t is JSON, which Arrow represents as a text.
 func isJSON(t duckdb.LogicalType) bool {

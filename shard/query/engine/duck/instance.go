@@ -166,7 +166,8 @@ func (in *Instance) setUp(cfg Config) error {
 		"SET enable_external_access = false",
 	}
 	statements = slices.Concat(statements, setupSQL, guardSQL, likeSQL)
-	for _, sql := range append(statements, "SET lock_configuration = true") {
+	statements = append(statements, "SET allowed_configs = ['"+bufferSetting+"']", "SET lock_configuration = true")
+	for _, sql := range statements {
 		if err := s.Exec(sql); err != nil {
 			return fmt.Errorf("%s: %w", sql, err)
 		}
@@ -210,11 +211,24 @@ type Session struct {
 	conn duckdb.Connection
 }
 
+// streamBuffer is the size at which DuckDB stops to produce rows of a result that nobody fetches. DuckDB counts 16
+// bytes for a text of any length, so with its default of about 1 MB, 64,000 rows wait for a reader that is slow. The
+// setting belongs to a session, and is the only one that may be changed later. Statements of users cannot change it,
+// because they are queries.
+const (
+	bufferSetting = "streaming_buffer_size"
+	streamBuffer  = "64KiB"
+)
+
 // Connect opens a session. The caller closes it.
 func (in *Instance) Connect() (*Session, error) {
 	s := &Session{}
 	if duckdb.Connect(in.db, &s.conn) == duckdb.StateError {
 		return nil, fmt.Errorf("connect to the in-memory database")
+	}
+	if err := s.Exec("SET SESSION " + bufferSetting + " = '" + streamBuffer + "'"); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("set the buffer of a session: %w", err)
 	}
 	return s, nil
 }

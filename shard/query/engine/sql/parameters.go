@@ -1,7 +1,6 @@
 package sql
 
 import (
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -68,9 +67,10 @@ func ReplaceParameters(text string, list []Parameter, f func(n int) string) stri
 // Marker creates literals that replace parameters and differ from everything else in a text.
 type Marker string
 
-// NewMarker returns a marker whose literals do not occur in the text.
+// NewMarker returns a marker whose literals do not occur in the text. The literals are short, because a statement may
+// have tens of thousands of parameters, and its length is limited.
 func NewMarker(text string) Marker {
-	m := "cordwood parameter "
+	m := "~"
 	for strings.Contains(text, m) {
 		m += "_"
 	}
@@ -78,14 +78,14 @@ func NewMarker(text string) Marker {
 }
 
 // Literal returns the literal that replaces a parameter.
-func (m Marker) Literal(n int) string { return fmt.Sprintf("'%s%d'", string(m), n) }
+func (m Marker) Literal(n int) string { return "'" + string(m) + strconv.FormatInt(int64(n), 36) + "'" }
 
 // Edits returns the edits that replace the literals in a text by something else.
 func (m Marker) Edits(text string, f func(n int) string) (out []Edit) {
-	literal := regexp.MustCompile("'" + regexp.QuoteMeta(string(m)) + "([0-9]+)'")
+	literal := regexp.MustCompile("'" + regexp.QuoteMeta(string(m)) + "([0-9a-z]+)'")
 	for _, at := range literal.FindAllStringSubmatchIndex(text, -1) {
-		n, _ := strconv.Atoi(text[at[2]:at[3]])
-		out = append(out, Edit{From: at[0], To: at[1], Text: f(n)})
+		n, _ := strconv.ParseInt(text[at[2]:at[3]], 36, 64)
+		out = append(out, Edit{From: at[0], To: at[1], Text: f(int(n))})
 	}
 	return out
 }
