@@ -3,7 +3,10 @@ package node
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"cordwood/shard/cold/states"
 )
@@ -30,6 +33,8 @@ type metadataStore struct {
 	term    uint64 // of the state that was stored last
 	index   uint64
 	failing string
+	// behind is when storing began to fail, in nanoseconds since 1970; 0 if it does not fail.
+	behind atomic.Int64
 }
 
 // storeMetadata begins to store the states of the metadata, if this node is a member of their group and there is object
@@ -43,7 +48,19 @@ func (n *node) storeMetadata() {
 		n: n, place: states.Place{Bucket: checkedBucket{n.objects.guard, n.objects.checked}, Cluster: cluster},
 		every: n.cfg.Objects.StateEvery(),
 	}
+	n.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "cordwood_cold_metadata_lag_seconds",
+		Help: "For how long the state of the metadata could not be stored in object storage, on their leader; 0 if it could.",
+	}, s.lag))
 	n.run("storing the state of the metadata", s.run)
+}
+
+func (s *metadataStore) lag() float64 {
+	at := s.behind.Load()
+	if at == 0 || !s.n.member.Leads() {
+		return 0
+	}
+	return max(time.Since(time.Unix(0, at)).Seconds(), 0)
 }
 
 func (s *metadataStore) run(ctx context.Context) error {
@@ -51,6 +68,7 @@ func (s *metadataStore) run(ctx context.Context) error {
 		changed := s.n.member.LeadsChanged()
 		pause := s.every
 		if s.n.member.Leads() {
+			s.behind.CompareAndSwap(0, time.Now().UnixNano()) // step may wait for a check of the bucket
 			if err := s.step(ctx); err != nil && ctx.Err() == nil {
 				pause = min(statePause, s.every)
 				if text := err.Error(); text != s.failing {
@@ -60,6 +78,7 @@ func (s *metadataStore) run(ctx context.Context) error {
 				}
 			} else if err == nil {
 				s.failing = ""
+				s.behind.Store(0)
 			}
 		}
 		select {

@@ -214,6 +214,14 @@ func (st *Status) gauges(gauge func(name, help string, value func() float64)) {
 		locked(func() float64 { _, n, _ := tb.State.LiveObjects(); return float64(n) }))
 	gauge("cordwood_cold_bytes", "Size of the objects of the shard in object storage.",
 		locked(func() float64 { _, _, n := tb.State.LiveObjects(); return float64(n) }))
+	gauge("cordwood_cold_garbage_bytes", "Size of the objects of the shard without live rows that are not deleted yet.",
+		locked(func() float64 {
+			n := int64(0)
+			for _, d := range tb.State.DeadObjects() {
+				n += d.Bytes
+			}
+			return float64(n)
+		}))
 	gauge("cordwood_shard_tails", "Tails that follow a table.", locked(func() float64 { return float64(tb.tails.open) }))
 	gauge("cordwood_shard_applied_index", "Index of the last log entry applied.",
 		locked(func() float64 { return float64(tb.AppliedIndex) }))

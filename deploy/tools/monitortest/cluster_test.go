@@ -29,7 +29,7 @@ type node struct {
 func startCluster(t *testing.T, bin string) []*node {
 	t.Helper()
 	addrs := freeAddrs(t, 6)
-	nodes := make([]*node, 3)
+	nodes, objects := make([]*node, 3), t.TempDir()
 	for i := range nodes {
 		nodes[i] = &node{name: fmt.Sprintf("db%d", i+1), http: addrs[2*i], rpc: addrs[2*i+1]}
 	}
@@ -37,7 +37,7 @@ func startCluster(t *testing.T, bin string) []*node {
 		n.process = exec.Command(bin, "serve", "--data-dir", filepath.Join(t.TempDir(), n.name), "--node-name", n.name,
 			"--http-addr", n.http, "--rpc-addr", n.rpc, "--seeds", nodes[0].rpc+","+nodes[1].rpc+","+nodes[2].rpc,
 			"--meta-bootstrap-expect", "3", "--replication", "3", "--shards", "2", "--disk-reserve", "16MiB",
-			"--shard-flush-bytes", "2MiB")
+			"--shard-flush-bytes", "2MiB", "--object-storage-url", "file://"+objects)
 		n.process.Stdout, n.process.Stderr = &n.log, &n.log
 		// Kill the server if the test process is killed.
 		n.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

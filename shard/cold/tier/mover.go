@@ -79,6 +79,7 @@ type Mover struct {
 	ages    map[uint64]age
 	attempt *attempt
 	deletes deletes
+	lags    lags
 	stored  storedState
 
 	end   context.CancelFunc // ends the loop
@@ -165,6 +166,7 @@ func (m *Mover) observe() []store.HotTable {
 		ages[id] = a
 	}
 	m.ages = ages
+	m.lag(hot)
 	return hot
 }
 

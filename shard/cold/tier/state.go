@@ -51,9 +51,14 @@ func (m *Mover) storeState(ctx context.Context, term uint64) {
 	size := sizeOf(st)
 	failed := s.term == 0 && now < s.next
 	same := s.term == term && (st == s.seen || size == s.objects && now < s.next)
-	if size.cut == 0 || failed || same {
+	switch {
+	case failed:
+		return
+	case size.cut == 0 || same:
+		m.lags.state.clear()
 		return
 	}
+	m.lags.state.begin(now)
 	part := st.WithoutLocal()
 	content := *part // equal for two states of the same content
 	content.AppliedIndex, content.AppliedTerm, content.Clock = 1, 1, 1
@@ -73,6 +78,7 @@ func (m *Mover) storeState(ctx context.Context, term uint64) {
 			return
 		}
 	}
+	m.lags.state.clear()
 	*s = storedState{
 		term: term, seen: st, sum: sum, objects: size, names: map[string]bool{}, next: now + m.cfg.Tier.StateEvery,
 	}
