@@ -12,6 +12,10 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"google.golang.org/protobuf/proto"
 
 	"cordwood/proto/errs"
@@ -83,8 +87,8 @@ func (n *blockNodes) enter(req *shardpb.QueryRequest) (leave func()) {
 	}
 }
 
-// answer returns the right answer: for each block a stream of the length of its table's name and the number of its first
-// shard.
+// answer returns the right answer: for each block a stream of the length of its table's name and the number of its
+// first shard.
 func (n *blockNodes) answer(t *testing.T, req *shardpb.QueryRequest) *blockReader {
 	blocks := req.Blocks
 	if len(blocks) == 0 {
@@ -94,10 +98,15 @@ func (n *blockNodes) answer(t *testing.T, req *shardpb.QueryRequest) *blockReade
 	var answer []byte
 	for _, b := range blocks {
 		of := req.Tables[b.Table]
-		if number := strings.TrimPrefix(of.Name.Name, "logs"); b.Sql != "W"+number || (b.CountAs != "") != (number == "3") {
+		number := strings.TrimPrefix(of.Name.Name, "logs")
+		sql, explain := strings.CutPrefix(b.Sql, "EXPLAIN ")
+		if sql != "W"+number || (b.CountAs != "") != (number == "3" && !explain) {
 			t.Errorf("statement %q of table %s, count as %q", b.Sql, of.Name.Name, b.CountAs)
 		}
 		stream := hashStream(t, uint64(len(of.Name.Name)), uint64(of.ShardId))
+		if explain {
+			stream = textStream(t, []string{"split", "segments"}, []string{"", "segment " + number})
+		}
 		answer = append(answer, stream...)
 		r.blocks = append(r.blocks, &shardpb.BlockAnswer{Bytes: uint64(len(stream))})
 	}
@@ -157,6 +166,50 @@ func TestOneCallForBlocks(t *testing.T) {
 		}
 		if held := n.partials.Load(); held != 0 || len(partials.Blocks) != unionTables {
 			t.Errorf("version %d: %d blocks; %d bytes of partial results are still counted", version, len(partials.Blocks), held)
+		}
+	}
+}
+
+// textStream returns a stream with two columns of texts.
+func textStream(t *testing.T, columns ...[]string) []byte {
+	t.Helper()
+	var fields []arrow.Field
+	var arrays []arrow.Array
+	for i, list := range columns {
+		b := array.NewStringBuilder(memory.DefaultAllocator)
+		b.AppendValues(list, nil)
+		arrays = append(arrays, b.NewArray())
+		fields = append(fields, arrow.Field{Name: fmt.Sprint("c", i), Type: arrow.BinaryTypes.String})
+	}
+	s := arrow.NewSchema(fields, nil)
+	var out bytes.Buffer
+	w := ipc.NewWriter(&out, ipc.WithSchema(s))
+	if err := errors.Join(w.Write(array.NewRecordBatch(s, arrays, int64(len(columns[0])))), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// TestExplainBlocksInOneCall checks that EXPLAIN of a union of 32 tables asks each node once, and shows what each
+// reads.
+func TestExplainBlocksInOneCall(t *testing.T) {
+	for version, want := range map[uint32]int{metapb.ProtocolBlocks: 3, metapb.ProtocolBlocks - 1: 3 * unionTables} {
+		n := newBlockNodes(t, version, nil)
+		n.engine.split.Explain = "EXPLAIN "
+		if err := n.run(t); err != nil {
+			t.Fatal(err)
+		}
+		if n.calls != want {
+			t.Errorf("version %d: %d calls, want %d", version, n.calls, want)
+		}
+		note := n.engine.last.Note
+		for i := range unionTables {
+			if got := strings.Count(note, fmt.Sprintf("reads segment %d\n", i)+"node"); i < unionTables-1 && got < 2 {
+				t.Errorf("version %d: %d nodes say that they read segment %d", version, got, i)
+			}
+		}
+		if got := strings.Count(note, "reads segment "); got != 3*unionTables {
+			t.Errorf("version %d: %d parts say what they read:\n%s", version, got, note)
 		}
 	}
 }

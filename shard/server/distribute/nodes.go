@@ -87,10 +87,15 @@ func (n *Nodes) byNode(statements []*Statement) (own []blockPart, nodes [][]bloc
 // calls returns the number of calls for the parts of a node. In a cluster with nodes of older versions, there is one
 // for each part.
 func (n *Nodes) calls(list []blockPart) int {
-	if n.cfg.ClusterVersion == nil || n.cfg.ClusterVersion() < metapb.ProtocolBlocks {
-		return len(list)
+	if n.callsBlocks() {
+		return 1
 	}
-	return 1
+	return len(list)
+}
+
+// callsBlocks reports whether all nodes understand requests with several statements.
+func (n *Nodes) callsBlocks() bool {
+	return n.cfg.ClusterVersion != nil && n.cfg.ClusterVersion() >= metapb.ProtocolBlocks
 }
 
 // askNode asks a node for parts, one call at a time, until the answers are complete. So a statement never takes more

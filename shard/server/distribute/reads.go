@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/shardpb"
 	"cordwood/shard/query"
 	"cordwood/shard/query/partial"
 )
@@ -24,33 +25,51 @@ const maxReads = 1 << 20
 // errReads means that a node answered EXPLAIN with other columns.
 var errReads = errs.New(errs.Internal, "query: a node did not answer EXPLAIN with two columns of text")
 
-// explainParts asks the nodes what they read. For a node that does not answer, it stores the
-// reason.
-func (d *Statement) explainParts(ctx context.Context) {
-	d.readParts(ctx)
-	if d.table == nil || query.Analyzes(d.split.Explain) {
-		return // there are no parts, or the statement ran with these
-	}
+// explainNodes asks the nodes what they read for the parts of some statements, each node in one call. For a node that
+// does not answer, it stores the reason.
+func (n *Nodes) explainNodes(ctx context.Context, statements ...*Statement) {
+	n.readParts(ctx, statements)
 	// The nodes have reported the leaders that were presumed wrong. The statement itself would be divided by these.
-	parts := d.partsByLeader()
-	if !slices.EqualFunc(parts, d.parts, func(a, b *part) bool { return slices.Equal(a.shards, b.shards) }) {
-		d.parts = parts
-		d.readParts(ctx)
+	var again []*Statement
+	for _, d := range statements {
+		if d.table == nil || query.Analyzes(d.split.Explain) {
+			continue // there are no parts, or the statement ran with these
+		}
+		parts := d.partsByLeader()
+		if !slices.EqualFunc(parts, d.parts, func(a, b *part) bool { return slices.Equal(a.shards, b.shards) }) {
+			d.parts = parts
+			again = append(again, d)
+		}
 	}
+	n.readParts(ctx, again)
 }
 
 // readParts asks the nodes once.
-func (d *Statement) readParts(ctx context.Context) {
+func (n *Nodes) readParts(ctx context.Context, statements []*Statement) {
+	var nodes [][]blockPart
+	at := map[string]int{}
+	for _, d := range statements {
+		for _, p := range d.parts {
+			i, ok := at[p.node]
+			if !ok || !n.callsBlocks() || len(statements) == 1 {
+				i, nodes = len(nodes), append(nodes, nil)
+				at[p.node] = i
+			}
+			nodes[i] = append(nodes[i], blockPart{d, p})
+		}
+	}
 	var group errgroup.Group
 	group.SetLimit(partsAtATime)
-	for _, p := range d.parts {
+	for _, list := range nodes {
 		group.Go(func() error {
-			reads, err := d.explainPart(ctx, p)
-			switch {
-			case err != nil:
-				p.reads = "it did not say what it reads: " + errs.From(err).Msg
-			case reads != "":
-				p.reads = "reads " + reads
+			reads, err := n.explainParts(ctx, list)
+			for i, b := range list {
+				switch {
+				case err != nil:
+					b.part.reads = "it did not say what it reads: " + errs.From(err).Msg
+				case reads[i] != "":
+					b.part.reads = "reads " + reads[i]
+				}
 			}
 			return nil
 		})
@@ -58,22 +77,53 @@ func (d *Statement) readParts(ctx context.Context) {
 	_ = group.Wait() // no function fails
 }
 
-// explainPart returns the part of EXPLAIN of the statement for nodes about the segments of a node.
-func (d *Statement) explainPart(ctx context.Context, p *part) (string, error) {
-	req := d.request(&part{shards: p.shards})
-	req.Sql, req.CountAs, req.Stages = "EXPLAIN "+req.Sql, "", false
-	r, err := d.nodes.cfg.Ask(ctx, req)
+// explainParts returns, for each of some parts of a node, the part of EXPLAIN of its statement about segments.
+func (n *Nodes) explainParts(ctx context.Context, list []blockPart) ([]string, error) {
+	asked := make([]blockPart, len(list)) // with the statement for all nodes
+	for i, b := range list {
+		asked[i] = blockPart{b.of, &part{shards: b.part.shards}}
+	}
+	req := requestFor(asked)
+	if len(list) == 1 {
+		req = asked[0].of.request(asked[0].part)
+		req.Sql, req.CountAs = "EXPLAIN "+req.Sql, ""
+	}
+	for _, b := range req.Blocks {
+		b.Sql, b.CountAs = "EXPLAIN "+b.Sql, ""
+	}
+	req.Stages = false
+	r, err := n.cfg.Ask(ctx, req)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer r.Close()
-	if p.streams == nil { // otherwise the node that ran the part is known
-		p.answeredBy(r)
-	}
-	answer, err := io.ReadAll(io.LimitReader(r, maxReads))
+	answer, err := io.ReadAll(io.LimitReader(r, maxReads*int64(len(list))))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
+	sizes := []*shardpb.BlockAnswer{{Bytes: uint64(len(answer))}}
+	if len(list) > 1 {
+		of, ok := r.(interface{ Blocks() []*shardpb.BlockAnswer })
+		if !ok || !covers(of.Blocks(), len(list), len(answer)) {
+			return nil, errBlocks
+		}
+		sizes = of.Blocks()
+	}
+	out := make([]string, len(list))
+	for i, b := range list {
+		if b.part.streams == nil { // otherwise the node that ran the part is known
+			b.part.answeredBy(r)
+		}
+		if out[i], err = b.of.readsIn(answer[:sizes[i].Bytes]); err != nil {
+			return nil, err
+		}
+		answer = answer[sizes[i].Bytes:]
+	}
+	return out, nil
+}
+
+// readsIn returns the part about segments of the answer to EXPLAIN.
+func (d *Statement) readsIn(answer []byte) (string, error) {
 	streams, err := partial.CutStreams(answer)
 	if err != nil {
 		return "", err

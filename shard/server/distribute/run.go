@@ -35,9 +35,10 @@ func (d *Statement) Run(ctx context.Context, out Answer) (done bool, err error) 
 		d.asked = time.Since(begin)
 	}
 	if d.split.Explain != "" {
-		d.explainParts(ctx)
-		for _, b := range d.different() {
-			b.explainParts(ctx)
+		if d.blocks == nil {
+			d.nodes.explainNodes(ctx, d)
+		} else {
+			d.nodes.explainNodes(ctx, d.different()...)
 		}
 	}
 	return d.finish(ctx)
