@@ -2958,7 +2958,9 @@ type SegmentStats struct {
 	MinTime int64 `protobuf:"varint,5,opt,name=min_time,json=minTime,proto3" json:"min_time,omitempty"`
 	MaxTime int64 `protobuf:"varint,6,opt,name=max_time,json=maxTime,proto3" json:"max_time,omitempty"`
 	// Why the file is not read. Empty: it is read.
-	Quarantined   string `protobuf:"bytes,7,opt,name=quarantined,proto3" json:"quarantined,omitempty"`
+	Quarantined string `protobuf:"bytes,7,opt,name=quarantined,proto3" json:"quarantined,omitempty"`
+	// Where the rows are: local, bucket (file is then the key of an object), or both. Empty: local.
+	Location      string `protobuf:"bytes,8,opt,name=location,proto3" json:"location,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3038,6 +3040,13 @@ func (x *SegmentStats) GetMaxTime() int64 {
 func (x *SegmentStats) GetQuarantined() string {
 	if x != nil {
 		return x.Quarantined
+	}
+	return ""
+}
+
+func (x *SegmentStats) GetLocation() string {
+	if x != nil {
+		return x.Location
 	}
 	return ""
 }
@@ -4162,7 +4171,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12#\n" +
 	"\rsegment_bytes\x18\x03 \x01(\x03R\fsegmentBytes\x12%\n" +
-	"\x0ememtable_bytes\x18\x04 \x01(\x03R\rmemtableBytes\"\xbf\x01\n" +
+	"\x0ememtable_bytes\x18\x04 \x01(\x03R\rmemtableBytes\"\xdb\x01\n" +
 	"\fSegmentStats\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x12\n" +
 	"\x04file\x18\x02 \x01(\tR\x04file\x12\x12\n" +
@@ -4170,7 +4179,8 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x12\x19\n" +
 	"\bmin_time\x18\x05 \x01(\x03R\aminTime\x12\x19\n" +
 	"\bmax_time\x18\x06 \x01(\x03R\amaxTime\x12 \n" +
-	"\vquarantined\x18\a \x01(\tR\vquarantined\"\xf6\x01\n" +
+	"\vquarantined\x18\a \x01(\tR\vquarantined\x12\x1a\n" +
+	"\blocation\x18\b \x01(\tR\blocation\"\xf6\x01\n" +
 	"\x0eOperationStats\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x16\n" +

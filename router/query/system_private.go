@@ -143,7 +143,7 @@ var segmentsTable = &systemTable{
 		number("bytes"),
 		{Name: "min_time", Type: schema.TimestampMicrosecond},
 		{Name: "max_time", Type: schema.TimestampMicrosecond},
-		text("quarantined"),
+		text("quarantined"), text("location"),
 	},
 	rows: func(f *facts, w *rowWriter) error {
 		leaders, err := f.leaders(statsSegments)
@@ -164,7 +164,8 @@ var segmentsTable = &systemTable{
 					unit := t.TimeIndex().Type
 					from, to = micros(seg.MinTime, unit), micros(seg.MaxTime, unit)
 				}
-				w.add(database, name, seg.TableId, shard.ShardId, seg.File, seg.Rows, seg.Bytes, from, to, orNull(seg.Quarantined))
+				w.add(database, name, seg.TableId, shard.ShardId, seg.File, seg.Rows, seg.Bytes, from, to,
+					orNull(seg.Quarantined), cmp.Or(seg.Location, shardpb.LocationLocal))
 			}
 		}
 		return nil

@@ -29,6 +29,7 @@ func TestSystemTables(t *testing.T) {
 			},
 			Segments: []*shardpb.SegmentStats{
 				{TableId: 1, File: "s/1.parquet", Rows: 3, Bytes: 50, MinTime: -1, MaxTime: 1700000000123},
+				{TableId: 1, File: "c/data/x", Rows: 2, Bytes: 40, MinTime: 1, MaxTime: 2, Location: shardpb.LocationBucket},
 			},
 		},
 		{
@@ -69,7 +70,8 @@ NULL 5 node-drain running "" 1 NULL 0 0 NULL cluster b "" 0 NULL ann
 2 2 compaction failed "" 5 6 0 7 no node NULL NULL NULL NULL NULL
 2 3 compaction running "" 8 NULL 0 0 NULL node NULL NULL NULL NULL NULL
 `},
-		{"svc_private.segments", "public logs 1 2 s/1.parquet 3 50 -1000 1700000000123000 NULL\n"},
+		{"svc_private.segments", "public logs 1 2 s/1.parquet 3 50 -1000 1700000000123000 NULL local\n" +
+			"public logs 1 2 c/data/x 2 40 1000 2000 NULL bucket\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.table, func(t *testing.T) {

@@ -83,6 +83,9 @@ func (st *State) Sets() []*manifest.Set {
 // HasSets reports whether any rows are in objects.
 func (st *State) HasSets() bool { return len(st.cold.sets) > 0 }
 
+// HasSet reports whether rows of a cut are in objects.
+func (st *State) HasSet(number uint64) bool { return st.cold.sets[number] != nil }
+
 // LiveObjects returns the number of objects in sets, their rows, and their size.
 func (st *State) LiveObjects() (objects, rows, bytes int64) {
 	for _, set := range st.cold.sets {

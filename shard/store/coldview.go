@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"cordwood/proto/shardpb"
 	"cordwood/shard/cold"
 	"cordwood/shard/manifest"
 	"cordwood/shard/segment"
@@ -24,6 +25,24 @@ type ColdObject struct {
 
 // same reports whether both are the same object. An object never changes.
 func (o ColdObject) same(as ColdObject) bool { return o.Key == as.Key && o.Order == as.Order }
+
+// bytes returns the table's share of the object's size, by rows.
+func (o ColdObject) bytes() int64 {
+	if !o.Meta.Shared() {
+		return o.Meta.Bytes
+	}
+	return int64(float64(o.Meta.Bytes) * float64(o.Span.Rows) / float64(max(o.Meta.Rows, 1)))
+}
+
+// locationOf tells where the rows of a table in a segment are; mu must be held.
+func (tb *Tables) locationOf(table uint64, l *LiveSegment) string {
+	cuts := tb.segs.cutOrders[table]
+	at := slices.IndexFunc(cuts, func(o manifest.CutOrder) bool { return l.Order < o.Order })
+	if at >= 0 && tb.State.HasSet(cuts[at].Number) {
+		return shardpb.LocationBoth
+	}
+	return shardpb.LocationLocal
+}
 
 // coldLists caches the objects of tables. The sets and the segments from which it is made change under Tables.mu.
 type coldLists struct {

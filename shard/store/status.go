@@ -114,8 +114,13 @@ func (st *Status) tableStats(out *shardpb.ShardStats, mems []*memtable.Memtable,
 			span := l.Span(id)
 			out.Segments = append(out.Segments, &shardpb.SegmentStats{
 				TableId: id, File: l.FileName(), Rows: span.Rows, Bytes: l.BytesOf(id), MinTime: span.MinTime,
-				MaxTime:     span.MaxTime,
-				Quarantined: l.damaged(),
+				MaxTime: span.MaxTime, Quarantined: l.damaged(), Location: tb.locationOf(id, l),
+			})
+		}
+		for _, o := range tb.coldOf(id) {
+			out.Segments = append(out.Segments, &shardpb.SegmentStats{
+				TableId: id, File: o.Key, Rows: o.Span.Rows, Bytes: o.bytes(), MinTime: o.Span.MinTime, MaxTime: o.Span.MaxTime,
+				Location: shardpb.LocationBucket,
 			})
 		}
 	}
