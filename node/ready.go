@@ -32,6 +32,8 @@ type readiness struct {
 		disk  atomic.Pointer[disk]
 		host  atomic.Pointer[host.Host]
 
+		unchecked atomic.Pointer[unchecked]
+
 		objects atomic.Pointer[objectStorage]
 	}
 	// alone means that this node is only a router, and no other node answers it.
@@ -98,6 +100,9 @@ func (n *readiness) warnings() []string {
 	}
 	if o := n.trouble.objects.Load(); o != nil {
 		out = append(out, o.warnings()...)
+	}
+	if u := n.trouble.unchecked.Load(); u != nil {
+		out = append(out, u.warnings()...)
 	}
 	return out
 }

@@ -67,6 +67,10 @@ func (n *membership) openMetaClient(users *auth.Provider) {
 	cfg := metaclient.Config{Members: n.metaMembers, Dial: n.nodes.Dial, Logger: n.log}
 	if users != nil {
 		cfg.OnAccess = users.Apply
+	} else if n.cfg.Has(config.RoleRouter) {
+		u := &unchecked{log: n.log}
+		cfg.OnAccess = u.apply
+		n.trouble.unchecked.Store(u)
 	}
 	n.meta = metaclient.New(cfg)
 }

@@ -93,7 +93,7 @@ type Users struct {
 	// Provider is another source of users, such as static_user_provider:file:PATH.
 	Provider string
 	// MetricsOpen serves /metrics on the ports for users without authentication. If users must authenticate, the
-	// names of databases and tables are left out. If MetricsOpen is false, only users with the right to read see the
+	// names of databases and tables are left out. If MetricsOpen is false, only users with the privilege MONITOR see the
 	// metrics. Default true.
 	MetricsOpen bool
 }

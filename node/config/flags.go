@@ -95,7 +95,7 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.RPC.Advertise, "advertise-addr", "",
 		"address at which other nodes reach this node, HOST:PORT; by default, --rpc-addr")
 	fs.BoolVar(&c.Users.MetricsOpen, "metrics-open", true, "show /metrics without a user; if the server has "+
-		"users, names of databases and tables are left out; false: only users with the right to read see "+
+		"users, names of databases and tables are left out; false: only users with the privilege MONITOR see "+
 		"/metrics, with these names")
 	fs.StringVar(&c.AdminAddr, "admin-addr", "",
 		"address for the administrator: metrics, profiles (pprof), log level; it has no authentication; by "+

@@ -8,6 +8,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/proto/rights"
 	"cordwood/proto/shardpb"
 	"cordwood/router/access"
 )
@@ -162,5 +163,14 @@ func TestClientSessions(t *testing.T) {
 		if got := strings.Join(users, " "); got != test.users {
 			t.Errorf("%s sees the users %s, want %s", test.user, got, test.users)
 		}
+	}
+	// Who sees all sessions, but not all users by SHOW USERS, does not see them here either.
+	monitor := rights.Grant{Target: rights.Target{Kind: rights.Cluster}, Privileges: rights.Monitor}
+	w.shards.reads = []*shardpb.TableName{{Database: "pg_catalog", Name: "pg_user"}}
+	if _, err := w.run(with(monitor), "SELECT * FROM pg_catalog.pg_user"); err != nil {
+		t.Fatal(err)
+	}
+	if list := dump(t, w.shards.queried.Tables[0].InlineBatches[0]); strings.Contains(list, "bob") {
+		t.Errorf("a user with MONITOR sees the users\n%s", list)
 	}
 }

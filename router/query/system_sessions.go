@@ -67,7 +67,7 @@ func (f *facts) userNames() []string {
 	if f.clients.users == nil {
 		return nil
 	}
-	if share, err := queriesOf(f.ctx); err != nil || share != "" {
+	if !access.From(f.ctx).May(access.Need{Privilege: access.ManageAccess}) {
 		return nil
 	}
 	return f.clients.users()
