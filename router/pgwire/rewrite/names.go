@@ -133,8 +133,8 @@ func itemOf(toks []tok, deep int) Item {
 	if n := len(toks); n > 1 && toks[n-1].isName() && !endsExpression(toks) {
 		before := toks[n-2]
 		if before.word("AS") || !before.sym(".") && !before.sym("::") && before.kind != statement.TokenSymbol &&
-			(before.isName() && (!isOperatorWord(before) || lastCast(toks[:n-1]) >= 0) || before.kind == statement.TokenText ||
-				before.kind == statement.TokenNumber) || before.sym(")") || before.sym("]") {
+			(before.isName() && (!isOperatorWord(before) || isConstant(before) || lastCast(toks[:n-1]) >= 0) ||
+				before.kind == statement.TokenText || before.kind == statement.TokenNumber) || before.sym(")") || before.sym("]") {
 			if before.word("AS") || !strings.EqualFold(toks[n-1].val, "END") && !isOperatorWord(toks[n-1]) {
 				item.Name = folded(toks[n-1])
 				toks = toks[:n-1]
@@ -230,6 +230,11 @@ func isOperatorWord(t tok) bool {
 		return true
 	}
 	return false
+}
+
+// isConstant reports whether a word may end an expression, although it may also stand between operands.
+func isConstant(t tok) bool {
+	return t.word("TRUE") || t.word("FALSE") || t.word("NULL") || t.word("ISNULL") || t.word("NOTNULL")
 }
 
 // isLocal reports whether an expression is … AT TIME ZONE 'x' or timezone(…).
@@ -380,9 +385,7 @@ func wordName(toks []tok, k int) (name, column string, strength int) {
 	last := toks[k-1]
 	if k == 1 && last.kind == statement.TokenWord {
 		switch strings.ToLower(last.val) {
-		case "true", "false":
-			return "bool", "", weak
-		case "null":
+		case "true", "false", "null":
 			return unknown, "", unnamed
 		}
 	}

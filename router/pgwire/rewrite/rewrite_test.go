@@ -245,7 +245,7 @@ func TestItems(t *testing.T) {
 		"SELECT *, a FROM t": "* a",
 		"SELECT 'x'::regtype::oid, a::text::int, 1 AS Up, 2 \"Up\"":                  "oid a up Up",
 		"SELECT CASE WHEN a THEN 1 ELSE b::text END, CAST(1 AS int), CAST(a AS int)": "b int4 a",
-		"SELECT t.*, (SELECT x FROM y), ARRAY[1], true":                              "* x array bool",
+		"SELECT t.*, (SELECT x FROM y), ARRAY[1], true":                              "* x array ?column?",
 		"WITH q AS (SELECT 1 AS z) SELECT z FROM q":                                  "z",
 		"SELECT extract(epoch from ts), \"Na\"\"me\"":                                "extract Na\"me",
 		"SELECT a IS NULL, NOT b, a LIKE 'x', -1":                                    "?column? ?column? ?column? ?column?",
