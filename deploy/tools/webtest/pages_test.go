@@ -250,6 +250,23 @@ func TestRejects(t *testing.T) {
 	b.until(`location.search.includes('name=mine')`)
 }
 
+// TestLowScreen checks that rows are in sight on a screen of 1440×900 at a zoom of 200 %, and that a reader with only a
+// keyboard gets over the bar by one key.
+func TestLowScreen(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(50)...)
+	b := open(t, s.url+"/dashboard/explore?t=app")
+	b.do(chromedp.KeyEvent("\t"))
+	b.until(`document.activeElement === document.querySelector('[data-ui=skip]')`)
+	b.do(chromedp.KeyEvent("\r"))
+	b.until(`document.activeElement.closest('main')`)
+	b.do(chromedp.EmulateViewport(720, 450))
+	b.until(`document.querySelector('[data-ui=rows]').clientHeight > 200`)
+	eval[bool](b, `(document.querySelector('main').scrollTo(0, 1000), true)`)
+	b.until(`[...document.querySelectorAll('[data-ui=row]')].filter((row) => {
+		const {top, bottom} = row.getBoundingClientRect(); return top > 48 && bottom < 398 }).length > 3`)
+}
+
 // TestNarrow checks that no page scrolls sideways at the width of a small phone, or of a desktop at a
 // zoom of 400 %.
 func TestNarrow(t *testing.T) {

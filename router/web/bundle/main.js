@@ -1,1 +1,1 @@
-import"./chunk-5MAO3MQX.js";
+import"./chunk-YDNSPX4U.js";

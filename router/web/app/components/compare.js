@@ -13,9 +13,9 @@ export function Compare({ stores }) {
   const { analysis, explore, prefs } = stores;
   const sets = analysis.sets.value;
   const zone = prefs.zone.value;
-  const { q, bq } = explore.state.value;
+  const { q, bq, partial } = explore.state.value;
   const [other, setOther] = useState(bq);
-  useEffect(() => void analysis.compare(), [JSON.stringify(sets), q]);
+  useEffect(() => void analysis.compare(), [JSON.stringify(sets), q, partial]);
   const answer = analysis.comparison.value.value;
   const empty = answer !== null && (answer.a.rows === 0 || answer.b.rows === 0);
   const span = (/** @type {{from: string, to: string}} */ r) => `${formatTime(r.from, zone)} – ${formatTime(r.to, zone).slice(11)}`;

@@ -37,7 +37,9 @@ export function SaveDialog({ stores, info, onClose }) {
           ? 'It was not tried: the server does not answer.'
           : 'The server refuses this text.'
         : answer && answer.records.length > 0
-          ? `Of ${formatCount(answer.records.length)} samples ${formatCount(answer.records.length - failed)} are good, ${formatCount(failed)} fail.`
+          ? answer.records.length === 1
+            ? `The sample ${failed > 0 ? 'fails' : 'is good'}.`
+            : `Of ${formatCount(answer.records.length)} samples ${formatCount(answer.records.length - failed)} are good, ${formatCount(failed)} fail.`
           : 'It was not tried on samples.'
     }</p>
     ${conflict && html`<p class="wrong" role="alert">A newer version was stored meanwhile. <button type="button" class="text go" data-ui="rebase" onClick=${pipelines.rebase}>Compare with it</button> Then you can save this text after it, or <button type="button" class="text go" onClick=${() => void pipelines.load().then(onClose)}>close</button> and change it first.</p>`}

@@ -11,6 +11,12 @@ import { useNow } from './states.js';
 
 /** @typedef {{id: string, name: string, bar?: boolean}} PageInfo */
 
+/** Moves the focus over the bar, to the first control of the page. */
+function toContent() {
+  const controls = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('main :is(a[href], button, input, select, textarea, [tabindex="0"])'));
+  [...controls].find((control) => control.checkVisibility())?.focus();
+}
+
 /**
  * @param {object} props
  * @param {PageInfo[]} props.pages
@@ -24,6 +30,7 @@ export function TopBar({ pages, page, stores }) {
   const ok = state?.health === 'ok' && !gone;
   const rejected = stores.rejectCount.total.value.value ?? 0;
   return html`<header class="top">
+    <button class="button skip" data-ui="skip" onClick=${toContent}>Go to the content</button>
     <a class="mark" href="/dashboard/explore"><svg width="20" height="20" viewBox="0 0 20 20" aria-hidden="true"><circle cx="10" cy="5.4" r="3.9" /><circle cx="5.5" cy="13.2" r="3.9" /><circle cx="14.5" cy="13.2" r="3.9" /><circle cx="10" cy="5.4" r="1.1" /><circle cx="5.5" cy="13.2" r="1.1" /><circle cx="14.5" cy="13.2" r="1.1" /></svg>cordwood</a>
     <nav aria-label="Pages">${pages.filter((p) => p.bar !== false).map(({ id, name }) => html`<a href=${`/dashboard/${id}`} data-ui=${`nav-${id}`} aria-current=${id === page ? 'page' : undefined}>${name}${id === 'rejects' && rejected > 0 && html` <small>${formatCount(rejected)}</small>`}</a>`)}</nav>
     <span class="grow"></span><${Palette} stores=${stores} pages=${pages} />
