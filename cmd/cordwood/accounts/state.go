@@ -73,9 +73,9 @@ func newAccessApply() *cobra.Command {
 		"  cordwood access apply access.yaml\n  cordwood access apply --drop access.yaml", cobra.ExactArgs(1))
 	cmd.Long = cmd.Short + `, and print the statements that were executed.
 
-FILE has the form that 'cordwood access export' prints; - is standard input. It has at most 1 MiB. A key of users, roles and quotas that
-is missing changes nothing. Users and roles that the file does not have are dropped only with --drop. Passwords do not
-change, and new users have none: set it by 'cordwood user password'.`
+FILE has the form that 'cordwood access export' prints, and at most 1 MiB; - is standard input. A key of
+users, roles and quotas that is missing changes nothing. Users and roles that the file does not have are dropped only
+with --drop. Passwords do not change, and new users have none: set it by 'cordwood user password'.`
 	cmd.Flags().BoolVar(&drop, "drop", false, "drop the users and roles that the file does not have")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		file, err := readState(cmd, args[0])
