@@ -106,7 +106,8 @@ func (s *metadataStore) step(ctx context.Context) error {
 	}
 	m := states.Metadata{Plain: e.Plain}
 	if source := s.n.protection.secret; source != nil {
-		if m.Access, err = states.Seal(source.Keys(StatesKey)[0], AccessName(s.place.Cluster, e.Index), e.Access); err != nil {
+		name := AccessName(s.place.Cluster, e.Index)
+		if m.Access, err = states.Seal(source.Keys(StatesKey)[0], name, e.Access); err != nil {
 			return err
 		}
 	}

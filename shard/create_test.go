@@ -110,7 +110,8 @@ func TestCreateFromState(t *testing.T) {
 	}
 }
 
-// TestOwnerOfObjects has another cluster become the owner of the objects: this one stores no states and deletes nothing.
+// TestOwnerOfObjects has another cluster become the owner of the objects: this one stores no states, and deletes
+// nothing.
 func TestOwnerOfObjects(t *testing.T) {
 	t.Parallel()
 	b := tierBucket(t)

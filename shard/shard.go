@@ -141,8 +141,8 @@ func newShard(cfg Config) *Shard {
 		Logger: c.Logger,
 	})
 	if s.mover = s.newMover(); s.mover != nil {
-		s.metrics.Gauge("cordwood_cold_upload_lag_seconds", "For how long rows have waited that should go to object storage, "+
-			"on the leader of the shard; 0 if none wait.", func() float64 { return s.mover.UploadLag().Seconds() })
+		s.metrics.Gauge("cordwood_cold_upload_lag_seconds", "For how long rows have waited that should go to object "+
+			"storage, on the leader of the shard; 0 if none wait.", func() float64 { return s.mover.UploadLag().Seconds() })
 		s.metrics.Gauge("cordwood_cold_state_lag_seconds", "For how long the state of the shard in object storage has been "+
 			"outdated, on the leader of the shard; 0 if it is not.", func() float64 { return s.mover.StateLag().Seconds() })
 	}
