@@ -25,6 +25,9 @@ var longLists = map[string]func(n int) string{
 	"list": func(n int) string {
 		return "SELECT count(*) FROM logs WHERE list_contains([" + repeated(n, "'host-%06d'", ", ") + "], host)"
 	},
+	"expressions": func(n int) string {
+		return "SELECT " + repeated(n, "status + %[1]d AS c%[1]d", ", ") + " FROM logs WHERE host = 'host-000001'"
+	},
 	"CASE": func(n int) string {
 		return "SELECT count(*) FROM logs WHERE CASE host " + repeated(n, "WHEN 'host-%06d' THEN true", " ") + " END"
 	},
@@ -39,8 +42,8 @@ func repeated(n int, format, between string) string {
 	return strings.Join(list, between)
 }
 
-// BenchmarkLists measures the steps of statements with many literals. The time of a step should grow with their number,
-// not with a power of it.
+// BenchmarkLists measures the steps of statements with many literals or expressions. The time of a step should grow with
+// their number, not with a power of it.
 //
 //	go test -run '^$' -bench Lists -benchtime 3x ./shard/query/engine
 func BenchmarkLists(b *testing.B) {

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"cordwood/shard/query"
 )
@@ -53,5 +55,23 @@ func TestLongStatementsAreKept(t *testing.T) {
 	long := longLists["texts in IN"](10_000)
 	if _, err := e.Analyze(t.Context(), long, "public"); err != nil || e.cache.get(cacheKey(long, "public")) != nil {
 		t.Errorf("%v; a statement of %d bytes is kept", err, len(long))
+	}
+}
+
+// TestManyExpressions checks that the time to split a statement grows with the number of its expressions: with the
+// square of it, as before, 8,000 took more than a minute.
+func TestManyExpressions(t *testing.T) {
+	dir := t.TempDir()
+	e := openEngine(t, dir)
+	columns := cols("ts:TimestampSecond", "n:Int64")
+	tab := table("t", columns, fileOf(t, dir, 10, columns, []any{1, 2}))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	parts, err := e.Split(ctx, &query.Request{
+		SQL: "SELECT " + repeated(8000, "n + %[1]d AS c%[1]d", ", ") + " FROM t WHERE n > 0", Database: "public",
+		Tables: []query.Table{tab},
+	})
+	if err != nil || parts.Reason != "" || ctx.Err() != nil {
+		t.Fatal(parts, err, ctx.Err())
 	}
 }

@@ -148,6 +148,37 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// TestMergedZeros checks that merging rows keeps the sign of zero, and values that are no number.
+func TestMergedZeros(t *testing.T) {
+	t.Parallel()
+	e := openEngine(t, t.TempDir())
+	columns := []schema.Column{
+		{ID: 1, Name: "ts", Type: schema.TimestampSecond, Semantic: schema.Timestamp},
+		{ID: 2, Name: "d", Type: schema.Float64, Semantic: schema.Field},
+		{ID: 3, Name: "f", Type: schema.Float32, Semantic: schema.Field},
+		schema.DeletedColumn(),
+	}
+	zero, nan := math.Copysign(0, -1), math.NaN()
+	for _, how := range []query.Merge{query.LastRow, query.LastNonNull} {
+		for _, marked := range []bool{false, true} {
+			tab, op := table("m", columns[:3]), []any(nil)
+			if marked {
+				op = []any{false}
+			}
+			tab.Merge = how
+			of := columns[:3+len(op)]
+			for _, v := range []float64{1, zero} {
+				tab.Batches = append(tab.Batches, batch(t, of, append([]any{1, v, v}, op...),
+					append([]any{2, nan, nan}, op...)))
+			}
+			got := mustQuery(t, e, "SELECT 1 / d, 1 / f FROM m ORDER BY ts", tab)
+			if want := []string{"-Inf|-Inf", "NaN|NaN"}; !slices.Equal(got, want) {
+				t.Errorf("merge %s, marked %t: %q, want %q", how, marked, got, want)
+			}
+		}
+	}
+}
+
 // randomMerge writes random rows to a table whose merge mode changes over time. A row with op set
 // is marked deleted.
 func randomMerge(t *testing.T, r *rand.Rand, dir string, ways []query.Merge) (written []mergeRow, tab query.Table) {

@@ -113,22 +113,36 @@ func (s *Source) latest(how query.Merge, marked bool) (list, keys []string) {
 	order, deleted := sql.QuoteName(orderName), sql.QuoteName(deletedName)
 	for _, at := range s.need {
 		name := sql.QuoteName(s.Names[at])
+		value, by, back := signed(s.Columns[at].Type, name, order)
 		switch {
 		case s.Columns[at].Semantic == schema.Tag || s.Columns[at].Semantic == schema.Timestamp:
 			list, keys = append(list, name), append(keys, name)
 		case how != query.LastNonNull:
-			list = append(list, fmt.Sprintf("arg_max_null(%s, %s) AS %s", name, order, name))
+			list = append(list, fmt.Sprintf("arg_max_null(%s, %s)%s AS %s", value, by, back, name))
 		case !marked:
-			list = append(list, fmt.Sprintf("arg_max(%s, %s) AS %s", name, order, name))
+			list = append(list, fmt.Sprintf("arg_max(%s, %s)%s AS %s", value, by, back, name))
 		default:
 			// Take the latest value, unless it is older than the latest deletion.
 			list = append(list, fmt.Sprintf(
 				"CASE WHEN max(%[2]s) FILTER (WHERE %[1]s IS NOT NULL AND %[3]s IS NOT TRUE) >= coalesce(max(%[2]s) FILTER "+
 					"(WHERE %[3]s IS NOT NULL), 0)"+
-					" THEN arg_max(%[1]s, %[2]s) FILTER (WHERE %[3]s IS NOT TRUE) END AS %[1]s", name, order, deleted))
+					" THEN (arg_max(%[4]s, %[5]s) FILTER (WHERE %[3]s IS NOT TRUE))%[6]s END AS %[1]s",
+				name, order, deleted, value, by, back))
 		}
 	}
 	return list, keys
+}
+
+// signed returns a column and the order of its rows as arguments for arg_max, and the cast of the result. With an order
+// of UBIGINT, or values of FLOAT, arg_max returns -0.0 as 0.0. An order is far below the maximum of a BIGINT.
+func signed(t schema.Type, name, order string) (value, by, back string) {
+	switch t {
+	case schema.Float64:
+		return name, order + "::BIGINT", ""
+	case schema.Float32:
+		return name + "::DOUBLE", order + "::BIGINT", "::FLOAT"
+	}
+	return name, order, ""
 }
 
 // mayDelete reports whether a row of the parts may be marked deleted.

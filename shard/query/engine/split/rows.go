@@ -13,6 +13,7 @@ func (b *block) splitRows() (*Plan, error) {
 	if b.Limit > 0 && (!b.limited || b.limit > b.Limit) {
 		b.limit, b.limited = b.Limit, true
 	}
+	star := b.star()
 	items := make([]string, len(b.items))
 	for i, item := range b.items {
 		if isStar(item) {
@@ -24,7 +25,7 @@ func (b *block) splitRows() (*Plan, error) {
 			return nil, err
 		}
 		items[i] = s
-		if !b.star() {
+		if !star {
 			items[i] += " AS " + sql.QuoteName(b.Names[i])
 		} else if alias := sql.Text(item, "alias"); alias != "" {
 			items[i] += " AS " + sql.QuoteName(alias)
