@@ -145,8 +145,8 @@ func TestTableNames(t *testing.T) {
 		{"pipeline dryrun p --table TABLE", ""},
 	} {
 		for name, want := range map[string][2]string{
-			"app": {"public", "app"}, "shop.app": {"shop", "app"}, `shop."app.v2"`: {"shop", "app.v2"},
-			`"app.v2"`: {"public", "app.v2"},
+			"app": {"", "app"}, "shop.app": {"shop", "app"}, `shop."app.v2"`: {"shop", "app.v2"},
+			`"app.v2"`: {"", "app.v2"},
 		} {
 			mu.Lock()
 			seen = ""

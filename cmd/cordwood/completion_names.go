@@ -53,14 +53,21 @@ func databaseNames(cmd *cobra.Command) []string {
 	return namesBy(cmd, "SELECT schema_name FROM information_schema.schemata ORDER BY 1")
 }
 
-// tableNames returns the tables of the database of --db.
+// tableNames returns the tables of the database of --db, or of the default database of the user.
 func tableNames(cmd *cobra.Command) []string {
-	db := "public"
-	if f := cmd.Flag("db"); f != nil && f.Value.String() != "" {
+	db := ""
+	if f := cmd.Flag("db"); f != nil {
 		db = f.Value.String()
 	}
-	return namesBy(cmd, "SELECT table_name FROM information_schema.tables WHERE table_schema = "+cli.Literal(db)+
-		" ORDER BY 1")
+	return asking(cmd, func(ctx context.Context, c *client.Client) ([]string, error) {
+		cmd.SetContext(ctx)
+		name, err := cli.DatabaseName(cmd, c, db)
+		if err != nil {
+			return nil, err
+		}
+		return cli.FirstColumn(ctx, c, "SELECT table_name FROM information_schema.tables WHERE table_schema = "+
+			cli.Literal(name)+" ORDER BY 1")
+	})
 }
 
 func nodeNames(cmd *cobra.Command) []string {

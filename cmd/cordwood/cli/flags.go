@@ -24,7 +24,7 @@ func ParseDuration(flag, text string) (time.Duration, error) {
 }
 
 // TableName parses TABLE or DATABASE.TABLE. A name without a database belongs to db, the value of
-// the flag --db.
+// the flag --db, which may be empty.
 func TableName(cmd *cobra.Command, db, text string) (database, table string, err error) {
 	database, table, err = schema.ParseTableName(text)
 	switch {

@@ -35,6 +35,15 @@ leaves the table where it was.`,
 			if err != nil {
 				return err
 			}
+			if database == "" {
+				c, err := cli.NewClient(cmd, func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) })
+				if err != nil {
+					return err
+				}
+				if database, err = cli.DatabaseName(cmd, c, ""); err != nil {
+					return err
+				}
+			}
 			r := &clusterapi.Request{Kind: "table-move", Table: schema.FormatTableName(database, table), WithRows: rows}
 			for _, text := range to {
 				id, err := shardNumber(text)

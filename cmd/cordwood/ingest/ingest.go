@@ -80,11 +80,13 @@ too.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.db, "db", "public", "`DATABASE` to write to")
-	f.StringVar(&o.table, "table", "", "`TABLE` to write to, or DATABASE.TABLE (required); it is created if it does "+
-		"not exist")
-	f.StringVar(&o.pipeline, "pipeline", "svc_identity",
-		"`PIPELINE` that transforms the records; svc_identity stores them unchanged")
+	f.StringVar(&o.db, "db", "",
+		"`DATABASE` to write to; the default database of the user or token by default")
+	f.StringVar(&o.table, "table", "", "`TABLE` to write to, or DATABASE.TABLE; it is created if it does "+
+		"not exist; required, except with a token for one table")
+	f.StringVar(&o.pipeline, "pipeline", "",
+		"`PIPELINE` that transforms the records; by default the pipeline of a token for one pipeline, or svc_identity, which "+
+			"stores them unchanged")
 	f.StringVar(&o.version, "pipeline-version", "", "`VERSION` of the pipeline; the latest by default")
 	f.StringVar(&o.format, "format", "auto", "`FORMAT` of the files: auto, json, ndjson or text")
 	f.StringVar(&o.batch, "batch", "4MiB", "`SIZE` of a batch; longer lines are sent alone")
@@ -111,12 +113,13 @@ const stopGrace = 10 * time.Second
 
 // job returns the job that the flags describe, or the error of the flags.
 func (o *ingestOptions) job(cmd *cobra.Command) (*ingestJob, error) {
-	if o.table == "" {
-		return nil, cli.WrongUsage(errors.New("give the table to write to: --table TABLE"))
-	}
 	var err error
-	if o.db, o.table, err = cli.TableName(cmd, o.db, o.table); err != nil {
-		return nil, err
+	if o.table != "" {
+		if o.db, o.table, err = cli.TableName(cmd, o.db, o.table); err != nil {
+			return nil, err
+		}
+	} else if !cli.SendsToken(cmd) {
+		return nil, cli.WrongUsage(errNoTable)
 	}
 	format, err := ParseInputFormat(o.format)
 	if err != nil {
@@ -141,9 +144,32 @@ func (o *ingestOptions) job(cmd *cobra.Command) (*ingestJob, error) {
 		return nil, cli.WrongUsage(err)
 	}
 	return &ingestJob{
-		query: o.query(), hints: hints, format: format, batch: int(batch), parallel: o.parallel,
+		hints: hints, format: format, batch: int(batch), parallel: o.parallel,
 		timeout: timeout, after: o.flushAfter, stdin: cmd.InOrStdin(), force: o.force,
 	}, nil
+}
+
+var errNoTable = errors.New("give the table to write to: --table TABLE")
+
+// choose sets the table and pipeline that no flag names, if the token has one of each.
+func (o *ingestOptions) choose(cmd *cobra.Command, c *client.Client) error {
+	var d cli.Defaults
+	if cli.SendsToken(cmd) && (o.table == "" || o.pipeline == "") {
+		var err error
+		if d, err = cli.AskDefaults(cmd.Context(), c); err != nil {
+			return err
+		}
+	}
+	switch {
+	case o.table == "" && d.Table == "":
+		return cli.WrongUsage(fmt.Errorf("%w: the token is not for one table; 'cordwood whoami' shows its tables", errNoTable))
+	case o.table == "" && o.db != "" && o.db != d.Database:
+		return cli.WrongUsage(fmt.Errorf("%w: the token is for the table %s, and --db is %s", errNoTable,
+			schema.FormatTableName(d.Database, d.Table), o.db))
+	}
+	o.table = cmp.Or(o.table, d.Table)
+	o.pipeline = cmp.Or(o.pipeline, d.Pipeline, "svc_identity")
+	return nil
 }
 
 // checkRanges returns an error for a flag with an impossible value.
@@ -178,6 +204,10 @@ func runIngest(cmd *cobra.Command, files []string, o *ingestOptions) error {
 	if err := checkFiles(files); err != nil {
 		return err
 	}
+	if err := o.choose(cmd, job.client); err != nil {
+		return err
+	}
+	job.query = o.query()
 	defer context.AfterFunc(signalled, func() {
 		stop() // a second signal ends the program at once
 		if job.live.Load() {
@@ -225,7 +255,10 @@ func hintList(hints []string) (string, error) {
 
 // query returns the query parameters with the destination of the records.
 func (o *ingestOptions) query() url.Values {
-	q := url.Values{"db": {o.db}, "table": {o.table}, "pipeline_name": {o.pipeline}}
+	q := url.Values{}
+	cli.SetParameter(q, "db", o.db)
+	cli.SetParameter(q, "table", o.table)
+	cli.SetParameter(q, "pipeline_name", o.pipeline)
 	if o.version != "" {
 		q.Set("version", o.version)
 	}

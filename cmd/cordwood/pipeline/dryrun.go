@@ -69,7 +69,8 @@ the result is compared with an existing table. The exit status is 1 if a record 
 	f.StringVar(&o.format, "format", "auto", "`FORMAT` of the data: auto, json, ndjson or text")
 	f.IntVarP(&o.records, "records", "n", defaultRecords,
 		fmt.Sprintf("`NUMBER` of records to try, and to show in full, at most %d", maxDryRunRecords))
-	f.StringVar(&o.db, "db", "public", "`DATABASE` of the table")
+	f.StringVar(&o.db, "db", "",
+		"`DATABASE` of the table; the default database of the user or token by default")
 	f.StringVar(&o.table, "table", "", "`TABLE` to compare the result with")
 	cli.ListOutput(cmd, &o.output)
 	return cmd
@@ -182,7 +183,7 @@ func (o *dryRunOptions) try(cmd *cobra.Command, form map[string]string, records 
 	query := url.Values{"trace": {"true"}}
 	if o.table != "" {
 		query.Set("table", o.table)
-		query.Set("db", o.db)
+		cli.SetParameter(query, "db", o.db)
 	}
 	if records > defaultRecords {
 		query.Set("trace_records", numbersBelow(records))

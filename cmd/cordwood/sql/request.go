@@ -18,9 +18,10 @@ import (
 // been executed.
 func sqlRequest(db, format, text, key string) client.Request {
 	r := client.Request{
-		Method: http.MethodPost, Path: "/v1/sql", Query: url.Values{"db": {db}, "format": {format}},
+		Method: http.MethodPost, Path: "/v1/sql", Query: url.Values{"format": {format}},
 		Header: http.Header{"Content-Type": {"application/sql"}}, Body: []byte(text),
 	}
+	cli.SetParameter(r.Query, "db", db)
 	statements, err := statement.Parse(text)
 	if err != nil {
 		return r // the server returns an error for it, or supports more than this program

@@ -69,7 +69,7 @@ func TestReadFlags(t *testing.T) {
 	defer s.Close()
 	_, errOut, err := execute(t, "", "sql", "SELECT 1", "--server", s.URL, "--consistency", "any", "--max-staleness", "1m",
 		"--allow-partial")
-	if err != nil || query != "allow_partial=true&consistency=any&db=public&format=table&max_staleness=1m" ||
+	if err != nil || query != "allow_partial=true&consistency=any&format=table&max_staleness=1m" ||
 		!strings.Contains(errOut, "without: shard 3: no leader") ||
 		!strings.Contains(errOut, "warning: the table merges rows\n") {
 		t.Errorf("%v, %q, %q", err, query, errOut)

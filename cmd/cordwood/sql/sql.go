@@ -63,13 +63,17 @@ is the time zone of times that are written without one. Answers are in UTC.`,
 				if err != nil {
 					return err
 				}
+				if s.db, err = cli.DatabaseName(cmd, s.client, s.db); err != nil {
+					return err
+				}
 				return runPrompt(cmd.Context(), s, once)
 			}
 			return s.script(cmd.Context(), cmd.InOrStdin())
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.db, "db", "public", "default `DATABASE` of tables")
+	f.StringVar(&o.db, "db", "",
+		"default `DATABASE` of tables; the default database of the user or token by default")
 	f.StringVarP(&o.output, "output", "o", "table", "`FORMAT` of rows: table, json, yaml, csv or ndjson")
 	f.StringVar(&o.zone, "timezone", "",
 		"time `ZONE` of times without a zone, such as Europe/Berlin or +01:00; UTC by default")
@@ -96,7 +100,7 @@ type sqlOptions struct {
 // sqlSession runs statements and prints their rows.
 type sqlSession struct {
 	client  *client.Client
-	db      string
+	db      string // empty means the default database of the user, which the server knows
 	output  string
 	timeout time.Duration // 0 means the server's default
 	key     string        // of INSERTs; empty means a random one for each

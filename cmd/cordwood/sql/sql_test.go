@@ -95,7 +95,7 @@ func TestSQLOutput(t *testing.T) {
 			t.Errorf("%s: %s", tt.output, diff)
 		}
 	}
-	want := []string{"SELECT 1 [public table]", "SELECT 1 [public csvWithNames]", "none [public ndjson]"}
+	want := []string{"SELECT 1 [ table]", "SELECT 1 [ csvWithNames]", "none [ ndjson]"}
 	if diff := cmp.Diff(want, asked()[:3]); diff != "" {
 		t.Error(diff)
 	}
@@ -261,9 +261,9 @@ func TestTimeZoneHolds(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"SELECT 1 [public table in +01:00]", "set local time zone 'Europe/Berlin' [public table in +01:00]",
-		"SELECT 2 [public table in Europe/Berlin]",
-		"SET TIME ZONE 'fail' [public table in Europe/Berlin]",
+		"SELECT 1 [ table in +01:00]", "set local time zone 'Europe/Berlin' [ table in +01:00]",
+		"SELECT 2 [ table in Europe/Berlin]",
+		"SET TIME ZONE 'fail' [ table in Europe/Berlin]",
 		"SET time_zone = 'Asia/Tokyo' [public table]", "SELECT 4 [public table in Asia/Tokyo]",
 		"SELECT 5 [public table in Asia/Tokyo]",
 		"SET TIME ZONE 'fail' [public table in Asia/Tokyo]", "SELECT 'SET TIME ZONE ''x''' [public table in Asia/Tokyo]",

@@ -38,7 +38,8 @@ must be in double quotes, which need protection from the shell: '"app.v2"'.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.PersistentFlags().StringVar(&db, "db", "public", "`DATABASE` of the table")
+	cmd.PersistentFlags().StringVar(&db, "db", "",
+		"`DATABASE` of the table; the default database of the user or token by default")
 	cmd.AddCommand(
 		newListCommand(&db), newShowCommand(&db), newSetCommand(&db), newUnsetCommand(&db),
 		newRenameCommand(&db), newDropCommand(&db), newTruncateCommand(&db), cluster.NewTableMoveCommand(&db),
@@ -62,6 +63,19 @@ func newAPI(cmd *cobra.Command, db string) (*api, error) {
 	return &api{client: c, db: db, errOut: errOut}, err
 }
 
+// tableName parses TABLE or DATABASE.TABLE. Without a database there and in db, it asks for the default of the user.
+func tableName(cmd *cobra.Command, db, text string) (database, table string, err error) {
+	if database, table, err = cli.TableName(cmd, db, text); err != nil || database != "" {
+		return database, table, err
+	}
+	a, err := newAPI(cmd, db)
+	if err != nil {
+		return "", "", err
+	}
+	database, err = cli.DatabaseName(cmd, a.client, "")
+	return database, table, err
+}
+
 // rows runs a statement that reads, and calls fn with each row, a JSON object.
 func (a *api) rows(ctx context.Context, statement string, fn func(row []byte) error) error {
 	return a.run(ctx, statement, true, fn)
@@ -73,8 +87,10 @@ func (a *api) change(ctx context.Context, statement string) error {
 }
 
 func (a *api) run(ctx context.Context, statement string, reads bool, fn func(row []byte) error) error {
+	query := url.Values{"format": {"ndjson"}}
+	cli.SetParameter(query, "db", a.db)
 	resp, err := a.client.Do(ctx, client.Request{
-		Method: http.MethodPost, Path: "/v1/sql", Query: url.Values{"db": {a.db}, "format": {"ndjson"}},
+		Method: http.MethodPost, Path: "/v1/sql", Query: query,
 		Header: http.Header{"Content-Type": {"application/sql"}}, Body: []byte(statement), Reads: reads, Within: retryTime,
 	})
 	if err != nil {
@@ -112,7 +128,11 @@ table.`,
 			if err != nil {
 				return err
 			}
-			where := "table_schema = " + cli.Literal(*db)
+			database, err := cli.DatabaseName(cmd, a.client, *db)
+			if err != nil {
+				return err
+			}
+			where := "table_schema = " + cli.Literal(database)
 			if like != "" {
 				where += " AND table_name LIKE " + cli.Literal(like)
 			}
@@ -170,7 +190,7 @@ func newShowCommand(db *string) *cobra.Command {
 		Example: "  cordwood table show access",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			database, table, err := cli.TableName(cmd, *db, args[0])
+			database, table, err := tableName(cmd, *db, args[0])
 			if err != nil {
 				return err
 			}
@@ -237,7 +257,7 @@ func newRenameCommand(db *string) *cobra.Command {
 		Example: "  cordwood table rename access access_2025",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			database, _, err := cli.TableName(cmd, *db, args[0])
+			database, table, err := tableName(cmd, *db, args[0])
 			if err != nil {
 				return err
 			}
@@ -249,7 +269,7 @@ func newRenameCommand(db *string) *cobra.Command {
 				return cli.WrongUsage(fmt.Errorf("a renamed table stays in its database %s: %s is in another one", database,
 					args[1]))
 			}
-			return changeTable(cmd, *db, args[0], "ALTER TABLE", "RENAME TO "+cli.Quoted(name), "renamed")
+			return change(cmd, database, table, "ALTER TABLE", "RENAME TO "+cli.Quoted(name), "renamed")
 		},
 	}
 }
@@ -272,11 +292,11 @@ func newRemovalCommand(db *string, verb, short, statement, done string) *cobra.C
 		Example: "  cordwood table " + verb + " access\n  cordwood table " + verb + " --yes access",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			database, table, err := tableName(cmd, *db, args[0])
+			if err != nil {
+				return err
+			}
 			if !yes {
-				database, table, err := cli.TableName(cmd, *db, args[0])
-				if err != nil {
-					return err
-				}
 				if err := checkExists(cmd, database, table); err != nil {
 					return err
 				}
@@ -285,7 +305,7 @@ func newRemovalCommand(db *string, verb, short, statement, done string) *cobra.C
 					return err
 				}
 			}
-			return changeTable(cmd, *db, args[0], statement, "", done)
+			return change(cmd, database, table, statement, "", done)
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
@@ -309,10 +329,14 @@ func checkExists(cmd *cobra.Command, database, table string) error {
 
 // changeTable runs a statement about a table; verb and rest surround the table's name.
 func changeTable(cmd *cobra.Command, db, name, verb, rest, done string) error {
-	database, table, err := cli.TableName(cmd, db, name)
+	database, table, err := tableName(cmd, db, name)
 	if err != nil {
 		return err
 	}
+	return change(cmd, database, table, verb, rest, done)
+}
+
+func change(cmd *cobra.Command, database, table, verb, rest, done string) error {
 	a, err := newAPI(cmd, database)
 	if err != nil {
 		return err

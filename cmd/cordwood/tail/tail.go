@@ -74,16 +74,18 @@ not printed again. The command ends when the table is dropped.`,
 			defer stop()
 			f := &follower{
 				client: c, query: url.Values{
-					"db": {database}, "table": {table}, "search": {searched}, "where": {where}, "since": {since},
+					"table": {table}, "search": {searched}, "where": {where}, "since": {since},
 				},
 				out: newPrinter(cmd.OutOrStdout(), output, color), errOut: cmd.ErrOrStderr(), now: time.Now, pause: time.Second,
 				silence: 45 * time.Second,
 			}
+			cli.SetParameter(f.query, "db", database)
 			return f.run(ctx)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&db, "db", "public", "`DATABASE` of the table")
+	f.StringVar(&db, "db", "",
+		"`DATABASE` of the table; the default database of the user or token by default")
 	f.StringVar(&searched, "search", "", "search `TEXT`, such as level:error or \"disk full\"")
 	f.StringVar(&where, "where", "", "SQL `CONDITION` on the columns of the table")
 	f.StringVar(&since, "since", "", "`AGE` of the oldest stored rows to print first, such as 10m; none by default")
