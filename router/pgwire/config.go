@@ -43,6 +43,8 @@ type Service interface {
 type Users interface {
 	Challenge(name string, from netip.Addr) (*auth.Challenge, error)
 	Begin(s access.Sender, end func(error)) access.Work
+	// SameCertificate returns an error if the client's certificate stands for another user than s.
+	SameCertificate(state *tls.ConnectionState, s access.Sender, from netip.Addr) error
 	// Current returns the sender with the rights that the user has now.
 	Current(s access.Sender) access.Sender
 }

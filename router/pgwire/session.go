@@ -78,15 +78,24 @@ func (s *session) open(params map[string]string, fallback string) error {
 // chooseDatabase sets the default database. Clients without a database send the name of the user.
 func (s *session) chooseDatabase(name, fallback string) error {
 	switch {
-	case name != "" && (s.hasDatabase(name) || schema.ReservedDatabase(name)):
+	case name != "" && s.exists(name):
 		s.startIn(name, name)
 	case name == "" || name == "postgres" || name == s.user:
+		if !s.exists(fallback) {
+			return fatal("3D000", "the default database %q of the user %s does not exist", excerpt(fallback), excerpt(s.user)).
+				withHint("connect to one that exists, as with dbname=public, create it, or change the default by ALTER USER")
+		}
 		s.startIn(orElse(name, fallback), fallback)
 	default:
 		return fatal("3D000", "database %q does not exist", excerpt(name)).
 			withHint("connect to one that exists, as with dbname=public, or create it")
 	}
 	return nil
+}
+
+// exists reports whether a database exists for the user. The one of requests that name none always exists.
+func (s *session) exists(name string) bool {
+	return name == schema.DefaultDatabase || schema.ReservedDatabase(name) || s.hasDatabase(name)
 }
 
 // startWith sets a setting at the start of the session. RESET restores this value.

@@ -35,6 +35,13 @@ func (h *handshake) signIn(user string) error {
 	if err != nil {
 		return err
 	}
+	if h.link.tls != nil {
+		state := h.link.tls.ConnectionState()
+		if err := h.cfg.Users.SameCertificate(&state, h.sender, h.link.address); err != nil {
+			h.authFailed()
+			return fatal("28000", "%s", errs.From(err).Msg)
+		}
+	}
 	h.say.send(&pgproto3.AuthenticationOk{})
 	return nil
 }

@@ -24,7 +24,8 @@ type Defaults struct {
 	Pipeline string `json:"pipeline"`
 }
 
-// maxDefaults is the maximum number of bytes that are read from the server's answer about the sender: it has all grants.
+// maxDefaults is the maximum number of bytes that are read from the server's answer about the sender. It has all
+// grants.
 const maxDefaults = 16 << 20
 
 // AskDefaults asks the server for the defaults of the user or token that c sends.

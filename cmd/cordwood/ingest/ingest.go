@@ -85,8 +85,8 @@ too.`,
 	f.StringVar(&o.table, "table", "", "`TABLE` to write to, or DATABASE.TABLE; it is created if it does "+
 		"not exist; required, except with a token for one table")
 	f.StringVar(&o.pipeline, "pipeline", "",
-		"`PIPELINE` that transforms the records; by default the pipeline of a token for one pipeline, or svc_identity, which "+
-			"stores them unchanged")
+		"`PIPELINE` that transforms the records; by default the pipeline of a token for one pipeline, or "+
+			"svc_identity, which stores them unchanged")
 	f.StringVar(&o.version, "pipeline-version", "", "`VERSION` of the pipeline; the latest by default")
 	f.StringVar(&o.format, "format", "auto", "`FORMAT` of the files: auto, json, ndjson or text")
 	f.StringVar(&o.batch, "batch", "4MiB", "`SIZE` of a batch; longer lines are sent alone")
@@ -162,7 +162,8 @@ func (o *ingestOptions) choose(cmd *cobra.Command, c *client.Client) error {
 	}
 	switch {
 	case o.table == "" && d.Table == "":
-		return cli.WrongUsage(fmt.Errorf("%w: the token is not for one table; 'cordwood whoami' shows its tables", errNoTable))
+		return cli.WrongUsage(fmt.Errorf("%w: the token is not for one table; 'cordwood whoami' shows its tables",
+			errNoTable))
 	case o.table == "" && o.db != "" && o.db != d.Database:
 		return cli.WrongUsage(fmt.Errorf("%w: the token is for the table %s, and --db is %s", errNoTable,
 			schema.FormatTableName(d.Database, d.Table), o.db))

@@ -301,7 +301,7 @@ func (p *Provider) Authenticate(r *http.Request, from netip.Addr) (access.Sender
 		s, err = p.Check(r.Context(), c.user, c.password, from)
 	}
 	if err == nil {
-		err = p.sameCertificate(r.TLS, &s, from)
+		err = p.SameCertificate(r.TLS, s, from)
 	}
 	return s, err
 }

@@ -76,14 +76,14 @@ func (l *userList) certifiedUser(name string) string {
 	return name
 }
 
-// sameCertificate returns an error if the client's certificate stands for another user than the credentials of s.
-func (p *Provider) sameCertificate(state *tls.ConnectionState, s *access.Sender, from netip.Addr) error {
+// SameCertificate returns an error if the client's certificate stands for another user than the credentials of s.
+func (p *Provider) SameCertificate(state *tls.ConnectionState, s access.Sender, from netip.Addr) error {
 	name, err := p.certified(state)
 	if err != nil || name == "" || p.users.Load().certifiedUser(name) == s.User {
 		return nil // a certificate without a name stands for nobody
 	}
 	err = refuse(errs.UserPasswordMismatch, "the client's certificate is of the user "+shorten(name)+", and the "+
 		"credentials in the request are of "+shorten(s.User)+": send those of the same user, or none")
-	p.noteRefused(*s, from, err)
+	p.noteRefused(s, from, err)
 	return err
 }
