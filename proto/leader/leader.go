@@ -18,7 +18,8 @@
 //     chooses the limit (Nodes.Call); Health.TryTimeout proposes one that depends on the node's
 //     usual time. A call that streams, and may take as long as it needs, is watched instead
 //     (Nodes.Watch): the node must send a first message in time, and is asked whether it is alive
-//     while no message arrives.
+//     while no message arrives. If there is no other node to call, only the second applies: the
+//     call ends if the node has been silent for 8 s, or for two thirds of the caller's time.
 //  4. Health. A node that does not answer in time, or whose connection breaks, is called after all
 //     others for 1 s, which doubles up to 15 s with each failure. Then one caller tests the node.
 //     A refusal is an answer: the node is healthy.

@@ -419,16 +419,25 @@ func (c *peerConn) Invoke(ctx context.Context, _ string, _, _ any, _ ...grpc.Cal
 func TestWatch(t *testing.T) {
 	tests := []struct {
 		name   string
-		lives  bool // whether the node answers that it is alive
-		others bool // whether there is another node to call
-		sign   bool // whether the call gets a first message
+		lives  bool          // whether the node answers that it is alive
+		others bool          // whether there is another node to call
+		sign   bool          // whether the call gets a first message
+		down   bool          // whether the node did not answer recently
+		left   time.Duration // until the deadline of the caller; 0 means that there is none
 		took   time.Duration
 		err    error
 	}{
-		{"slow, and lives", true, true, true, time.Minute, nil},
-		{"did not answer in time", true, true, false, 2 * time.Second, errSilent},
-		{"stopped while it was waited for", false, true, true, pulseAfter + pulseWait, errSilent},
-		{"nobody else to call", false, false, false, time.Minute, nil},
+		{"slow, and lives", true, true, true, false, 0, time.Minute, nil},
+		{"did not answer in time", true, true, false, false, 0, 2 * time.Second, errSilent},
+		{"stopped while it was waited for", false, true, true, false, 0, pulseAfter + pulseWait, errSilent},
+		{"alone, slow, and lives", true, false, false, false, 0, time.Minute, nil},
+		{"alone, slow, and lives, with a deadline", true, false, false, false, 2 * time.Minute, time.Minute, nil},
+		{"alone", false, false, false, false, 0, aloneWait, errSilent},
+		{"alone, after a sign", false, false, true, false, 0, aloneWait, errSilent},
+		{"alone, with a late deadline", false, false, false, false, time.Minute, aloneWait, errSilent},
+		{"alone, with an early deadline", false, false, false, false, 6 * time.Second, 4 * time.Second, errSilent},
+		{"alone, with hardly any time", false, false, false, false, 1200 * time.Millisecond, minAlone, errSilent},
+		{"alone, and known to be down", false, false, false, true, 0, pulseAfter + pulseWait, errSilent},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -444,8 +453,17 @@ func TestWatch(t *testing.T) {
 				if tt.others {
 					patience = 2 * time.Second
 				}
+				ctx := t.Context()
+				if tt.left > 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, tt.left)
+					defer cancel()
+				}
+				if tt.down {
+					nodes.Health("n1").Silent()
+				}
 				began := time.Now()
-				cancel, err := nodes.Watch(t.Context(), "n1", conn, patience, func(ctx context.Context, p *Pulse) error {
+				cancel, err := nodes.Watch(ctx, "n1", conn, patience, func(ctx context.Context, p *Pulse) error {
 					if tt.sign {
 						p.Alive()
 					}
@@ -467,7 +485,7 @@ func TestWatch(t *testing.T) {
 				if err == nil {
 					cancel()
 				}
-				if tt.lives && tt.sign && conn.asked.Load() < 20 {
+				if tt.lives && tt.err == nil && conn.asked.Load() < 20 {
 					t.Errorf("the node was asked %d times in a minute", conn.asked.Load())
 				}
 			})

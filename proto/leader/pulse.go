@@ -18,6 +18,11 @@ const (
 	// pulseWait is the time that the node has to answer.
 	pulseAfter = time.Second
 	pulseWait  = 2 * time.Second
+	// aloneWait is how long a node may be silent if no other node can be called. If the call has a deadline, it is at
+	// most two thirds of the time that is left, but at least minAlone, so that the caller can report the silent node,
+	// or continue without it, before its own time is up.
+	aloneWait = 8 * time.Second
+	minAlone  = time.Second
 )
 
 // errSilent is the error with which Watch ends a call.
@@ -25,18 +30,25 @@ var errSilent = errs.New(errs.ShardUnreachable, "the node did not answer in time
 
 // Watch makes a call to a node that may take as long as it needs while the node is alive, and records in the node's
 // health whether it answered. The node must send a first message within the time patience; 0 means that there is no
-// other node to call, so the call is not watched. The call reports the first message with Pulse.Alive, and waits for
-// messages with Pulse.Receive. The context of a successful call lives until cancel.
+// other node to call. Then the first message may be late while the node is alive. The call reports the first message
+// with Pulse.Alive, and waits for messages with Pulse.Receive. The context of a successful call lives until cancel.
 func (n *Nodes) Watch(
 	ctx context.Context, node string, conn grpc.ClientConnInterface, patience time.Duration,
 	call func(context.Context, *Pulse) error,
 ) (cancel context.CancelFunc, err error) {
 	ctx, end := context.WithCancelCause(ctx)
 	p := &Pulse{
-		conn: conn, cancel: end, cause: func() error { return context.Cause(ctx) }, watched: patience > 0, misses: 1,
+		conn: conn, cancel: end, cause: func() error { return context.Cause(ctx) },
+		after: pulseAfter, wait: pulseWait, misses: 1, more: 2, stop: func() {},
 	}
-	if p.watched {
-		p.first = time.AfterFunc(patience, func() { end(errSilent) })
+	if patience > 0 {
+		first := time.AfterFunc(patience, func() { end(errSilent) })
+		p.stop = func() { first.Stop() }
+	} else {
+		silence := aloneFor(ctx, n.Health(node).Down(time.Now()))
+		p.after = min(pulseAfter, silence/4)
+		p.wait, p.more = silence-p.after, 1
+		p.stop = p.watch()
 	}
 	err = errs.FromGRPC(call(ctx, p))
 	p.Alive()
@@ -57,6 +69,22 @@ func (n *Nodes) Watch(
 	return nil, err
 }
 
+// Silent reports whether Watch ended a call because the node sent nothing.
+func Silent(err error) bool { return errors.Is(err, errSilent) }
+
+// aloneFor returns how long a node may be silent in a call if no other node can be called. A node that is down did not
+// answer recently.
+func aloneFor(ctx context.Context, down bool) time.Duration {
+	silence := aloneWait
+	if down {
+		silence = pulseAfter + pulseWait
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		silence = min(silence, max(time.Until(deadline)*2/3, minAlone))
+	}
+	return silence
+}
+
 // Pulse watches the node of a call while the call waits for messages. A suspended process never
 // sends anything, and gRPC closes its connection after 15 s at the earliest, since it supports no
 // shorter keepalive. So the node is asked over the same connection, but only while no message
@@ -65,46 +93,46 @@ type Pulse struct {
 	conn   grpc.ClientConnInterface
 	cancel context.CancelCauseFunc // of the call
 	cause  func() error            // why the call was cancelled
-	first  *time.Timer             // ends the call if there is no first message; nil without a limit
-	// watched is set if there is another node to call.
-	watched bool
+	stop   func()                  // ends the wait for the first message
+	// after is the time without a message after which the node is asked, and wait the time that it has to answer.
+	after, wait time.Duration
 	// misses is the number of consecutive failures to answer that end the call: one while another
-	// node can be asked for all rows, and two after some rows have arrived.
-	misses int
+	// node can be asked for all rows, and more after some rows have arrived.
+	misses, more int
 }
 
 // Alive records the first message.
-func (p *Pulse) Alive() {
-	if p.first != nil {
-		p.first.Stop()
-	}
-}
+func (p *Pulse) Alive() { p.stop() }
 
 // Receive waits for a message with recv.
 func (p *Pulse) Receive(recv func() error) error {
-	if !p.watched {
-		return recv()
-	}
-	ctx, over := context.WithCancel(context.Background())
-	defer over()
-	misses := p.misses
-	t := time.AfterFunc(pulseAfter, func() { p.ask(ctx, misses) })
-	defer t.Stop()
+	defer p.watch()()
 	err := recv()
 	if err != nil && errors.Is(p.cause(), errSilent) {
 		return errSilent
 	}
 	if err == nil {
-		p.misses = 2
+		p.misses = p.more
 	}
 	return err
+}
+
+// watch asks the node whether it is alive until stop is called.
+func (p *Pulse) watch() (stop func()) {
+	ctx, over := context.WithCancel(context.Background())
+	misses := p.misses
+	t := time.AfterFunc(p.after, func() { p.ask(ctx, misses) })
+	return func() {
+		t.Stop()
+		over()
+	}
 }
 
 // ask asks the node repeatedly whether it is alive until ctx ends. It ends the call if the node
 // does not answer misses times in a row.
 func (p *Pulse) ask(ctx context.Context, misses int) {
 	for missed := 0; ; {
-		call, cancel := context.WithTimeout(ctx, pulseWait)
+		call, cancel := context.WithTimeout(ctx, p.wait)
 		_, err := metapb.NewPeerClient(p.conn).Echo(call, &metapb.EchoRequest{}, grpc.WaitForReady(true))
 		cancel()
 		switch {
@@ -121,7 +149,7 @@ func (p *Pulse) ask(ctx context.Context, misses int) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(pulseAfter):
+		case <-time.After(p.after):
 		}
 	}
 }

@@ -71,6 +71,7 @@ func (c *Client) ask(ctx context.Context, req readRequest, call readCall) (cance
 		faults  []string // errors of the nodes in this round
 		// refused is the number of nodes in this round that accepted no connection.
 		refused int
+		silent  bool // whether the only node has had its time to answer
 		round   int
 	)
 	failure := leader.Search{
@@ -83,9 +84,12 @@ func (c *Client) ask(ctx context.Context, req readRequest, call readCall) (cance
 			}
 			cancel, err = c.readFrom(ctx, req.dial, node, patience(try), call)
 			if err != nil {
-				if leader.Broken(err) {
+				switch {
+				case leader.Broken(err):
 					refused++
-				} else {
+				case !try.Others && leader.Silent(err):
+					silent = true
+				default:
 					reached = true
 				}
 				faults = append(faults, fmt.Sprintf("node %s: %s", node, req.reason(err)))
@@ -101,7 +105,7 @@ func (c *Client) ask(ctx context.Context, req readRequest, call readCall) (cance
 			if !reached || req.leader && 2*refused >= so.Known {
 				longest = min(longest, downWait)
 			}
-			return so.Known > 0 && round != req.rounds && time.Since(start) <= longest
+			return so.Known > 0 && !silent && round != req.rounds && time.Since(start) <= longest
 		},
 		Retrying: func(node string, so *leader.Failure) {
 			c.log.DebugContext(ctx, req.what+" is tried on the next node", "node", node, "error", so.Err)
@@ -125,7 +129,7 @@ func (c *Client) ask(ctx context.Context, req readRequest, call readCall) (cance
 }
 
 // patience returns how long a node may take until its first message, or 0 if there is no other node
-// to ask.
+// to ask; see leader.Nodes.Watch.
 func patience(try leader.Try) time.Duration {
 	switch {
 	case !try.Others:
