@@ -68,6 +68,7 @@ func init() { // not in the declaration: some handlers refer to handlers
 var queryShows = map[string]bool{
 	"DATABASES": true, "SCHEMAS": true, "TABLES": true, "CREATE": true, "COLUMNS": true, "FIELDS": true, "FULL": true,
 	"USERS": true, "ROLES": true, "GRANTS": true, "TOKENS": true, "QUOTAS": true,
+	"ACCESS": true,
 }
 
 // newCommand returns the command for a text with at most one statement.

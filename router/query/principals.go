@@ -10,6 +10,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/proto/rights"
+	"cordwood/proto/schema"
 	"cordwood/router/access"
 	"cordwood/router/access/scram"
 	"cordwood/router/audit"
@@ -120,6 +121,14 @@ func validUntil(text string) (int64, error) {
 	return parseTime("VALID UNTIL", text)
 }
 
+// pastEnd adds a warning to the result of a change that ends the time of a user at once.
+func pastEnd(res Result, until int64) Result {
+	if until != 0 && until <= time.Now().UnixNano() {
+		res.Warnings = append(res.Warnings, "the time of VALID UNTIL is in the past: the user cannot sign in")
+	}
+	return res
+}
+
 // lastYear is the last year whose times all fit into 64 bits of nanoseconds.
 const lastYear = 2261
 
@@ -163,9 +172,10 @@ func (s *Service) createUser(ctx context.Context, st *statement.CreateUser, req 
 	if st.Database != nil {
 		p.DefaultDatabase = *st.Database
 	}
-	return m.propose(ctx, req, &metapb.AccessChange{Change: &metapb.AccessChange_Create{
+	res, err := m.propose(ctx, req, &metapb.AccessChange{Change: &metapb.AccessChange_Create{
 		Create: &metapb.CreatePrincipal{Principal: p, IfNotExists: st.IfNotExists},
 	}})
+	return pastEnd(res, p.ValidUntilUnixNano), err
 }
 
 func (s *Service) alterUser(ctx context.Context, st *statement.AlterUser, req *Request) (Result, error) {
@@ -187,6 +197,10 @@ func (s *Service) alterUser(ctx context.Context, st *statement.AlterUser, req *R
 		if err := m.caller.Require(access.Need{
 			Privilege: access.ManageAccess, Action: "alter user", Object: access.Object{Name: st.Name},
 		}); err != nil {
+			if st.Name == m.caller.User && st.Password != nil {
+				err = errs.New(errs.PermissionDenied, "%s may not change users: to change your own password, write "+
+					"ALTER USER CURRENT_USER PASSWORD '…' OLD '…'", st.Name)
+			}
 			return Result{}, err
 		}
 		if err := m.mayChange(st.Name); err != nil {
@@ -207,7 +221,8 @@ func (s *Service) alterUser(ctx context.Context, st *statement.AlterUser, req *R
 		}
 		a.ValidUntilUnixNano = &until
 	}
-	return m.propose(ctx, req, &metapb.AccessChange{Change: &metapb.AccessChange_Alter{Alter: a}})
+	res, err := m.propose(ctx, req, &metapb.AccessChange{Change: &metapb.AccessChange_Alter{Alter: a}})
+	return pastEnd(res, a.GetValidUntilUnixNano()), err
 }
 
 func (s *Service) createRole(ctx context.Context, st *statement.CreateRole, req *Request) (Result, error) {
@@ -264,6 +279,11 @@ func (s *Service) grant(ctx context.Context, st *statement.Grant, req *Request) 
 	}
 	var changes []*metapb.AccessChange
 	for _, t := range st.Targets {
+		if !st.Revoke {
+			if err := s.meantDatabase(ctx, t, req.Database); err != nil {
+				return Result{}, err
+			}
+		}
 		if t.Kind == rights.Tables && t.Database == "" {
 			t.Database = req.Database
 		}
@@ -303,6 +323,28 @@ func (s *Service) grant(ctx context.Context, st *statement.Grant, req *Request) 
 		}
 	}
 	return m.propose(ctx, req, changes...)
+}
+
+// meantDatabase returns an error if a target without a database is the name of a database, and not of a table of the
+// default database: who writes it means all tables of the database. A table that does not exist yet is named with its
+// database.
+func (s *Service) meantDatabase(ctx context.Context, t rights.Target, database string) error {
+	if t.Kind != rights.Tables || t.Database != "" || schema.ReservedDatabase(t.Name) {
+		return nil
+	}
+	n, caller := s.names.of(ctx), access.From(ctx)
+	// Who manages users may grant rights on all databases, and need not see their tables.
+	if _, ok := n.meta.Database(t.Name); !ok || !caller.SeesDatabase(t.Name) && !caller.May(access.Need{
+		Privilege: access.ManageAccess, Action: "grant",
+	}) {
+		return nil
+	}
+	if _, ok := n.meta.Table(database, t.Name); ok {
+		return nil
+	}
+	return errs.New(errs.InvalidArguments, "%s is a database, and database %s has no table of this name: write %s.* for "+
+		"the tables of the database, or %s.%s for a table", t.Name, database, rights.QuoteName(t.Name),
+		rights.QuoteName(database), rights.QuoteName(t.Name))
 }
 
 func (s *Service) grantRole(ctx context.Context, st *statement.GrantRole, req *Request) (Result, error) {

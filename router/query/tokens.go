@@ -75,8 +75,13 @@ func (m *manager) mayScope(grants []*metapb.AccessGrant) error {
 }
 
 // scopeOf sets the rights of a token.
-func (m *manager) scopeOf(st *statement.CreateToken, database string, t *metapb.AccessToken) error {
+func (m *manager) scopeOf(
+	ctx context.Context, st *statement.CreateToken, database string, t *metapb.AccessToken,
+) error {
 	add := func(privileges rights.Set, target rights.Target) error {
+		if err := m.s.meantDatabase(ctx, target, database); err != nil {
+			return err
+		}
 		if target.Kind == rights.Tables {
 			target.Database = cmp.Or(target.Database, database)
 		}
@@ -197,7 +202,7 @@ func createToken(ctx context.Context, s *Service, st statement.Statement, req *R
 	t := &metapb.AccessToken{Name: create.Name, User: create.Scope.User}
 	if t.User != "" {
 		err = m.mayTake(t.User)
-	} else if err = m.scopeOf(create, req.Database, t); err == nil {
+	} else if err = m.scopeOf(ctx, create, req.Database, t); err == nil {
 		err = m.mayScope(t.Grants)
 	}
 	if err != nil {

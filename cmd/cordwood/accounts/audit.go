@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"cordwood/cmd/cordwood/cli"
 	"cordwood/proto/auditrow"
+	"cordwood/proto/nearest"
 )
 
 // NewAuditCommand returns the command audit.
@@ -47,6 +49,15 @@ follows new records.`
 		if most < 1 || most > mostRecords || since < 0 {
 			return fmt.Errorf("--lines must be from 1 to %d, and --since not negative", mostRecords)
 		}
+		if outcome != "" && !slices.Contains(outcomes, outcome) {
+			return cli.WrongUsage(fmt.Errorf("--outcome %s: use ok, refused or failed%s", outcome,
+				nearest.DidYouMean("; ", outcome, outcomes)))
+		}
+		if action != "" {
+			if err := checkAction(cmd, action); err != nil {
+				return err
+			}
+		}
 		var where []string
 		for column, value := range map[string]string{"principal": principal, "action": action, "outcome": outcome} {
 			if value != "" {
@@ -66,6 +77,25 @@ follows new records.`
 			"ORDER BY ts", filter, most))
 	}
 	return cmd
+}
+
+// outcomes are the outcomes of changes.
+var outcomes = []string{"ok", "refused", "failed"}
+
+// checkAction returns an error if no record has an action, and one has an action with a similar name.
+func checkAction(cmd *cobra.Command, action string) error {
+	c, err := cli.NewClient(cmd, func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) })
+	if err != nil {
+		return err
+	}
+	known, err := cli.FirstColumn(cmd.Context(), c, "SELECT DISTINCT action FROM svc_private.audit ORDER BY 1")
+	if err != nil || slices.Contains(known, action) {
+		return err
+	}
+	if like := nearest.DidYouMean("; ", action, known); like != "" {
+		return cli.WrongUsage(fmt.Errorf("--action %q: no record has this action%s", action, like))
+	}
+	return nil
 }
 
 // chains checks the chains of records.

@@ -9,6 +9,25 @@ import (
 	"cordwood/proto/auditrow"
 )
 
+// TestAuditTailValues checks that a mistyped outcome or action is refused with a suggestion.
+func TestAuditTailValues(t *testing.T) {
+	a := newAsked(t)
+	a.rows = `{"action":"create user"}` + "\n" + `{"action":"drop table"}` + "\n"
+	for args, want := range map[string]string{
+		"--outcome|refusd":     `use ok, refused or failed; did you mean "refused"?`,
+		"--action|creat user":  `no record has this action; did you mean "create user"?`,
+		"--action|drop table":  "",
+		"--outcome|refused":    "",
+		"--action|set a quota": "",
+	} {
+		_, _, err := clitest.Execute(t, root(), "", append([]string{"audit", "tail", "--server", a.URL},
+			strings.Split(args, "|")...)...)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", args, err, want)
+		}
+	}
+}
+
 // TestVerify checks chains of records that are complete, that begin anew, and that were changed in each way.
 func TestVerify(t *testing.T) {
 	chain := func(node string, first int64, n int) (rows []auditrow.Row) {

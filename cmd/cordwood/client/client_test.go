@@ -109,8 +109,8 @@ func TestDoRetries(t *testing.T) {
 			"unauthorized",
 			[]answer{{401, nil, `{"code":7003,"error":"who?"}`}},
 			1,
-			"who? (server answered 401, code 7003); give --user NAME:PASSWORD or --token TOKEN, or set CORDWOOD_USER or " +
-				"CORDWOOD_TOKEN",
+			"no user or token was sent (server answered 401, code 7003); give --user NAME:PASSWORD or --token TOKEN, " +
+				"or set CORDWOOD_USER or CORDWOOD_TOKEN",
 		},
 		{
 			"plain text",

@@ -251,7 +251,9 @@ func (c *Client) send(ctx context.Context, r Request, server int, wait time.Dura
 	}
 	defer cancel(nil)
 	defer resp.Body.Close()
-	return nil, readError(resp)
+	e := readError(resp)
+	e.Path, e.credentials = r.Path, s.user != ""
+	return nil, e
 }
 
 // ending is the body of an answer. Closing it ends the context of the request.

@@ -20,6 +20,8 @@ const maxErrorBody = 64 << 10
 
 // Error is an error answer.
 type Error struct {
+	// Path is the path of the request.
+	Path string
 	// Status is the HTTP status.
 	Status int
 	// Code is the server's error code, or 0.
@@ -31,6 +33,8 @@ type Error struct {
 	Partial string
 	// Unknown is set if rows may have been stored although the request failed.
 	Unknown bool
+	// credentials is set if the request had a user or token.
+	credentials bool
 	// retryAfter is the wait that the server requests, or 0.
 	retryAfter time.Duration
 }
@@ -44,18 +48,32 @@ func (e *Error) Answer() string {
 	return answer
 }
 
+const (
+	// noCredentials is the code of an answer to a request without a user or token. The server's text for it is the one
+	// that clients of other systems expect.
+	noCredentials = 7003
+	// bootstrapPath is the path of the request that makes the first administrator: it has a token of its own.
+	bootstrapPath = "/v1/access/bootstrap"
+)
+
 // Error returns the server's message, followed by the status and code.
 func (e *Error) Error() string {
 	answer := e.Answer()
 	s := answer
-	if e.Msg != "" {
+	if e.Code == noCredentials && !e.credentials {
+		s = "no user or token was sent (" + answer + ")"
+	} else if e.Msg != "" {
 		space := " "
 		if strings.Contains(e.Msg, "\n ") {
 			space = "\n" // put the status on a separate line after an excerpt
 		}
 		s = strings.TrimRight(e.Msg, "\n") + space + "(" + answer + ")"
 	}
-	if e.Status == http.StatusUnauthorized {
+	switch {
+	case e.Status != http.StatusUnauthorized || e.Path == bootstrapPath:
+	case e.credentials:
+		s += "; check the user and password, or the token, that were given by a flag or by CORDWOOD_USER or CORDWOOD_TOKEN"
+	default:
 		s += "; give --user NAME:PASSWORD or --token TOKEN, or set CORDWOOD_USER or CORDWOOD_TOKEN"
 	}
 	if e.Partial != "" {

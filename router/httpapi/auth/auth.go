@@ -321,6 +321,9 @@ func (p *Provider) Check(ctx context.Context, user, password string, from netip.
 func (p *Provider) noteRefused(s access.Sender, from netip.Addr, err error) {
 	code := errs.CodeOf(err)
 	if err != nil && p.refused != nil && code != errs.Cancelled && code != errs.ShardNotReady {
+		if why := p.barred(s.User); code == errs.UserPasswordMismatch && s.Proof == "password" && why != "" {
+			err = refuse(code, why) // for administrators only: the client is told the same as for a wrong password
+		}
 		p.refused(s, from, err)
 	}
 }

@@ -148,6 +148,23 @@ func (p *Provider) Listed(name string) bool {
 	return p.lists.listed != nil && p.lists.listed.byName[name] != nil
 }
 
+// barred returns why a user of the metadata cannot sign in with any password, or an empty text.
+func (p *Provider) barred(name string) string {
+	p.lists.mu.Lock()
+	defer p.lists.mu.Unlock()
+	u := p.lists.stored[name]
+	switch {
+	case u == nil || p.lists.listed != nil && p.lists.listed.byName[name] != nil:
+		return ""
+	case u.disabled:
+		return "the user " + shorten(name) + " is disabled; the password was not checked"
+	case !u.until.IsZero() && !p.now().Before(u.until):
+		return "the time of the user " + shorten(name) + " ended at " + u.until.UTC().Format(time.RFC3339) +
+			" (VALID UNTIL); the password was not checked"
+	}
+	return ""
+}
+
 // Principals lists the users and roles of the metadata by name. They must not be changed.
 func (p *Provider) Principals() []*metapb.AccessPrincipal {
 	p.lists.mu.Lock()

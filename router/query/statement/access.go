@@ -122,7 +122,7 @@ func (*ShowGrants) Rows() bool { return true }
 
 func (p *parser) createUser() Statement {
 	s := &CreateUser{IfNotExists: p.ifNotExists()}
-	s.Name = p.name("the name of a user")
+	s.Name = p.principal("the name of a user")
 	p.accept("WITH")
 	p.userOptions(&s.UserOptions)
 	p.done()
@@ -159,7 +159,7 @@ func (p *parser) alterRole() Statement {
 
 func (p *parser) dropPrincipal(role bool) Statement {
 	s := &DropPrincipal{Role: role, IfExists: p.ifExists()}
-	s.Name = p.name("a name")
+	s.Name = p.principal("a name")
 	p.done()
 	return s
 }
@@ -168,13 +168,13 @@ func (p *parser) alterUser() Statement {
 	if p.accept("CURRENT_USER") {
 		s := &AlterUser{Own: true}
 		p.expect("PASSWORD")
-		password := p.password("the new password in quotes")
+		password := p.password("the new password in single quotes")
 		p.expect("OLD")
-		s.Password, s.Old = &password, p.password("the present password in quotes")
+		s.Password, s.Old = &password, p.password("the present password in single quotes")
 		p.done()
 		return s
 	}
-	s := &AlterUser{Name: p.name("the name of a user")}
+	s := &AlterUser{Name: p.principal("the name of a user")}
 	p.accept("WITH")
 	if p.tok.kind == eof {
 		p.expected("PASSWORD, CERTIFICATE, NO CERTIFICATE, VALID UNTIL, ENABLED, DISABLED or DEFAULT DATABASE")
@@ -204,7 +204,7 @@ func (p *parser) userOptions(o *UserOptions) {
 		switch {
 		case p.accept("PASSWORD"):
 			once(o.Password != nil)
-			text := p.password("a password in quotes")
+			text := p.password("a password in single quotes")
 			o.Password = &text
 		case p.accept("VALID"):
 			once(o.ValidUntil != nil)
@@ -252,6 +252,14 @@ func (p *parser) grant(revoke bool) Statement {
 	if !p.privileges(s) {
 		*p = first
 		return p.grantRole(revoke)
+	}
+	if p.err == nil && (p.tok.is("TO") || p.tok.is("FROM")) {
+		object := "app.*"
+		if s.Privileges&rights.OfCluster != 0 {
+			object = "CLUSTER"
+		}
+		p.stop(syntaxError(p.src, p.tok.from, "the statement does not say on what: write ON and an object after the "+
+			"privileges, such as ON %s", object))
 	}
 	p.expect("ON")
 	for p.err == nil {
@@ -319,12 +327,27 @@ func (p *parser) members(revoke bool) (names []string) {
 		p.expect("TO")
 	}
 	for p.err == nil {
-		names = append(names, p.name("the name of a user or role"))
+		names = append(names, p.principal("the name of a user or role"))
 		if !p.acceptSym(",") {
 			break
 		}
 	}
 	return names
+}
+
+// principal parses the name of a user or role. Names of machines and people often have characters that need quotes.
+func (p *parser) principal(what string) string {
+	from := p.tok.from
+	name := p.name(what)
+	if p.err == nil && p.tok.kind != eof && p.tok.from == p.prev.to && strings.IndexByte(".:@-", p.src[p.tok.from]) >= 0 {
+		all := p.src[from:]
+		if end := strings.IndexAny(all, " \t\r\n,;"); end >= 0 {
+			all = all[:end]
+		}
+		p.stop(syntaxError(p.src, p.tok.from, "a name with a %c is written in double quotes, as in \"%.60s\"",
+			p.src[p.tok.from], strings.ReplaceAll(all, `"`, "")))
+	}
+	return name
 }
 
 // target parses [TABLE] [db.]table, DATABASE db, PIPELINE name or CLUSTER. The database of a table without one stays

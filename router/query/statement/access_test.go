@@ -146,6 +146,28 @@ func TestParseAccess(t *testing.T) {
 	}
 }
 
+// TestAccessAdvice checks that errors say how to write a statement.
+func TestAccessAdvice(t *testing.T) {
+	for sql, want := range map[string]string{
+		`CREATE USER ann PASSWORD "secret of ann"`:  "a password in single quotes",
+		"CREATE USER web1.example.com PASSWORD 'x'": `in double quotes, as in "web1.example.com"`,
+		"CREATE USER oidc:bob":                      `in double quotes, as in "oidc:bob"`,
+		"GRANT SELECT ON t TO ann@example.com, bob": `in double quotes, as in "ann@example.com"`,
+		"DROP USER web-1":                           `in double quotes, as in "web-1"`,
+		"GRANT OPERATE TO rita":                     "such as ON CLUSTER",
+		"REVOKE SELECT FROM rita":                   "such as ON app.*",
+	} {
+		if _, err := Parse(sql); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", sql, err, want)
+		}
+	}
+	for _, sql := range []string{"GRANT SELECT ON t TO ann-- a comment", "CREATE USER ann;", "DROP USER ann"} {
+		if _, err := Parse(sql); err != nil {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+}
+
 // TestNoPasswordsInErrors checks that a syntax error does not repeat a part of a password.
 func TestNoPasswordsInErrors(t *testing.T) {
 	for _, sql := range []string{
