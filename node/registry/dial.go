@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"time"
 
@@ -56,20 +57,43 @@ func (r *Registry) dial(
 func (r *Registry) try(
 	ctx context.Context, t rpcport.Target, ready func(context.Context, net.Conn) error, protocols ...string,
 ) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.cfg.DialTimeout)
+	try, cancel := context.WithTimeout(ctx, r.cfg.DialTimeout)
 	defer cancel()
-	conn, err := r.cfg.Dialer.Dial(ctx, t, protocols...)
+	conn, err := r.cfg.Dialer.Dial(try, t, protocols...)
 	if err != nil {
-		return nil, err
+		return nil, r.mute(ctx, t, err)
 	}
 	if ready != nil {
-		if err := ready(ctx, conn); err != nil {
+		if err := ready(try, conn); err != nil {
 			conn.Close()
-			return nil, err
+			return nil, r.mute(ctx, t, err)
 		}
 	}
 	r.notePlain(t.Node, rpcport.IsPlain(conn))
 	return conn, nil
+}
+
+// muteError is the error of a node that accepted a connection and sent nothing.
+type muteError struct {
+	error
+	addr  string
+	limit time.Duration
+}
+
+func (e *muteError) Error() string {
+	return fmt.Sprintf("%s accepted a connection, but did not answer within %s", e.addr, e.limit)
+}
+
+func (e *muteError) Unwrap() error { return e.error }
+
+// mute replaces the text of an error if time was up after the connection was accepted. Otherwise the error of a
+// suspended node would look like a fault of TLS.
+func (r *Registry) mute(ctx context.Context, t rpcport.Target, err error) error {
+	late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
+	if op := (*net.OpError)(nil); ctx.Err() != nil || !late || errors.As(err, &op) && op.Op == "dial" {
+		return err
+	}
+	return &muteError{err, t.Addr, r.cfg.DialTimeout}
 }
 
 // notePlain records whether the newest connection to a node is without TLS.

@@ -77,3 +77,19 @@ func TestDeadNodeIsDialedSeldom(t *testing.T) {
 		t.Errorf("a dial of a node that was just heard from: %v", err)
 	}
 }
+
+// TestMuteNode checks the error of a node that accepts connections and sends nothing, as a suspended one does.
+func TestMuteNode(t *testing.T) {
+	r := newRegistry(t, "")
+	r.cfg.DialTimeout = 20 * time.Millisecond
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	r.Seen("a", l.Addr().String(), nil)
+	want := "node a: " + l.Addr().String() + " accepted a connection, but did not answer within 20ms"
+	if err := r.Knock(t.Context(), "a"); err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}

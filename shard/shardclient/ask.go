@@ -92,7 +92,7 @@ func (c *Client) ask(ctx context.Context, req readRequest, call readCall) (cance
 				default:
 					reached = true
 				}
-				faults = append(faults, fmt.Sprintf("node %s: %s", node, req.reason(err)))
+				faults = append(faults, fmt.Sprintf("node %s: %s", node, strings.TrimPrefix(req.reason(err), "node "+node+": ")))
 			} else if req.answered != nil {
 				*req.answered = node
 			}
@@ -179,9 +179,9 @@ func ofRead(e *errs.Error) *errs.Error {
 // reason returns the text of an error for users. For a connection error it describes the state of the connection. It
 // does not repeat what the error of ask, or its caller, begins with.
 func (r *readRequest) reason(err error) string {
-	text := errs.From(err).Msg
+	text := strings.TrimSuffix(errs.From(err).Msg, " (a moment ago; it is retried)")
 	if i := strings.LastIndex(text, "dial tcp "); i >= 0 && leader.Broken(err) {
-		return strings.TrimSuffix(strings.Trim(text[i:], `"`), " (a moment ago; it is retried)")
+		return strings.Trim(text[i:], `"`)
 	}
 	text = strings.TrimPrefix(text, "query: ")
 	if r.leader || r.unnamed {

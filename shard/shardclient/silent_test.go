@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"cordwood/proto/errs"
@@ -52,4 +53,27 @@ func TestOnlyNodeIsSilent(t *testing.T) {
 			}
 		})
 	}
+}
+
+// mute is the connection to a node that was dialed a moment ago.
+type mute struct{ grpc.ClientConnInterface }
+
+func (mute) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, status.Error(codes.Unavailable, `connection error: desc = "transport: Error while dialing: node n1: `+
+		`10.0.0.1:4001 accepted a connection, but did not answer within 1s (a moment ago; it is retried)"`)
+}
+
+// TestNodeIsNamedOnce checks that an error does not repeat the name of the node.
+func TestNodeIsNamedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(Config{
+			Replicas: func(uint32) []string { return []string{"n1"} }, Nodes: func() []string { return []string{"n1"} },
+			Dial: func(string) (grpc.ClientConnInterface, error) { return mute{}, nil },
+		})
+		_, err := c.Scan(t.Context(), nil, &shardpb.ScanRequest{ShardId: 7})
+		const want = "node n1: 10.0.0.1:4001 accepted a connection, but did not answer within 1s"
+		if err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	})
 }

@@ -222,3 +222,19 @@ func TestNumberOutOfRange(t *testing.T) {
 		}
 	}
 }
+
+// TestLimitTooLarge checks the error for a LIMIT or OFFSET beyond 64 bits.
+func TestLimitTooLarge(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	for sql, want := range map[string]string{
+		"SELECT 1 LIMIT 9223372036854775808": "LIMIT 9223372036854775808 is too large; the maximum is 9223372036854775807",
+		"SELECT 1 LIMIT 1 offset\n9223372036854775808": "OFFSET 9223372036854775808 is too large; the maximum is " +
+			"9223372036854775807",
+		"SELECT 9223372036854775808::BIGINT": "Type INT128 with value 9223372036854775808 can't be cast",
+	} {
+		_, err := request(t.Context(), e, &query.Request{SQL: sql, Database: "public"})
+		if errs.CodeOf(err) != errs.InvalidArguments || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+}

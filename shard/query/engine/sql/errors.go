@@ -67,6 +67,11 @@ func ToClient(err error, r *Rewritten) error {
 				msg += "; if it is a text, write " + QuoteText(m[1])
 			}
 			if at, ok := r.clientPosition(at); ok {
+				if m := beyondInt64.FindStringSubmatch(msg); m != nil {
+					if word := limitWord(r.st.client, at); word != "" {
+						msg = fmt.Sprintf("%s %s is too large; the maximum is %d", word, m[1], int64(math.MaxInt64))
+					}
+				}
 				msg += fmt.Sprintf(" (position %d)", at)
 			}
 		}
@@ -109,6 +114,21 @@ func ToClient(err error, r *Rewritten) error {
 		}
 	}
 	return &errs.Error{Code: errs.EngineExecuteQuery, Msg: msg, Err: err}
+}
+
+// beyondInt64 matches the error of a number that does not fit 64 bits.
+var beyondInt64 = regexp.MustCompile(
+	`^Type INT128 with value (\d+) can't be cast because the value is out of range for the destination type INT64$`)
+
+// limitWord returns LIMIT or OFFSET if that word is in front of a position of a text, and otherwise an empty text.
+func limitWord(text string, at int) string {
+	before := strings.ToUpper(strings.TrimSpace(text[:min(at, len(text))]))
+	for _, word := range []string{"LIMIT", "OFFSET"} {
+		if rest, ok := strings.CutSuffix(before, word); ok && (rest == "" || !IsNameByte(rest[len(rest)-1])) {
+			return word
+		}
+	}
+	return ""
 }
 
 // unwritten matches the error of a temporary file that could not be written.
