@@ -44,3 +44,22 @@ func TestDocs(t *testing.T) {
 		}
 	}
 }
+
+// TestNaNInMaps checks what docs/sql.md says about NaN in histogram and mode. Change both when DuckDB counts NaN.
+func TestNaNInMaps(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	const from = " FROM (VALUES (1.0::DOUBLE), ('NaN'::DOUBLE), (2.0), ('NaN'::DOUBLE), (3.0)) v(x)"
+	for sql, want := range map[string]string{
+		"SELECT histogram(x)::VARCHAR" + from:                                   "{1.0=3, 2.0=1, 3.0=1}",
+		"SELECT (histogram(x) FILTER (WHERE NOT isnan(x)))::VARCHAR" + from:     "{1.0=1, 2.0=1, 3.0=1}",
+		"SELECT list_histogram(list(x))::VARCHAR, list_unique(list(x))" + from:  "{1.0=3, 2.0=1, 3.0=1}|5",
+		"SELECT mode(x), count(DISTINCT x), approx_top_k(x, 1)::VARCHAR" + from: "1|4|[nan]",
+	} {
+		got, err := ask(e, sql)
+		if err != nil {
+			t.Errorf("%s: %v", sql, err)
+		} else if text := strings.Join(got.rows, " "); text != want {
+			t.Errorf("%s: %s, want %s", sql, text, want)
+		}
+	}
+}
