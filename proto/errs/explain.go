@@ -147,7 +147,8 @@ func Explanations() []Explanation {
 			"that arrives too slowly, or a quota of the database is used up", "Wait for `Retry-After`, and send fewer or " +
 			"smaller requests. For a quota, drop tables or ask an operator for a higher one", RetryLater},
 		{
-			UserNotFound, "the user does not exist", "Check the name (`SHOW USERS`); the server reads its user file again on SIGHUP", RetryNever,
+			UserNotFound, "the user does not exist",
+			"Check the name (`SHOW USERS`); the server reads its user file again on SIGHUP", RetryNever,
 		},
 		{UnsupportedPasswordType, unused, noAdvice, RetryNever},
 		{
@@ -159,14 +160,18 @@ func Explanations() []Explanation {
 			"Send HTTP Basic authentication (`curl -u name:password`, `--user`, `CORDWOOD_USER`) or a token (`--token`, " +
 				"`CORDWOOD_TOKEN`)", RetryNever,
 		},
-		{InvalidAuthHeader, "the header `Authorization` cannot be read", "Send HTTP Basic authentication or a token", RetryNever},
 		{
-			AccessDenied, "the user may not do this", "Use a user with the right, or grant it (`GRANT`) or change it in the user file",
+			InvalidAuthHeader, "the header `Authorization` cannot be read", "Send HTTP Basic authentication or a token",
 			RetryNever,
 		},
 		{
+			AccessDenied, "the user may not do this",
+			"Use a user with the right, or grant it (`GRANT`) or change it in the user file", RetryNever,
+		},
+		{
 			PermissionDenied, "the user may not do this, or a web page of another site sent the request",
-			"Grant the privilege that the error names, or use another user or token; for web pages, `--http-cors-allowed-origins`", RetryNever,
+			"Grant the privilege that the error names, or use another user or token; for web pages, " +
+				"`--http-cors-allowed-origins`", RetryNever,
 		},
 	}
 }

@@ -48,7 +48,8 @@ func (a *accessAPI) state(_ *exchange.Exchange, r *http.Request) ([]byte, error)
 }
 
 // applyState runs the statements that make users, roles and quotas what the body says, or only answers with them. Each
-// statement is a change with its own record. Users and roles are dropped only if the request allows it. If one fails, those before it remain, and the file can be sent again.
+// statement is a change with its own record. Users and roles are dropped only if the request allows it. If a statement
+// fails, those before it remain, and the file can be sent again.
 func (a *accessAPI) applyState(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	x.Unchanged = true // so that the request is not logged in addition to its statements
 	query, err := params.ParseOnce(r.URL.RawQuery, params.AccessState...)

@@ -42,8 +42,8 @@ func repeated(n int, format, between string) string {
 	return strings.Join(list, between)
 }
 
-// BenchmarkLists measures the steps of statements with many literals or expressions. The time of a step should grow with
-// their number, not with a power of it.
+// BenchmarkLists measures the steps of statements with many literals or expressions. The time of a step should grow
+// with their number, not with a power of it.
 //
 //	go test -run '^$' -bench Lists -benchtime 3x ./shard/query/engine
 func BenchmarkLists(b *testing.B) {
