@@ -37,7 +37,8 @@ type Config struct {
 	// again for each batch, so that a lost right takes effect at once. For UDP it gets the zero Peer. Its error is the
 	// reason why the peer may not send. Required.
 	Sender func(ctx context.Context, from Peer) (*access.Caller, error)
-	// Target is the destination of the records. The protocol's defaults apply to its empty fields.
+	// Target is the destination of the records. The only database, table and pipeline of a sender's token, then the
+	// protocol's defaults and the sender's default database apply to its empty fields.
 	Target httpreceiver.Target
 	// OnTypeConflict is the table option on_type_conflict for tables that the records create. It decides what happens
 	// to values that do not have the type of their column. The default value depends on the protocol.
@@ -125,8 +126,7 @@ func (c Config) withDefaults(d *Receiver) (Config, error) {
 	if c.Ingestion == nil || c.Bodies == nil || c.Sender == nil {
 		return c, errors.New("Config.Ingestion, Config.Bodies and Config.Sender must be set")
 	}
-	c.Target = c.Target.Or(d.Target).Or(httpreceiver.Target{Database: schema.DefaultDatabase})
-	if err := schema.CheckTableName(c.Target.Table); err != nil {
+	if err := schema.CheckTableName(c.Target.Or(d.Target).Table); err != nil {
 		return c, fmt.Errorf("the table of the listener: %w", err)
 	}
 	c.OnTypeConflict = cmp.Or(c.OnTypeConflict, d.OnTypeConflict)

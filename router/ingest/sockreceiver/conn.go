@@ -21,6 +21,8 @@ type Conn struct {
 
 	nc    net.Conn
 	queue *queue
+	// database is the database of the sender's records.
+	database string
 
 	mu sync.Mutex // guards the fields below
 	// active is the time when the client last sent something. started is the time when the current record began to
@@ -67,7 +69,7 @@ func (c *Conn) serve() {
 		}
 		return
 	}
-	c.queue = c.queueFor(caller, c.Peer)
+	c.queue, c.database = c.queueFor(caller, c.Peer), c.target(caller, "").Database
 	switch err := c.receiver.Stream(c); {
 	case err == nil, errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), errors.Is(err, errDrained):
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -192,7 +194,7 @@ const (
 // Hold reserves n bytes of the memory for bodies, for a record that does not fit into a connection's buffer. It
 // waits for them if necessary. release frees them.
 func (c *Conn) Hold(n int) (release func(), err error) {
-	held, err := c.cfg.Bodies.Hold(turns.WithDatabase(c.ctx, c.cfg.Target.Database), nil)
+	held, err := c.cfg.Bodies.Hold(turns.WithDatabase(c.ctx, c.database), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -262,6 +262,32 @@ func TestForbidden(t *testing.T) {
 	f.Rows(t, table, 2)
 }
 
+// TestTargetOfToken checks that records go to the only table of the sender's token, unless the listener names a table,
+// and to the default database of a user.
+func TestTargetOfToken(t *testing.T) {
+	for _, c := range []struct {
+		name, table, want string
+		sender            access.Sender
+	}{
+		{"a token for one table", "", "shop.web", access.Sender{Fixed: access.Fixed{Database: "shop", Table: "web"}}},
+		{"a table of the listener", "own", "shop.own", access.Sender{Fixed: access.Fixed{Database: "shop", Table: "web"}}},
+		{"a token for one database", "", "shop.lines", access.Sender{Fixed: access.Fixed{Database: "shop"}}},
+		{"a user", "", "shop.lines", access.Sender{Database: "shop"}},
+		{"nothing", "", "public.lines", access.Sender{}},
+	} {
+		s, f := server(t, func(cfg *sockreceiver.Config) {
+			cfg.Target.Table = c.table
+			cfg.Sender = func(context.Context, sockreceiver.Peer) (*access.Caller, error) {
+				caller := ingesttest.Caller(access.WriteOnly)
+				caller.Fixed, caller.Database = c.sender.Fixed, c.sender.Database
+				return caller, nil
+			}
+		})
+		socktest.Send(t, socktest.TCP(t, s), "one\n")
+		socktest.Await(t, c.name+": "+c.want+" has a row", func() bool { return len(f.Store.Rows(c.want)) == 1 })
+	}
+}
+
 // A connection is closed if a message is not complete in time, or if nothing arrives.
 func TestSlow(t *testing.T) {
 	s, f := server(t, func(c *sockreceiver.Config) { c.Patience, c.Idle = 10*time.Millisecond, time.Hour })

@@ -12,8 +12,10 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/turns"
+	"cordwood/router/access"
 	"cordwood/router/body"
 	"cordwood/router/ingest"
+	"cordwood/router/ingest/httpreceiver"
 )
 
 // The waits between attempts to store a batch.
@@ -66,15 +68,12 @@ func (c *Conn) Store(ctx context.Context, key string, records []Record) error {
 func (q *queue) storeAll(ctx context.Context, key string, records []Record, held bool) (left int, err error) {
 	s := q.s
 	if s.receiver.Table == nil {
-		return q.storeIn(ctx, s.cfg.Target.Table, key, records, held)
+		return q.storeIn(ctx, "", key, records, held)
 	}
 	var tables []string
 	byTable := map[string][]Record{}
 	for i := range records {
 		table := s.receiver.Table(&records[i])
-		if table == "" {
-			table = s.cfg.Target.Table
-		}
 		if byTable[table] == nil {
 			tables = append(tables, table)
 		}
@@ -108,6 +107,8 @@ type part struct {
 	key     string
 	records []Record
 	held    bool // the memory of the records is counted already
+	// target is where the last attempt to store the records went. It is empty if the sender may not store rows.
+	target httpreceiver.Target
 }
 
 // storeIn stores records in a table and waits as long as necessary. If they are refused permanently, it finds the
@@ -115,7 +116,7 @@ type part struct {
 // left is the number of records that were not stored.
 func (q *queue) storeIn(ctx context.Context, table, key string, records []Record, held bool) (left int, err error) {
 	refusals := 0
-	for parts := []part{{key, records, held}}; len(parts) > 0; {
+	for parts := []part{{key: key, records: records, held: held}}; len(parts) > 0; {
 		p := parts[len(parts)-1]
 		parts = parts[:len(parts)-1]
 		n := len(p.records)
@@ -137,12 +138,13 @@ func (q *queue) storeIn(ctx context.Context, table, key string, records []Record
 			return 0, err
 		}
 		if refusals++; n > 1 && refusals < maxRefusals {
-			parts = append(parts, part{p.key + "b", p.records[n/2:], held}, part{p.key + "a", p.records[:n/2], held})
+			parts = append(parts, part{key: p.key + "b", records: p.records[n/2:], held: held},
+				part{key: p.key + "a", records: p.records[:n/2], held: held})
 			continue
 		}
 		q.s.Drop(Refused, n)
 		q.s.say("messages were dropped, because they can never be stored", q.from.Address,
-			"table", table, "messages", n, "error", err)
+			"table", p.target.Table, "messages", n, "error", err)
 	}
 	return 0, nil
 }
@@ -161,15 +163,15 @@ func (q *queue) keepTrying(ctx context.Context, table string, p *part) error {
 	for wait := firstWait; ; wait = min(2*wait, maxWait) {
 		outcome, err := s.try(ctx, q.from, table, p)
 		if err == nil {
-			s.logRefused(q.from, table, outcome)
+			s.logRefused(q.from, p.target.Table, outcome)
 			return nil
 		}
-		if ctx.Err() != nil || s.permanent(ctx, err) {
+		if ctx.Err() != nil || s.permanent(ctx, p.target.Pipeline, err) {
 			return err
 		}
 		s.say("rows cannot be stored yet: they are kept, and no more data is read from clients until they are stored",
 			q.from.Address,
-			"table", table, "error", err)
+			"table", p.target.Table, "error", err)
 		timer := time.NewTimer(max(wait, min(errs.From(err).RetryAfter, maxWait)))
 		select {
 		case <-timer.C:
@@ -199,7 +201,8 @@ func (s *Server) try(ctx context.Context, from Peer, table string, p *part) (*in
 	if err != nil {
 		return nil, err
 	}
-	b := s.batch(table, p)
+	p.target = s.target(caller, table)
+	b := s.batch(p)
 	protocol := s.receiver.Protocol
 	err = s.cfg.Ingestion.Admit(ctx, &ingest.Arrival{
 		Protocol: protocol, Caller: caller, Database: b.Database, Table: b.Table, Wait: true,
@@ -235,11 +238,22 @@ func (m memory) Reserve(ctx context.Context, n int64) error { return m.held.Rese
 
 func (m memory) TryReserve(n int64) bool { return m.held.TryReserve(m.records + n) }
 
+// target returns the destination of a sender's records, given the table in the protocol's own data, or "". It is found
+// as for the protocols over HTTP.
+func (s *Server) target(caller *access.Caller, table string) httpreceiver.Target {
+	t, fixed := s.cfg.Target, caller.Fixed
+	if table != "" {
+		t.Table = table
+	}
+	return t.Or(httpreceiver.Target{Database: fixed.Database, Table: fixed.Table, Pipeline: fixed.Pipeline}).
+		Or(s.receiver.Target).Or(httpreceiver.Target{Database: caller.DefaultDatabase()})
+}
+
 // batch returns a batch for records.
-func (s *Server) batch(table string, p *part) *ingest.Batch {
-	t := s.cfg.Target
+func (s *Server) batch(p *part) *ingest.Batch {
+	t := p.target
 	b := &ingest.Batch{
-		Database: t.Database, Table: table, Pipeline: t.Pipeline, Version: t.Version, HasVersion: t.Version != "",
+		Database: t.Database, Table: t.Table, Pipeline: t.Pipeline, Version: t.Version, HasVersion: t.Version != "",
 		SkipError: true, OnReject: ingest.StoreRejects, // the sender does not learn which records were refused
 		Key: string(s.receiver.Protocol) + "-" + p.key, Input: s.receiver.Input(p.records, t.Pipeline != ""),
 	}
@@ -260,7 +274,7 @@ func isForbidden(err error) bool {
 
 // permanent reports whether rows that were refused with err can never be stored. Errors that an operator can fix, such
 // as a missing pipeline or database, are not permanent.
-func (s *Server) permanent(ctx context.Context, err error) bool {
+func (s *Server) permanent(ctx context.Context, pipeline string, err error) bool {
 	if errors.Is(err, context.Canceled) {
 		return false
 	}
@@ -269,8 +283,7 @@ func (s *Server) permanent(ctx context.Context, err error) bool {
 	}
 	switch errs.CodeOf(err) {
 	case errs.InvalidArguments, errs.InvalidSyntax:
-		t := s.cfg.Target
-		return t.Pipeline == "" || t.Pipeline == ingest.IdentityPipeline || s.cfg.Ingestion.HasPipeline(ctx, t.Pipeline)
+		return pipeline == "" || pipeline == ingest.IdentityPipeline || s.cfg.Ingestion.HasPipeline(ctx, pipeline)
 	}
 	return false
 }
