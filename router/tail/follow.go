@@ -38,6 +38,7 @@ func (h *Handler) Follow(ctx context.Context, f Followed, started func(), take f
 	if err != nil {
 		return err
 	}
+	h.recordRead(ctx, in, nil)
 	started()
 	s.ended = ctx.Done()
 	var wg sync.WaitGroup

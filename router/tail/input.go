@@ -145,8 +145,8 @@ func wantsEvents(accept []string) bool {
 // requests finds the table and creates the request for each of its shards.
 func (h *Handler) requests(ctx context.Context, in *input) (*schema.Table, []*shardpb.TailRequest, error) {
 	t, err := h.table(access.From(ctx), in)
-	h.recordRead(ctx, in, err)
 	if err != nil {
+		h.recordRead(ctx, in, err)
 		return nil, nil, err
 	}
 	if err := h.checkColumnsOnly(ctx, t, in.where); err != nil {
@@ -204,7 +204,8 @@ func tails(database, name string) access.Need {
 	}
 }
 
-// recordRead records a tail of a table in a database with the option audit.reads, or that it was refused.
+// recordRead records a tail of a table in a database with the option audit.reads when all shards have accepted it, or
+// that the caller may not read the table.
 func (h *Handler) recordRead(ctx context.Context, in *input, err error) {
 	d, _ := h.cfg.Meta.Database(in.database)
 	if h.cfg.Changes == nil || d.GetOptions()[schema.OptionAuditReads] != "true" ||

@@ -188,6 +188,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 		}
 		return err
 	}
+	h.recordRead(r.Context(), in, nil)
 	s.run(ctx, readers, reqs)
 	return nil
 }
