@@ -108,7 +108,8 @@ func (t *store) putPairs(b []byte, access bool) error {
 		}
 		is := func(name []byte) bool { return string(name) == string(parts[0]) }
 		isKey := func(name []byte) bool { return is(bucketMeta) && string(name) == string(parts[1]) }
-		if access != (slices.ContainsFunc(accessBuckets, is) || slices.ContainsFunc(accessKeys, isKey)) || len(parts[1]) == 0 {
+		ofAccess := slices.ContainsFunc(accessBuckets, is) || slices.ContainsFunc(accessKeys, isKey)
+		if access != ofAccess || len(parts[1]) == 0 {
 			return errPairs
 		}
 		if err := t.put(known[at], parts[1], parts[2]); err != nil {
