@@ -49,14 +49,7 @@ var programs = []sent{
 
 // TestSenders reads the configurations of the page and sends what the programs would send.
 func TestSenders(t *testing.T) {
-	s, _ := startWithUsers(t)
-	s.run("CREATE DATABASE shop")
-	s.run("CREATE USER " + shipper + " PASSWORD '" + shipperPassword + "'")
-	s.run("GRANT INSERT, CREATE ON shop.* TO " + shipper)
-	s.run("GRANT USE ON PIPELINE * TO " + shipper)
-	b := openAlone(t, s.url+"/dashboard/add")
-	b.signIn(shipper, shipperPassword)
-	b.until(`document.querySelector('[data-ui=nav-settings]').textContent.includes('` + shipper + `')`)
+	s, b := openAsShipper(t)
 	for _, one := range programs {
 		t.Run(one.sender, func(t *testing.T) {
 			table := strings.ReplaceAll(one.sender, "-", "_") + ":1"

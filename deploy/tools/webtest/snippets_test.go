@@ -65,9 +65,10 @@ exec sleep 1000
 
 const shipper, shipperPassword = "ship", "ship-them-all-7"
 
-// TestSnippets runs configurations as the page shows them, for a database, a table and a user, until their rows are
-// there.
-func TestSnippets(t *testing.T) {
+// openAsShipper opens the page Add data of a server with users, signed in as a user that may only store rows in the
+// database shop.
+func openAsShipper(t *testing.T) (*server, *tab) {
+	t.Helper()
 	s, _ := startWithUsers(t)
 	s.run("CREATE DATABASE shop")
 	s.run("CREATE USER " + shipper + " PASSWORD '" + shipperPassword + "'")
@@ -76,6 +77,13 @@ func TestSnippets(t *testing.T) {
 	b := openAlone(t, s.url+"/dashboard/add")
 	b.signIn(shipper, shipperPassword)
 	b.until(`document.querySelector('[data-ui=nav-settings]').textContent.includes('` + shipper + `')`)
+	return s, b
+}
+
+// TestSnippets runs configurations as the page shows them, for a database, a table and a user, until their rows are
+// there.
+func TestSnippets(t *testing.T) {
+	s, b := openAsShipper(t)
 	for _, one := range snippets {
 		t.Run(one.sender, func(t *testing.T) {
 			for _, program := range one.needs {
