@@ -1767,7 +1767,7 @@ type QueryTable struct {
 	MoreShards []uint32 `protobuf:"varint,7,rep,packed,name=more_shards,json=moreShards,proto3" json:"more_shards,omitempty"`
 	// Shards whose rows the answer lacks because they cannot be reached, for allow_partial.
 	LeftOut []uint32 `protobuf:"varint,8,rep,packed,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
-	// The encoded definition, in a part of a query instead of table. A node that has decoded the same bytes before does
+	// The encoded definition instead of table. A node that has decoded the same bytes before does
 	// not decode them again. Since protocol version 16.
 	Definition    []byte `protobuf:"bytes,9,opt,name=definition,proto3" json:"definition,omitempty"`
 	unknownFields protoimpl.UnknownFields
