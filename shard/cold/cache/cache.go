@@ -100,6 +100,8 @@ type entry struct {
 	queued
 	// pins counts the Holds and fetches that use it.
 	pins int
+	// reused is the space of forgotten units that fetches under way take.
+	reused int64
 }
 
 // flight is a fetch of some units. done is closed when err is set.

@@ -28,8 +28,9 @@ type run struct {
 	units          []int
 	offset, length int64
 	flight         *flight
-	// reserved is the space that it needs.
+	// reserved is the space that it needs, besides what it takes of forgotten units: reused, for each of its extents.
 	reserved int64
+	reused   []int64
 }
 
 // join makes runs of ascending units.
@@ -58,7 +59,26 @@ func (c *Cache) begin(r *run) {
 		r.o.flights[u] = r.flight
 	}
 	c.pin(r.o.tail)
-	r.each(func(number int, _ []int) { c.pin(r.o.entries[number]) })
+	at := 0
+	r.each(func(number int, _ []int) {
+		e := r.o.entries[number]
+		c.pin(e)
+		e.reused += r.reused[at]
+		at++
+	})
+}
+
+// reserve computes the space that a fetch needs. claimed is what other fetches, which have not begun, take of forgotten
+// units. c.mu is held.
+func (r *run) reserve(claimed map[*entry]int64) {
+	r.each(func(number int, units []int) {
+		e, space := r.o.entries[number], r.file.space(units)
+		// Of what was forgotten because it was wrong, the space is there.
+		spare := e.bytes - r.file.space(e.there(r.file)) - e.reused - claimed[e]
+		reused := min(max(spare, 0), space)
+		claimed[e] += reused
+		r.reused, r.reserved = append(r.reused, reused), r.reserved+space-reused
+	})
 }
 
 // each calls f with the number of each extent of the run and its units.
@@ -136,8 +156,11 @@ func (h *Hold) slot(ctx context.Context) error {
 func (c *Cache) finish(r *run, err error) {
 	c.mu.Lock()
 	c.reserved -= r.reserved
+	at := 0
 	r.each(func(number int, units []int) {
 		e, first := r.o.entries[number], r.file.extents[number].first
+		e.reused -= r.reused[at]
+		at++
 		for _, u := range units {
 			delete(r.o.flights, u)
 			if err == nil {
@@ -146,7 +169,7 @@ func (c *Cache) finish(r *run, err error) {
 		}
 		if err == nil {
 			// It does not become less, because units that were forgotten still take space.
-			c.grow(e, max(r.file.space(e.there(r.file))-e.bytes, 0))
+			c.grow(e, max(r.file.space(e.there(r.file))+e.reused-e.bytes, 0))
 		}
 		c.unpin(e)
 	})

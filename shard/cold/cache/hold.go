@@ -216,7 +216,7 @@ func (h *Hold) plan(wants []Want) (p plan, err error) {
 	if c.closed {
 		return p, ErrClosed
 	}
-	need := int64(0)
+	need, claimed := int64(0), map[*entry]int64{}
 	hits, misses := 0, 0
 	for _, w := range wants {
 		x := h.held[w.File.Key]
@@ -263,12 +263,7 @@ func (h *Hold) plan(wants []Want) (p plan, err error) {
 		}
 		for _, r := range join(absent) {
 			r.o = x.o
-			r.each(func(number int, units []int) {
-				e := x.o.entries[number]
-				// Of what was forgotten because it was wrong, the space is there.
-				spare := e.bytes - w.File.space(e.there(w.File))
-				r.reserved += max(w.File.space(units)-spare, 0)
-			})
+			r.reserve(claimed)
 			need += r.reserved
 			p.mine = append(p.mine, r)
 		}
