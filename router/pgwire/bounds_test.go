@@ -3,8 +3,10 @@ package pgwire
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -219,6 +221,21 @@ func TestStopWhileSomeSignIn(t *testing.T) {
 	defer cancel()
 	if err := f.Shutdown(ctx); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestStopBeforeSignIn checks that a connection that begins while the server stops does not get the time to sign in.
+func TestStopBeforeSignIn(t *testing.T) {
+	here, there := net.Pipe()
+	defer there.Close()
+	cfg := Config{StartTime: time.Hour}.withDefaults()
+	l := newLink(&cfg, here)
+	l.endWhenIdle(fatal("57P01", "terminating connection: the server is stopping"))
+	if err := l.begin(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := here.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the connection ended with %v", err)
 	}
 }
 

@@ -69,7 +69,7 @@ func (c *conn) refuseAtOnce(why *Error) {
 
 // serve starts a session, and handles messages until it ends.
 func (c *conn) serve() {
-	if err := c.link.net.SetDeadline(time.Now().Add(c.srv.cfg.StartTime)); err != nil {
+	if err := c.link.begin(); err != nil {
 		return
 	}
 	if err := c.open(); err != nil {

@@ -55,6 +55,17 @@ func (l *link) useTLS(t *tls.Conn) {
 	l.use(t)
 }
 
+// begin sets the deadline for signing in. The server may have begun to stop since it registered the connection: then
+// the earlier deadline remains.
+func (l *link) begin() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ending != nil {
+		return nil
+	}
+	return l.net.SetDeadline(time.Now().Add(l.cfg.StartTime))
+}
+
 // signedIn removes the deadline for signing in.
 func (l *link) signedIn() error {
 	l.mu.Lock()
