@@ -14,7 +14,6 @@ import (
 
 	"cordwood/proto/shardpb"
 	"cordwood/proto/tracing"
-	"cordwood/proto/workers"
 )
 
 func (c *localConn) NewStream(
@@ -63,13 +62,13 @@ func (q *localQuery) CloseSend() error {
 	if !q.conn.enter() {
 		return status.Error(codes.Unavailable, "this node is stopping")
 	}
-	workers.Start(func() {
+	go func() {
 		defer q.conn.calls.Done()
 		ctx, span := tracing.Start(detach(q.ctx), methodName(shardpb.ShardService_Query_FullMethodName))
 		q.err = q.conn.shards.Query(q.req, &localAnswer{query: q, ctx: ctx})
 		span.End(q.err)
 		close(q.done)
-	})
+	}()
 	return nil
 }
 

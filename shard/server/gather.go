@@ -15,7 +15,6 @@ import (
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
 	"cordwood/proto/words"
-	"cordwood/proto/workers"
 	"cordwood/shard/query"
 	"cordwood/shard/query/spool"
 	"cordwood/shard/server/distribute"
@@ -162,7 +161,7 @@ func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, inner boo
 		}
 	}
 	// A shard without a leader is waited for, so shards are opened at the same time.
-	group, gctx := workers.NewGroup(ctx, max(1, len(byShard)))
+	group, gctx := errgroup.WithContext(ctx)
 	for id, of := range byShard {
 		group.Go(func() error { return open(gctx, id, of) })
 	}

@@ -6,11 +6,12 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/proto/shardpb"
 	"cordwood/proto/words"
-	"cordwood/proto/workers"
 	"cordwood/shard/query"
 )
 
@@ -38,7 +39,8 @@ func (n *Nodes) askNodes(ctx context.Context, progress Progress, statements ...*
 	for _, list := range nodes {
 		progress.Asks(n.calls(list))
 	}
-	group, gctx := workers.NewGroup(ctx, partsAtATime)
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(partsAtATime)
 	for _, list := range nodes {
 		group.Go(func() error { return n.askNode(gctx, progress, list) })
 	}
