@@ -9,7 +9,7 @@ import (
 
 // uncheckedUsers is the warning of a router without --auth in a cluster that has users.
 const uncheckedUsers = "the cluster has users, but this node does not check them, so everybody who reaches its ports " +
-	"may do everything: start it with --auth=on, as all nodes with users' ports"
+	"may do everything: start it, and every other node with the role router, with --auth=on"
 
 // unchecked notes whether the metadata have users, on a node that does not check them. It is safe for concurrent use.
 type unchecked struct {

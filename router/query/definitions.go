@@ -3,13 +3,10 @@ package query
 import (
 	"sync"
 
-	"google.golang.org/protobuf/proto"
-
 	"cordwood/proto/errs"
 	"cordwood/proto/lru"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
-	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
 )
 
@@ -49,7 +46,7 @@ func (d *definitions) put(qt *shardpb.QueryTable, t *schema.Table) error {
 	d.mu.Unlock()
 	if !ok {
 		var err error
-		if encoded, err = encodeDefinition(t.ToProto()); err != nil {
+		if encoded, err = schema.EncodeDefinition(t.ToProto()); err != nil {
 			return errs.Wrap(errs.Internal, err, "query: encode the definition of table %s.%s", t.Database, t.Name)
 		}
 		d.mu.Lock()
@@ -58,9 +55,4 @@ func (d *definitions) put(qt *shardpb.QueryTable, t *schema.Table) error {
 	}
 	qt.Definition = encoded
 	return nil
-}
-
-// encodeDefinition encodes a definition. The same definition always has the same encoding, by which nodes recognize it.
-func encodeDefinition(t *schemapb.Table) ([]byte, error) {
-	return proto.MarshalOptions{Deterministic: true}.Marshal(t)
 }

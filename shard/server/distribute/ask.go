@@ -10,10 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
 	"cordwood/shard/query"
 	"cordwood/shard/query/partial"
@@ -60,7 +59,7 @@ func (d *Statement) request(p *part) *shardpb.QueryRequest {
 }
 
 // encode encodes the definition of the table for the requests to other nodes, if all nodes understand it and the
-// request has not brought it. The same definition always has the same encoding.
+// request has not brought it.
 func (d *Statement) encode() error {
 	if d.definition == nil {
 		d.definition = d.table.Definition
@@ -70,7 +69,7 @@ func (d *Statement) encode() error {
 		return nil
 	}
 	var err error
-	d.definition, err = proto.MarshalOptions{Deterministic: true}.Marshal(d.table.Table)
+	d.definition, err = schema.EncodeDefinition(d.table.Table)
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "query: encode the definition of table %s", d.split.Table)
 	}
