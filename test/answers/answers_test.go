@@ -12,17 +12,23 @@ import (
 
 var length = flag.Duration("for", time.Minute, "how long to ask; at least one round is completed")
 
+// firstSeed returns CORDWOOD_SEED, with which a failure can be repeated, or a random seed.
+func firstSeed(t *testing.T) uint64 {
+	text := os.Getenv("CORDWOOD_SEED")
+	if text == "" {
+		return rand.Uint64() >> 32
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // TestAnswers runs random statements on random tables for a minute, in rounds with different seeds. CORDWOOD_SEED
 // repeats the round with a seed from a failure.
 func TestAnswers(t *testing.T) {
-	seed := rand.Uint64() >> 32
-	if text := os.Getenv("CORDWOOD_SEED"); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seed = n
-	}
+	seed := firstSeed(t)
 	if testing.Short() {
 		*length = 0
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,7 +108,9 @@ func (h *halved) askBoth(sql string, o order) (grown string) {
 	several := strings.NewReplacer("{", "", "}", "").Replace(sql)
 	got, err := h.ask(several)
 	if err != nil {
-		h.t.Errorf("%s: %v; but one shard has an answer", several, err)
+		if !h.overflowsUnread(one, err) {
+			h.t.Errorf("%s: %v; but one shard has an answer", several, err)
+		}
 		return ""
 	}
 	if !alike(want, got, o) {
@@ -122,6 +125,29 @@ func (h *halved) askBoth(sql string, o order) (grown string) {
 	}
 	slices.Sort(grew)
 	return strings.Join(grew, " ")
+}
+
+// sumIn finds the subqueries that the grammar compares with a sum that may overflow.
+var sumIn = regexp.MustCompile(`x\.i8 \+ 1 IN \(SELECT DISTINCT y\.u8 (FROM .*?) ORDER BY 1 LIMIT 3\)`)
+
+// overflowsUnread reports whether err is an overflow of a sum that is compared with the values of a subquery that has
+// none. Then no row of the table is in the answer, and the engine may compute the sum for its rows or not: that depends
+// on the numbers and bounds of the rows that it finds on the node, also if there is one node only.
+func (h *halved) overflowsUnread(sql string, err error) bool {
+	h.t.Helper()
+	if !strings.Contains(err.Error(), "Overflow in addition of INT8") {
+		return false
+	}
+	for _, in := range sumIn.FindAllStringSubmatch(sql, -1) {
+		values, err := h.ask("SELECT 1 " + in[1] + " LIMIT 1")
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if len(values.rows) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // counters returns the sums of the query metrics of all nodes, by name and label.
@@ -283,9 +309,9 @@ func TestWhatIsSplit(t *testing.T) {
 
 // TestSplitAnswers compares the answers to random statements over rows on two nodes with the answers of one node. Some
 // statements are repeated, because nodes keep the answers to them. Meanwhile rows are written, files change, and other
-// shards take the writes of a table.
+// shards take the writes of a table. CORDWOOD_SEED repeats the statements of a failure.
 func TestSplitAnswers(t *testing.T) {
-	seed := rand.Uint64() >> 32
+	seed := firstSeed(t)
 	if testing.Short() {
 		seed = 7
 	}
@@ -327,7 +353,7 @@ func TestSplitAnswers(t *testing.T) {
 			}
 		}
 		if t.Failed() {
-			t.Fatalf("seed %d", seed)
+			t.Fatalf("repeat with: CORDWOOD_SEED=%d go test ./test/answers -run TestSplitAnswers", seed)
 		}
 	}
 	if t.Logf("%d of %d statements were split", split, all); all < 250 || split*10 < all*8 {
@@ -382,12 +408,16 @@ func (h *halved) several(sql string, other int) string {
 	if strings.Contains(sql, " AS g0") {
 		c = "g0"
 	}
+	p, q := "p."+c, "q."+c
+	if first, _, _ := strings.Cut(sql, " AS n0"); c == "n0" && strings.Contains(first, "stddev(") {
+		p, q = "round("+p+", 3)", "round("+q+", 3)" // because its last digits differ from run to run
+	}
 	other = (other + 1) % 2
 	more, _ := h.grouped(scope{table: h.tables[other], alias: "x"}, h.names[other])
-	return one(h.grammar, "("+sql+") UNION ALL ("+sql+")", "SELECT "+c+" FROM ("+sql+") UNION SELECT "+c+" FROM ("+sql+")",
+	return one(h.grammar, "("+sql+") UNION ALL ("+sql+")", "SELECT "+p+" FROM ("+sql+") AS p UNION SELECT "+q+" FROM ("+sql+") AS q",
 		"WITH p AS ("+sql+"), q AS ("+more+") SELECT (SELECT count(*) FROM p) AS a, (SELECT count(*) FROM q) AS b, "+
 			"(SELECT max("+c+") FROM p) AS c",
-		"SELECT p."+c+", count(*) AS n FROM ("+sql+") AS p JOIN ("+sql+") AS q ON p."+c+" IS NOT DISTINCT FROM q."+c+
+		"SELECT "+p+", count(*) AS n FROM ("+sql+") AS p JOIN ("+sql+") AS q ON "+p+" IS NOT DISTINCT FROM "+q+
 			" GROUP BY 1",
 		"SELECT "+c+", rank() OVER (ORDER BY "+c+") AS r FROM ("+sql+")",
 		"SELECT i8, host FROM {a} WHERE id % 3 = 0 UNION ALL SELECT i8, host FROM {m} EXCEPT "+
