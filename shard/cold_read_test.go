@@ -47,12 +47,15 @@ type failingBucket struct {
 	bucket.Bucket
 	mu     sync.Mutex
 	ranges int
-	fail   error
+	// read are the keys of the objects that were read.
+	read map[string]bool
+	fail error
 }
 
 func (b *failingBucket) Range(ctx context.Context, key string, r bucket.Range) ([]byte, error) {
 	b.mu.Lock()
 	b.ranges++
+	b.read[key] = true
 	fail := b.fail
 	b.mu.Unlock()
 	if fail != nil {
@@ -64,7 +67,7 @@ func (b *failingBucket) Range(ctx context.Context, key string, r bucket.Range) (
 func (b *failingBucket) set(fail error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.ranges, b.fail = 0, fail
+	b.ranges, b.read, b.fail = 0, map[string]bool{}, fail
 }
 
 func (b *failingBucket) count() int {
@@ -78,6 +81,7 @@ func newColdWorld(t *testing.T) *coldWorld {
 	cfg := testConfig(t)
 	cfg.ShareBytes = 4000
 	w := &coldWorld{opened: openShard(t, cfg), bucket: &failingBucket{Bucket: bucket.NewDir(t.TempDir())}}
+	w.bucket.set(nil)
 	w.stopCompactor()
 	w.engine = openTestEngine(t)
 	w.reader = testReader(t, t.TempDir(), w.bucket)

@@ -272,6 +272,9 @@ type Segment struct {
 	// Columns are the columns of the table that the file has, and perhaps the hidden one. A column
 	// of the table that is not listed is null in every row.
 	Columns []SegmentColumn
+	// Ambiguous means that several of the Columns may have the same id. It is set only for shared cold segments; the
+	// layouts in their footer say which of them is the table's.
+	Ambiguous bool
 	// Rows is the number of the table's rows in the file.
 	Rows int64
 	// MinTime and MaxTime are the bounds of the time index of the table's rows, in its unit.

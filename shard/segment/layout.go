@@ -20,20 +20,32 @@ type Layouts map[uint64][]uint32
 // only the file shows which of the two belongs to the table. In this case ColumnsOf calls layouts,
 // which may be nil.
 func (m *Meta) ColumnsOf(t *schema.Table, layouts func() Layouts) []Column {
+	list, ambiguous := m.Candidates(t)
+	if !ambiguous {
+		return list
+	}
+	var fields []uint32
+	if layouts != nil {
+		fields = layouts()[t.ID]
+	}
+	return Choose(list, fields, func(c *Column) (id, field uint32) { return c.ID, c.FieldID })
+}
+
+// Candidates returns the columns of the file that may be a table's. If several have the same id, ambiguous is true, and
+// Choose tells which of them is the table's.
+func (m *Meta) Candidates(t *schema.Table) (list []Column, ambiguous bool) {
 	if !m.Shared() {
-		return m.Columns
+		return m.Columns, false
 	}
 	defs := make(map[uint32]int, len(t.Columns))
 	for i := range t.Columns {
 		defs[t.Columns[i].ID] = i
 	}
 	found := make([][]*Column, len(t.Columns))
-	ambiguous := false
-	var out []Column
 	for i := range m.Columns {
 		c := &m.Columns[i]
 		if c.ID == schema.DeletedColumnID {
-			out = append(out, *c)
+			list = append(list, *c)
 			continue
 		}
 		at, ok := defs[c.ID]
@@ -43,33 +55,34 @@ func (m *Meta) ColumnsOf(t *schema.Table, layouts func() Layouts) []Column {
 		found[at] = append(found[at], c)
 		ambiguous = ambiguous || len(found[at]) > 1
 	}
-	var fields []uint32
-	if ambiguous && layouts != nil {
-		fields = layouts()[t.ID]
-	}
-	for at, list := range found {
-		if len(list) > 0 {
-			out = append(out, *choose(list, &t.Columns[at], fields))
+	for at, same := range found {
+		// Older versions did not record field ids. The column with the same name and type is then the likely one.
+		likely := max(0, slices.IndexFunc(same, func(c *Column) bool {
+			return c.Type == t.Columns[at].Type && c.TableName() == t.Columns[at].Name
+		}))
+		for i := range same {
+			list = append(list, *same[(likely+i)%len(same)])
 		}
 	}
-	return out
+	return list, ambiguous
 }
 
-// choose returns the column that belongs to a table of a shared file, according to the table's
-// field ids. Older versions did not record these; then it returns the column with the same name and
-// type, if there is one.
-func choose(list []*Column, def *schema.Column, fields []uint32) *Column {
-	for _, c := range list {
-		if slices.Contains(fields, c.FieldID) {
-			return c
+// Choose returns one column for each id of candidates: the one that is among the table's field ids in the file, or else
+// the first one.
+func Choose[C any](candidates []C, fields []uint32, idsOf func(*C) (id, field uint32)) (list []C) {
+	at := make(map[uint32]int, len(candidates))
+	for i := range candidates {
+		id, field := idsOf(&candidates[i])
+		have, ok := at[id]
+		switch {
+		case !ok:
+			at[id] = len(list)
+			list = append(list, candidates[i])
+		case slices.Contains(fields, field):
+			list[have] = candidates[i]
 		}
 	}
-	for _, c := range list {
-		if c.Type == def.Type && c.TableName() == def.Name {
-			return c
-		}
-	}
-	return list[0]
+	return list
 }
 
 // ReadLayouts reads the layouts of a shared file. Files of older versions have none. If the file is

@@ -27,8 +27,8 @@ func (c *coldRows) release() {
 	}
 }
 
-// show adds objects to a table of a query.
-func (c *coldRows) show(ctx context.Context, qt *query.Table, list []store.ColdObject) {
+// show adds objects to a table of a query. It makes no request.
+func (c *coldRows) show(qt *query.Table, list []store.ColdObject) {
 	if len(list) == 0 {
 		return
 	}
@@ -41,7 +41,9 @@ func (c *coldRows) show(ctx context.Context, qt *query.Table, list []store.ColdO
 			Shared: o.Meta.Shared(), Order: o.Order, Rows: o.Span.Rows, MinTime: o.Span.MinTime, MaxTime: o.Span.MaxTime,
 		}
 		c.objects.Add(o.Object, &seg)
-		for _, col := range c.objects.Columns(ctx, o.Object, qt.Schema) {
+		columns, ambiguous := o.Meta.Candidates(qt.Schema)
+		seg.Ambiguous = ambiguous
+		for _, col := range columns {
 			seg.Columns = append(seg.Columns, query.SegmentColumn{
 				ID: col.ID, FieldID: col.FieldID, Name: col.Name, Type: col.Type,
 			})

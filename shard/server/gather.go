@@ -119,7 +119,7 @@ func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest, g *gathe
 			switch {
 			case slices.Contains(t.LeftOut, id):
 			case v != nil && !native:
-				show(ctx, &qt, v, t.Table.Id, g.cold)
+				show(&qt, v, t.Table.Id, g.cold)
 				native = true
 			case v != nil && joins(ctx, &qt, v, t.Table.Id, g.cold):
 			default:
@@ -202,7 +202,7 @@ func (s *server) view(ctx context.Context, req *shardpb.QueryRequest, others boo
 // merging, because rows that never merged need no order.
 func joins(ctx context.Context, qt *query.Table, v *store.View, tableID uint64, cold *coldRows) bool {
 	more := query.Table{Schema: qt.Schema}
-	show(ctx, &more, v, tableID, cold)
+	show(&more, v, tableID, cold)
 	qt.Schema = more.Schema
 	if qt.Merge != query.Append || more.Merge != query.Append || len(qt.Eras) > 0 || len(more.Eras) > 0 {
 		return false

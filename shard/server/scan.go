@@ -70,7 +70,7 @@ func (s *server) scan(ctx context.Context, req *shardpb.ScanRequest, send func(*
 	}
 	cold := s.newColdRows()
 	defer cold.release()
-	show(ctx, &qt, v, req.Table.Id, cold)
+	show(&qt, v, req.Table.Id, cold)
 	if req.AllowPartial {
 		if missing := leaveOutOf(&qt); len(missing) > 0 {
 			if err := send(&shardpb.ScanResponse{Partial: missing}); err != nil {

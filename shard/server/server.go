@@ -255,7 +255,7 @@ func (s *server) query(ctx context.Context, q *runningQuery, req *shardpb.QueryR
 }
 
 // show adds the rows of a view to a table of a query. Objects become readable by cold.
-func show(ctx context.Context, qt *query.Table, v *store.View, tableID uint64, cold *coldRows) {
+func show(qt *query.Table, v *store.View, tableID uint64, cold *coldRows) {
 	// The shard records which rows were written before the merge mode changed. A definition that it
 	// has not received yet does not affect them.
 	var known bool
@@ -267,7 +267,7 @@ func show(ctx context.Context, qt *query.Table, v *store.View, tableID uint64, c
 	for _, seg := range v.Segments(tableID) {
 		qt.Segments = append(qt.Segments, querySegment(qt.Schema, seg))
 	}
-	cold.show(ctx, qt, v.Cold(tableID))
+	cold.show(qt, v.Cold(tableID))
 }
 
 // ready waits for a shard to be ready to read.

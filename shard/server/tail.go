@@ -107,7 +107,7 @@ func (x *tailRun) stored(ctx context.Context) error {
 	cold := x.server.newColdRows()
 	defer cold.release()
 	if x.req.Since != nil {
-		show(ctx, &qt, view, x.req.Table.Id, cold)
+		show(&qt, view, x.req.Table.Id, cold)
 		if qt.ExpiredBefore == nil || *qt.ExpiredBefore < *x.req.Since {
 			qt.ExpiredBefore = x.req.Since
 		}

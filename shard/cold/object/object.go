@@ -13,14 +13,10 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
-	"cordwood/proto/lru"
-	"cordwood/proto/schema"
 	"cordwood/shard/cold"
 	"cordwood/shard/cold/bucket"
 	"cordwood/shard/cold/cache"
 	"cordwood/shard/query"
-	"cordwood/shard/segment"
-	"cordwood/shard/vfs"
 )
 
 // Config configures a Reader.
@@ -34,20 +30,12 @@ type Config struct {
 	Location string
 }
 
-// layoutBytes is the memory for the layouts of objects that tables share.
-const layoutBytes = 8 << 20
-
 // Reader makes objects readable for queries. A nil Reader makes queries that fail if they need an object.
-type Reader struct {
-	cfg Config
-
-	mu      sync.Mutex // guards layouts
-	layouts *lru.Cache[string, segment.Layouts]
-}
+type Reader struct{ cfg Config }
 
 // New returns a Reader.
 func New(cfg Config) *Reader {
-	return &Reader{cfg: cfg, layouts: lru.New[string, segment.Layouts](layoutBytes)}
+	return &Reader{cfg: cfg}
 }
 
 // Query is what one query reads of objects. It implements query.Fetcher.
@@ -55,15 +43,13 @@ type Query struct {
 	r    *Reader
 	hold *cache.Hold
 
-	mu      sync.Mutex              // guards the fields below
+	mu      sync.Mutex              // guards objects
 	objects map[string]*cold.Object // by path
-	// broken are the errors of objects whose columns are not known, by path.
-	broken map[string]error
 }
 
 // Query returns a Query of no objects.
 func (r *Reader) Query() *Query {
-	q := &Query{r: r, objects: map[string]*cold.Object{}, broken: map[string]error{}}
+	q := &Query{r: r, objects: map[string]*cold.Object{}}
 	if r != nil {
 		q.hold = r.cfg.Cache.Hold()
 	}
@@ -93,49 +79,6 @@ func (q *Query) path(o *cold.Object) string {
 	return filepath.Join(q.r.cfg.Dir, cache.FileName(o.Key))
 }
 
-// Columns returns the columns of a table in an object. If tables share the object, its footer may have to be read. If
-// that fails, the query fails when it needs the object.
-func (q *Query) Columns(ctx context.Context, o *cold.Object, table *schema.Table) []segment.Column {
-	return o.Meta.ColumnsOf(table, func() segment.Layouts {
-		layouts, err := q.layouts(ctx, o)
-		if err != nil {
-			q.mu.Lock()
-			defer q.mu.Unlock()
-			q.broken[q.path(o)] = err
-		}
-		return layouts
-	})
-}
-
-// layouts returns which columns of an object belong to which table.
-func (q *Query) layouts(ctx context.Context, o *cold.Object) (segment.Layouts, error) {
-	if q.r == nil {
-		return nil, q.failed(ctx, errNoStorage, []*cold.Object{o})
-	}
-	q.r.mu.Lock()
-	known, ok := q.r.layouts.Get(o.Key)
-	q.r.mu.Unlock()
-	if ok {
-		return known, nil
-	}
-	files, err := q.hold.Open(ctx, of(o))
-	if err != nil {
-		return nil, q.failed(ctx, err, []*cold.Object{o})
-	}
-	layouts, err := segment.ReadColdLayouts(vfs.OS, files[0].Path, o.Meta.Bytes)
-	if err != nil {
-		return nil, q.failed(ctx, err, []*cold.Object{o})
-	}
-	weight := 0
-	for _, fields := range layouts {
-		weight += 64 + 4*len(fields)
-	}
-	q.r.mu.Lock()
-	defer q.r.mu.Unlock()
-	q.r.layouts.Put(o.Key, layouts, int64(weight))
-	return layouts, nil
-}
-
 // errNoStorage is the cause of an error of a nil Reader.
 var errNoStorage = errors.New("no object storage is set")
 
@@ -154,10 +97,6 @@ func (q *Query) Fetch(ctx context.Context, wants []query.Want) error {
 		if x == nil {
 			q.mu.Unlock()
 			return errs.New(errs.Internal, "query: parts of %s are wanted, which it does not read", filepath.Base(w.Path))
-		}
-		if err := q.broken[w.Path]; err != nil {
-			q.mu.Unlock()
-			return err
 		}
 		list = append(list, x)
 		objects = append(objects, of(x))

@@ -103,13 +103,13 @@ func (p *Plan) Prefetch(list ...Columns) bool {
 	if !slices.ContainsFunc(list, func(c Columns) bool { return c.Segment.Cold > 0 }) {
 		return true
 	}
-	var ends []query.Want
+	var cold []*query.Segment
 	for _, c := range list {
 		if c.Segment.Cold > 0 {
-			ends = append(ends, query.Want{Path: c.Segment.Path})
+			cold = append(cold, c.Segment)
 		}
 	}
-	if !p.Cold.fetch(ends) {
+	if !p.fetchEnds(cold) {
 		return false
 	}
 	var wants []query.Want
@@ -149,22 +149,63 @@ func setOf[T comparable](list []T) map[T]bool {
 
 // FiltersOf returns the filters of a segment, or nil if they cannot be read.
 func (p *Plan) FiltersOf(s *query.Segment) *segment.Filters {
-	if s.Cold > 0 && !p.Cold.fetch([]query.Want{{Path: s.Path}}) {
+	if s.Cold > 0 && !p.fetchEnds([]*query.Segment{s}) {
 		return nil
 	}
 	return p.Filters.Get(s)
 }
 
+// fetchEnds makes the ends of cold segments available, and chooses the columns of the table. It reports whether all
+// ends are there and can be read.
+func (p *Plan) fetchEnds(list []*query.Segment) bool {
+	ends := make([]query.Want, len(list))
+	for i, s := range list {
+		ends[i].Path = s.Path
+	}
+	if !p.Cold.fetch(ends) {
+		return false
+	}
+	for _, s := range list {
+		if !p.Cold.ambiguous(s) {
+			continue
+		}
+		layouts, err := p.Filters.layoutsOf(s)
+		if err != nil {
+			return false
+		}
+		p.Cold.choose(s, layouts[p.View.Schema.ID])
+	}
+	return true
+}
+
+// ambiguous reports whether the columns of the table in a segment have to be chosen.
+func (c *Cold) ambiguous(s *query.Segment) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return s.Ambiguous
+}
+
+// choose leaves the columns in a segment that are the table's. fields are the field ids of these in the file.
+func (c *Cold) choose(s *query.Segment, fields []uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.Ambiguous {
+		s.Columns = segment.Choose(s.Columns, fields, func(c *query.SegmentColumn) (id, field uint32) {
+			return c.ID, fieldID(*c)
+		})
+		s.Ambiguous = false
+	}
+}
+
 // OpenCold fetches the ends of the cold segments among parts at once, and the bloom filters that conditions can use.
 func (p *Plan) OpenCold(parts []Part) {
 	var cold []*query.Segment
-	var ends []query.Want
 	for i := range parts {
 		if s := parts[i].Segment; s != nil && s.Cold > 0 && s.Damaged == "" {
-			cold, ends = append(cold, s), append(ends, query.Want{Path: s.Path})
+			cold = append(cold, s)
 		}
 	}
-	if len(cold) == 0 || !p.Cold.fetch(ends) {
+	if len(cold) == 0 || !p.fetchEnds(cold) {
 		return
 	}
 	var list []Columns

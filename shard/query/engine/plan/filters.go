@@ -20,12 +20,16 @@ const MaxFilterBytes = 64 << 20
 // joined.
 const maxRuns = 8
 
-// FilterCache caches the metadata of row groups from the footers of recently used segments. It is
-// safe for concurrent use.
+// maxLayoutBytes limits the memory for the layouts of cold segments.
+const maxLayoutBytes = 8 << 20
+
+// FilterCache caches the metadata of row groups, and the layouts of cold segments, from the footers of recently used
+// segments. It is safe for concurrent use.
 type FilterCache struct {
-	pages *segment.PageCache // cached pages of the same files; may be nil
-	mu    sync.Mutex         // guards kept
-	kept  *lru.Cache[fileKey, *segment.Filters]
+	pages   *segment.PageCache // cached pages of the same files; may be nil
+	mu      sync.Mutex         // guards the fields below
+	kept    *lru.Cache[fileKey, *segment.Filters]
+	layouts *lru.Cache[fileKey, segment.Layouts]
 }
 
 // fileKey identifies the content of a file. The path is not enough: a replica that was removed and
@@ -38,7 +42,33 @@ type fileKey struct {
 // NewFilterCache returns a cache of at most limit bytes. pages contains the cached pages of the
 // same files.
 func NewFilterCache(limit int, pages *segment.PageCache) *FilterCache {
-	return &FilterCache{pages: pages, kept: lru.New[fileKey, *segment.Filters](int64(limit))}
+	return &FilterCache{
+		pages: pages, kept: lru.New[fileKey, *segment.Filters](int64(limit)),
+		layouts: lru.New[fileKey, segment.Layouts](maxLayoutBytes),
+	}
+}
+
+// layoutsOf returns which columns of a cold segment belong to which table. The segment's end must be there.
+func (c *FilterCache) layoutsOf(s *query.Segment) (segment.Layouts, error) {
+	key := fileKey{s.Path, s.CRC}
+	c.mu.Lock()
+	l, ok := c.layouts.Get(key)
+	c.mu.Unlock()
+	if ok {
+		return l, nil
+	}
+	l, err := segment.ReadColdLayouts(vfs.OS, s.Path, s.Cold)
+	if err != nil {
+		return nil, err
+	}
+	size := 0
+	for _, fields := range l {
+		size += 64 + 4*len(fields)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.layouts.Put(key, l, int64(size))
+	return l, nil
 }
 
 // Get returns the filters of a file, or nil if they cannot be read. DuckDB reports the reason when

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"cordwood/proto/errs"
@@ -86,6 +87,11 @@ func (v *View) timeType() schema.Type {
 func newTableView(t *query.Table) (*View, error) {
 	if t.Schema == nil || len(t.Schema.Columns) == 0 {
 		return nil, errs.New(errs.Internal, "table %s.%s: the query has no schema for it", t.Database, t.Name)
+	}
+	if slices.ContainsFunc(t.Segments, func(s query.Segment) bool { return s.Ambiguous }) {
+		own := *t // Cold removes columns of its segments
+		own.Segments = slices.Clone(t.Segments)
+		t = &own
 	}
 	return &View{Table: t, Columns: t.Schema.Columns, Names: ExposedNames(t.Schema.Columns)}, nil
 }
