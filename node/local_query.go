@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"cordwood/proto/shardpb"
+	"cordwood/proto/stack"
 	"cordwood/proto/tracing"
 )
 
@@ -63,6 +64,7 @@ func (q *localQuery) CloseSend() error {
 		return status.Error(codes.Unavailable, "this node is stopping")
 	}
 	go func() {
+		stack.Grow()
 		defer q.conn.calls.Done()
 		ctx, span := tracing.Start(detach(q.ctx), methodName(shardpb.ShardService_Query_FullMethodName))
 		q.err = q.conn.shards.Query(q.req, &localAnswer{query: q, ctx: ctx})

@@ -11,6 +11,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/proto/shardpb"
+	"cordwood/proto/stack"
 	"cordwood/proto/words"
 	"cordwood/shard/query"
 )
@@ -42,7 +43,10 @@ func (n *Nodes) askNodes(ctx context.Context, progress Progress, statements ...*
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(partsAtATime)
 	for _, list := range nodes {
-		group.Go(func() error { return n.askNode(gctx, progress, list) })
+		group.Go(func() error {
+			stack.Grow()
+			return n.askNode(gctx, progress, list)
+		})
 	}
 	for _, b := range own {
 		err := b.of.askPart(gctx, b.part)
