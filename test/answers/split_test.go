@@ -414,7 +414,8 @@ func (h *halved) several(sql string, other int) string {
 	}
 	other = (other + 1) % 2
 	more, _ := h.grouped(scope{table: h.tables[other], alias: "x"}, h.names[other])
-	return one(h.grammar, "("+sql+") UNION ALL ("+sql+")", "SELECT "+p+" FROM ("+sql+") AS p UNION SELECT "+q+" FROM ("+sql+") AS q",
+	return one(h.grammar, "("+sql+") UNION ALL ("+sql+")",
+		"SELECT "+p+" FROM ("+sql+") AS p UNION SELECT "+q+" FROM ("+sql+") AS q",
 		"WITH p AS ("+sql+"), q AS ("+more+") SELECT (SELECT count(*) FROM p) AS a, (SELECT count(*) FROM q) AS b, "+
 			"(SELECT max("+c+") FROM p) AS c",
 		"SELECT "+p+", count(*) AS n FROM ("+sql+") AS p JOIN ("+sql+") AS q ON "+p+" IS NOT DISTINCT FROM "+q+
